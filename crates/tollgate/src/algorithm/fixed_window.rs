@@ -1,0 +1,209 @@
+//! Fixed windows: one counter that starts over.
+//!
+//! [`FixedWindow`] opens at the first take after the last window closed. [`AlignedWindow`] follows
+//! the calendar. Both admit up to twice the count across a boundary; that is their nature.
+
+use super::arithmetic::debited;
+use super::calendar::Calendar;
+use super::{Op, Reply, deny_for};
+use crate::decision::Verdict;
+use crate::error::QuotaError;
+use crate::quota::Quota;
+use crate::time::{Timestamp, saturating_micros};
+
+/// A window that opens with its first take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixedWindow {
+    count: u64,
+    length: u64,
+}
+
+/// A window of the calendar: this minute, this month.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlignedWindow {
+    count: u64,
+    calendar: Calendar,
+}
+
+/// One key's open window: when it opened, the last take in it, and how long it was to stay open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Window {
+    opened: u64,
+    last: u64,
+    used: u64,
+    length: u64,
+}
+
+/// One key's calendar window: the last take in it, and where it was to end.
+///
+/// The last take, not the beginning: under a new calendar it tells whether the count still belongs
+/// to the present window, whichever of the two is longer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Aligned {
+    last: u64,
+    used: u64,
+    end: u64,
+}
+
+/// When `op` happened, and what is left of it: a debit from before `earliest` matters no more.
+fn stamp(op: Op, now: u64, earliest: u64) -> (u64, Op) {
+    match op {
+        Op::Debit { age, .. } => match now.checked_sub(saturating_micros(age)) {
+            Some(then) if then >= earliest => (then, op),
+            _ => (now, Op::Peek { cost: 0 }),
+        },
+        _ => (now, op),
+    }
+}
+
+/// A counter's answer once its window is known.
+struct Counted {
+    verdict: Verdict,
+    used: u64,
+}
+
+/// What `op` makes of a count with `left` microseconds to its window's end.
+fn count(limit: u64, used: u64, left: u64, op: Op) -> Counted {
+    let verdict = |cost: u64| {
+        if cost > limit {
+            Verdict::Never
+        } else if used.min(limit) <= limit - cost {
+            Verdict::Allow
+        } else {
+            deny_for(left)
+        }
+    };
+    match op {
+        Op::Peek { cost } => Counted { verdict: verdict(cost), used },
+        Op::Take { cost } => match verdict(cost) {
+            Verdict::Allow => Counted { verdict: Verdict::Allow, used: used + cost },
+            refused => Counted { verdict: refused, used },
+        },
+        Op::Refund { cost } => Counted { verdict: Verdict::Allow, used: used.saturating_sub(cost) },
+        Op::Debit { cost, .. } => {
+            Counted { verdict: Verdict::Allow, used: debited(used, cost, limit) }
+        }
+    }
+}
+
+fn reply(limit: u64, verdict: Verdict, used: u64, left: u64) -> Reply {
+    let count = used.min(limit);
+    Reply {
+        verdict,
+        count,
+        remaining: limit - count,
+        reset_after: if used > 0 { left } else { 0 },
+    }
+}
+
+impl FixedWindow {
+    pub(crate) fn new(quota: &Quota) -> Self {
+        Self { count: quota.count(), length: quota.period_micros() }
+    }
+
+    /// How many pass per window.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(super) fn step(&self, state: &mut Window, now: u64, op: Op) -> Reply {
+        let (mut window, repaired) = self.settle(*state, now);
+        let before = window.used;
+        let (stamp, op) = stamp(op, now, now.saturating_sub(self.length - 1));
+        if before == 0 {
+            window.opened = stamp;
+        }
+        let left = window.opened + self.length - now;
+        let counted = count(self.count, before, left, op);
+        window.used = counted.used;
+        if window.used != before {
+            window.last = window.last.max(stamp);
+        }
+        if repaired || window.used != before {
+            *state = window;
+        }
+        reply(self.count, counted.verdict, window.used, left)
+    }
+
+    fn settle(&self, mut window: Window, now: u64) -> (Window, bool) {
+        let ahead = window.last > now;
+        if ahead {
+            window.last = now;
+            window.opened = window.opened.min(now);
+        }
+        if window.opened + window.length <= now {
+            window.used = 0;
+        }
+        let renumbered = window.length != self.length;
+        window.length = self.length;
+        if window.opened + self.length <= now {
+            // Closed long since under a shorter length, but what was taken within it stays taken.
+            window.opened = window.last;
+            if window.last + self.length <= now {
+                window.used = 0;
+            }
+        }
+        (window, window.used > 0 && (ahead || renumbered))
+    }
+}
+
+impl Window {
+    pub(super) fn is_fresh(&self, now: u64) -> bool {
+        self.used == 0 || self.opened + self.length <= now
+    }
+}
+
+impl AlignedWindow {
+    pub(crate) fn new(count: u64, calendar: Calendar) -> Result<Self, QuotaError> {
+        Quota::try_new(count, std::time::Duration::from_secs(1))?;
+        Ok(Self { count, calendar })
+    }
+
+    /// How many pass per window.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Where its windows begin and end.
+    #[must_use]
+    pub fn calendar(&self) -> &Calendar {
+        &self.calendar
+    }
+
+    pub(super) fn step(&self, state: &mut Aligned, now: u64, op: Op) -> Reply {
+        let window = self.calendar.window(Timestamp::from_micros(now));
+        let (start, end) = (window.start.as_micros(), window.end.as_micros());
+        let (mut aligned, repaired) = Self::settle(*state, now, start, end);
+        let before = aligned.used;
+        let (stamp, op) = stamp(op, now, start);
+        let counted = count(self.count, before, end - now, op);
+        aligned.used = counted.used;
+        if aligned.used != before {
+            aligned.last = aligned.last.max(stamp);
+        }
+        if repaired || aligned.used != before {
+            *state = aligned;
+        }
+        reply(self.count, counted.verdict, aligned.used, end - now)
+    }
+
+    fn settle(mut aligned: Aligned, now: u64, start: u64, end: u64) -> (Aligned, bool) {
+        let ahead = aligned.last > now;
+        if ahead {
+            aligned.last = now;
+        } else if aligned.end <= now || aligned.last < start {
+            aligned.used = 0;
+        }
+        let renumbered = aligned.end != end;
+        aligned.end = end;
+        (aligned, aligned.used > 0 && (ahead || renumbered))
+    }
+}
+
+impl Aligned {
+    pub(super) fn is_fresh(&self, now: u64) -> bool {
+        self.used == 0 || self.end <= now
+    }
+}

@@ -1,0 +1,138 @@
+//! The algorithms: pure integer steps over small states.
+//!
+//! A step takes the numbers of a limit, the stored state of one key, the time and an operation, and
+//! gives a [`Reply`]. It touches nothing else, so that another language can compute the same: all
+//! integers stay at or below 2^53, and the rounding is stated where it happens.
+//!
+//! A step changes the stored state in two cases only: the operation took effect, or the state needed
+//! **repair** (its clock was ahead, or the limit's numbers have changed since). A refusal or a peek
+//! of a sound state leaves it as it was.
+
+mod arithmetic;
+mod calendar;
+mod fixed_window;
+mod pause;
+mod sliding_counter;
+mod sliding_window;
+mod state;
+mod token_bucket;
+
+use std::time::Duration;
+
+pub use calendar::{Calendar, CalendarUnit};
+pub use fixed_window::{AlignedWindow, FixedWindow};
+pub use sliding_counter::SlidingCounter;
+pub use sliding_window::SlidingWindow;
+pub use state::State;
+pub use token_bucket::TokenBucket;
+
+use crate::decision::Verdict;
+use crate::time::Timestamp;
+
+/// What is asked of one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Op {
+    /// Takes the cost if there is room for it.
+    Take {
+        /// How much.
+        cost: u64,
+    },
+    /// Tells what a take would be told, and changes nothing.
+    Peek {
+        /// How much.
+        cost: u64,
+    },
+    /// Gives back, never above full. What was taken last returns first.
+    Refund {
+        /// How much.
+        cost: u64,
+    },
+    /// Takes without asking, as if it had happened `age` ago; clamped at empty.
+    Debit {
+        /// How much.
+        cost: u64,
+        /// How long ago it was spent.
+        age: Duration,
+    },
+}
+
+/// What a step answers: the verdict, and the figures after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Reply {
+    /// Whether it passes. A refund or a debit is always allowed.
+    pub verdict: Verdict,
+    /// What is used now.
+    pub count: u64,
+    /// What could be taken now.
+    pub remaining: u64,
+    /// Microseconds until the limit is full again.
+    pub reset_after: u64,
+}
+
+/// The numbers of a limit, compiled for its algorithm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Numbers {
+    /// Refuses everything.
+    Block,
+    /// See [`TokenBucket`].
+    TokenBucket(TokenBucket),
+    /// See [`SlidingWindow`].
+    SlidingWindow(SlidingWindow),
+    /// See [`SlidingCounter`].
+    SlidingCounter(SlidingCounter),
+    /// See [`FixedWindow`].
+    FixedWindow(FixedWindow),
+    /// See [`AlignedWindow`].
+    AlignedWindow(AlignedWindow),
+}
+
+impl Numbers {
+    /// Applies `op` to the `state` of one key at `now`.
+    #[inline]
+    pub fn step(&self, state: &mut State, now: Timestamp, op: Op) -> Reply {
+        if let State::Paused(paused) = state {
+            return pause::step(self, paused, now, op);
+        }
+        self.step_unpaused(state, now.as_micros(), op)
+    }
+
+    #[inline]
+    fn step_unpaused(&self, state: &mut State, now: u64, op: Op) -> Reply {
+        match self {
+            Self::TokenBucket(numbers) => numbers.step(state.bucket(), now, op),
+            Self::SlidingWindow(numbers) => numbers.step(state.log(), now, op),
+            Self::SlidingCounter(numbers) => numbers.step(state.counter(), now, op),
+            Self::FixedWindow(numbers) => numbers.step(state.window(), now, op),
+            Self::AlignedWindow(numbers) => numbers.step(state.aligned(), now, op),
+            Self::Block => {
+                Reply { verdict: Verdict::Never, count: 0, remaining: 0, reset_after: 0 }
+            }
+        }
+    }
+
+    /// Refuses every take from the key for so long, whatever room it has. A shorter pause does not
+    /// end a longer one; a reset does.
+    pub fn pause(&self, state: &mut State, now: Timestamp, length: Duration) {
+        pause::begin(state, now.as_micros(), length);
+    }
+
+    /// The most that can ever be taken at once.
+    pub(crate) fn capacity(&self) -> u64 {
+        match self {
+            Self::Block => 0,
+            Self::TokenBucket(numbers) => numbers.burst(),
+            Self::SlidingWindow(numbers) => numbers.count(),
+            Self::SlidingCounter(numbers) => numbers.count(),
+            Self::FixedWindow(numbers) => numbers.count(),
+            Self::AlignedWindow(numbers) => numbers.count(),
+        }
+    }
+}
+
+/// The verdict on a take that must wait so many microseconds, or not at all.
+const fn deny_for(micros: u64) -> Verdict {
+    Verdict::Deny { retry_after: Duration::from_micros(micros) }
+}

@@ -1,0 +1,75 @@
+//! Pauses: a key that nobody may take from for a while, whatever room it has.
+//!
+//! An upstream that answers "come back in 30 seconds" is obeyed by pausing its limiter.
+
+use std::time::Duration;
+
+use super::{Numbers, Op, Reply, State, deny_for};
+use crate::decision::Verdict;
+use crate::time::{MAX_PERIOD, Timestamp, saturating_micros};
+
+/// A paused key, and its state beneath.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Paused {
+    since: u64,
+    until: u64,
+    inner: State,
+}
+
+pub(super) fn begin(state: &mut State, now: u64, length: Duration) {
+    let until = now + saturating_micros(length).min(MAX_PERIOD);
+    match state {
+        State::Paused(paused) => {
+            paused.settle(now);
+            paused.until = paused.until.max(until);
+            paused.since = now;
+        }
+        unpaused => {
+            let inner = std::mem::take(unpaused);
+            *unpaused = State::Paused(Box::new(Paused { since: now, until, inner }));
+        }
+    }
+}
+
+#[cold]
+pub(super) fn step(numbers: &Numbers, paused: &mut Paused, now: Timestamp, op: Op) -> Reply {
+    let now = now.as_micros();
+    paused.settle(now);
+    let left = paused.until.saturating_sub(now);
+    let asked = match op {
+        // Nothing is taken during a pause, so a take only asks.
+        Op::Take { cost } if left > 0 && cost > 0 => Op::Peek { cost },
+        other => other,
+    };
+    let reply = numbers.step_unpaused(&mut paused.inner, now, asked);
+    if left == 0 {
+        return reply;
+    }
+    let verdict = match (asked, reply.verdict) {
+        (Op::Peek { cost: 1.. }, Verdict::Allow) => deny_for(left),
+        (Op::Peek { cost: 1.. }, Verdict::Deny { retry_after }) => {
+            Verdict::Deny { retry_after: retry_after.max(Duration::from_micros(left)) }
+        }
+        (_, verdict) => verdict,
+    };
+    Reply {
+        verdict,
+        count: numbers.capacity(),
+        remaining: 0,
+        reset_after: reply.reset_after.max(left),
+    }
+}
+
+impl Paused {
+    /// A pause set in the future was set now: a clock that stepped back does not lengthen it.
+    fn settle(&mut self, now: u64) {
+        if self.since > now {
+            self.until -= self.since - now;
+            self.since = now;
+        }
+    }
+
+    pub(super) fn is_fresh(&self, now: u64) -> bool {
+        self.until <= now && self.inner.is_fresh_at(now)
+    }
+}

@@ -1,0 +1,225 @@
+//! Sliding counter: two counters, the older one weighted by what is left of it in the window.
+//!
+//! Windows are aligned to the clock. The estimate assumes that the previous window's takes were
+//! spread evenly, and rounds up; in exchange a key costs the same for a limit of ten or a million.
+
+use super::arithmetic::debited;
+use super::{Op, Reply, deny_for};
+use crate::decision::Verdict;
+use crate::error::{QuotaError, QuotaErrorKind};
+use crate::quota::Quota;
+use crate::time::{MAX_EXACT, saturating_micros};
+
+/// A sliding counter's numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlidingCounter {
+    count: u64,
+    length: u64,
+    tick: u64,
+    ticks: u64,
+}
+
+/// One key's two counters: `current` for the window that `last` lies in, `previous` for the one
+/// before.
+///
+/// The last take, not the window's beginning: under another length it tells which window the count
+/// belongs to, so that nodes with old and new numbers neither forget it nor keep it alive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counter {
+    last: u64,
+    length: u64,
+    previous: u64,
+    current: u64,
+}
+
+/// The counts clamped to the limit, and the time within the window in ticks.
+struct View {
+    previous: u64,
+    current: u64,
+    elapsed: u64,
+    fraction: u64,
+}
+
+impl SlidingCounter {
+    pub(crate) fn new(quota: &Quota) -> Result<Self, QuotaError> {
+        let (count, length) = (quota.count(), quota.period_micros());
+        let mut tick = 1;
+        // The finest power of ten that keeps count·ticks exact.
+        while u128::from(count) * u128::from(length / tick) > u128::from(MAX_EXACT) {
+            tick *= 10;
+            if !length.is_multiple_of(tick) {
+                return Err(QuotaError::built(
+                    QuotaErrorKind::Precision,
+                    format!(
+                        "a sliding counter of {count}/{:?} passes 2^53 in its weighted sum; lower \
+                         the count or choose a rounder period",
+                        quota.period(),
+                    ),
+                ));
+            }
+        }
+        Ok(Self { count, length, tick, ticks: length / tick })
+    }
+
+    /// How many pass per window, by the weighted estimate.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Microseconds in one step of the weight: 1 unless count × window needs coarser.
+    #[must_use]
+    pub fn tick(&self) -> u64 {
+        self.tick
+    }
+
+    pub(super) fn step(&self, state: &mut Counter, now: u64, op: Op) -> Reply {
+        let (settled, repaired) = self.settle(*state, now);
+        let mut counter = settled.rolled(now);
+        let before = counter;
+        let mut verdict = Verdict::Allow;
+        match op {
+            Op::Take { cost } => {
+                verdict = self.verdict(&self.view(&counter, now), cost);
+                if verdict == Verdict::Allow {
+                    counter.current += cost;
+                }
+            }
+            Op::Peek { cost } => verdict = self.verdict(&self.view(&counter, now), cost),
+            Op::Refund { cost } => counter.refund(cost),
+            Op::Debit { cost, age } => self.debit(&mut counter, now, cost, saturating_micros(age)),
+        }
+        if counter != before {
+            *state = counter;
+        } else if repaired {
+            *state = settled;
+        }
+        self.reply(verdict, &counter, now)
+    }
+
+    /// The stored counters under these numbers, and whether that must be written down.
+    fn settle(&self, mut counter: Counter, now: u64) -> (Counter, bool) {
+        let ahead = counter.last > now;
+        if ahead {
+            if counter.start() > now {
+                counter.merge();
+            }
+            counter.last = now;
+        }
+        let renumbered = counter.length != self.length;
+        if renumbered {
+            counter.forget_expired(now);
+            let old_start = counter.start();
+            counter.length = self.length;
+            let start = counter.start();
+            if old_start > start {
+                // The windows were shorter: the previous one may lie within the present.
+                counter.merge();
+            } else if old_start + self.length <= start {
+                counter.previous = 0;
+            }
+        }
+        (counter, counter.is_used() && (ahead || renumbered))
+    }
+
+    fn view(&self, counter: &Counter, now: u64) -> View {
+        let into = now % self.length;
+        View {
+            previous: counter.previous.min(self.count),
+            current: counter.current.min(self.count),
+            elapsed: into / self.tick,
+            fraction: into % self.tick,
+        }
+    }
+
+    fn verdict(&self, view: &View, cost: u64) -> Verdict {
+        if cost > self.count {
+            return Verdict::Never;
+        }
+        if cost == 0 {
+            return Verdict::Allow;
+        }
+        let weighted = view.previous * (self.ticks - view.elapsed);
+        let wait = match (self.count - cost).checked_sub(view.current) {
+            Some(room) if weighted <= room * self.ticks => return Verdict::Allow,
+            // Room comes as the previous window fades.
+            Some(room) => (weighted - room * self.ticks).div_ceil(view.previous),
+            // Not within this window: it must itself become the previous one and fade.
+            None => {
+                let over = view.current - (self.count - cost);
+                (self.ticks - view.elapsed) + (over * self.ticks).div_ceil(view.current)
+            }
+        };
+        deny_for(wait * self.tick - view.fraction)
+    }
+
+    fn debit(&self, counter: &mut Counter, now: u64, cost: u64, age: u64) {
+        let into = now % self.length;
+        if age <= into {
+            counter.current = debited(counter.current, cost, self.count);
+        } else if age <= into.saturating_add(self.length) {
+            counter.previous = debited(counter.previous, cost, self.count);
+        }
+    }
+
+    fn reply(&self, verdict: Verdict, counter: &Counter, now: u64) -> Reply {
+        let view = self.view(counter, now);
+        let faded = (view.previous * (self.ticks - view.elapsed)).div_ceil(self.ticks);
+        let count = self.count.min(view.current + faded);
+        let left = self.length - now % self.length;
+        let reset_after = match (counter.previous, counter.current) {
+            (0, 0) => 0,
+            (_, 0) => left,
+            _ => left + self.length,
+        };
+        Reply { verdict, count, remaining: self.count - count, reset_after }
+    }
+}
+
+impl Counter {
+    /// Where the current window begins.
+    fn start(&self) -> u64 {
+        self.last - self.last.checked_rem(self.length).unwrap_or(0)
+    }
+
+    fn is_used(&self) -> bool {
+        self.previous > 0 || self.current > 0
+    }
+
+    fn merge(&mut self) {
+        self.current += self.previous;
+        self.previous = 0;
+    }
+
+    /// Drops what no longer counts, by the counters' own length.
+    fn forget_expired(&mut self, now: u64) {
+        if self.start() + self.length <= now {
+            self.previous = 0;
+        }
+        if self.start() + 2 * self.length <= now {
+            self.current = 0;
+        }
+    }
+
+    /// The counters of the window that `now` lies in.
+    fn rolled(mut self, now: u64) -> Self {
+        self.forget_expired(now);
+        if self.start() + self.length <= now {
+            (self.previous, self.current) = (self.current, 0);
+        }
+        self.last = now;
+        self
+    }
+
+    fn refund(&mut self, cost: u64) {
+        let recent = cost.min(self.current);
+        self.current -= recent;
+        self.previous = self.previous.saturating_sub(cost - recent);
+    }
+
+    pub(super) fn is_fresh(&self, now: u64) -> bool {
+        let mut left = *self;
+        left.forget_expired(now);
+        !left.is_used()
+    }
+}

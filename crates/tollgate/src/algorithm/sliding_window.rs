@@ -1,0 +1,202 @@
+//! Sliding window: a log of accepted takes, exact in every window.
+//!
+//! A take leaves the log at exactly its time plus the window. Entries carry a running total, so that
+//! the use of any stretch of the log is one subtraction and a wait is one binary search.
+
+use std::collections::VecDeque;
+
+use super::{Op, Reply, deny_for};
+use crate::decision::Verdict;
+use crate::error::{QuotaError, QuotaErrorKind};
+use crate::quota::Quota;
+use crate::time::saturating_micros;
+
+/// The most a log may hold; beyond it `sliding_counter` is the better choice.
+const MAX_COUNT: u64 = 100_000;
+
+/// A sliding window's numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlidingWindow {
+    count: u64,
+    length: u64,
+}
+
+/// One key's accepted takes, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Log {
+    length: u64,
+    /// The running total before the first entry.
+    base: u64,
+    entries: VecDeque<Entry>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    at: u64,
+    /// The sum of all costs up to and including this take.
+    total: u64,
+}
+
+impl SlidingWindow {
+    pub(crate) fn new(quota: &Quota) -> Result<Self, QuotaError> {
+        if quota.count() > MAX_COUNT {
+            return Err(QuotaError::built(
+                QuotaErrorKind::Count,
+                format!(
+                    "a sliding window holds at most {MAX_COUNT} takes, not {}; use \
+                     sliding_counter or token_bucket",
+                    quota.count(),
+                ),
+            ));
+        }
+        Ok(Self { count: quota.count(), length: quota.period_micros() })
+    }
+
+    /// How many pass in any window.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(super) fn step(&self, log: &mut Log, now: u64, op: Op) -> Reply {
+        self.settle(log, now);
+        let mut verdict = Verdict::Allow;
+        match op {
+            Op::Peek { cost } => verdict = self.verdict(log, now, cost),
+            Op::Take { cost } => {
+                verdict = self.verdict(log, now, cost);
+                if verdict == Verdict::Allow && cost > 0 {
+                    log.drop_expired(self.length, now);
+                    log.append(now, cost);
+                }
+            }
+            Op::Refund { cost } => {
+                log.drop_expired(self.length, now);
+                log.take_back(cost);
+            }
+            Op::Debit { cost, age } => {
+                log.drop_expired(self.length, now);
+                self.debit(log, now, cost, saturating_micros(age));
+            }
+        }
+        self.reply(log, now, verdict)
+    }
+
+    /// Repairs a log from the future or written under another window.
+    fn settle(&self, log: &mut Log, now: u64) {
+        if log.length != self.length {
+            // What had left under its own numbers stays gone under longer ones.
+            log.drop_expired(log.length, now);
+            log.length = self.length;
+        }
+        for entry in log.entries.iter_mut().rev().take_while(|entry| entry.at > now) {
+            entry.at = now;
+        }
+    }
+
+    fn verdict(&self, log: &Log, now: u64, cost: u64) -> Verdict {
+        let Some(room) = self.count.checked_sub(cost) else { return Verdict::Never };
+        if cost == 0 || log.used(self.length, now) <= room {
+            return Verdict::Allow;
+        }
+        // There is room once everything up to this entry has left.
+        let leaving = log.last_total() - room;
+        let last_to_leave = log.entries.partition_point(|entry| entry.total < leaving);
+        let wait = log.entries.get(last_to_leave).map_or(0, |entry| entry.at + self.length - now);
+        deny_for(wait)
+    }
+
+    fn debit(&self, log: &mut Log, now: u64, cost: u64, age: u64) {
+        let cost = cost.min(self.count.saturating_sub(log.used(self.length, now)));
+        if age < self.length && cost > 0 {
+            log.insert(now.saturating_sub(age), cost);
+        }
+    }
+
+    fn reply(&self, log: &Log, now: u64, verdict: Verdict) -> Reply {
+        let used = log.used(self.length, now);
+        let count = used.min(self.count);
+        let reset_after = match log.entries.back() {
+            Some(newest) if used > 0 => newest.at + self.length - now,
+            _ => 0,
+        };
+        Reply { verdict, count, remaining: self.count - count, reset_after }
+    }
+}
+
+impl Log {
+    /// The sum of the takes that are still in a window of this length.
+    fn used(&self, length: u64, now: u64) -> u64 {
+        let expired = self.expired(length, now);
+        let gone = match expired.checked_sub(1).and_then(|last| self.entries.get(last)) {
+            Some(entry) => entry.total,
+            None => self.base,
+        };
+        self.last_total() - gone
+    }
+
+    /// How many entries have left a window of this length.
+    fn expired(&self, length: u64, now: u64) -> usize {
+        // Mostly none or all of the few at the front: look there before halving.
+        match self.entries.front() {
+            Some(oldest) if oldest.at + length <= now => {
+                self.entries.partition_point(|entry| entry.at + length <= now)
+            }
+            _ => 0,
+        }
+    }
+
+    fn last_total(&self) -> u64 {
+        self.entries.back().map_or(self.base, |entry| entry.total)
+    }
+
+    fn drop_expired(&mut self, length: u64, now: u64) {
+        for gone in self.entries.drain(..self.expired(length, now)) {
+            self.base = gone.total;
+        }
+        // An empty log holds no memory, and its totals may start over.
+        if self.entries.is_empty() {
+            self.base = 0;
+            self.entries = VecDeque::new();
+        }
+    }
+
+    fn append(&mut self, at: u64, cost: u64) {
+        let total = self.last_total() + cost;
+        match self.entries.back_mut() {
+            Some(newest) if newest.at == at => newest.total = total,
+            _ => self.entries.push_back(Entry { at, total }),
+        }
+    }
+
+    /// Records a take of the past in its place.
+    fn insert(&mut self, at: u64, cost: u64) {
+        let place = self.entries.partition_point(|entry| entry.at <= at);
+        let before = match place.checked_sub(1).and_then(|index| self.entries.get(index)) {
+            Some(entry) => entry.total,
+            None => self.base,
+        };
+        self.entries.insert(place, Entry { at, total: before });
+        for entry in self.entries.range_mut(place..) {
+            entry.total += cost;
+        }
+    }
+
+    /// Removes so much, the newest first.
+    fn take_back(&mut self, cost: u64) {
+        let left = self.last_total().saturating_sub(cost).max(self.base);
+        let kept = self.entries.partition_point(|entry| entry.total < left);
+        if left == self.base {
+            self.entries.clear();
+        } else {
+            self.entries.truncate(kept + 1);
+            if let Some(newest) = self.entries.back_mut() {
+                newest.total = left;
+            }
+        }
+    }
+
+    pub(super) fn is_fresh(&self, now: u64) -> bool {
+        self.entries.back().is_none_or(|newest| newest.at + self.length <= now)
+    }
+}

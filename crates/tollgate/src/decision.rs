@@ -1,0 +1,260 @@
+//! The answer to one request.
+
+use std::time::Duration;
+
+use smallvec::SmallVec;
+
+use crate::algorithm::Reply;
+use crate::limit::Limit;
+use crate::plan::Mode;
+use crate::time::Timestamp;
+
+/// Whether a request may pass now, and if not, when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// It passes.
+    Allow,
+    /// Not now. After `retry_after` the same request passes if nobody else took the room; a
+    /// microsecond earlier it does not.
+    Deny {
+        /// How long to wait.
+        retry_after: Duration,
+    },
+    /// The cost exceeds the burst: waiting will not help.
+    Never,
+}
+
+impl Verdict {
+    /// Whether it passes.
+    #[must_use]
+    pub const fn is_allowed(self) -> bool {
+        matches!(self, Self::Allow)
+    }
+
+    /// How long to wait, where waiting helps and is needed.
+    #[must_use]
+    pub const fn retry_after(self) -> Option<Duration> {
+        match self {
+            Self::Deny { retry_after } => Some(retry_after),
+            Self::Allow | Self::Never => None,
+        }
+    }
+
+    /// How much this verdict is in the way: the longer the wait the more, and never most of all.
+    fn severity(self) -> (u8, Duration) {
+        match self {
+            Self::Allow => (0, Duration::ZERO),
+            Self::Deny { retry_after } => (1, retry_after),
+            Self::Never => (2, Duration::ZERO),
+        }
+    }
+}
+
+/// Who answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Source {
+    /// The store that was configured, memory included.
+    #[default]
+    Store,
+    /// A remembered refusal, without asking the store.
+    Cache,
+    /// A share taken from the store beforehand.
+    Lease,
+    /// This node alone, because the store could not be asked or is only being tried.
+    Local,
+}
+
+/// One limit's part in a decision: its verdict, and the figures after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status<'a> {
+    limit: &'a Limit,
+    mode: Mode,
+    reply: Reply,
+}
+
+impl<'a> Status<'a> {
+    /// What a store has to say of one take.
+    pub const fn new(limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
+        Self { limit, mode, reply }
+    }
+
+    /// The limit, which tells its name and numbers.
+    #[must_use]
+    pub const fn limit(&self) -> &'a Limit {
+        self.limit
+    }
+
+    /// Whether the limit is enforced or only watched.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// What this limit alone would have said.
+    pub const fn verdict(&self) -> Verdict {
+        self.reply.verdict
+    }
+
+    /// What is used now.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.reply.count
+    }
+
+    /// What could be taken now.
+    #[must_use]
+    pub const fn remaining(&self) -> u64 {
+        self.reply.remaining
+    }
+
+    /// The time until the limit is full again.
+    #[must_use]
+    pub const fn reset_after(&self) -> Duration {
+        Duration::from_micros(self.reply.reset_after)
+    }
+
+    fn is_enforced(&self) -> bool {
+        self.mode == Mode::Enforce
+    }
+}
+
+/// The answer to one plan: a verdict, one [`Status`] per limit, and where it came from.
+///
+/// Being refused is not an error.
+///
+/// ```
+/// use tollgate::{Limit, LocalLimiter, Quota, Verdict};
+///
+/// let limiter = LocalLimiter::new(Limit::token_bucket(Quota::per_minute(10))?);
+/// let decision = limiter.take_n("user:1", 3);
+/// assert!(decision.is_allowed());
+/// assert_eq!(decision.remaining(), Some(7));
+/// assert_eq!(decision.deciding().map(|status| status.limit().name()), Some("60s"));
+/// assert_eq!(limiter.take_n("user:1", 11).verdict(), Verdict::Never);
+/// # Ok::<(), tollgate::QuotaError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub struct Decision<'a> {
+    verdict: Verdict,
+    at: Timestamp,
+    source: Source,
+    degraded: bool,
+    statuses: Statuses<'a>,
+}
+
+pub(crate) type Statuses<'a> = SmallVec<[Status<'a>; 2]>;
+
+impl<'a> Decision<'a> {
+    /// What a store decided at `at`: the statuses of a plan's takes, in their order.
+    ///
+    /// The verdict is that of the enforced limit most in the way.
+    pub fn new(at: Timestamp, statuses: impl IntoIterator<Item = Status<'a>>) -> Self {
+        Self::from_statuses(at, statuses.into_iter().collect())
+    }
+
+    #[inline]
+    pub(crate) fn from_statuses(at: Timestamp, statuses: Statuses<'a>) -> Self {
+        let mut verdict = Verdict::Allow;
+        for status in statuses.iter().filter(|status| status.is_enforced()) {
+            if status.verdict().severity() > verdict.severity() {
+                verdict = status.verdict();
+            }
+        }
+        Self { verdict, at, source: Source::Store, degraded: false, statuses }
+    }
+
+    #[inline]
+    pub(crate) fn of_one(at: Timestamp, limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
+        let status = Status::new(limit, mode, reply);
+        Self::from_statuses(at, Statuses::from_buf_and_len([status; 2], 1))
+    }
+
+    /// The same decision, borrowing its limits from `limits` instead of from the plan that named
+    /// them in this order.
+    pub(crate) fn borrowing(self, limits: &[Limit]) -> Decision<'_> {
+        let Self { verdict, at, source, degraded, statuses } = self;
+        let rebound = statuses.iter().zip(limits);
+        let statuses = rebound.map(|(status, limit)| Status { limit, ..*status }).collect();
+        Decision { verdict, at, source, degraded, statuses }
+    }
+
+    /// The same decision, said to come from elsewhere.
+    pub fn from_source(self, source: Source) -> Self {
+        Self { source, ..self }
+    }
+
+    /// The same decision, marked as a fallback's.
+    pub fn degraded(self) -> Self {
+        Self { degraded: true, ..self }
+    }
+
+    /// Whether the request passes.
+    pub const fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Whether the request passes.
+    #[must_use]
+    pub const fn is_allowed(&self) -> bool {
+        self.verdict.is_allowed()
+    }
+
+    /// How long to wait, where waiting helps and is needed.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.verdict.retry_after()
+    }
+
+    /// The store's time of the decision.
+    #[must_use]
+    pub const fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// Who answered.
+    #[must_use]
+    pub const fn source(&self) -> Source {
+        self.source
+    }
+
+    /// Whether a fallback answered because the store could not.
+    #[must_use]
+    pub const fn is_degraded(&self) -> bool {
+        self.degraded
+    }
+
+    /// One status per limit, in the plan's order.
+    #[must_use]
+    pub fn statuses(&self) -> &[Status<'a>] {
+        &self.statuses
+    }
+
+    /// The enforced limit that decided: when refused the one with the longest wait, when allowed the
+    /// one with the least remaining. None when no limit applies.
+    #[must_use]
+    pub fn deciding(&self) -> Option<&Status<'a>> {
+        let enforced = self.statuses.iter().filter(|status| status.is_enforced());
+        // `min_by` keeps the first of equals, so that the plan's order breaks ties.
+        enforced.min_by(|a, b| {
+            let by_severity = b.verdict().severity().cmp(&a.verdict().severity());
+            by_severity
+                .then_with(|| a.remaining().cmp(&b.remaining()))
+                .then_with(|| b.reset_after().cmp(&a.reset_after()))
+        })
+    }
+
+    /// What could be taken now of the deciding limit; none when no limit applies.
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        self.deciding().map(Status::remaining)
+    }
+
+    /// The time until the deciding limit is full again; none when no limit applies.
+    #[must_use]
+    pub fn reset_after(&self) -> Option<Duration> {
+        self.deciding().map(Status::reset_after)
+    }
+}

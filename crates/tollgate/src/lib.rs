@@ -1,0 +1,28 @@
+#![doc = include_str!("lib.md")]
+
+pub mod algorithm;
+mod clock;
+mod decision;
+mod error;
+mod limit;
+mod local;
+mod memory;
+mod plan;
+mod quota;
+mod store;
+mod subject;
+mod time;
+
+pub use clock::{Clock, ManualClock, SystemClock, TickingClock};
+pub use decision::{Decision, Source, Status, Verdict};
+pub use error::{QuotaError, QuotaErrorKind};
+pub use limit::{Algorithm, Limit};
+pub use local::{LocalLimiter, LocalLimiterBuilder, RateLimitExceeded};
+pub use memory::{
+    AtCap, DEFAULT_MAX_KEYS, DefaultHasher, MemoryStore, MemoryStoreBuilder, Occupancy,
+};
+pub use plan::{Key, MAX_TAKES, Mode, Plan, PlanError, PlanErrorKind, Take};
+pub use quota::Quota;
+pub use store::{Cursor, ListedKey, Listing, Page, Store, StoreError, StoreErrorKind};
+pub use subject::Subject;
+pub use time::Timestamp;

@@ -1,0 +1,306 @@
+//! A limit: a named quota with an algorithm.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::algorithm::{
+    AlignedWindow, Calendar, CalendarUnit, FixedWindow, Numbers, SlidingCounter, SlidingWindow,
+    TokenBucket,
+};
+use crate::error::{QuotaError, QuotaErrorKind};
+use crate::memory::ScopeCell;
+use crate::quota::Quota;
+use crate::time::SECOND;
+
+/// The rule of limits that no policy named.
+const DEFAULT_RULE: &str = "default";
+
+/// How a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// Refuses everything.
+    Block,
+    /// A burst, refilled evenly: at most burst + rate × t in any interval t.
+    TokenBucket,
+    /// A log of accepted takes: at most the count in any window, exactly.
+    SlidingWindow,
+    /// Two counters and a weighted estimate, for large counts.
+    SlidingCounter,
+    /// One counter that starts over: at most the count per window.
+    FixedWindow,
+}
+
+impl Algorithm {
+    /// Its name in policies and on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::TokenBucket => "token_bucket",
+            Self::SlidingWindow => "sliding_window",
+            Self::SlidingCounter => "sliding_counter",
+            Self::FixedWindow => "fixed_window",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A quota with an algorithm and a name. Always valid once built.
+///
+/// A key's state is found by the limit's rule, name and algorithm, not by its numbers: give a limit
+/// a name, and its numbers may change while keys live. Without one it is called by its window.
+///
+/// ```
+/// use tollgate::{Limit, Quota};
+///
+/// let minute = Limit::token_bucket(Quota::per_minute(10))?;
+/// assert_eq!(minute.name(), "60s");
+/// let search = Limit::sliding_window(Quota::per_minute(100))?.named("search")?;
+/// assert_eq!(search.name(), "search");
+/// # Ok::<(), tollgate::QuotaError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    rule: Box<str>,
+    name: Box<str>,
+    is_named: bool,
+    count: u64,
+    window: Duration,
+    numbers: Numbers,
+    scope: ScopeCell,
+}
+
+impl Limit {
+    /// A burst, refilled evenly.
+    ///
+    /// # Errors
+    /// A rate that needs finer steps than 2^53 can count with this burst. Rates that come within
+    /// 10⁻⁹ of it from below are taken.
+    pub fn token_bucket(quota: Quota) -> Result<Self, QuotaError> {
+        TokenBucket::new(&quota).map(|numbers| Self::of(quota, Numbers::TokenBucket(numbers)))
+    }
+
+    /// At most the count in any window, exactly, by a log of accepted takes.
+    ///
+    /// # Errors
+    /// A count above 100 000, or a burst.
+    pub fn sliding_window(quota: Quota) -> Result<Self, QuotaError> {
+        without_burst(&quota)?;
+        SlidingWindow::new(&quota).map(|numbers| Self::of(quota, Numbers::SlidingWindow(numbers)))
+    }
+
+    /// The count per window by a weighted estimate, in constant memory.
+    ///
+    /// # Errors
+    /// A burst, or count × window beyond 2^53 in every power of ten that divides the window.
+    pub fn sliding_counter(quota: Quota) -> Result<Self, QuotaError> {
+        without_burst(&quota)?;
+        SlidingCounter::new(&quota).map(|numbers| Self::of(quota, Numbers::SlidingCounter(numbers)))
+    }
+
+    /// The count per window; the window opens at the first take after the last one closed.
+    ///
+    /// # Errors
+    /// A burst.
+    pub fn fixed_window(quota: Quota) -> Result<Self, QuotaError> {
+        without_burst(&quota)?;
+        Ok(Self::of(quota, Numbers::FixedWindow(FixedWindow::new(&quota))))
+    }
+
+    /// The count per calendar unit in an IANA time zone.
+    ///
+    /// ```
+    /// use tollgate::{Limit, algorithm::CalendarUnit};
+    ///
+    /// let monthly = Limit::calendar_window(1_000_000, CalendarUnit::Month, "America/New_York")?;
+    /// assert_eq!(monthly.name(), "month");
+    /// # Ok::<(), tollgate::QuotaError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A count of zero or above 2^53 − 1, or an unknown time zone.
+    pub fn calendar_window(count: u64, unit: CalendarUnit, zone: &str) -> Result<Self, QuotaError> {
+        let numbers = AlignedWindow::new(count, Calendar::new(unit, zone)?)?;
+        let (name, seconds) = match unit {
+            CalendarUnit::Second => ("1s", 1),
+            CalendarUnit::Minute => ("60s", 60),
+            CalendarUnit::Hour => ("3600s", 3600),
+            CalendarUnit::Day => ("86400s", 86_400),
+            CalendarUnit::Week => ("604800s", 7 * 86_400),
+            CalendarUnit::Month => ("month", 31 * 86_400),
+            CalendarUnit::Year => ("year", 366 * 86_400),
+        };
+        let numbers = Numbers::AlignedWindow(numbers);
+        Ok(Self::unnamed(name.into(), count, Duration::from_secs(seconds), numbers))
+    }
+
+    /// Refuses everything, always, with [`Verdict::Never`](crate::Verdict::Never).
+    #[must_use]
+    pub fn block() -> Self {
+        Self::unnamed("block".into(), 0, Duration::ZERO, Numbers::Block)
+    }
+
+    fn of(quota: Quota, numbers: Numbers) -> Self {
+        Self::unnamed(window_name(quota.period_micros()), quota.count(), quota.period(), numbers)
+    }
+
+    fn unnamed(name: Box<str>, count: u64, window: Duration, numbers: Numbers) -> Self {
+        let scope = ScopeCell::default();
+        Self { rule: DEFAULT_RULE.into(), name, is_named: false, count, window, numbers, scope }
+    }
+
+    /// The same limit under a name of its own.
+    ///
+    /// # Errors
+    /// A name that does not match `[A-Za-z0-9._-]{1,64}`.
+    pub fn named(self, name: &str) -> Result<Self, QuotaError> {
+        let name = valid_name("limit", name)?;
+        Ok(Self { name, is_named: true, scope: ScopeCell::default(), ..self })
+    }
+
+    /// The same limit as part of a rule. Limits of the same name in different rules are different.
+    ///
+    /// # Errors
+    /// A rule name that does not match `[A-Za-z0-9._-]{1,64}`.
+    pub fn in_rule(self, rule: &str) -> Result<Self, QuotaError> {
+        let rule = valid_name("rule", rule)?;
+        Ok(Self { rule, scope: ScopeCell::default(), ..self })
+    }
+
+    /// Its own name, or what it is called by: its window, such as `60s` or `1500ms`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The rule it belongs to; `default` when it belongs to none.
+    #[must_use]
+    pub fn rule(&self) -> &str {
+        &self.rule
+    }
+
+    /// How it counts.
+    #[must_use]
+    pub const fn algorithm(&self) -> Algorithm {
+        match self.numbers {
+            Numbers::Block => Algorithm::Block,
+            Numbers::TokenBucket(_) => Algorithm::TokenBucket,
+            Numbers::SlidingWindow(_) => Algorithm::SlidingWindow,
+            Numbers::SlidingCounter(_) => Algorithm::SlidingCounter,
+            Numbers::FixedWindow(_) | Numbers::AlignedWindow(_) => Algorithm::FixedWindow,
+        }
+    }
+
+    /// The configured count; zero for a block.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The window; of months and years the longest.
+    #[must_use]
+    pub const fn window(&self) -> Duration {
+        self.window
+    }
+
+    /// The most that can be taken at once: the burst of a bucket, the count of all others.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.numbers.capacity()
+    }
+
+    /// The numbers as compiled for the algorithm, for stores.
+    #[must_use]
+    pub const fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
+    /// Where stores keep its states apart from those of other limits.
+    ///
+    /// The first letter is the algorithm's: a changed algorithm starts fresh, and nodes that disagree
+    /// on it during a deployment do not wipe each other's counts.
+    pub(crate) fn scope(&self) -> String {
+        let letter = match self.numbers {
+            Numbers::Block => 'b',
+            Numbers::TokenBucket(_) => 't',
+            Numbers::SlidingWindow(_) => 'w',
+            Numbers::SlidingCounter(_) => 'c',
+            Numbers::FixedWindow(_) => 'f',
+            Numbers::AlignedWindow(_) => 'a',
+        };
+        format!("{letter}{}/{}", self.rule, self.name)
+    }
+
+    pub(crate) const fn scope_cell(&self) -> &ScopeCell {
+        &self.scope
+    }
+
+    /// Whether both would find the same state.
+    pub(crate) fn same_scope(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.rule == other.rule
+            && std::mem::discriminant(&self.numbers) == std::mem::discriminant(&other.numbers)
+    }
+}
+
+/// Gives each limit that was not named a name of its own (`60s`, `60s#2`), and refuses two that were
+/// given the same.
+pub(crate) fn name_apart(limits: &mut [Limit]) -> Result<(), QuotaError> {
+    for index in 0..limits.len() {
+        let (before, rest) = limits.split_at_mut(index);
+        let Some(limit) = rest.first_mut() else { continue };
+        let is_taken = |name: &str, rule: &str| {
+            before.iter().any(|other| &*other.name == name && &*other.rule == rule)
+        };
+        if limit.is_named && is_taken(&limit.name, &limit.rule) {
+            return Err(QuotaError::built(
+                QuotaErrorKind::Name,
+                format!("limit name {:?} comes twice", limit.name),
+            ));
+        }
+        let window = limit.name.clone();
+        let mut nth = 1;
+        while is_taken(&limit.name, &limit.rule) {
+            nth += 1;
+            limit.name = format!("{window}#{nth}").into();
+            limit.scope = ScopeCell::default();
+        }
+    }
+    Ok(())
+}
+
+fn without_burst(quota: &Quota) -> Result<(), QuotaError> {
+    if quota.has_burst() {
+        return Err(QuotaError::fixed(QuotaErrorKind::Burst, "burst is for token buckets only"));
+    }
+    Ok(())
+}
+
+fn window_name(micros: u64) -> Box<str> {
+    let name = if micros.is_multiple_of(SECOND) {
+        format!("{}s", micros / SECOND)
+    } else if micros.is_multiple_of(1000) {
+        format!("{}ms", micros / 1000)
+    } else {
+        format!("{micros}us")
+    };
+    name.into()
+}
+
+fn valid_name(what: &str, name: &str) -> Result<Box<str>, QuotaError> {
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if (1..=64).contains(&name.len()) && name.bytes().all(is_valid) {
+        return Ok(name.into());
+    }
+    let shown: String = name.chars().take(64).collect();
+    Err(QuotaError::built(
+        QuotaErrorKind::Name,
+        format!("{what} name {shown:?} must be 1 to 64 characters of A-Z a-z 0-9 . _ -"),
+    ))
+}

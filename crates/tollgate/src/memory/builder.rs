@@ -1,0 +1,94 @@
+//! The dimensions of a memory store.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+use super::scope::Scopes;
+use super::shard::Shard;
+use super::{AtCap, DefaultHasher, MemoryStore};
+use crate::clock::SystemClock;
+
+/// The most keys a [`MemoryStore`] holds unless told otherwise.
+pub const DEFAULT_MAX_KEYS: usize = 1_000_000;
+
+/// A shard holds about this many keys when the store is full: few enough that growing one, which
+/// happens under its lock, is done in microseconds.
+const KEYS_PER_SHARD: usize = 1024;
+const SHARDS: std::ops::RangeInclusive<usize> = 16..=65_536;
+
+/// Builds a [`MemoryStore`].
+///
+/// ```
+/// use tollgate::{AtCap, ManualClock, MemoryStore};
+///
+/// let store = MemoryStore::builder()
+///     .max_keys(50_000)
+///     .at_cap(AtCap::Deny)
+///     .clock(ManualClock::new())
+///     .hasher(std::hash::RandomState::new())
+///     .build();
+/// assert_eq!(store.occupancy().max_keys, 50_000);
+/// ```
+#[derive(Debug, Clone)]
+pub struct MemoryStoreBuilder<C = SystemClock, H = DefaultHasher> {
+    clock: C,
+    hasher: H,
+    max_keys: usize,
+    at_cap: AtCap,
+}
+
+impl Default for MemoryStoreBuilder {
+    fn default() -> Self {
+        Self {
+            clock: SystemClock::new(),
+            hasher: DefaultHasher::default(),
+            max_keys: DEFAULT_MAX_KEYS,
+            at_cap: AtCap::default(),
+        }
+    }
+}
+
+impl<C, H> MemoryStoreBuilder<C, H> {
+    /// The most keys to hold.
+    #[must_use]
+    pub fn max_keys(self, max_keys: usize) -> Self {
+        Self { max_keys, ..self }
+    }
+
+    /// What happens to a new key when that many are in use.
+    #[must_use]
+    pub fn at_cap(self, at_cap: AtCap) -> Self {
+        Self { at_cap, ..self }
+    }
+
+    /// Where the time comes from.
+    #[must_use]
+    pub fn clock<D>(self, clock: D) -> MemoryStoreBuilder<D, H> {
+        let Self { hasher, max_keys, at_cap, .. } = self;
+        MemoryStoreBuilder { clock, hasher, max_keys, at_cap }
+    }
+
+    /// How keys are hashed.
+    #[must_use]
+    pub fn hasher<I>(self, hasher: I) -> MemoryStoreBuilder<C, I> {
+        let Self { clock, max_keys, at_cap, .. } = self;
+        MemoryStoreBuilder { clock, hasher, max_keys, at_cap }
+    }
+
+    /// The store. Its shards are empty and take memory as keys come.
+    #[must_use]
+    pub fn build(self) -> MemoryStore<C, H> {
+        let shards = (self.max_keys / KEYS_PER_SHARD).clamp(*SHARDS.start(), *SHARDS.end());
+        MemoryStore {
+            shards: (0..shards).map(|_| Shard::default()).collect(),
+            scopes: Scopes::new(),
+            clock: self.clock,
+            hasher: self.hasher,
+            max_keys: self.max_keys,
+            at_cap: self.at_cap,
+            keys: AtomicUsize::new(0),
+            untracked: AtomicU64::new(0),
+            evicted: AtomicU64::new(0),
+            next_swept: AtomicUsize::new(0),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Decisions: all or nothing, at one time, under the locks of every key involved.
+
+use std::hash::BuildHasher;
+use std::time::Duration;
+
+use smallvec::SmallVec;
+
+use super::shard::{Located, Locked};
+use super::table::Table;
+use super::{AtCap, MemoryStore};
+use crate::algorithm::{Op, Reply, State};
+use crate::clock::Clock;
+use crate::decision::{Decision, Status, Statuses, Verdict};
+use crate::plan::{Key, Mode, Plan, Take};
+use crate::time::Timestamp;
+
+/// How long a key is told to wait when there is no place to remember it.
+const AT_CAP_RETRY: Duration = Duration::from_secs(1);
+
+/// A take under evaluation.
+struct Tried<'a> {
+    take: Take<'a>,
+    at: Located<'a>,
+    reply: Reply,
+    place: Place,
+}
+
+/// Whether a key has somewhere to be written down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It is there already, or needs none.
+    Held,
+    /// It is new and a place is reserved for it.
+    Reserved,
+    /// It is new and the store is full.
+    None,
+}
+
+impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
+    /// Takes all that the plan wants, or nothing.
+    pub fn take<'a>(&self, plan: &Plan<'a>) -> Decision<'a> {
+        match plan.takes() {
+            [take] => {
+                let (reply, now) = self.apply(&take.key(), Op::Take { cost: take.cost() });
+                Decision::of_one(now, take.key().limit(), take.mode(), reply)
+            }
+            takes => self.take_all(takes),
+        }
+    }
+
+    /// Tells what `take` would answer, and takes nothing.
+    pub fn peek<'a>(&self, plan: &Plan<'a>) -> Decision<'a> {
+        self.each(plan, |cost| Op::Peek { cost })
+    }
+
+    /// Gives back each take's cost, never above full, and tells the figures after.
+    pub fn refund<'a>(&self, plan: &Plan<'a>) -> Decision<'a> {
+        self.each(plan, |cost| Op::Refund { cost })
+    }
+
+    /// Takes without asking, as if it had happened `age` ago, down to empty at most, and tells the
+    /// figures after.
+    pub fn debit<'a>(&self, plan: &Plan<'a>, age: Duration) -> Decision<'a> {
+        self.each(plan, |cost| Op::Debit { cost, age })
+    }
+
+    /// The figures of one key.
+    #[must_use]
+    pub fn stats<'a>(&self, key: &Key<'a>) -> Status<'a> {
+        let (reply, _) = self.apply(key, Op::Peek { cost: 0 });
+        Status::new(key.limit(), Mode::Enforce, reply)
+    }
+
+    /// Refuses every take from the key for so long. A shorter pause does not end a longer one.
+    pub fn pause(&self, key: &Key<'_>, length: Duration) {
+        let at = self.locate(key);
+        let Some(mut table) = self.lock_one(at.shard) else { return };
+        let now = self.clock.now();
+        if let Some(state) = self.find(&mut table, &at) {
+            key.limit().numbers().pause(state, now, length);
+        } else if self.reserve(&mut table, now) {
+            let mut state = State::Fresh;
+            key.limit().numbers().pause(&mut state, now, length);
+            self.insert(&mut table, &at, state);
+        }
+    }
+
+    /// Forgets everything recorded for the key.
+    pub fn reset(&self, key: &Key<'_>) {
+        let at = self.locate(key);
+        if let Some(mut table) = self.lock_one(at.shard) {
+            self.remove(&mut table, &at);
+        }
+    }
+
+    /// One operation on one key, under its lock. The clock is read once the lock is held, so that
+    /// callers are served in the order of their times.
+    #[inline]
+    pub(crate) fn apply(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
+        let at = self.locate(key);
+        let numbers = key.limit().numbers();
+        let Some(mut table) = self.lock_one(at.shard) else {
+            // No shard has this index; answer as for a key never seen.
+            return (numbers.step(&mut State::Fresh, self.clock.now(), op), self.clock.now());
+        };
+        let now = self.clock.now();
+        if let Some(state) = self.find(&mut table, &at) {
+            return (numbers.step(state, now, op), now);
+        }
+        (self.apply_new(&mut table, &at, key, now, op), now)
+    }
+
+    /// The same for a key that is not there yet.
+    #[cold]
+    fn apply_new(
+        &self,
+        table: &mut Table,
+        at: &Located<'_>,
+        key: &Key<'_>,
+        now: Timestamp,
+        op: Op,
+    ) -> Reply {
+        let mut state = State::Fresh;
+        let reply = key.limit().numbers().step(&mut state, now, op);
+        if state.is_fresh(now) {
+            return reply;
+        }
+        if self.reserve(table, now) {
+            self.insert(table, at, state);
+            return reply;
+        }
+        if matches!(op, Op::Take { .. }) { self.placeless(reply) } else { reply }
+    }
+
+    /// What a take is told when there is no place for its key.
+    fn placeless(&self, reply: Reply) -> Reply {
+        match self.at_cap {
+            AtCap::Allow => reply,
+            AtCap::Deny => {
+                Reply { verdict: Verdict::Deny { retry_after: AT_CAP_RETRY }, ..reply }
+            }
+        }
+    }
+
+    /// One operation on each key of a plan, under all their locks at once.
+    fn each<'a>(&self, plan: &Plan<'a>, op: impl Fn(u64) -> Op) -> Decision<'a> {
+        let located: SmallVec<[Located<'a>; 2]> =
+            plan.takes().iter().map(|take| self.locate(&take.key())).collect();
+        let mut locked = self.lock_all(located.iter().map(|at| at.shard));
+        let now = self.clock.now();
+        let mut statuses = Statuses::new();
+        for (take, at) in plan.takes().iter().zip(&located) {
+            let Some(table) = locked.table(at.shard) else { continue };
+            let limit = take.key().limit();
+            let reply = match self.find(table, at) {
+                Some(state) => limit.numbers().step(state, now, op(take.cost())),
+                None => self.apply_new(table, at, &take.key(), now, op(take.cost())),
+            };
+            statuses.push(Status::new(limit, take.mode(), reply));
+        }
+        Decision::from_statuses(now, statuses)
+    }
+
+    /// First asks every key, then takes from all of them or from none.
+    fn take_all<'a>(&self, takes: &[Take<'a>]) -> Decision<'a> {
+        let located: SmallVec<[Located<'a>; 2]> =
+            takes.iter().map(|take| self.locate(&take.key())).collect();
+        let mut locked = self.lock_all(located.iter().map(|at| at.shard));
+        let now = self.clock.now();
+        let mut tried: SmallVec<[Tried<'a>; 2]> = SmallVec::new();
+        for (take, at) in takes.iter().zip(located) {
+            let Some(table) = locked.table(at.shard) else { continue };
+            tried.push(self.try_take(table, take, at, now));
+        }
+        let passing: SmallVec<[bool; 16]> = tried.iter().map(|one| passes(one, &tried)).collect();
+        for (one, passes) in tried.iter_mut().zip(passing) {
+            if passes {
+                self.commit(&mut locked, one, now);
+            } else if one.place == Place::Reserved {
+                self.release(1);
+            }
+        }
+        let status = |one: &Tried<'a>| Status::new(one.take.key().limit(), one.take.mode(), one.reply);
+        Decision::from_statuses(now, tried.iter().map(status).collect())
+    }
+
+    fn try_take<'a>(
+        &self,
+        table: &mut Table,
+        take: &Take<'a>,
+        at: Located<'a>,
+        now: Timestamp,
+    ) -> Tried<'a> {
+        let numbers = take.key().limit().numbers();
+        let op = Op::Peek { cost: take.cost() };
+        let (mut reply, mut place) = match self.find(table, &at) {
+            Some(state) => (numbers.step(state, now, op), Place::Held),
+            None => (numbers.step(&mut State::Fresh, now, op), Place::None),
+        };
+        if place == Place::None {
+            if !reply.verdict.is_allowed() || take.cost() == 0 {
+                place = Place::Held;
+            } else if self.reserve(table, now) {
+                place = Place::Reserved;
+            } else {
+                reply = self.placeless(reply);
+            }
+        }
+        Tried { take: *take, at, reply, place }
+    }
+
+    fn commit(&self, locked: &mut Locked<'_>, one: &mut Tried<'_>, now: Timestamp) {
+        let Some(table) = locked.table(one.at.shard) else { return };
+        let numbers = one.take.key().limit().numbers();
+        let op = Op::Take { cost: one.take.cost() };
+        if let Some(state) = self.find(table, &one.at) {
+            one.reply = numbers.step(state, now, op);
+            return;
+        }
+        let mut state = State::Fresh;
+        one.reply = numbers.step(&mut state, now, op);
+        if one.place == Place::Reserved {
+            self.insert(table, &one.at, state);
+        }
+    }
+}
+
+/// Whether a take is to happen: every enforced one passes, and so does every one of its own group.
+fn passes(one: &Tried<'_>, all: &[Tried<'_>]) -> bool {
+    let mode = one.take.mode();
+    all.iter()
+        .filter(|other| other.take.mode() == Mode::Enforce || other.take.mode() == mode)
+        .all(|other| other.reply.verdict.is_allowed())
+}

@@ -1,0 +1,77 @@
+//! Listings, in the order of hashes: stable however the tables grow between two pages.
+
+use std::hash::BuildHasher;
+
+use super::MemoryStore;
+use super::scope::{self, WRITTEN_OUT};
+use super::slot::Name;
+use crate::clock::Clock;
+use crate::store::{Cursor, ListedKey, Listing, Page, StoreError, StoreErrorKind};
+
+impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
+    /// A page of the keys in use. A key that is in use throughout a listing is in it.
+    ///
+    /// Shards are locked one after the other, none for longer than it takes to look through it.
+    ///
+    /// # Errors
+    /// A cursor that this store did not give.
+    pub fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
+        let mut from = match &listing.after {
+            None => 0,
+            Some(cursor) => parse(cursor)?,
+        };
+        let mut keys = Vec::new();
+        for shard in self.shard_of(from)..self.shards.len() {
+            let mut found = self.list_shard(shard, from, &listing.prefix);
+            found.sort_unstable_by_key(|(hash, _)| *hash);
+            let wanted = listing.page_size - keys.len();
+            // Keys of one hash stay on one page, since the next begins after that hash.
+            let cut = match found.get(wanted - 1) {
+                Some((last, _)) => found.partition_point(|(hash, _)| hash <= last),
+                None => found.len(),
+            };
+            let last = found.get(cut.saturating_sub(1)).map(|(hash, _)| *hash);
+            let more = cut < found.len() || shard + 1 < self.shards.len();
+            keys.extend(found.into_iter().take(cut).map(|(_, key)| key));
+            if keys.len() >= listing.page_size {
+                let next = last.and_then(|hash| hash.checked_add(1)).filter(|_| more);
+                return Ok(Page { keys, next: next.map(|hash| Cursor::new(format!("{hash:016x}"))) });
+            }
+            from = 0;
+        }
+        Ok(Page { keys, next: None })
+    }
+
+    fn list_shard(&self, shard: usize, from: u64, prefix: &str) -> Vec<(u64, ListedKey)> {
+        let Some(table) = self.lock_one(shard) else { return Vec::new() };
+        let now = self.clock.now();
+        let in_use = table.iter().filter(|slot| !slot.state.is_fresh(now));
+        in_use
+            .filter_map(|slot| {
+                let name = slot.name();
+                let hash = name.hash(&self.hasher);
+                let key = self.listed(name)?;
+                (hash >= from && key.subject.starts_with(prefix)).then_some((hash, key))
+            })
+            .collect()
+    }
+
+    fn listed(&self, name: Name<'_>) -> Option<ListedKey> {
+        let subject = std::str::from_utf8(name.subject).ok()?;
+        let (scope, subject) = if name.scope == WRITTEN_OUT {
+            let (scope, subject) = subject.split_once('\0')?;
+            (scope.to_owned(), subject)
+        } else {
+            (self.scopes.text(name.scope)?, subject)
+        };
+        let (rule, limit, algorithm) = scope::parse(&scope)?;
+        Some(ListedKey { subject: subject.to_owned(), rule, limit, algorithm })
+    }
+}
+
+fn parse(cursor: &Cursor) -> Result<u64, StoreError> {
+    u64::from_str_radix(cursor.as_str(), 16).map_err(|error| {
+        let message = format!("cursor {:?} is not one that this store gave", cursor.as_str());
+        StoreError::new(StoreErrorKind::Cursor, message).caused_by(error)
+    })
+}

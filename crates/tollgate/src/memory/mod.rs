@@ -1,0 +1,177 @@
+//! The memory store: sharded, bounded, self-cleaning.
+
+mod builder;
+mod decide;
+mod list;
+mod scope;
+mod shard;
+mod slot;
+mod table;
+
+use std::future::{Future, ready};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+pub use builder::{DEFAULT_MAX_KEYS, MemoryStoreBuilder};
+pub(crate) use scope::ScopeCell;
+
+use crate::clock::{Clock, SystemClock};
+use crate::decision::{Decision, Status};
+use crate::plan::{Key, Plan};
+use crate::store::{Listing, Page, Store, StoreError};
+use scope::Scopes;
+use shard::Shard;
+
+/// The hasher of a [`MemoryStore`] unless another is chosen: a few nanoseconds, seeded at random.
+pub type DefaultHasher = foldhash::quality::RandomState;
+
+/// What happens to a key that is new when the store is full of keys in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum AtCap {
+    /// It passes and is not remembered; [`Occupancy::untracked`] counts it.
+    #[default]
+    Allow,
+    /// It is refused for a second. That is a guess: nobody knows when a place will be free.
+    Deny,
+}
+
+/// How full a [`MemoryStore`] is, and what that has led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Occupancy {
+    /// Keys held now.
+    pub keys: usize,
+    /// The most that will be held.
+    pub max_keys: usize,
+    /// How often a new key found no place, since the beginning.
+    pub untracked: u64,
+    /// How many keys were dropped because they equalled "never seen", since the beginning.
+    pub evicted: u64,
+}
+
+/// Counters in this process's memory.
+///
+/// Decisions are exact under any concurrency, cannot fail and allocate nothing once a key is known.
+/// At most `max_keys` are held. Only a key that equals "never seen" is ever dropped, a few looked at
+/// with every new one, so dropping can never reset someone's limit and no request pays for a scan.
+///
+/// The hasher is keyed at random but not cryptographic. If strangers choose keys and can measure
+/// your latency to the nanosecond, use `std::hash::RandomState`.
+///
+/// ```
+/// use tollgate::{Key, Limit, MemoryStore, Plan, Quota, Subject, Take};
+///
+/// let store = MemoryStore::builder().max_keys(10_000).build();
+/// let limit = Limit::sliding_window(Quota::per_minute(2))?;
+/// let subject = Subject::of(["user:1"]);
+/// let plan = Plan::new([Take::new(Key::new(&subject, &limit), 1)])?;
+///
+/// assert!(store.take(&plan).is_allowed());
+/// assert!(store.take(&plan).is_allowed());
+/// assert!(!store.take(&plan).is_allowed());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct MemoryStore<C = SystemClock, H = DefaultHasher> {
+    shards: Box<[Shard]>,
+    scopes: Scopes,
+    clock: C,
+    hasher: H,
+    max_keys: usize,
+    at_cap: AtCap,
+    keys: AtomicUsize,
+    untracked: AtomicU64,
+    evicted: AtomicU64,
+    /// The shard that the next explicit sweep begins with.
+    next_swept: AtomicUsize,
+}
+
+impl MemoryStore {
+    /// A store for a million keys on the system clock.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// A store of other dimensions.
+    #[must_use]
+    pub fn builder() -> MemoryStoreBuilder {
+        MemoryStoreBuilder::default()
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<C, H> MemoryStore<C, H> {
+    /// How full it is.
+    pub fn occupancy(&self) -> Occupancy {
+        Occupancy {
+            keys: self.keys.load(Ordering::Relaxed),
+            max_keys: self.max_keys,
+            untracked: self.untracked.load(Ordering::Relaxed),
+            evicted: self.evicted.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// The same methods as the inherent ones; none of them waits or fails but for a foreign cursor.
+impl<C: Clock, H: std::hash::BuildHasher + Send + Sync> Store for MemoryStore<C, H> {
+    fn take<'a>(
+        &self,
+        plan: &Plan<'a>,
+    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send {
+        ready(Ok(self.take(plan)))
+    }
+
+    fn peek<'a>(
+        &self,
+        plan: &Plan<'a>,
+    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send {
+        ready(Ok(self.peek(plan)))
+    }
+
+    fn refund<'a>(
+        &self,
+        plan: &Plan<'a>,
+    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send {
+        ready(Ok(self.refund(plan)))
+    }
+
+    fn debit<'a>(
+        &self,
+        plan: &Plan<'a>,
+        age: Duration,
+    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send {
+        ready(Ok(self.debit(plan, age)))
+    }
+
+    fn pause(
+        &self,
+        key: &Key<'_>,
+        length: Duration,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        self.pause(key, length);
+        ready(Ok(()))
+    }
+
+    fn reset(&self, key: &Key<'_>) -> impl Future<Output = Result<(), StoreError>> + Send {
+        self.reset(key);
+        ready(Ok(()))
+    }
+
+    fn stats<'a>(
+        &self,
+        key: &Key<'a>,
+    ) -> impl Future<Output = Result<Status<'a>, StoreError>> + Send {
+        ready(Ok(self.stats(key)))
+    }
+
+    fn list(&self, listing: &Listing) -> impl Future<Output = Result<Page, StoreError>> + Send {
+        ready(self.list(listing))
+    }
+}

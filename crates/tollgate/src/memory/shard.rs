@@ -1,0 +1,166 @@
+//! Shards: tables behind locks of their own, and the accounting of places in all of them.
+
+use std::borrow::Cow;
+use std::hash::BuildHasher;
+use std::sync::atomic::Ordering;
+
+use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
+
+use super::MemoryStore;
+use super::scope::WRITTEN_OUT;
+use super::slot::{Name, Slot};
+use super::table::Table;
+use crate::algorithm::State;
+use crate::clock::Clock;
+use crate::plan::Key;
+use crate::time::Timestamp;
+
+/// Slots looked at when a key is added: more than one, so that sweeping outruns a flood.
+const SWEPT_PER_INSERT: usize = 4;
+
+/// A table and its lock, on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(super) struct Shard(Mutex<Table>);
+
+/// Where a key lives.
+pub(super) struct Located<'a> {
+    pub(super) shard: usize,
+    hash: u64,
+    scope: u32,
+    subject: Cow<'a, [u8]>,
+}
+
+impl Located<'_> {
+    #[inline]
+    pub(super) fn name(&self) -> Name<'_> {
+        Name { scope: self.scope, subject: &self.subject }
+    }
+}
+
+/// The locked shards of one plan.
+pub(super) struct Locked<'s>(SmallVec<[(usize, MutexGuard<'s, Table>); 2]>);
+
+impl Locked<'_> {
+    /// The table of a shard that was locked with the plan.
+    pub(super) fn table(&mut self, shard: usize) -> Option<&mut Table> {
+        let held = self.0.iter_mut().find(|(index, _)| *index == shard)?;
+        Some(&mut held.1)
+    }
+}
+
+impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
+    #[inline]
+    pub(super) fn locate<'a>(&self, key: &Key<'a>) -> Located<'a> {
+        let scope = self.scopes.number(key.limit());
+        let subject = if scope == WRITTEN_OUT { written_out(key) } else { key.subject().as_bytes().into() };
+        let hash = Name { scope, subject: &subject }.hash(&self.hasher);
+        Located { shard: self.shard_of(hash), hash, scope, subject }
+    }
+
+    /// The hash's high half chooses the shard, so that shards are in the order of hashes.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the product's high half is below the number of shards")]
+    pub(super) fn shard_of(&self, hash: u64) -> usize {
+        (((hash >> 32) * self.shards.len() as u64) >> 32) as usize
+    }
+
+    #[inline]
+    pub(super) fn lock_one(&self, shard: usize) -> Option<MutexGuard<'_, Table>> {
+        self.shards.get(shard).map(|shard| shard.0.lock())
+    }
+
+    /// Locks shards in ascending order, whatever order they are named in: no two plans can wait for
+    /// each other.
+    pub(super) fn lock_all(&self, shards: impl Iterator<Item = usize>) -> Locked<'_> {
+        let mut order: SmallVec<[usize; 2]> = shards.collect();
+        order.sort_unstable();
+        order.dedup();
+        let lock = |index| self.lock_one(index).map(|guard| (index, guard));
+        Locked(order.into_iter().filter_map(lock).collect())
+    }
+
+    pub(super) fn find<'t>(&self, table: &'t mut Table, at: &Located<'_>) -> Option<&'t mut State> {
+        table.get_mut(at.hash, at.name())
+    }
+
+    /// A place for one more key, if one is free or can be freed.
+    pub(super) fn reserve(&self, table: &mut Table, now: Timestamp) -> bool {
+        self.sweep_table(table, SWEPT_PER_INSERT, now);
+        let below_cap = |keys: usize| (keys < self.max_keys).then_some(keys + 1);
+        let reserved =
+            self.keys.fetch_update(Ordering::Relaxed, Ordering::Relaxed, below_cap).is_ok();
+        if !reserved {
+            self.untracked.fetch_add(1, Ordering::Relaxed);
+        }
+        reserved
+    }
+
+    /// Gives back a place that was reserved and not used.
+    pub(super) fn release(&self, places: usize) {
+        self.keys.fetch_sub(places, Ordering::Relaxed);
+    }
+
+    /// Puts a new key into the place reserved for it.
+    pub(super) fn insert(&self, table: &mut Table, at: &Located<'_>, state: State) {
+        table.insert(at.hash, Slot::new(at.name(), state), &self.hasher);
+    }
+
+    pub(super) fn remove(&self, table: &mut Table, at: &Located<'_>) {
+        if table.remove(at.hash, at.name()) {
+            self.release(1);
+        }
+    }
+
+    fn sweep_table(&self, table: &mut Table, slots: usize, now: Timestamp) -> usize {
+        let dropped = table.sweep(slots, now, &self.hasher);
+        if dropped > 0 {
+            self.release(dropped);
+            self.evicted.fetch_add(dropped as u64, Ordering::Relaxed);
+        }
+        dropped
+    }
+
+    /// Looks at about so many keys, in small bites, and drops those that equal "never seen". Returns
+    /// how many were dropped.
+    ///
+    /// Nobody needs to call this: every new key sweeps a little. It gives memory back sooner where
+    /// new keys have stopped coming.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Key, Limit, ManualClock, MemoryStore, Plan, Quota, Subject, Take};
+    ///
+    /// let clock = ManualClock::new();
+    /// let store = MemoryStore::builder().clock(clock.clone()).build();
+    /// let limit = Limit::fixed_window(Quota::per_minute(10))?;
+    /// let subject = Subject::of(["once"]);
+    /// let _ = store.take(&Plan::new([Take::new(Key::new(&subject, &limit), 1)])?);
+    ///
+    /// clock.advance(Duration::from_secs(60));
+    /// assert_eq!(store.sweep(usize::MAX), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn sweep(&self, keys: usize) -> usize {
+        let (mut looked_at, mut dropped) = (0, 0);
+        for _ in 0..self.shards.len() {
+            if looked_at >= keys {
+                break;
+            }
+            let index = self.next_swept.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+            let Some(mut table) = self.lock_one(index) else { break };
+            let now = self.clock.now();
+            looked_at += table.len();
+            dropped += self.sweep_table(&mut table, usize::MAX, now);
+        }
+        dropped
+    }
+}
+
+/// The subject of a key whose limit has no number: its scope is part of it. Scopes hold no NUL.
+#[cold]
+fn written_out<'a>(key: &Key<'a>) -> Cow<'a, [u8]> {
+    let scope = key.limit().scope();
+    Cow::Owned([scope.as_bytes(), &[0], key.subject().as_bytes()].concat())
+}

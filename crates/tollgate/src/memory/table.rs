@@ -1,0 +1,240 @@
+//! One shard's hash table: groups of seven slots, found by one-byte tags.
+//!
+//! A group's tags and its overflow count share one 64-bit word, so a lookup reads a word (from a small
+//! array that stays in cache) and then the one slot that matches. A key whose group is full lives in a
+//! later group, and every full group it passed counts it: a lookup stops at a group that nobody has
+//! passed, and removing a key needs no tombstone. The table grows by a quarter, not by doubling: it is
+//! never less than two thirds full for long.
+
+use std::hash::BuildHasher;
+
+use super::slot::{Name, Slot};
+use crate::algorithm::State;
+use crate::time::Timestamp;
+
+/// Slots in a group: the eighth byte of its word counts the keys that overflowed it.
+const GROUP: usize = 7;
+const EMPTY: u8 = 0;
+/// An overflow count that has lost count, and stays until the table is rebuilt.
+const SATURATED: u8 = u8::MAX;
+const FIRST_GROUPS: usize = 2;
+
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    words: Box<[Word]>,
+    slots: Box<[Slot]>,
+    len: usize,
+    /// Where the next sweep begins.
+    cursor: usize,
+}
+
+/// Seven tags and an overflow count.
+#[derive(Debug, Clone, Copy, Default)]
+struct Word(u64);
+
+impl Word {
+    const LOW: u64 = 0x0001_0101_0101_0101;
+    const HIGH: u64 = 0x0080_8080_8080_8080;
+
+    /// A bit in each of the seven bytes that equals `tag`. A byte above a match may be reported
+    /// falsely; the key decides.
+    #[inline]
+    fn matches(self, tag: u8) -> Lanes {
+        let differing = self.0 ^ (Self::LOW * u64::from(tag));
+        Lanes(differing.wrapping_sub(Self::LOW) & !differing & Self::HIGH)
+    }
+
+    /// Tags have their high bit set, so an empty lane is one without.
+    #[inline]
+    fn empty_lane(self) -> Option<usize> {
+        Lanes(!self.0 & Self::HIGH).next()
+    }
+
+    #[inline]
+    fn overflow(self) -> u8 {
+        self.0.to_le_bytes()[GROUP]
+    }
+
+    fn set_tag(&mut self, lane: usize, tag: u8) {
+        self.0 = self.0 & !(0xFF << (8 * lane)) | u64::from(tag) << (8 * lane);
+    }
+
+    fn set_overflow(&mut self, count: u8) {
+        self.set_tag(GROUP, count);
+    }
+}
+
+/// The lanes whose high bit is set, lowest first.
+struct Lanes(u64);
+
+impl Iterator for Lanes {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let lane = self.0.trailing_zeros() / 8;
+        self.0 &= self.0 - 1;
+        usize::try_from(lane).ok()
+    }
+}
+
+/// A hash's low half chooses the group by its high bits, and the tag by its low ones. The high half
+/// chose the shard.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "bits of a hash; the product's high half is below `groups`")]
+fn place(hash: u64, groups: usize) -> (usize, u8) {
+    let low = hash as u32;
+    let group = (u64::from(low) * groups as u64) >> 32;
+    (group as usize, low as u8 | 0x80)
+}
+
+impl Table {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, hash: u64, name: Name<'_>) -> Option<&mut State> {
+        let index = self.find(hash, name)?;
+        self.slots.get_mut(index).map(|slot| &mut slot.state)
+    }
+
+    #[inline]
+    fn find(&self, hash: u64, name: Name<'_>) -> Option<usize> {
+        let (mut group, tag) = place(hash, self.words.len());
+        for _ in 0..self.words.len() {
+            let word = self.words.get(group)?;
+            for lane in word.matches(tag) {
+                let index = group * GROUP + lane;
+                if self.slots.get(index).is_some_and(|slot| slot.name() == name) {
+                    return Some(index);
+                }
+            }
+            if word.overflow() == 0 {
+                return None;
+            }
+            group = self.after(group);
+        }
+        None
+    }
+
+    #[inline]
+    fn after(&self, group: usize) -> usize {
+        if group + 1 == self.words.len() { 0 } else { group + 1 }
+    }
+
+    /// Adds a key that is not there yet.
+    pub(super) fn insert(&mut self, hash: u64, slot: Slot, hasher: &impl BuildHasher) {
+        // Past 13/14 full, probes grow long.
+        if (self.len + 1) * 14 > self.slots.len() * 13 {
+            let groups = self.words.len();
+            self.rebuild((groups + groups / 4 + 1).max(FIRST_GROUPS), hasher);
+        }
+        self.place_slot(hash, slot);
+    }
+
+    fn place_slot(&mut self, hash: u64, slot: Slot) {
+        let (mut group, tag) = place(hash, self.words.len());
+        while let Some(word) = self.words.get_mut(group) {
+            if let Some(lane) = word.empty_lane() {
+                word.set_tag(lane, tag);
+                if let Some(vacant) = self.slots.get_mut(group * GROUP + lane) {
+                    *vacant = slot;
+                }
+                self.len += 1;
+                return;
+            }
+            word.set_overflow(word.overflow().saturating_add(1));
+            group = self.after(group);
+        }
+    }
+
+    /// Removes a key.
+    pub(super) fn remove(&mut self, hash: u64, name: Name<'_>) -> bool {
+        let index = self.find(hash, name);
+        if let Some(index) = index {
+            self.vacate(index, hash);
+        }
+        index.is_some()
+    }
+
+    fn vacate(&mut self, index: usize, hash: u64) {
+        let home = index / GROUP;
+        let (mut group, _) = place(hash, self.words.len());
+        while group != home {
+            if let Some(word) = self.words.get_mut(group)
+                && word.overflow() != SATURATED
+            {
+                word.set_overflow(word.overflow().saturating_sub(1));
+            }
+            group = self.after(group);
+        }
+        if let Some(word) = self.words.get_mut(home) {
+            word.set_tag(index % GROUP, EMPTY);
+        }
+        if let Some(slot) = self.slots.get_mut(index) {
+            *slot = Slot::default();
+        }
+        self.len -= 1;
+    }
+
+    /// Looks at the next `count` slots and forgets those that equal "never seen". Returns how many.
+    pub(super) fn sweep(&mut self, count: usize, now: Timestamp, hasher: &impl BuildHasher) -> usize {
+        let before = self.len;
+        for _ in 0..count.min(self.slots.len()) {
+            if self.cursor >= self.slots.len() {
+                self.cursor = 0;
+                self.shrink(hasher);
+            }
+            self.sweep_slot(self.cursor, now, hasher);
+            self.cursor += 1;
+        }
+        before - self.len
+    }
+
+    fn sweep_slot(&mut self, index: usize, now: Timestamp, hasher: &impl BuildHasher) {
+        let tag = self.words.get(index / GROUP).map_or(EMPTY, |word| word.0.to_le_bytes()[index % GROUP]);
+        if tag == EMPTY {
+            return;
+        }
+        let stale = self.slots.get(index).filter(|slot| slot.state.is_fresh(now));
+        if let Some(hash) = stale.map(|slot| slot.name().hash(hasher)) {
+            self.vacate(index, hash);
+        }
+    }
+
+    /// Gives memory back after a flood has passed.
+    fn shrink(&mut self, hasher: &impl BuildHasher) {
+        if self.words.len() > FIRST_GROUPS && self.len * 4 < self.slots.len() {
+            self.rebuild((self.words.len() / 2).max(FIRST_GROUPS), hasher);
+        }
+    }
+
+    fn rebuild(&mut self, groups: usize, hasher: &impl BuildHasher) {
+        let words = vec![Word::default(); groups].into_boxed_slice();
+        let slots = (0..groups * GROUP).map(|_| Slot::default()).collect();
+        let old_words = std::mem::replace(&mut self.words, words);
+        let old_slots = std::mem::replace(&mut self.slots, slots);
+        (self.len, self.cursor) = (0, 0);
+        for (index, slot) in old_slots.into_iter().enumerate() {
+            let occupied = old_words
+                .get(index / GROUP)
+                .is_some_and(|word| word.0.to_le_bytes()[index % GROUP] != EMPTY);
+            if occupied {
+                let hash = slot.name().hash(hasher);
+                self.place_slot(hash, slot);
+            }
+        }
+    }
+
+    /// Every key and its state.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.words.iter().zip(self.slots.chunks(GROUP)).flat_map(|(word, slots)| {
+            let tags = word.0.to_le_bytes();
+            slots.iter().zip(tags).filter(|(_, tag)| *tag != EMPTY).map(|(slot, _)| slot)
+        })
+    }
+}

@@ -1,0 +1,214 @@
+//! A plan: the takes of one request.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+use thiserror::Error;
+
+use crate::limit::Limit;
+use crate::subject::Subject;
+
+/// The most takes a plan may have.
+pub const MAX_TAKES: usize = 16;
+
+/// One counter: whose, and of which limit. Displayed as `{subject}:rule/limit`.
+///
+/// ```
+/// use tollgate::{Key, Limit, Quota, Subject};
+///
+/// let limit = Limit::token_bucket(Quota::per_minute(10))?;
+/// let subject = Subject::in_tenant("acme", ["c1"]);
+/// assert_eq!(Key::new(&subject, &limit).to_string(), "{acme:c1}:default/60s");
+/// # Ok::<(), tollgate::QuotaError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key<'a> {
+    subject: &'a str,
+    limit: &'a Limit,
+}
+
+impl<'a> Key<'a> {
+    /// The counter of this subject under this limit.
+    #[must_use]
+    pub fn new(subject: &'a Subject, limit: &'a Limit) -> Self {
+        Self { subject: subject.as_str(), limit }
+    }
+
+    /// For a store that nobody else writes to: the subject's bytes need no escaping there.
+    pub(crate) const fn private(subject: &'a str, limit: &'a Limit) -> Self {
+        Self { subject, limit }
+    }
+
+    /// Whose, as escaped text.
+    #[must_use]
+    pub const fn subject(&self) -> &'a str {
+        self.subject
+    }
+
+    /// Of which limit.
+    #[must_use]
+    pub const fn limit(&self) -> &'a Limit {
+        self.limit
+    }
+}
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{}}}:{}/{}", self.subject, self.limit.rule(), self.limit.name())
+    }
+}
+
+/// Whether a limit may refuse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mode {
+    /// It refuses.
+    Enforce,
+    /// It is evaluated and counted but never refuses. The takes of one group pass or fail together,
+    /// as they would if they were enforced.
+    Shadow {
+        /// Which takes belong together: those of one rule.
+        group: u16,
+    },
+}
+
+/// What is wanted of one counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Take<'a> {
+    key: Key<'a>,
+    cost: u64,
+    mode: Mode,
+}
+
+impl<'a> Take<'a> {
+    /// An enforced take. A cost of 0 only peeks.
+    #[must_use]
+    pub const fn new(key: Key<'a>, cost: u64) -> Self {
+        Self { key, cost, mode: Mode::Enforce }
+    }
+
+    /// The same take, only watched.
+    #[must_use]
+    pub const fn shadow(self, group: u16) -> Self {
+        Self { mode: Mode::Shadow { group }, ..self }
+    }
+
+    /// The counter.
+    #[must_use]
+    pub const fn key(&self) -> Key<'a> {
+        self.key
+    }
+
+    /// How much.
+    #[must_use]
+    pub const fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Whether it may refuse.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+}
+
+/// The takes of one request, decided together: all or nothing.
+///
+/// ```
+/// use tollgate::{Key, Limit, MemoryStore, Plan, Quota, Subject, Take};
+///
+/// let per_user = Limit::token_bucket(Quota::per_minute(10))?.in_rule("user")?;
+/// let overall = Limit::token_bucket(Quota::per_second(1000))?.in_rule("all")?;
+/// let (user, all) = (Subject::of(["u1"]), Subject::of([""; 0]));
+///
+/// let plan = Plan::new([
+///     Take::new(Key::new(&user, &per_user), 1),
+///     Take::new(Key::new(&all, &overall), 1),
+/// ])?;
+/// let store = MemoryStore::new();
+/// assert!(store.take(&plan).is_allowed());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan<'a> {
+    takes: SmallVec<[Take<'a>; 2]>,
+}
+
+impl<'a> Plan<'a> {
+    /// A plan of these takes. Costs on the same counter are merged; no takes at all pass always.
+    ///
+    /// # Errors
+    /// More than [`MAX_TAKES`], or one counter taken under two modes or two sets of numbers.
+    pub fn new(takes: impl IntoIterator<Item = Take<'a>>) -> Result<Self, PlanError> {
+        let mut merged: SmallVec<[Take<'a>; 2]> = SmallVec::new();
+        for take in takes {
+            let same = |other: &&mut Take<'a>| {
+                other.key.subject == take.key.subject && other.key.limit.same_scope(take.key.limit)
+            };
+            let is_full = merged.len() == MAX_TAKES;
+            match merged.iter_mut().find(same) {
+                Some(earlier) if earlier.mode != take.mode || earlier.key != take.key => {
+                    return Err(PlanError { kind: PlanErrorKind::Conflict, key: take.key.to_string() });
+                }
+                Some(earlier) => earlier.cost = earlier.cost.saturating_add(take.cost),
+                None if is_full => {
+                    return Err(PlanError { kind: PlanErrorKind::TooMany, key: take.key.to_string() });
+                }
+                None => merged.push(take),
+            }
+        }
+        Ok(Self { takes: merged })
+    }
+
+    /// A plan whose takes are known to be on different counters, and few.
+    pub(crate) fn of_distinct(takes: impl IntoIterator<Item = Take<'a>>) -> Self {
+        Self { takes: takes.into_iter().collect() }
+    }
+
+    /// Its takes, each on a counter of its own.
+    #[must_use]
+    pub fn takes(&self) -> &[Take<'a>] {
+        &self.takes
+    }
+}
+
+/// Why takes cannot make a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{} at key {key}", .kind.reason())]
+pub struct PlanError {
+    kind: PlanErrorKind,
+    key: String,
+}
+
+/// What a [`PlanError`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlanErrorKind {
+    /// More than [`MAX_TAKES`].
+    TooMany,
+    /// One counter under two modes or two sets of numbers.
+    Conflict,
+}
+
+impl PlanErrorKind {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::TooMany => "a plan may have at most 16 takes; the next is",
+            Self::Conflict => "one counter is taken under two modes or two sets of numbers,",
+        }
+    }
+}
+
+impl PlanError {
+    /// What was wrong.
+    #[must_use]
+    pub const fn kind(&self) -> PlanErrorKind {
+        self.kind
+    }
+
+    /// Always false: the same takes will be wrong again.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,215 @@
+//! The contract every store keeps: it decides whole plans.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use crate::decision::{Decision, Status};
+use crate::limit::Algorithm;
+use crate::plan::{Key, Plan};
+
+/// Decides plans and keeps the counters.
+///
+/// A store decides; it is not asked for counters to be compared by the caller, because between the
+/// reading and the writing another caller would fit. One suite of tests runs over every store
+/// (`tollgate-testkit`), and defines what these methods mean.
+///
+/// The futures need no particular runtime.
+///
+/// ```
+/// use tollgate::{Decision, Plan, Store, StoreError};
+///
+/// async fn admit<'a>(store: &impl Store, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
+///     store.take(plan).await
+/// }
+/// ```
+pub trait Store: Send + Sync {
+    /// Takes all that the plan wants, or nothing.
+    fn take<'a>(
+        &self,
+        plan: &Plan<'a>,
+    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
+
+    /// Tells what `take` would answer, and takes nothing.
+    fn peek<'a>(
+        &self,
+        plan: &Plan<'a>,
+    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
+
+    /// Gives back each take's cost, never above full, and tells the figures after.
+    fn refund<'a>(
+        &self,
+        plan: &Plan<'a>,
+    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
+
+    /// Takes without asking, as if it had happened `age` ago, down to empty at most, and tells the
+    /// figures after.
+    fn debit<'a>(
+        &self,
+        plan: &Plan<'a>,
+        age: Duration,
+    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
+
+    /// Refuses every take from the key for so long. A shorter pause does not end a longer one.
+    fn pause(
+        &self,
+        key: &Key<'_>,
+        length: Duration,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Forgets everything recorded for the key.
+    fn reset(&self, key: &Key<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// The figures of one key.
+    fn stats<'a>(
+        &self,
+        key: &Key<'a>,
+    ) -> impl Future<Output = Result<Status<'a>, StoreError>> + Send;
+
+    /// A page of the keys in use. A key that is in use throughout a listing is in it.
+    fn list(&self, listing: &Listing) -> impl Future<Output = Result<Page, StoreError>> + Send;
+}
+
+/// Which keys to list.
+///
+/// ```
+/// use tollgate::{Limit, LocalLimiter, Listing, Quota};
+///
+/// let limiter = LocalLimiter::new(Limit::token_bucket(Quota::per_minute(10))?);
+/// let _ = limiter.take("user:1");
+/// let page = limiter.list(&Listing::all().with_prefix("user:"))?;
+/// assert_eq!(page.keys[0].subject, "user:1");
+/// assert!(page.next.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    pub(crate) prefix: String,
+    pub(crate) page_size: usize,
+    pub(crate) after: Option<Cursor>,
+}
+
+impl Listing {
+    /// Every key in use, from the beginning, 100 a page.
+    #[must_use]
+    pub const fn all() -> Self {
+        Self { prefix: String::new(), page_size: 100, after: None }
+    }
+
+    /// Only subjects that begin so.
+    #[must_use]
+    pub fn with_prefix(self, prefix: impl Into<String>) -> Self {
+        Self { prefix: prefix.into(), ..self }
+    }
+
+    /// About so many keys a page, at least one.
+    #[must_use]
+    pub fn with_page_size(self, keys: usize) -> Self {
+        Self { page_size: keys.max(1), ..self }
+    }
+
+    /// The page after the one that ended with this cursor.
+    #[must_use]
+    pub fn after(self, cursor: Cursor) -> Self {
+        Self { after: Some(cursor), ..self }
+    }
+}
+
+/// Where a listing goes on. Opaque: it means something to the store that gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor(String);
+
+impl Cursor {
+    /// A cursor from its text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Some of the keys in use, and where to go on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Page {
+    /// The keys.
+    pub keys: Vec<ListedKey>,
+    /// Where the next page begins; none after the last.
+    pub next: Option<Cursor>,
+}
+
+/// A key in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedKey {
+    /// Whose.
+    pub subject: String,
+    /// The rule of its limit.
+    pub rule: String,
+    /// The name of its limit.
+    pub limit: String,
+    /// How it counts.
+    pub algorithm: Algorithm,
+}
+
+/// Why a store could not decide. Memory never fails.
+#[derive(Debug)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    message: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// What kind of failure a [`StoreError`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// The store could not be reached.
+    Unavailable,
+    /// The store did not answer in time. The take may have happened.
+    Timeout,
+    /// What is stored is not ours to read: of another type, or of a newer version.
+    Incompatible,
+    /// A cursor that this store did not give.
+    Cursor,
+}
+
+impl StoreError {
+    /// A failure of this kind. The message is shown to operators and must hold no secret.
+    pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
+    }
+
+    /// The same failure, with what caused it.
+    #[must_use]
+    pub fn caused_by(self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { source: Some(source.into()), ..self }
+    }
+
+    /// What kind of failure it is.
+    #[must_use]
+    pub const fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+
+    /// Whether asking again later may succeed.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        matches!(self.kind, StoreErrorKind::Unavailable | StoreErrorKind::Timeout)
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}
