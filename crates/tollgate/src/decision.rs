@@ -1,5 +1,6 @@
 //! The answer to one request.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use smallvec::SmallVec;
@@ -38,15 +39,6 @@ impl Verdict {
         match self {
             Self::Deny { retry_after } => Some(retry_after),
             Self::Allow | Self::Never => None,
-        }
-    }
-
-    /// How much this verdict is in the way: the longer the wait the more, and never most of all.
-    fn severity(self) -> (u8, Duration) {
-        match self {
-            Self::Allow => (0, Duration::ZERO),
-            Self::Deny { retry_after } => (1, retry_after),
-            Self::Never => (2, Duration::ZERO),
         }
     }
 }
@@ -94,29 +86,25 @@ impl<'a> Status<'a> {
 
     /// What this limit alone would have said.
     pub const fn verdict(&self) -> Verdict {
-        self.reply.verdict
+        self.reply.verdict()
     }
 
     /// What is used now.
     #[must_use]
-    pub const fn count(&self) -> u64 {
-        self.reply.count
+    pub fn count(&self) -> u64 {
+        self.limit.capacity() - self.reply.remaining()
     }
 
     /// What could be taken now.
     #[must_use]
     pub const fn remaining(&self) -> u64 {
-        self.reply.remaining
+        self.reply.remaining()
     }
 
     /// The time until the limit is full again.
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
-        Duration::from_micros(self.reply.reset_after)
-    }
-
-    fn is_enforced(&self) -> bool {
-        self.mode == Mode::Enforce
+        self.reply.reset_after()
     }
 }
 
@@ -138,13 +126,13 @@ impl<'a> Status<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct Decision<'a> {
-    verdict: Verdict,
     at: Timestamp,
     source: Source,
     degraded: bool,
     statuses: Statuses<'a>,
 }
 
+/// Up to two without allocating.
 pub(crate) type Statuses<'a> = SmallVec<[Status<'a>; 2]>;
 
 impl<'a> Decision<'a> {
@@ -152,33 +140,24 @@ impl<'a> Decision<'a> {
     ///
     /// The verdict is that of the enforced limit most in the way.
     pub fn new(at: Timestamp, statuses: impl IntoIterator<Item = Status<'a>>) -> Self {
-        Self::from_statuses(at, statuses.into_iter().collect())
-    }
-
-    #[inline]
-    pub(crate) fn from_statuses(at: Timestamp, statuses: Statuses<'a>) -> Self {
-        let mut verdict = Verdict::Allow;
-        for status in statuses.iter().filter(|status| status.is_enforced()) {
-            if status.verdict().severity() > verdict.severity() {
-                verdict = status.verdict();
-            }
-        }
-        Self { verdict, at, source: Source::Store, degraded: false, statuses }
+        let statuses = statuses.into_iter().collect();
+        Self { at, source: Source::Store, degraded: false, statuses }
     }
 
     #[inline]
     pub(crate) fn of_one(at: Timestamp, limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
-        let status = Status::new(limit, mode, reply);
-        Self::from_statuses(at, Statuses::from_buf_and_len([status; 2], 1))
+        let mut statuses = Statuses::new();
+        statuses.push(Status { limit, mode, reply });
+        Self { at, source: Source::Store, degraded: false, statuses }
     }
 
     /// The same decision, borrowing its limits from `limits` instead of from the plan that named
     /// them in this order.
     pub(crate) fn borrowing(self, limits: &[Limit]) -> Decision<'_> {
-        let Self { verdict, at, source, degraded, statuses } = self;
+        let Self { at, source, degraded, statuses } = self;
         let rebound = statuses.iter().zip(limits);
         let statuses = rebound.map(|(status, limit)| Status { limit, ..*status }).collect();
-        Decision { verdict, at, source, degraded, statuses }
+        Decision { at, source, degraded, statuses }
     }
 
     /// The same decision, said to come from elsewhere.
@@ -191,21 +170,23 @@ impl<'a> Decision<'a> {
         Self { degraded: true, ..self }
     }
 
-    /// Whether the request passes.
-    pub const fn verdict(&self) -> Verdict {
-        self.verdict
+    /// Whether the request passes: the verdict of the enforced limit most in the way.
+    pub fn verdict(&self) -> Verdict {
+        let worst = self.enforced().max_by_key(|status| status.reply.severity());
+        worst.map_or(Verdict::Allow, Status::verdict)
     }
 
     /// Whether the request passes.
     #[must_use]
-    pub const fn is_allowed(&self) -> bool {
-        self.verdict.is_allowed()
+    #[inline]
+    pub fn is_allowed(&self) -> bool {
+        self.enforced().all(|status| status.reply.is_allowed())
     }
 
     /// How long to wait, where waiting helps and is needed.
     #[must_use]
-    pub const fn retry_after(&self) -> Option<Duration> {
-        self.verdict.retry_after()
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.verdict().retry_after()
     }
 
     /// The store's time of the decision.
@@ -236,14 +217,15 @@ impl<'a> Decision<'a> {
     /// one with the least remaining. None when no limit applies.
     #[must_use]
     pub fn deciding(&self) -> Option<&Status<'a>> {
-        let enforced = self.statuses.iter().filter(|status| status.is_enforced());
-        // `min_by` keeps the first of equals, so that the plan's order breaks ties.
-        enforced.min_by(|a, b| {
-            let by_severity = b.verdict().severity().cmp(&a.verdict().severity());
-            by_severity
-                .then_with(|| a.remaining().cmp(&b.remaining()))
-                .then_with(|| b.reset_after().cmp(&a.reset_after()))
+        // Of equals the first, so that the plan's order breaks ties.
+        self.enforced().min_by_key(|status| {
+            (Reverse(status.reply.severity()), status.remaining(), Reverse(status.reset_after()))
         })
+    }
+
+    #[inline]
+    fn enforced(&self) -> impl Iterator<Item = &Status<'a>> {
+        self.statuses.iter().filter(|status| status.mode == Mode::Enforce)
     }
 
     /// What could be taken now of the deciding limit; none when no limit applies.

@@ -5,8 +5,7 @@
 
 use super::arithmetic::debited;
 use super::calendar::Calendar;
-use super::{Op, Reply, deny_for};
-use crate::decision::Verdict;
+use super::{Op, Reply, Wait};
 use crate::error::QuotaError;
 use crate::quota::Quota;
 use crate::time::{Timestamp, saturating_micros};
@@ -58,42 +57,37 @@ fn stamp(op: Op, now: u64, earliest: u64) -> (u64, Op) {
 
 /// A counter's answer once its window is known.
 struct Counted {
-    verdict: Verdict,
+    wait: Wait,
     used: u64,
 }
 
 /// What `op` makes of a count with `left` microseconds to its window's end.
 fn count(limit: u64, used: u64, left: u64, op: Op) -> Counted {
-    let verdict = |cost: u64| {
+    let wait = |cost: u64| {
         if cost > limit {
-            Verdict::Never
+            Wait::FOREVER
         } else if used.min(limit) <= limit - cost {
-            Verdict::Allow
+            Wait::NONE
         } else {
-            deny_for(left)
+            Wait(left)
         }
     };
     match op {
-        Op::Peek { cost } => Counted { verdict: verdict(cost), used },
-        Op::Take { cost } => match verdict(cost) {
-            Verdict::Allow => Counted { verdict: Verdict::Allow, used: used + cost },
-            refused => Counted { verdict: refused, used },
+        Op::Peek { cost } => Counted { wait: wait(cost), used },
+        Op::Take { cost } => match wait(cost) {
+            Wait::NONE => Counted { wait: Wait::NONE, used: used + cost },
+            refused => Counted { wait: refused, used },
         },
-        Op::Refund { cost } => Counted { verdict: Verdict::Allow, used: used.saturating_sub(cost) },
+        Op::Refund { cost } => Counted { wait: Wait::NONE, used: used.saturating_sub(cost) },
         Op::Debit { cost, .. } => {
-            Counted { verdict: Verdict::Allow, used: debited(used, cost, limit) }
+            Counted { wait: Wait::NONE, used: debited(used, cost, limit) }
         }
     }
 }
 
-fn reply(limit: u64, verdict: Verdict, used: u64, left: u64) -> Reply {
-    let count = used.min(limit);
-    Reply {
-        verdict,
-        count,
-        remaining: limit - count,
-        reset_after: if used > 0 { left } else { 0 },
-    }
+fn reply(limit: u64, wait: Wait, used: u64, left: u64) -> Reply {
+    let reset_after = if used > 0 { left } else { 0 };
+    Reply { wait, remaining: limit.saturating_sub(used), reset_after }
 }
 
 impl FixedWindow {
@@ -107,6 +101,7 @@ impl FixedWindow {
         self.count
     }
 
+    #[inline(never)]
     pub(super) fn step(&self, state: &mut Window, now: u64, op: Op) -> Reply {
         let (mut window, repaired) = self.settle(*state, now);
         let before = window.used;
@@ -123,7 +118,7 @@ impl FixedWindow {
         if repaired || window.used != before {
             *state = window;
         }
-        reply(self.count, counted.verdict, window.used, left)
+        reply(self.count, counted.wait, window.used, left)
     }
 
     fn settle(&self, mut window: Window, now: u64) -> (Window, bool) {
@@ -172,6 +167,7 @@ impl AlignedWindow {
         &self.calendar
     }
 
+    #[inline(never)]
     pub(super) fn step(&self, state: &mut Aligned, now: u64, op: Op) -> Reply {
         let window = self.calendar.window(Timestamp::from_micros(now));
         let (start, end) = (window.start.as_micros(), window.end.as_micros());
@@ -186,7 +182,7 @@ impl AlignedWindow {
         if repaired || aligned.used != before {
             *state = aligned;
         }
-        reply(self.count, counted.verdict, aligned.used, end - now)
+        reply(self.count, counted.wait, aligned.used, end - now)
     }
 
     fn settle(mut aligned: Aligned, now: u64, start: u64, end: u64) -> (Aligned, bool) {

@@ -27,7 +27,7 @@ pub use state::State;
 pub use token_bucket::TokenBucket;
 
 use crate::decision::Verdict;
-use crate::time::Timestamp;
+use crate::time::{SECOND, Timestamp};
 
 /// What is asked of one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,18 +57,78 @@ pub enum Op {
     },
 }
 
-/// What a step answers: the verdict, and the figures after it.
+/// What a step answers: the verdict, and the figures after it. What is used is the limit's capacity
+/// less what remains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Reply {
-    /// Whether it passes. A refund or a debit is always allowed.
-    pub verdict: Verdict,
-    /// What is used now.
-    pub count: u64,
+    wait: Wait,
+    remaining: u64,
+    reset_after: u64,
+}
+
+/// A verdict in one word: what three integers on a wire, or a register, can carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Wait(u64);
+
+impl Wait {
+    const NONE: Self = Self(0);
+    const FOREVER: Self = Self(u64::MAX);
+}
+
+impl Reply {
+    /// An answer: the verdict (of a refund or a debit always allowed), what could be taken now, and
+    /// the microseconds until the limit is full again.
+    #[inline]
+    pub const fn new(verdict: Verdict, remaining: u64, reset_after: u64) -> Self {
+        let wait = match verdict {
+            Verdict::Allow => Wait::NONE,
+            Verdict::Deny { retry_after } => {
+                Wait(retry_after.as_secs() * SECOND + retry_after.subsec_micros() as u64)
+            }
+            Verdict::Never => Wait::FOREVER,
+        };
+        Self { wait, remaining, reset_after }
+    }
+
+    /// Whether it passes.
+    #[inline]
+    pub const fn verdict(&self) -> Verdict {
+        match self.wait {
+            Wait::NONE => Verdict::Allow,
+            Wait::FOREVER => Verdict::Never,
+            Wait(micros) => Verdict::Deny { retry_after: Duration::from_micros(micros) },
+        }
+    }
+
+    /// Whether it passes.
+    #[must_use]
+    #[inline]
+    pub const fn is_allowed(&self) -> bool {
+        self.wait.0 == 0
+    }
+
     /// What could be taken now.
-    pub remaining: u64,
-    /// Microseconds until the limit is full again.
-    pub reset_after: u64,
+    #[must_use]
+    pub const fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    /// The time until the limit is full again.
+    #[must_use]
+    pub const fn reset_after(&self) -> Duration {
+        Duration::from_micros(self.reset_after)
+    }
+
+    /// The greater, the more it is in the way: waiting longer, and never most of all.
+    pub(crate) const fn severity(&self) -> u64 {
+        self.wait.0
+    }
+
+    /// The same figures under another verdict.
+    pub(crate) const fn with_verdict(self, verdict: Verdict) -> Self {
+        Self::new(verdict, self.remaining, self.reset_after)
+    }
 }
 
 /// The numbers of a limit, compiled for its algorithm.
@@ -91,7 +151,7 @@ pub enum Numbers {
 
 impl Numbers {
     /// Applies `op` to the `state` of one key at `now`.
-    #[inline]
+    #[inline(always)]
     pub fn step(&self, state: &mut State, now: Timestamp, op: Op) -> Reply {
         if let State::Paused(paused) = state {
             return pause::step(self, paused, now, op);
@@ -99,7 +159,7 @@ impl Numbers {
         self.step_unpaused(state, now.as_micros(), op)
     }
 
-    #[inline]
+    #[inline(always)]
     fn step_unpaused(&self, state: &mut State, now: u64, op: Op) -> Reply {
         match self {
             Self::TokenBucket(numbers) => numbers.step(state.bucket(), now, op),
@@ -107,9 +167,7 @@ impl Numbers {
             Self::SlidingCounter(numbers) => numbers.step(state.counter(), now, op),
             Self::FixedWindow(numbers) => numbers.step(state.window(), now, op),
             Self::AlignedWindow(numbers) => numbers.step(state.aligned(), now, op),
-            Self::Block => {
-                Reply { verdict: Verdict::Never, count: 0, remaining: 0, reset_after: 0 }
-            }
+            Self::Block => Reply { wait: Wait::FOREVER, remaining: 0, reset_after: 0 },
         }
     }
 
@@ -132,7 +190,3 @@ impl Numbers {
     }
 }
 
-/// The verdict on a take that must wait so many microseconds, or not at all.
-const fn deny_for(micros: u64) -> Verdict {
-    Verdict::Deny { retry_after: Duration::from_micros(micros) }
-}

@@ -4,8 +4,7 @@
 
 use std::time::Duration;
 
-use super::{Numbers, Op, Reply, State, deny_for};
-use crate::decision::Verdict;
+use super::{Numbers, Op, Reply, State, Wait};
 use crate::time::{MAX_PERIOD, Timestamp, saturating_micros};
 
 /// A paused key, and its state beneath.
@@ -45,19 +44,11 @@ pub(super) fn step(numbers: &Numbers, paused: &mut Paused, now: Timestamp, op: O
     if left == 0 {
         return reply;
     }
-    let verdict = match (asked, reply.verdict) {
-        (Op::Peek { cost: 1.. }, Verdict::Allow) => deny_for(left),
-        (Op::Peek { cost: 1.. }, Verdict::Deny { retry_after }) => {
-            Verdict::Deny { retry_after: retry_after.max(Duration::from_micros(left)) }
-        }
-        (_, verdict) => verdict,
+    let wait = match asked {
+        Op::Peek { cost: 1.. } => Wait(reply.wait.0.max(left)),
+        _ => reply.wait,
     };
-    Reply {
-        verdict,
-        count: numbers.capacity(),
-        remaining: 0,
-        reset_after: reply.reset_after.max(left),
-    }
+    Reply { wait, remaining: 0, reset_after: reply.reset_after.max(left) }
 }
 
 impl Paused {

@@ -4,8 +4,7 @@
 //! spread evenly, and rounds up; in exchange a key costs the same for a limit of ten or a million.
 
 use super::arithmetic::debited;
-use super::{Op, Reply, deny_for};
-use crate::decision::Verdict;
+use super::{Op, Reply, Wait};
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::quota::Quota;
 use crate::time::{MAX_EXACT, saturating_micros};
@@ -73,19 +72,20 @@ impl SlidingCounter {
         self.tick
     }
 
+    #[inline(never)]
     pub(super) fn step(&self, state: &mut Counter, now: u64, op: Op) -> Reply {
         let (settled, repaired) = self.settle(*state, now);
         let mut counter = settled.rolled(now);
         let before = counter;
-        let mut verdict = Verdict::Allow;
+        let mut wait = Wait::NONE;
         match op {
             Op::Take { cost } => {
-                verdict = self.verdict(&self.view(&counter, now), cost);
-                if verdict == Verdict::Allow {
+                wait = self.wait(&self.view(&counter, now), cost);
+                if wait == Wait::NONE {
                     counter.current += cost;
                 }
             }
-            Op::Peek { cost } => verdict = self.verdict(&self.view(&counter, now), cost),
+            Op::Peek { cost } => wait = self.wait(&self.view(&counter, now), cost),
             Op::Refund { cost } => counter.refund(cost),
             Op::Debit { cost, age } => self.debit(&mut counter, now, cost, saturating_micros(age)),
         }
@@ -94,7 +94,7 @@ impl SlidingCounter {
         } else if repaired {
             *state = settled;
         }
-        self.reply(verdict, &counter, now)
+        self.reply(wait, &counter, now)
     }
 
     /// The stored counters under these numbers, and whether that must be written down.
@@ -132,16 +132,16 @@ impl SlidingCounter {
         }
     }
 
-    fn verdict(&self, view: &View, cost: u64) -> Verdict {
+    fn wait(&self, view: &View, cost: u64) -> Wait {
         if cost > self.count {
-            return Verdict::Never;
+            return Wait::FOREVER;
         }
         if cost == 0 {
-            return Verdict::Allow;
+            return Wait::NONE;
         }
         let weighted = view.previous * (self.ticks - view.elapsed);
         let wait = match (self.count - cost).checked_sub(view.current) {
-            Some(room) if weighted <= room * self.ticks => return Verdict::Allow,
+            Some(room) if weighted <= room * self.ticks => return Wait::NONE,
             // Room comes as the previous window fades.
             Some(room) => (weighted - room * self.ticks).div_ceil(view.previous),
             // Not within this window: it must itself become the previous one and fade.
@@ -150,7 +150,7 @@ impl SlidingCounter {
                 (self.ticks - view.elapsed) + (over * self.ticks).div_ceil(view.current)
             }
         };
-        deny_for(wait * self.tick - view.fraction)
+        Wait(wait * self.tick - view.fraction)
     }
 
     fn debit(&self, counter: &mut Counter, now: u64, cost: u64, age: u64) {
@@ -162,17 +162,17 @@ impl SlidingCounter {
         }
     }
 
-    fn reply(&self, verdict: Verdict, counter: &Counter, now: u64) -> Reply {
+    fn reply(&self, wait: Wait, counter: &Counter, now: u64) -> Reply {
         let view = self.view(counter, now);
         let faded = (view.previous * (self.ticks - view.elapsed)).div_ceil(self.ticks);
-        let count = self.count.min(view.current + faded);
+        let used = self.count.min(view.current + faded);
         let left = self.length - now % self.length;
         let reset_after = match (counter.previous, counter.current) {
             (0, 0) => 0,
             (_, 0) => left,
             _ => left + self.length,
         };
-        Reply { verdict, count, remaining: self.count - count, reset_after }
+        Reply { wait, remaining: self.count - used, reset_after }
     }
 }
 

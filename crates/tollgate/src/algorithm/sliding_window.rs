@@ -5,8 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Op, Reply, deny_for};
-use crate::decision::Verdict;
+use super::{Op, Reply, Wait};
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::quota::Quota;
 use crate::time::saturating_micros;
@@ -58,14 +57,15 @@ impl SlidingWindow {
         self.count
     }
 
+    #[inline(never)]
     pub(super) fn step(&self, log: &mut Log, now: u64, op: Op) -> Reply {
         self.settle(log, now);
-        let mut verdict = Verdict::Allow;
+        let mut wait = Wait::NONE;
         match op {
-            Op::Peek { cost } => verdict = self.verdict(log, now, cost),
+            Op::Peek { cost } => wait = self.wait(log, now, cost),
             Op::Take { cost } => {
-                verdict = self.verdict(log, now, cost);
-                if verdict == Verdict::Allow && cost > 0 {
+                wait = self.wait(log, now, cost);
+                if wait == Wait::NONE && cost > 0 {
                     log.drop_expired(self.length, now);
                     log.append(now, cost);
                 }
@@ -79,7 +79,7 @@ impl SlidingWindow {
                 self.debit(log, now, cost, saturating_micros(age));
             }
         }
-        self.reply(log, now, verdict)
+        self.reply(log, now, wait)
     }
 
     /// Repairs a log from the future or written under another window.
@@ -94,16 +94,16 @@ impl SlidingWindow {
         }
     }
 
-    fn verdict(&self, log: &Log, now: u64, cost: u64) -> Verdict {
-        let Some(room) = self.count.checked_sub(cost) else { return Verdict::Never };
+    fn wait(&self, log: &Log, now: u64, cost: u64) -> Wait {
+        let Some(room) = self.count.checked_sub(cost) else { return Wait::FOREVER };
         if cost == 0 || log.used(self.length, now) <= room {
-            return Verdict::Allow;
+            return Wait::NONE;
         }
         // There is room once everything up to this entry has left.
         let leaving = log.last_total() - room;
         let last_to_leave = log.entries.partition_point(|entry| entry.total < leaving);
         let wait = log.entries.get(last_to_leave).map_or(0, |entry| entry.at + self.length - now);
-        deny_for(wait)
+        Wait(wait)
     }
 
     fn debit(&self, log: &mut Log, now: u64, cost: u64, age: u64) {
@@ -113,14 +113,13 @@ impl SlidingWindow {
         }
     }
 
-    fn reply(&self, log: &Log, now: u64, verdict: Verdict) -> Reply {
+    fn reply(&self, log: &Log, now: u64, wait: Wait) -> Reply {
         let used = log.used(self.length, now);
-        let count = used.min(self.count);
         let reset_after = match log.entries.back() {
             Some(newest) if used > 0 => newest.at + self.length - now,
             _ => 0,
         };
-        Reply { verdict, count, remaining: self.count - count, reset_after }
+        Reply { wait, remaining: self.count.saturating_sub(used), reset_after }
     }
 }
 

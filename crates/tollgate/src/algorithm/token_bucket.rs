@@ -5,8 +5,7 @@
 //! them: no fraction is ever lost. Nothing stored means a deficit of zero, a full bucket.
 
 use super::arithmetic::{gcd, largest_below, mul_div_ceil};
-use super::{Op, Reply, deny_for};
-use crate::decision::Verdict;
+use super::{Op, Reply, Wait};
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::quota::Quota;
 use crate::time::MAX_EXACT;
@@ -74,19 +73,19 @@ impl TokenBucket {
         (self.give, self.grains)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn step(&self, state: &mut Bucket, now: u64, op: Op) -> Reply {
         let (mut bucket, repaired) = self.settle(*state, now);
         let deficit = bucket.deficit;
-        let mut verdict = Verdict::Allow;
+        let mut wait = Wait::NONE;
         match op {
             Op::Take { cost } => {
-                verdict = self.verdict(deficit, cost);
-                if verdict == Verdict::Allow {
+                wait = self.wait(deficit, cost);
+                if wait == Wait::NONE {
                     bucket.deficit += cost * self.grains;
                 }
             }
-            Op::Peek { cost } => verdict = self.verdict(deficit, cost),
+            Op::Peek { cost } => wait = self.wait(deficit, cost),
             Op::Refund { cost } => {
                 bucket.deficit = deficit.saturating_sub(cost.min(self.burst) * self.grains);
             }
@@ -99,7 +98,7 @@ impl TokenBucket {
         if repaired || bucket.deficit != deficit {
             *state = bucket;
         }
-        self.reply(verdict, bucket.deficit)
+        self.reply(wait, bucket.deficit)
     }
 
     /// The bucket as it is now, under these numbers, and whether that must be written down.
@@ -124,20 +123,19 @@ impl TokenBucket {
     }
 
     #[inline]
-    fn verdict(&self, deficit: u64, cost: u64) -> Verdict {
+    fn wait(&self, deficit: u64, cost: u64) -> Wait {
         if cost > self.burst {
-            return Verdict::Never;
+            return Wait::FOREVER;
         }
         // Never deficit + cost·grains: that could pass 2^53.
         let room = (self.burst - cost) * self.grains;
-        if deficit <= room { Verdict::Allow } else { deny_for((deficit - room).div_ceil(self.give)) }
+        if deficit <= room { Wait::NONE } else { Wait((deficit - room).div_ceil(self.give)) }
     }
 
     #[inline]
-    fn reply(&self, verdict: Verdict, deficit: u64) -> Reply {
-        let count = deficit.div_ceil(self.grains);
-        let reset_after = deficit.div_ceil(self.give);
-        Reply { verdict, count, remaining: self.burst - count, reset_after }
+    fn reply(&self, wait: Wait, deficit: u64) -> Reply {
+        let remaining = self.burst - deficit.div_ceil(self.grains);
+        Reply { wait, remaining, reset_after: deficit.div_ceil(self.give) }
     }
 }
 

@@ -11,16 +11,23 @@ use super::{AtCap, MemoryStore};
 use crate::algorithm::{Op, Reply, State};
 use crate::clock::Clock;
 use crate::decision::{Decision, Status, Statuses, Verdict};
-use crate::plan::{Key, Mode, Plan, Take};
+use crate::plan::{Key, MAX_TAKES, Mode, Plan, Take};
 use crate::time::Timestamp;
+
+/// Room for the names that must be written out: almost always none, and then nothing is allocated.
+type Texts = [Vec<u8>; MAX_TAKES];
+
+fn texts() -> Texts {
+    [const { Vec::new() }; MAX_TAKES]
+}
 
 /// How long a key is told to wait when there is no place to remember it.
 const AT_CAP_RETRY: Duration = Duration::from_secs(1);
 
 /// A take under evaluation.
-struct Tried<'a> {
+struct Tried<'a, 'n> {
     take: Take<'a>,
-    at: Located<'a>,
+    at: Located<'n>,
     reply: Reply,
     place: Place,
 }
@@ -73,10 +80,11 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     /// Refuses every take from the key for so long. A shorter pause does not end a longer one.
     pub fn pause(&self, key: &Key<'_>, length: Duration) {
-        let at = self.locate(key);
+        let mut text = Vec::new();
+        let at = self.locate(key, &mut text);
         let Some(mut table) = self.lock_one(at.shard) else { return };
         let now = self.clock.now();
-        if let Some(state) = self.find(&mut table, &at) {
+        if let Some(state) = at.find(&mut table) {
             key.limit().numbers().pause(state, now, length);
         } else if self.reserve(&mut table, now) {
             let mut state = State::Fresh;
@@ -87,7 +95,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     /// Forgets everything recorded for the key.
     pub fn reset(&self, key: &Key<'_>) {
-        let at = self.locate(key);
+        let mut text = Vec::new();
+        let at = self.locate(key, &mut text);
         if let Some(mut table) = self.lock_one(at.shard) {
             self.remove(&mut table, &at);
         }
@@ -95,16 +104,17 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     /// One operation on one key, under its lock. The clock is read once the lock is held, so that
     /// callers are served in the order of their times.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn apply(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
-        let at = self.locate(key);
+        let mut text = Vec::new();
+        let at = self.locate(key, &mut text);
         let numbers = key.limit().numbers();
         let Some(mut table) = self.lock_one(at.shard) else {
             // No shard has this index; answer as for a key never seen.
             return (numbers.step(&mut State::Fresh, self.clock.now(), op), self.clock.now());
         };
         let now = self.clock.now();
-        if let Some(state) = self.find(&mut table, &at) {
+        if let Some(state) = at.find(&mut table) {
             return (numbers.step(state, now, op), now);
         }
         (self.apply_new(&mut table, &at, key, now, op), now)
@@ -136,38 +146,41 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     fn placeless(&self, reply: Reply) -> Reply {
         match self.at_cap {
             AtCap::Allow => reply,
-            AtCap::Deny => {
-                Reply { verdict: Verdict::Deny { retry_after: AT_CAP_RETRY }, ..reply }
-            }
+            AtCap::Deny => reply.with_verdict(Verdict::Deny { retry_after: AT_CAP_RETRY }),
         }
+    }
+
+    fn locate_all<'n>(&self, takes: &[Take<'n>], texts: &'n mut Texts) -> SmallVec<[Located<'n>; 2]> {
+        let pairs = takes.iter().zip(texts);
+        pairs.map(|(take, text)| self.locate(&take.key(), text)).collect()
     }
 
     /// One operation on each key of a plan, under all their locks at once.
     fn each<'a>(&self, plan: &Plan<'a>, op: impl Fn(u64) -> Op) -> Decision<'a> {
-        let located: SmallVec<[Located<'a>; 2]> =
-            plan.takes().iter().map(|take| self.locate(&take.key())).collect();
+        let mut texts = texts();
+        let located = self.locate_all(plan.takes(), &mut texts);
         let mut locked = self.lock_all(located.iter().map(|at| at.shard));
         let now = self.clock.now();
         let mut statuses = Statuses::new();
-        for (take, at) in plan.takes().iter().zip(&located) {
+        for (take, at) in plan.takes().iter().zip(located) {
             let Some(table) = locked.table(at.shard) else { continue };
             let limit = take.key().limit();
-            let reply = match self.find(table, at) {
+            let reply = match at.find(table) {
                 Some(state) => limit.numbers().step(state, now, op(take.cost())),
-                None => self.apply_new(table, at, &take.key(), now, op(take.cost())),
+                None => self.apply_new(table, &at, &take.key(), now, op(take.cost())),
             };
             statuses.push(Status::new(limit, take.mode(), reply));
         }
-        Decision::from_statuses(now, statuses)
+        Decision::new(now, statuses)
     }
 
     /// First asks every key, then takes from all of them or from none.
     fn take_all<'a>(&self, takes: &[Take<'a>]) -> Decision<'a> {
-        let located: SmallVec<[Located<'a>; 2]> =
-            takes.iter().map(|take| self.locate(&take.key())).collect();
+        let mut texts = texts();
+        let located = self.locate_all(takes, &mut texts);
         let mut locked = self.lock_all(located.iter().map(|at| at.shard));
         let now = self.clock.now();
-        let mut tried: SmallVec<[Tried<'a>; 2]> = SmallVec::new();
+        let mut tried: SmallVec<[Tried<'a, '_>; 2]> = SmallVec::new();
         for (take, at) in takes.iter().zip(located) {
             let Some(table) = locked.table(at.shard) else { continue };
             tried.push(self.try_take(table, take, at, now));
@@ -180,25 +193,25 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
                 self.release(1);
             }
         }
-        let status = |one: &Tried<'a>| Status::new(one.take.key().limit(), one.take.mode(), one.reply);
-        Decision::from_statuses(now, tried.iter().map(status).collect())
+        let status = |one: &Tried<'a, '_>| Status::new(one.take.key().limit(), one.take.mode(), one.reply);
+        Decision::new(now, tried.iter().map(status))
     }
 
-    fn try_take<'a>(
+    fn try_take<'a, 'n>(
         &self,
         table: &mut Table,
         take: &Take<'a>,
-        at: Located<'a>,
+        at: Located<'n>,
         now: Timestamp,
-    ) -> Tried<'a> {
+    ) -> Tried<'a, 'n> {
         let numbers = take.key().limit().numbers();
         let op = Op::Peek { cost: take.cost() };
-        let (mut reply, mut place) = match self.find(table, &at) {
+        let (mut reply, mut place) = match at.find(table) {
             Some(state) => (numbers.step(state, now, op), Place::Held),
             None => (numbers.step(&mut State::Fresh, now, op), Place::None),
         };
         if place == Place::None {
-            if !reply.verdict.is_allowed() || take.cost() == 0 {
+            if !reply.is_allowed() || take.cost() == 0 {
                 place = Place::Held;
             } else if self.reserve(table, now) {
                 place = Place::Reserved;
@@ -209,11 +222,11 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         Tried { take: *take, at, reply, place }
     }
 
-    fn commit(&self, locked: &mut Locked<'_>, one: &mut Tried<'_>, now: Timestamp) {
+    fn commit(&self, locked: &mut Locked<'_>, one: &mut Tried<'_, '_>, now: Timestamp) {
         let Some(table) = locked.table(one.at.shard) else { return };
         let numbers = one.take.key().limit().numbers();
         let op = Op::Take { cost: one.take.cost() };
-        if let Some(state) = self.find(table, &one.at) {
+        if let Some(state) = one.at.find(table) {
             one.reply = numbers.step(state, now, op);
             return;
         }
@@ -226,9 +239,9 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 }
 
 /// Whether a take is to happen: every enforced one passes, and so does every one of its own group.
-fn passes(one: &Tried<'_>, all: &[Tried<'_>]) -> bool {
+fn passes(one: &Tried<'_, '_>, all: &[Tried<'_, '_>]) -> bool {
     let mode = one.take.mode();
     all.iter()
         .filter(|other| other.take.mode() == Mode::Enforce || other.take.mode() == mode)
-        .all(|other| other.reply.verdict.is_allowed())
+        .all(|other| other.reply.is_allowed())
 }

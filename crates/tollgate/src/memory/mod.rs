@@ -23,7 +23,7 @@ use scope::Scopes;
 use shard::Shard;
 
 /// The hasher of a [`MemoryStore`] unless another is chosen: a few nanoseconds, seeded at random.
-pub type DefaultHasher = foldhash::quality::RandomState;
+pub type DefaultHasher = foldhash::fast::RandomState;
 
 /// What happens to a key that is new when the store is full of keys in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

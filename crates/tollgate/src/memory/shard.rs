@@ -1,6 +1,5 @@
 //! Shards: tables behind locks of their own, and the accounting of places in all of them.
 
-use std::borrow::Cow;
 use std::hash::BuildHasher;
 use std::sync::atomic::Ordering;
 
@@ -25,22 +24,22 @@ const SWEPT_PER_INSERT: usize = 4;
 pub(super) struct Shard(Mutex<Table>);
 
 /// Where a key lives.
-pub(super) struct Located<'a> {
+#[derive(Clone, Copy)]
+pub(super) struct Located<'n> {
     pub(super) shard: usize,
     hash: u64,
-    scope: u32,
-    subject: Cow<'a, [u8]>,
-}
-
-impl Located<'_> {
-    #[inline]
-    pub(super) fn name(&self) -> Name<'_> {
-        Name { scope: self.scope, subject: &self.subject }
-    }
+    name: Name<'n>,
 }
 
 /// The locked shards of one plan.
 pub(super) struct Locked<'s>(SmallVec<[(usize, MutexGuard<'s, Table>); 2]>);
+
+impl Located<'_> {
+    #[inline]
+    pub(super) fn find<'t>(&self, table: &'t mut Table) -> Option<&'t mut State> {
+        table.get_mut(self.hash, self.name)
+    }
+}
 
 impl Locked<'_> {
     /// The table of a shard that was locked with the plan.
@@ -51,12 +50,18 @@ impl Locked<'_> {
 }
 
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
+    /// Finds where a key lives. `text` holds its name where that must be written out.
     #[inline]
-    pub(super) fn locate<'a>(&self, key: &Key<'a>) -> Located<'a> {
+    pub(super) fn locate<'n>(&self, key: &Key<'n>, text: &'n mut Vec<u8>) -> Located<'n> {
         let scope = self.scopes.number(key.limit());
-        let subject = if scope == WRITTEN_OUT { written_out(key) } else { key.subject().as_bytes().into() };
-        let hash = Name { scope, subject: &subject }.hash(&self.hasher);
-        Located { shard: self.shard_of(hash), hash, scope, subject }
+        let mut subject = key.subject().as_bytes();
+        if scope == WRITTEN_OUT {
+            write_out(key, text);
+            subject = text;
+        }
+        let name = Name { scope, subject };
+        let hash = name.hash(&self.hasher);
+        Located { shard: self.shard_of(hash), hash, name }
     }
 
     /// The hash's high half chooses the shard, so that shards are in the order of hashes.
@@ -81,10 +86,6 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         Locked(order.into_iter().filter_map(lock).collect())
     }
 
-    pub(super) fn find<'t>(&self, table: &'t mut Table, at: &Located<'_>) -> Option<&'t mut State> {
-        table.get_mut(at.hash, at.name())
-    }
-
     /// A place for one more key, if one is free or can be freed.
     pub(super) fn reserve(&self, table: &mut Table, now: Timestamp) -> bool {
         self.sweep_table(table, SWEPT_PER_INSERT, now);
@@ -104,11 +105,11 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     /// Puts a new key into the place reserved for it.
     pub(super) fn insert(&self, table: &mut Table, at: &Located<'_>, state: State) {
-        table.insert(at.hash, Slot::new(at.name(), state), &self.hasher);
+        table.insert(at.hash, Slot::new(at.name, state), &self.hasher);
     }
 
     pub(super) fn remove(&self, table: &mut Table, at: &Located<'_>) {
-        if table.remove(at.hash, at.name()) {
+        if table.remove(at.hash, at.name) {
             self.release(1);
         }
     }
@@ -158,9 +159,10 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     }
 }
 
-/// The subject of a key whose limit has no number: its scope is part of it. Scopes hold no NUL.
+/// Where a limit has no number, its scope is part of the name. Scopes hold no NUL.
 #[cold]
-fn written_out<'a>(key: &Key<'a>) -> Cow<'a, [u8]> {
-    let scope = key.limit().scope();
-    Cow::Owned([scope.as_bytes(), &[0], key.subject().as_bytes()].concat())
+fn write_out(key: &Key<'_>, text: &mut Vec<u8>) {
+    text.extend_from_slice(key.limit().scope().as_bytes());
+    text.push(0);
+    text.extend_from_slice(key.subject().as_bytes());
 }

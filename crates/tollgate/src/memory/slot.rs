@@ -14,13 +14,37 @@ pub(super) struct Name<'a> {
     pub(super) subject: &'a [u8],
 }
 
+/// Odd, and with bits all over: one subject's keys under different scopes land far apart.
+const SCOPE_STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
+
 impl Name<'_> {
     #[inline]
     pub(super) fn hash(&self, hasher: &impl BuildHasher) -> u64 {
         let mut hasher = hasher.build_hasher();
-        hasher.write_u32(self.scope);
         hasher.write(self.subject);
-        hasher.finish()
+        hasher.finish().wrapping_add(u64::from(self.scope).wrapping_mul(SCOPE_STRIDE))
+    }
+
+    #[inline]
+    fn is(&self, other: Name<'_>) -> bool {
+        self.scope == other.scope && same(self.subject, other.subject)
+    }
+}
+
+/// Compares short texts in a few overlapping words: a call would cost more than the comparison.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match a.len() {
+        8..=16 => {
+            a.first_chunk::<8>() == b.first_chunk::<8>() && a.last_chunk::<8>() == b.last_chunk::<8>()
+        }
+        4..=7 => {
+            a.first_chunk::<4>() == b.first_chunk::<4>() && a.last_chunk::<4>() == b.last_chunk::<4>()
+        }
+        _ => a == b,
     }
 }
 
@@ -56,6 +80,11 @@ impl Slot {
             _ => OwnedName::Heap { scope, bytes: subject.into() },
         };
         Self { name, state }
+    }
+
+    #[inline]
+    pub(super) fn is_named(&self, name: Name<'_>) -> bool {
+        self.name().is(name)
     }
 
     #[inline]

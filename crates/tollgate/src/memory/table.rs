@@ -96,20 +96,20 @@ impl Table {
         self.len
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn get_mut(&mut self, hash: u64, name: Name<'_>) -> Option<&mut State> {
         let index = self.find(hash, name)?;
         self.slots.get_mut(index).map(|slot| &mut slot.state)
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&self, hash: u64, name: Name<'_>) -> Option<usize> {
         let (mut group, tag) = place(hash, self.words.len());
         for _ in 0..self.words.len() {
             let word = self.words.get(group)?;
             for lane in word.matches(tag) {
                 let index = group * GROUP + lane;
-                if self.slots.get(index).is_some_and(|slot| slot.name() == name) {
+                if self.slots.get(index).is_some_and(|slot| slot.is_named(name)) {
                     return Some(index);
                 }
             }

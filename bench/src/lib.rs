@@ -1,0 +1,1 @@
+//! Measures tollgate beside its peers.
