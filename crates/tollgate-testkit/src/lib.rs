@@ -1,1 +1,23 @@
-//! What the tests of tollgate share.
+//! What the tests of tollgate share, and never ship.
+//!
+//! - [`oracle`]: every algorithm once more, slowly and with exact fractions, to compare with.
+//! - [`history`]: random histories of one key, replayable from a seed.
+//! - [`conformance`]: one suite for every [`Store`](tollgate::Store); [`conformance!`] makes its tests.
+//! - [`vectors`]: golden vectors that another language can replay.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::must_use_candidate,
+    reason = "this is test code: it fails by panicking, at once and by name"
+)]
+
+pub mod answer;
+pub mod conformance;
+pub mod history;
+pub mod oracle;
+pub mod random;
+pub mod runtime;
+pub mod spec;
+pub mod vectors;

@@ -105,8 +105,10 @@ impl Calendar {
     fn clock_window(&self, now: Timestamp, instant: Instant, length: u64) -> Range<Timestamp> {
         let offset = i128::from(self.zone.to_offset(instant).seconds()) * i128::from(SECOND);
         let into = (i128::from(now.as_micros()) + offset).rem_euclid(i128::from(length));
-        let start = now.as_micros().saturating_sub(u64::try_from(into).unwrap_or(0));
-        let mut window = Timestamp::from_micros(start)..Timestamp::from_micros(start + length);
+        let into = u64::try_from(into).unwrap_or(0);
+        let start = now.as_micros().saturating_sub(into);
+        let mut window =
+            Timestamp::from_micros(start)..Timestamp::from_micros(now.as_micros() + length - into);
         // `preceding` is exclusive of its argument, and a change may fall on this very moment.
         let next_instant = instant.checked_add(1.microsecond()).unwrap_or(instant);
         if let Some(change) = self.zone.preceding(next_instant).next() {

@@ -107,7 +107,7 @@ impl FixedWindow {
         let before = window.used;
         let (stamp, op) = stamp(op, now, now.saturating_sub(self.length - 1));
         if before == 0 {
-            window.opened = stamp;
+            (window.opened, window.last) = (stamp, stamp);
         }
         let left = window.opened + self.length - now;
         let counted = count(self.count, before, left, op);
@@ -174,6 +174,9 @@ impl AlignedWindow {
         let (mut aligned, repaired) = Self::settle(*state, now, start, end);
         let before = aligned.used;
         let (stamp, op) = stamp(op, now, start);
+        if before == 0 {
+            aligned.last = stamp;
+        }
         let counted = count(self.count, before, end - now, op);
         aligned.used = counted.used;
         if aligned.used != before {

@@ -71,13 +71,12 @@ impl SlidingWindow {
                 }
             }
             Op::Refund { cost } => {
-                log.drop_expired(self.length, now);
-                log.take_back(cost);
+                if cost > 0 && log.used(self.length, now) > 0 {
+                    log.drop_expired(self.length, now);
+                    log.take_back(cost);
+                }
             }
-            Op::Debit { cost, age } => {
-                log.drop_expired(self.length, now);
-                self.debit(log, now, cost, saturating_micros(age));
-            }
+            Op::Debit { cost, age } => self.debit(log, now, cost, saturating_micros(age)),
         }
         self.reply(log, now, wait)
     }
@@ -109,6 +108,7 @@ impl SlidingWindow {
     fn debit(&self, log: &mut Log, now: u64, cost: u64, age: u64) {
         let cost = cost.min(self.count.saturating_sub(log.used(self.length, now)));
         if age < self.length && cost > 0 {
+            log.drop_expired(self.length, now);
             log.insert(now.saturating_sub(age), cost);
         }
     }

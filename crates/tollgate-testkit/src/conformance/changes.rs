@@ -1,0 +1,158 @@
+//! Numbers that change while keys live, and clocks that step back.
+
+use super::{Fixture, S, ask_one, at, drain, peek, take, ten_a_minute};
+use crate::answer::Ask;
+use crate::random::Random;
+use crate::spec::{Align, Kind, LimitSpec};
+
+/// Kinds that keep a count, not a share.
+const COUNTING: [Kind; 4] =
+    [Kind::SlidingWindow, Kind::SlidingCounter, Kind::FixedWindow, Kind::CalendarWindow];
+
+fn per_minute(kind: Kind, count: u64) -> LimitSpec {
+    match kind {
+        Kind::CalendarWindow => LimitSpec::calendar(count, Align::Minute, "UTC"),
+        _ => LimitSpec::new(kind, count, 60 * S),
+    }
+}
+
+/// 10 of 10 raised to 20 leaves 10; lowered to 5 leaves none, and raised again 10 are still used.
+pub async fn what_was_used_stays_used_when_the_count_changes(fixture: &impl Fixture) {
+    for kind in COUNTING {
+        let subject = format!("{kind:?}");
+        let with = |count| per_minute(kind, count).build().expect("fits");
+        at(fixture, 0);
+        assert_eq!(drain(fixture, &subject, &with(10)).await, 10);
+        for (count, remaining) in [(20, 10), (5, 0), (20, 10), (10, 0)] {
+            let answer = peek(fixture, &subject, &with(count), 1).await;
+            assert_eq!(answer.remaining, remaining, "{kind:?} at {count}");
+        }
+    }
+}
+
+/// Half used stays half used, of whatever burst and rate.
+pub async fn a_buckets_used_share_stays_used(fixture: &impl Fixture) {
+    let with = |count, burst| {
+        LimitSpec::new(Kind::TokenBucket, count, 60 * S).with_burst(burst).build().expect("fits")
+    };
+    at(fixture, 0);
+    let _ = take(fixture, "k", &with(10, 10), 5).await;
+    for (count, burst, remaining) in [(10, 20, 10), (100, 1000, 500), (1, 2, 1), (10, 10, 5)] {
+        let answer = peek(fixture, "k", &with(count, burst), 1).await;
+        assert_eq!(answer.remaining, remaining, "{count} with burst {burst}");
+    }
+}
+
+/// Another algorithm has another state; the first is there when it returns.
+pub async fn a_changed_algorithm_starts_fresh(fixture: &impl Fixture) {
+    at(fixture, 0);
+    for kind in Kind::ALL {
+        assert_eq!(drain(fixture, "k", &ten_a_minute(kind)).await, 10, "{kind:?}");
+    }
+    for kind in Kind::ALL {
+        assert_eq!(drain(fixture, "k", &ten_a_minute(kind)).await, 0, "{kind:?}");
+    }
+}
+
+/// Nodes with old and new numbers, by turns, admit at most what the more generous would alone.
+pub async fn flip_flopping_numbers_never_open_a_hole(fixture: &impl Fixture) {
+    for kind in Kind::ALL {
+        for (old, new) in versions(kind) {
+            let subject = format!("{kind:?}{}", new.count);
+            let limits = [old.build().expect("fits"), new.build().expect("fits")];
+            let mut random = Random::new(23);
+            let (mut now, mut admitted) = (0, Vec::new());
+            for _ in 0..3000 {
+                now += random.magnitude(2 * S);
+                at(fixture, now);
+                let limit = random.pick(&limits).expect("two");
+                if take(fixture, &subject, limit, 1).await.is_allowed() {
+                    admitted.push(now);
+                }
+            }
+            let generous = old.count.max(new.count);
+            assert_within(kind, generous, &admitted);
+        }
+    }
+}
+
+/// The old and the new numbers of a limit: other counts, and other windows.
+fn versions(kind: Kind) -> Vec<(LimitSpec, LimitSpec)> {
+    let mut versions = vec![(per_minute(kind, 10), per_minute(kind, 17))];
+    if kind == Kind::CalendarWindow {
+        versions.push((per_minute(kind, 10), LimitSpec::calendar(13, Align::Hour, "UTC")));
+    } else {
+        versions.push((per_minute(kind, 10), LimitSpec::new(kind, 13, 97 * S)));
+    }
+    versions
+}
+
+/// At most the bound in every minute: a burst and a refill for buckets and for what starts over,
+/// the count alone for the log.
+fn assert_within(kind: Kind, count: u64, admitted: &[u64]) {
+    let bound = if kind == Kind::SlidingWindow { count } else { 2 * count };
+    for (index, start) in admitted.iter().enumerate() {
+        let within = admitted[index..].iter().take_while(|at| *at - start < 60 * S).count();
+        assert!(within as u64 <= bound, "{kind:?}: {within} in a minute, at most {bound}");
+    }
+}
+
+/// A key that both versions refuse is free again after one refill, however often they alternate.
+pub async fn flip_flopping_numbers_never_hold_a_key_for_ever(fixture: &impl Fixture) {
+    for kind in Kind::ALL {
+        for (old, new) in versions(kind) {
+            let subject = format!("{kind:?}{}", new.count);
+            let limits = [old.build().expect("fits"), new.build().expect("fits")];
+            at(fixture, 0);
+            let _ = drain(fixture, &subject, &limits[0]).await;
+            let _ = drain(fixture, &subject, &limits[1]).await;
+            let refill = if old.align == new.align { 2 * 97 * S } else { 3600 * S };
+            let mut now = 0;
+            while now < refill {
+                now += S / 2;
+                at(fixture, now);
+                for limit in &limits {
+                    let _ = peek(fixture, &subject, limit, 1).await;
+                }
+            }
+            for limit in &limits {
+                let left = peek(fixture, &subject, limit, 1).await.remaining;
+                assert!(left > 0, "{kind:?} is still refused after {refill} us");
+            }
+        }
+    }
+}
+
+/// An hour back: what was stamped ahead counts as taken now, not for an hour.
+pub async fn a_clock_that_steps_back_costs_at_most_one_refill(fixture: &impl Fixture) {
+    const HOUR: u64 = 3600 * S;
+    for kind in Kind::ALL {
+        let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
+        at(fixture, 2 * HOUR);
+        assert_eq!(drain(fixture, &subject, &limit).await, 10);
+        let _ = ask_one(fixture, "paused", &limit, Ask::Pause { length_us: 5 * S }).await;
+        at(fixture, HOUR);
+        assert_eq!(drain(fixture, &subject, &limit).await, 0, "{kind:?} refilled by a step back");
+        assert!(!take(fixture, "paused", &limit, 1).await.is_allowed(), "{kind:?} resumed by a step back");
+        // Two windows for the counter, whose previous one fades.
+        at(fixture, HOUR + 120 * S);
+        assert_eq!(drain(fixture, &subject, &limit).await, 10, "{kind:?} is refused for the step");
+        assert!(take(fixture, "paused", &limit, 1).await.is_allowed(), "{kind:?} is paused for the step");
+    }
+}
+
+/// Were the repair not written, every look would find the key ahead anew, and it would never refill.
+pub async fn a_repair_is_kept_even_by_a_peek(fixture: &impl Fixture) {
+    const HOUR: u64 = 3600 * S;
+    for kind in Kind::ALL {
+        let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
+        at(fixture, 2 * HOUR);
+        assert_eq!(drain(fixture, &subject, &limit).await, 10);
+        at(fixture, HOUR);
+        let _ = peek(fixture, &subject, &limit, 1).await;
+        at(fixture, HOUR + 59 * S);
+        let _ = peek(fixture, &subject, &limit, 1).await;
+        at(fixture, HOUR + 120 * S);
+        assert_eq!(peek(fixture, &subject, &limit, 10).await.remaining, 10, "{kind:?}");
+    }
+}

@@ -1,0 +1,198 @@
+//! What a decision means.
+
+use std::collections::HashSet;
+
+use tollgate::{Key, Limit, Plan, Quota, Store, Subject, Take};
+
+use super::{Fixture, MS, S, ask, at, bucket, drain, peek, take, ten_a_minute};
+use crate::answer::{Ask, Told};
+use crate::random::Random;
+use crate::spec::{Kind, LimitSpec};
+
+/// Capacity 10, 10 per 100 s, emptied at 0.
+pub async fn a_bucket_refills_evenly_and_tells_the_exact_wait(fixture: &impl Fixture) {
+    let limit = bucket(10, 100);
+    at(fixture, 0);
+    assert_eq!(drain(fixture, "k", &limit).await, 10);
+    at(fixture, 97_000 * MS);
+    assert_eq!(drain(fixture, "k", &limit).await, 9);
+    let tenth = take(fixture, "k", &limit, 1).await;
+    assert_eq!((tenth.verdict, tenth.retry_after_us), (Told::Deny, Some(3000 * MS)));
+    at(fixture, 100_000 * MS);
+    assert_eq!(drain(fixture, "k", &limit).await, 1);
+}
+
+/// Whatever a key's history, after a rest it has its burst and no more.
+pub async fn an_idle_key_never_admits_more_than_its_burst(fixture: &impl Fixture) {
+    for kind in Kind::ALL {
+        let limit = ten_a_minute(kind);
+        let mut random = Random::new(17);
+        let mut now = 0;
+        for round in 0..50 {
+            let subject = format!("{kind:?}");
+            now += random.magnitude(200 * S);
+            at(fixture, now);
+            let _ = take(fixture, &subject, &limit, random.within(1, 10)).await;
+            // One request, most of a refill idle: a peer admits 17 of 10 here.
+            now += random.within(53_400 * MS, 59_999 * MS);
+            at(fixture, now);
+            let passed = drain(fixture, &subject, &limit).await;
+            assert!(passed <= 10, "{kind:?} admitted {passed} of 10 in round {round}");
+        }
+    }
+}
+
+/// 10/min and 100/h: the refused eleventh leaves the hour at 90.
+pub async fn a_refused_take_debits_no_limit(fixture: &impl Fixture) {
+    let (minute, hour) = (bucket(10, 60), bucket(100, 3600));
+    at(fixture, 0);
+    for _ in 0..10 {
+        let answers = ask(fixture, "k", &[&minute, &hour], Ask::Take { cost: 1 }).await;
+        assert!(answers.iter().all(crate::answer::Answer::is_allowed));
+    }
+    let refused = ask(fixture, "k", &[&minute, &hour], Ask::Take { cost: 1 }).await;
+    assert_eq!((refused[0].verdict, refused[1].verdict), (Told::Deny, Told::Allow));
+    assert_eq!(refused[1].remaining, 90);
+    assert_eq!(peek(fixture, "k", &hour, 1).await.remaining, 90);
+}
+
+/// Two subjects in one plan: if one has no room, the other keeps its own.
+pub async fn a_plan_over_several_subjects_is_all_or_nothing(fixture: &impl Fixture) {
+    let limit = bucket(3, 60);
+    at(fixture, 0);
+    assert_eq!(drain(fixture, "empty", &limit).await, 3);
+    let (full, empty) = (Subject::of(["full"]), Subject::of(["empty"]));
+    let takes = [Take::new(Key::new(&full, &limit), 1), Take::new(Key::new(&empty, &limit), 1)];
+    for order in [[0, 1], [1, 0]] {
+        let plan = Plan::new(order.map(|index| takes[index])).expect("two takes");
+        let decision = fixture.store().take(&plan).await.expect("answers");
+        assert!(!decision.is_allowed());
+        let deciding = decision.deciding().expect("a limit decided");
+        assert_eq!(deciding.remaining(), 0);
+    }
+    assert_eq!(peek(fixture, "full", &limit, 1).await.remaining, 3);
+}
+
+/// The same counter twice in a plan is one take of both costs.
+pub async fn costs_on_one_counter_are_merged(fixture: &impl Fixture) {
+    let limit = bucket(3, 60);
+    let subject = Subject::of(["k"]);
+    let key = Key::new(&subject, &limit);
+    at(fixture, 0);
+    let plan = Plan::new([Take::new(key, 2), Take::new(key, 2)]).expect("one counter");
+    let decision = fixture.store().take(&plan).await.expect("answers");
+    assert!(!decision.is_allowed());
+    let plan = Plan::new([Take::new(key, 2), Take::new(key, 1)]).expect("one counter");
+    let decision = fixture.store().take(&plan).await.expect("answers");
+    assert!(decision.is_allowed());
+    assert_eq!(decision.remaining(), Some(0));
+}
+
+/// Cost 0 is always allowed and takes nothing, from a full key and from an empty one.
+pub async fn cost_zero_is_a_peek(fixture: &impl Fixture) {
+    for kind in Kind::ALL {
+        let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
+        at(fixture, 0);
+        assert_eq!(take(fixture, &subject, &limit, 0).await.remaining, 10);
+        assert_eq!(drain(fixture, &subject, &limit).await, 10);
+        let empty = take(fixture, &subject, &limit, 0).await;
+        assert_eq!((empty.verdict, empty.remaining, empty.count), (Told::Allow, 0, 10));
+    }
+}
+
+/// Waiting will not help, no time is told, and nothing is taken.
+pub async fn a_cost_above_the_burst_never_passes(fixture: &impl Fixture) {
+    for kind in Kind::ALL {
+        let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
+        at(fixture, 0);
+        for cost in [11, u64::MAX] {
+            let answer = take(fixture, &subject, &limit, cost).await;
+            assert_eq!((answer.verdict, answer.retry_after_us), (Told::Never, None));
+            assert_eq!(answer.remaining, 10);
+        }
+        assert!(take(fixture, &subject, &limit, 10).await.is_allowed());
+    }
+}
+
+/// A block refuses whatever the cost, for ever.
+pub async fn a_block_never_passes(fixture: &impl Fixture) {
+    let (block, open) = (Limit::block(), bucket(10, 60));
+    at(fixture, 0);
+    for cost in [0, 1, 100] {
+        assert_eq!(take(fixture, "k", &block, cost).await.verdict, Told::Never);
+    }
+    let both = ask(fixture, "k", &[&open, &block], Ask::Take { cost: 1 }).await;
+    assert_eq!(both[1].verdict, Told::Never);
+    assert_eq!(peek(fixture, "k", &open, 1).await.remaining, 10);
+}
+
+/// A microsecond early it is refused; at the time told it passes.
+pub async fn a_retry_is_honest_to_the_microsecond(fixture: &impl Fixture) {
+    for kind in Kind::ALL {
+        let limit = ten_a_minute(kind);
+        let mut random = Random::new(5);
+        let (subject, mut now) = (format!("{kind:?}"), 7);
+        for _ in 0..200 {
+            at(fixture, now);
+            let cost = random.within(1, 10);
+            if let Some(wait) = take(fixture, &subject, &limit, cost).await.retry_after_us {
+                at(fixture, now + wait - 1);
+                assert!(!peek(fixture, &subject, &limit, cost).await.is_allowed(), "{kind:?} too late");
+                at(fixture, now + wait);
+                assert!(peek(fixture, &subject, &limit, cost).await.is_allowed(), "{kind:?} too early");
+                now += wait;
+            }
+            now += random.magnitude(9 * S);
+        }
+    }
+}
+
+/// 7/min, 1 000 000/day, 999 983/day, 10⁹/30 d: a whole window of takes at the exact rate passes.
+pub async fn unusual_rates_hold_for_a_whole_window(fixture: &impl Fixture) {
+    const DAY: u64 = 86_400 * S;
+    let rates = [(7, 60 * S), (1_000_000, DAY), (999_983, DAY), (1_000_000_000, 30 * DAY)];
+    for (count, window) in rates {
+        let limit = LimitSpec::new(Kind::TokenBucket, count, window).build().expect("fits");
+        let subject = format!("{count}");
+        at(fixture, 0);
+        assert!(take(fixture, &subject, &limit, count).await.is_allowed());
+        assert!(!take(fixture, &subject, &limit, 1).await.is_allowed());
+        // The loss of a rate that does not fit is a part in 10⁹: at most a grain of time here.
+        let slack = window / 1_000_000_000 + 1;
+        at(fixture, window - slack);
+        assert!(!take(fixture, &subject, &limit, count).await.is_allowed(), "{count} refilled early");
+        at(fixture, window + slack);
+        assert!(take(fixture, &subject, &limit, count).await.is_allowed(), "{count} refilled late");
+    }
+}
+
+/// Subjects made to collide: with separators, tags, escapes, NUL, and each other's pieces.
+pub async fn hostile_subjects_share_nothing(fixture: &impl Fixture) {
+    let quota = Quota::per_minute(1);
+    let limit = Limit::token_bucket(quota).expect("fits");
+    let pieces: [&[u8]; 14] =
+        [b"", b"a", b":", b"{", b"}", b"/", b"%", b"%3A", b"\0", b"\r\n", b"\xff", b" ", b"a:b", b"{a}"];
+    at(fixture, 0);
+    let mut seen = HashSet::new();
+    for first in pieces {
+        for second in pieces {
+            for facts in [vec![first], vec![first, second], vec![first, second, first]] {
+                if !seen.insert(facts.clone()) {
+                    continue;
+                }
+                let subject = Subject::of(&facts);
+                let plan = Plan::new([Take::new(Key::new(&subject, &limit), 1)]).expect("one take");
+                let decision = fixture.store().take(&plan).await.expect("answers");
+                assert!(decision.is_allowed(), "{facts:?} shares a counter");
+            }
+        }
+    }
+}
+
+/// No limit applies: it passes, and there are no figures.
+pub async fn an_empty_plan_passes(fixture: &impl Fixture) {
+    let plan = Plan::new([]).expect("nothing is a plan");
+    let decision = fixture.store().take(&plan).await.expect("answers");
+    assert!(decision.is_allowed());
+    assert_eq!((decision.remaining(), decision.statuses().len()), (None, 0));
+}

@@ -1,0 +1,77 @@
+//! Listings.
+
+use std::collections::HashSet;
+
+use tollgate::{Algorithm, Limit, ListedKey, Listing, Store};
+
+use super::{Fixture, S, at, take, ten_a_minute};
+use crate::spec::Kind;
+
+async fn list(fixture: &impl Fixture, listing: Listing) -> Vec<ListedKey> {
+    let (mut keys, mut listing) = (Vec::new(), listing);
+    loop {
+        let page = fixture.store().list(&listing).await.expect("answers");
+        keys.extend(page.keys);
+        match page.next {
+            Some(cursor) => listing = listing.after(cursor),
+            None => return keys,
+        }
+    }
+}
+
+/// Pages of any size give every key, none twice, while new ones arrive in between.
+pub async fn every_key_in_use_is_listed_once(fixture: &impl Fixture) {
+    let limit = ten_a_minute(Kind::TokenBucket);
+    at(fixture, 0);
+    for n in 0..300 {
+        let _ = take(fixture, &format!("user-{n}"), &limit, 1).await;
+    }
+    for page_size in [1, 7, 1000] {
+        let keys = list(fixture, Listing::all().with_page_size(page_size)).await;
+        let subjects: HashSet<&str> = keys.iter().map(|key| key.subject.as_str()).collect();
+        assert_eq!((keys.len(), subjects.len()), (300, 300), "pages of {page_size}");
+        assert!(subjects.contains(":user-299"));
+    }
+    let first = fixture.store().list(&Listing::all().with_page_size(10)).await.expect("answers");
+    for n in 300..2000 {
+        let _ = take(fixture, &format!("user-{n}"), &limit, 1).await;
+    }
+    let rest = Listing::all().after(first.next.expect("more than ten keys"));
+    let mut subjects: HashSet<String> = first.keys.into_iter().map(|key| key.subject).collect();
+    subjects.extend(list(fixture, rest).await.into_iter().map(|key| key.subject));
+    for n in 0..300 {
+        assert!(subjects.contains(&format!(":user-{n}")), "user-{n} was there throughout");
+    }
+}
+
+/// By the beginning of the subject; each key tells its rule, limit and algorithm.
+pub async fn a_prefix_narrows_a_listing(fixture: &impl Fixture) {
+    let limit = |kind: Kind| -> Limit {
+        let limit = ten_a_minute(kind).in_rule("search");
+        limit.expect("a valid name")
+    };
+    at(fixture, 0);
+    let _ = take(fixture, "user-1", &limit(Kind::SlidingWindow), 1).await;
+    let _ = take(fixture, "job-1", &limit(Kind::FixedWindow), 1).await;
+    let keys = list(fixture, Listing::all().with_prefix(":user")).await;
+    assert_eq!(
+        keys,
+        [ListedKey {
+            subject: ":user-1".into(),
+            rule: "search".into(),
+            limit: "subject".into(),
+            algorithm: Algorithm::SlidingWindow,
+        }]
+    );
+}
+
+/// What equals "never seen" is not in use.
+pub async fn expired_keys_are_not_listed(fixture: &impl Fixture) {
+    at(fixture, 0);
+    for kind in Kind::ALL {
+        let _ = take(fixture, "k", &ten_a_minute(kind), 1).await;
+    }
+    assert_eq!(list(fixture, Listing::all()).await.len(), 5);
+    at(fixture, 120 * S);
+    assert_eq!(list(fixture, Listing::all()).await.len(), 0);
+}

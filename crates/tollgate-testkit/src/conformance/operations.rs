@@ -1,0 +1,135 @@
+//! Peek, refund, debit, pause, reset, stats.
+
+use tollgate::{Key, Store, Subject};
+
+use super::{Fixture, S, ask_one, at, drain, peek, take, ten_a_minute};
+use crate::answer::{Ask, Told};
+use crate::spec::Kind;
+
+/// Asking any number of times changes nothing.
+pub async fn a_peek_takes_nothing(fixture: &impl Fixture) {
+    for kind in Kind::ALL {
+        let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
+        at(fixture, 0);
+        let _ = take(fixture, &subject, &limit, 3).await;
+        for _ in 0..20 {
+            let answer = peek(fixture, &subject, &limit, 7).await;
+            assert_eq!((answer.verdict, answer.remaining), (Told::Allow, 7));
+            assert_eq!(peek(fixture, &subject, &limit, 8).await.verdict, Told::Deny);
+        }
+    }
+}
+
+/// What comes back can be taken again, and a full key stays full.
+pub async fn a_refund_is_never_above_full(fixture: &impl Fixture) {
+    for kind in Kind::ALL {
+        let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
+        at(fixture, 0);
+        let _ = take(fixture, &subject, &limit, 10).await;
+        let after = ask_one(fixture, &subject, &limit, Ask::Refund { cost: 3 }).await;
+        assert_eq!((after.verdict, after.remaining, after.count), (Told::Allow, 3, 7));
+        for cost in [100, u64::MAX, 1] {
+            let after = ask_one(fixture, &subject, &limit, Ask::Refund { cost }).await;
+            assert_eq!((after.remaining, after.reset_after_us), (10, 0));
+        }
+        assert_eq!(drain(fixture, &subject, &limit).await, 10);
+    }
+}
+
+/// A forced debit empties a key and no more, so that it refills in its usual time.
+pub async fn a_debit_is_never_below_empty(fixture: &impl Fixture) {
+    for kind in Kind::ALL {
+        let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
+        at(fixture, 0);
+        for cost in [4, 100, u64::MAX] {
+            let after = ask_one(fixture, &subject, &limit, Ask::Debit { cost, age_us: 0 }).await;
+            assert_eq!(after.verdict, Told::Allow);
+            assert_eq!(after.remaining, if cost == 4 { 6 } else { 0 });
+        }
+        at(fixture, 120 * S);
+        assert_eq!(drain(fixture, &subject, &limit).await, 10, "{kind:?}");
+    }
+}
+
+/// Half a window later a bucket has refilled half of it, a log not yet, and after a whole window
+/// nobody remembers.
+pub async fn an_old_debit_matters_as_far_as_it_still_counts(fixture: &impl Fixture) {
+    for (kind, half_left) in [
+        (Kind::TokenBucket, 5),
+        (Kind::SlidingWindow, 0),
+        (Kind::SlidingCounter, 0),
+        (Kind::FixedWindow, 0),
+        (Kind::CalendarWindow, 0),
+    ] {
+        let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
+        at(fixture, 630 * S);
+        let debit = |age_us| Ask::Debit { cost: 10, age_us };
+        assert_eq!(ask_one(fixture, &subject, &limit, debit(120 * S)).await.remaining, 10, "{kind:?}");
+        assert_eq!(ask_one(fixture, &subject, &limit, debit(30 * S)).await.remaining, half_left, "{kind:?}");
+    }
+    let limit = ten_a_minute(Kind::SlidingWindow);
+    at(fixture, 660 * S - 1);
+    assert_eq!(peek(fixture, "SlidingWindow", &limit, 1).await.remaining, 0);
+    at(fixture, 660 * S);
+    assert_eq!(peek(fixture, "SlidingWindow", &limit, 1).await.remaining, 10);
+}
+
+/// Nobody takes during a pause, however full the key; the wait told is the longer of the two.
+pub async fn a_pause_refuses_until_it_ends(fixture: &impl Fixture) {
+    for kind in Kind::ALL {
+        let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
+        at(fixture, 0);
+        let after = ask_one(fixture, &subject, &limit, Ask::Pause { length_us: 5 * S }).await;
+        assert_eq!((after.remaining, after.reset_after_us), (0, 5 * S));
+        assert_eq!(take(fixture, &subject, &limit, 1).await.retry_after_us, Some(5 * S));
+        assert_eq!(take(fixture, &subject, &limit, 11).await.verdict, Told::Never);
+        at(fixture, 5 * S - 1);
+        assert!(!take(fixture, &subject, &limit, 1).await.is_allowed());
+        at(fixture, 5 * S);
+        assert_eq!(drain(fixture, &subject, &limit).await, 10);
+        let own = peek(fixture, &subject, &limit, 10).await.retry_after_us.unwrap_or(0);
+        let _ = ask_one(fixture, &subject, &limit, Ask::Pause { length_us: S }).await;
+        assert_eq!(peek(fixture, &subject, &limit, 10).await.retry_after_us, Some(own.max(S)));
+    }
+}
+
+/// Two upstreams' answers arrive in any order: the longer one holds.
+pub async fn a_shorter_pause_does_not_end_a_longer_one(fixture: &impl Fixture) {
+    let limit = ten_a_minute(Kind::TokenBucket);
+    at(fixture, 0);
+    for length_us in [30 * S, 5 * S] {
+        let after = ask_one(fixture, "k", &limit, Ask::Pause { length_us }).await;
+        assert_eq!(after.reset_after_us, 30 * S);
+    }
+    at(fixture, 30 * S);
+    assert!(take(fixture, "k", &limit, 1).await.is_allowed());
+}
+
+/// Used, paused or both: after a reset a key is as if never seen.
+pub async fn a_reset_forgets_everything(fixture: &impl Fixture) {
+    for kind in Kind::ALL {
+        let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
+        at(fixture, 0);
+        assert_eq!(drain(fixture, &subject, &limit).await, 10);
+        let _ = ask_one(fixture, &subject, &limit, Ask::Pause { length_us: 1000 * S }).await;
+        let after = ask_one(fixture, &subject, &limit, Ask::Reset).await;
+        assert_eq!((after.remaining, after.reset_after_us), (10, 0));
+        assert_eq!(drain(fixture, &subject, &limit).await, 10);
+    }
+}
+
+/// Count, remaining and reset, with what has expired already gone.
+pub async fn stats_tell_without_taking(fixture: &impl Fixture) {
+    let limit = ten_a_minute(Kind::SlidingWindow);
+    let subject = Subject::of(["k"]);
+    let key = Key::new(&subject, &limit);
+    at(fixture, 0);
+    let _ = take(fixture, "k", &limit, 4).await;
+    at(fixture, 10 * S);
+    let _ = take(fixture, "k", &limit, 2).await;
+    for (now, count) in [(59 * S, 6), (60 * S, 2), (70 * S, 0)] {
+        at(fixture, now);
+        let stats = fixture.store().stats(&key).await.expect("answers");
+        assert_eq!((stats.count(), stats.remaining()), (count, 10 - count));
+    }
+}

@@ -1,0 +1,195 @@
+//! Random histories of one key, replayable from a seed.
+//!
+//! Times and costs are drawn near what the last answer said, because that is where an algorithm that
+//! is off by one shows: at the very moment a wait ends, and a microsecond before.
+
+use crate::answer::{Answer, Ask};
+use crate::random::Random;
+use crate::spec::{Align, Kind, LimitSpec};
+
+/// What may happen in a history beside takes and peeks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wildness {
+    /// Time moves forward and the numbers stay.
+    Calm,
+    /// Also refunds, debits, pauses and resets.
+    Operated,
+    /// Also numbers that change and clocks that step back.
+    Upset,
+}
+
+/// One moment of a history.
+#[derive(Debug, Clone)]
+pub struct Moment {
+    /// The time in microseconds.
+    pub at_us: u64,
+    /// Which of the history's limits is in force.
+    pub limit: usize,
+    /// What is asked.
+    pub ask: Ask,
+}
+
+/// A source of moments.
+#[derive(Debug)]
+pub struct History {
+    random: Random,
+    wildness: Wildness,
+    limits: Vec<LimitSpec>,
+    current: usize,
+    now: u64,
+}
+
+/// Times stay below this, so that no sum passes 2^53.
+const LATEST: u64 = 1 << 52;
+const DAY: u64 = 86_400_000_000;
+const YEAR: u64 = 365 * DAY;
+
+impl History {
+    /// The history of this seed, for limits of this kind.
+    #[must_use]
+    pub fn new(seed: u64, kind: Kind, wildness: Wildness) -> Self {
+        let mut random = Random::new(seed);
+        let versions = if wildness == Wildness::Upset { 3 } else { 1 };
+        let limits = (0..versions).map(|_| draw_limit(&mut random, kind)).collect();
+        let now = *random.pick(&[0, 1, 1_794_765_516_667_233, DAY * 20_000]).unwrap_or(&0);
+        Self { random, wildness, limits, current: 0, now }
+    }
+
+    /// The limits that moments refer to: one name, several numbers.
+    #[must_use]
+    pub fn limits(&self) -> &[LimitSpec] {
+        &self.limits
+    }
+
+    /// What happens next, given what was answered last.
+    pub fn next(&mut self, last: Option<&Answer>) -> Moment {
+        if self.wildness == Wildness::Upset && self.random.one_in(12) {
+            self.current = usize::from(self.random.one_in(2)) + usize::from(self.random.one_in(2));
+        }
+        self.move_time(last);
+        Moment { at_us: self.now, limit: self.current, ask: self.draw_ask(last) }
+    }
+
+    fn spec(&self) -> LimitSpec {
+        let first = self.limits.get(self.current).or(self.limits.first());
+        first.cloned().unwrap_or_else(|| LimitSpec::new(Kind::TokenBucket, 1, 1))
+    }
+
+    fn move_time(&mut self, last: Option<&Answer>) {
+        let window = scale(&self.spec());
+        let retry = last.and_then(|answer| answer.retry_after_us).unwrap_or(1);
+        let reset = last.map_or(1, |answer| answer.reset_after_us);
+        let step = match self.random.within(0, 11) {
+            0..=3 => 0,
+            4 => 1,
+            5 => retry,
+            6 => retry.saturating_sub(1),
+            7 => reset,
+            8 => reset.saturating_sub(1),
+            9 => self.random.magnitude(window),
+            10 => self.random.magnitude(window / 10 + 1),
+            _ => self.random.magnitude(window.saturating_mul(2)),
+        };
+        if self.wildness == Wildness::Upset && self.random.one_in(15) {
+            self.now = self.now.saturating_sub(self.random.magnitude(window.saturating_mul(3)));
+        } else if self.now + step < LATEST {
+            self.now += step;
+        }
+    }
+
+    fn draw_ask(&mut self, last: Option<&Answer>) -> Ask {
+        let cost = self.draw_cost(last);
+        let window = scale(&self.spec());
+        let kinds = if self.wildness == Wildness::Calm { 16 } else { 24 };
+        match self.random.within(0, kinds) {
+            0..=12 => Ask::Take { cost },
+            13..=16 => Ask::Peek { cost },
+            17..=19 => Ask::Refund { cost },
+            20..=22 => Ask::Debit { cost, age_us: self.draw_age(window) },
+            23 if self.random.one_in(2) => Ask::Pause { length_us: self.random.magnitude(window) },
+            23 => Ask::Take { cost },
+            _ if self.random.one_in(4) => Ask::Reset,
+            _ => Ask::Take { cost },
+        }
+    }
+
+    fn draw_age(&mut self, window: u64) -> u64 {
+        match self.random.within(0, 4) {
+            0 | 1 => 0,
+            2 => window,
+            3 => window - 1,
+            _ => self.random.magnitude(window.saturating_mul(2)),
+        }
+    }
+
+    fn draw_cost(&mut self, last: Option<&Answer>) -> u64 {
+        let capacity = self.spec().capacity();
+        let remaining = last.map_or(capacity, |answer| answer.remaining);
+        match self.random.within(0, 9) {
+            0..=2 => 1,
+            3 => remaining,
+            4 => remaining + 1,
+            5 => capacity,
+            6 if self.random.one_in(3) => capacity + 1,
+            7 if self.random.one_in(3) => 0,
+            _ => self.random.magnitude(capacity),
+        }
+    }
+}
+
+/// About how long a limit takes to refill.
+fn scale(spec: &LimitSpec) -> u64 {
+    match spec.align {
+        None => spec.window_us,
+        Some(Align::Second) => 1_000_000,
+        Some(Align::Minute) => 60_000_000,
+        Some(Align::Hour) => 3_600_000_000,
+        Some(Align::Day) => DAY,
+        Some(Align::Week) => 7 * DAY,
+        Some(Align::Month) => 31 * DAY,
+        Some(Align::Year) => YEAR,
+    }
+}
+
+fn draw_limit(random: &mut Random, kind: Kind) -> LimitSpec {
+    loop {
+        let spec = match kind {
+            Kind::CalendarWindow => draw_calendar(random),
+            // The oracle adds up every take: short logs, many times over.
+            Kind::SlidingWindow => LimitSpec::new(kind, random.magnitude(40), draw_window(random)),
+            _ => LimitSpec::new(kind, draw_count(random), draw_window(random)),
+        };
+        let spec = if kind == Kind::TokenBucket && random.one_in(2) {
+            spec.with_burst(random.magnitude(1 << 30))
+        } else {
+            spec
+        };
+        if spec.build().is_ok() {
+            return spec;
+        }
+    }
+}
+
+fn draw_count(random: &mut Random) -> u64 {
+    match random.within(0, 3) {
+        0 => *random.pick(&[1, 2, 7, 10, 60, 100, 1_000_000, 999_983, 1_000_000_000]).unwrap_or(&1),
+        1 => random.magnitude(20),
+        2 => random.magnitude(100_000),
+        _ => random.magnitude(1 << 40),
+    }
+}
+
+fn draw_window(random: &mut Random) -> u64 {
+    match random.within(0, 2) {
+        0 => *random.pick(&[1_000_000, 60_000_000, 3_600_000_000, DAY, 30 * DAY]).unwrap_or(&1),
+        1 => random.magnitude(1_000_000),
+        _ => random.magnitude(YEAR),
+    }
+}
+
+fn draw_calendar(random: &mut Random) -> LimitSpec {
+    let aligns = [Align::Second, Align::Minute, Align::Hour, Align::Day, Align::Week, Align::Month, Align::Year];
+    let zones = ["UTC", "America/New_York", "Europe/Zurich", "Asia/Kathmandu", "Australia/Lord_Howe"];
+    let align = *random.pick(&aligns).unwrap_or(&Align::Minute);
+    LimitSpec::calendar(random.magnitude(1000), align, random.pick(&zones).unwrap_or(&"UTC"))
+}

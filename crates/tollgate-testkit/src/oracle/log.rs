@@ -1,0 +1,86 @@
+//! A sliding window as its definition: every accepted take, and a sum over those still inside.
+
+use super::Model;
+use crate::spec::LimitSpec;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Log {
+    window: u64,
+    takes: Vec<(u64, u64)>,
+}
+
+impl Log {
+    fn inside(&self, window: u64, now: u64) -> impl DoubleEndedIterator<Item = &(u64, u64)> {
+        self.takes.iter().filter(move |(at, _)| at + window > now)
+    }
+
+    fn sum(&self, spec: &LimitSpec, now: u64) -> u64 {
+        self.inside(spec.window_us, now).map(|(_, cost)| cost).sum()
+    }
+
+    fn forget(&mut self, window: u64, now: u64) {
+        self.takes.retain(|(at, _)| at + window > now);
+    }
+}
+
+impl Model for Log {
+    fn settle(&mut self, spec: &LimitSpec, now: u64) -> bool {
+        let renumbered = self.window != spec.window_us;
+        if renumbered {
+            self.forget(self.window, now);
+            self.window = spec.window_us;
+        }
+        let mut ahead = false;
+        for (at, _) in &mut self.takes {
+            ahead |= *at > now;
+            *at = now.min(*at);
+        }
+        ahead || renumbered
+    }
+
+    fn has_room(&self, spec: &LimitSpec, now: u64, cost: u64) -> bool {
+        self.sum(spec, now) + cost <= spec.count
+    }
+
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64) {
+        self.forget(spec.window_us, now);
+        self.takes.push((now, cost));
+    }
+
+    fn refund(&mut self, spec: &LimitSpec, now: u64, mut cost: u64) -> bool {
+        if cost == 0 || self.sum(spec, now) == 0 {
+            return false;
+        }
+        self.forget(spec.window_us, now);
+        while let Some((_, newest)) = self.takes.last_mut() {
+            let back = cost.min(*newest);
+            *newest -= back;
+            cost -= back;
+            if *newest > 0 {
+                break;
+            }
+            self.takes.pop();
+        }
+        true
+    }
+
+    fn debit(&mut self, spec: &LimitSpec, now: u64, cost: u64, age: u64) -> bool {
+        let cost = cost.min(spec.count.saturating_sub(self.sum(spec, now)));
+        if age >= spec.window_us || cost == 0 {
+            return false;
+        }
+        self.forget(spec.window_us, now);
+        self.takes.push((now.saturating_sub(age), cost));
+        self.takes.sort_by_key(|(at, _)| *at);
+        true
+    }
+
+    fn used(&self, spec: &LimitSpec, now: u64) -> u64 {
+        self.sum(spec, now).min(spec.count)
+    }
+
+    fn reset_after(&self, spec: &LimitSpec, now: u64) -> u64 {
+        let newest = self.inside(spec.window_us, now).next_back();
+        newest.map_or(0, |(at, _)| at + spec.window_us - now)
+    }
+}

@@ -1,0 +1,3 @@
+//! What the library promises, one file a promise.
+
+mod conformance;
