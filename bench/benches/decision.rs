@@ -21,15 +21,10 @@ fn algorithms(criterion: &mut Criterion) -> Outcome<()> {
         ("token_bucket", limiter::limit()?),
         ("sliding_counter", Limit::sliding_counter(PLENTY)?),
         ("fixed_window", Limit::fixed_window(PLENTY)?),
-        (
-            "calendar_window",
-            Limit::calendar_window(PLENTY.count(), CalendarUnit::Day, zone)?,
-        ),
+        ("calendar_window", Limit::calendar_window(PLENTY.count(), CalendarUnit::Day, zone)?),
     ] {
         let limiter = LocalLimiter::new(limit);
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| limiter.take(black_box(KEY)))
-        });
+        group.bench_function(name, |bencher| bencher.iter(|| limiter.take(black_box(KEY))));
     }
     Ok(())
 }
@@ -52,9 +47,7 @@ fn sliding_windows(criterion: &mut Criterion) -> Outcome<()> {
         for _ in 0..entries {
             assert!(decide().is_allowed());
         }
-        group.bench_function(format!("{entries} entries"), |bencher| {
-            bencher.iter(&mut decide)
-        });
+        group.bench_function(format!("{entries} entries"), |bencher| bencher.iter(&mut decide));
     }
     Ok(())
 }
@@ -76,9 +69,7 @@ fn peers(criterion: &mut Criterion) -> Outcome<()> {
     let mut group = criterion.benchmark_group("allowed/peers");
     let key = KEY.to_owned();
     let governor = limiter::governor()?;
-    group.bench_function("governor", |bencher| {
-        bencher.iter(|| governor.admit(black_box(&key)))
-    });
+    group.bench_function("governor", |bencher| bencher.iter(|| governor.admit(black_box(&key))));
     let mut throttlecrab = limiter::adaptive_of_slots(7 << 10);
     group.bench_function("throttlecrab", |bencher| {
         bencher.iter(|| throttlecrab.admit_alone(black_box(&key)));
@@ -91,9 +82,7 @@ fn refused(criterion: &mut Criterion) -> Outcome<()> {
     let mut group = criterion.benchmark_group("refused");
     let limiter = LocalLimiter::new(Limit::token_bucket(Quota::per_day(1))?);
     assert!(limiter.take(KEY).is_allowed());
-    group.bench_function("token_bucket", |bencher| {
-        bencher.iter(|| limiter.take(black_box(KEY)))
-    });
+    group.bench_function("token_bucket", |bencher| bencher.iter(|| limiter.take(black_box(KEY))));
 
     let day = Duration::from_secs(86_400);
     let quota = governor::Quota::with_period(day).ok_or("governor wants a period")?;
@@ -106,10 +95,7 @@ fn refused(criterion: &mut Criterion) -> Outcome<()> {
     Ok(())
 }
 
-#[expect(
-    clippy::panic,
-    reason = "a benchmark that cannot be set up has nothing to return to"
-)]
+#[expect(clippy::panic, reason = "a benchmark that cannot be set up has nothing to return to")]
 fn all(criterion: &mut Criterion) {
     let groups = [algorithms, sliding_windows, plan, peers, refused];
     for group in groups {

@@ -53,19 +53,11 @@ pub fn measure(scale: &Scale, writing: f64) -> Outcome<Vec<Row>> {
     });
     for _ in 0..scale.rounds {
         let cap = usize::try_from(scale.cap)?;
-        let mut ours = LocalLimiter::builder()
-            .limit(limiter::limit()?)
-            .max_keys(cap)
-            .build()?;
+        let mut ours = LocalLimiter::builder().limit(limiter::limit()?).max_keys(cap).build()?;
         let mut theirs = limiter::adaptive_of_slots(scale.cap);
         let mut filled = 0;
         for row in &mut rows {
-            let step = Step {
-                from: filled,
-                to: part(scale.cap, row.share),
-                scale,
-                writing,
-            };
+            let step = Step { from: filled, to: part(scale.cap, row.share), scale, writing };
             step.take(&mut ours, &mut row.tollgate)?;
             step.take(&mut theirs, &mut row.throttlecrab)?;
             filled = step.to;
@@ -90,44 +82,25 @@ impl Step<'_> {
     fn take(&self, store: &mut dyn Contestant, costs: &mut Costs) -> Outcome<()> {
         let timed_from = self.to - part(self.scale.cap, TIMED);
         let in_turn = |from, decisions| {
-            let draw = Draw::InTurn {
-                from,
-                shape: Shape::User,
-            };
+            let draw = Draw::InTurn { from, shape: Shape::User };
             Run { draw, decisions }
         };
         if timed_from > self.from {
-            store
-                .alone(&in_turn(self.from, timed_from - self.from))
-                .nanos()?;
+            store.alone(&in_turn(self.from, timed_from - self.from)).nanos()?;
         }
-        let new = store
-            .alone(&in_turn(timed_from, self.to - timed_from))
-            .nanos()?;
+        let new = store.alone(&in_turn(timed_from, self.to - timed_from)).nanos()?;
         costs.new.push(new - self.writing);
         costs.known.push(self.known(store)? - self.writing);
         Ok(())
     }
 
     fn known(&self, store: &mut dyn Contestant) -> Outcome<f64> {
-        let draw = Draw::Written {
-            below: self.to.min(self.scale.cap),
-        };
-        let few = store
-            .alone(&Run {
-                draw,
-                decisions: FEW,
-            })
-            .nanos()?;
+        let draw = Draw::Written { below: self.to.min(self.scale.cap) };
+        let few = store.alone(&Run { draw, decisions: FEW }).nanos()?;
         if few > SLOW_NANOS {
             return Ok(few);
         }
-        store
-            .alone(&Run {
-                draw,
-                decisions: self.scale.decisions / 5,
-            })
-            .nanos()
+        store.alone(&Run { draw, decisions: self.scale.decisions / 5 }).nanos()
     }
 }
 
@@ -143,18 +116,12 @@ pub fn table(rows: &[Row]) -> Table {
     ]);
     for row in rows {
         let costs = [&row.tollgate, &row.throttlecrab];
-        let cells = costs
-            .into_iter()
-            .flat_map(|costs| [&costs.known, &costs.new]);
+        let cells = costs.into_iter().flat_map(|costs| [&costs.known, &costs.new]);
         table.push(std::iter::once(label(row.share)).chain(cells.map(Rounds::to_string)));
     }
     table
 }
 
 fn label(share: u32) -> String {
-    if share > 100 {
-        "above the cap".to_owned()
-    } else {
-        format!("{share} % of the cap")
-    }
+    if share > 100 { "above the cap".to_owned() } else { format!("{share} % of the cap") }
 }

@@ -56,10 +56,7 @@ impl KeyText {
     /// A buffer for keys of this shape.
     #[must_use]
     pub fn new(shape: Shape) -> Self {
-        Self {
-            text: shape.prefix().to_owned(),
-            prefix: shape.prefix().len(),
-        }
+        Self { text: shape.prefix().to_owned(), prefix: shape.prefix().len() }
     }
 
     /// The key of this number, in eight digits.
@@ -68,8 +65,7 @@ impl KeyText {
         self.text.truncate(self.prefix);
         for scale in [1_000_000, 10_000, 100, 1] {
             let at = 2 * (number / scale % 100) as usize;
-            self.text
-                .push_str(PAIRS.get(at..at + 2).unwrap_or_default());
+            self.text.push_str(PAIRS.get(at..at + 2).unwrap_or_default());
         }
         &self.text
     }
@@ -79,9 +75,7 @@ impl KeyText {
 #[must_use]
 pub fn array(count: u32) -> Vec<String> {
     let mut text = KeyText::new(Shape::User);
-    (0..count)
-        .map(|number| text.write(number).clone())
-        .collect()
+    (0..count).map(|number| text.write(number).clone()).collect()
 }
 
 /// How the key of the next decision comes about.
@@ -120,11 +114,9 @@ impl Picks {
     #[inline]
     pub fn below(&mut self, bound: u32) -> u32 {
         // Knuth's MMIX generator, whose high half is the random one.
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let high = (self.0 >> 32) * u64::from(bound) >> 32;
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let high = ((self.0 >> 32) * u64::from(bound)) >> 32;
         u32::try_from(high).unwrap_or_default()
     }
 }

@@ -24,7 +24,6 @@ pub trait Limiter: Sync {
 
     /// The same by the only user, who needs no lock around it.
     #[inline]
-    #[expect(clippy::ptr_arg, reason = "governor looks its keys up by &String")]
     fn admit_alone(&mut self, key: &String) -> bool {
         self.admit(key)
     }
@@ -47,8 +46,7 @@ impl Limiter for DefaultKeyedRateLimiter<String> {
 impl<S: Store + Send> Limiter for Mutex<RateLimiter<S>> {
     #[inline]
     fn admit(&self, key: &String) -> bool {
-        self.lock()
-            .is_ok_and(|mut limiter| admits(&mut limiter, key))
+        self.lock().is_ok_and(|mut limiter| admits(&mut limiter, key))
     }
 
     #[inline]
@@ -78,9 +76,7 @@ pub fn limit() -> Result<Limit, QuotaError> {
 /// Never, with these numbers.
 pub fn governor() -> Outcome<DefaultKeyedRateLimiter<String>> {
     let quota = governor::Quota::with_period(DAY / PER_DAY).ok_or("governor wants a period")?;
-    Ok(DefaultKeyedRateLimiter::keyed(
-        quota.allow_burst(BURST.try_into()?),
-    ))
+    Ok(DefaultKeyedRateLimiter::keyed(quota.allow_burst(BURST.try_into()?)))
 }
 
 /// throttlecrab with one of its stores.

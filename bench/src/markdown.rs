@@ -12,10 +12,7 @@ pub struct Table {
 impl Table {
     /// A table without rows.
     pub fn new(header: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self {
-            header: header.into_iter().map(Into::into).collect(),
-            rows: Vec::new(),
-        }
+        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
     /// One more row.

@@ -50,11 +50,7 @@ pub fn measure(program: &Path, scale: &Scale) -> Outcome<Vec<Row>> {
     for shape in Shape::ALL {
         for entrant in ENTRANTS {
             let rounds = (0..scale.rounds).map(|_| ask(program, entrant, shape, scale.filled));
-            rows.push(Row {
-                entrant,
-                shape,
-                bytes: rounds.collect::<Outcome<_>>()?,
-            });
+            rows.push(Row { entrant, shape, bytes: rounds.collect::<Outcome<_>>()? });
         }
     }
     Ok(rows)
@@ -88,21 +84,10 @@ pub fn child(arguments: &[String]) -> Outcome<String> {
 
 fn grown(entrant: Entrant, shape: Shape, keys: u32) -> Outcome<f64> {
     let draw = Draw::InTurn { from: 0, shape };
-    entrant
-        .build(WARM_UP)?
-        .alone(&Run {
-            draw,
-            decisions: WARM_UP,
-        })
-        .nanos()?;
+    entrant.build(WARM_UP)?.alone(&Run { draw, decisions: WARM_UP }).nanos()?;
     let before = resident_kib()?;
     let mut contestant = entrant.build(keys)?;
-    contestant
-        .alone(&Run {
-            draw,
-            decisions: keys,
-        })
-        .nanos()?;
+    contestant.alone(&Run { draw, decisions: keys }).nanos()?;
     let after = resident_kib()?;
     Ok(f64::from(after.saturating_sub(before)) * 1024.0 / f64::from(keys))
 }
@@ -125,18 +110,8 @@ pub fn table(rows: &[Row], scale: &Scale) -> Table {
             Entrant::Tollgate => (TARGET.to_string(), TARGET.verdict(less.median()).to_owned()),
             _ => Default::default(),
         };
-        let label = format!(
-            "{}, keys of {} bytes",
-            row.entrant.name(),
-            row.shape.bytes()
-        );
-        table.push([
-            label,
-            row.bytes.to_string(),
-            less.to_string(),
-            target,
-            verdict,
-        ]);
+        let label = format!("{}, keys of {} bytes", row.entrant.name(), row.shape.bytes());
+        table.push([label, row.bytes.to_string(), less.to_string(), target, verdict]);
     }
     table
 }

@@ -33,11 +33,7 @@ impl Pass {
     /// # Errors
     /// A decision was refused: it then measured something else.
     pub fn nanos(&self) -> Outcome<f64> {
-        let Self {
-            elapsed,
-            decisions,
-            refused,
-        } = *self;
+        let Self { elapsed, decisions, refused } = *self;
         if refused > 0 {
             return Err(format!("{refused} of {decisions} decisions were refused").into());
         }
@@ -70,13 +66,8 @@ impl<L: Limiter> Contestant for L {
         };
         let passes: Vec<Pass> = thread::scope(|scope| {
             let one = &one;
-            let spawned: Vec<_> = (0..threads)
-                .map(|seed| scope.spawn(move || one(seed)))
-                .collect();
-            spawned
-                .into_iter()
-                .filter_map(|thread| thread.join().ok())
-                .collect()
+            let spawned: Vec<_> = (0..threads).map(|seed| scope.spawn(move || one(seed))).collect();
+            spawned.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
         Pass {
             elapsed: passes.iter().map(|pass| pass.elapsed).sum::<Duration>() / threads,
@@ -139,9 +130,5 @@ fn drive(run: &Run<'_>, seed: u64, mut admit: impl FnMut(&String) -> bool) -> Pa
             refused += u32::from(!admit(text.write(number)));
         }),
     }
-    Pass {
-        elapsed: started.elapsed(),
-        decisions: run.decisions,
-        refused,
-    }
+    Pass { elapsed: started.elapsed(), decisions: run.decisions, refused }
 }

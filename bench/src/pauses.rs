@@ -26,20 +26,10 @@ pub struct Row {
 pub fn measure(scale: &Scale) -> Outcome<Vec<Row>> {
     let everyone = std::iter::once(None).chain(Entrant::ALL.map(Some));
     let mut rows: Vec<Row> = everyone
-        .map(|entrant| Row {
-            entrant,
-            p999: Rounds::default(),
-            slowest: Rounds::default(),
-        })
+        .map(|entrant| Row { entrant, p999: Rounds::default(), slowest: Rounds::default() })
         .collect();
-    let draw = Draw::InTurn {
-        from: 0,
-        shape: Shape::User,
-    };
-    let run = Run {
-        draw,
-        decisions: scale.filled,
-    };
+    let draw = Draw::InTurn { from: 0, shape: Shape::User };
+    let run = Run { draw, decisions: scale.filled };
     for _ in 0..scale.rounds {
         for row in &mut rows {
             let mut nanos = match row.entrant {
@@ -64,15 +54,8 @@ pub fn table(rows: &[Row], scale: &Scale) -> Table {
     let new_keys = format!("µs per decision, {} new keys", spoken(scale.filled));
     let mut table = Table::new([new_keys.as_str(), "99.9 % within", "slowest"]);
     for row in rows {
-        let name = row
-            .entrant
-            .map_or("no limiter at all", Entrant::name)
-            .to_owned();
-        table.push([
-            name,
-            format!("{:.2}", row.p999),
-            format!("{:.0}", row.slowest),
-        ]);
+        let name = row.entrant.map_or("no limiter at all", Entrant::name).to_owned();
+        table.push([name, format!("{:.2}", row.p999), format!("{:.0}", row.slowest)]);
     }
     table
 }

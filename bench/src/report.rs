@@ -34,35 +34,19 @@ impl Report {
         let fullness = fullness::measure(&scale, speed.writing)?;
         eprintln!("pauses");
         let pauses = pauses::measure(&scale)?;
-        Ok(Self {
-            given,
-            scale,
-            speed,
-            fullness,
-            pauses,
-            memory,
-        })
+        Ok(Self { given, scale, speed, fullness, pauses, memory })
     }
 
     /// Every figure in it.
     #[must_use]
     pub fn figures(&self) -> Vec<f64> {
-        let speed = self
-            .speed
-            .rows
-            .iter()
-            .flat_map(|row| &row.nanos)
-            .map(|(_, nanos)| nanos);
-        let costs = self
-            .fullness
-            .iter()
-            .flat_map(|row| [&row.tollgate, &row.throttlecrab]);
+        let speed = self.speed.rows.iter().flat_map(|row| &row.nanos).map(|(_, nanos)| nanos);
+        let costs = self.fullness.iter().flat_map(|row| [&row.tollgate, &row.throttlecrab]);
         let fullness = costs.flat_map(|costs| [&costs.known, &costs.new]);
         let pauses = self.pauses.iter().flat_map(|row| [&row.p999, &row.slowest]);
         let memory = self.memory.iter().map(|row| &row.bytes);
         let all = speed.chain(fullness).chain(pauses).chain(memory);
-        all.flat_map(|rounds| [rounds.least(), rounds.median(), rounds.most()])
-            .collect()
+        all.flat_map(|rounds| [rounds.least(), rounds.median(), rounds.most()]).collect()
     }
 
     fn sections(&self) -> [(&'static str, String, Vec<Table>); 4] {
@@ -113,11 +97,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Given {
-            date,
-            rustc,
-            command,
-        } = &self.given;
+        let Given { date, rustc, command } = &self.given;
         writeln!(f, "## Core library, in process\n")?;
         writeln!(f, "- Machine: {}", machine::describe())?;
         writeln!(f, "- Date: {date}")?;
@@ -125,10 +105,7 @@ impl fmt::Display for Report {
         writeln!(f, "- Peers: governor 0.10, throttlecrab 0.4")?;
         writeln!(f, "- Command: `{command}`")?;
         let rounds = self.scale.rounds;
-        writeln!(
-            f,
-            "- Figures: median (least–most) of {rounds} rounds, everyone's turn in each"
-        )?;
+        writeln!(f, "- Figures: median (least–most) of {rounds} rounds, everyone's turn in each")?;
         for (title, note, tables) in self.sections() {
             writeln!(f, "\n### {title}\n\n{note}")?;
             for table in tables {

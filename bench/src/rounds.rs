@@ -36,13 +36,7 @@ impl Rounds {
     /// slows both.
     #[must_use]
     pub fn relative_to(&self, other: &Self) -> Self {
-        Self(
-            self.0
-                .iter()
-                .zip(&other.0)
-                .map(|(ours, theirs)| ours / theirs)
-                .collect(),
-        )
+        Self(self.0.iter().zip(&other.0).map(|(ours, theirs)| ours / theirs).collect())
     }
 
     /// Each round's figure less a constant.

@@ -27,13 +27,8 @@ impl Scale {
     };
 
     /// Seconds; enough to see that everything works, not to quote.
-    pub const QUICK: Self = Self {
-        rounds: 3,
-        keys: [1_000, 10_000],
-        decisions: 20_000,
-        filled: 50_000,
-        cap: 7 << 9,
-    };
+    pub const QUICK: Self =
+        Self { rounds: 3, keys: [1_000, 10_000], decisions: 20_000, filled: 50_000, cap: 7 << 9 };
 }
 
 /// A count as people say it: `100 k`, `1 M`.

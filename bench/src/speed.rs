@@ -31,11 +31,7 @@ pub struct Workload {
 
 impl Workload {
     fn target(self) -> Target {
-        Target(if self.reading == Reading::Hot {
-            1.0
-        } else {
-            0.5
-        })
+        Target(if self.reading == Reading::Hot { 1.0 } else { 0.5 })
     }
 
     /// Its name in the tables.
@@ -46,11 +42,7 @@ impl Workload {
             Reading::InCache => format!("{} keys, in cache", spoken(self.keys)),
             Reading::FromArray => format!("{} keys, from an array", spoken(self.keys)),
         };
-        let threads = if self.threads == 1 {
-            "thread"
-        } else {
-            "threads"
-        };
+        let threads = if self.threads == 1 { "thread" } else { "threads" };
         format!("{keys}, {} {threads}", self.threads)
     }
 }
@@ -91,12 +83,7 @@ pub fn measure(scale: &Scale) -> Outcome<Speed> {
     let writing = writing_cost(scale)?;
     let mut rows = rows(1, &[Reading::Hot], scale, writing)?;
     for keys in scale.keys {
-        rows.extend(self::rows(
-            keys,
-            &[Reading::InCache, Reading::FromArray],
-            scale,
-            writing,
-        )?);
+        rows.extend(self::rows(keys, &[Reading::InCache, Reading::FromArray], scale, writing)?);
     }
     Ok(Speed { rows, writing })
 }
@@ -106,13 +93,8 @@ pub fn measure(scale: &Scale) -> Outcome<Speed> {
 /// # Errors
 /// Never.
 pub fn writing_cost(scale: &Scale) -> Outcome<f64> {
-    let draw = Draw::Written {
-        below: scale.filled,
-    };
-    let run = Run {
-        draw,
-        decisions: scale.decisions,
-    };
+    let draw = Draw::Written { below: scale.filled };
+    let run = Run { draw, decisions: scale.decisions };
     let passes = (0..scale.rounds.max(5)).map(|_| draw_only(&run).nanos());
     Ok(passes.collect::<Outcome<Rounds>>()?.least())
 }
@@ -130,16 +112,9 @@ fn rows(keys: u32, readings: &[Reading], scale: &Scale, writing: f64) -> Outcome
             Reading::InCache => (Draw::Written { below: keys }, writing),
             Reading::FromArray => (Draw::Array(&array), 0.0),
         };
-        let run = Run {
-            draw,
-            decisions: scale.decisions,
-        };
+        let run = Run { draw, decisions: scale.decisions };
         for threads in THREADS {
-            let workload = Workload {
-                keys,
-                reading,
-                threads,
-            };
+            let workload = Workload { keys, reading, threads };
             eprintln!("  {}", workload.label());
             let nanos = interleaved(&mut contestants, &run, threads, scale.rounds)?;
             let nanos = nanos.map(|(entrant, rounds)| (entrant, rounds.less(subtracted)));
@@ -151,16 +126,8 @@ fn rows(keys: u32, readings: &[Reading], scale: &Scale, writing: f64) -> Outcome
 
 fn filled(entrant: Entrant, keys: u32) -> Outcome<Box<dyn Contestant>> {
     let mut contestant = entrant.build(keys)?;
-    let draw = Draw::InTurn {
-        from: 0,
-        shape: Shape::User,
-    };
-    contestant
-        .alone(&Run {
-            draw,
-            decisions: keys,
-        })
-        .nanos()?;
+    let draw = Draw::InTurn { from: 0, shape: Shape::User };
+    contestant.alone(&Run { draw, decisions: keys }).nanos()?;
     Ok(contestant)
 }
 
@@ -175,10 +142,7 @@ fn interleaved(
     for _ in 0..rounds {
         for (contestant, (entrant, taken)) in contestants.iter_mut().zip(&mut figures) {
             let pass = pass(contestant.as_mut(), run, threads);
-            taken.push(
-                pass.nanos()
-                    .map_err(|error| format!("{}: {error}", entrant.name()))?,
-            );
+            taken.push(pass.nanos().map_err(|error| format!("{}: {error}", entrant.name()))?);
         }
     }
     Ok(figures)
@@ -207,14 +171,8 @@ impl Speed {
     /// The ratios to governor as a table, with targets.
     #[must_use]
     pub fn ratios(&self) -> Table {
-        let mut table = Table::new([
-            "× governor",
-            "target",
-            "tollgate",
-            "",
-            "tollgate, ticking clock",
-            "",
-        ]);
+        let mut table =
+            Table::new(["× governor", "target", "tollgate", "", "tollgate, ticking clock", ""]);
         for row in &self.rows {
             let target = row.workload.target();
             let mut cells = vec![row.workload.label(), target.to_string()];

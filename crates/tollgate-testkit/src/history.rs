@@ -102,13 +102,11 @@ impl History {
         let window = scale(&self.spec());
         let kinds = if self.wildness == Wildness::Calm { 16 } else { 24 };
         match self.random.within(0, kinds) {
-            0..=12 => Ask::Take { cost },
             13..=16 => Ask::Peek { cost },
             17..=19 => Ask::Refund { cost },
             20..=22 => Ask::Debit { cost, age_us: self.draw_age(window) },
             23 if self.random.one_in(2) => Ask::Pause { length_us: self.random.magnitude(window) },
-            23 => Ask::Take { cost },
-            _ if self.random.one_in(4) => Ask::Reset,
+            24 if self.random.one_in(4) => Ask::Reset,
             _ => Ask::Take { cost },
         }
     }
@@ -188,8 +186,17 @@ fn draw_window(random: &mut Random) -> u64 {
 }
 
 fn draw_calendar(random: &mut Random) -> LimitSpec {
-    let aligns = [Align::Second, Align::Minute, Align::Hour, Align::Day, Align::Week, Align::Month, Align::Year];
-    let zones = ["UTC", "America/New_York", "Europe/Zurich", "Asia/Kathmandu", "Australia/Lord_Howe"];
+    let aligns = [
+        Align::Second,
+        Align::Minute,
+        Align::Hour,
+        Align::Day,
+        Align::Week,
+        Align::Month,
+        Align::Year,
+    ];
+    let zones =
+        ["UTC", "America/New_York", "Europe/Zurich", "Asia/Kathmandu", "Australia/Lord_Howe"];
     let align = *random.pick(&aligns).unwrap_or(&Align::Minute);
     LimitSpec::calendar(random.magnitude(1000), align, random.pick(&zones).unwrap_or(&"UTC"))
 }

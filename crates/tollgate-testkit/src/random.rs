@@ -1,6 +1,6 @@
 //! A small seeded generator, so that a failing history is named by one number.
 
-/// SplitMix64.
+/// The generator known as `SplitMix64`.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -12,7 +12,7 @@ impl Random {
     }
 
     /// Any number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -23,8 +23,8 @@ impl Random {
     /// A number in `low..=high`.
     pub fn within(&mut self, low: u64, high: u64) -> u64 {
         match (high - low).checked_add(1) {
-            Some(span) => low + self.next() % span,
-            None => self.next(),
+            Some(span) => low + self.draw() % span,
+            None => self.draw(),
         }
     }
 
@@ -36,12 +36,12 @@ impl Random {
 
     /// True once in `n`.
     pub fn one_in(&mut self, n: u64) -> bool {
-        self.next().is_multiple_of(n)
+        self.draw().is_multiple_of(n)
     }
 
     /// One of these.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
-        let index = self.next() % u64::try_from(choices.len()).ok()?.max(1);
+        let index = self.draw() % u64::try_from(choices.len()).ok()?.max(1);
         choices.get(usize::try_from(index).ok()?)
     }
 }

@@ -94,8 +94,9 @@ pub fn path(kind: Kind) -> PathBuf {
 pub fn committed() -> Vec<VectorFile> {
     let read = |kind: Kind| {
         let path = path(kind);
-        let text = fs::read_to_string(&path)
-            .unwrap_or_else(|error| panic!("{}: {error}; see tollgate_testkit::vectors", path.display()));
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| {
+            panic!("{}: {error}; see tollgate_testkit::vectors", path.display())
+        });
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     };
     Kind::ALL.into_iter().map(read).collect()

@@ -107,7 +107,10 @@ impl TickingClock {
         Self { micros }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this thread's only work is to wait for the next tick")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this thread's only work is to wait for the next tick"
+    )]
     fn tick(system: SystemClock, shared: &Weak<AtomicU64>, step: Duration) {
         while let Some(micros) = shared.upgrade() {
             micros.store(system.now().as_micros(), Ordering::Release);

@@ -46,7 +46,6 @@ impl LocalLimiter {
     }
 
     /// Several limits, another clock, other dimensions.
-    #[must_use]
     pub fn builder() -> LocalLimiterBuilder {
         LocalLimiterBuilder { limits: Vec::new(), store: MemoryStore::builder() }
     }

@@ -148,11 +148,17 @@ impl<'a> Plan<'a> {
             let is_full = merged.len() == MAX_TAKES;
             match merged.iter_mut().find(same) {
                 Some(earlier) if earlier.mode != take.mode || earlier.key != take.key => {
-                    return Err(PlanError { kind: PlanErrorKind::Conflict, key: take.key.to_string() });
+                    return Err(PlanError {
+                        kind: PlanErrorKind::Conflict,
+                        key: take.key.to_string(),
+                    });
                 }
                 Some(earlier) => earlier.cost = earlier.cost.saturating_add(take.cost),
                 None if is_full => {
-                    return Err(PlanError { kind: PlanErrorKind::TooMany, key: take.key.to_string() });
+                    return Err(PlanError {
+                        kind: PlanErrorKind::TooMany,
+                        key: take.key.to_string(),
+                    });
                 }
                 None => merged.push(take),
             }

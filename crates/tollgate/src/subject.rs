@@ -26,10 +26,7 @@ impl Subject {
 
     /// The subject of these facts in a tenant. Tenants never share a key.
     #[must_use]
-    pub fn in_tenant<F: AsRef<[u8]>>(
-        tenant: &str,
-        facts: impl IntoIterator<Item = F>,
-    ) -> Self {
+    pub fn in_tenant<F: AsRef<[u8]>>(tenant: &str, facts: impl IntoIterator<Item = F>) -> Self {
         let mut text = String::new();
         escape_into(&mut text, tenant.as_bytes());
         for fact in facts {
@@ -57,7 +54,9 @@ fn escape_into(text: &mut String, fact: &[u8]) {
         if byte.is_ascii_graphic() && !b"%{}:/".contains(&byte) {
             text.push(char::from(byte));
         } else {
-            let digit = |nibble: u8| char::from(b"0123456789ABCDEF".get(usize::from(nibble)).copied().unwrap_or(b'0'));
+            let digit = |nibble: u8| {
+                char::from(b"0123456789ABCDEF".get(usize::from(nibble)).copied().unwrap_or(b'0'))
+            };
             text.extend(['%', digit(byte >> 4), digit(byte & 15)]);
         }
     }

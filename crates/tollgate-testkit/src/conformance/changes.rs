@@ -133,11 +133,17 @@ pub async fn a_clock_that_steps_back_costs_at_most_one_refill(fixture: &impl Fix
         let _ = ask_one(fixture, "paused", &limit, Ask::Pause { length_us: 5 * S }).await;
         at(fixture, HOUR);
         assert_eq!(drain(fixture, &subject, &limit).await, 0, "{kind:?} refilled by a step back");
-        assert!(!take(fixture, "paused", &limit, 1).await.is_allowed(), "{kind:?} resumed by a step back");
+        assert!(
+            !take(fixture, "paused", &limit, 1).await.is_allowed(),
+            "{kind:?} resumed by a step back"
+        );
         // Two windows for the counter, whose previous one fades.
         at(fixture, HOUR + 120 * S);
         assert_eq!(drain(fixture, &subject, &limit).await, 10, "{kind:?} is refused for the step");
-        assert!(take(fixture, "paused", &limit, 1).await.is_allowed(), "{kind:?} is paused for the step");
+        assert!(
+            take(fixture, "paused", &limit, 1).await.is_allowed(),
+            "{kind:?} is paused for the step"
+        );
     }
 }
 

@@ -137,9 +137,15 @@ pub async fn a_retry_is_honest_to_the_microsecond(fixture: &impl Fixture) {
             let cost = random.within(1, 10);
             if let Some(wait) = take(fixture, &subject, &limit, cost).await.retry_after_us {
                 at(fixture, now + wait - 1);
-                assert!(!peek(fixture, &subject, &limit, cost).await.is_allowed(), "{kind:?} too late");
+                assert!(
+                    !peek(fixture, &subject, &limit, cost).await.is_allowed(),
+                    "{kind:?} too late"
+                );
                 at(fixture, now + wait);
-                assert!(peek(fixture, &subject, &limit, cost).await.is_allowed(), "{kind:?} too early");
+                assert!(
+                    peek(fixture, &subject, &limit, cost).await.is_allowed(),
+                    "{kind:?} too early"
+                );
                 now += wait;
             }
             now += random.magnitude(9 * S);
@@ -160,7 +166,10 @@ pub async fn unusual_rates_hold_for_a_whole_window(fixture: &impl Fixture) {
         // The loss of a rate that does not fit is a part in 10⁹: at most a grain of time here.
         let slack = window / 1_000_000_000 + 1;
         at(fixture, window - slack);
-        assert!(!take(fixture, &subject, &limit, count).await.is_allowed(), "{count} refilled early");
+        assert!(
+            !take(fixture, &subject, &limit, count).await.is_allowed(),
+            "{count} refilled early"
+        );
         at(fixture, window + slack);
         assert!(take(fixture, &subject, &limit, count).await.is_allowed(), "{count} refilled late");
     }
@@ -170,8 +179,10 @@ pub async fn unusual_rates_hold_for_a_whole_window(fixture: &impl Fixture) {
 pub async fn hostile_subjects_share_nothing(fixture: &impl Fixture) {
     let quota = Quota::per_minute(1);
     let limit = Limit::token_bucket(quota).expect("fits");
-    let pieces: [&[u8]; 14] =
-        [b"", b"a", b":", b"{", b"}", b"/", b"%", b"%3A", b"\0", b"\r\n", b"\xff", b" ", b"a:b", b"{a}"];
+    let pieces: [&[u8]; 14] = [
+        b"", b"a", b":", b"{", b"}", b"/", b"%", b"%3A", b"\0", b"\r\n", b"\xff", b" ", b"a:b",
+        b"{a}",
+    ];
     at(fixture, 0);
     let mut seen = HashSet::new();
     for first in pieces {

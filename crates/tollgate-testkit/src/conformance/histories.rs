@@ -32,8 +32,11 @@ pub async fn upset_histories_match_the_oracle(fixture: &impl Fixture) {
 pub async fn golden_vectors_replay(fixture: &impl Fixture) {
     for file in vectors::committed() {
         for case in &file.cases {
-            let limits: Vec<Limit> =
-                case.limits.iter().map(|spec| spec.build().expect("a vector's limit is valid")).collect();
+            let limits: Vec<Limit> = case
+                .limits
+                .iter()
+                .map(|spec| spec.build().expect("a vector's limit is valid"))
+                .collect();
             for (index, step) in case.steps.iter().enumerate() {
                 at(fixture, step.at_us);
                 let seen = ask_one(fixture, &case.name, &limits[step.limit], step.ask).await;
@@ -57,15 +60,20 @@ async fn compare_all(fixture: &impl Fixture, wildness: Wildness) {
 pub async fn compare(fixture: &impl Fixture, seed: u64, kind: Kind, wildness: Wildness) {
     let mut history = History::new(seed, kind, wildness);
     let specs = history.limits().to_vec();
-    let limits: Vec<Limit> = specs.iter().map(|spec| spec.build().expect("drawn to be valid")).collect();
+    let limits: Vec<Limit> =
+        specs.iter().map(|spec| spec.build().expect("drawn to be valid")).collect();
     let subject = format!("{kind:?}/{wildness:?}/{seed}");
-    let (mut oracle, mut last, mut told): (_, Option<Answer>, _) = (Oracle::new(), None, Vec::new());
+    let (mut oracle, mut last, mut told): (_, Option<Answer>, _) =
+        (Oracle::new(), None, Vec::new());
     for _ in 0..MOMENTS {
         let moment = history.next(last.as_ref());
         at(fixture, moment.at_us);
         let right = oracle.ask(&specs[moment.limit], moment.at_us, moment.ask);
         let seen = ask_one(fixture, &subject, &limits[moment.limit], moment.ask).await;
-        told.push(format!("{:>20} limit {} {:?} -> {right:?}", moment.at_us, moment.limit, moment.ask));
+        told.push(format!(
+            "{:>20} limit {} {:?} -> {right:?}",
+            moment.at_us, moment.limit, moment.ask
+        ));
         assert_eq!(
             seen,
             right,

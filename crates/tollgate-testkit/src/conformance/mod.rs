@@ -161,15 +161,16 @@ pub(crate) async fn ask(
 ) -> Vec<Answer> {
     let subject = Subject::of([subject]);
     let keys: Vec<Key<'_>> = limits.iter().map(|limit| Key::new(&subject, limit)).collect();
-    let plan = |cost: u64| {
-        Plan::new(keys.iter().map(|key| Take::new(*key, cost))).expect("limits differ")
-    };
+    let plan =
+        |cost: u64| Plan::new(keys.iter().map(|key| Take::new(*key, cost))).expect("limits differ");
     let store = fixture.store();
     let decision = match ask {
         Ask::Take { cost } => store.take(&plan(cost)).await,
         Ask::Peek { cost } => store.peek(&plan(cost)).await,
         Ask::Refund { cost } => store.refund(&plan(cost)).await,
-        Ask::Debit { cost, age_us } => store.debit(&plan(cost), Duration::from_micros(age_us)).await,
+        Ask::Debit { cost, age_us } => {
+            store.debit(&plan(cost), Duration::from_micros(age_us)).await
+        }
         Ask::Pause { length_us } => {
             for key in &keys {
                 store.pause(key, Duration::from_micros(length_us)).await.expect("paused");
@@ -197,12 +198,22 @@ pub(crate) async fn ask_one(
 }
 
 /// Takes `cost` from one limit.
-pub(crate) async fn take(fixture: &impl Fixture, subject: &str, limit: &Limit, cost: u64) -> Answer {
+pub(crate) async fn take(
+    fixture: &impl Fixture,
+    subject: &str,
+    limit: &Limit,
+    cost: u64,
+) -> Answer {
     ask_one(fixture, subject, limit, Ask::Take { cost }).await
 }
 
 /// What one limit would say, and its figures.
-pub(crate) async fn peek(fixture: &impl Fixture, subject: &str, limit: &Limit, cost: u64) -> Answer {
+pub(crate) async fn peek(
+    fixture: &impl Fixture,
+    subject: &str,
+    limit: &Limit,
+    cost: u64,
+) -> Answer {
     ask_one(fixture, subject, limit, Ask::Peek { cost }).await
 }
 

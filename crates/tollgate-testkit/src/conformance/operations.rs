@@ -64,8 +64,16 @@ pub async fn an_old_debit_matters_as_far_as_it_still_counts(fixture: &impl Fixtu
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 630 * S);
         let debit = |age_us| Ask::Debit { cost: 10, age_us };
-        assert_eq!(ask_one(fixture, &subject, &limit, debit(120 * S)).await.remaining, 10, "{kind:?}");
-        assert_eq!(ask_one(fixture, &subject, &limit, debit(30 * S)).await.remaining, half_left, "{kind:?}");
+        assert_eq!(
+            ask_one(fixture, &subject, &limit, debit(120 * S)).await.remaining,
+            10,
+            "{kind:?}"
+        );
+        assert_eq!(
+            ask_one(fixture, &subject, &limit, debit(30 * S)).await.remaining,
+            half_left,
+            "{kind:?}"
+        );
     }
     let limit = ten_a_minute(Kind::SlidingWindow);
     at(fixture, 660 * S - 1);

@@ -10,7 +10,8 @@ async fn take_beside<'a>(
     enforced: &'a Limit,
     shadows: &[(&'a Limit, u16)],
 ) -> Decision<'a> {
-    let watched = shadows.iter().map(|(limit, group)| Take::new(Key::new(subject, limit), 1).shadow(*group));
+    let watched =
+        shadows.iter().map(|(limit, group)| Take::new(Key::new(subject, limit), 1).shadow(*group));
     let takes = std::iter::once(Take::new(Key::new(subject, enforced), 1)).chain(watched);
     let plan = Plan::new(takes).expect("limits differ");
     fixture.store().take(&plan).await.expect("answers")

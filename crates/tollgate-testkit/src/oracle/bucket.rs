@@ -45,7 +45,10 @@ fn enforced(spec: &LimitSpec) -> Enforced {
             let (tokens, micros) = bucket.rate();
             Enforced { rate: whole(tokens) / whole(micros), parts: whole(micros) }
         }
-        _ => Enforced { rate: whole(spec.count) / whole(spec.window_us), parts: whole(spec.window_us) },
+        _ => Enforced {
+            rate: whole(spec.count) / whole(spec.window_us),
+            parts: whole(spec.window_us),
+        },
     }
 }
 
@@ -60,7 +63,8 @@ impl Model for Bucket {
         }
         self.at = now;
         let known = self.enforced.take().filter(|(of, _)| of == spec);
-        let (_, numbers) = self.enforced.insert(known.unwrap_or_else(|| (spec.clone(), enforced(spec))));
+        let (_, numbers) =
+            self.enforced.insert(known.unwrap_or_else(|| (spec.clone(), enforced(spec))));
         let Enforced { rate, parts } = numbers.clone();
         let burst = whole(spec.capacity());
         let renumbered = (&self.rate, &self.burst) != (&rate, &burst);

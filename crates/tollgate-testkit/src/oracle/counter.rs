@@ -127,7 +127,12 @@ impl Model for Counter {
 
     fn refund(&mut self, spec: &LimitSpec, now: u64, cost: u64) -> bool {
         let (before, here) = self.counts(spec.window_us, now);
-        self.change(spec, now, before - before.min(cost.saturating_sub(here)), here.saturating_sub(cost))
+        self.change(
+            spec,
+            now,
+            before - before.min(cost.saturating_sub(here)),
+            here.saturating_sub(cost),
+        )
     }
 
     fn debit(&mut self, spec: &LimitSpec, now: u64, cost: u64, age: u64) -> bool {

@@ -25,7 +25,8 @@ impl Fixed {
         if used == self.sum() {
             return false;
         }
-        let open = self.open.unwrap_or(Open { since: at, last: at, used: 0, window: spec.window_us });
+        let open =
+            self.open.unwrap_or(Open { since: at, last: at, used: 0, window: spec.window_us });
         self.open = (used > 0).then_some(Open { last: open.last.max(at), used, ..open });
         true
     }

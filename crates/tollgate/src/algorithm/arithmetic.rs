@@ -30,7 +30,7 @@ pub(super) fn largest_below(c: u64, p: u64, max_p: u64) -> (u64, u64) {
     loop {
         // lo + n·hi ≤ c/p, as many n as both that and max_p allow.
         let gap = (c * lo.1 - lo.0 * p, hi.0 * p - c * hi.1);
-        let fits = |room: u128, step: u128| if step == 0 { u128::MAX } else { room / step };
+        let fits = |room: u128, step: u128| room.checked_div(step).unwrap_or(u128::MAX);
         let up = fits(gap.0, gap.1).min(fits(max_p - lo.1, hi.1));
         lo = (lo.0 + up * hi.0, lo.1 + up * hi.1);
         // hi + n·lo > c/p, likewise; one short of reaching it.

@@ -138,7 +138,11 @@ fn moment(instant: Instant) -> Timestamp {
 
 impl Clone for Calendar {
     fn clone(&self) -> Self {
-        Self { unit: self.unit, zone: self.zone.clone(), last: Mutex::new(self.last.lock().clone()) }
+        Self {
+            unit: self.unit,
+            zone: self.zone.clone(),
+            last: Mutex::new(self.last.lock().clone()),
+        }
     }
 }
 

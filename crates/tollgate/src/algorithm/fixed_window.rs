@@ -79,9 +79,7 @@ fn count(limit: u64, used: u64, left: u64, op: Op) -> Counted {
             refused => Counted { wait: refused, used },
         },
         Op::Refund { cost } => Counted { wait: Wait::NONE, used: used.saturating_sub(cost) },
-        Op::Debit { cost, .. } => {
-            Counted { wait: Wait::NONE, used: debited(used, cost, limit) }
-        }
+        Op::Debit { cost, .. } => Counted { wait: Wait::NONE, used: debited(used, cost, limit) },
     }
 }
 

@@ -113,8 +113,7 @@ impl TokenBucket {
         if renumbered {
             // The used *share* stays used: nodes with old and new numbers then agree on it.
             if bucket.deficit > 0 {
-                bucket.deficit =
-                    mul_div_ceil(bucket.deficit, self.capacity, bucket.capacity);
+                bucket.deficit = mul_div_ceil(bucket.deficit, self.capacity, bucket.capacity);
             }
             bucket.give = self.give;
             bucket.capacity = self.capacity;

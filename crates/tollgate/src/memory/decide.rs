@@ -150,7 +150,11 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         }
     }
 
-    fn locate_all<'n>(&self, takes: &[Take<'n>], texts: &'n mut Texts) -> SmallVec<[Located<'n>; 2]> {
+    fn locate_all<'n>(
+        &self,
+        takes: &[Take<'n>],
+        texts: &'n mut Texts,
+    ) -> SmallVec<[Located<'n>; 2]> {
         let pairs = takes.iter().zip(texts);
         pairs.map(|(take, text)| self.locate(&take.key(), text)).collect()
     }
@@ -193,7 +197,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
                 self.release(1);
             }
         }
-        let status = |one: &Tried<'a, '_>| Status::new(one.take.key().limit(), one.take.mode(), one.reply);
+        let status =
+            |one: &Tried<'a, '_>| Status::new(one.take.key().limit(), one.take.mode(), one.reply);
         Decision::new(now, tried.iter().map(status))
     }
 

@@ -35,7 +35,10 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             keys.extend(found.into_iter().take(cut).map(|(_, key)| key));
             if keys.len() >= listing.page_size {
                 let next = last.and_then(|hash| hash.checked_add(1)).filter(|_| more);
-                return Ok(Page { keys, next: next.map(|hash| Cursor::new(format!("{hash:016x}"))) });
+                return Ok(Page {
+                    keys,
+                    next: next.map(|hash| Cursor::new(format!("{hash:016x}"))),
+                });
             }
             from = 0;
         }

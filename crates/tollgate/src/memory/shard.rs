@@ -66,7 +66,6 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     /// The hash's high half chooses the shard, so that shards are in the order of hashes.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the product's high half is below the number of shards")]
     pub(super) fn shard_of(&self, hash: u64) -> usize {
         (((hash >> 32) * self.shards.len() as u64) >> 32) as usize
     }

@@ -39,10 +39,12 @@ fn same(a: &[u8], b: &[u8]) -> bool {
     }
     match a.len() {
         8..=16 => {
-            a.first_chunk::<8>() == b.first_chunk::<8>() && a.last_chunk::<8>() == b.last_chunk::<8>()
+            a.first_chunk::<8>() == b.first_chunk::<8>()
+                && a.last_chunk::<8>() == b.last_chunk::<8>()
         }
         4..=7 => {
-            a.first_chunk::<4>() == b.first_chunk::<4>() && a.last_chunk::<4>() == b.last_chunk::<4>()
+            a.first_chunk::<4>() == b.first_chunk::<4>()
+                && a.last_chunk::<4>() == b.last_chunk::<4>()
         }
         _ => a == b,
     }
@@ -90,9 +92,10 @@ impl Slot {
     #[inline]
     pub(super) fn name(&self) -> Name<'_> {
         match &self.name {
-            OwnedName::Inline { scope, length, bytes } => {
-                Name { scope: *scope, subject: bytes.get(..usize::from(*length)).unwrap_or_default() }
-            }
+            OwnedName::Inline { scope, length, bytes } => Name {
+                scope: *scope,
+                subject: bytes.get(..usize::from(*length)).unwrap_or_default(),
+            },
             OwnedName::Heap { scope, bytes } => Name { scope: *scope, subject: bytes },
         }
     }

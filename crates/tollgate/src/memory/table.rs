@@ -52,7 +52,17 @@ impl Word {
 
     #[inline]
     fn overflow(self) -> u8 {
-        self.0.to_le_bytes()[GROUP]
+        self.byte(GROUP)
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "one byte is wanted")]
+    fn byte(self, lane: usize) -> u8 {
+        (self.0 >> (8 * lane)) as u8
+    }
+
+    fn is_occupied(self, lane: usize) -> bool {
+        self.byte(lane) != EMPTY
     }
 
     fn set_tag(&mut self, lane: usize, tag: u8) {
@@ -84,7 +94,10 @@ impl Iterator for Lanes {
 /// A hash's low half chooses the group by its high bits, and the tag by its low ones. The high half
 /// chose the shard.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "bits of a hash; the product's high half is below `groups`")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "bits of a hash; the product's high half is below `groups`"
+)]
 fn place(hash: u64, groups: usize) -> (usize, u8) {
     let low = hash as u32;
     let group = (u64::from(low) * groups as u64) >> 32;
@@ -182,22 +195,33 @@ impl Table {
     }
 
     /// Looks at the next `count` slots and forgets those that equal "never seen". Returns how many.
-    pub(super) fn sweep(&mut self, count: usize, now: Timestamp, hasher: &impl BuildHasher) -> usize {
+    pub(super) fn sweep(
+        &mut self,
+        count: usize,
+        now: Timestamp,
+        hasher: &impl BuildHasher,
+    ) -> usize {
         let before = self.len;
         for _ in 0..count.min(self.slots.len()) {
             if self.cursor >= self.slots.len() {
                 self.cursor = 0;
-                self.shrink(hasher);
             }
             self.sweep_slot(self.cursor, now, hasher);
             self.cursor += 1;
         }
-        before - self.len
+        let dropped = before - self.len;
+        if dropped > 0 {
+            self.shrink(hasher);
+        }
+        dropped
+    }
+
+    fn is_occupied(&self, index: usize) -> bool {
+        self.words.get(index / GROUP).is_some_and(|word| word.is_occupied(index % GROUP))
     }
 
     fn sweep_slot(&mut self, index: usize, now: Timestamp, hasher: &impl BuildHasher) {
-        let tag = self.words.get(index / GROUP).map_or(EMPTY, |word| word.0.to_le_bytes()[index % GROUP]);
-        if tag == EMPTY {
+        if !self.is_occupied(index) {
             return;
         }
         let stale = self.slots.get(index).filter(|slot| slot.state.is_fresh(now));
@@ -220,10 +244,7 @@ impl Table {
         let old_slots = std::mem::replace(&mut self.slots, slots);
         (self.len, self.cursor) = (0, 0);
         for (index, slot) in old_slots.into_iter().enumerate() {
-            let occupied = old_words
-                .get(index / GROUP)
-                .is_some_and(|word| word.0.to_le_bytes()[index % GROUP] != EMPTY);
-            if occupied {
+            if old_words.get(index / GROUP).is_some_and(|word| word.is_occupied(index % GROUP)) {
                 let hash = slot.name().hash(hasher);
                 self.place_slot(hash, slot);
             }
@@ -236,5 +257,116 @@ impl Table {
             let tags = word.0.to_le_bytes();
             slots.iter().zip(tags).filter(|(_, tag)| *tag != EMPTY).map(|(slot, _)| slot)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::hash::RandomState;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn name(subject: &[u8]) -> Name<'_> {
+        Name { scope: 0, subject }
+    }
+
+    /// A state that is fresh from `end` on: a window of one microsecond, opened just before.
+    fn expiring(end: u64) -> State {
+        let limit =
+            crate::Limit::fixed_window(crate::Quota::new(9, std::time::Duration::from_micros(1)));
+        let mut state = State::Fresh;
+        let opened = Timestamp::from_micros(end - 1);
+        let _ = limit.unwrap().numbers().step(
+            &mut state,
+            opened,
+            crate::algorithm::Op::Take { cost: 1 },
+        );
+        state
+    }
+
+    /// Always the same group: every key but seven overflows.
+    #[derive(Default)]
+    struct Colliding;
+
+    impl BuildHasher for Colliding {
+        type Hasher = Same;
+        fn build_hasher(&self) -> Same {
+            Same
+        }
+    }
+
+    struct Same;
+
+    impl std::hash::Hasher for Same {
+        fn finish(&self) -> u64 {
+            7
+        }
+        fn write(&mut self, _: &[u8]) {}
+    }
+
+    fn behaves_like_a_map(steps: &[(u8, u16)], hasher: &impl BuildHasher) {
+        let (mut table, mut map) = (Table::default(), HashMap::new());
+        for (step, key) in steps {
+            let (now, text) = (u64::from(*key) % 97 + 1, key.to_be_bytes());
+            let (name, hash) = (name(&text), name(&text).hash(hasher));
+            match step {
+                0 => assert_eq!(table.remove(hash, name), map.remove(key).is_some()),
+                1 => {
+                    let dropped = table.sweep(usize::MAX, Timestamp::from_micros(now), hasher);
+                    let before = map.len();
+                    map.retain(|_, end| *end > now);
+                    assert_eq!(dropped, before - map.len());
+                }
+                _ => {
+                    assert_eq!(table.get_mut(hash, name).is_some(), map.contains_key(key));
+                    if map.insert(*key, now).is_none() {
+                        table.insert(hash, Slot::new(name, expiring(now)), hasher);
+                    } else {
+                        *table.get_mut(hash, name).unwrap() = expiring(now);
+                    }
+                }
+            }
+            assert_eq!(table.len(), map.len());
+            assert_eq!(table.iter().count(), map.len());
+        }
+        for key in map.keys() {
+            let text = key.to_be_bytes();
+            assert!(table.get_mut(name(&text).hash(hasher), name(&text)).is_some());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_behaves_like_a_map(steps in prop::collection::vec((0u8..20, 0u16..400), 0..1500)) {
+            behaves_like_a_map(&steps, &RandomState::new());
+        }
+
+        #[test]
+        fn even_when_all_keys_collide(steps in prop::collection::vec((0u8..12, 0u16..400), 0..600)) {
+            behaves_like_a_map(&steps, &Colliding);
+        }
+    }
+
+    #[test]
+    fn a_table_is_well_filled_and_gives_memory_back() {
+        let (mut table, hasher) = (Table::default(), RandomState::new());
+        for n in 0u32..100_000 {
+            let text = n.to_be_bytes();
+            table.insert(name(&text).hash(&hasher), Slot::new(name(&text), expiring(5)), &hasher);
+            if n > 100 {
+                assert!(
+                    table.len() * 100 > table.slots.len() * 70,
+                    "{n} keys in {}",
+                    table.slots.len()
+                );
+            }
+        }
+        while table.len() > 0 {
+            table.sweep(1000, Timestamp::from_micros(5), &hasher);
+        }
+        assert!(table.slots.len() < 1000, "{} slots for no keys", table.slots.len());
     }
 }

@@ -1,3 +1,23 @@
 //! What the library promises, one file a promise.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests fail by panicking, and their helpers too"
+)]
+
+mod allocation;
+mod bounds;
+mod calendar;
+mod capacity;
+mod clocks;
+mod concurrency;
 mod conformance;
+mod errors;
+mod extremes;
+mod forgetting;
+mod local;
+mod rates;
+mod scopes;
+mod vectors;

@@ -1,0 +1,54 @@
+//! A decision on a known key allocates nothing.
+
+use allocation_counter::measure;
+use tollgate::{Limit, LocalLimiter, ManualClock, Quota};
+
+fn assert_no_allocation(limiter: &LocalLimiter<ManualClock>) {
+    let long = "a-subject-longer-than-what-fits-into-a-slot";
+    for key in ["user:1", long] {
+        assert!(limiter.take(key).is_allowed());
+        let taking = measure(|| {
+            for _ in 0..1000 {
+                let _ = limiter.take(key);
+                let _ = limiter.peek(key);
+                let _ = limiter.refund(key, 1);
+            }
+        });
+        assert_eq!(taking.count_total, 0, "{taking:?}");
+    }
+}
+
+#[test]
+fn a_decision_under_one_limit_allocates_nothing() {
+    let quota = Quota::per_minute(10);
+    for limit in [
+        Limit::token_bucket(quota),
+        Limit::sliding_counter(quota),
+        Limit::fixed_window(quota),
+        Limit::calendar_window(10, tollgate::algorithm::CalendarUnit::Day, "Europe/Zurich"),
+    ] {
+        let builder = LocalLimiter::builder().limit(limit.unwrap()).clock(ManualClock::new());
+        assert_no_allocation(&builder.build().unwrap());
+    }
+}
+
+#[test]
+fn a_decision_under_two_limits_allocates_nothing() {
+    let builder = LocalLimiter::builder()
+        .limit(Limit::token_bucket(Quota::per_minute(10)).unwrap())
+        .limit(Limit::token_bucket(Quota::per_hour(100)).unwrap())
+        .clock(ManualClock::new());
+    assert_no_allocation(&builder.build().unwrap());
+}
+
+#[test]
+fn a_refusal_allocates_nothing() {
+    let limiter = LocalLimiter::new(Limit::sliding_window(Quota::per_day(1)).unwrap());
+    assert!(limiter.take("user:1").is_allowed());
+    let refusing = measure(|| {
+        for _ in 0..1000 {
+            assert!(!limiter.take("user:1").is_allowed());
+        }
+    });
+    assert_eq!(refusing.count_total, 0, "{refusing:?}");
+}

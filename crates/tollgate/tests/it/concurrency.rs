@@ -1,0 +1,139 @@
+//! Exact under any concurrency.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tollgate::{Key, Limit, LocalLimiter, ManualClock, MemoryStore, Plan, Quota, Subject, Take};
+
+const THREADS: u64 = 8;
+const KEYS: [&str; 3] = ["a", "b", "c"];
+
+/// Every thread takes from every key by turns; how many passed, by key.
+fn hammer<C: tollgate::Clock>(limiter: &LocalLimiter<C>, takes_each: u64) -> [u64; 3] {
+    let admitted = [const { AtomicU64::new(0) }; 3];
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..takes_each {
+                    for (key, admitted) in KEYS.iter().zip(&admitted) {
+                        let passed = limiter.take(key).is_allowed();
+                        admitted.fetch_add(u64::from(passed), Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    admitted.map(AtomicU64::into_inner)
+}
+
+#[test]
+fn eight_threads_admit_exactly_the_limit() {
+    let quota = |count| Quota::new(count, Duration::from_secs(36_525 * 86_400));
+    for limit in [
+        Limit::token_bucket(quota(500_000)),
+        Limit::sliding_window(quota(100_000)),
+        Limit::sliding_counter(quota(500_000)),
+        Limit::fixed_window(quota(500_000)),
+        Limit::calendar_window(500_000, tollgate::algorithm::CalendarUnit::Year, "UTC"),
+    ] {
+        let limit = limit.unwrap();
+        let count = limit.count();
+        let builder = LocalLimiter::builder().limit(limit.clone()).clock(ManualClock::new());
+        // 8 × 80 000 on each of three keys: more than any of the limits.
+        let admitted = hammer(&builder.build().unwrap(), 80_000);
+        assert_eq!(admitted, [count; 3], "{}", limit.algorithm());
+    }
+}
+
+/// On the real clock, with a rate that refills all the while: what is admitted is the burst and what
+/// time has paid for, to the token.
+#[test]
+fn refill_under_contention_is_exact() {
+    let limit = Limit::token_bucket(Quota::per_second(1000).burst(100)).unwrap();
+    let limiter = LocalLimiter::new(limit);
+    let first = limiter.take("a").at();
+    let admitted = 1 + hammer(&limiter, 40_000)[0];
+    let last = limiter.stats("a").at();
+    let elapsed = last.as_micros() - first.as_micros();
+    assert!(admitted <= 100 + elapsed / 1000, "{admitted} in {elapsed} us");
+    // The bucket was asked all the while, so it was never full and nothing was lost.
+    let remaining = limiter.stats("a").remaining().unwrap();
+    assert!(
+        admitted + remaining >= 99 + elapsed / 1000,
+        "{admitted} + {remaining} in {elapsed} us"
+    );
+}
+
+/// Plans that name their keys in opposite orders neither wait for each other nor take by halves.
+#[test]
+fn crossing_plans_are_all_or_nothing() {
+    let store = MemoryStore::builder().clock(ManualClock::new()).build();
+    let quota = Quota::per_day(60_000);
+    let limits = [Limit::token_bucket(quota).unwrap(), Limit::sliding_window(quota).unwrap()];
+    let subjects = [Subject::of(["x"]), Subject::of(["y"]), Subject::of(["z"])];
+    let passed = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for nth in 0..THREADS {
+            let (store, limits, subjects, passed) = (&store, &limits, &subjects, &passed);
+            scope.spawn(move || {
+                let mut takes: Vec<Take<'_>> = Vec::new();
+                for subject in subjects {
+                    takes.extend(limits.iter().map(|limit| Take::new(Key::new(subject, limit), 1)));
+                }
+                takes.rotate_left(usize::try_from(nth).unwrap() % 6);
+                let plan = Plan::new(takes).unwrap();
+                for _ in 0..10_000 {
+                    let allowed = store.take(&plan).is_allowed();
+                    passed.fetch_add(u64::from(allowed), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(passed.into_inner(), 60_000);
+    for subject in &subjects {
+        for limit in &limits {
+            assert_eq!(store.stats(&Key::new(subject, limit)).remaining(), 0);
+        }
+    }
+}
+
+/// Sweeping, listing and resetting beside takes: the count of places stays right.
+#[test]
+fn operations_beside_takes_keep_the_books() {
+    let clock = ManualClock::new();
+    let builder = LocalLimiter::builder().limit(Limit::token_bucket(Quota::per_second(3)).unwrap());
+    let limiter = builder.clock(clock.clone()).max_keys(5000).build().unwrap();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let takers: Vec<_> = (0..4)
+            .map(|nth| {
+                let limiter = &limiter;
+                scope.spawn(move || {
+                    for n in 0..40_000 {
+                        let _ = limiter.take(&format!("{nth}-{}", n % 7000));
+                        if n % 10 == 0 {
+                            limiter.reset(&format!("{nth}-{}", n % 300));
+                        }
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                clock.advance(Duration::from_millis(1));
+                let _ = limiter.sweep(500);
+                let _ = limiter.list(&tollgate::Listing::all()).unwrap();
+            }
+        });
+        for taker in takers {
+            taker.join().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    clock.advance(Duration::from_secs(10));
+    let held = limiter.occupancy().keys;
+    assert!(held <= 5000);
+    assert_eq!(limiter.sweep(usize::MAX), held);
+    assert_eq!(limiter.occupancy().keys, 0);
+}

@@ -1,0 +1,131 @@
+//! Every refusal to build names what is wrong.
+
+use std::time::Duration;
+
+use tollgate::algorithm::CalendarUnit;
+use tollgate::{
+    Key, Limit, LocalLimiter, Plan, PlanErrorKind, Quota, QuotaError, QuotaErrorKind, Subject, Take,
+};
+
+#[track_caller]
+fn assert_error<T: std::fmt::Debug>(
+    result: Result<T, QuotaError>,
+    kind: QuotaErrorKind,
+    text: &str,
+) {
+    let error = result.unwrap_err();
+    assert_eq!((error.kind(), error.to_string().as_str()), (kind, text));
+    assert!(!error.is_transient());
+}
+
+#[test]
+fn quotas() {
+    use QuotaErrorKind::{Burst, Count, Period};
+    let minute = Duration::from_secs(60);
+    let count = "count must be at most 2^53 - 1";
+    assert_error(Quota::try_new(1 << 53, minute), Count, count);
+    assert_error(Quota::try_new(u64::MAX, minute), Count, count);
+    assert_error(Quota::try_new(1, Duration::ZERO), Period, "period must be longer than zero");
+    let long = "period must be at most 100 years (36525 days)";
+    assert_error(Quota::try_new(1, Duration::MAX), Period, long);
+    assert_error(Quota::try_new(1, Duration::from_secs(36_525 * 86_400 + 1)), Period, long);
+    let fine = "period must be in whole microseconds";
+    assert_error(Quota::try_new(1, Duration::from_nanos(1500)), Period, fine);
+    assert_error(Quota::per_minute(1).try_burst(0), Burst, "burst must be at least 1");
+    assert_error(Quota::per_minute(1).try_burst(1 << 53), Burst, "burst must be at most 2^53 - 1");
+    assert!(Quota::try_new((1 << 53) - 1, Duration::from_secs(36_525 * 86_400)).is_ok());
+}
+
+#[test]
+fn limits() {
+    use QuotaErrorKind::{Burst, Count, Precision, TimeZone};
+    let bursty = Quota::per_minute(10).burst(20);
+    for limit in
+        [Limit::sliding_window(bursty), Limit::sliding_counter(bursty), Limit::fixed_window(bursty)]
+    {
+        assert_error(limit, Burst, "burst is for token buckets only");
+    }
+    assert_error(
+        Limit::sliding_window(Quota::per_day(100_001)),
+        Count,
+        "a sliding window holds at most 100000 takes, not 100001; use sliding_counter or token_bucket",
+    );
+    assert_error(
+        Limit::token_bucket(Quota::new(1, Duration::from_secs(86_400 * 365)).burst(1_000_000)),
+        Precision,
+        "a token bucket of 1/31536000s with burst 1000000 needs finer steps than 2^53 can count; \
+         lower the burst or choose a rounder rate",
+    );
+    assert_error(
+        Limit::sliding_counter(Quota::new(1 << 52, Duration::from_micros(7_000_003))),
+        Precision,
+        "a sliding counter of 4503599627370496/7.000003s passes 2^53 in its weighted sum; lower the \
+         count or choose a rounder period",
+    );
+    assert_error(
+        Limit::calendar_window(1, CalendarUnit::Day, "Europe/Zurch"),
+        TimeZone,
+        "time zone \"Europe/Zurch\" is not in the IANA database (try \"UTC\" or \"Europe/Zurich\")",
+    );
+    assert_error(
+        Limit::calendar_window(0, CalendarUnit::Day, "UTC"),
+        Count,
+        "count must be at least 1 (use Limit::block to refuse everything)",
+    );
+}
+
+#[test]
+fn names() {
+    let limit = || Limit::token_bucket(Quota::per_minute(1)).unwrap();
+    for name in ["", "a b", "a/b", "ü", "{x}", "60s#2", &"x".repeat(65)] {
+        let error = limit().named(name).unwrap_err();
+        assert_eq!(error.kind(), QuotaErrorKind::Name);
+        assert!(
+            error.to_string().ends_with("must be 1 to 64 characters of A-Z a-z 0-9 . _ -"),
+            "{error}"
+        );
+        assert!(limit().in_rule(name).is_err());
+    }
+    assert!(limit().named(&"x".repeat(64)).is_ok());
+}
+
+#[test]
+fn limiters() {
+    let limit =
+        |name: &str| Limit::token_bucket(Quota::per_minute(1)).unwrap().named(name).unwrap();
+    let none = LocalLimiter::builder().build().map(drop);
+    assert_error(none, QuotaErrorKind::Limits, "a limiter needs 1 to 16 limits, not 0");
+    let twice = LocalLimiter::builder().limit(limit("a")).limit(limit("a")).build().map(drop);
+    assert_error(twice, QuotaErrorKind::Name, "limit name \"a\" comes twice");
+    let many =
+        (0..17).fold(LocalLimiter::builder(), |builder, n| builder.limit(limit(&n.to_string())));
+    assert_error(
+        many.build().map(drop),
+        QuotaErrorKind::Limits,
+        "a limiter needs 1 to 16 limits, not 17",
+    );
+}
+
+#[test]
+fn plans() {
+    let subject = Subject::of(["k"]);
+    let limits: Vec<Limit> = (0..17)
+        .map(|n| Limit::token_bucket(Quota::per_minute(1)).unwrap().named(&n.to_string()).unwrap())
+        .collect();
+    let takes = || limits.iter().map(|limit| Take::new(Key::new(&subject, limit), 1));
+    let error = Plan::new(takes()).unwrap_err();
+    assert_eq!(error.kind(), PlanErrorKind::TooMany);
+    assert_eq!(
+        error.to_string(),
+        "a plan may have at most 16 takes; the next is at key {:k}:default/16"
+    );
+    let first = takes().next().unwrap();
+    let error = Plan::new([first, first.shadow(1)]).unwrap_err();
+    assert_eq!(error.kind(), PlanErrorKind::Conflict);
+    let other = Limit::token_bucket(Quota::per_minute(2)).unwrap().named("0").unwrap();
+    let error = Plan::new([first, Take::new(Key::new(&subject, &other), 1)]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "one counter is taken under two modes or two sets of numbers, at key {:k}:default/0"
+    );
+}

@@ -1,0 +1,53 @@
+//! Limits keep their states apart, however many there are.
+
+use tollgate::{Key, Limit, Listing, ManualClock, MemoryStore, Plan, Quota, Subject, Take};
+
+fn limit(rule: &str, name: &str) -> Limit {
+    let limit = Limit::token_bucket(Quota::per_day(5)).unwrap();
+    limit.in_rule(rule).unwrap().named(name).unwrap()
+}
+
+fn take(store: &MemoryStore<ManualClock>, subject: &Subject, limit: &Limit) -> u64 {
+    let plan = Plan::new([Take::new(Key::new(subject, limit), 1)]).unwrap();
+    store.take(&plan).remaining().unwrap()
+}
+
+#[test]
+fn states_are_found_by_rule_and_name_in_each_store() {
+    let stores = [(), ()].map(|()| MemoryStore::builder().clock(ManualClock::new()).build());
+    let subject = Subject::of(["k"]);
+    let (one, other) = (limit("rule", "one"), limit("rule", "other"));
+    for store in &stores {
+        // By turns, so that each limit forgets which store it was in last.
+        assert_eq!(take(store, &subject, &one), 4);
+        assert_eq!(take(store, &subject, &other), 4);
+        assert_eq!(take(store, &subject, &limit("elsewhere", "one")), 4);
+    }
+    for store in &stores {
+        assert_eq!(take(store, &subject, &one), 3);
+        // Another value of the same name finds the same state.
+        assert_eq!(take(store, &subject, &limit("rule", "one")), 2);
+    }
+}
+
+/// Past 65 536 names the store writes them out; nothing else changes.
+#[test]
+fn a_flood_of_limit_names_changes_nothing() {
+    let store = MemoryStore::builder().clock(ManualClock::new()).build();
+    let subject = Subject::of(["k"]);
+    let names = 66_000;
+    for remaining in [4, 3] {
+        for n in 0..names {
+            let limit = limit("inline", &n.to_string());
+            assert_eq!(take(&store, &subject, &limit), remaining, "limit {n}");
+        }
+    }
+    assert_eq!(store.occupancy().keys, names);
+    let listing = Listing::all().with_page_size(usize::MAX).with_prefix(":k");
+    let page = store.list(&listing).unwrap();
+    assert_eq!(page.keys.len(), names);
+    assert!(page.keys.iter().any(|key| key.limit == "65999" && key.rule == "inline"));
+    let written_out = limit("inline", "65999");
+    store.reset(&Key::new(&subject, &written_out));
+    assert_eq!(take(&store, &subject, &written_out), 4);
+}
