@@ -6,6 +6,7 @@ use throttlecrab::{AdaptiveStore, PeriodicStore, ProbabilisticStore};
 use tollgate::{LocalLimiter, TickingClock};
 
 use crate::Outcome;
+use crate::floor::Floor;
 use crate::limiter;
 use crate::pass::Contestant;
 
@@ -24,17 +25,20 @@ pub enum Entrant {
     Periodic,
     /// throttlecrab's store that cleans once in so many calls.
     Probabilistic,
+    /// No limiter: the least that a decision could cost.
+    Floor,
 }
 
 impl Entrant {
     /// Everyone, in the order of the tables.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Tollgate,
         Self::Ticking,
         Self::Governor,
         Self::Adaptive,
         Self::Periodic,
         Self::Probabilistic,
+        Self::Floor,
     ];
 
     /// Its name in tables and on the command line.
@@ -47,12 +51,13 @@ impl Entrant {
             Self::Adaptive => "throttlecrab adaptive",
             Self::Periodic => "throttlecrab periodic",
             Self::Probabilistic => "throttlecrab probabilistic",
+            Self::Floor => "floor",
         }
     }
 
     /// A new one for about so many keys.
     ///
-    /// Only throttlecrab wants to know the number; its other settings are those of its documentation.
+    /// Only throttlecrab and the floor want to know the number; throttlecrab's other settings are those of its documentation.
     ///
     /// # Errors
     /// A quota that it does not take.
@@ -80,6 +85,7 @@ impl Entrant {
                 let store = store.cleanup_probability(10_000);
                 Box::new(limiter::throttlecrab(store.build()))
             }
+            Self::Floor => Box::new(Floor::new(keys)),
         })
     }
 }

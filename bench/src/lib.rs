@@ -5,6 +5,7 @@
 //! [`report`] puts them into one [`markdown`] document.
 
 pub mod entrant;
+pub mod floor;
 pub mod fullness;
 pub mod keys;
 pub mod limiter;

@@ -12,8 +12,10 @@ use tollgate::{Clock, DefaultHasher, Limit, LocalLimiter, Quota, QuotaError};
 
 use crate::Outcome;
 
+pub(crate) const BURST: u32 = 100_000_000;
+/// What one token takes to come back.
+pub(crate) const PER_TOKEN: Duration = Duration::from_millis(864);
 const PER_DAY: u32 = 100_000;
-const BURST: u32 = 100_000_000;
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Decides one request of one key.
@@ -75,7 +77,7 @@ pub fn limit() -> Result<Limit, QuotaError> {
 /// # Errors
 /// Never, with these numbers.
 pub fn governor() -> Outcome<DefaultKeyedRateLimiter<String>> {
-    let quota = governor::Quota::with_period(DAY / PER_DAY).ok_or("governor wants a period")?;
+    let quota = governor::Quota::with_period(PER_TOKEN).ok_or("governor wants a period")?;
     Ok(DefaultKeyedRateLimiter::keyed(quota.allow_burst(BURST.try_into()?)))
 }
 

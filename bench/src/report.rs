@@ -61,7 +61,10 @@ impl Report {
                      costs {:.1} ns by itself, which is subtracted. *From an array*: its text is read \
                      from an array of as many strings, and that is not subtracted. throttlecrab has \
                      the number of keys as its capacity; it needs exclusive access, so two threads \
-                     share it behind a `Mutex`, and one thread uses it without.",
+                     share it behind a `Mutex`, and one thread uses it without. *Floor*: a fixed table \
+                     of 16-byte slots, a hash in place of the key, the processor's own clock, no \
+                     bound and no cleaning; it shows how much of a figure is the key's text and the \
+                     machine's memory.",
                     speed.writing,
                 ),
                 vec![speed.figures(), speed.ratios()],
@@ -71,8 +74,8 @@ impl Report {
                 format!(
                     "One thread, keys in cache, a cap of {} keys: tollgate's `max_keys`, and what \
                      throttlecrab's map has room for before it grows. New keys are the last 1 % before \
-                     each share. Above its cap tollgate lets new keys pass untracked; throttlecrab \
-                     grows.",
+                     each share. Above its cap tollgate lets new keys pass untracked; throttlecrab's \
+                     map doubles once it is full.",
                     scale.cap,
                 ),
                 vec![fullness::table(&self.fullness)],
@@ -102,7 +105,7 @@ impl fmt::Display for Report {
         writeln!(f, "- Machine: {}", machine::describe())?;
         writeln!(f, "- Date: {date}")?;
         writeln!(f, "- Compiler: {rustc}, release profile")?;
-        writeln!(f, "- Peers: governor 0.10, throttlecrab 0.4")?;
+        writeln!(f, "- Peers: {}, {}", machine::peer("governor"), machine::peer("throttlecrab"))?;
         writeln!(f, "- Command: `{command}`")?;
         let rounds = self.scale.rounds;
         writeln!(f, "- Figures: median (least–most) of {rounds} rounds, everyone's turn in each")?;

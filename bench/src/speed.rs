@@ -57,10 +57,10 @@ pub struct Row {
 }
 
 impl Row {
-    fn ratio(&self, ours: Entrant) -> Rounds {
-        let of = |wanted| self.nanos.iter().find(|(entrant, _)| *entrant == wanted);
-        match (of(ours), of(Entrant::Governor)) {
-            (Some((_, ours)), Some((_, theirs))) => ours.relative_to(theirs),
+    fn ratio(&self, entrant: Entrant) -> Rounds {
+        let of = |wanted| self.nanos.iter().find(|(one, _)| *one == wanted);
+        match (of(entrant), of(Entrant::Governor)) {
+            (Some((_, figures)), Some((_, theirs))) => figures.relative_to(theirs),
             _ => Rounds::default(),
         }
     }
@@ -171,8 +171,15 @@ impl Speed {
     /// The ratios to governor as a table, with targets.
     #[must_use]
     pub fn ratios(&self) -> Table {
-        let mut table =
-            Table::new(["× governor", "target", "tollgate", "", "tollgate, ticking clock", ""]);
+        let mut table = Table::new([
+            "× governor",
+            "target",
+            "tollgate",
+            "",
+            "tollgate, ticking clock",
+            "",
+            "floor",
+        ]);
         for row in &self.rows {
             let target = row.workload.target();
             let mut cells = vec![row.workload.label(), target.to_string()];
@@ -181,6 +188,7 @@ impl Speed {
                 cells.push(format!("{ratio:.2}"));
                 cells.push(target.verdict(ratio.median()).to_owned());
             }
+            cells.push(format!("{:.2}", row.ratio(Entrant::Floor)));
             table.push(cells);
         }
         table

@@ -26,3 +26,8 @@ pub use quota::Quota;
 pub use store::{Cursor, ListedKey, Listing, Page, Store, StoreError, StoreErrorKind};
 pub use subject::Subject;
 pub use time::Timestamp;
+
+/// The examples of the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

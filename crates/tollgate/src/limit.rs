@@ -8,7 +8,7 @@ use crate::algorithm::{
     TokenBucket,
 };
 use crate::error::{QuotaError, QuotaErrorKind};
-use crate::memory::ScopeCell;
+use crate::memory::RegisterCell;
 use crate::quota::Quota;
 use crate::time::SECOND;
 
@@ -73,7 +73,7 @@ pub struct Limit {
     count: u64,
     window: Duration,
     numbers: Numbers,
-    scope: ScopeCell,
+    registered: RegisterCell,
 }
 
 impl Limit {
@@ -151,8 +151,16 @@ impl Limit {
     }
 
     fn unnamed(name: Box<str>, count: u64, window: Duration, numbers: Numbers) -> Self {
-        let scope = ScopeCell::default();
-        Self { rule: DEFAULT_RULE.into(), name, is_named: false, count, window, numbers, scope }
+        let registered = RegisterCell::default();
+        Self {
+            rule: DEFAULT_RULE.into(),
+            name,
+            is_named: false,
+            count,
+            window,
+            numbers,
+            registered,
+        }
     }
 
     /// The same limit under a name of its own.
@@ -161,7 +169,7 @@ impl Limit {
     /// A name that does not match `[A-Za-z0-9._-]{1,64}`.
     pub fn named(self, name: &str) -> Result<Self, QuotaError> {
         let name = valid_name("limit", name)?;
-        Ok(Self { name, is_named: true, scope: ScopeCell::default(), ..self })
+        Ok(Self { name, is_named: true, registered: RegisterCell::default(), ..self })
     }
 
     /// The same limit as part of a rule. Limits of the same name in different rules are different.
@@ -170,7 +178,7 @@ impl Limit {
     /// A rule name that does not match `[A-Za-z0-9._-]{1,64}`.
     pub fn in_rule(self, rule: &str) -> Result<Self, QuotaError> {
         let rule = valid_name("rule", rule)?;
-        Ok(Self { rule, scope: ScopeCell::default(), ..self })
+        Ok(Self { rule, registered: RegisterCell::default(), ..self })
     }
 
     /// Its own name, or what it is called by: its window, such as `60s` or `1500ms`.
@@ -237,8 +245,8 @@ impl Limit {
         format!("{letter}{}/{}", self.rule, self.name)
     }
 
-    pub(crate) const fn scope_cell(&self) -> &ScopeCell {
-        &self.scope
+    pub(crate) const fn register_cell(&self) -> &RegisterCell {
+        &self.registered
     }
 
     /// Whether both would find the same state.
@@ -269,7 +277,7 @@ pub(crate) fn name_apart(limits: &mut [Limit]) -> Result<(), QuotaError> {
         while is_taken(&limit.name, &limit.rule) {
             nth += 1;
             limit.name = format!("{window}#{nth}").into();
-            limit.scope = ScopeCell::default();
+            limit.registered = RegisterCell::default();
         }
     }
     Ok(())

@@ -24,6 +24,7 @@ pub use fixed_window::{AlignedWindow, FixedWindow};
 pub use sliding_counter::SlidingCounter;
 pub use sliding_window::SlidingWindow;
 pub use state::State;
+pub(crate) use token_bucket::Bucket;
 pub use token_bucket::TokenBucket;
 
 use crate::decision::Verdict;
@@ -175,6 +176,14 @@ impl Numbers {
     /// end a longer one; a reset does.
     pub fn pause(&self, state: &mut State, now: Timestamp, length: Duration) {
         pause::begin(state, now.as_micros(), length);
+    }
+
+    #[inline]
+    pub(crate) const fn as_token_bucket(&self) -> Option<&TokenBucket> {
+        match self {
+            Self::TokenBucket(numbers) => Some(numbers),
+            _ => None,
+        }
     }
 
     /// The most that can ever be taken at once.

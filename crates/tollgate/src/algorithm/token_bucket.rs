@@ -14,7 +14,7 @@ use crate::time::MAX_EXACT;
 const WORST_LOSS: u128 = 1_000_000_000;
 
 /// A token bucket's numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TokenBucket {
     burst: u64,
     give: u64,
@@ -74,7 +74,7 @@ impl TokenBucket {
     }
 
     #[inline(always)]
-    pub(super) fn step(&self, state: &mut Bucket, now: u64, op: Op) -> Reply {
+    pub(crate) fn step(&self, state: &mut Bucket, now: u64, op: Op) -> Reply {
         let (mut bucket, repaired) = self.settle(*state, now);
         let deficit = bucket.deficit;
         let mut wait = Wait::NONE;
@@ -99,6 +99,12 @@ impl TokenBucket {
             *state = bucket;
         }
         self.reply(wait, bucket.deficit)
+    }
+
+    /// A bucket of these numbers.
+    #[inline]
+    pub(crate) const fn state(&self, at: u64, deficit: u64) -> Bucket {
+        Bucket { at, deficit, give: self.give, capacity: self.capacity }
     }
 
     /// The bucket as it is now, under these numbers, and whether that must be written down.
@@ -139,6 +145,22 @@ impl TokenBucket {
 }
 
 impl Bucket {
+    #[inline]
+    pub(crate) const fn at(&self) -> u64 {
+        self.at
+    }
+
+    #[inline]
+    pub(crate) const fn deficit(&self) -> u64 {
+        self.deficit
+    }
+
+    /// Whether it was written under these numbers.
+    #[inline]
+    pub(crate) const fn is_of(&self, numbers: &TokenBucket) -> bool {
+        self.give == numbers.give && self.capacity == numbers.capacity
+    }
+
     /// What is left of the deficit at `now`, which is not before the bucket's own time.
     #[inline]
     fn deficit_at(&self, now: u64) -> u64 {

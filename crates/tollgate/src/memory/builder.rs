@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-use super::scope::Scopes;
+use super::register::Register;
 use super::shard::Shard;
 use super::{AtCap, DefaultHasher, MemoryStore};
 use crate::clock::SystemClock;
@@ -80,7 +80,7 @@ impl<C, H> MemoryStoreBuilder<C, H> {
         let shards = (self.max_keys / KEYS_PER_SHARD).clamp(*SHARDS.start(), *SHARDS.end());
         MemoryStore {
             shards: (0..shards).map(|_| Shard::default()).collect(),
-            scopes: Scopes::new(),
+            register: Register::new(),
             clock: self.clock,
             hasher: self.hasher,
             max_keys: self.max_keys,

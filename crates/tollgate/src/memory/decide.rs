@@ -84,11 +84,10 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let at = self.locate(key, &mut text);
         let Some(mut table) = self.lock_one(at.shard) else { return };
         let now = self.clock.now();
-        if let Some(state) = at.find(&mut table) {
-            key.limit().numbers().pause(state, now, length);
-        } else if self.reserve(&mut table, now) {
+        let pause = |state: &mut State| key.limit().numbers().pause(state, now, length);
+        if self.with_state(&mut table, &at, pause).is_none() && self.reserve(&mut table, now) {
             let mut state = State::Fresh;
-            key.limit().numbers().pause(&mut state, now, length);
+            pause(&mut state);
             self.insert(&mut table, &at, state);
         }
     }
@@ -114,10 +113,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             return (numbers.step(&mut State::Fresh, self.clock.now(), op), self.clock.now());
         };
         let now = self.clock.now();
-        if let Some(state) = at.find(&mut table) {
-            return (numbers.step(state, now, op), now);
-        }
-        (self.apply_new(&mut table, &at, key, now, op), now)
+        let known = self.step(&mut table, &at, now, op);
+        (known.unwrap_or_else(|| self.apply_new(&mut table, &at, key, now, op)), now)
     }
 
     /// The same for a key that is not there yet.
@@ -169,10 +166,9 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         for (take, at) in plan.takes().iter().zip(located) {
             let Some(table) = locked.table(at.shard) else { continue };
             let limit = take.key().limit();
-            let reply = match at.find(table) {
-                Some(state) => limit.numbers().step(state, now, op(take.cost())),
-                None => self.apply_new(table, &at, &take.key(), now, op(take.cost())),
-            };
+            let op = op(take.cost());
+            let known = self.step(table, &at, now, op);
+            let reply = known.unwrap_or_else(|| self.apply_new(table, &at, &take.key(), now, op));
             statuses.push(Status::new(limit, take.mode(), reply));
         }
         Decision::new(now, statuses)
@@ -211,8 +207,9 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     ) -> Tried<'a, 'n> {
         let numbers = take.key().limit().numbers();
         let op = Op::Peek { cost: take.cost() };
-        let (mut reply, mut place) = match at.find(table) {
-            Some(state) => (numbers.step(state, now, op), Place::Held),
+        let known = self.step(table, &at, now, op);
+        let (mut reply, mut place) = match known {
+            Some(reply) => (reply, Place::Held),
             None => (numbers.step(&mut State::Fresh, now, op), Place::None),
         };
         if place == Place::None {
@@ -231,8 +228,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let Some(table) = locked.table(one.at.shard) else { return };
         let numbers = one.take.key().limit().numbers();
         let op = Op::Take { cost: one.take.cost() };
-        if let Some(state) = one.at.find(table) {
-            one.reply = numbers.step(state, now, op);
+        if let Some(reply) = self.step(table, &one.at, now, op) {
+            one.reply = reply;
             return;
         }
         let mut state = State::Fresh;

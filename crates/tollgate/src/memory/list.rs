@@ -3,8 +3,8 @@
 use std::hash::BuildHasher;
 
 use super::MemoryStore;
-use super::scope::{self, WRITTEN_OUT};
-use super::slot::Name;
+use super::register::{self, Entries, WRITTEN_OUT};
+use super::slot::Slot;
 use crate::clock::Clock;
 use crate::store::{Cursor, ListedKey, Listing, Page, StoreError, StoreErrorKind};
 
@@ -48,28 +48,27 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     fn list_shard(&self, shard: usize, from: u64, prefix: &str) -> Vec<(u64, ListedKey)> {
         let Some(table) = self.lock_one(shard) else { return Vec::new() };
         let now = self.clock.now();
-        let in_use = table.iter().filter(|slot| !slot.state.is_fresh(now));
+        let entries = self.register.read();
+        let in_use = table.iter().filter(|slot| !slot.is_fresh(now, &entries));
         in_use
             .filter_map(|slot| {
-                let name = slot.name();
-                let hash = name.hash(&self.hasher);
-                let key = self.listed(name)?;
+                let hash = slot.hash(&entries, &self.hasher);
+                let key = listed(slot, &entries)?;
                 (hash >= from && key.subject.starts_with(prefix)).then_some((hash, key))
             })
             .collect()
     }
+}
 
-    fn listed(&self, name: Name<'_>) -> Option<ListedKey> {
-        let subject = std::str::from_utf8(name.subject).ok()?;
-        let (scope, subject) = if name.scope == WRITTEN_OUT {
-            let (scope, subject) = subject.split_once('\0')?;
-            (scope.to_owned(), subject)
-        } else {
-            (self.scopes.text(name.scope)?, subject)
-        };
-        let (rule, limit, algorithm) = scope::parse(&scope)?;
-        Some(ListedKey { subject: subject.to_owned(), rule, limit, algorithm })
-    }
+fn listed(slot: &Slot, entries: &Entries) -> Option<ListedKey> {
+    let subject = std::str::from_utf8(slot.subject()).ok()?;
+    let scope = slot.scope(entries)?;
+    let (scope, subject) = match scope {
+        WRITTEN_OUT => subject.split_once('\0')?,
+        numbered => (entries.text(numbered)?, subject),
+    };
+    let (rule, limit, algorithm) = register::parse(scope)?;
+    Some(ListedKey { subject: subject.to_owned(), rule, limit, algorithm })
 }
 
 fn parse(cursor: &Cursor) -> Result<u64, StoreError> {

@@ -3,7 +3,7 @@
 mod builder;
 mod decide;
 mod list;
-mod scope;
+mod register;
 mod shard;
 mod slot;
 mod table;
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub use builder::{DEFAULT_MAX_KEYS, MemoryStoreBuilder};
-pub(crate) use scope::ScopeCell;
+pub(crate) use register::RegisterCell;
 
 use crate::clock::{Clock, SystemClock};
 use crate::decision::{Decision, Status};
 use crate::plan::{Key, Plan};
 use crate::store::{Listing, Page, Store, StoreError};
-use scope::Scopes;
+use register::Register;
 use shard::Shard;
 
 /// The hasher of a [`MemoryStore`] unless another is chosen: a few nanoseconds, seeded at random.
@@ -75,7 +75,7 @@ pub struct Occupancy {
 #[derive(Debug)]
 pub struct MemoryStore<C = SystemClock, H = DefaultHasher> {
     shards: Box<[Shard]>,
-    scopes: Scopes,
+    register: Register,
     clock: C,
     hasher: H,
     max_keys: usize,

@@ -7,11 +7,12 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::MemoryStore;
-use super::scope::WRITTEN_OUT;
+use super::register::WRITTEN_OUT;
 use super::slot::{Name, Slot};
 use super::table::Table;
-use crate::algorithm::State;
+use crate::algorithm::{Op, Reply, State};
 use crate::clock::Clock;
+use crate::limit::Limit;
 use crate::plan::Key;
 use crate::time::Timestamp;
 
@@ -29,17 +30,11 @@ pub(super) struct Located<'n> {
     pub(super) shard: usize,
     hash: u64,
     name: Name<'n>,
+    limit: &'n Limit,
 }
 
 /// The locked shards of one plan.
 pub(super) struct Locked<'s>(SmallVec<[(usize, MutexGuard<'s, Table>); 2]>);
-
-impl Located<'_> {
-    #[inline]
-    pub(super) fn find<'t>(&self, table: &'t mut Table) -> Option<&'t mut State> {
-        table.get_mut(self.hash, self.name)
-    }
-}
 
 impl Locked<'_> {
     /// The table of a shard that was locked with the plan.
@@ -53,15 +48,39 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// Finds where a key lives. `text` holds its name where that must be written out.
     #[inline]
     pub(super) fn locate<'n>(&self, key: &Key<'n>, text: &'n mut Vec<u8>) -> Located<'n> {
-        let scope = self.scopes.number(key.limit());
+        let registered = self.register.find(key.limit());
         let mut subject = key.subject().as_bytes();
-        if scope == WRITTEN_OUT {
+        if registered.scope == WRITTEN_OUT {
             write_out(key, text);
             subject = text;
         }
-        let name = Name { scope, subject };
+        let name = Name::new(registered, subject);
         let hash = name.hash(&self.hasher);
-        Located { shard: self.shard_of(hash), hash, name }
+        Located { shard: self.shard_of(hash), hash, name, limit: key.limit() }
+    }
+
+    /// Applies `op` to a key, if it is there.
+    #[inline(always)]
+    pub(super) fn step(
+        &self,
+        table: &mut Table,
+        at: &Located<'_>,
+        now: Timestamp,
+        op: Op,
+    ) -> Option<Reply> {
+        let slot = table.get_mut(at.hash, &at.name, &self.register)?;
+        Some(slot.step(&at.name, at.limit, &self.register, now, op))
+    }
+
+    /// Runs `action` on the state of a key, if it is there.
+    pub(super) fn with_state<T>(
+        &self,
+        table: &mut Table,
+        at: &Located<'_>,
+        action: impl FnOnce(&mut State) -> T,
+    ) -> Option<T> {
+        let slot = table.get_mut(at.hash, &at.name, &self.register)?;
+        Some(slot.with_state(&at.name, at.limit, &self.register, action))
     }
 
     /// The hash's high half chooses the shard, so that shards are in the order of hashes.
@@ -104,17 +123,18 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     /// Puts a new key into the place reserved for it.
     pub(super) fn insert(&self, table: &mut Table, at: &Located<'_>, state: State) {
-        table.insert(at.hash, Slot::new(at.name, state), &self.hasher);
+        let slot = Slot::new(&at.name, state, at.limit);
+        table.insert(at.hash, slot, &self.register.read(), &self.hasher);
     }
 
     pub(super) fn remove(&self, table: &mut Table, at: &Located<'_>) {
-        if table.remove(at.hash, at.name) {
+        if table.remove(at.hash, &at.name, &self.register) {
             self.release(1);
         }
     }
 
     fn sweep_table(&self, table: &mut Table, slots: usize, now: Timestamp) -> usize {
-        let dropped = table.sweep(slots, now, &self.hasher);
+        let dropped = table.sweep(slots, now, &self.register.read(), &self.hasher);
         if dropped > 0 {
             self.release(dropped);
             self.evicted.fetch_add(dropped as u64, Ordering::Relaxed);

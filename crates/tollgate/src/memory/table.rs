@@ -8,8 +8,8 @@
 
 use std::hash::BuildHasher;
 
+use super::register::{Entries, Register};
 use super::slot::{Name, Slot};
-use crate::algorithm::State;
 use crate::time::Timestamp;
 
 /// Slots in a group: the eighth byte of its word counts the keys that overflowed it.
@@ -110,19 +110,24 @@ impl Table {
     }
 
     #[inline(always)]
-    pub(super) fn get_mut(&mut self, hash: u64, name: Name<'_>) -> Option<&mut State> {
-        let index = self.find(hash, name)?;
-        self.slots.get_mut(index).map(|slot| &mut slot.state)
+    pub(super) fn get_mut(
+        &mut self,
+        hash: u64,
+        name: &Name<'_>,
+        register: &Register,
+    ) -> Option<&mut Slot> {
+        let index = self.find(hash, name, register)?;
+        self.slots.get_mut(index)
     }
 
     #[inline(always)]
-    fn find(&self, hash: u64, name: Name<'_>) -> Option<usize> {
+    fn find(&self, hash: u64, name: &Name<'_>, register: &Register) -> Option<usize> {
         let (mut group, tag) = place(hash, self.words.len());
         for _ in 0..self.words.len() {
             let word = self.words.get(group)?;
             for lane in word.matches(tag) {
                 let index = group * GROUP + lane;
-                if self.slots.get(index).is_some_and(|slot| slot.is_named(name)) {
+                if self.slots.get(index).is_some_and(|slot| slot.is_named(name, register)) {
                     return Some(index);
                 }
             }
@@ -140,11 +145,17 @@ impl Table {
     }
 
     /// Adds a key that is not there yet.
-    pub(super) fn insert(&mut self, hash: u64, slot: Slot, hasher: &impl BuildHasher) {
+    pub(super) fn insert(
+        &mut self,
+        hash: u64,
+        slot: Slot,
+        entries: &Entries,
+        hasher: &impl BuildHasher,
+    ) {
         // Past 13/14 full, probes grow long.
         if (self.len + 1) * 14 > self.slots.len() * 13 {
             let groups = self.words.len();
-            self.rebuild((groups + groups / 4 + 1).max(FIRST_GROUPS), hasher);
+            self.rebuild((groups + groups / 4 + 1).max(FIRST_GROUPS), entries, hasher);
         }
         self.place_slot(hash, slot);
     }
@@ -166,8 +177,8 @@ impl Table {
     }
 
     /// Removes a key.
-    pub(super) fn remove(&mut self, hash: u64, name: Name<'_>) -> bool {
-        let index = self.find(hash, name);
+    pub(super) fn remove(&mut self, hash: u64, name: &Name<'_>, register: &Register) -> bool {
+        let index = self.find(hash, name, register);
         if let Some(index) = index {
             self.vacate(index, hash);
         }
@@ -199,6 +210,7 @@ impl Table {
         &mut self,
         count: usize,
         now: Timestamp,
+        entries: &Entries,
         hasher: &impl BuildHasher,
     ) -> usize {
         let before = self.len;
@@ -206,12 +218,12 @@ impl Table {
             if self.cursor >= self.slots.len() {
                 self.cursor = 0;
             }
-            self.sweep_slot(self.cursor, now, hasher);
+            self.sweep_slot(self.cursor, now, entries, hasher);
             self.cursor += 1;
         }
         let dropped = before - self.len;
         if dropped > 0 {
-            self.shrink(hasher);
+            self.shrink(entries, hasher);
         }
         dropped
     }
@@ -220,24 +232,30 @@ impl Table {
         self.words.get(index / GROUP).is_some_and(|word| word.is_occupied(index % GROUP))
     }
 
-    fn sweep_slot(&mut self, index: usize, now: Timestamp, hasher: &impl BuildHasher) {
+    fn sweep_slot(
+        &mut self,
+        index: usize,
+        now: Timestamp,
+        entries: &Entries,
+        hasher: &impl BuildHasher,
+    ) {
         if !self.is_occupied(index) {
             return;
         }
-        let stale = self.slots.get(index).filter(|slot| slot.state.is_fresh(now));
-        if let Some(hash) = stale.map(|slot| slot.name().hash(hasher)) {
+        let stale = self.slots.get(index).filter(|slot| slot.is_fresh(now, entries));
+        if let Some(hash) = stale.map(|slot| slot.hash(entries, hasher)) {
             self.vacate(index, hash);
         }
     }
 
     /// Gives memory back after a flood has passed.
-    fn shrink(&mut self, hasher: &impl BuildHasher) {
+    fn shrink(&mut self, entries: &Entries, hasher: &impl BuildHasher) {
         if self.words.len() > FIRST_GROUPS && self.len * 4 < self.slots.len() {
-            self.rebuild((self.words.len() / 2).max(FIRST_GROUPS), hasher);
+            self.rebuild((self.words.len() / 2).max(FIRST_GROUPS), entries, hasher);
         }
     }
 
-    fn rebuild(&mut self, groups: usize, hasher: &impl BuildHasher) {
+    fn rebuild(&mut self, groups: usize, entries: &Entries, hasher: &impl BuildHasher) {
         let words = vec![Word::default(); groups].into_boxed_slice();
         let slots = (0..groups * GROUP).map(|_| Slot::default()).collect();
         let old_words = std::mem::replace(&mut self.words, words);
@@ -245,7 +263,7 @@ impl Table {
         (self.len, self.cursor) = (0, 0);
         for (index, slot) in old_slots.into_iter().enumerate() {
             if old_words.get(index / GROUP).is_some_and(|word| word.is_occupied(index % GROUP)) {
-                let hash = slot.name().hash(hasher);
+                let hash = slot.hash(entries, hasher);
                 self.place_slot(hash, slot);
             }
         }
@@ -264,31 +282,86 @@ impl Table {
 mod tests {
     use std::collections::HashMap;
     use std::hash::RandomState;
+    use std::time::Duration;
 
     use proptest::prelude::*;
 
     use super::*;
+    use crate::algorithm::{Op, State};
+    use crate::{Limit, Quota};
 
-    fn name(subject: &[u8]) -> Name<'_> {
-        Name { scope: 0, subject }
+    /// A token bucket, whose states are kept short, that gives a token a microsecond.
+    fn limit() -> Limit {
+        Limit::token_bucket(Quota::new(1, Duration::from_micros(1)).burst(9)).unwrap()
     }
 
-    /// A state that is fresh from `end` on: a window of one microsecond, opened just before.
+    /// A state that is fresh from `end` on.
     fn expiring(end: u64) -> State {
-        let limit =
-            crate::Limit::fixed_window(crate::Quota::new(9, std::time::Duration::from_micros(1)));
         let mut state = State::Fresh;
-        let opened = Timestamp::from_micros(end - 1);
-        let _ = limit.unwrap().numbers().step(
+        let _ = limit().numbers().step(
             &mut state,
-            opened,
-            crate::algorithm::Op::Take { cost: 1 },
+            Timestamp::from_micros(end - 1),
+            Op::Take { cost: 1 },
         );
         state
     }
 
+    struct World<H> {
+        register: Register,
+        limit: Limit,
+        hasher: H,
+        table: Table,
+    }
+
+    impl<H: BuildHasher> World<H> {
+        fn new(hasher: H) -> Self {
+            Self { register: Register::new(), limit: limit(), hasher, table: Table::default() }
+        }
+
+        /// Some subjects are short, some are not.
+        fn with_name<T>(
+            &mut self,
+            key: u32,
+            action: impl FnOnce(&mut Self, u64, &Name<'_>) -> T,
+        ) -> T {
+            let subject = if key.is_multiple_of(3) {
+                format!("a-subject-too-long-to-be-short-{key}")
+            } else {
+                format!("{key}")
+            };
+            let name = Name::new(self.register.find(&self.limit), subject.as_bytes());
+            let hash = name.hash(&self.hasher);
+            action(self, hash, &name)
+        }
+
+        fn contains(&mut self, key: u32) -> bool {
+            self.with_name(key, |world, hash, name| {
+                world.table.get_mut(hash, name, &world.register).is_some()
+            })
+        }
+
+        fn remove(&mut self, key: u32) -> bool {
+            self.with_name(key, |world, hash, name| world.table.remove(hash, name, &world.register))
+        }
+
+        fn insert(&mut self, key: u32, state: State) {
+            self.with_name(key, |world, hash, name| {
+                let slot = Slot::new(name, state, &world.limit);
+                world.table.insert(hash, slot, &world.register.read(), &world.hasher);
+            });
+        }
+
+        fn sweep(&mut self, count: usize, now: u64) -> usize {
+            self.table.sweep(
+                count,
+                Timestamp::from_micros(now),
+                &self.register.read(),
+                &self.hasher,
+            )
+        }
+    }
+
     /// Always the same group: every key but seven overflows.
-    #[derive(Default)]
     struct Colliding;
 
     impl BuildHasher for Colliding {
@@ -307,66 +380,55 @@ mod tests {
         fn write(&mut self, _: &[u8]) {}
     }
 
-    fn behaves_like_a_map(steps: &[(u8, u16)], hasher: &impl BuildHasher) {
-        let (mut table, mut map) = (Table::default(), HashMap::new());
+    fn behaves_like_a_map(steps: &[(u8, u32)], hasher: impl BuildHasher) {
+        let (mut world, mut map) = (World::new(hasher), HashMap::new());
         for (step, key) in steps {
-            let (now, text) = (u64::from(*key) % 97 + 1, key.to_be_bytes());
-            let (name, hash) = (name(&text), name(&text).hash(hasher));
+            let now = u64::from(*key) % 97 + 1;
             match step {
-                0 => assert_eq!(table.remove(hash, name), map.remove(key).is_some()),
+                0 => assert_eq!(world.remove(*key), map.remove(key).is_some()),
                 1 => {
-                    let dropped = table.sweep(usize::MAX, Timestamp::from_micros(now), hasher);
                     let before = map.len();
                     map.retain(|_, end| *end > now);
-                    assert_eq!(dropped, before - map.len());
+                    assert_eq!(world.sweep(usize::MAX, now), before - map.len());
                 }
                 _ => {
-                    assert_eq!(table.get_mut(hash, name).is_some(), map.contains_key(key));
-                    if map.insert(*key, now).is_none() {
-                        table.insert(hash, Slot::new(name, expiring(now)), hasher);
-                    } else {
-                        *table.get_mut(hash, name).unwrap() = expiring(now);
+                    assert_eq!(world.contains(*key), map.contains_key(key));
+                    if map.insert(*key, now).is_some() {
+                        assert!(world.remove(*key));
                     }
+                    world.insert(*key, expiring(now));
                 }
             }
-            assert_eq!(table.len(), map.len());
-            assert_eq!(table.iter().count(), map.len());
+            assert_eq!(world.table.len(), map.len());
+            assert_eq!(world.table.iter().count(), map.len());
         }
-        for key in map.keys() {
-            let text = key.to_be_bytes();
-            assert!(table.get_mut(name(&text).hash(hasher), name(&text)).is_some());
-        }
+        assert!(map.keys().all(|key| world.contains(*key)));
     }
 
     proptest! {
         #[test]
-        fn a_table_behaves_like_a_map(steps in prop::collection::vec((0u8..20, 0u16..400), 0..1500)) {
-            behaves_like_a_map(&steps, &RandomState::new());
+        fn a_table_behaves_like_a_map(steps in prop::collection::vec((0u8..20, 0u32..400), 0..1500)) {
+            behaves_like_a_map(&steps, RandomState::new());
         }
 
         #[test]
-        fn even_when_all_keys_collide(steps in prop::collection::vec((0u8..12, 0u16..400), 0..600)) {
-            behaves_like_a_map(&steps, &Colliding);
+        fn even_when_all_keys_collide(steps in prop::collection::vec((0u8..12, 0u32..400), 0..600)) {
+            behaves_like_a_map(&steps, Colliding);
         }
     }
 
     #[test]
     fn a_table_is_well_filled_and_gives_memory_back() {
-        let (mut table, hasher) = (Table::default(), RandomState::new());
-        for n in 0u32..100_000 {
-            let text = n.to_be_bytes();
-            table.insert(name(&text).hash(&hasher), Slot::new(name(&text), expiring(5)), &hasher);
-            if n > 100 {
-                assert!(
-                    table.len() * 100 > table.slots.len() * 70,
-                    "{n} keys in {}",
-                    table.slots.len()
-                );
-            }
+        let mut world = World::new(RandomState::new());
+        for n in 0..100_000 {
+            world.insert(n, expiring(5));
+            let (keys, slots) = (world.table.len(), world.table.slots.len());
+            assert!(n < 100 || keys * 100 > slots * 70, "{keys} keys in {slots} slots");
         }
-        while table.len() > 0 {
-            table.sweep(1000, Timestamp::from_micros(5), &hasher);
+        while world.table.len() > 0 {
+            world.sweep(1000, 5);
         }
-        assert!(table.slots.len() < 1000, "{} slots for no keys", table.slots.len());
+        let slots = world.table.slots.len();
+        assert!(slots < 1000, "{slots} slots for no keys");
     }
 }

@@ -19,5 +19,6 @@ mod extremes;
 mod forgetting;
 mod local;
 mod rates;
+mod readme;
 mod scopes;
 mod vectors;

@@ -1,0 +1,112 @@
+//! The floor: a decision without anything that could be left out.
+//!
+//! A fixed table, a hash in place of the key, one word of state, the processor's own clock; no bound,
+//! no cleaning, nothing to tell the caller. Keys of one hash share a bucket: this is a yardstick, not
+//! a limiter.
+
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use tollgate::DefaultHasher;
+
+use crate::limiter::{BURST, Limiter, PER_TOKEN};
+
+/// One key's bucket.
+#[derive(Debug, Default)]
+struct Slot {
+    /// Its key's hash; 0 when it has none.
+    tag: AtomicU64,
+    /// When it will be full again, in nanoseconds.
+    full_at: AtomicU64,
+}
+
+/// A table of buckets.
+#[derive(Debug)]
+pub struct Floor {
+    slots: Box<[Slot]>,
+    hasher: DefaultHasher,
+    clock: quanta::Clock,
+    start: u64,
+}
+
+impl Floor {
+    /// Twice as many slots as keys: probes stay short.
+    #[must_use]
+    pub fn new(keys: usize) -> Self {
+        let clock = quanta::Clock::new();
+        let start = clock.raw();
+        let slots = (0..(2 * keys).next_power_of_two()).map(|_| Slot::default()).collect();
+        Self { slots, hasher: DefaultHasher::default(), clock, start }
+    }
+
+    /// The slot of this hash, claimed if need be.
+    #[inline]
+    fn slot(&self, hash: u64) -> Option<&Slot> {
+        let tag = hash | 1;
+        let mask = self.slots.len() - 1;
+        let first = usize::try_from(hash >> 16).unwrap_or_default();
+        let probed = (0..=mask).filter_map(|step| self.slots.get((first + step) & mask));
+        let mut usable = probed.filter(|slot| {
+            let found = slot.tag.load(Relaxed);
+            found == tag || (found == 0 && slot.claim(tag))
+        });
+        usable.next()
+    }
+}
+
+impl Slot {
+    fn claim(&self, tag: u64) -> bool {
+        match self.tag.compare_exchange(0, tag, Relaxed, Relaxed) {
+            Ok(_) => true,
+            Err(found) => found == tag,
+        }
+    }
+
+    #[inline]
+    fn take(&self, now: u64) -> bool {
+        let most = nanos(PER_TOKEN) * u64::from(BURST);
+        let taken = |full_at: u64| {
+            let full_at = full_at.max(now) + nanos(PER_TOKEN);
+            (full_at - now <= most).then_some(full_at)
+        };
+        self.full_at.fetch_update(Relaxed, Relaxed, taken).is_ok()
+    }
+}
+
+impl Limiter for Floor {
+    #[inline]
+    fn admit(&self, key: &String) -> bool {
+        let now = self.clock.delta_as_nanos(self.start, self.clock.raw());
+        self.slot(self.hasher.hash_one(key)).is_some_and(|slot| slot.take(now))
+    }
+}
+
+const fn nanos(duration: Duration) -> u64 {
+    duration.as_secs() * 1_000_000_000 + duration.subsec_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_refuses_past_its_burst() {
+        let slot = Slot::default();
+        slot.full_at.store(nanos(PER_TOKEN) * u64::from(BURST - 1), Relaxed);
+        assert!(slot.take(0));
+        assert!(!slot.take(0));
+        assert!(slot.take(nanos(PER_TOKEN)));
+    }
+
+    #[test]
+    fn keys_find_their_own_slots_again() {
+        let floor = Floor::new(100);
+        let keys: Vec<String> = (0..100).map(|key| format!("user:{key}")).collect();
+        for key in keys.iter().chain(&keys) {
+            assert!(floor.admit(key));
+        }
+        let used = floor.slots.iter().filter(|slot| slot.tag.load(Relaxed) != 0);
+        assert_eq!(used.count(), 100);
+    }
+}
