@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Takes until refused, waits as told, and tries again.
-pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let clock = ManualClock::new();
     let limiter = LocalLimiter::builder()
         .limit(Limit::token_bucket(Quota::per_minute(10))?)

@@ -7,6 +7,7 @@ mod error;
 mod limit;
 mod local;
 mod memory;
+mod naming;
 mod plan;
 mod quota;
 mod store;

@@ -9,8 +9,8 @@ use crate::algorithm::{
 };
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::memory::RegisterCell;
+use crate::naming::{valid_name, window_name};
 use crate::quota::Quota;
-use crate::time::SECOND;
 
 /// The rule of limits that no policy named.
 const DEFAULT_RULE: &str = "default";
@@ -249,6 +249,16 @@ impl Limit {
         &self.registered
     }
 
+    /// Whether it was given its name, or is called by its window.
+    pub(crate) const fn is_named(&self) -> bool {
+        self.is_named
+    }
+
+    /// The same limit, called by another name than its window's.
+    pub(crate) fn called(self, name: String) -> Self {
+        Self { name: name.into(), registered: RegisterCell::default(), ..self }
+    }
+
     /// Whether both would find the same state.
     pub(crate) fn same_scope(&self, other: &Self) -> bool {
         self.name == other.name
@@ -257,58 +267,9 @@ impl Limit {
     }
 }
 
-/// Gives each limit that was not named a name of its own (`60s`, `60s#2`), and refuses two that were
-/// given the same.
-pub(crate) fn name_apart(limits: &mut [Limit]) -> Result<(), QuotaError> {
-    for index in 0..limits.len() {
-        let (before, rest) = limits.split_at_mut(index);
-        let Some(limit) = rest.first_mut() else { continue };
-        let is_taken = |name: &str, rule: &str| {
-            before.iter().any(|other| &*other.name == name && &*other.rule == rule)
-        };
-        if limit.is_named && is_taken(&limit.name, &limit.rule) {
-            return Err(QuotaError::built(
-                QuotaErrorKind::Name,
-                format!("limit name {:?} comes twice", limit.name),
-            ));
-        }
-        let window = limit.name.clone();
-        let mut nth = 1;
-        while is_taken(&limit.name, &limit.rule) {
-            nth += 1;
-            limit.name = format!("{window}#{nth}").into();
-            limit.registered = RegisterCell::default();
-        }
-    }
-    Ok(())
-}
-
 fn without_burst(quota: &Quota) -> Result<(), QuotaError> {
     if quota.has_burst() {
         return Err(QuotaError::fixed(QuotaErrorKind::Burst, "burst is for token buckets only"));
     }
     Ok(())
-}
-
-fn window_name(micros: u64) -> Box<str> {
-    let name = if micros.is_multiple_of(SECOND) {
-        format!("{}s", micros / SECOND)
-    } else if micros.is_multiple_of(1000) {
-        format!("{}ms", micros / 1000)
-    } else {
-        format!("{micros}us")
-    };
-    name.into()
-}
-
-fn valid_name(what: &str, name: &str) -> Result<Box<str>, QuotaError> {
-    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if (1..=64).contains(&name.len()) && name.bytes().all(is_valid) {
-        return Ok(name.into());
-    }
-    let shown: String = name.chars().take(64).collect();
-    Err(QuotaError::built(
-        QuotaErrorKind::Name,
-        format!("{what} name {shown:?} must be 1 to 64 characters of A-Z a-z 0-9 . _ -"),
-    ))
 }

@@ -9,8 +9,9 @@ use crate::algorithm::Op;
 use crate::clock::{Clock, SystemClock};
 use crate::decision::Decision;
 use crate::error::{QuotaError, QuotaErrorKind};
-use crate::limit::{Limit, name_apart};
+use crate::limit::Limit;
 use crate::memory::{AtCap, DefaultHasher, MemoryStore, MemoryStoreBuilder, Occupancy};
+use crate::naming::name_apart;
 use crate::plan::{Key, MAX_TAKES, Mode, Plan, Take};
 use crate::store::{Listing, Page, StoreError};
 
@@ -203,15 +204,14 @@ impl<C, H> LocalLimiterBuilder<C, H> {
     /// # Errors
     /// No limit, more than 16, or two of the same name.
     pub fn build(self) -> Result<LocalLimiter<C, H>, QuotaError> {
-        let Self { mut limits, store } = self;
+        let Self { limits, store } = self;
         if limits.is_empty() || limits.len() > MAX_TAKES {
             return Err(QuotaError::built(
                 QuotaErrorKind::Limits,
                 format!("a limiter needs 1 to {MAX_TAKES} limits, not {}", limits.len()),
             ));
         }
-        name_apart(&mut limits)?;
-        Ok(LocalLimiter { limits: limits.into(), store: store.build() })
+        Ok(LocalLimiter { limits: name_apart(limits)?.into(), store: store.build() })
     }
 }
 

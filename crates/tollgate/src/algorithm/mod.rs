@@ -172,12 +172,6 @@ impl Numbers {
         }
     }
 
-    /// Refuses every take from the key for so long, whatever room it has. A shorter pause does not
-    /// end a longer one; a reset does.
-    pub fn pause(&self, state: &mut State, now: Timestamp, length: Duration) {
-        pause::begin(state, now.as_micros(), length);
-    }
-
     #[inline]
     pub(crate) const fn as_token_bucket(&self) -> Option<&TokenBucket> {
         match self {

@@ -1,7 +1,9 @@
 //! What a store keeps for one key.
 
+use std::time::Duration;
+
 use super::fixed_window::{Aligned, Window};
-use super::pause::Paused;
+use super::pause::{self, Paused};
 use super::sliding_counter::Counter;
 use super::sliding_window::Log;
 use super::token_bucket::Bucket;
@@ -53,6 +55,12 @@ impl State {
     as_variant!(counter, Counter, Counter);
     as_variant!(window, Window, Window);
     as_variant!(aligned, Aligned, Aligned);
+
+    /// Refuses every take from the key for so long, whatever room it has. A shorter pause does not
+    /// end a longer one.
+    pub fn pause(&mut self, now: Timestamp, length: Duration) {
+        pause::begin(self, now.as_micros(), length);
+    }
 
     /// Whether the key is at `now` as if it had never been seen. It may then be forgotten.
     #[must_use]

@@ -84,7 +84,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let at = self.locate(key, &mut text);
         let Some(mut table) = self.lock_one(at.shard) else { return };
         let now = self.clock.now();
-        let pause = |state: &mut State| key.limit().numbers().pause(state, now, length);
+        let pause = |state: &mut State| state.pause(now, length);
         if self.with_state(&mut table, &at, pause).is_none() && self.reserve(&mut table, now) {
             let mut state = State::Fresh;
             pause(&mut state);

@@ -3,6 +3,7 @@
 mod builder;
 mod decide;
 mod list;
+mod packed;
 mod register;
 mod shard;
 mod slot;

@@ -1,0 +1,55 @@
+//! What limits are called, and that no two of them are called the same.
+
+use crate::error::{QuotaError, QuotaErrorKind};
+use crate::limit::Limit;
+use crate::time::SECOND;
+
+/// Gives each limit that was not named a name of its own (`60s`, `60s#2`), and refuses two that were
+/// given the same.
+pub(crate) fn name_apart(limits: Vec<Limit>) -> Result<Vec<Limit>, QuotaError> {
+    let mut apart: Vec<Limit> = Vec::with_capacity(limits.len());
+    for mut limit in limits {
+        let is_taken = |limit: &Limit| {
+            apart.iter().any(|other| other.name() == limit.name() && other.rule() == limit.rule())
+        };
+        if limit.is_named() && is_taken(&limit) {
+            return Err(QuotaError::built(
+                QuotaErrorKind::Name,
+                format!("limit name {:?} comes twice", limit.name()),
+            ));
+        }
+        let window = limit.name().to_owned();
+        let mut nth = 1;
+        while is_taken(&limit) {
+            nth += 1;
+            limit = limit.called(format!("{window}#{nth}"));
+        }
+        apart.push(limit);
+    }
+    Ok(apart)
+}
+
+/// What an unnamed limit is called by.
+pub(crate) fn window_name(micros: u64) -> Box<str> {
+    let name = if micros.is_multiple_of(SECOND) {
+        format!("{}s", micros / SECOND)
+    } else if micros.is_multiple_of(1000) {
+        format!("{}ms", micros / 1000)
+    } else {
+        format!("{micros}us")
+    };
+    name.into()
+}
+
+/// A name that keys and metrics can carry.
+pub(crate) fn valid_name(what: &str, name: &str) -> Result<Box<str>, QuotaError> {
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if (1..=64).contains(&name.len()) && name.bytes().all(is_valid) {
+        return Ok(name.into());
+    }
+    let shown: String = name.chars().take(64).collect();
+    Err(QuotaError::built(
+        QuotaErrorKind::Name,
+        format!("{what} name {shown:?} must be 1 to 64 characters of A-Z a-z 0-9 . _ -"),
+    ))
+}
