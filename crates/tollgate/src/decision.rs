@@ -11,6 +11,19 @@ use crate::plan::Mode;
 use crate::time::Timestamp;
 
 /// Whether a request may pass now, and if not, when.
+///
+/// ```
+/// use tollgate::{Limit, LocalLimiter, Quota, Verdict};
+///
+/// let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(1))?);
+/// let _ = limiter.take("k");
+/// match limiter.take("k").verdict() {
+///     Verdict::Allow => unreachable!("one a minute"),
+///     Verdict::Deny { retry_after } => assert!(retry_after.as_secs() <= 60),
+///     Verdict::Never => unreachable!("a cost of one fits"),
+/// }
+/// # Ok::<(), tollgate::QuotaError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
@@ -44,6 +57,14 @@ impl Verdict {
 }
 
 /// Who answered.
+///
+/// ```
+/// use tollgate::{Decision, Source, Timestamp};
+///
+/// let fallback = Decision::new(Timestamp::EPOCH, []).from_source(Source::Local).degraded();
+/// assert_eq!(fallback.source(), Source::Local);
+/// assert!(fallback.is_allowed() && fallback.is_degraded());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Source {
@@ -59,6 +80,18 @@ pub enum Source {
 }
 
 /// One limit's part in a decision: its verdict, and the figures after it.
+///
+/// ```
+/// use tollgate::{Limit, LocalLimiter, Quota};
+///
+/// let limiter = LocalLimiter::new(Limit::token_bucket(Quota::per_minute(10).burst(5))?);
+/// let decision = limiter.take_n("k", 2);
+/// let status = &decision.statuses()[0];
+/// assert_eq!((status.count(), status.remaining()), (2, 3));
+/// assert_eq!(status.limit().capacity(), 5);
+/// assert_eq!(status.reset_after().as_secs(), 12);
+/// # Ok::<(), tollgate::QuotaError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status<'a> {
     limit: &'a Limit,

@@ -16,6 +16,15 @@ use crate::quota::Quota;
 const DEFAULT_RULE: &str = "default";
 
 /// How a limit counts.
+///
+/// ```
+/// use tollgate::{Algorithm, Limit, Quota};
+///
+/// let limit = Limit::sliding_counter(Quota::per_day(1_000_000))?;
+/// assert_eq!(limit.algorithm(), Algorithm::SlidingCounter);
+/// assert_eq!(limit.algorithm().to_string(), "sliding_counter");
+/// # Ok::<(), tollgate::QuotaError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {

@@ -165,6 +165,18 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
 }
 
 /// Builds a [`LocalLimiter`].
+///
+/// ```
+/// use tollgate::{Limit, LocalLimiter, ManualClock, Quota};
+///
+/// let limiter = LocalLimiter::builder()
+///     .limit(Limit::sliding_window(Quota::per_second(4))?)
+///     .max_keys(10_000)
+///     .clock(ManualClock::new())
+///     .build()?;
+/// assert_eq!(limiter.limits().len(), 1);
+/// # Ok::<(), tollgate::QuotaError>(())
+/// ```
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct LocalLimiterBuilder<C = SystemClock, H = DefaultHasher> {
@@ -215,7 +227,7 @@ impl<C, H> LocalLimiterBuilder<C, H> {
     }
 }
 
-/// The key has no room now.
+/// The key has no room now. See [`LocalLimiter::try_acquire`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("Rate limit exceeded for key '{key}'")]
 pub struct RateLimitExceeded {

@@ -73,6 +73,17 @@ pub enum Mode {
 }
 
 /// What is wanted of one counter.
+///
+/// ```
+/// use tollgate::{Key, Limit, Mode, Quota, Subject, Take};
+///
+/// let limit = Limit::token_bucket(Quota::per_minute(10))?;
+/// let subject = Subject::of(["c1"]);
+/// let take = Take::new(Key::new(&subject, &limit), 3);
+/// assert_eq!((take.cost(), take.mode()), (3, Mode::Enforce));
+/// assert_eq!(take.shadow(7).mode(), Mode::Shadow { group: 7 });
+/// # Ok::<(), tollgate::QuotaError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Take<'a> {
     key: Key<'a>,
@@ -179,6 +190,17 @@ impl<'a> Plan<'a> {
 }
 
 /// Why takes cannot make a plan.
+///
+/// ```
+/// use tollgate::{Key, Limit, Plan, PlanErrorKind, Quota, Subject, Take};
+///
+/// let limit = Limit::token_bucket(Quota::per_minute(10))?;
+/// let subject = Subject::of(["c1"]);
+/// let take = Take::new(Key::new(&subject, &limit), 1);
+/// let error = Plan::new([take, take.shadow(1)]).unwrap_err();
+/// assert_eq!(error.kind(), PlanErrorKind::Conflict);
+/// # Ok::<(), tollgate::QuotaError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{} at key {key}", .kind.reason())]
 pub struct PlanError {

@@ -156,6 +156,14 @@ pub struct ListedKey {
 }
 
 /// Why a store could not decide. Memory never fails.
+///
+/// ```
+/// use tollgate::{StoreError, StoreErrorKind};
+///
+/// let error = StoreError::new(StoreErrorKind::Timeout, "no answer within 100 ms");
+/// assert!(error.is_transient());
+/// assert_eq!(error.to_string(), "no answer within 100 ms");
+/// ```
 #[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,

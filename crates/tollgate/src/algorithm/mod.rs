@@ -7,6 +7,19 @@
 //! A step changes the stored state in two cases only: the operation took effect, or the state needed
 //! **repair** (its clock was ahead, or the limit's numbers have changed since). A refusal or a peek
 //! of a sound state leaves it as it was.
+//!
+//! ```
+//! use tollgate::algorithm::{Op, State};
+//! use tollgate::{Limit, Quota, Timestamp};
+//!
+//! let limit = Limit::token_bucket(Quota::per_second(1).burst(2))?;
+//! let (mut state, now) = (State::Fresh, Timestamp::EPOCH);
+//! let reply = limit.numbers().step(&mut state, now, Op::Take { cost: 2 });
+//! assert!(reply.is_allowed());
+//! assert!(!limit.numbers().step(&mut state, now, Op::Take { cost: 1 }).is_allowed());
+//! assert!(state.is_fresh(Timestamp::from_micros(2_000_000)));
+//! # Ok::<(), tollgate::QuotaError>(())
+//! ```
 
 mod arithmetic;
 mod calendar;

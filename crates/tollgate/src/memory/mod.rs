@@ -27,6 +27,16 @@ use shard::Shard;
 pub type DefaultHasher = foldhash::fast::RandomState;
 
 /// What happens to a key that is new when the store is full of keys in use.
+///
+/// ```
+/// use tollgate::{AtCap, Limit, LocalLimiter, Quota};
+///
+/// let builder = LocalLimiter::builder().limit(Limit::fixed_window(Quota::per_day(5))?);
+/// let logins = builder.max_keys(1).at_cap(AtCap::Deny).build()?;
+/// assert!(logins.take("alice").is_allowed());
+/// assert!(!logins.take("bob").is_allowed());
+/// # Ok::<(), tollgate::QuotaError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum AtCap {
@@ -38,6 +48,16 @@ pub enum AtCap {
 }
 
 /// How full a [`MemoryStore`] is, and what that has led to.
+///
+/// ```
+/// use tollgate::{Limit, LocalLimiter, Quota};
+///
+/// let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_day(5))?);
+/// let _ = limiter.take("alice");
+/// let occupancy = limiter.occupancy();
+/// assert_eq!((occupancy.keys, occupancy.untracked), (1, 0));
+/// # Ok::<(), tollgate::QuotaError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Occupancy {
