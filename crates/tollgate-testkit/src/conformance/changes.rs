@@ -30,6 +30,21 @@ pub async fn what_was_used_stays_used_when_the_count_changes(fixture: &impl Fixt
     }
 }
 
+/// A counter's previous window of a minute, seen in windows of ten seconds: it ended where the
+/// previous one of those began, so nothing of it is left. Of twenty seconds, all of it may be.
+pub async fn a_shorter_window_counts_what_may_lie_within_it(fixture: &impl Fixture) {
+    let with =
+        |seconds| LimitSpec::new(Kind::SlidingCounter, 10, seconds * S).build().expect("fits");
+    for (subject, seconds, count) in [("ten", 10, 1), ("twenty", 20, 3)] {
+        at(fixture, 30 * S);
+        let _ = take(fixture, subject, &with(60), 5).await;
+        at(fixture, 75 * S);
+        let _ = take(fixture, subject, &with(60), 1).await;
+        let answer = peek(fixture, subject, &with(seconds), 1).await;
+        assert_eq!(answer.count, count, "windows of {seconds} s");
+    }
+}
+
 /// Half used stays half used, of whatever burst and rate.
 pub async fn a_buckets_used_share_stays_used(fixture: &impl Fixture) {
     let with = |count, burst| {

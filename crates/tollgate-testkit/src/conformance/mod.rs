@@ -99,6 +99,7 @@ macro_rules! conformance {
             ]
             changes: [
                 what_was_used_stays_used_when_the_count_changes
+                a_shorter_window_counts_what_may_lie_within_it
                 a_buckets_used_share_stays_used
                 a_changed_algorithm_starts_fresh
                 flip_flopping_numbers_never_open_a_hole
