@@ -58,6 +58,20 @@ pub async fn a_buckets_used_share_stays_used(fixture: &impl Fixture) {
     }
 }
 
+/// A bucket that was full before its numbers changed is full after, and stays so however often it is
+/// looked at.
+pub async fn what_has_refilled_stays_refilled_when_numbers_change(fixture: &impl Fixture) {
+    let with = |count, window_us| {
+        LimitSpec::new(Kind::TokenBucket, count, window_us).with_burst(10).build().expect("fits")
+    };
+    at(fixture, 0);
+    let _ = take(fixture, "k", &with(3, 1), 10).await;
+    at(fixture, 4);
+    for _ in 0..3 {
+        assert_eq!(peek(fixture, "k", &with(1, S), 1).await.remaining, 10);
+    }
+}
+
 /// Another algorithm has another state; the first is there when it returns.
 pub async fn a_changed_algorithm_starts_fresh(fixture: &impl Fixture) {
     at(fixture, 0);
@@ -160,6 +174,18 @@ pub async fn a_clock_that_steps_back_costs_at_most_one_refill(fixture: &impl Fix
             "{kind:?} is paused for the step"
         );
     }
+}
+
+/// Back within the same hour, then seen by the minute: the count belongs to the minute it moved to.
+pub async fn a_repair_within_a_window_is_kept(fixture: &impl Fixture) {
+    let hourly = LimitSpec::calendar(10, Align::Hour, "UTC").build().expect("fits");
+    let by_minute = LimitSpec::calendar(10, Align::Minute, "UTC").build().expect("fits");
+    at(fixture, 59 * 60 * S);
+    let _ = take(fixture, "k", &hourly, 10).await;
+    at(fixture, 10 * 60 * S);
+    assert_eq!(peek(fixture, "k", &hourly, 1).await.remaining, 0);
+    at(fixture, 11 * 60 * S);
+    assert_eq!(peek(fixture, "k", &by_minute, 1).await.remaining, 10);
 }
 
 /// Were the repair not written, every look would find the key ahead anew, and it would never refill.

@@ -101,10 +101,12 @@ macro_rules! conformance {
                 what_was_used_stays_used_when_the_count_changes
                 a_shorter_window_counts_what_may_lie_within_it
                 a_buckets_used_share_stays_used
+                what_has_refilled_stays_refilled_when_numbers_change
                 a_changed_algorithm_starts_fresh
                 flip_flopping_numbers_never_open_a_hole
                 flip_flopping_numbers_never_hold_a_key_for_ever
                 a_clock_that_steps_back_costs_at_most_one_refill
+                a_repair_within_a_window_is_kept
                 a_repair_is_kept_even_by_a_peek
             ]
             histories: [

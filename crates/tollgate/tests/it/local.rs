@@ -45,6 +45,18 @@ fn a_refusal_names_the_longest_wait_and_never_beats_all() {
 }
 
 #[test]
+fn of_limits_with_the_same_left_the_slower_one_decides() {
+    let limiter = LocalLimiter::builder()
+        .limit(Limit::token_bucket(Quota::per_minute(10)).unwrap())
+        .limit(Limit::token_bucket(Quota::per_hour(10)).unwrap())
+        .limit(Limit::token_bucket(Quota::per_second(10)).unwrap())
+        .clock(ManualClock::new())
+        .build()
+        .unwrap();
+    assert_eq!(limiter.take("k").deciding().unwrap().limit().name(), "3600s");
+}
+
+#[test]
 fn unnamed_limits_of_one_window_are_told_apart() {
     let limiter = LocalLimiter::builder()
         .limit(Limit::token_bucket(Quota::per_minute(10)).unwrap())
@@ -105,6 +117,45 @@ fn try_acquire_carries_the_key_and_the_wait() {
     let refused = limiter.try_acquire("igdb:api").unwrap_err();
     assert_eq!(refused.key, "igdb:api");
     assert_eq!(refused.retry_after, Some(Duration::from_secs(1)));
+}
+
+/// Hashes a subject that is a number to that number: neighbours on every page.
+#[derive(Debug, Clone, Default)]
+struct ByNumber(u64);
+
+impl std::hash::BuildHasher for ByNumber {
+    type Hasher = Self;
+    fn build_hasher(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl std::hash::Hasher for ByNumber {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
+    }
+}
+
+#[test]
+fn a_listing_goes_on_at_the_very_next_hash() {
+    let builder = LocalLimiter::builder().limit(Limit::token_bucket(Quota::per_day(1)).unwrap());
+    let limiter = builder.hasher(ByNumber::default()).build().unwrap();
+    for n in 0..50 {
+        assert!(limiter.take(&n.to_string()).is_allowed());
+    }
+    let (mut listing, mut listed) = (Listing::all().with_page_size(1), 0);
+    loop {
+        let page = limiter.list(&listing).unwrap();
+        listed += page.keys.len();
+        match page.next {
+            Some(cursor) => listing = listing.after(cursor),
+            None => break,
+        }
+    }
+    assert_eq!(listed, 50);
 }
 
 #[test]

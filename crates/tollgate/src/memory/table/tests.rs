@@ -126,6 +126,19 @@ proptest! {
 }
 
 #[test]
+fn an_emptied_table_remembers_nobody() {
+    let mut world = World::new(RandomState::new());
+    for n in 0..2000 {
+        world.insert(n, expiring(5));
+    }
+    assert!(world.table.words.iter().any(|word| word.overflow() > 0));
+    for n in 0..2000 {
+        assert!(world.remove(n));
+    }
+    assert!(world.table.words.iter().all(|word| word.0 == 0));
+}
+
+#[test]
 fn a_table_is_well_filled_and_gives_memory_back() {
     let mut world = World::new(RandomState::new());
     for n in 0..100_000 {
