@@ -78,11 +78,14 @@ impl Clock for SystemClock {
     }
 }
 
+/// A thread that never waited would be a core lost.
+const SHORTEST_STEP: Duration = Duration::from_micros(10);
+
 /// The system clock read by a background thread, for those to whom 25 ns a decision is much.
 ///
 /// Reading it costs a memory load. In exchange time advances in steps: a decision may see a time as
 /// old as the step (longer when the machine is starved), which delays room by as much and never
-/// grants it early. The thread ends when the last copy is dropped.
+/// grants it early. The thread ends at the first step after the last copy is dropped.
 ///
 /// ```
 /// use std::time::Duration;
@@ -97,12 +100,13 @@ pub struct TickingClock {
 }
 
 impl TickingClock {
-    /// Starts the thread that moves this clock every `step`.
+    /// Starts the thread that moves this clock every `step`, or every 10 µs if that is longer.
     #[must_use]
     pub fn start(step: Duration) -> Self {
         let system = SystemClock::new();
         let micros = Arc::new(AtomicU64::new(system.now().as_micros()));
         let shared = Arc::downgrade(&micros);
+        let step = step.max(SHORTEST_STEP);
         thread::spawn(move || Self::tick(system, &shared, step));
         Self { micros }
     }

@@ -100,9 +100,10 @@ pub struct Status<'a> {
 }
 
 impl<'a> Status<'a> {
-    /// What a store has to say of one take.
-    pub const fn new(limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
-        Self { limit, mode, reply }
+    /// What a store has to say of one take. More than the limit's capacity never remains.
+    #[must_use]
+    pub fn new(limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
+        Self { limit, mode, reply: reply.within(limit.capacity()) }
     }
 
     /// The limit, which tells its name and numbers.
@@ -157,7 +158,6 @@ impl<'a> Status<'a> {
 /// # Ok::<(), tollgate::QuotaError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
 pub struct Decision<'a> {
     at: Timestamp,
     source: Source,
@@ -172,6 +172,7 @@ impl<'a> Decision<'a> {
     /// What a store decided at `at`: the statuses of a plan's takes, in their order.
     ///
     /// The verdict is that of the enforced limit most in the way.
+    #[must_use]
     pub fn new(at: Timestamp, statuses: impl IntoIterator<Item = Status<'a>>) -> Self {
         let statuses = statuses.into_iter().collect();
         Self { at, source: Source::Store, degraded: false, statuses }
@@ -194,11 +195,13 @@ impl<'a> Decision<'a> {
     }
 
     /// The same decision, said to come from elsewhere.
+    #[must_use]
     pub fn from_source(self, source: Source) -> Self {
         Self { source, ..self }
     }
 
     /// The same decision, marked as a fallback's.
+    #[must_use]
     pub fn degraded(self) -> Self {
         Self { degraded: true, ..self }
     }

@@ -124,6 +124,10 @@ impl Limit {
 
     /// The count per calendar unit in an IANA time zone.
     ///
+    /// The calendar is that of the store's clock. [`SystemClock`](crate::SystemClock) reads the wall
+    /// clock once per process: a machine that sleeps, or whose clock is set right later, shifts these
+    /// windows until the process restarts.
+    ///
     /// ```
     /// use tollgate::{Limit, algorithm::CalendarUnit};
     ///
@@ -238,11 +242,20 @@ impl Limit {
         &self.numbers
     }
 
-    /// Where stores keep its states apart from those of other limits.
+    /// Under what stores keep its states apart from those of other limits: a letter for the
+    /// algorithm, then `rule/name`. [`ListedKey::in_scope`](crate::ListedKey::in_scope) reads it.
     ///
-    /// The first letter is the algorithm's: a changed algorithm starts fresh, and nodes that disagree
-    /// on it during a deployment do not wipe each other's counts.
-    pub(crate) fn scope(&self) -> String {
+    /// The letter is there because a changed algorithm starts fresh, and nodes that disagree on it
+    /// during a deployment must not wipe each other's counts.
+    ///
+    /// ```
+    /// use tollgate::{Limit, Quota};
+    ///
+    /// assert_eq!(Limit::token_bucket(Quota::per_minute(10))?.scope(), "tdefault/60s");
+    /// # Ok::<(), tollgate::QuotaError>(())
+    /// ```
+    #[must_use]
+    pub fn scope(&self) -> String {
         let letter = match self.numbers {
             Numbers::Block => 'b',
             Numbers::TokenBucket(_) => 't',

@@ -1,5 +1,6 @@
 //! The embedded limiter: a memory store and the limits it applies to every key.
 
+use std::fmt;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::store::{Listing, Page, StoreError};
 
 /// Limits keys in this process. Synchronous, exact, and cannot fail.
 ///
-/// Share it by reference or in an `Arc`; it has no lock of its own to contend for.
+/// Share it by reference or in an `Arc`.
 ///
 /// ```
 /// use tollgate::{Limit, LocalLimiter, Quota};
@@ -33,10 +34,19 @@ use crate::store::{Listing, Page, StoreError};
 /// assert_eq!(decision.remaining(), Some(9));
 /// # Ok::<(), tollgate::QuotaError>(())
 /// ```
-#[derive(Debug)]
 pub struct LocalLimiter<C = SystemClock, H = DefaultHasher> {
     limits: Box<[Limit]>,
     store: MemoryStore<C, H>,
+}
+
+/// Without the keys, which may be secrets and many.
+impl<C: fmt::Debug, H> fmt::Debug for LocalLimiter<C, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalLimiter")
+            .field("limits", &self.limits)
+            .field("store", &self.store)
+            .finish()
+    }
 }
 
 impl LocalLimiter {
@@ -54,12 +64,14 @@ impl LocalLimiter {
 
 impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
     /// Takes one from every limit of `key`, or nothing.
+    #[must_use]
     #[inline]
     pub fn take(&self, key: &str) -> Decision<'_> {
         self.take_n(key, 1)
     }
 
     /// Takes `n` from every limit of `key`, or nothing. Taking 0 only asks.
+    #[must_use]
     #[inline]
     pub fn take_n(&self, key: &str, n: u64) -> Decision<'_> {
         if let [limit] = &*self.limits {
@@ -97,11 +109,13 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
     }
 
     /// Tells what [`take`](Self::take) would answer, and takes nothing.
+    #[must_use]
     pub fn peek(&self, key: &str) -> Decision<'_> {
         self.peek_n(key, 1)
     }
 
     /// Tells what [`take_n`](Self::take_n) would answer, and takes nothing.
+    #[must_use]
     pub fn peek_n(&self, key: &str, n: u64) -> Decision<'_> {
         self.store.peek(&self.plan(key, n)).borrowing(&self.limits)
     }
@@ -117,6 +131,7 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
     }
 
     /// Refuses `key` for so long, whatever room it has. A shorter pause does not end a longer one.
+    /// A new key for which there is no place is not paused: [`Occupancy::untracked`] counts it.
     pub fn pause(&self, key: &str, length: Duration) {
         for limit in &self.limits {
             self.store.pause(&Key::private(key, limit), length);
@@ -131,6 +146,7 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
     }
 
     /// The figures of `key`, one status per limit.
+    #[must_use]
     pub fn stats(&self, key: &str) -> Decision<'_> {
         self.peek_n(key, 0)
     }
@@ -138,7 +154,7 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
     /// A page of the keys in use, one entry per limit.
     ///
     /// # Errors
-    /// A cursor that another limiter gave.
+    /// A cursor that no limiter gave.
     pub fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
         self.store.list(listing)
     }

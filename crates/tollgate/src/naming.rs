@@ -7,26 +7,30 @@ use crate::time::SECOND;
 /// Gives each limit that was not named a name of its own (`60s`, `60s#2`), and refuses two that were
 /// given the same.
 pub(crate) fn name_apart(limits: Vec<Limit>) -> Result<Vec<Limit>, QuotaError> {
-    let mut apart: Vec<Limit> = Vec::with_capacity(limits.len());
-    for mut limit in limits {
-        let is_taken = |limit: &Limit| {
-            apart.iter().any(|other| other.name() == limit.name() && other.rule() == limit.rule())
-        };
-        if limit.is_named() && is_taken(&limit) {
+    let mut taken: Vec<(String, String)> = Vec::new();
+    let place = |limit: &Limit| (limit.rule().to_owned(), limit.name().to_owned());
+    for limit in limits.iter().filter(|limit| limit.is_named()) {
+        if taken.contains(&place(limit)) {
             return Err(QuotaError::built(
                 QuotaErrorKind::Name,
                 format!("limit name {:?} comes twice", limit.name()),
             ));
         }
-        let window = limit.name().to_owned();
-        let mut nth = 1;
-        while is_taken(&limit) {
-            nth += 1;
-            limit = limit.called(format!("{window}#{nth}"));
-        }
-        apart.push(limit);
+        taken.push(place(limit));
     }
-    Ok(apart)
+    let call = |limit: Limit| {
+        if limit.is_named() {
+            return limit;
+        }
+        let (mut called, mut nth) = (limit.clone(), 1);
+        while taken.contains(&place(&called)) {
+            nth += 1;
+            called = limit.clone().called(format!("{}#{nth}", limit.name()));
+        }
+        taken.push(place(&called));
+        called
+    };
+    Ok(limits.into_iter().map(call).collect())
 }
 
 /// What an unnamed limit is called by.

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::decision::{Decision, Status};
@@ -71,6 +72,44 @@ pub trait Store: Send + Sync {
     fn list(&self, listing: &Listing) -> impl Future<Output = Result<Page, StoreError>> + Send;
 }
 
+/// A store behind a pointer is a store.
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<S: Store> Store for $pointer {
+            async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
+                S::take(self, plan).await
+            }
+            async fn peek<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
+                S::peek(self, plan).await
+            }
+            async fn refund<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
+                S::refund(self, plan).await
+            }
+            async fn debit<'a>(
+                &self,
+                plan: &Plan<'a>,
+                age: Duration,
+            ) -> Result<Decision<'a>, StoreError> {
+                S::debit(self, plan, age).await
+            }
+            async fn pause(&self, key: &Key<'_>, length: Duration) -> Result<(), StoreError> {
+                S::pause(self, key, length).await
+            }
+            async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
+                S::reset(self, key).await
+            }
+            async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
+                S::stats(self, key).await
+            }
+            async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
+                S::list(self, listing).await
+            }
+        }
+    )*};
+}
+
+forward!(&S, Arc<S>);
+
 /// Which keys to list.
 ///
 /// ```
@@ -85,12 +124,30 @@ pub trait Store: Send + Sync {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    pub(crate) prefix: String,
-    pub(crate) page_size: usize,
-    pub(crate) after: Option<Cursor>,
+    prefix: String,
+    page_size: usize,
+    after: Option<Cursor>,
 }
 
 impl Listing {
+    /// What subjects must begin with.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// About how many keys a page has, at least one.
+    #[must_use]
+    pub const fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    /// Where to go on; none at the beginning.
+    #[must_use]
+    pub const fn cursor(&self) -> Option<&Cursor> {
+        self.after.as_ref()
+    }
+
     /// Every key in use, from the beginning, 100 a page.
     #[must_use]
     pub const fn all() -> Self {
@@ -155,6 +212,25 @@ pub struct ListedKey {
     pub algorithm: Algorithm,
 }
 
+impl ListedKey {
+    /// The key of this subject under the limit that wrote this [scope](crate::Limit::scope); none if
+    /// no limit did.
+    #[must_use]
+    pub fn in_scope(subject: &str, scope: &str) -> Option<Self> {
+        let algorithm = match scope.as_bytes().first()? {
+            b'b' => Algorithm::Block,
+            b't' => Algorithm::TokenBucket,
+            b'w' => Algorithm::SlidingWindow,
+            b'c' => Algorithm::SlidingCounter,
+            b'f' | b'a' => Algorithm::FixedWindow,
+            _ => return None,
+        };
+        let (rule, limit) = scope.get(1..)?.split_once('/')?;
+        let (subject, rule, limit) = (subject.to_owned(), rule.to_owned(), limit.to_owned());
+        Some(Self { subject, rule, limit, algorithm })
+    }
+}
+
 /// Why a store could not decide. Memory never fails.
 ///
 /// ```
@@ -203,7 +279,8 @@ impl StoreError {
         self.kind
     }
 
-    /// Whether asking again later may succeed.
+    /// Whether asking again later may succeed. That is not leave to send a take again: after a
+    /// [`Timeout`](StoreErrorKind::Timeout) it may have happened, and counts as spent.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self.kind, StoreErrorKind::Unavailable | StoreErrorKind::Timeout)

@@ -62,6 +62,11 @@ impl std::ops::Sub<Duration> for Timestamp {
     }
 }
 
+/// The duration in microseconds, a fraction of one counted whole; `u64::MAX` when there are more.
+pub(crate) fn micros_up(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(1000)).unwrap_or(u64::MAX)
+}
+
 /// Whole microseconds of a duration, `u64::MAX` when there are more.
 pub(crate) fn saturating_micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)

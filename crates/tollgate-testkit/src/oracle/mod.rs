@@ -77,6 +77,9 @@ impl Oracle {
             Kind::FixedWindow => answer(&mut self.fixed, spec, now, asked),
             Kind::CalendarWindow => answer(&mut self.calendar, spec, now, asked),
         };
+        if paused_for == 0 && matches!(ask, Ask::Take { cost: 1.. }) && answer.is_allowed() {
+            self.pause = None;
+        }
         if paused_for > 0 {
             if matches!(asked, Ask::Peek { cost: 1.. }) && answer.verdict != Told::Never {
                 answer.verdict = Told::Deny;

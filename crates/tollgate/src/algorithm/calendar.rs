@@ -64,6 +64,12 @@ impl Calendar {
         self.unit
     }
 
+    /// The time zone's IANA name.
+    #[must_use]
+    pub fn zone(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
+    }
+
     /// The window that `now` lies in.
     #[must_use]
     pub fn window(&self, now: Timestamp) -> Range<Timestamp> {

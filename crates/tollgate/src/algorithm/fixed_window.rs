@@ -175,7 +175,9 @@ impl AlignedWindow {
         if before == 0 {
             aligned.last = stamp;
         }
-        let counted = count(self.count, before, end - now, op);
+        // At the last moment of all there is no end after it.
+        let left = (end - now).max(1);
+        let counted = count(self.count, before, left, op);
         aligned.used = counted.used;
         if aligned.used != before {
             aligned.last = aligned.last.max(stamp);
@@ -183,7 +185,7 @@ impl AlignedWindow {
         if repaired || aligned.used != before {
             *state = aligned;
         }
-        reply(self.count, counted.wait, aligned.used, end - now)
+        reply(self.count, counted.wait, aligned.used, left)
     }
 
     fn settle(mut aligned: Aligned, now: u64, start: u64, end: u64) -> (Aligned, bool) {

@@ -6,7 +6,7 @@
 //!
 //! A step changes the stored state in two cases only: the operation took effect, or the state needed
 //! **repair** (its clock was ahead, or the limit's numbers have changed since). A refusal or a peek
-//! of a sound state leaves it as it was.
+//! of a sound state leaves the key as it was.
 //!
 //! ```
 //! use tollgate::algorithm::{Op, State};
@@ -41,7 +41,7 @@ pub(crate) use token_bucket::Bucket;
 pub use token_bucket::TokenBucket;
 
 use crate::decision::Verdict;
-use crate::time::{SECOND, Timestamp};
+use crate::time::{Timestamp, micros_up};
 
 /// What is asked of one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,17 +92,26 @@ impl Wait {
 
 impl Reply {
     /// An answer: the verdict (of a refund or a debit always allowed), what could be taken now, and
-    /// the microseconds until the limit is full again.
-    #[inline]
-    pub const fn new(verdict: Verdict, remaining: u64, reset_after: u64) -> Self {
+    /// the time until the limit is full again. Times round up to whole microseconds.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Verdict, algorithm::Reply};
+    ///
+    /// let verdict = Verdict::Deny { retry_after: Duration::from_nanos(1) };
+    /// let reply = Reply::new(verdict, 0, Duration::ZERO);
+    /// assert_eq!(reply.verdict().retry_after(), Some(Duration::from_micros(1)));
+    /// ```
+    pub fn new(verdict: Verdict, remaining: u64, reset_after: Duration) -> Self {
         let wait = match verdict {
             Verdict::Allow => Wait::NONE,
+            // A refusal stays one, however short or long its wait.
             Verdict::Deny { retry_after } => {
-                Wait(retry_after.as_secs() * SECOND + retry_after.subsec_micros() as u64)
+                Wait(micros_up(retry_after).clamp(1, Wait::FOREVER.0 - 1))
             }
             Verdict::Never => Wait::FOREVER,
         };
-        Self { wait, remaining, reset_after }
+        Self { wait, remaining, reset_after: micros_up(reset_after) }
     }
 
     /// Whether it passes.
@@ -140,8 +149,13 @@ impl Reply {
     }
 
     /// The same figures under another verdict.
-    pub(crate) const fn with_verdict(self, verdict: Verdict) -> Self {
-        Self::new(verdict, self.remaining, self.reset_after)
+    pub(crate) fn with_verdict(self, verdict: Verdict) -> Self {
+        Self::new(verdict, self.remaining, self.reset_after())
+    }
+
+    /// The same verdict, with no more remaining than `capacity`.
+    pub(crate) const fn within(self, capacity: u64) -> Self {
+        if self.remaining <= capacity { self } else { Self { remaining: capacity, ..self } }
     }
 }
 
@@ -167,8 +181,8 @@ impl Numbers {
     /// Applies `op` to the `state` of one key at `now`.
     #[inline(always)]
     pub fn step(&self, state: &mut State, now: Timestamp, op: Op) -> Reply {
-        if let State::Paused(paused) = state {
-            return pause::step(self, paused, now, op);
+        if matches!(state, State::Paused(_)) {
+            return pause::step(self, state, now, op);
         }
         self.step_unpaused(state, now.as_micros(), op)
     }

@@ -31,19 +31,29 @@ pub(super) fn begin(state: &mut State, now: u64, length: Duration) {
 }
 
 #[cold]
-pub(super) fn step(numbers: &Numbers, paused: &mut Paused, now: Timestamp, op: Op) -> Reply {
+pub(super) fn step(numbers: &Numbers, state: &mut State, now: Timestamp, op: Op) -> Reply {
     let now = now.as_micros();
+    let State::Paused(paused) = state else { return numbers.step_unpaused(state, now, op) };
     paused.settle(now);
     let left = paused.until.saturating_sub(now);
+    if left > 0 {
+        return step_paused(numbers, &mut paused.inner, now, left, op);
+    }
+    let reply = numbers.step_unpaused(&mut paused.inner, now, op);
+    // The first take after a pause has ended lays it to rest.
+    if matches!(op, Op::Take { cost: 1.. }) && reply.is_allowed() {
+        *state = std::mem::take(&mut paused.inner);
+    }
+    reply
+}
+
+fn step_paused(numbers: &Numbers, inner: &mut State, now: u64, left: u64, op: Op) -> Reply {
     let asked = match op {
         // Nothing is taken during a pause, so a take only asks.
-        Op::Take { cost } if left > 0 && cost > 0 => Op::Peek { cost },
+        Op::Take { cost } => Op::Peek { cost },
         other => other,
     };
-    let reply = numbers.step_unpaused(&mut paused.inner, now, asked);
-    if left == 0 {
-        return reply;
-    }
+    let reply = numbers.step_unpaused(inner, now, asked);
     let wait = match asked {
         Op::Peek { cost: 1.. } => Wait(reply.wait.0.max(left)),
         _ => reply.wait,

@@ -187,7 +187,7 @@ impl Counter {
     }
 
     fn merge(&mut self) {
-        self.current += self.previous;
+        self.current = MAX_EXACT.min(self.current + self.previous);
         self.previous = 0;
     }
 

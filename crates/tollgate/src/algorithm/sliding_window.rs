@@ -13,6 +13,9 @@ use crate::time::saturating_micros;
 /// The most a log may hold; beyond it `sliding_counter` is the better choice.
 const MAX_COUNT: u64 = 100_000;
 
+/// Entries whose room an empty log keeps.
+const FEW: usize = 8;
+
 /// A sliding window's numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlidingWindow {
@@ -153,10 +156,12 @@ impl Log {
         for gone in self.entries.drain(..self.expired(length, now)) {
             self.base = gone.total;
         }
-        // An empty log holds no memory, and its totals may start over.
         if self.entries.is_empty() {
             self.base = 0;
-            self.entries = VecDeque::new();
+            // Room for a few is kept, so that takes far apart do not allocate each time.
+            if self.entries.capacity() > FEW {
+                self.entries = VecDeque::new();
+            }
         }
     }
 

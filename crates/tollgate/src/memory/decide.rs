@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::shard::{Located, Locked};
+use super::shard::{Located, Locked, SWEPT_PER_INSERT};
 use super::table::Table;
 use super::{AtCap, MemoryStore};
 use crate::algorithm::{Op, Reply, State};
@@ -45,6 +45,7 @@ enum Place {
 
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// Takes all that the plan wants, or nothing.
+    #[must_use]
     pub fn take<'a>(&self, plan: &Plan<'a>) -> Decision<'a> {
         match plan.takes() {
             [take] => {
@@ -56,6 +57,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     }
 
     /// Tells what `take` would answer, and takes nothing.
+    #[must_use]
     pub fn peek<'a>(&self, plan: &Plan<'a>) -> Decision<'a> {
         self.each(plan, |cost| Op::Peek { cost })
     }
@@ -85,7 +87,11 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let Some(mut table) = self.lock_one(at.shard) else { return };
         let now = self.clock.now();
         let pause = |state: &mut State| state.pause(now, length);
-        if self.with_state(&mut table, &at, pause).is_none() && self.reserve(&mut table, now) {
+        if self.with_state(&mut table, &at, pause).is_some() {
+            return;
+        }
+        self.sweep_table(&mut table, SWEPT_PER_INSERT, now);
+        if self.reserve() {
             let mut state = State::Fresh;
             pause(&mut state);
             self.insert(&mut table, &at, state);
@@ -127,23 +133,37 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         now: Timestamp,
         op: Op,
     ) -> Reply {
+        let numbers = key.limit().numbers();
         let mut state = State::Fresh;
-        let reply = key.limit().numbers().step(&mut state, now, op);
-        if state.is_fresh(now) {
-            return reply;
+        let reply = numbers.step(&mut state, now, op);
+        let fits = match op {
+            Op::Peek { cost } => cost == 0 || !reply.is_allowed() || self.has_place(),
+            _ if state.is_fresh(now) => true,
+            _ => {
+                self.sweep_table(table, SWEPT_PER_INSERT, now);
+                let reserved = self.reserve();
+                if reserved {
+                    self.insert(table, at, state);
+                }
+                reserved
+            }
+        };
+        match op {
+            _ if fits => reply,
+            Op::Take { cost } | Op::Peek { cost } => {
+                let unmade = numbers.step(&mut State::Fresh, now, Op::Peek { cost });
+                self.placeless(unmade).unwrap_or(reply)
+            }
+            // Nothing is kept of it, and the figures say so.
+            _ => numbers.step(&mut State::Fresh, now, Op::Peek { cost: 0 }),
         }
-        if self.reserve(table, now) {
-            self.insert(table, at, state);
-            return reply;
-        }
-        if matches!(op, Op::Take { .. }) { self.placeless(reply) } else { reply }
     }
 
-    /// What a take is told when there is no place for its key.
-    fn placeless(&self, reply: Reply) -> Reply {
+    /// What a take that was not made is told instead of passing, when there is no place for its key.
+    fn placeless(&self, unmade: Reply) -> Option<Reply> {
         match self.at_cap {
-            AtCap::Allow => reply,
-            AtCap::Deny => reply.with_verdict(Verdict::Deny { retry_after: AT_CAP_RETRY }),
+            AtCap::Allow => None,
+            AtCap::Deny => Some(unmade.with_verdict(Verdict::Deny { retry_after: AT_CAP_RETRY })),
         }
     }
 
@@ -180,6 +200,14 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let located = self.locate_all(takes, &mut texts);
         let mut locked = self.lock_all(located.iter().map(|at| at.shard));
         let now = self.clock.now();
+        // Swept before anyone is asked: what has been asked must not be dropped before it is taken.
+        for at in &located {
+            if let Some(table) = locked.table(at.shard)
+                && !self.contains(table, at)
+            {
+                self.sweep_table(table, SWEPT_PER_INSERT, now);
+            }
+        }
         let mut tried: SmallVec<[Tried<'a, '_>; 2]> = SmallVec::new();
         for (take, at) in takes.iter().zip(located) {
             let Some(table) = locked.table(at.shard) else { continue };
@@ -215,10 +243,10 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         if place == Place::None {
             if !reply.is_allowed() || take.cost() == 0 {
                 place = Place::Held;
-            } else if self.reserve(table, now) {
+            } else if self.reserve() {
                 place = Place::Reserved;
             } else {
-                reply = self.placeless(reply);
+                reply = self.placeless(reply).unwrap_or(reply);
             }
         }
         Tried { take: *take, at, reply, place }

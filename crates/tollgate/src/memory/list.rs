@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 
 use super::MemoryStore;
-use super::register::{self, Entries, WRITTEN_OUT};
+use super::register::{Entries, WRITTEN_OUT};
 use super::slot::Slot;
 use crate::clock::Clock;
 use crate::store::{Cursor, ListedKey, Listing, Page, StoreError, StoreErrorKind};
@@ -14,17 +14,17 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// Shards are locked one after the other, none for longer than it takes to look through it.
     ///
     /// # Errors
-    /// A cursor that this store did not give.
+    /// A cursor that no memory store gave.
     pub fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
-        let mut from = match &listing.after {
+        let mut from = match listing.cursor() {
             None => 0,
             Some(cursor) => parse(cursor)?,
         };
         let mut keys = Vec::new();
         for shard in self.shard_of(from)..self.shards.len() {
-            let mut found = self.list_shard(shard, from, &listing.prefix);
+            let mut found = self.list_shard(shard, from, listing.prefix());
             found.sort_unstable_by_key(|(hash, _)| *hash);
-            let wanted = listing.page_size - keys.len();
+            let wanted = listing.page_size() - keys.len();
             // Keys of one hash stay on one page, since the next begins after that hash.
             let cut = match found.get(wanted - 1) {
                 Some((last, _)) => found.partition_point(|(hash, _)| hash <= last),
@@ -33,7 +33,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             let last = found.get(cut.saturating_sub(1)).map(|(hash, _)| *hash);
             let more = cut < found.len() || shard + 1 < self.shards.len();
             keys.extend(found.into_iter().take(cut).map(|(_, key)| key));
-            if keys.len() >= listing.page_size {
+            if keys.len() >= listing.page_size() {
                 let next = last.and_then(|hash| hash.checked_add(1)).filter(|_| more);
                 return Ok(Page {
                     keys,
@@ -67,8 +67,7 @@ fn listed(slot: &Slot, entries: &Entries) -> Option<ListedKey> {
         WRITTEN_OUT => subject.split_once('\0')?,
         numbered => (entries.text(numbered)?, subject),
     };
-    let (rule, limit, algorithm) = register::parse(scope)?;
-    Some(ListedKey { subject: subject.to_owned(), rule, limit, algorithm })
+    ListedKey::in_scope(subject, scope)
 }
 
 fn parse(cursor: &Cursor) -> Result<u64, StoreError> {

@@ -9,7 +9,8 @@ mod shard;
 mod slot;
 mod table;
 
-use std::future::{Future, ready};
+use std::fmt;
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use shard::Shard;
 /// The hasher of a [`MemoryStore`] unless another is chosen: a few nanoseconds, seeded at random.
 pub type DefaultHasher = foldhash::fast::RandomState;
 
-/// What happens to a key that is new when the store is full of keys in use.
+/// What happens to a new key when the store is full and a short look around finds no key to drop.
 ///
 /// ```
 /// use tollgate::{AtCap, Limit, LocalLimiter, Quota};
@@ -40,10 +41,11 @@ pub type DefaultHasher = foldhash::fast::RandomState;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum AtCap {
-    /// It passes and is not remembered; [`Occupancy::untracked`] counts it.
+    /// It passes and is not remembered, nor are its debits and pauses; [`Occupancy::untracked`]
+    /// counts it.
     #[default]
     Allow,
-    /// It is refused for a second. That is a guess: nobody knows when a place will be free.
+    /// It is refused and told to come back in a second. That is a guess: nobody knows when a place will be free.
     Deny,
 }
 
@@ -73,7 +75,9 @@ pub struct Occupancy {
 
 /// Counters in this process's memory.
 ///
-/// Decisions are exact under any concurrency, cannot fail and allocate nothing once a key is known.
+/// Decisions are exact under any concurrency and cannot fail. On a known key, under one or two limits,
+/// they allocate nothing; only a sliding window allocates, as its log grows.
+///
 /// At most `max_keys` are held. Only a key that equals "never seen" is ever dropped, a few looked at
 /// with every new one, so dropping can never reset someone's limit and no request pays for a scan.
 ///
@@ -93,7 +97,6 @@ pub struct Occupancy {
 /// assert!(!store.take(&plan).is_allowed());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct MemoryStore<C = SystemClock, H = DefaultHasher> {
     shards: Box<[Shard]>,
     register: Register,
@@ -106,6 +109,17 @@ pub struct MemoryStore<C = SystemClock, H = DefaultHasher> {
     evicted: AtomicU64,
     /// The shard that the next explicit sweep begins with.
     next_swept: AtomicUsize,
+}
+
+/// Without the keys, which may be secrets and many.
+impl<C: fmt::Debug, H> fmt::Debug for MemoryStore<C, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore")
+            .field("clock", &self.clock)
+            .field("at_cap", &self.at_cap)
+            .field("occupancy", &self.occupancy())
+            .finish_non_exhaustive()
+    }
 }
 
 impl MemoryStore {
@@ -140,59 +154,39 @@ impl<C, H> MemoryStore<C, H> {
     }
 }
 
-/// The same methods as the inherent ones; none of them waits or fails but for a foreign cursor.
-impl<C: Clock, H: std::hash::BuildHasher + Send + Sync> Store for MemoryStore<C, H> {
-    fn take<'a>(
-        &self,
-        plan: &Plan<'a>,
-    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send {
-        ready(Ok(self.take(plan)))
+/// The same methods as the inherent ones; none of them waits or fails, but for a foreign cursor.
+impl<C: Clock, H: BuildHasher + Send + Sync> Store for MemoryStore<C, H> {
+    async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
+        Ok(self.take(plan))
     }
 
-    fn peek<'a>(
-        &self,
-        plan: &Plan<'a>,
-    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send {
-        ready(Ok(self.peek(plan)))
+    async fn peek<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
+        Ok(self.peek(plan))
     }
 
-    fn refund<'a>(
-        &self,
-        plan: &Plan<'a>,
-    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send {
-        ready(Ok(self.refund(plan)))
+    async fn refund<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
+        Ok(self.refund(plan))
     }
 
-    fn debit<'a>(
-        &self,
-        plan: &Plan<'a>,
-        age: Duration,
-    ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send {
-        ready(Ok(self.debit(plan, age)))
+    async fn debit<'a>(&self, plan: &Plan<'a>, age: Duration) -> Result<Decision<'a>, StoreError> {
+        Ok(self.debit(plan, age))
     }
 
-    fn pause(
-        &self,
-        key: &Key<'_>,
-        length: Duration,
-    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+    async fn pause(&self, key: &Key<'_>, length: Duration) -> Result<(), StoreError> {
         self.pause(key, length);
-        ready(Ok(()))
+        Ok(())
     }
 
-    fn reset(&self, key: &Key<'_>) -> impl Future<Output = Result<(), StoreError>> + Send {
+    async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
         self.reset(key);
-        ready(Ok(()))
+        Ok(())
     }
 
-    fn stats<'a>(
-        &self,
-        key: &Key<'a>,
-    ) -> impl Future<Output = Result<Status<'a>, StoreError>> + Send {
-        ready(Ok(self.stats(key)))
+    async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
+        Ok(self.stats(key))
     }
 
-    fn list(&self, listing: &Listing) -> impl Future<Output = Result<Page, StoreError>> + Send {
-        ready(self.list(listing))
+    async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
+        self.list(listing)
     }
 }

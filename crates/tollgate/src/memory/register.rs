@@ -1,12 +1,12 @@
 //! The register: limits as small numbers, instead of a text and a rate in every slot.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{RwLock, RwLockReadGuard};
 
 use crate::algorithm::{Bucket, Numbers, TokenBucket};
-use crate::limit::{Algorithm, Limit};
+use crate::limit::Limit;
 
 /// Scopes beyond this many are written out in their keys, so that a flood of limit names cannot grow
 /// the register without bound.
@@ -88,10 +88,10 @@ struct Rate {
 
 impl Register {
     pub(super) fn new() -> Self {
-        static STORES: AtomicU32 = AtomicU32::new(1);
+        static STORES: AtomicU64 = AtomicU64::new(1);
         let store = STORES.fetch_add(1, Ordering::Relaxed);
         // 31 bits are left for it in a cell.
-        let store = if store < 1 << 31 { u64::from(store) } else { 0 };
+        let store = if store < 1 << 31 { store } else { 0 };
         Self { store, entries: RwLock::default() }
     }
 
@@ -174,19 +174,6 @@ impl Entries {
         let rate = self.numbered.get(usize::from(rate.0));
         rate.map_or_else(Bucket::default, |rate| rate.bucket.state(at, deficit))
     }
-}
-
-/// The rule, limit and algorithm that a scope's text names.
-pub(super) fn parse(text: &str) -> Option<(String, String, Algorithm)> {
-    let algorithm = match text.as_bytes().first()? {
-        b't' => Algorithm::TokenBucket,
-        b'w' => Algorithm::SlidingWindow,
-        b'c' => Algorithm::SlidingCounter,
-        b'f' | b'a' => Algorithm::FixedWindow,
-        _ => Algorithm::Block,
-    };
-    let (rule, limit) = text.get(1..)?.split_once('/')?;
-    Some((rule.to_owned(), limit.to_owned(), algorithm))
 }
 
 fn pack(store: u64, registered: Registered) -> u64 {

@@ -17,7 +17,11 @@ use crate::plan::Key;
 use crate::time::Timestamp;
 
 /// Slots looked at when a key is added: more than one, so that sweeping outruns a flood.
-const SWEPT_PER_INSERT: usize = 4;
+pub(super) const SWEPT_PER_INSERT: usize = 4;
+
+/// Other shards looked into when there is no place left, and slots looked at in each.
+const SHARDS_AT_CAP: usize = 2;
+const SWEPT_AT_CAP: usize = 16;
 
 /// A table and its lock, on a cache line of its own.
 #[derive(Debug, Default)]
@@ -104,16 +108,40 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         Locked(order.into_iter().filter_map(lock).collect())
     }
 
-    /// A place for one more key, if one is free or can be freed.
-    pub(super) fn reserve(&self, table: &mut Table, now: Timestamp) -> bool {
-        self.sweep_table(table, SWEPT_PER_INSERT, now);
+    pub(super) fn contains(&self, table: &mut Table, at: &Located<'_>) -> bool {
+        table.get_mut(at.hash, &at.name, &self.register).is_some()
+    }
+
+    /// Whether there is a place for one more key.
+    pub(super) fn has_place(&self) -> bool {
+        self.keys.load(Ordering::Relaxed) < self.max_keys
+    }
+
+    /// A place for one more key, if one is free or can be freed elsewhere. The caller has swept where
+    /// the key is going to live.
+    pub(super) fn reserve(&self) -> bool {
         let below_cap = |keys: usize| (keys < self.max_keys).then_some(keys + 1);
-        let reserved =
-            self.keys.fetch_update(Ordering::Relaxed, Ordering::Relaxed, below_cap).is_ok();
+        let reserve =
+            || self.keys.fetch_update(Ordering::Relaxed, Ordering::Relaxed, below_cap).is_ok();
+        let reserved = reserve() || (self.sweep_elsewhere() > 0 && reserve());
         if !reserved {
             self.untracked.fetch_add(1, Ordering::Relaxed);
         }
         reserved
+    }
+
+    /// Looks for keys to drop in a few other shards, without waiting for any.
+    #[cold]
+    fn sweep_elsewhere(&self) -> usize {
+        let mut dropped = 0;
+        for _ in 0..SHARDS_AT_CAP {
+            let index = self.next_swept.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+            if let Some(mut table) = self.shards.get(index).and_then(|shard| shard.0.try_lock()) {
+                let now = self.clock.now();
+                dropped += self.sweep_table(&mut table, SWEPT_AT_CAP, now);
+            }
+        }
+        dropped
     }
 
     /// Gives back a place that was reserved and not used.
@@ -133,7 +161,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         }
     }
 
-    fn sweep_table(&self, table: &mut Table, slots: usize, now: Timestamp) -> usize {
+    pub(super) fn sweep_table(&self, table: &mut Table, slots: usize, now: Timestamp) -> usize {
         let dropped = table.sweep(slots, now, &self.register.read(), &self.hasher);
         if dropped > 0 {
             self.release(dropped);

@@ -41,6 +41,23 @@ fn a_decision_under_two_limits_allocates_nothing() {
     assert_no_allocation(&builder.build().unwrap());
 }
 
+/// Takes so far apart that the log is empty before each.
+#[test]
+fn a_sparse_sliding_window_allocates_nothing() {
+    let clock = ManualClock::new();
+    let builder =
+        LocalLimiter::builder().limit(Limit::sliding_window(Quota::per_minute(4)).unwrap());
+    let limiter = builder.clock(clock.clone()).build().unwrap();
+    let _ = limiter.take("user:1");
+    let taking = measure(|| {
+        for _ in 0..1000 {
+            clock.advance(std::time::Duration::from_secs(60));
+            assert!(limiter.take("user:1").is_allowed());
+        }
+    });
+    assert_eq!(taking.count_total, 0, "{taking:?}");
+}
+
 #[test]
 fn a_refusal_allocates_nothing() {
     let limiter = LocalLimiter::new(Limit::sliding_window(Quota::per_day(1)).unwrap());

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tollgate::{AtCap, Limit, LocalLimiter, ManualClock, Quota, Verdict};
+use tollgate::{
+    AtCap, Key, Limit, LocalLimiter, ManualClock, MemoryStore, Plan, Quota, Subject, Take, Verdict,
+};
 
 fn limiter(max_keys: usize, at_cap: AtCap, clock: &ManualClock) -> LocalLimiter<ManualClock> {
     let limit = Limit::token_bucket(Quota::per_minute(2)).unwrap();
@@ -65,6 +67,66 @@ fn a_plan_at_the_cap_takes_nothing_when_one_key_has_no_place() {
     assert!(!limiter.take("second").is_allowed());
     assert_eq!(limiter.occupancy().keys, 2);
     assert_eq!(limiter.stats("second").remaining(), Some(2));
+}
+
+#[test]
+fn a_refusal_for_want_of_a_place_is_told_alike_everywhere() {
+    let one = limiter(2, AtCap::Deny, &ManualClock::new());
+    let limit =
+        |name: &str| Limit::token_bucket(Quota::per_minute(2)).unwrap().named(name).unwrap();
+    let builder = LocalLimiter::builder().limit(limit("a")).limit(limit("b"));
+    let two = builder.max_keys(2).at_cap(AtCap::Deny).clock(ManualClock::new()).build().unwrap();
+    for limiter in [one, two] {
+        let _ = (limiter.take("first"), limiter.take("second"));
+        let second = Duration::from_secs(1);
+        for decision in [limiter.take("new"), limiter.peek("new")] {
+            assert_eq!(decision.verdict(), Verdict::Deny { retry_after: second });
+            assert_eq!(
+                (decision.remaining(), decision.reset_after()),
+                (Some(2), Some(Duration::ZERO))
+            );
+        }
+        assert_eq!(limiter.take_n("new", 3).verdict(), Verdict::Never);
+        assert_eq!(limiter.debit("new", 2, Duration::ZERO).remaining(), Some(2));
+        limiter.pause("new", second);
+        assert_eq!(limiter.stats("new").remaining(), Some(2));
+    }
+}
+
+#[test]
+fn one_expired_key_makes_room_wherever_it_lives() {
+    let clock = ManualClock::new();
+    let limiter = limiter(1, AtCap::Deny, &clock);
+    assert!(limiter.take("old").is_allowed());
+    clock.advance(Duration::from_secs(3600));
+    let tries = (0..100).take_while(|n| !limiter.take(&format!("new-{n}")).is_allowed()).count();
+    assert!(tries <= 16, "{tries} new keys found no place beside an expired one");
+}
+
+/// A plan whose new key sweeps must not sweep away what the same plan takes from.
+#[test]
+fn a_plan_keeps_the_keys_it_takes_from() {
+    let clock = ManualClock::new();
+    let store = MemoryStore::builder().max_keys(1000).clock(clock.clone()).build();
+    let limit = Limit::fixed_window(Quota::per_minute(1)).unwrap();
+    let known: Vec<Subject> = (0..40).map(|n| Subject::of([format!("known-{n}")])).collect();
+    for round in 0..500 {
+        clock.advance(Duration::from_secs(60));
+        for subject in &known {
+            let new = Subject::of([format!("new-{round}-{subject}")]);
+            let take = |subject| Take::new(Key::new(subject, &limit), 1);
+            let takes =
+                [Take::new(Key::new(subject, &limit), 1), Take::new(Key::new(&new, &limit), 1)];
+            assert!(store.take(&Plan::new(takes).unwrap()).is_allowed());
+            assert!(
+                !store.take(&Plan::new([take(subject)]).unwrap()).is_allowed(),
+                "a take was lost"
+            );
+        }
+    }
+    clock.advance(Duration::from_secs(60));
+    let held = store.occupancy().keys;
+    assert_eq!(store.sweep(usize::MAX), held);
 }
 
 #[test]

@@ -74,6 +74,30 @@ fn unnamed_limits_of_one_window_are_told_apart() {
 }
 
 #[test]
+fn a_given_name_is_kept_whatever_the_order() {
+    let limit = || Limit::token_bucket(Quota::per_minute(10)).unwrap();
+    let named = || limit().named("60s").unwrap();
+    for (limits, names) in
+        [([limit(), named()], ["60s#2", "60s"]), ([named(), limit()], ["60s", "60s#2"])]
+    {
+        let builder =
+            limits.into_iter().fold(LocalLimiter::builder(), tollgate::LocalLimiterBuilder::limit);
+        let limiter = builder.build().unwrap();
+        assert_eq!(limiter.limits().iter().map(Limit::name).collect::<Vec<_>>(), names);
+    }
+}
+
+/// Keys may be secrets, and there may be a million.
+#[test]
+fn debug_shows_no_key() {
+    let limiter = two_limits(&ManualClock::new());
+    let _ = limiter.take("s3cr3t");
+    let shown = format!("{limiter:?}");
+    assert!(shown.contains("keys: 2") && !shown.contains("s3cr3t"), "{shown}");
+    assert!(shown.len() < 2000, "{} characters", shown.len());
+}
+
+#[test]
 fn operations_reach_every_limit() {
     let clock = ManualClock::new();
     let limiter = two_limits(&clock);

@@ -21,4 +21,5 @@ mod local;
 mod rates;
 mod readme;
 mod scopes;
+mod stores;
 mod vectors;
