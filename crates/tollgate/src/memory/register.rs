@@ -15,9 +15,9 @@ const MAX_SCOPES: usize = 65_536;
 /// The scope of keys that write theirs out.
 pub(super) const WRITTEN_OUT: u32 = 0x1_FFFF;
 
-/// The rates of token buckets, numbered together with their scope. Beyond these many a bucket carries
-/// its rate in its own state.
-const MAX_RATES: usize = 65_535;
+/// The rates of token buckets, numbered together with their scope in 13 bits. Beyond these many a
+/// bucket carries its rate in its own state.
+const MAX_RATES: usize = 8192;
 
 /// No number for the rate.
 const UNRATED: u16 = u16::MAX;

@@ -1,12 +1,12 @@
 //! A slot: one key and its state.
 //!
-//! Most keys are short and most limits are token buckets, and where there are many keys the time goes
-//! into reading them from memory. Such a key and its bucket fit 32 bytes, half a cache line. All
-//! others live behind a pointer.
+//! Most limits are token buckets and most keys are short, and where there are many keys the time goes
+//! into reading them from memory. Such a key and its bucket fit 32 bytes, half a cache line; of a long
+//! key the text is elsewhere. All other states live behind a pointer.
 
 use std::hash::{BuildHasher, Hasher};
 
-use super::packed::{Packed, Padded, Short};
+use super::packed::{Packed, Padded, Short, Tight};
 use super::register::{Entries, Register, Registered};
 use crate::algorithm::{Op, Reply, State};
 use crate::limit::Limit;
@@ -32,9 +32,13 @@ pub(super) struct Slot(Kept);
 enum Kept {
     #[default]
     Nothing,
-    Bucket {
+    Short {
         subject: Padded,
         bucket: Packed,
+    },
+    Long {
+        subject: Box<[u8]>,
+        bucket: Tight,
     },
     Any(Box<Any>),
 }
@@ -49,7 +53,7 @@ struct Any {
 impl<'a> Name<'a> {
     #[inline]
     pub(super) fn new(registered: Registered, subject: &'a [u8]) -> Self {
-        // Only buckets whose rate has a number are ever kept by a short name.
+        // Only a bucket whose rate has a number is ever kept by a short name.
         let short = registered.rate.and_then(|_| Short::new(subject));
         Self { registered, subject, short }
     }
@@ -78,10 +82,18 @@ impl Slot {
     pub(super) fn is_named(&self, name: &Name<'_>, register: &Register) -> bool {
         match &self.0 {
             Kept::Nothing => false,
-            Kept::Bucket { subject, bucket } => {
+            Kept::Short { subject, bucket } => {
                 let same_rate = name.registered.rate == Some(bucket.rate());
                 if same_rate {
                     name.short == Some(subject.short())
+                } else {
+                    self.is_renumbered(name, register)
+                }
+            }
+            Kept::Long { subject, bucket } => {
+                let same_rate = name.registered.rate == Some(Packed::from(*bucket).rate());
+                if same_rate {
+                    **subject == *name.subject
                 } else {
                     self.is_renumbered(name, register)
                 }
@@ -107,14 +119,22 @@ impl Slot {
         now: Timestamp,
         op: Op,
     ) -> Reply {
-        if let Kept::Bucket { bucket: packed, .. } = &mut self.0
-            && let Some(rate) = name.registered.rate.filter(|rate| packed.rate() == *rate)
+        if let Some(rate) = name.registered.rate
             && let Some(numbers) = limit.numbers().as_token_bucket()
         {
-            let mut bucket = numbers.state(packed.at(), packed.deficit());
-            let reply = numbers.step(&mut bucket, now.as_micros(), op);
-            *packed = Packed::new(rate, &bucket);
-            return reply;
+            match &mut self.0 {
+                Kept::Short { bucket, .. } if bucket.rate() == rate => {
+                    let (reply, after) = bucket.step(rate, numbers, now, op);
+                    *bucket = after;
+                    return reply;
+                }
+                Kept::Long { bucket, .. } if Packed::from(*bucket).rate() == rate => {
+                    let (reply, after) = Packed::from(*bucket).step(rate, numbers, now, op);
+                    *bucket = after.into();
+                    return reply;
+                }
+                _ => {}
+            }
         }
         self.with_state(name, limit, register, |state| limit.numbers().step(state, now, op))
     }
@@ -128,8 +148,8 @@ impl Slot {
         register: &Register,
         action: impl FnOnce(&mut State) -> T,
     ) -> T {
-        if let Kept::Bucket { bucket, .. } = &self.0 {
-            let bucket = bucket.unpack(&register.read());
+        if let Some(packed) = self.packed() {
+            let bucket = packed.unpack(&register.read());
             self.0 = Kept::Any(Box::new(Any::new(name, State::Bucket(bucket))));
         }
         let mut unseen = State::Fresh;
@@ -145,33 +165,45 @@ impl Slot {
     fn tighten(&mut self, name: &Name<'_>, limit: &Limit) {
         if let Kept::Any(any) = &self.0
             && let State::Bucket(bucket) = &any.state
-            && let (Some(rate), Some(subject)) = (name.registered.rate, name.short)
+            && let Some(rate) = name.registered.rate
             && limit.numbers().as_token_bucket().is_some_and(|numbers| bucket.is_of(numbers))
         {
-            self.0 = Kept::Bucket { subject: subject.padded(), bucket: Packed::new(rate, bucket) };
+            let bucket = Packed::new(rate, bucket);
+            self.0 = match name.short {
+                Some(subject) => Kept::Short { subject: subject.padded(), bucket },
+                None => Kept::Long { subject: name.subject.into(), bucket: bucket.into() },
+            };
+        }
+    }
+
+    fn packed(&self) -> Option<Packed> {
+        match &self.0 {
+            Kept::Short { bucket, .. } => Some(*bucket),
+            Kept::Long { bucket, .. } => Some((*bucket).into()),
+            Kept::Nothing | Kept::Any(_) => None,
         }
     }
 
     pub(super) fn is_fresh(&self, now: Timestamp, entries: &Entries) -> bool {
-        match &self.0 {
-            Kept::Nothing => true,
-            Kept::Bucket { bucket, .. } => State::Bucket(bucket.unpack(entries)).is_fresh(now),
-            Kept::Any(any) => any.state.is_fresh(now),
+        match (&self.0, self.packed()) {
+            (Kept::Any(any), _) => any.state.is_fresh(now),
+            (_, Some(packed)) => State::Bucket(packed.unpack(entries)).is_fresh(now),
+            (_, None) => true,
         }
     }
 
     pub(super) fn scope(&self, entries: &Entries) -> Option<u32> {
         match &self.0 {
-            Kept::Nothing => None,
-            Kept::Bucket { bucket, .. } => Some(entries.scope_of(bucket.rate())),
             Kept::Any(any) => Some(any.scope),
+            _ => self.packed().map(|packed| entries.scope_of(packed.rate())),
         }
     }
 
     pub(super) fn subject(&self) -> &[u8] {
         match &self.0 {
             Kept::Nothing => &[],
-            Kept::Bucket { subject, .. } => subject.text(),
+            Kept::Short { subject, .. } => subject.text(),
+            Kept::Long { subject, .. } => subject,
             Kept::Any(any) => &any.subject,
         }
     }

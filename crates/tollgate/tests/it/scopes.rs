@@ -30,6 +30,28 @@ fn states_are_found_by_rule_and_name_in_each_store() {
     }
 }
 
+/// Past 8192 rates a bucket carries its own; nothing else changes.
+#[test]
+fn a_flood_of_rates_changes_nothing() {
+    let store = MemoryStore::builder().clock(ManualClock::new()).build();
+    let limit =
+        |count: u64| Limit::token_bucket(Quota::per_day(count)).unwrap().named("x").unwrap();
+    let short_and_long = |n: u64| [format!("{n}"), format!("a-subject-longer-than-a-slot-{n}")];
+    for taken in 1..=3 {
+        for n in 1..=9000 {
+            for subject in short_and_long(n) {
+                let remaining = take(&store, &Subject::of([subject]), &limit(10 * n));
+                assert_eq!(remaining, 10 * n - taken, "rate {n}");
+            }
+        }
+    }
+    // Seen under the first of all rates: the used share is still used.
+    for subject in short_and_long(9000) {
+        assert_eq!(take(&store, &Subject::of([subject]), &limit(90_000)), 90_000 - 4);
+    }
+    assert_eq!(store.occupancy().keys, 18_000);
+}
+
 /// Past 65 536 names the store writes them out; nothing else changes.
 #[test]
 fn a_flood_of_limit_names_changes_nothing() {
