@@ -111,29 +111,34 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// callers are served in the order of their times.
     #[inline(always)]
     pub(crate) fn apply(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
+        match self.locate_numbered(key) {
+            Some(at) => self.apply_at(&at, op),
+            None => self.apply_written_out(key, op),
+        }
+    }
+
+    #[cold]
+    fn apply_written_out(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
         let mut text = Vec::new();
-        let at = self.locate(key, &mut text);
-        let numbers = key.limit().numbers();
+        self.apply_at(&self.locate(key, &mut text), op)
+    }
+
+    #[inline(always)]
+    fn apply_at(&self, at: &Located<'_>, op: Op) -> (Reply, Timestamp) {
         let Some(mut table) = self.lock_one(at.shard) else {
             // No shard has this index; answer as for a key never seen.
-            return (numbers.step(&mut State::Fresh, self.clock.now(), op), self.clock.now());
+            let now = self.clock.now();
+            return (at.limit.numbers().step(&mut State::Fresh, now, op), now);
         };
         let now = self.clock.now();
-        let known = self.step(&mut table, &at, now, op);
-        (known.unwrap_or_else(|| self.apply_new(&mut table, &at, key, now, op)), now)
+        let known = self.step(&mut table, at, now, op);
+        (known.unwrap_or_else(|| self.apply_new(&mut table, at, now, op)), now)
     }
 
     /// The same for a key that is not there yet.
     #[cold]
-    fn apply_new(
-        &self,
-        table: &mut Table,
-        at: &Located<'_>,
-        key: &Key<'_>,
-        now: Timestamp,
-        op: Op,
-    ) -> Reply {
-        let numbers = key.limit().numbers();
+    fn apply_new(&self, table: &mut Table, at: &Located<'_>, now: Timestamp, op: Op) -> Reply {
+        let numbers = at.limit.numbers();
         let mut state = State::Fresh;
         let reply = numbers.step(&mut state, now, op);
         let fits = match op {
@@ -188,7 +193,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             let limit = take.key().limit();
             let op = op(take.cost());
             let known = self.step(table, &at, now, op);
-            let reply = known.unwrap_or_else(|| self.apply_new(table, &at, &take.key(), now, op));
+            let reply = known.unwrap_or_else(|| self.apply_new(table, &at, now, op));
             statuses.push(Status::new(limit, take.mode(), reply));
         }
         Decision::new(now, statuses)

@@ -7,7 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::MemoryStore;
-use super::register::WRITTEN_OUT;
+use super::register::{Registered, WRITTEN_OUT};
 use super::slot::{Name, Slot};
 use super::table::Table;
 use crate::algorithm::{Op, Reply, State};
@@ -34,7 +34,7 @@ pub(super) struct Located<'n> {
     pub(super) shard: usize,
     hash: u64,
     name: Name<'n>,
-    limit: &'n Limit,
+    pub(super) limit: &'n Limit,
 }
 
 /// The locked shards of one plan.
@@ -58,6 +58,19 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             write_out(key, text);
             subject = text;
         }
+        self.place(key, registered, subject)
+    }
+
+    /// The same where nothing must be written out.
+    #[inline(always)]
+    pub(super) fn locate_numbered<'n>(&self, key: &Key<'n>) -> Option<Located<'n>> {
+        let registered = self.register.find(key.limit());
+        let is_numbered = registered.scope != WRITTEN_OUT;
+        is_numbered.then(|| self.place(key, registered, key.subject().as_bytes()))
+    }
+
+    #[inline(always)]
+    fn place<'n>(&self, key: &Key<'n>, registered: Registered, subject: &'n [u8]) -> Located<'n> {
         let name = Name::new(registered, subject);
         let hash = name.hash(&self.hasher);
         Located { shard: self.shard_of(hash), hash, name, limit: key.limit() }
