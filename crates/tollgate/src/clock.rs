@@ -81,7 +81,8 @@ impl Clock for SystemClock {
 /// A thread that never waited would be a core lost.
 const SHORTEST_STEP: Duration = Duration::from_micros(10);
 
-/// The system clock read by a background thread, for those to whom 25 ns a decision is much.
+/// The system clock read by a background thread, for those to whom reading it at every decision is
+/// too slow.
 ///
 /// Reading it costs a memory load. In exchange time advances in steps: a decision may see a time as
 /// old as the step (longer when the machine is starved), which delays room by as much and never

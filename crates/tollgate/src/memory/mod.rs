@@ -24,7 +24,7 @@ use crate::store::{Listing, Page, Store, StoreError};
 use register::Register;
 use shard::Shard;
 
-/// The hasher of a [`MemoryStore`] unless another is chosen: a few nanoseconds, seeded at random.
+/// The hasher of a [`MemoryStore`] unless another is chosen: fast, and seeded at random.
 pub type DefaultHasher = foldhash::fast::RandomState;
 
 /// What happens to a new key when the store is full and a short look around finds no key to drop.
