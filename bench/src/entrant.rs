@@ -55,6 +55,16 @@ impl Entrant {
         }
     }
 
+    /// How many decisions its passes have, of so many. throttlecrab is several times slower than the
+    /// rest and nobody's yardstick: the time is better spent on more rounds.
+    #[must_use]
+    pub const fn decisions(self, of: u32) -> u32 {
+        match self {
+            Self::Adaptive | Self::Periodic | Self::Probabilistic => of / 3,
+            Self::Tollgate | Self::Ticking | Self::Governor | Self::Floor => of,
+        }
+    }
+
     /// A new one for about so many keys.
     ///
     /// Only throttlecrab and the floor want to know the number; throttlecrab's other settings are those of its documentation.

@@ -51,7 +51,7 @@ pub fn measure(scale: &Scale, writing: f64) -> Outcome<Vec<Row>> {
         tollgate: Costs::default(),
         throttlecrab: Costs::default(),
     });
-    for _ in 0..scale.rounds {
+    for _ in 0..scale.refills {
         let cap = usize::try_from(scale.cap)?;
         let mut ours = LocalLimiter::builder().limit(limiter::limit()?).max_keys(cap).build()?;
         let mut theirs = limiter::adaptive_of_slots(scale.cap);
@@ -91,16 +91,16 @@ impl Step<'_> {
         let new = store.alone(&in_turn(timed_from, self.to - timed_from)).nanos()?;
         costs.new.push(new - self.writing);
         costs.known.push(self.known(store)? - self.writing);
-        Ok(())
+        store.holds_all()
     }
 
     fn known(&self, store: &mut dyn Contestant) -> Outcome<f64> {
-        let draw = Draw::Written { below: self.to.min(self.scale.cap) };
+        let draw = Draw::Written { below: self.to.min(self.scale.cap), shape: Shape::User };
         let few = store.alone(&Run { draw, decisions: FEW }).nanos()?;
         if few > SLOW_NANOS {
             return Ok(few);
         }
-        store.alone(&Run { draw, decisions: self.scale.decisions / 5 }).nanos()
+        store.alone(&Run { draw, decisions: self.scale.decisions / 4 }).nanos()
     }
 }
 

@@ -87,6 +87,8 @@ pub enum Draw<'k> {
     Written {
         /// How many keys there are.
         below: u32,
+        /// What they look like.
+        shape: Shape,
     },
     /// One of an array at random: its text is seldom in cache.
     Array(&'k [String]),

@@ -18,6 +18,7 @@ pub mod report;
 pub mod rounds;
 pub mod scale;
 pub mod speed;
+pub mod workload;
 
 /// What a measurement gives, or why there is none.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;

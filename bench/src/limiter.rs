@@ -1,7 +1,7 @@
 //! One call for every limiter, and one quota that none of them ever refuses.
 //!
-//! The burst outlasts the longest run, and a key needs most of a second per decision to become fresh
-//! again: no entrant gets to drop a key, so all of them do the same work.
+//! The burst outlasts the longest run, and after one decision a key is not fresh again for a minute,
+//! which no store takes to fill: no entrant gets to drop a key, so all of them do the same work.
 
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -14,9 +14,7 @@ use crate::Outcome;
 
 pub(crate) const BURST: u32 = 100_000_000;
 /// What one token takes to come back.
-pub(crate) const PER_TOKEN: Duration = Duration::from_millis(864);
-const PER_DAY: u32 = 100_000;
-const DAY: Duration = Duration::from_secs(86_400);
+pub(crate) const PER_TOKEN: Duration = Duration::from_secs(60);
 
 /// Decides one request of one key.
 pub trait Limiter: Sync {
@@ -29,12 +27,21 @@ pub trait Limiter: Sync {
     fn admit_alone(&mut self, key: &String) -> bool {
         self.admit(key)
     }
+
+    /// How many keys it has dropped, where it can tell: whoever drops keys is measured at that.
+    fn dropped(&self) -> u64 {
+        0
+    }
 }
 
 impl<C: Clock> Limiter for LocalLimiter<C, DefaultHasher> {
     #[inline]
     fn admit(&self, key: &String) -> bool {
         self.take(key).is_allowed()
+    }
+
+    fn dropped(&self) -> u64 {
+        self.occupancy().evicted
     }
 }
 
@@ -59,8 +66,7 @@ impl<S: Store + Send> Limiter for Mutex<RateLimiter<S>> {
 
 #[inline]
 fn admits<S: Store>(limiter: &mut RateLimiter<S>, key: &str) -> bool {
-    let (burst, count, period) = (i64::from(BURST), i64::from(PER_DAY), 86_400);
-    let answer = limiter.rate_limit(key, burst, count, period, 1, SystemTime::now());
+    let answer = limiter.rate_limit(key, i64::from(BURST), 1, 60, 1, SystemTime::now());
     answer.is_ok_and(|(allowed, _)| allowed)
 }
 
@@ -69,7 +75,7 @@ fn admits<S: Store>(limiter: &mut RateLimiter<S>, key: &str) -> bool {
 /// # Errors
 /// Never, with these numbers.
 pub fn limit() -> Result<Limit, QuotaError> {
-    Limit::token_bucket(Quota::new(u64::from(PER_DAY), DAY).burst(u64::from(BURST)))
+    Limit::token_bucket(Quota::new(1, PER_TOKEN).burst(u64::from(BURST)))
 }
 
 /// governor as it comes, with the quota.

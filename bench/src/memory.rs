@@ -49,7 +49,7 @@ pub fn measure(program: &Path, scale: &Scale) -> Outcome<Vec<Row>> {
     let mut rows = Vec::new();
     for shape in Shape::ALL {
         for entrant in ENTRANTS {
-            let rounds = (0..scale.rounds).map(|_| ask(program, entrant, shape, scale.filled));
+            let rounds = (0..scale.refills).map(|_| ask(program, entrant, shape, scale.filled));
             rows.push(Row { entrant, shape, bytes: rounds.collect::<Outcome<_>>()? });
         }
     }
@@ -89,6 +89,7 @@ fn grown(entrant: Entrant, shape: Shape, keys: u32) -> Outcome<f64> {
     let mut contestant = entrant.build(keys)?;
     contestant.alone(&Run { draw, decisions: keys }).nanos()?;
     let after = resident_kib()?;
+    contestant.holds_all()?;
     Ok(f64::from(after.saturating_sub(before)) * 1024.0 / f64::from(keys))
 }
 

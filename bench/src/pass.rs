@@ -46,16 +46,30 @@ pub trait Contestant {
     /// By one thread that has the limiter to itself.
     fn alone(&mut self, run: &Run<'_>) -> Pass;
 
+    /// A pass nobody times, with keys drawn anew: it brings the limiter back into the
+    /// caches that its rivals have filled.
+    fn warm_up(&mut self, run: &Run<'_>);
+
     /// By so many threads at once.
     fn together(&self, run: &Run<'_>, threads: u32) -> Pass;
 
     /// Every single decision's time in nanoseconds, by one thread.
     fn each(&mut self, run: &Run<'_>) -> Vec<u32>;
+
+    /// Makes sure that it still holds every key it was given.
+    ///
+    /// # Errors
+    /// It has dropped some, and so has done other work than the rest.
+    fn holds_all(&self) -> Outcome<()>;
 }
 
 impl<L: Limiter> Contestant for L {
     fn alone(&mut self, run: &Run<'_>) -> Pass {
         drive(run, 1, |key| self.admit_alone(key))
+    }
+
+    fn warm_up(&mut self, run: &Run<'_>) {
+        let _ = drive(run, u64::MAX, |key| self.admit_alone(key));
     }
 
     fn together(&self, run: &Run<'_>, threads: u32) -> Pass {
@@ -78,6 +92,13 @@ impl<L: Limiter> Contestant for L {
 
     fn each(&mut self, run: &Run<'_>) -> Vec<u32> {
         each(run, |key| self.admit_alone(key))
+    }
+
+    fn holds_all(&self) -> Outcome<()> {
+        match self.dropped() {
+            0 => Ok(()),
+            dropped => Err(format!("{dropped} keys were dropped").into()),
+        }
     }
 }
 
@@ -107,8 +128,8 @@ fn each(run: &Run<'_>, mut admit: impl FnMut(&String) -> bool) -> Vec<u32> {
 fn drive(run: &Run<'_>, seed: u64, mut admit: impl FnMut(&String) -> bool) -> Pass {
     let mut picks = Picks::new(seed);
     let mut text = KeyText::new(match run.draw {
-        Draw::InTurn { shape, .. } => shape,
-        Draw::Hot | Draw::Written { .. } | Draw::Array(_) => Shape::User,
+        Draw::Written { shape, .. } | Draw::InTurn { shape, .. } => shape,
+        Draw::Hot | Draw::Array(_) => Shape::User,
     });
     let mut refused = 0;
     let started = Instant::now();
@@ -117,7 +138,7 @@ fn drive(run: &Run<'_>, seed: u64, mut admit: impl FnMut(&String) -> bool) -> Pa
             let key = text.write(0);
             (0..run.decisions).for_each(|_| refused += u32::from(!admit(key)));
         }
-        Draw::Written { below } => (0..run.decisions).for_each(|_| {
+        Draw::Written { below, .. } => (0..run.decisions).for_each(|_| {
             refused += u32::from(!admit(text.write(picks.below(below))));
         }),
         Draw::Array(keys) => {

@@ -22,7 +22,7 @@ pub struct Row {
 /// Fills every store anew in every round.
 ///
 /// # Errors
-/// A store that cannot be built.
+/// A store that cannot be built or that drops keys.
 pub fn measure(scale: &Scale) -> Outcome<Vec<Row>> {
     let everyone = std::iter::once(None).chain(Entrant::ALL.map(Some));
     let mut rows: Vec<Row> = everyone
@@ -30,11 +30,16 @@ pub fn measure(scale: &Scale) -> Outcome<Vec<Row>> {
         .collect();
     let draw = Draw::InTurn { from: 0, shape: Shape::User };
     let run = Run { draw, decisions: scale.filled };
-    for _ in 0..scale.rounds {
+    for _ in 0..scale.refills {
         for row in &mut rows {
             let mut nanos = match row.entrant {
                 None => each_nothing(&run),
-                Some(entrant) => entrant.build(scale.filled)?.each(&run),
+                Some(entrant) => {
+                    let mut contestant = entrant.build(scale.filled)?;
+                    let nanos = contestant.each(&run);
+                    contestant.holds_all()?;
+                    nanos
+                }
             };
             nanos.sort_unstable();
             let from_the_top = |count: usize| {

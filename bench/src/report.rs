@@ -49,53 +49,61 @@ impl Report {
         all.flat_map(|rounds| [rounds.least(), rounds.median(), rounds.most()]).collect()
     }
 
-    fn sections(&self) -> [(&'static str, String, Vec<Table>); 4] {
-        let Self { scale, speed, .. } = self;
-        [
-            (
-                "Decisions",
-                format!(
-                    "Token bucket, string keys of 13 bytes drawn at random, every decision allowed, \
-                     no key ever dropped. Time is what the asking thread waits. *In cache*: the key's \
-                     text is written into one reused string just before the decision; writing it \
-                     costs {:.1} ns by itself, which is subtracted. *From an array*: its text is read \
-                     from an array of as many strings, and that is not subtracted. throttlecrab has \
-                     the number of keys as its capacity; it needs exclusive access, so two threads \
-                     share it behind a `Mutex`, and one thread uses it without. *Floor*: a fixed table \
-                     of 16-byte slots, a hash in place of the key, the processor's own clock, no \
-                     bound and no cleaning; it shows how much of a figure is the key's text and the \
-                     machine's memory.",
-                    speed.writing,
-                ),
-                vec![speed.figures(), speed.ratios()],
-            ),
-            (
-                "Near the cap",
-                format!(
-                    "One thread, keys in cache, a cap of {} keys: tollgate's `max_keys`, and what \
-                     throttlecrab's map has room for before it grows. New keys are the last 1 % before \
-                     each share. Above its cap tollgate lets new keys pass untracked; throttlecrab's \
-                     map doubles once it is full.",
-                    scale.cap,
-                ),
-                vec![fullness::table(&self.fullness)],
-            ),
-            (
-                "Pauses",
-                "One thread adds key after key to an empty store, every decision timed by itself. The \
-                 first row times nothing at all: what it shows is the machine's own."
-                    .to_owned(),
-                vec![pauses::table(&self.pauses, scale)],
-            ),
-            (
-                "Memory",
-                "Growth of a fresh process's resident memory per key. throttlecrab has the number of \
-                 keys as its capacity."
-                    .to_owned(),
-                vec![memory::table(&self.memory, scale)],
-            ),
-        ]
+    fn sections(&self) -> [Section; 4] {
+        [self.decisions(), self.near_the_cap(), self.pauses(), self.memory()]
     }
+
+    fn decisions(&self) -> Section {
+        let writing = self.speed.writing;
+        let note = format!(
+            "Token bucket; string keys drawn at random, of 13 bytes where nothing else is said; every \
+             decision allowed and no key ever dropped. Time is what the asking thread waits. An untimed \
+             pass of a quarter's length goes before each.\n\n\
+             - *In cache*: the key's text is written into one reused string just before the decision. \
+             Writing it takes {writing:.1} ns by itself, which is subtracted.\n\
+             - *From an array*: the key's text is read from an array of as many strings. That is not \
+             subtracted.\n\
+             - *throttlecrab* has the number of keys as its capacity. It needs exclusive access: two \
+             threads share it behind a `Mutex`, one thread does without. Its passes have a third of the \
+             others' decisions.\n\
+             - *Floor*: a fixed table of 16-byte slots, a hash in place of the key, the processor's own \
+             clock, no bound, no cleaning. So much of every figure is the key's text and the machine's \
+             memory."
+        );
+        let tables = vec![self.speed.figures(), self.speed.ratios()];
+        Section { title: "Decisions", note, tables }
+    }
+
+    fn near_the_cap(&self) -> Section {
+        let note = format!(
+            "One thread, keys in cache, a cap of {} keys: tollgate's `max_keys`, and what throttlecrab's \
+             map has room for before it grows. New keys are the last 1 % before each share. Above its \
+             cap tollgate lets new keys pass untracked; throttlecrab's map doubles once it is full.",
+            self.scale.cap,
+        );
+        Section { title: "Near the cap", note, tables: vec![fullness::table(&self.fullness)] }
+    }
+
+    fn pauses(&self) -> Section {
+        let note = "One thread adds key after key to an empty store, every decision timed by itself. \
+                    The first row times nothing at all: what it shows is the machine's own.";
+        let tables = vec![pauses::table(&self.pauses, &self.scale)];
+        Section { title: "Pauses", note: note.to_owned(), tables }
+    }
+
+    fn memory(&self) -> Section {
+        let note = "Growth of a fresh process's resident memory. throttlecrab has the number of keys as \
+                    its capacity.";
+        let tables = vec![memory::table(&self.memory, &self.scale)];
+        Section { title: "Memory", note: note.to_owned(), tables }
+    }
+}
+
+/// One subject: what was done, and what came out.
+struct Section {
+    title: &'static str,
+    note: String,
+    tables: Vec<Table>,
 }
 
 impl fmt::Display for Report {
@@ -107,9 +115,13 @@ impl fmt::Display for Report {
         writeln!(f, "- Compiler: {rustc}, release profile")?;
         writeln!(f, "- Peers: {}, {}", machine::peer("governor"), machine::peer("throttlecrab"))?;
         writeln!(f, "- Command: `{command}`")?;
-        let rounds = self.scale.rounds;
-        writeln!(f, "- Figures: median (least–most) of {rounds} rounds, everyone's turn in each")?;
-        for (title, note, tables) in self.sections() {
+        let Scale { rounds, refills, .. } = self.scale;
+        writeln!(
+            f,
+            "- Figures: median (least–most) of {rounds} rounds of decisions, and of {refills} where stores \
+             are filled anew; everyone's turn in each round, ratios taken round by round"
+        )?;
+        for Section { title, note, tables } in self.sections() {
             writeln!(f, "\n### {title}\n\n{note}")?;
             for table in tables {
                 write!(f, "\n{table}")?;

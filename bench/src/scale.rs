@@ -3,8 +3,10 @@
 /// The counts of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// How often each figure is taken.
+    /// How often each figure is taken of stores that are full already.
     pub rounds: u32,
+    /// How often each figure is taken that needs a store to be filled anew.
+    pub refills: u32,
     /// How many keys the workloads of many keys have.
     pub keys: [u32; 2],
     /// Decisions of a pass.
@@ -19,16 +21,23 @@ pub struct Scale {
 impl Scale {
     /// Minutes.
     pub const FULL: Self = Self {
-        rounds: 5,
+        rounds: 9,
+        refills: 3,
         keys: [100_000, 1_000_000],
-        decisions: 1_000_000,
+        decisions: 600_000,
         filled: 1_000_000,
         cap: 7 << 14,
     };
 
     /// Seconds; enough to see that everything works, not to quote.
-    pub const QUICK: Self =
-        Self { rounds: 3, keys: [1_000, 10_000], decisions: 20_000, filled: 50_000, cap: 7 << 9 };
+    pub const QUICK: Self = Self {
+        rounds: 3,
+        refills: 2,
+        keys: [1_000, 10_000],
+        decisions: 20_000,
+        filled: 50_000,
+        cap: 7 << 9,
+    };
 }
 
 /// A count as people say it: `100 k`, `1 M`.

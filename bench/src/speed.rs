@@ -3,49 +3,13 @@
 use crate::Outcome;
 use crate::entrant::Entrant;
 use crate::keys::{self, Draw, Shape};
-use crate::markdown::{Table, Target};
-use crate::pass::{Contestant, Pass, Run, draw_only};
+use crate::markdown::Table;
+use crate::pass::{Contestant, Run, draw_only};
 use crate::rounds::Rounds;
-use crate::scale::{Scale, spoken};
+use crate::scale::Scale;
+use crate::workload::{Reading, Workload};
 
 const THREADS: [u32; 2] = [1, 2];
-
-/// Where a decision finds its key's text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    /// In one place, always the same.
-    Hot,
-    /// Just written, hence in cache.
-    InCache,
-    /// Somewhere in a large array.
-    FromArray,
-}
-
-/// What is asked of everyone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Workload {
-    keys: u32,
-    reading: Reading,
-    threads: u32,
-}
-
-impl Workload {
-    fn target(self) -> Target {
-        Target(if self.reading == Reading::Hot { 1.0 } else { 0.5 })
-    }
-
-    /// Its name in the tables.
-    #[must_use]
-    pub fn label(&self) -> String {
-        let keys = match self.reading {
-            Reading::Hot => "1 hot key".to_owned(),
-            Reading::InCache => format!("{} keys, in cache", spoken(self.keys)),
-            Reading::FromArray => format!("{} keys, from an array", spoken(self.keys)),
-        };
-        let threads = if self.threads == 1 { "thread" } else { "threads" };
-        format!("{keys}, {} {threads}", self.threads)
-    }
-}
 
 /// One workload's figures, one per entrant.
 #[derive(Debug, Clone)]
@@ -57,6 +21,15 @@ pub struct Row {
 }
 
 impl Row {
+    /// The same without what writing the keys cost, where they were written.
+    fn without(self, writing: f64) -> Self {
+        if self.workload.reading != Reading::InCache {
+            return self;
+        }
+        let nanos = self.nanos.map(|(entrant, nanos)| (entrant, nanos.less(writing)));
+        Self { nanos, ..self }
+    }
+
     fn ratio(&self, entrant: Entrant) -> Rounds {
         let of = |wanted| self.nanos.iter().find(|(one, _)| *one == wanted);
         match (of(entrant), of(Entrant::Governor)) {
@@ -75,60 +48,72 @@ pub struct Speed {
     pub writing: f64,
 }
 
+/// Keys that are asked for in several ways once everyone holds them.
+struct Field {
+    keys: u32,
+    shape: Shape,
+    readings: &'static [Reading],
+}
+
 /// Takes every workload's figures.
 ///
 /// # Errors
-/// A decision was refused.
+/// A decision was refused, or a key dropped.
 pub fn measure(scale: &Scale) -> Outcome<Speed> {
-    let writing = writing_cost(scale)?;
-    let mut rows = rows(1, &[Reading::Hot], scale, writing)?;
-    for keys in scale.keys {
-        rows.extend(self::rows(keys, &[Reading::InCache, Reading::FromArray], scale, writing)?);
+    let mut writing = Rounds::default();
+    let [some, many] = scale.keys;
+    let readings = &[Reading::InCache, Reading::FromArray];
+    let mut rows = Vec::new();
+    for field in [
+        Field { keys: 1, shape: Shape::User, readings: &[Reading::Hot] },
+        Field { keys: some, shape: Shape::User, readings },
+        Field { keys: many, shape: Shape::User, readings },
+        Field { keys: many, shape: Shape::Uuid, readings: &[Reading::InCache] },
+    ] {
+        rows.extend(field.rows(scale, &mut writing)?);
     }
+    // The least of the whole run, lest a disturbed one be subtracted.
+    let writing = writing.least();
+    let rows = rows.into_iter().map(|row| row.without(writing)).collect();
     Ok(Speed { rows, writing })
 }
 
-/// What drawing and writing a key costs: the least of all rounds, lest a disturbed one be subtracted.
-///
-/// # Errors
-/// Never.
-pub fn writing_cost(scale: &Scale) -> Outcome<f64> {
-    let draw = Draw::Written { below: scale.filled };
-    let run = Run { draw, decisions: scale.decisions };
-    let passes = (0..scale.rounds.max(5)).map(|_| draw_only(&run).nanos());
-    Ok(passes.collect::<Outcome<Rounds>>()?.least())
+/// What drawing and writing a key costs by itself.
+fn writing_cost(scale: &Scale) -> Outcome<f64> {
+    let draw = Draw::Written { below: scale.filled, shape: Shape::User };
+    draw_only(&Run { draw, decisions: scale.decisions }).nanos()
 }
 
-fn rows(keys: u32, readings: &[Reading], scale: &Scale, writing: f64) -> Outcome<Vec<Row>> {
-    let array = keys::array(keys);
-    let mut contestants = Vec::new();
-    for entrant in Entrant::ALL {
-        contestants.push(filled(entrant, keys)?);
-    }
-    let mut rows = Vec::new();
-    for &reading in readings {
-        let (draw, subtracted) = match reading {
-            Reading::Hot => (Draw::Hot, 0.0),
-            Reading::InCache => (Draw::Written { below: keys }, writing),
-            Reading::FromArray => (Draw::Array(&array), 0.0),
-        };
-        let run = Run { draw, decisions: scale.decisions };
-        for threads in THREADS {
-            let workload = Workload { keys, reading, threads };
-            eprintln!("  {}", workload.label());
-            let nanos = interleaved(&mut contestants, &run, threads, scale.rounds)?;
-            let nanos = nanos.map(|(entrant, rounds)| (entrant, rounds.less(subtracted)));
-            rows.push(Row { workload, nanos });
+impl Field {
+    fn rows(&self, scale: &Scale, writing: &mut Rounds) -> Outcome<Vec<Row>> {
+        let &Self { keys, shape, readings } = self;
+        let array = keys::array(keys);
+        let mut contestants = Vec::new();
+        for entrant in Entrant::ALL {
+            contestants.push(self.filled(entrant)?);
         }
+        let mut rows = Vec::new();
+        for &reading in readings {
+            // A hot key is so fast that a usual pass would be over within a scheduler's tick.
+            let longer = if reading == Reading::Hot { 5 } else { 1 };
+            for threads in THREADS {
+                let workload = Workload { keys, shape, reading, threads };
+                eprintln!("  {}", workload.label());
+                writing.push(writing_cost(scale)?);
+                let run = Run { draw: workload.draw(&array), decisions: scale.decisions * longer };
+                let nanos = interleaved(&mut contestants, &run, threads, scale.rounds)?;
+                rows.push(Row { workload, nanos });
+            }
+        }
+        Ok(rows)
     }
-    Ok(rows)
-}
 
-fn filled(entrant: Entrant, keys: u32) -> Outcome<Box<dyn Contestant>> {
-    let mut contestant = entrant.build(keys)?;
-    let draw = Draw::InTurn { from: 0, shape: Shape::User };
-    contestant.alone(&Run { draw, decisions: keys }).nanos()?;
-    Ok(contestant)
+    fn filled(&self, entrant: Entrant) -> Outcome<Box<dyn Contestant>> {
+        let mut contestant = entrant.build(self.keys)?;
+        let draw = Draw::InTurn { from: 0, shape: self.shape };
+        contestant.alone(&Run { draw, decisions: self.keys }).nanos()?;
+        Ok(contestant)
+    }
 }
 
 /// Everyone's turn in every round, so that what disturbs the machine disturbs all of them.
@@ -141,18 +126,22 @@ fn interleaved(
     let mut figures = Entrant::ALL.map(|entrant| (entrant, Rounds::default()));
     for _ in 0..rounds {
         for (contestant, (entrant, taken)) in contestants.iter_mut().zip(&mut figures) {
-            let pass = pass(contestant.as_mut(), run, threads);
-            taken.push(pass.nanos().map_err(|error| format!("{}: {error}", entrant.name()))?);
+            let run = Run { decisions: entrant.decisions(run.decisions), ..*run };
+            let nanos = pass(contestant.as_mut(), &run, threads);
+            taken.push(nanos.map_err(|error| format!("{}: {error}", entrant.name()))?);
         }
     }
     Ok(figures)
 }
 
-fn pass(contestant: &mut dyn Contestant, run: &Run<'_>, threads: u32) -> Pass {
-    match threads {
+fn pass(contestant: &mut dyn Contestant, run: &Run<'_>, threads: u32) -> Outcome<f64> {
+    contestant.warm_up(&Run { decisions: run.decisions / 4, ..*run });
+    let pass = match threads {
         1 => contestant.alone(run),
         _ => contestant.together(run, threads),
-    }
+    };
+    contestant.holds_all()?;
+    pass.nanos()
 }
 
 impl Speed {

@@ -26,7 +26,14 @@ fn a_quick_report_is_complete_and_every_figure_in_it_is_one() {
 
     let text = report.to_string();
     let starting = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
-    for reading in ["1 hot key", "1 k keys, in cache", "10 k keys, from an array"] {
+    for reading in [
+        "1 key, hot",
+        "1 k keys, in cache",
+        "1 k keys, from an array",
+        "10 k keys, in cache",
+        "10 k keys, from an array",
+        "10 k keys of 36 bytes, in cache",
+    ] {
         for threads in ["1 thread", "2 threads"] {
             // Once among the figures, once among the ratios.
             assert_eq!(starting(&format!("| {reading}, {threads} |")), 2, "{reading}\n{text}");

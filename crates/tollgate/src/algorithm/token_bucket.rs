@@ -108,7 +108,7 @@ impl TokenBucket {
     }
 
     /// The bucket as it is now, under these numbers, and whether that must be written down.
-    #[inline]
+    #[inline(always)]
     fn settle(&self, mut bucket: Bucket, now: u64) -> (Bucket, bool) {
         let ahead = bucket.at > now;
         if !ahead {
@@ -127,7 +127,7 @@ impl TokenBucket {
         (bucket, bucket.deficit > 0 && (ahead || renumbered))
     }
 
-    #[inline]
+    #[inline(always)]
     fn wait(&self, deficit: u64, cost: u64) -> Wait {
         if cost > self.burst {
             return Wait::FOREVER;
@@ -137,7 +137,7 @@ impl TokenBucket {
         if deficit <= room { Wait::NONE } else { Wait((deficit - room).div_ceil(self.give)) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn reply(&self, wait: Wait, deficit: u64) -> Reply {
         let remaining = self.burst - deficit.div_ceil(self.grains);
         Reply { wait, remaining, reset_after: deficit.div_ceil(self.give) }

@@ -11,15 +11,11 @@ use super::{AtCap, MemoryStore};
 use crate::algorithm::{Op, Reply, State};
 use crate::clock::Clock;
 use crate::decision::{Decision, Status, Statuses, Verdict};
-use crate::plan::{Key, MAX_TAKES, Mode, Plan, Take};
+use crate::plan::{Key, Mode, Plan, Take};
 use crate::time::Timestamp;
 
-/// Room for the names that must be written out: almost always none, and then nothing is allocated.
-type Texts = [Vec<u8>; MAX_TAKES];
-
-fn texts() -> Texts {
-    [const { Vec::new() }; MAX_TAKES]
-}
+/// Room for names that must be written out: almost always none.
+type Texts = Vec<Vec<u8>>;
 
 /// How long a key is told to wait when there is no place to remember it.
 const AT_CAP_RETRY: Duration = Duration::from_secs(1);
@@ -177,13 +173,17 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         takes: &[Take<'n>],
         texts: &'n mut Texts,
     ) -> SmallVec<[Located<'n>; 2]> {
-        let pairs = takes.iter().zip(texts);
-        pairs.map(|(take, text)| self.locate(&take.key(), text)).collect()
+        let numbered = takes.iter().map(|take| self.locate_numbered(&take.key()));
+        numbered.collect::<Option<_>>().unwrap_or_else(|| {
+            texts.resize_with(takes.len(), Vec::new);
+            let pairs = takes.iter().zip(texts);
+            pairs.map(|(take, text)| self.locate(&take.key(), text)).collect()
+        })
     }
 
     /// One operation on each key of a plan, under all their locks at once.
     fn each<'a>(&self, plan: &Plan<'a>, op: impl Fn(u64) -> Op) -> Decision<'a> {
-        let mut texts = texts();
+        let mut texts = Texts::default();
         let located = self.locate_all(plan.takes(), &mut texts);
         let mut locked = self.lock_all(located.iter().map(|at| at.shard));
         let now = self.clock.now();
@@ -201,7 +201,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     /// First asks every key, then takes from all of them or from none.
     fn take_all<'a>(&self, takes: &[Take<'a>]) -> Decision<'a> {
-        let mut texts = texts();
+        let mut texts = Texts::default();
         let located = self.locate_all(takes, &mut texts);
         let mut locked = self.lock_all(located.iter().map(|at| at.shard));
         let now = self.clock.now();
