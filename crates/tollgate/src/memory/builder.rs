@@ -12,7 +12,7 @@ pub const DEFAULT_MAX_KEYS: usize = 1_000_000;
 
 /// A shard holds about this many keys when the store is full: few enough that growing one, which
 /// happens under its lock, is done in microseconds.
-const KEYS_PER_SHARD: usize = 1024;
+pub(super) const KEYS_PER_SHARD: usize = 1024;
 const SHARDS: std::ops::RangeInclusive<usize> = 16..=65_536;
 
 /// Builds a [`MemoryStore`].

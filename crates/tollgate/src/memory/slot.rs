@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use super::packed::{Packed, Padded, Short, Tight};
 use super::register::{Entries, Register, Registered};
-use crate::algorithm::{Op, Reply, State};
+use crate::algorithm::{Bucket, Op, Reply, State};
 use crate::limit::Limit;
 use crate::time::Timestamp;
 
@@ -73,9 +73,11 @@ fn hash(scope: u32, subject: &[u8], hasher: &impl BuildHasher) -> u64 {
 
 impl Slot {
     pub(super) fn new(name: &Name<'_>, state: State, limit: &Limit) -> Self {
-        let mut slot = Self(Kept::Any(Box::new(Any::new(name, state))));
-        slot.tighten(name, limit);
-        slot
+        let packed = match &state {
+            State::Bucket(bucket) => pack(name, bucket, limit),
+            _ => None,
+        };
+        Self(packed.unwrap_or_else(|| Kept::Any(Box::new(Any::new(name, state)))))
     }
 
     #[inline]
@@ -157,23 +159,13 @@ impl Slot {
             Kept::Any(any) => action(&mut any.state),
             _ => action(&mut unseen),
         };
-        self.tighten(name, limit);
-        answer
-    }
-
-    /// Keeps a bucket in the slot itself where that can be done.
-    fn tighten(&mut self, name: &Name<'_>, limit: &Limit) {
         if let Kept::Any(any) = &self.0
             && let State::Bucket(bucket) = &any.state
-            && let Some(rate) = name.registered.rate
-            && limit.numbers().as_token_bucket().is_some_and(|numbers| bucket.is_of(numbers))
+            && let Some(packed) = pack(name, bucket, limit)
         {
-            let bucket = Packed::new(rate, bucket);
-            self.0 = match name.short {
-                Some(subject) => Kept::Short { subject: subject.padded(), bucket },
-                None => Kept::Long { subject: name.subject.into(), bucket: bucket.into() },
-            };
+            self.0 = packed;
         }
+        answer
     }
 
     fn packed(&self) -> Option<Packed> {
@@ -211,6 +203,17 @@ impl Slot {
     pub(super) fn hash(&self, entries: &Entries, hasher: &impl BuildHasher) -> u64 {
         hash(self.scope(entries).unwrap_or_default(), self.subject(), hasher)
     }
+}
+
+/// A bucket as it is kept in the slot itself, where its rate has a number.
+fn pack(name: &Name<'_>, bucket: &Bucket, limit: &Limit) -> Option<Kept> {
+    let rate = name.registered.rate?;
+    let numbers = limit.numbers().as_token_bucket().filter(|numbers| bucket.is_of(numbers));
+    let bucket = numbers.map(|_| Packed::new(rate, bucket))?;
+    Some(match name.short {
+        Some(subject) => Kept::Short { subject: subject.padded(), bucket },
+        None => Kept::Long { subject: name.subject.into(), bucket: bucket.into() },
+    })
 }
 
 impl Any {

@@ -3,11 +3,11 @@
 //! A group's tags and its overflow count share one 64-bit word, so a lookup reads a word (from a small
 //! array that stays in cache) and then the one slot that matches. A key whose group is full lives in a
 //! later group, and every full group it passed counts it: a lookup stops at a group that nobody has
-//! passed, and removing a key needs no tombstone. The table grows by a quarter, not by doubling: it is
-//! never less than two thirds full for long.
+//! passed, and removing a key needs no tombstone.
 
 use std::hash::BuildHasher;
 
+use super::builder::KEYS_PER_SHARD;
 use super::register::{Entries, Register};
 use super::slot::{Name, Slot};
 use crate::time::Timestamp;
@@ -18,6 +18,8 @@ const EMPTY: u8 = 0;
 /// An overflow count that has lost count, and stays until the table is rebuilt.
 const SATURATED: u8 = u8::MAX;
 const FIRST_GROUPS: usize = 2;
+/// Room for a shard's share of a full store, and for what chance adds to it.
+const FULL_GROUPS: usize = KEYS_PER_SHARD * 14 / 13 / GROUP * 11 / 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
@@ -104,6 +106,17 @@ fn place(hash: u64, groups: usize) -> (usize, u8) {
     (group as usize, low as u8 | 0x80)
 }
 
+/// Doubles while that is cheap, then goes straight to where a full store's tables end up, and from
+/// there on grows by a quarter: a full store is well filled, and few tables are thrown away before.
+fn next_size(groups: usize) -> usize {
+    match groups {
+        0 => FIRST_GROUPS,
+        _ if groups * 2 <= FULL_GROUPS => groups * 2,
+        _ if groups < FULL_GROUPS => FULL_GROUPS,
+        _ => groups + groups / 4,
+    }
+}
+
 impl Table {
     pub(super) fn len(&self) -> usize {
         self.len
@@ -154,8 +167,7 @@ impl Table {
     ) {
         // Past 13/14 full, probes grow long.
         if (self.len + 1) * 14 > self.slots.len() * 13 {
-            let groups = self.words.len();
-            self.rebuild((groups + groups / 4 + 1).max(FIRST_GROUPS), entries, hasher);
+            self.rebuild(next_size(self.words.len()), entries, hasher);
         }
         self.place_slot(hash, slot);
     }
