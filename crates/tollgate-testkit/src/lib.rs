@@ -2,7 +2,7 @@
 //!
 //! - [`oracle`]: every algorithm once more, slowly and with exact fractions, to compare with.
 //! - [`history`]: random histories of one key, replayable from a seed.
-//! - [`conformance`]: one suite for every [`Store`](tollgate::Store); [`conformance!`] makes its tests.
+//! - [`mod@conformance`]: one suite for every [`Store`](tollgate::Store); [`conformance!`] makes its tests.
 //! - [`vectors`]: golden vectors that another language can replay.
 
 #![allow(
