@@ -107,7 +107,9 @@ impl Register {
 
     #[cold]
     fn enter(&self, limit: &Limit) -> Registered {
-        let registered = self.entries.write().enter(limit);
+        // Known to the register if not to the limit: so it is for limits that come with requests.
+        let known = self.entries.read().find(limit);
+        let registered = known.unwrap_or_else(|| self.entries.write().enter(limit));
         // A limit whose scope is written out is looked up each time: it is rare.
         if registered.scope != WRITTEN_OUT {
             limit.register_cell().0.store(pack(self.store, registered), Ordering::Relaxed);
@@ -122,6 +124,23 @@ impl Register {
 }
 
 impl Entries {
+    /// What entering the limit would give, if it needs no entry.
+    fn find(&self, limit: &Limit) -> Option<Registered> {
+        let scope = match self.scopes.get(&limit.scope()) {
+            Some(&scope) => scope,
+            None if self.texts.len() < MAX_SCOPES => return None,
+            None => return Some(Registered { scope: WRITTEN_OUT, rate: None }),
+        };
+        let Some(bucket) = limit.numbers().as_token_bucket() else {
+            return Some(Registered { scope, rate: None });
+        };
+        match self.rates.get(&Rate { scope, bucket: bucket.clone() }) {
+            Some(&rate) => Some(Registered { scope, rate: Some(rate) }),
+            None if self.numbered.len() < MAX_RATES => None,
+            None => Some(Registered { scope, rate: None }),
+        }
+    }
+
     fn enter(&mut self, limit: &Limit) -> Registered {
         let scope = self.enter_scope(limit.scope());
         let rate = match limit.numbers() {
