@@ -14,6 +14,23 @@ pub enum Ask {
         /// How much.
         cost: u64,
     },
+    /// Take or refuse, for a lease; a take where there are no slots.
+    Hold {
+        /// How much.
+        cost: u64,
+        /// Whose, not 0.
+        lease: u64,
+    },
+    /// Give a lease's slots back; answered by the figures after.
+    Release {
+        /// Whose.
+        lease: u64,
+    },
+    /// Let a lease's slots last as long again; answered by the figures after.
+    Renew {
+        /// Whose.
+        lease: u64,
+    },
     /// Tell, and change nothing.
     Peek {
         /// How much.

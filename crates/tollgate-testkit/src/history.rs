@@ -99,6 +99,9 @@ impl History {
 
     fn draw_ask(&mut self, last: Option<&Answer>) -> Ask {
         let cost = self.draw_cost(last);
+        if self.spec().algorithm == Kind::Concurrency && self.random.one_in(2) {
+            return self.draw_slot_ask(cost);
+        }
         let window = scale(&self.spec());
         let kinds = if self.wildness == Wildness::Calm { 16 } else { 24 };
         match self.random.within(0, kinds) {
@@ -108,6 +111,16 @@ impl History {
             23 if self.random.one_in(2) => Ask::Pause { length_us: self.random.magnitude(window) },
             24 if self.random.one_in(4) => Ask::Reset,
             _ => Ask::Take { cost },
+        }
+    }
+
+    /// A few leases, so that they meet again.
+    fn draw_slot_ask(&mut self, cost: u64) -> Ask {
+        let lease = self.random.within(1, 4);
+        match self.random.within(0, 5) {
+            0 => Ask::Release { lease },
+            1 | 2 => Ask::Renew { lease },
+            _ => Ask::Hold { cost, lease },
         }
     }
 
@@ -154,7 +167,9 @@ fn draw_limit(random: &mut Random, kind: Kind) -> LimitSpec {
         let spec = match kind {
             Kind::CalendarWindow => draw_calendar(random),
             // The oracle adds up every take: short logs, many times over.
-            Kind::SlidingWindow => LimitSpec::new(kind, random.magnitude(40), draw_window(random)),
+            Kind::SlidingWindow | Kind::Concurrency => {
+                LimitSpec::new(kind, random.magnitude(40), draw_window(random))
+            }
             _ => LimitSpec::new(kind, draw_count(random), draw_window(random)),
         };
         let spec = if kind == Kind::TokenBucket && random.one_in(2) {

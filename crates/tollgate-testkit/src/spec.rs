@@ -20,16 +20,19 @@ pub enum Kind {
     FixedWindow,
     /// A window of the calendar; its length is named by `align`.
     CalendarWindow,
+    /// Slots that are given back, or return by themselves after the window.
+    Concurrency,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 5] = [
+    pub const ALL: [Kind; 6] = [
         Kind::TokenBucket,
         Kind::SlidingWindow,
         Kind::SlidingCounter,
         Kind::FixedWindow,
         Kind::CalendarWindow,
+        Kind::Concurrency,
     ];
 }
 
@@ -71,7 +74,7 @@ pub struct LimitSpec {
     pub algorithm: Kind,
     /// How many pass per window.
     pub count: u64,
-    /// The window in microseconds; 0 where `align` names it.
+    /// The window in microseconds, of slots the ttl; 0 where `align` names it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub window_us: u64,
     /// The burst, where it is not the count.
@@ -131,6 +134,9 @@ impl LimitSpec {
             (Kind::SlidingWindow, _) => Limit::sliding_window(self.quota()?),
             (Kind::SlidingCounter, _) => Limit::sliding_counter(self.quota()?),
             (Kind::FixedWindow, _) => Limit::fixed_window(self.quota()?),
+            (Kind::Concurrency, _) => {
+                Limit::concurrency(self.count, Duration::from_micros(self.window_us))
+            }
         };
         limit?.named("subject")
     }

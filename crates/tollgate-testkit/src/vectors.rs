@@ -54,6 +54,11 @@ const ABOUT: &str = "Each case is one key, never seen before. Apply the steps in
 to at_us, apply op under limits[limit], compare with expect. Times are microseconds. A limit without a \
 burst has its count for one. Pause and reset are answered by a peek of cost 0.";
 
+const ABOUT_SLOTS: &str = "Each case is one key, never seen before. Apply the steps in order: set the \
+clock to at_us, apply op under limits[limit], compare with expect. Times are microseconds; window_us is \
+the time after which a slot returns by itself. A hold is a take whose slots carry a lease. Release, renew, \
+pause and reset are answered by a peek of cost 0.";
+
 const SEEDS: u64 = 12;
 const STEPS: usize = 40;
 
@@ -66,7 +71,8 @@ pub fn generate(kind: Kind) -> VectorFile {
             cases.push(generate_case(1_000_000 + seed, kind, wildness));
         }
     }
-    VectorFile { about: ABOUT.to_owned(), cases }
+    let about = if kind == Kind::Concurrency { ABOUT_SLOTS } else { ABOUT };
+    VectorFile { about: about.to_owned(), cases }
 }
 
 fn generate_case(seed: u64, kind: Kind, wildness: Wildness) -> Case {

@@ -29,7 +29,7 @@ pub struct QuotaError {
 pub enum QuotaErrorKind {
     /// The count is zero, or more than the algorithm can hold.
     Count,
-    /// The period is zero, too long, or not in whole microseconds.
+    /// The period (of slots, the ttl) is zero, too long, or not in whole microseconds.
     Period,
     /// The burst is zero, too large, or set for an algorithm that has none.
     Burst,

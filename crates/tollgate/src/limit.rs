@@ -1,64 +1,19 @@
 //! A limit: a named quota with an algorithm.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::algorithm::{
-    AlignedWindow, Calendar, CalendarUnit, FixedWindow, Numbers, SlidingCounter, SlidingWindow,
-    TokenBucket,
+    AlignedWindow, Calendar, CalendarUnit, Concurrency, FixedWindow, Numbers, SlidingCounter,
+    SlidingWindow, TokenBucket,
 };
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::memory::RegisterCell;
 use crate::naming::{valid_name, window_name};
 use crate::quota::Quota;
+use crate::scope::{Algorithm, letter};
 
 /// The rule of limits that no policy named.
 const DEFAULT_RULE: &str = "default";
-
-/// How a limit counts.
-///
-/// ```
-/// use tollgate::{Algorithm, Limit, Quota};
-///
-/// let limit = Limit::sliding_counter(Quota::per_day(1_000_000))?;
-/// assert_eq!(limit.algorithm(), Algorithm::SlidingCounter);
-/// assert_eq!(limit.algorithm().to_string(), "sliding_counter");
-/// # Ok::<(), tollgate::QuotaError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Algorithm {
-    /// Refuses everything.
-    Block,
-    /// A burst, refilled evenly: at most burst + rate × t in any interval t.
-    TokenBucket,
-    /// A log of accepted takes: at most the count in any window, exactly.
-    SlidingWindow,
-    /// Two counters and a weighted estimate, for large counts.
-    SlidingCounter,
-    /// One counter that starts over: at most the count per window.
-    FixedWindow,
-}
-
-impl Algorithm {
-    /// Its name in policies and on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Block => "block",
-            Self::TokenBucket => "token_bucket",
-            Self::SlidingWindow => "sliding_window",
-            Self::SlidingCounter => "sliding_counter",
-            Self::FixedWindow => "fixed_window",
-        }
-    }
-}
-
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// A quota with an algorithm and a name. Always valid once built.
 ///
@@ -153,6 +108,26 @@ impl Limit {
         Ok(Self::unnamed(name.into(), count, Duration::from_secs(seconds), numbers))
     }
 
+    /// At most `count` in flight. A slot is given back by its [lease](crate::Lease), or returns by
+    /// itself after `ttl`: choose one longer than the work takes, or renew the lease.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Limit;
+    ///
+    /// let exports = Limit::concurrency(3, Duration::from_secs(60))?;
+    /// assert_eq!((exports.name(), exports.capacity()), ("concurrency", 3));
+    /// assert_eq!(exports.ttl(), Some(Duration::from_secs(60)));
+    /// # Ok::<(), tollgate::QuotaError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A count of zero or above 100 000; a ttl that could not be a quota's period.
+    pub fn concurrency(count: u64, ttl: Duration) -> Result<Self, QuotaError> {
+        let numbers = Numbers::Concurrency(Concurrency::new(count, ttl)?);
+        Ok(Self::unnamed("concurrency".into(), count, Duration::ZERO, numbers))
+    }
+
     /// Refuses everything, always, with [`Verdict::Never`](crate::Verdict::Never).
     #[must_use]
     pub fn block() -> Self {
@@ -194,7 +169,7 @@ impl Limit {
         Ok(Self { rule, registered: RegisterCell::default(), ..self })
     }
 
-    /// Its own name, or what it is called by: its window, such as `60s` or `1500ms`.
+    /// Its own name, or what it is called by: its window, such as `60s` or `1500ms`, or `concurrency`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -215,6 +190,7 @@ impl Limit {
             Numbers::SlidingWindow(_) => Algorithm::SlidingWindow,
             Numbers::SlidingCounter(_) => Algorithm::SlidingCounter,
             Numbers::FixedWindow(_) | Numbers::AlignedWindow(_) => Algorithm::FixedWindow,
+            Numbers::Concurrency(_) => Algorithm::Concurrency,
         }
     }
 
@@ -224,10 +200,19 @@ impl Limit {
         self.count
     }
 
-    /// The window; of months and years the longest.
+    /// The window; of months and years the longest, and none for what has no window.
     #[must_use]
     pub const fn window(&self) -> Duration {
         self.window
+    }
+
+    /// After how long a slot returns by itself; none where there are no slots.
+    #[must_use]
+    pub fn ttl(&self) -> Option<Duration> {
+        match &self.numbers {
+            Numbers::Concurrency(numbers) => Some(numbers.ttl()),
+            _ => None,
+        }
     }
 
     /// The most that can be taken at once: the burst of a bucket, the count of all others.
@@ -256,15 +241,7 @@ impl Limit {
     /// ```
     #[must_use]
     pub fn scope(&self) -> String {
-        let letter = match self.numbers {
-            Numbers::Block => 'b',
-            Numbers::TokenBucket(_) => 't',
-            Numbers::SlidingWindow(_) => 'w',
-            Numbers::SlidingCounter(_) => 'c',
-            Numbers::FixedWindow(_) => 'f',
-            Numbers::AlignedWindow(_) => 'a',
-        };
-        format!("{letter}{}/{}", self.rule, self.name)
+        format!("{}{}/{}", letter(&self.numbers), self.rule, self.name)
     }
 
     pub(crate) const fn register_cell(&self) -> &RegisterCell {

@@ -11,10 +11,11 @@ use crate::clock::{Clock, SystemClock};
 use crate::decision::Decision;
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::limit::Limit;
+use crate::listing::{Listing, Page};
 use crate::memory::{AtCap, DefaultHasher, MemoryStore, MemoryStoreBuilder, Occupancy};
 use crate::naming::name_apart;
 use crate::plan::{Key, MAX_TAKES, Mode, Plan, Take};
-use crate::store::{Listing, Page, StoreError};
+use crate::store::StoreError;
 
 /// Limits keys in this process. Synchronous, exact, and cannot fail.
 ///

@@ -45,10 +45,15 @@ pub(crate) fn window_name(micros: u64) -> Box<str> {
     name.into()
 }
 
-/// A name that keys and metrics can carry.
-pub(crate) fn valid_name(what: &str, name: &str) -> Result<Box<str>, QuotaError> {
+/// Whether keys and metrics can carry the name.
+pub(crate) fn is_name(name: &str) -> bool {
     let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if (1..=64).contains(&name.len()) && name.bytes().all(is_valid) {
+    (1..=64).contains(&name.len()) && name.bytes().all(is_valid)
+}
+
+/// A name that keys and metrics can carry, or why it is none.
+pub(crate) fn valid_name(what: &str, name: &str) -> Result<Box<str>, QuotaError> {
+    if is_name(name) {
         return Ok(name.into());
     }
     let shown: String = name.chars().take(64).collect();

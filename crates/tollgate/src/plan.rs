@@ -5,7 +5,9 @@ use std::fmt;
 use smallvec::SmallVec;
 use thiserror::Error;
 
+use crate::lease::LeaseId;
 use crate::limit::Limit;
+use crate::scope::Algorithm;
 use crate::subject::Subject;
 
 /// The most takes a plan may have.
@@ -121,6 +123,11 @@ impl<'a> Take<'a> {
     pub const fn mode(&self) -> Mode {
         self.mode
     }
+
+    /// Whether it takes slots, which a lease can give back.
+    pub(crate) fn holds_slots(&self) -> bool {
+        self.cost > 0 && self.key.limit.algorithm() == Algorithm::Concurrency
+    }
 }
 
 /// The takes of one request, decided together: all or nothing.
@@ -143,6 +150,7 @@ impl<'a> Take<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan<'a> {
     takes: SmallVec<[Take<'a>; 2]>,
+    lease: Option<LeaseId>,
 }
 
 impl<'a> Plan<'a> {
@@ -174,18 +182,37 @@ impl<'a> Plan<'a> {
                 None => merged.push(take),
             }
         }
-        Ok(Self { takes: merged })
+        Ok(Self { takes: merged, lease: None })
     }
 
     /// A plan whose takes are known to be on different counters, and few.
     pub(crate) fn of_distinct(takes: impl IntoIterator<Item = Take<'a>>) -> Self {
-        Self { takes: takes.into_iter().collect() }
+        Self { takes: takes.into_iter().collect(), lease: None }
     }
 
     /// Its takes, each on a counter of its own.
     #[must_use]
     pub fn takes(&self) -> &[Take<'a>] {
         &self.takes
+    }
+
+    /// The same plan, whose slots are held by this lease. Without one they only return by themselves.
+    /// See [`Lease`](crate::Lease).
+    #[must_use]
+    pub fn with_lease(self, lease: LeaseId) -> Self {
+        Self { lease: Some(lease), ..self }
+    }
+
+    /// By which lease its slots are held.
+    #[must_use]
+    pub const fn lease(&self) -> Option<LeaseId> {
+        self.lease
+    }
+
+    /// Whether it takes slots, so that a lease is worth having.
+    #[must_use]
+    pub fn holds_slots(&self) -> bool {
+        self.takes.iter().any(Take::holds_slots)
     }
 }
 

@@ -131,6 +131,13 @@ impl Quota {
         }
     }
 
+    /// `count` slots that last for `ttl`: the same checks, and messages that name the ttl.
+    pub(crate) fn of_slots(count: u64, ttl: Duration) -> Result<Self, QuotaError> {
+        Self::checked(count, ttl).map_err(|flaw| {
+            QuotaError::built(flaw.kind(), flaw.text().replacen("period", "ttl", 1))
+        })
+    }
+
     /// How many pass per period.
     #[must_use]
     pub const fn count(&self) -> u64 {
@@ -186,13 +193,16 @@ impl Flaw {
         }
     }
 
-    const fn error(self) -> QuotaError {
-        let kind = match self {
+    const fn kind(self) -> QuotaErrorKind {
+        match self {
             Self::NoCount | Self::LargeCount => QuotaErrorKind::Count,
             Self::NoPeriod | Self::LongPeriod | Self::FinePeriod => QuotaErrorKind::Period,
             Self::NoBurst | Self::LargeBurst => QuotaErrorKind::Burst,
-        };
-        QuotaError::fixed(kind, self.text())
+        }
+    }
+
+    const fn error(self) -> QuotaError {
+        QuotaError::fixed(self.kind(), self.text())
     }
 }
 

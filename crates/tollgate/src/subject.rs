@@ -49,15 +49,31 @@ impl fmt::Display for Subject {
     }
 }
 
+/// Whether a text could be a subject's: nothing in it would need escaping, and escapes are whole.
+pub(crate) fn is_escaped(text: &str) -> bool {
+    let mut pieces = text.split('%');
+    let is_plain = |text: &str| text.bytes().all(|byte| byte == b':' || !needs_escape(byte));
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
+    pieces.next().is_none_or(is_plain)
+        && pieces.all(|piece| {
+            let escape = piece.as_bytes().first_chunk::<2>();
+            escape.is_some_and(|digits| digits.iter().all(is_digit)) && is_plain(piece)
+        })
+}
+
+fn needs_escape(byte: u8) -> bool {
+    !byte.is_ascii_graphic() || b"%{}:/".contains(&byte)
+}
+
 fn escape_into(text: &mut String, fact: &[u8]) {
     for &byte in fact {
-        if byte.is_ascii_graphic() && !b"%{}:/".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
+        if needs_escape(byte) {
             let digit = |nibble: u8| {
                 char::from(b"0123456789ABCDEF".get(usize::from(nibble)).copied().unwrap_or(b'0'))
             };
             text.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        } else {
+            text.push(char::from(byte));
         }
     }
 }

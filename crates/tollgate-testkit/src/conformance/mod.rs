@@ -34,13 +34,14 @@
 pub mod changes;
 pub mod decisions;
 pub mod histories;
+pub mod leases;
 pub mod listing;
 pub mod operations;
 pub mod shadow;
 
 use std::time::Duration;
 
-use tollgate::{Key, Limit, Plan, Quota, Store, Subject, Take, Timestamp};
+use tollgate::{Key, Lease, LeaseId, Limit, Plan, Quota, Store, Subject, Take, Timestamp};
 
 use crate::answer::{Answer, Ask};
 use crate::spec::{Kind, LimitSpec};
@@ -91,6 +92,20 @@ macro_rules! conformance {
                 a_shorter_pause_does_not_end_a_longer_one
                 a_reset_forgets_everything
                 stats_tell_without_taking
+            ]
+            leases: [
+                a_slot_returns_by_its_lease
+                a_slot_returns_by_itself_at_exactly_its_end
+                a_renewal_extends_by_the_slots_own_length
+                what_has_returned_cannot_be_renewed
+                two_leases_are_distinct
+                a_forged_lease_gives_nothing_back
+                a_renewal_is_all_or_nothing
+                slots_and_tokens_are_all_or_nothing
+                a_refund_gives_no_slot_back
+                a_lease_works_beneath_a_pause
+                a_passing_shadow_group_is_part_of_the_lease
+                a_mistaken_ttl_heals
             ]
             listing: [
                 every_key_in_use_is_listed_once
@@ -174,6 +189,15 @@ pub(crate) async fn ask(
         Ask::Debit { cost, age_us } => {
             store.debit(&plan(cost), Duration::from_micros(age_us)).await
         }
+        Ask::Hold { cost, lease } => store.take(&plan(cost).with_lease(lease_id(lease))).await,
+        Ask::Release { lease } => {
+            store.release(&lease_on(&keys, lease)).await.expect("released");
+            store.peek(&plan(0)).await
+        }
+        Ask::Renew { lease } => {
+            store.renew(&lease_on(&keys, lease)).await.expect("renewed");
+            store.peek(&plan(0)).await
+        }
         Ask::Pause { length_us } => {
             for key in &keys {
                 store.pause(key, Duration::from_micros(length_us)).await.expect("paused");
@@ -188,6 +212,18 @@ pub(crate) async fn ask(
         }
     };
     decision.expect("the store answers").statuses().iter().map(Answer::from).collect()
+}
+
+/// A lease by a small number.
+pub fn lease_id(number: u64) -> LeaseId {
+    LeaseId::from_u128(number.into()).expect("leases are numbered from 1")
+}
+
+/// The lease of this number on these keys, as its holder would show it.
+pub fn lease_on(keys: &[Key<'_>], number: u64) -> Lease {
+    let held = keys.iter().map(|key| format!("@{}{{{}}}", key.limit().scope(), key.subject()));
+    let text = format!("{}{}", lease_id(number), held.collect::<String>());
+    text.parse().expect("as a lease writes itself")
 }
 
 /// One operation on one limit.

@@ -80,7 +80,7 @@ impl Model for Bucket {
         &self.missing + whole(cost) <= whole(spec.capacity())
     }
 
-    fn take(&mut self, _: &LimitSpec, _: u64, cost: u64) {
+    fn take(&mut self, _: &LimitSpec, _: u64, cost: u64, _: Option<u64>) {
         self.missing += whole(cost);
     }
 

@@ -60,7 +60,7 @@ impl Model for Aligned {
         self.used + cost <= spec.count
     }
 
-    fn take(&mut self, _: &LimitSpec, now: u64, cost: u64) {
+    fn take(&mut self, _: &LimitSpec, now: u64, cost: u64, _: Option<u64>) {
         (self.last, self.used) = (now, self.used + cost);
     }
 

@@ -120,7 +120,7 @@ impl Model for Counter {
         self.estimate(spec, now) + whole(cost) <= whole(spec.count)
     }
 
-    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64) {
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, _: Option<u64>) {
         self.keep(spec.window_us, now);
         *self.takes.entry(number(spec.window_us, now)).or_default() += cost;
     }

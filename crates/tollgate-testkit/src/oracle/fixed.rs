@@ -53,7 +53,7 @@ impl Model for Fixed {
         self.sum() + cost <= spec.count
     }
 
-    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64) {
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, _: Option<u64>) {
         self.set(spec, now, self.sum() + cost);
     }
 

@@ -42,7 +42,7 @@ impl Model for Log {
         self.sum(spec, now) + cost <= spec.count
     }
 
-    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64) {
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, _: Option<u64>) {
         self.forget(spec.window_us, now);
         self.takes.push((now, cost));
     }

@@ -3,6 +3,7 @@
 
 mod bucket;
 mod calendar;
+mod concurrency;
 mod counter;
 mod fixed;
 mod log;
@@ -20,7 +21,8 @@ trait Model: Clone {
     fn settle(&mut self, spec: &LimitSpec, now: u64) -> bool;
     /// Whether a settled key has room for `cost`.
     fn has_room(&self, spec: &LimitSpec, now: u64, cost: u64) -> bool;
-    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64);
+    /// Takes, for a lease where there are slots.
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, lease: Option<u64>);
     /// Gives back, and tells whether there was anything to give back to.
     fn refund(&mut self, spec: &LimitSpec, now: u64, cost: u64) -> bool;
     /// Takes without asking, and tells whether that had any effect.
@@ -39,6 +41,7 @@ pub struct Oracle {
     counter: counter::Counter,
     fixed: fixed::Fixed,
     calendar: calendar::Aligned,
+    slots: concurrency::Slots,
     pause: Option<Pause>,
 }
 
@@ -65,9 +68,21 @@ impl Oracle {
             paused_for = paused_for.max(length_us.min(LONGEST_PAUSE));
             self.pause = Some(Pause { since: now, until: now + paused_for });
         }
+        match ask {
+            Ask::Release { lease } => {
+                let is_last = self.slots.release(now, lease);
+                if is_last && paused_for == 0 {
+                    *self = Self::new();
+                }
+            }
+            Ask::Renew { lease } => self.slots.renew(now, lease),
+            _ => {}
+        }
         let asked = match ask {
-            Ask::Take { cost } if paused_for > 0 => Ask::Peek { cost },
-            Ask::Reset | Ask::Pause { .. } => Ask::Peek { cost: 0 },
+            Ask::Take { cost } | Ask::Hold { cost, .. } if paused_for > 0 => Ask::Peek { cost },
+            Ask::Reset | Ask::Pause { .. } | Ask::Release { .. } | Ask::Renew { .. } => {
+                Ask::Peek { cost: 0 }
+            }
             other => other,
         };
         let mut answer = match spec.algorithm {
@@ -76,8 +91,10 @@ impl Oracle {
             Kind::SlidingCounter => answer(&mut self.counter, spec, now, asked),
             Kind::FixedWindow => answer(&mut self.fixed, spec, now, asked),
             Kind::CalendarWindow => answer(&mut self.calendar, spec, now, asked),
+            Kind::Concurrency => answer(&mut self.slots, spec, now, asked),
         };
-        if paused_for == 0 && matches!(ask, Ask::Take { cost: 1.. }) && answer.is_allowed() {
+        let takes = matches!(ask, Ask::Take { cost: 1.. } | Ask::Hold { cost: 1.., .. });
+        if paused_for == 0 && takes && answer.is_allowed() {
             self.pause = None;
         }
         if paused_for > 0 {
@@ -107,12 +124,18 @@ fn answer<M: Model>(model: &mut M, spec: &LimitSpec, now: u64, ask: Ask) -> Answ
         model.clone_from(&settled);
     }
     let (verdict, retry_after_us) = match ask {
-        Ask::Take { cost } | Ask::Peek { cost } => verdict(&settled, spec, now, cost),
+        Ask::Take { cost } | Ask::Hold { cost, .. } | Ask::Peek { cost } => {
+            verdict(&settled, spec, now, cost)
+        }
         _ => (Told::Allow, None),
     };
     let changed = match ask {
         Ask::Take { cost } if verdict == Told::Allow && cost > 0 => {
-            settled.take(spec, now, cost);
+            settled.take(spec, now, cost, None);
+            true
+        }
+        Ask::Hold { cost, lease } if verdict == Told::Allow && cost > 0 => {
+            settled.take(spec, now, cost, Some(lease));
             true
         }
         Ask::Refund { cost } => settled.refund(spec, now, cost),

@@ -74,7 +74,7 @@ fn count(limit: u64, used: u64, left: u64, op: Op) -> Counted {
     };
     match op {
         Op::Peek { cost } => Counted { wait: wait(cost), used },
-        Op::Take { cost } => match wait(cost) {
+        Op::Take { cost } | Op::Hold { cost, .. } => match wait(cost) {
             Wait::NONE => Counted { wait: Wait::NONE, used: used + cost },
             refused => Counted { wait: refused, used },
         },

@@ -23,6 +23,7 @@
 
 mod arithmetic;
 mod calendar;
+mod concurrency;
 mod fixed_window;
 mod pause;
 mod sliding_counter;
@@ -33,6 +34,7 @@ mod token_bucket;
 use std::time::Duration;
 
 pub use calendar::{Calendar, CalendarUnit};
+pub use concurrency::Concurrency;
 pub use fixed_window::{AlignedWindow, FixedWindow};
 pub use sliding_counter::SlidingCounter;
 pub use sliding_window::SlidingWindow;
@@ -41,6 +43,7 @@ pub(crate) use token_bucket::Bucket;
 pub use token_bucket::TokenBucket;
 
 use crate::decision::Verdict;
+use crate::lease::LeaseId;
 use crate::time::{Timestamp, micros_up};
 
 /// What is asked of one key.
@@ -52,12 +55,21 @@ pub enum Op {
         /// How much.
         cost: u64,
     },
+    /// A take whose slots carry a lease, to be given back or renewed by it. Where there are no slots
+    /// it is a take.
+    Hold {
+        /// How much.
+        cost: u64,
+        /// Whose.
+        lease: LeaseId,
+    },
     /// Tells what a take would be told, and changes nothing.
     Peek {
         /// How much.
         cost: u64,
     },
-    /// Gives back, never above full. What was taken last returns first.
+    /// Gives back, never above full. What was taken last returns first. It does nothing to slots,
+    /// which are given back by their lease.
     Refund {
         /// How much.
         cost: u64,
@@ -175,6 +187,8 @@ pub enum Numbers {
     FixedWindow(FixedWindow),
     /// See [`AlignedWindow`].
     AlignedWindow(AlignedWindow),
+    /// See [`Concurrency`].
+    Concurrency(Concurrency),
 }
 
 impl Numbers {
@@ -195,6 +209,7 @@ impl Numbers {
             Self::SlidingCounter(numbers) => numbers.step(state.counter(), now, op),
             Self::FixedWindow(numbers) => numbers.step(state.window(), now, op),
             Self::AlignedWindow(numbers) => numbers.step(state.aligned(), now, op),
+            Self::Concurrency(numbers) => numbers.step(state.slots(), now, op),
             Self::Block => Reply { wait: Wait::FOREVER, remaining: 0, reset_after: 0 },
         }
     }
@@ -216,6 +231,7 @@ impl Numbers {
             Self::SlidingCounter(numbers) => numbers.count(),
             Self::FixedWindow(numbers) => numbers.count(),
             Self::AlignedWindow(numbers) => numbers.count(),
+            Self::Concurrency(numbers) => numbers.count(),
         }
     }
 }

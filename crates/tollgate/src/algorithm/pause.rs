@@ -41,7 +41,7 @@ pub(super) fn step(numbers: &Numbers, state: &mut State, now: Timestamp, op: Op)
     }
     let reply = numbers.step_unpaused(&mut paused.inner, now, op);
     // The first take after a pause has ended lays it to rest.
-    if matches!(op, Op::Take { cost: 1.. }) && reply.is_allowed() {
+    if matches!(op, Op::Take { cost: 1.. } | Op::Hold { cost: 1.., .. }) && reply.is_allowed() {
         *state = std::mem::take(&mut paused.inner);
     }
     reply
@@ -50,7 +50,7 @@ pub(super) fn step(numbers: &Numbers, state: &mut State, now: Timestamp, op: Op)
 fn step_paused(numbers: &Numbers, inner: &mut State, now: u64, left: u64, op: Op) -> Reply {
     let asked = match op {
         // Nothing is taken during a pause, so a take only asks.
-        Op::Take { cost } => Op::Peek { cost },
+        Op::Take { cost } | Op::Hold { cost, .. } => Op::Peek { cost },
         other => other,
     };
     let reply = numbers.step_unpaused(inner, now, asked);
@@ -68,6 +68,14 @@ impl Paused {
             self.until -= self.since - now;
             self.since = now;
         }
+    }
+
+    pub(super) const fn inner(&self) -> &State {
+        &self.inner
+    }
+
+    pub(super) const fn inner_mut(&mut self) -> &mut State {
+        &mut self.inner
     }
 
     pub(super) fn is_fresh(&self, now: u64) -> bool {

@@ -66,7 +66,7 @@ impl SlidingWindow {
         let mut wait = Wait::NONE;
         match op {
             Op::Peek { cost } => wait = self.wait(log, now, cost),
-            Op::Take { cost } => {
+            Op::Take { cost } | Op::Hold { cost, .. } => {
                 wait = self.wait(log, now, cost);
                 if wait == Wait::NONE && cost > 0 {
                     log.drop_expired(self.length, now);

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use super::concurrency::Slots;
 use super::fixed_window::{Aligned, Window};
 use super::pause::{self, Paused};
 use super::sliding_counter::Counter;
 use super::sliding_window::Log;
 use super::token_bucket::Bucket;
+use crate::lease::LeaseId;
 use crate::time::Timestamp;
 
 /// The state of one key, opaque to all but its algorithm.
@@ -29,6 +31,8 @@ pub enum State {
     Window(Window),
     /// Of a calendar window.
     Aligned(Aligned),
+    /// Of a concurrency limit.
+    Slots(Box<Slots>),
     /// Paused, with any of the others beneath.
     Paused(Box<Paused>),
 }
@@ -55,11 +59,60 @@ impl State {
     as_variant!(counter, Counter, Counter);
     as_variant!(window, Window, Window);
     as_variant!(aligned, Aligned, Aligned);
+    as_variant!(slots, Slots, Slots);
 
     /// Refuses every take from the key for so long, whatever room it has. A shorter pause does not
     /// end a longer one.
     pub fn pause(&mut self, now: Timestamp, length: Duration) {
         pause::begin(self, now.as_micros(), length);
+    }
+
+    /// Whether the lease has slots of the key in use.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::algorithm::{Op, State};
+    /// use tollgate::{LeaseId, Limit, Timestamp};
+    ///
+    /// let limit = Limit::concurrency(1, Duration::from_secs(30))?;
+    /// let (mut state, now, lease) = (State::Fresh, Timestamp::EPOCH, LeaseId::random());
+    /// let _ = limit.numbers().step(&mut state, now, Op::Hold { cost: 1, lease });
+    /// assert!(state.holds(now, lease) && state.release(now, lease));
+    /// assert!(state.is_fresh(now));
+    /// # Ok::<(), tollgate::QuotaError>(())
+    /// ```
+    #[must_use]
+    pub fn holds(&self, now: Timestamp, lease: LeaseId) -> bool {
+        match self {
+            Self::Slots(slots) => slots.holds(now.as_micros(), lease),
+            Self::Paused(paused) => paused.inner().holds(now, lease),
+            _ => false,
+        }
+    }
+
+    /// Gives the lease's slots back, also beneath a pause. False, and nothing has changed, if it has
+    /// none in use; what has returned by itself is not in use.
+    pub fn release(&mut self, now: Timestamp, lease: LeaseId) -> bool {
+        let released = match self {
+            Self::Slots(slots) => slots.release(now.as_micros(), lease),
+            Self::Paused(paused) => paused.inner_mut().release(now, lease),
+            _ => false,
+        };
+        // A store forgets such a key at once; every store then agrees on what is left of it.
+        if released && self.is_fresh(now) {
+            *self = Self::Fresh;
+        }
+        released
+    }
+
+    /// Lets the lease's slots last for their own length from `now`, also beneath a pause, and tells
+    /// when the first of them returns. None, and nothing has changed, if it has none in use.
+    pub fn renew(&mut self, now: Timestamp, lease: LeaseId) -> Option<Timestamp> {
+        match self {
+            Self::Slots(slots) => slots.renew(now.as_micros(), lease).map(Timestamp::from_micros),
+            Self::Paused(paused) => paused.inner_mut().renew(now, lease),
+            _ => None,
+        }
     }
 
     /// Whether the key is at `now` as if it had never been seen. It may then be forgotten.
@@ -77,6 +130,7 @@ impl State {
             Self::Counter(counter) => counter.is_fresh(now),
             Self::Window(window) => window.is_fresh(now),
             Self::Aligned(aligned) => aligned.is_fresh(now),
+            Self::Slots(slots) => slots.is_fresh(now),
             Self::Paused(paused) => paused.is_fresh(now),
         }
     }

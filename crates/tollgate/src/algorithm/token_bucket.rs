@@ -79,7 +79,7 @@ impl TokenBucket {
         let deficit = bucket.deficit;
         let mut wait = Wait::NONE;
         match op {
-            Op::Take { cost } => {
+            Op::Take { cost } | Op::Hold { cost, .. } => {
                 wait = self.wait(deficit, cost);
                 if wait == Wait::NONE {
                     bucket.deficit += cost * self.grains;

@@ -11,6 +11,7 @@ use super::{AtCap, MemoryStore};
 use crate::algorithm::{Op, Reply, State};
 use crate::clock::Clock;
 use crate::decision::{Decision, Status, Statuses, Verdict};
+use crate::lease::LeaseId;
 use crate::plan::{Key, Mode, Plan, Take};
 use crate::time::Timestamp;
 
@@ -45,10 +46,15 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     pub fn take<'a>(&self, plan: &Plan<'a>) -> Decision<'a> {
         match plan.takes() {
             [take] => {
-                let (reply, now) = self.apply(&take.key(), Op::Take { cost: take.cost() });
+                let (key, cost) = (take.key(), take.cost());
+                // Apart, so that the usual take is compiled for being one.
+                let (reply, now) = match plan.lease() {
+                    None => self.apply(&key, Op::Take { cost }),
+                    Some(lease) => self.apply_anywhere(&key, Op::Hold { cost, lease }),
+                };
                 Decision::of_one(now, take.key().limit(), take.mode(), reply)
             }
-            takes => self.take_all(takes),
+            takes => self.take_all(takes, plan.lease()),
         }
     }
 
@@ -80,7 +86,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     pub fn pause(&self, key: &Key<'_>, length: Duration) {
         let mut text = Vec::new();
         let at = self.locate(key, &mut text);
-        let Some(mut table) = self.lock_one(at.shard) else { return };
+        let Some(mut table) = self.lock_one(at.spot.shard) else { return };
         let now = self.clock.now();
         let pause = |state: &mut State| state.pause(now, length);
         if self.with_state(&mut table, &at, pause).is_some() {
@@ -98,8 +104,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     pub fn reset(&self, key: &Key<'_>) {
         let mut text = Vec::new();
         let at = self.locate(key, &mut text);
-        if let Some(mut table) = self.lock_one(at.shard) {
-            self.remove(&mut table, &at);
+        if let Some(mut table) = self.lock_one(at.spot.shard) {
+            self.remove(&mut table, &at.spot);
         }
     }
 
@@ -109,19 +115,20 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     pub(crate) fn apply(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
         match self.locate_numbered(key) {
             Some(at) => self.apply_at(&at, op),
-            None => self.apply_written_out(key, op),
+            None => self.apply_anywhere(key, op),
         }
     }
 
+    /// The same wherever the key's name must be written.
     #[cold]
-    fn apply_written_out(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
+    fn apply_anywhere(&self, key: &Key<'_>, op: Op) -> (Reply, Timestamp) {
         let mut text = Vec::new();
         self.apply_at(&self.locate(key, &mut text), op)
     }
 
     #[inline(always)]
     fn apply_at(&self, at: &Located<'_>, op: Op) -> (Reply, Timestamp) {
-        let Some(mut table) = self.lock_one(at.shard) else {
+        let Some(mut table) = self.lock_one(at.spot.shard) else {
             // No shard has this index; answer as for a key never seen.
             let now = self.clock.now();
             return (at.limit.numbers().step(&mut State::Fresh, now, op), now);
@@ -151,7 +158,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         };
         match op {
             _ if fits => reply,
-            Op::Take { cost } | Op::Peek { cost } => {
+            Op::Take { cost } | Op::Hold { cost, .. } | Op::Peek { cost } => {
                 let unmade = numbers.step(&mut State::Fresh, now, Op::Peek { cost });
                 self.placeless(unmade).unwrap_or(reply)
             }
@@ -185,11 +192,11 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     fn each<'a>(&self, plan: &Plan<'a>, op: impl Fn(u64) -> Op) -> Decision<'a> {
         let mut texts = Texts::default();
         let located = self.locate_all(plan.takes(), &mut texts);
-        let mut locked = self.lock_all(located.iter().map(|at| at.shard));
+        let mut locked = self.lock_all(located.iter().map(|at| at.spot.shard));
         let now = self.clock.now();
         let mut statuses = Statuses::new();
         for (take, at) in plan.takes().iter().zip(located) {
-            let Some(table) = locked.table(at.shard) else { continue };
+            let Some(table) = locked.table(at.spot.shard) else { continue };
             let limit = take.key().limit();
             let op = op(take.cost());
             let known = self.step(table, &at, now, op);
@@ -200,14 +207,14 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     }
 
     /// First asks every key, then takes from all of them or from none.
-    fn take_all<'a>(&self, takes: &[Take<'a>]) -> Decision<'a> {
+    fn take_all<'a>(&self, takes: &[Take<'a>], lease: Option<LeaseId>) -> Decision<'a> {
         let mut texts = Texts::default();
         let located = self.locate_all(takes, &mut texts);
-        let mut locked = self.lock_all(located.iter().map(|at| at.shard));
+        let mut locked = self.lock_all(located.iter().map(|at| at.spot.shard));
         let now = self.clock.now();
         // Swept before anyone is asked: what has been asked must not be dropped before it is taken.
         for at in &located {
-            if let Some(table) = locked.table(at.shard)
+            if let Some(table) = locked.table(at.spot.shard)
                 && !self.contains(table, at)
             {
                 self.sweep_table(table, SWEPT_PER_INSERT, now);
@@ -215,15 +222,15 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         }
         let mut tried: SmallVec<[Tried<'a, '_>; 2]> = SmallVec::new();
         for (take, at) in takes.iter().zip(located) {
-            let Some(table) = locked.table(at.shard) else { continue };
+            let Some(table) = locked.table(at.spot.shard) else { continue };
             tried.push(self.try_take(table, take, at, now));
         }
         let passing: SmallVec<[bool; 16]> = tried.iter().map(|one| passes(one, &tried)).collect();
         for (one, passes) in tried.iter_mut().zip(passing) {
             if passes {
-                self.commit(&mut locked, one, now);
+                self.commit(&mut locked, one, now, lease);
             } else if one.place == Place::Reserved {
-                self.release(1);
+                self.free_places(1);
             }
         }
         let status =
@@ -257,10 +264,17 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         Tried { take: *take, at, reply, place }
     }
 
-    fn commit(&self, locked: &mut Locked<'_>, one: &mut Tried<'_, '_>, now: Timestamp) {
-        let Some(table) = locked.table(one.at.shard) else { return };
+    fn commit(
+        &self,
+        locked: &mut Locked<'_>,
+        one: &mut Tried<'_, '_>,
+        now: Timestamp,
+        lease: Option<LeaseId>,
+    ) {
+        let Some(table) = locked.table(one.at.spot.shard) else { return };
         let numbers = one.take.key().limit().numbers();
-        let op = Op::Take { cost: one.take.cost() };
+        let cost = one.take.cost();
+        let op = lease.map_or(Op::Take { cost }, |lease| Op::Hold { cost, lease });
         if let Some(reply) = self.step(table, &one.at, now, op) {
             one.reply = reply;
             return;

@@ -6,7 +6,8 @@ use super::MemoryStore;
 use super::register::{Entries, WRITTEN_OUT};
 use super::slot::Slot;
 use crate::clock::Clock;
-use crate::store::{Cursor, ListedKey, Listing, Page, StoreError, StoreErrorKind};
+use crate::listing::{Cursor, ListedKey, Listing, Page};
+use crate::store::{StoreError, StoreErrorKind};
 
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// A page of the keys in use. A key that is in use throughout a listing is in it.

@@ -2,6 +2,7 @@
 
 mod builder;
 mod decide;
+mod leases;
 mod list;
 mod packed;
 mod register;
@@ -19,8 +20,11 @@ pub(crate) use register::RegisterCell;
 
 use crate::clock::{Clock, SystemClock};
 use crate::decision::{Decision, Status};
+use crate::lease::Lease;
+use crate::listing::{Listing, Page};
 use crate::plan::{Key, Plan};
-use crate::store::{Listing, Page, Store, StoreError};
+use crate::store::{Store, StoreError};
+use crate::time::Timestamp;
 use register::Register;
 use shard::Shard;
 
@@ -76,7 +80,7 @@ pub struct Occupancy {
 /// Counters in this process's memory.
 ///
 /// Decisions are exact under any concurrency and cannot fail. On a known key, under one or two limits,
-/// they allocate nothing; only a sliding window allocates, as its log grows.
+/// they allocate nothing; only a sliding window allocates, as its log grows, and slots as they are taken.
 ///
 /// At most `max_keys` are held. Only a key that equals "never seen" is ever dropped, a few looked at
 /// with every new one, so dropping can never reset someone's limit and no request pays for a scan.
@@ -180,6 +184,14 @@ impl<C: Clock, H: BuildHasher + Send + Sync> Store for MemoryStore<C, H> {
     async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
         self.reset(key);
         Ok(())
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
+        Ok(self.release(lease))
+    }
+
+    async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.renew(lease))
     }
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {

@@ -126,14 +126,9 @@ impl Register {
 impl Entries {
     /// What entering the limit would give, if it needs no entry.
     fn find(&self, limit: &Limit) -> Option<Registered> {
-        let scope = match self.scopes.get(&limit.scope()) {
-            Some(&scope) => scope,
-            None if self.texts.len() < MAX_SCOPES => return None,
-            None => return Some(Registered { scope: WRITTEN_OUT, rate: None }),
-        };
-        let Some(bucket) = limit.numbers().as_token_bucket() else {
-            return Some(Registered { scope, rate: None });
-        };
+        let scope = self.find_scope(&limit.scope())?;
+        let bucket = limit.numbers().as_token_bucket().filter(|_| scope != WRITTEN_OUT);
+        let Some(bucket) = bucket else { return Some(Registered { scope, rate: None }) };
         match self.rates.get(&Rate { scope, bucket: bucket.clone() }) {
             Some(&rate) => Some(Registered { scope, rate: Some(rate) }),
             None if self.numbered.len() < MAX_RATES => None,
@@ -175,6 +170,12 @@ impl Entries {
         self.numbered.push(rate.clone());
         self.rates.insert(rate, number);
         Some(number)
+    }
+
+    /// The scope of this text; none if no limit of it was ever entered.
+    pub(super) fn find_scope(&self, text: &str) -> Option<u32> {
+        let is_full = self.texts.len() >= MAX_SCOPES;
+        self.scopes.get(text).copied().or(is_full.then_some(WRITTEN_OUT))
     }
 
     /// The scope's text, as [`Limit::scope`] wrote it.

@@ -30,10 +30,16 @@ pub(super) struct Shard(Mutex<Table>);
 
 /// Where a key lives.
 #[derive(Clone, Copy)]
-pub(super) struct Located<'n> {
+pub(super) struct Spot<'n> {
     pub(super) shard: usize,
-    hash: u64,
-    name: Name<'n>,
+    pub(super) hash: u64,
+    pub(super) name: Name<'n>,
+}
+
+/// Where a key lives, and under which limit it is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Located<'n> {
+    pub(super) spot: Spot<'n>,
     pub(super) limit: &'n Limit,
 }
 
@@ -55,10 +61,10 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let registered = self.register.find(key.limit());
         let mut subject = key.subject().as_bytes();
         if registered.scope == WRITTEN_OUT {
-            write_out(key, text);
+            write_out(&key.limit().scope(), key.subject(), text);
             subject = text;
         }
-        self.place(key, registered, subject)
+        Located { spot: self.spot(registered, subject), limit: key.limit() }
     }
 
     /// The same where nothing must be written out.
@@ -66,14 +72,17 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     pub(super) fn locate_numbered<'n>(&self, key: &Key<'n>) -> Option<Located<'n>> {
         let registered = self.register.find(key.limit());
         let is_numbered = registered.scope != WRITTEN_OUT;
-        is_numbered.then(|| self.place(key, registered, key.subject().as_bytes()))
+        is_numbered.then(|| Located {
+            spot: self.spot(registered, key.subject().as_bytes()),
+            limit: key.limit(),
+        })
     }
 
     #[inline(always)]
-    fn place<'n>(&self, key: &Key<'n>, registered: Registered, subject: &'n [u8]) -> Located<'n> {
+    pub(super) fn spot<'n>(&self, registered: Registered, subject: &'n [u8]) -> Spot<'n> {
         let name = Name::new(registered, subject);
         let hash = name.hash(&self.hasher);
-        Located { shard: self.shard_of(hash), hash, name, limit: key.limit() }
+        Spot { shard: self.shard_of(hash), hash, name }
     }
 
     /// Applies `op` to a key, if it is there.
@@ -85,8 +94,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         now: Timestamp,
         op: Op,
     ) -> Option<Reply> {
-        let slot = table.get_mut(at.hash, &at.name, &self.register)?;
-        Some(slot.step(&at.name, at.limit, &self.register, now, op))
+        let slot = table.get_mut(at.spot.hash, &at.spot.name, &self.register)?;
+        Some(slot.step(&at.spot.name, at.limit, &self.register, now, op))
     }
 
     /// Runs `action` on the state of a key, if it is there.
@@ -96,8 +105,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         at: &Located<'_>,
         action: impl FnOnce(&mut State) -> T,
     ) -> Option<T> {
-        let slot = table.get_mut(at.hash, &at.name, &self.register)?;
-        Some(slot.with_state(&at.name, at.limit, &self.register, action))
+        let slot = table.get_mut(at.spot.hash, &at.spot.name, &self.register)?;
+        Some(slot.with_state(&at.spot.name, at.limit, &self.register, action))
     }
 
     /// The hash's high half chooses the shard, so that shards are in the order of hashes.
@@ -122,7 +131,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     }
 
     pub(super) fn contains(&self, table: &mut Table, at: &Located<'_>) -> bool {
-        table.get_mut(at.hash, &at.name, &self.register).is_some()
+        table.get_mut(at.spot.hash, &at.spot.name, &self.register).is_some()
     }
 
     /// Whether there is a place for one more key.
@@ -158,26 +167,28 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     }
 
     /// Gives back a place that was reserved and not used.
-    pub(super) fn release(&self, places: usize) {
+    pub(super) fn free_places(&self, places: usize) {
         self.keys.fetch_sub(places, Ordering::Relaxed);
     }
 
     /// Puts a new key into the place reserved for it.
     pub(super) fn insert(&self, table: &mut Table, at: &Located<'_>, state: State) {
-        let slot = Slot::new(&at.name, state, at.limit);
-        table.insert(at.hash, slot, &self.register.read(), &self.hasher);
+        let slot = Slot::new(&at.spot.name, state, at.limit);
+        table.insert(at.spot.hash, slot, &self.register.read(), &self.hasher);
     }
 
-    pub(super) fn remove(&self, table: &mut Table, at: &Located<'_>) {
-        if table.remove(at.hash, &at.name, &self.register) {
-            self.release(1);
+    pub(super) fn remove(&self, table: &mut Table, spot: &Spot<'_>) -> bool {
+        let removed = table.remove(spot.hash, &spot.name, &self.register);
+        if removed {
+            self.free_places(1);
         }
+        removed
     }
 
     pub(super) fn sweep_table(&self, table: &mut Table, slots: usize, now: Timestamp) -> usize {
         let dropped = table.sweep(slots, now, &self.register.read(), &self.hasher);
         if dropped > 0 {
-            self.release(dropped);
+            self.free_places(dropped);
             self.evicted.fetch_add(dropped as u64, Ordering::Relaxed);
         }
         dropped
@@ -221,8 +232,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
 /// Where a limit has no number, its scope is part of the name. Scopes hold no NUL.
 #[cold]
-fn write_out(key: &Key<'_>, text: &mut Vec<u8>) {
-    text.extend_from_slice(key.limit().scope().as_bytes());
+pub(super) fn write_out(scope: &str, subject: &str, text: &mut Vec<u8>) {
+    text.extend_from_slice(scope.as_bytes());
     text.push(0);
-    text.extend_from_slice(key.subject().as_bytes());
+    text.extend_from_slice(subject.as_bytes());
 }

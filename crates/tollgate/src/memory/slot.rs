@@ -168,6 +168,14 @@ impl Slot {
         answer
     }
 
+    /// Its state, unless that is a bucket packed into the slot.
+    pub(super) fn state_mut(&mut self) -> Option<&mut State> {
+        match &mut self.0 {
+            Kept::Any(any) => Some(&mut any.state),
+            _ => None,
+        }
+    }
+
     fn packed(&self) -> Option<Packed> {
         match &self.0 {
             Kept::Short { bucket, .. } => Some(*bucket),

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use tollgate::{Key, Limit, LocalLimiter, ManualClock, MemoryStore, Plan, Quota, Subject, Take};
+use tollgate::{
+    Key, Lease, LeaseId, Limit, LocalLimiter, ManualClock, MemoryStore, Plan, Quota, Subject, Take,
+};
 
 const THREADS: u64 = 8;
 const KEYS: [&str; 3] = ["a", "b", "c"];
@@ -43,6 +45,7 @@ fn eight_threads_admit_exactly_the_limit() {
         Limit::sliding_counter(quota(500_000)),
         Limit::fixed_window(quota(500_000)),
         Limit::calendar_window(500_000, tollgate::algorithm::CalendarUnit::Year, "UTC"),
+        Limit::concurrency(100_000, Duration::from_secs(36_525 * 86_400)),
     ] {
         let limit = limit.unwrap();
         let count = limit.count();
@@ -140,4 +143,36 @@ fn operations_beside_takes_keep_the_books() {
     assert!(held <= 5000);
     assert_eq!(limiter.sweep(usize::MAX), held);
     assert_eq!(limiter.occupancy().keys, 0);
+}
+
+/// Eight threads take slots and give them back: never more than three are in flight, and in the end
+/// none.
+#[test]
+fn never_more_are_in_flight_than_slots() {
+    let store = MemoryStore::new();
+    let limit = Limit::concurrency(3, Duration::from_secs(3600)).unwrap();
+    let subject = Subject::of(["k"]);
+    let (in_flight, most, passed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..20_000 {
+                    let plan = Plan::new([Take::new(Key::new(&subject, &limit), 1)]).unwrap();
+                    let plan = plan.with_lease(LeaseId::random());
+                    let Some(lease) = Lease::of(&plan, &store.take(&plan)) else {
+                        thread::yield_now();
+                        continue;
+                    };
+                    most.fetch_max(in_flight.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    passed.fetch_add(1, Ordering::Relaxed);
+                    in_flight.fetch_sub(1, Ordering::SeqCst);
+                    assert!(store.release(&lease), "its slot was lost");
+                }
+            });
+        }
+    });
+    assert!(most.into_inner() <= 3);
+    assert!(passed.into_inner() >= 3);
+    assert_eq!(store.stats(&Key::new(&subject, &limit)).count(), 0);
+    assert_eq!(store.occupancy().keys, 0, "what holds nothing is forgotten at once");
 }

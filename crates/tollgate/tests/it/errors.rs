@@ -38,7 +38,7 @@ fn quotas() {
 
 #[test]
 fn limits() {
-    use QuotaErrorKind::{Burst, Count, Precision, TimeZone};
+    use QuotaErrorKind::{Burst, Count, Period, Precision, TimeZone};
     let bursty = Quota::per_minute(10).burst(20);
     for limit in
         [Limit::sliding_window(bursty), Limit::sliding_counter(bursty), Limit::fixed_window(bursty)]
@@ -50,6 +50,24 @@ fn limits() {
         Count,
         "a sliding window holds at most 100000 takes, not 100001; use sliding_counter or token_bucket",
     );
+    let minute = Duration::from_secs(60);
+    assert_error(
+        Limit::concurrency(100_001, minute),
+        Count,
+        "a concurrency limit has at most 100000 slots, not 100001",
+    );
+    assert_error(
+        Limit::concurrency(0, minute),
+        Count,
+        "count must be at least 1 (use Limit::block to refuse everything)",
+    );
+    for (ttl, text) in [
+        (Duration::ZERO, "ttl must be longer than zero"),
+        (Duration::MAX, "ttl must be at most 100 years (36525 days)"),
+        (Duration::from_nanos(1500), "ttl must be in whole microseconds"),
+    ] {
+        assert_error(Limit::concurrency(1, ttl), Period, text);
+    }
     assert_error(
         Limit::token_bucket(Quota::new(1, Duration::from_secs(86_400 * 365)).burst(1_000_000)),
         Precision,

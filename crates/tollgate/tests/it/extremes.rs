@@ -22,6 +22,8 @@ fn extreme_limits() -> Vec<Limit> {
         Limit::sliding_counter(Quota::new(2, CENTURY)),
         Limit::fixed_window(Quota::new(MOST, CENTURY)),
         Limit::fixed_window(Quota::new(1, micro)),
+        Limit::concurrency(100_000, CENTURY),
+        Limit::concurrency(1, micro),
         Limit::calendar_window(MOST, CalendarUnit::Year, "Pacific/Kiritimati"),
     ]
     .into_iter()
@@ -31,7 +33,7 @@ fn extreme_limits() -> Vec<Limit> {
 
 #[test]
 fn every_operation_survives_every_extreme() {
-    assert!(extreme_limits().len() >= 11, "extremes that should be accepted were not");
+    assert!(extreme_limits().len() >= 13, "extremes that should be accepted were not");
     let times = [0, 1, 1_794_765_516_667_233, Timestamp::MAX.as_micros(), 0];
     let costs = [0, 1, 2, MOST - 1, MOST, MOST + 1, u64::MAX];
     let ages = [Duration::ZERO, Duration::from_micros(1), CENTURY, Duration::MAX];

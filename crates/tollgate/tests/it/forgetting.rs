@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tollgate::{Key, Limit, ManualClock, MemoryStore, Plan, Status, Subject, Take, Timestamp};
 use tollgate_testkit::answer::{Answer, Ask};
+use tollgate_testkit::conformance::{lease_id, lease_on};
 use tollgate_testkit::history::{History, Wildness};
 use tollgate_testkit::spec::Kind;
 
@@ -14,6 +15,15 @@ fn ask(store: &MemoryStore<ManualClock>, key: Key<'_>, ask: Ask) -> Answer {
         Ask::Peek { cost } => store.peek(&plan(cost)),
         Ask::Refund { cost } => store.refund(&plan(cost)),
         Ask::Debit { cost, age_us } => store.debit(&plan(cost), Duration::from_micros(age_us)),
+        Ask::Hold { cost, lease } => store.take(&plan(cost).with_lease(lease_id(lease))),
+        Ask::Release { lease } => {
+            store.release(&lease_on(&[key], lease));
+            return Answer::from(&store.stats(&key));
+        }
+        Ask::Renew { lease } => {
+            store.renew(&lease_on(&[key], lease));
+            return Answer::from(&store.stats(&key));
+        }
         Ask::Pause { length_us } => {
             store.pause(&key, Duration::from_micros(length_us));
             return Answer::from(&store.stats(&key));

@@ -1,6 +1,11 @@
 //! Limits keep their states apart, however many there are.
 
-use tollgate::{Key, Limit, Listing, ManualClock, MemoryStore, Plan, Quota, Subject, Take};
+use std::time::Duration;
+
+use tollgate::{
+    Algorithm, Key, Lease, LeaseId, Limit, Listing, ManualClock, MemoryStore, Plan, Quota, Subject,
+    Take,
+};
 
 fn limit(rule: &str, name: &str) -> Limit {
     let limit = Limit::token_bucket(Quota::per_day(5)).unwrap();
@@ -72,4 +77,14 @@ fn a_flood_of_limit_names_changes_nothing() {
     let written_out = limit("inline", "65999");
     store.reset(&Key::new(&subject, &written_out));
     assert_eq!(take(&store, &subject, &written_out), 4);
+
+    // A lease finds its key there too.
+    let slots = Limit::concurrency(1, Duration::from_secs(1)).unwrap().named("late").unwrap();
+    let plan = Plan::new([Take::new(Key::new(&subject, &slots), 1)]).unwrap();
+    let plan = plan.with_lease(LeaseId::random());
+    let lease = Lease::of(&plan, &store.take(&plan)).unwrap();
+    let page = store.list(&listing).unwrap();
+    assert!(page.keys.iter().any(|key| key.algorithm == Algorithm::Concurrency));
+    assert!(store.renew(&lease).is_some() && store.release(&lease));
+    assert!(!store.release(&lease));
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tollgate::algorithm::Reply;
 use tollgate::{
-    Decision, Key, Limit, ListedKey, Listing, MemoryStore, Mode, Page, Plan, Quota, Status, Store,
-    StoreError, Subject, Take, Timestamp, Verdict,
+    Decision, Key, Lease, Limit, ListedKey, Listing, MemoryStore, Mode, Page, Plan, Quota, Status,
+    Store, StoreError, Subject, Take, Timestamp, Verdict,
 };
 use tollgate_testkit::runtime::block_on;
 
@@ -34,6 +34,12 @@ impl Store for Closed {
     }
     async fn reset(&self, _: &Key<'_>) -> Result<(), StoreError> {
         Ok(())
+    }
+    async fn release(&self, _: &Lease) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+    async fn renew(&self, _: &Lease) -> Result<Option<Timestamp>, StoreError> {
+        Ok(None)
     }
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
         let reply = Reply::new(Verdict::Allow, 0, Duration::ZERO);

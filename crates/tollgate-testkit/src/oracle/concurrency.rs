@@ -1,0 +1,113 @@
+//! Slots as their definition: each one by itself, in no order, and a sum over those in use.
+
+use super::Model;
+use crate::spec::LimitSpec;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    lease: Option<u64>,
+    since: u64,
+    until: u64,
+    cost: u64,
+}
+
+impl Slots {
+    fn sum(&self, now: u64) -> u64 {
+        self.slots.iter().filter(|slot| slot.until > now).map(|slot| slot.cost).sum()
+    }
+
+    fn forget(&mut self, now: u64) {
+        self.slots.retain(|slot| slot.until > now);
+    }
+
+    /// What was taken in the future was taken now, for as long.
+    fn step_back(&mut self, now: u64) -> bool {
+        let mut ahead = false;
+        for slot in &mut self.slots {
+            if slot.since > now {
+                (slot.since, slot.until) = (now, now + (slot.until - slot.since));
+                ahead = true;
+            }
+        }
+        ahead
+    }
+
+    fn is_held(&self, now: u64, lease: u64) -> bool {
+        self.slots.iter().any(|slot| slot.lease == Some(lease) && slot.until > now)
+    }
+
+    /// Gives back, and tells whether the last slot in use came back.
+    pub(super) fn release(&mut self, now: u64, lease: u64) -> bool {
+        if !self.is_held(now, lease) {
+            return false;
+        }
+        self.step_back(now);
+        self.forget(now);
+        self.slots.retain(|slot| slot.lease != Some(lease));
+        self.slots.is_empty()
+    }
+
+    pub(super) fn renew(&mut self, now: u64, lease: u64) {
+        if self.is_held(now, lease) {
+            self.step_back(now);
+            self.forget(now);
+            for slot in self.slots.iter_mut().filter(|slot| slot.lease == Some(lease)) {
+                (slot.since, slot.until) = (now, now + (slot.until - slot.since));
+            }
+        }
+    }
+}
+
+impl Model for Slots {
+    fn settle(&mut self, spec: &LimitSpec, now: u64) -> bool {
+        let ahead = self.step_back(now);
+        let mut outlasting = false;
+        for slot in &mut self.slots {
+            if slot.until - now.min(slot.until) > spec.window_us {
+                (slot.since, slot.until) = (now, now + spec.window_us);
+                outlasting = true;
+            }
+        }
+        ahead || outlasting
+    }
+
+    fn has_room(&self, spec: &LimitSpec, now: u64, cost: u64) -> bool {
+        self.sum(now) + cost <= spec.count
+    }
+
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, lease: Option<u64>) {
+        self.forget(now);
+        self.slots.push(Slot { lease, since: now, until: now + spec.window_us, cost });
+    }
+
+    fn refund(&mut self, _: &LimitSpec, _: u64, _: u64) -> bool {
+        false
+    }
+
+    fn debit(&mut self, spec: &LimitSpec, now: u64, cost: u64, age: u64) -> bool {
+        let cost = cost.min(spec.count.saturating_sub(self.sum(now)));
+        if age >= spec.window_us || cost == 0 {
+            return false;
+        }
+        self.take(spec, now, cost, None);
+        if let Some(slot) = self.slots.last_mut() {
+            slot.since = now.saturating_sub(age);
+            slot.until = slot.since + spec.window_us;
+        }
+        true
+    }
+
+    fn used(&self, spec: &LimitSpec, now: u64) -> u64 {
+        self.sum(now).min(spec.count)
+    }
+
+    fn reset_after(&self, _: &LimitSpec, now: u64) -> u64 {
+        let last = self.slots.iter().map(|slot| slot.until).max();
+        last.map_or(0, |until| until.saturating_sub(now))
+    }
+}
