@@ -13,7 +13,7 @@ use crate::naming::{valid_name, window_name};
 use crate::quota::Quota;
 
 /// The rule of limits that no policy named.
-const DEFAULT_RULE: &str = "default";
+pub(crate) const DEFAULT_RULE: &str = "default";
 
 /// How a limit counts.
 ///
@@ -192,6 +192,12 @@ impl Limit {
     pub fn in_rule(self, rule: &str) -> Result<Self, QuotaError> {
         let rule = valid_name("rule", rule)?;
         Ok(Self { rule, registered: RegisterCell::default(), ..self })
+    }
+
+    /// The same limit as that of no rule.
+    #[cfg(feature = "policy")]
+    pub(crate) fn in_default_rule(self) -> Self {
+        Self { rule: DEFAULT_RULE.into(), registered: RegisterCell::default(), ..self }
     }
 
     /// Its own name, or what it is called by: its window, such as `60s` or `1500ms`.

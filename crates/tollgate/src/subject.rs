@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// What stands for a fact that is not known. No escaped value holds a `%` before a `-`.
+const MISSING: &str = "%-";
+
 /// The values of the facts that a limit is keyed by, escaped and joined.
 ///
 /// Whatever bytes the facts hold, two different lists of facts never give the same subject, and the
@@ -26,14 +29,62 @@ impl Subject {
 
     /// The subject of these facts in a tenant. Tenants never share a key.
     #[must_use]
-    pub fn in_tenant<F: AsRef<[u8]>>(tenant: &str, facts: impl IntoIterator<Item = F>) -> Self {
-        let mut text = String::new();
-        escape_into(&mut text, tenant.as_bytes());
+    pub fn in_tenant<F: AsRef<[u8]>>(
+        tenant: impl AsRef<[u8]>,
+        facts: impl IntoIterator<Item = F>,
+    ) -> Self {
+        Self::of_known(tenant, facts.into_iter().map(Some))
+    }
+
+    /// The subject of these facts in a tenant, where some may not be known. A missing fact is none of
+    /// the values a fact can have, not even the empty one.
+    ///
+    /// ```
+    /// use tollgate::Subject;
+    ///
+    /// let anonymous = Subject::of_known("", [None::<&str>]);
+    /// assert_eq!(anonymous.as_str(), ":%-");
+    /// assert_ne!(anonymous, Subject::of(["%-"]));
+    /// ```
+    #[must_use]
+    pub fn of_known<F: AsRef<[u8]>>(
+        tenant: impl AsRef<[u8]>,
+        facts: impl IntoIterator<Item = Option<F>>,
+    ) -> Self {
+        let tenant = tenant.as_ref();
+        // Most subjects fit, and those that do not grow.
+        let mut text = String::with_capacity(tenant.len() + 40);
+        escape_into(&mut text, tenant);
         for fact in facts {
             text.push(':');
-            escape_into(&mut text, fact.as_ref());
+            match fact {
+                Some(fact) => escape_into(&mut text, fact.as_ref()),
+                None => text.push_str(MISSING),
+            }
         }
         Self(text)
+    }
+
+    /// The tenant and facts that make this text; none if no subject has it.
+    ///
+    /// ```
+    /// use tollgate::Subject;
+    ///
+    /// let parts = Subject::parse("acme:user%201:%-").ok_or("no subject")?;
+    /// assert_eq!(parts.tenant, b"acme");
+    /// assert_eq!(parts.facts, [Some(b"user 1".to_vec()), None]);
+    /// assert_eq!(Subject::parse("100%"), None);
+    /// # Ok::<(), &str>(())
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<SubjectParts> {
+        let mut parts = text.split(':');
+        let tenant = unescape(parts.next()?)?;
+        let fact = |part| if part == MISSING { Some(None) } else { unescape(part).map(Some) };
+        let parts = SubjectParts { tenant, facts: parts.map(fact).collect::<Option<_>>()? };
+        // Only what escaping writes: `%61` is an `a`, but no subject says so.
+        (Self::of_known(&parts.tenant, parts.facts.iter().map(Option::as_ref)).0 == text)
+            .then_some(parts)
     }
 
     /// The escaped text.
@@ -49,6 +100,15 @@ impl fmt::Display for Subject {
     }
 }
 
+/// What a [`Subject`] is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubjectParts {
+    /// The tenant; empty without one.
+    pub tenant: Vec<u8>,
+    /// The facts' values; none where a fact was not known.
+    pub facts: Vec<Option<Vec<u8>>>,
+}
+
 fn escape_into(text: &mut String, fact: &[u8]) {
     for &byte in fact {
         if byte.is_ascii_graphic() && !b"%{}:/".contains(&byte) {
@@ -60,4 +120,20 @@ fn escape_into(text: &mut String, fact: &[u8]) {
             text.extend(['%', digit(byte >> 4), digit(byte & 15)]);
         }
     }
+}
+
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let high = char::from(rest.next()?).to_digit(16)?;
+                let low = char::from(rest.next()?).to_digit(16)?;
+                u8::try_from(high << 4 | low).ok()?
+            }
+            byte => byte,
+        });
+    }
+    Some(bytes)
 }
