@@ -1,37 +1,54 @@
 #![doc = include_str!("lib.md")]
 
 pub mod algorithm;
+#[cfg(feature = "policy")]
+mod asked;
 mod clock;
 mod decision;
 mod error;
+mod facts;
 mod lease;
 mod limit;
+#[cfg(feature = "policy")]
+mod limiter;
 mod listing;
 mod local;
 mod memory;
 mod naming;
 mod plan;
+#[cfg(feature = "policy")]
+pub mod policy;
 mod quota;
+mod request;
+pub mod round_up;
 mod scope;
 mod store;
 mod subject;
 mod time;
 
+#[cfg(feature = "policy")]
+pub use asked::{Applied, Asked, Inline};
 pub use clock::{Clock, ManualClock, SystemClock, TickingClock};
 pub use decision::{Decision, Source, Status, Verdict};
 pub use error::{QuotaError, QuotaErrorKind};
+pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACTS};
 pub use lease::{HeldKey, Lease, LeaseError, LeaseId};
 pub use limit::Limit;
+#[cfg(feature = "policy")]
+pub use limiter::{Current, Limiter, LimiterError, Observed, Observer, Outcome, Verb};
 pub use listing::{Cursor, ListedKey, Listing, Page};
 pub use local::{LocalLimiter, LocalLimiterBuilder, RateLimitExceeded};
 pub use memory::{
     AtCap, DEFAULT_MAX_KEYS, DefaultHasher, MemoryStore, MemoryStoreBuilder, Occupancy,
 };
 pub use plan::{Key, MAX_TAKES, Mode, Plan, PlanError, PlanErrorKind, Take};
+#[cfg(feature = "policy")]
+pub use policy::{Policy, PolicyError, PolicyErrorKind};
 pub use quota::Quota;
+pub use request::Request;
 pub use scope::Algorithm;
 pub use store::{Store, StoreError, StoreErrorKind};
-pub use subject::Subject;
+pub use subject::{Subject, SubjectParts};
 pub use time::Timestamp;
 
 /// The examples of the README compile.

@@ -13,7 +13,7 @@ use crate::quota::Quota;
 use crate::scope::{Algorithm, letter};
 
 /// The rule of limits that no policy named.
-const DEFAULT_RULE: &str = "default";
+pub(crate) const DEFAULT_RULE: &str = "default";
 
 /// A quota with an algorithm and a name. Always valid once built.
 ///
@@ -167,6 +167,12 @@ impl Limit {
     pub fn in_rule(self, rule: &str) -> Result<Self, QuotaError> {
         let rule = valid_name("rule", rule)?;
         Ok(Self { rule, registered: RegisterCell::default(), ..self })
+    }
+
+    /// The same limit as that of no rule.
+    #[cfg(feature = "policy")]
+    pub(crate) fn in_default_rule(self) -> Self {
+        Self { rule: DEFAULT_RULE.into(), registered: RegisterCell::default(), ..self }
     }
 
     /// Its own name, or what it is called by: its window, such as `60s` or `1500ms`, or `concurrency`.

@@ -167,18 +167,10 @@ impl<'a> Plan<'a> {
             let is_full = merged.len() == MAX_TAKES;
             match merged.iter_mut().find(same) {
                 Some(earlier) if earlier.mode != take.mode || earlier.key != take.key => {
-                    return Err(PlanError {
-                        kind: PlanErrorKind::Conflict,
-                        key: take.key.to_string(),
-                    });
+                    return Err(PlanError::at(PlanErrorKind::Conflict, &take.key));
                 }
                 Some(earlier) => earlier.cost = earlier.cost.saturating_add(take.cost),
-                None if is_full => {
-                    return Err(PlanError {
-                        kind: PlanErrorKind::TooMany,
-                        key: take.key.to_string(),
-                    });
-                }
+                None if is_full => return Err(PlanError::at(PlanErrorKind::TooMany, &take.key)),
                 None => merged.push(take),
             }
         }
@@ -229,10 +221,10 @@ impl<'a> Plan<'a> {
 /// # Ok::<(), tollgate::QuotaError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{} at key {key}", .kind.reason())]
+#[error("{reason}")]
 pub struct PlanError {
     kind: PlanErrorKind,
-    key: String,
+    reason: String,
 }
 
 /// What a [`PlanError`] is about.
@@ -245,16 +237,28 @@ pub enum PlanErrorKind {
     Conflict,
 }
 
-impl PlanErrorKind {
-    fn reason(self) -> &'static str {
-        match self {
-            Self::TooMany => "a plan may have at most 16 takes; the next is",
-            Self::Conflict => "one counter is taken under two modes or two sets of numbers,",
-        }
-    }
-}
-
 impl PlanError {
+    fn at(kind: PlanErrorKind, key: &Key<'_>) -> Self {
+        let reason = match kind {
+            PlanErrorKind::TooMany => {
+                format!("a plan may have at most {MAX_TAKES} takes; the next is at key {key}")
+            }
+            PlanErrorKind::Conflict => {
+                format!("one counter is taken under two modes or two sets of numbers, at key {key}")
+            }
+        };
+        Self { kind, reason }
+    }
+
+    /// The limits of several rules of a policy are too many together.
+    #[cfg(feature = "policy")]
+    pub(crate) fn too_many_of_rules(rules: &[&str], takes: usize) -> Self {
+        let rules = rules.join(", ");
+        let reason =
+            format!("a plan may have at most {MAX_TAKES} takes; the rules {rules} have {takes}");
+        Self { kind: PlanErrorKind::TooMany, reason }
+    }
+
     /// What was wrong.
     #[must_use]
     pub const fn kind(&self) -> PlanErrorKind {

@@ -1,6 +1,10 @@
 //! Subjects: whom a limit counts, as text that no two of them share.
 
+use std::borrow::Cow;
 use std::fmt;
+
+/// What stands for a fact that is not known. No escaped value holds a `%` before a `-`.
+const MISSING: &str = "%-";
 
 /// The values of the facts that a limit is keyed by, escaped and joined.
 ///
@@ -26,14 +30,97 @@ impl Subject {
 
     /// The subject of these facts in a tenant. Tenants never share a key.
     #[must_use]
-    pub fn in_tenant<F: AsRef<[u8]>>(tenant: &str, facts: impl IntoIterator<Item = F>) -> Self {
-        let mut text = String::new();
-        escape_into(&mut text, tenant.as_bytes());
+    pub fn in_tenant<F: AsRef<[u8]>>(
+        tenant: impl AsRef<[u8]>,
+        facts: impl IntoIterator<Item = F>,
+    ) -> Self {
+        Self::of_known(tenant, facts.into_iter().map(Some))
+    }
+
+    /// The subject of these facts in a tenant, where some may not be known. A missing fact is none of
+    /// the values a fact can have, not even the empty one.
+    ///
+    /// ```
+    /// use tollgate::Subject;
+    ///
+    /// let anonymous = Subject::of_known("", [None::<&str>]);
+    /// assert_eq!(anonymous.as_str(), ":%-");
+    /// assert_ne!(anonymous, Subject::of(["%-"]));
+    /// ```
+    #[must_use]
+    pub fn of_known<F: AsRef<[u8]>>(
+        tenant: impl AsRef<[u8]>,
+        facts: impl IntoIterator<Item = Option<F>>,
+    ) -> Self {
+        let tenant = tenant.as_ref();
+        // Most subjects fit, and those that do not grow.
+        let mut text = String::with_capacity(tenant.len() + 40);
+        escape_into(&mut text, tenant);
         for fact in facts {
             text.push(':');
-            escape_into(&mut text, fact.as_ref());
+            match fact {
+                Some(fact) => escape_into(&mut text, fact.as_ref()),
+                None => text.push_str(MISSING),
+            }
         }
         Self(text)
+    }
+
+    /// The tenant and facts that make this text; none if no subject has it.
+    ///
+    /// ```
+    /// use tollgate::Subject;
+    ///
+    /// let parts = Subject::parse("acme:user%201:%-").ok_or("no subject")?;
+    /// assert_eq!(parts.tenant, b"acme");
+    /// assert_eq!(parts.facts, [Some(b"user 1".to_vec()), None]);
+    /// assert_eq!(Subject::parse("100%"), None);
+    /// # Ok::<(), &str>(())
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<SubjectParts> {
+        let mut parts = text.split(':');
+        let tenant = unescape(parts.next()?)?;
+        let fact = |part| if part == MISSING { Some(None) } else { unescape(part).map(Some) };
+        let parts = SubjectParts { tenant, facts: parts.map(fact).collect::<Option<_>>()? };
+        // Only what escaping writes: `%61` is an `a`, but no subject says so.
+        (Self::of_known(&parts.tenant, parts.facts.iter().map(Option::as_ref)).0 == text)
+            .then_some(parts)
+    }
+
+    /// The subject of this escaped text; none if no subject has it.
+    ///
+    /// ```
+    /// use tollgate::Subject;
+    ///
+    /// assert_eq!(Subject::from_escaped(":a%3Ab"), Some(Subject::of(["a:b"])));
+    /// assert_eq!(Subject::from_escaped(":a b"), None);
+    /// ```
+    #[must_use]
+    pub fn from_escaped(text: &str) -> Option<Self> {
+        Self::parse(text).map(|_| Self(text.to_owned()))
+    }
+
+    /// What people call it, without the tenant: the value itself where there is one fact, else the
+    /// escaped values joined by `:`. `*` is everyone together, `*anonymous*` those whose one fact is
+    /// not known.
+    ///
+    /// ```
+    /// use tollgate::Subject;
+    ///
+    /// assert_eq!(Subject::in_tenant("acme", ["user:1"]).key(), "user:1");
+    /// assert_eq!(Subject::of(["a:b", "c"]).key(), "a%3Ab:c");
+    /// ```
+    #[must_use]
+    pub fn key(&self) -> Cow<'_, str> {
+        let Some((_, values)) = self.0.split_once(':') else { return Cow::Borrowed("*") };
+        if values.contains(':') || !values.contains('%') {
+            return Cow::Borrowed(values);
+        }
+        match unescape(values) {
+            Some(value) => Cow::Owned(String::from_utf8_lossy(&value).into_owned()),
+            None => Cow::Borrowed("*anonymous*"),
+        }
     }
 
     /// The escaped text.
@@ -49,31 +136,40 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Whether a text could be a subject's: nothing in it would need escaping, and escapes are whole.
-pub(crate) fn is_escaped(text: &str) -> bool {
-    let mut pieces = text.split('%');
-    let is_plain = |text: &str| text.bytes().all(|byte| byte == b':' || !needs_escape(byte));
-    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
-    pieces.next().is_none_or(is_plain)
-        && pieces.all(|piece| {
-            let escape = piece.as_bytes().first_chunk::<2>();
-            escape.is_some_and(|digits| digits.iter().all(is_digit)) && is_plain(piece)
-        })
-}
-
-fn needs_escape(byte: u8) -> bool {
-    !byte.is_ascii_graphic() || b"%{}:/".contains(&byte)
+/// What a [`Subject`] is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubjectParts {
+    /// The tenant; empty without one.
+    pub tenant: Vec<u8>,
+    /// The facts' values; none where a fact was not known.
+    pub facts: Vec<Option<Vec<u8>>>,
 }
 
 fn escape_into(text: &mut String, fact: &[u8]) {
     for &byte in fact {
-        if needs_escape(byte) {
+        if byte.is_ascii_graphic() && !b"%{}:/".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
             let digit = |nibble: u8| {
                 char::from(b"0123456789ABCDEF".get(usize::from(nibble)).copied().unwrap_or(b'0'))
             };
             text.extend(['%', digit(byte >> 4), digit(byte & 15)]);
-        } else {
-            text.push(char::from(byte));
         }
     }
+}
+
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let high = char::from(rest.next()?).to_digit(16)?;
+                let low = char::from(rest.next()?).to_digit(16)?;
+                u8::try_from(high << 4 | low).ok()?
+            }
+            byte => byte,
+        });
+    }
+    Some(bytes)
 }

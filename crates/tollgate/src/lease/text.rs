@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::{HeldKey, Lease, LeaseId};
 use crate::plan::MAX_TAKES;
 use crate::scope::{Algorithm, Scope};
-use crate::subject::is_escaped;
+use crate::subject::Subject;
 
 /// The longest text that is read.
 const MAX_LENGTH: usize = 32 * 1024;
@@ -86,7 +86,7 @@ fn parse_key(text: &str) -> Option<(HeldKey, &str)> {
     let (subject, after) = rest.split_once('}')?;
     let holds_slots = Scope::parse(scope)?.algorithm == Algorithm::Concurrency;
     let key = HeldKey { scope: scope.to_owned(), subject: subject.to_owned() };
-    (holds_slots && is_escaped(subject)).then_some((key, after))
+    (holds_slots && Subject::parse(subject).is_some()).then_some((key, after))
 }
 
 #[cfg(test)]

@@ -1,0 +1,225 @@
+//! Facts: what is known of a request.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use smallvec::SmallVec;
+use thiserror::Error;
+
+/// The most facts a request may have.
+pub const MAX_FACTS: usize = 32;
+/// The longest name, in bytes.
+const MAX_NAME: usize = 64;
+/// The longest value, in bytes.
+const MAX_VALUE: usize = 1024;
+
+/// What is known of a request, by name: `client`, `user`, `path`, and any other.
+///
+/// A value is bytes, since keys and headers are not always text. At most 32 facts; names are 1 to 64
+/// printable ASCII characters without spaces, values 1 to 1024 bytes. What is not known is left out:
+/// an empty value is an error, so that it cannot be mistaken for a missing one.
+///
+/// ```
+/// use tollgate::{Facts, FactsErrorKind};
+///
+/// let mut facts = Facts::new();
+/// facts.insert("client", "c1")?;
+/// facts.insert("path", "/search")?;
+/// assert_eq!(facts.get("client"), Some(&b"c1"[..]));
+///
+/// let error = facts.insert("user", "").unwrap_err();
+/// assert_eq!(error.kind(), FactsErrorKind::Value);
+/// assert_eq!(error.to_string(), "facts.user: the value is empty; leave out what is not known");
+/// # Ok::<(), tollgate::FactsError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts<'a> {
+    entries: SmallVec<[Entry<'a>; 6]>,
+}
+
+/// A name and a value.
+type Entry<'a> = (Cow<'a, str>, Cow<'a, [u8]>);
+
+impl<'a> Facts<'a> {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// These facts.
+    ///
+    /// ```
+    /// use tollgate::Facts;
+    ///
+    /// let facts = Facts::of([("client", "c1"), ("method", "GET")])?;
+    /// assert_eq!(facts.iter().count(), 2);
+    /// # Ok::<(), tollgate::FactsError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where [`Facts::insert`] errs.
+    pub fn of<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Result<Self, FactsError>
+    where
+        N: Into<Cow<'a, str>>,
+        V: Into<FactValue<'a>>,
+    {
+        let mut facts = Self::new();
+        for (name, value) in pairs {
+            facts.insert(name, value)?;
+        }
+        Ok(facts)
+    }
+
+    /// Adds a fact.
+    ///
+    /// # Errors
+    /// A name or value outside the bounds above, a name that is there already, or a 33rd fact.
+    pub fn insert(
+        &mut self,
+        name: impl Into<Cow<'a, str>>,
+        value: impl Into<FactValue<'a>>,
+    ) -> Result<(), FactsError> {
+        let (name, FactValue(value)) = (name.into(), value.into());
+        let wrong = if !is_fact_name(&name) {
+            Some(FactsErrorKind::Name)
+        } else if value.is_empty() || value.len() > MAX_VALUE {
+            Some(FactsErrorKind::Value)
+        } else if self.get(&name).is_some() {
+            Some(FactsErrorKind::Duplicate)
+        } else if self.entries.len() == MAX_FACTS {
+            Some(FactsErrorKind::TooMany)
+        } else {
+            None
+        };
+        if let Some(kind) = wrong {
+            return Err(FactsError::new(kind, &name, value.is_empty()));
+        }
+        self.entries.push((name, value));
+        Ok(())
+    }
+
+    /// The value of a fact, if it is known.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.iter().find_map(|(known, value)| (known == name).then_some(value))
+    }
+
+    /// Names and values, in the order they were added.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.entries.iter().map(|(name, value)| (&**name, &**value))
+    }
+}
+
+/// Whether facts may be called so.
+pub(crate) fn is_fact_name(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// The value of a fact, from text or bytes.
+///
+/// ```
+/// use tollgate::FactValue;
+///
+/// assert_eq!(FactValue::from("a"), FactValue::from(b"a"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FactValue<'a>(Cow<'a, [u8]>);
+
+macro_rules! from {
+    ($($source:ty => |$value:ident| $bytes:expr),* $(,)?) => {$(
+        impl<'a> From<$source> for FactValue<'a> {
+            fn from($value: $source) -> Self {
+                Self($bytes)
+            }
+        }
+    )*};
+}
+
+from! {
+    Cow<'a, [u8]> => |value| value,
+    &'a [u8] => |value| Cow::Borrowed(value),
+    &'a Vec<u8> => |value| Cow::Borrowed(value),
+    Vec<u8> => |value| Cow::Owned(value),
+    &'a str => |value| Cow::Borrowed(value.as_bytes()),
+    &'a String => |value| Cow::Borrowed(value.as_bytes()),
+    String => |value| Cow::Owned(value.into_bytes()),
+    Cow<'a, str> => |value| match value {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    },
+}
+
+impl<'a, const N: usize> From<&'a [u8; N]> for FactValue<'a> {
+    fn from(value: &'a [u8; N]) -> Self {
+        Self(Cow::Borrowed(value))
+    }
+}
+
+/// Why something cannot be a fact. The message names it, and never its value.
+///
+/// ```
+/// use tollgate::{Facts, FactsErrorKind};
+///
+/// let error = Facts::of([("client", "a"), ("client", "b")]).unwrap_err();
+/// assert_eq!(error.kind(), FactsErrorKind::Duplicate);
+/// assert_eq!(error.to_string(), "facts.client: comes twice");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub struct FactsError {
+    kind: FactsErrorKind,
+    name: String,
+    reason: &'static str,
+}
+
+/// What a [`FactsError`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FactsErrorKind {
+    /// The name is empty, too long, or has a space or a character outside printable ASCII.
+    Name,
+    /// The value is empty or too long.
+    Value,
+    /// The name is there already.
+    Duplicate,
+    /// There are 32 facts already.
+    TooMany,
+}
+
+impl FactsError {
+    fn new(kind: FactsErrorKind, name: &str, is_empty: bool) -> Self {
+        let reason = match kind {
+            FactsErrorKind::Name => "a name must be 1 to 64 printable ASCII characters, no spaces",
+            FactsErrorKind::Value if is_empty => "the value is empty; leave out what is not known",
+            FactsErrorKind::Value => "the value is longer than 1024 bytes",
+            FactsErrorKind::Duplicate => "comes twice",
+            FactsErrorKind::TooMany => "a request may have at most 32 facts",
+        };
+        let name = name.chars().take(MAX_NAME).flat_map(char::escape_default).collect();
+        Self { kind, name, reason }
+    }
+
+    /// What was wrong, without the name of the fact.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        self.reason
+    }
+
+    /// What was wrong.
+    #[must_use]
+    pub const fn kind(&self) -> FactsErrorKind {
+        self.kind
+    }
+
+    /// Always false: the same facts will be wrong again.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        false
+    }
+}
+
+impl fmt::Display for FactsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "facts.{}: {}", self.name, self.reason)
+    }
+}

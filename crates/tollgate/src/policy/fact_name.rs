@@ -1,0 +1,69 @@
+//! The names of facts, and which of them mean more than their bytes.
+
+use std::fmt;
+
+/// A fact that a rule is keyed by or looks at.
+///
+/// ```
+/// use tollgate::policy::Policy;
+///
+/// let policy = Policy::builtin();
+/// assert_eq!(policy.default_rule().per()[0].as_str(), "client");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FactName {
+    name: Box<str>,
+    meaning: Meaning,
+}
+
+/// How a fact's bytes are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Meaning {
+    Plain,
+    Method,
+    Host,
+    Path,
+    Ip,
+    ApiKey,
+    Tier,
+    Tenant,
+}
+
+impl FactName {
+    /// A fact of this name. Names of headers are lower case.
+    pub(super) fn new(name: &str) -> Self {
+        let meaning = match name {
+            "method" => Meaning::Method,
+            "host" => Meaning::Host,
+            "path" => Meaning::Path,
+            "ip" => Meaning::Ip,
+            "api_key" => Meaning::ApiKey,
+            "tier" => Meaning::Tier,
+            "tenant" => Meaning::Tenant,
+            _ => Meaning::Plain,
+        };
+        let is_header = name.starts_with("header:");
+        let name = if is_header { name.to_ascii_lowercase() } else { name.to_owned() };
+        Self { name: name.into(), meaning }
+    }
+
+    pub(super) const fn meaning(&self) -> Meaning {
+        self.meaning
+    }
+
+    pub(super) fn is_address(&self) -> bool {
+        self.meaning == Meaning::Ip
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for FactName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

@@ -1,0 +1,234 @@
+//! Policies: which limits apply to which requests, from one file.
+//!
+//! A policy is read once, checked whole, and compiled; planning a request with ten thousand rules
+//! then takes about as long as with one. It never changes: a new file makes a new policy.
+//!
+//! ```
+//! use tollgate::{Facts, Limit, MemoryStore, Policy, Quota, Request};
+//!
+//! let text = "
+//! version: 1
+//! rules:
+//!   - name: search
+//!     match: { path: /search/** }
+//!     per: [user]
+//!     limits: [10/min, 100/h]
+//! ";
+//! let default = Limit::sliding_window(Quota::per_minute(100))?;
+//! let policy = Policy::from_yaml("policy.yaml", text, default)?;
+//!
+//! let facts = Facts::of([("user", "u1"), ("path", "/search/books?q=rust")])?;
+//! let planned = policy.plan(&Request::new(facts));
+//! assert_eq!(planned.rule().name(), "search");
+//! assert_eq!(planned.matched()[0].key(), "u1");
+//!
+//! let plan = planned.plan()?;
+//! assert_eq!(MemoryStore::new().take(&plan).remaining(), Some(9));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod condition;
+mod cursor;
+mod digest;
+mod error;
+mod fact_name;
+mod index;
+mod nearest;
+mod net;
+mod path;
+mod planned;
+mod read;
+mod rule;
+mod tiers;
+mod trace;
+mod tree;
+mod view;
+mod wildcard;
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use smallvec::SmallVec;
+
+pub use condition::Condition;
+pub use error::{PolicyError, PolicyErrorKind};
+pub use fact_name::FactName;
+pub use planned::{Matched, Planned};
+pub use rule::{Distributed, Missing, OnStoreLoss, Rule, RuleMode};
+pub use trace::{Trace, Tried, TriedOutcome};
+
+use crate::limit::Limit;
+use crate::scope::Algorithm;
+use crate::quota::Quota;
+use crate::request::Request;
+use index::Index;
+use read::File;
+use rule::Outcome;
+use tiers::Tiers;
+use view::View;
+
+/// The rules, defaults and tenant that decide what applies to a request.
+///
+/// The rules are tried in the file's order and the first that matches decides; one that continues
+/// adds the next that matches; an unlimited one ends the search. If none matches, the default limit
+/// applies. See the [module](self) for an example.
+#[derive(Debug)]
+pub struct Policy {
+    version: Box<str>,
+    tenant: Box<str>,
+    tiers: Tiers,
+    rules: Vec<Rule>,
+    by_name: HashMap<Box<str>, usize, RandomState>,
+    default: Rule,
+    index: Index,
+    warnings: Vec<String>,
+}
+
+impl Policy {
+    /// No rules; 100 requests in any 60 seconds for each client.
+    ///
+    /// ```
+    /// use tollgate::Policy;
+    ///
+    /// let policy = Policy::builtin();
+    /// assert_eq!(policy.version(), "builtin");
+    /// assert_eq!(policy.default_rule().limits()[0].count(), 100);
+    /// ```
+    #[must_use]
+    pub fn builtin() -> Self {
+        const QUOTA: Quota = Quota::per_minute(100);
+        // A hundred fits a sliding window; a block is the safe way to be wrong about that.
+        Self::with_default(Limit::sliding_window(QUOTA).unwrap_or_else(|_| Limit::block()))
+    }
+
+    /// No rules; this limit for each client.
+    #[must_use]
+    pub fn with_default(limit: Limit) -> Self {
+        Self::of(File::of_default(limit), "builtin".into())
+    }
+
+    /// The policy that a YAML text describes. `file` is what errors call it; `default` is the default
+    /// limit if the text has none.
+    ///
+    /// # Errors
+    /// All that is wrong with the text, with line, column and field.
+    pub fn from_yaml(file: &str, text: &str, default: Limit) -> Result<Self, PolicyError> {
+        read::file(file, text, default).map(|file| Self::of(file, digest::short(text)))
+    }
+
+    fn of(file: File, version: Box<str>) -> Self {
+        let File { tenant, tiers, rules, default, warnings } = file;
+        let names = rules.iter().map(|rule| (rule.name.clone(), rule.index));
+        let (by_name, index) = (names.collect(), Index::new(&rules));
+        Self { version, tenant, tiers, rules, by_name, default, index, warnings }
+    }
+
+    /// The rules that decide this request, and whom they count.
+    #[must_use]
+    pub fn plan<'p>(&'p self, request: &Request<'_>) -> Planned<'p> {
+        let view = self.view(request);
+        let candidates = self.index.candidates(&view);
+        let candidates =
+            candidates.filter_map(|number| self.rules.get(usize::try_from(number).ok()?));
+        let matched = self.walk(candidates, &view, |_, _| {});
+        let matched = matched.into_iter().map(|rule| Matched::new(rule, &view, request.cost()));
+        Planned::new(matched.collect(), &self.default)
+    }
+
+    /// Which rules were tried for this request and why those that did not match did not. It tries all
+    /// of them one after the other, so it is for people and not for every request.
+    #[must_use]
+    pub fn explain(&self, request: &Request<'_>) -> Trace {
+        let view = self.view(request);
+        let mut trace = Trace::new();
+        let _ = self.walk(self.rules.iter(), &view, |rule, outcome| {
+            trace.add(rule, outcome, &view, rule.index == self.rules.len());
+        });
+        trace
+    }
+
+    fn view<'v, 'r>(&'v self, request: &'v Request<'r>) -> View<'v, 'r> {
+        View::new(request, &self.tiers, &self.tenant)
+    }
+
+    /// Goes through the rules until one ends the search, then to the default if none matched.
+    fn walk<'p>(
+        &'p self,
+        rules: impl Iterator<Item = &'p Rule>,
+        view: &View<'_, '_>,
+        mut tried: impl FnMut(&'p Rule, Outcome<'p>),
+    ) -> SmallVec<[&'p Rule; 1]> {
+        let mut matched = SmallVec::new();
+        let mut matches = |rule: &'p Rule| {
+            let outcome = rule.outcome(view);
+            tried(rule, outcome);
+            matches!(outcome, Outcome::Matches)
+        };
+        for rule in rules {
+            if matches(rule) {
+                matched.push(rule);
+                if !rule.continues {
+                    return matched;
+                }
+            }
+        }
+        if matched.is_empty() && matches(&self.default) {
+            matched.push(&self.default);
+        }
+        matched
+    }
+
+    /// The rules, in the file's order.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// What applies where no rule matches.
+    #[must_use]
+    pub const fn default_rule(&self) -> &Rule {
+        &self.default
+    }
+
+    /// The rule of this name, the default included.
+    ///
+    /// ```
+    /// use tollgate::Policy;
+    ///
+    /// assert!(Policy::builtin().rule("default").is_some());
+    /// assert!(Policy::builtin().rule("search").is_none());
+    /// ```
+    #[must_use]
+    pub fn rule(&self, name: &str) -> Option<&Rule> {
+        match self.by_name.get(name) {
+            Some(index) => self.rules.get(*index),
+            None => Some(&self.default).filter(|default| default.name() == name),
+        }
+    }
+
+    /// The limit that a stored key belongs to, live or on trial; none if the policy has it no more.
+    ///
+    /// ```
+    /// use tollgate::{Algorithm, Policy};
+    ///
+    /// let policy = Policy::builtin();
+    /// assert!(policy.limit("default", "60s", Algorithm::SlidingWindow).is_some());
+    /// assert!(policy.limit("default", "60s", Algorithm::TokenBucket).is_none());
+    /// ```
+    #[must_use]
+    pub fn limit(&self, rule: &str, name: &str, algorithm: Algorithm) -> Option<&Limit> {
+        self.rule(rule)?.limit(name, algorithm)
+    }
+
+    /// The first 12 hexadecimal digits of the text's SHA-256; `builtin` without a text.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// What is not wrong but probably not meant.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,97 @@
+//! Addresses and networks.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// The bits in front of an IPv4 address that is written as an IPv6 one.
+const MAPPED_BITS: u8 = 96;
+
+/// The address a fact holds. An IPv4 address written as an IPv6 one is that IPv4 address, however it
+/// is spelled.
+pub(super) fn address(fact: &[u8]) -> Option<IpAddr> {
+    let address: IpAddr = std::str::from_utf8(fact).ok()?.parse().ok()?;
+    Some(address.to_canonical())
+}
+
+/// Reads an address or a network, or says what is wrong with it.
+pub(super) fn parse(text: &str) -> Result<IpNet, String> {
+    let net = match text.parse::<IpNet>() {
+        Ok(net) => net,
+        Err(_) => text.parse::<IpAddr>().map(IpNet::from).map_err(|_| {
+            "must be an address or a network, such as 192.0.2.7 or 192.0.2.0/24".to_owned()
+        })?,
+    };
+    if net != net.trunc() {
+        return Err(format!("has bits set beyond its length, did you mean \"{}\"?", net.trunc()));
+    }
+    Ok(canonical(net))
+}
+
+/// A network of mapped addresses is the IPv4 network.
+fn canonical(net: IpNet) -> IpNet {
+    let IpNet::V6(v6) = net else { return net };
+    let mapped = v6.addr().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(MAPPED_BITS));
+    mapped.and_then(|(address, length)| Ipv4Net::new(address, length).ok()).map_or(net, IpNet::V4)
+}
+
+/// The network of this length that the address lies in.
+pub(super) fn network(address: IpAddr, length: u8) -> Option<IpNet> {
+    IpNet::new(address, length).ok().map(|net| net.trunc())
+}
+
+/// Any of several networks, found by halving.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct NetSet {
+    v4: Vec<Range>,
+    v6: Vec<Range>,
+}
+
+/// The first and last address of neighbouring networks.
+type Range = (u128, u128);
+
+impl NetSet {
+    pub(super) fn of<'n>(nets: impl IntoIterator<Item = &'n IpNet>) -> Self {
+        let mut set = Self::default();
+        for net in nets {
+            match net {
+                IpNet::V4(net) => set.v4.push(range_v4(*net)),
+                IpNet::V6(net) => set.v6.push(range_v6(*net)),
+            }
+        }
+        merge(&mut set.v4);
+        merge(&mut set.v6);
+        set
+    }
+
+    pub(super) fn contains(&self, address: IpAddr) -> bool {
+        let (ranges, address) = match address {
+            IpAddr::V4(address) => (&self.v4, u128::from(u32::from(address))),
+            IpAddr::V6(address) => (&self.v6, u128::from(address)),
+        };
+        let beyond = ranges.partition_point(|(first, _)| *first <= address);
+        let range = beyond.checked_sub(1).and_then(|last| ranges.get(last));
+        range.is_some_and(|(_, last)| address <= *last)
+    }
+}
+
+fn range_v4(net: Ipv4Net) -> Range {
+    (u128::from(u32::from(net.network())), u128::from(u32::from(net.broadcast())))
+}
+
+fn range_v6(net: Ipv6Net) -> Range {
+    let number = |address: Ipv6Addr| u128::from(address);
+    (number(net.network()), number(net.broadcast()))
+}
+
+/// Sorts, and joins what overlaps.
+fn merge(ranges: &mut Vec<Range>) {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, earlier| {
+        let overlaps = next.0 <= earlier.1;
+        if overlaps {
+            earlier.1 = earlier.1.max(next.1);
+        }
+        overlaps
+    });
+}

@@ -1,0 +1,126 @@
+//! Patterns of paths, segment by segment.
+
+use super::wildcard::{Text, Wildcard};
+
+/// The most segments a pattern may have, which bounds what matching costs.
+const MAX_SEGMENTS: usize = 64;
+
+/// A path in which `*` stands for any characters of one segment, `{id}` for one segment that is not
+/// empty, and `**` for any number of segments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PathPattern {
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Segment {
+    Literal(Box<[u8]>),
+    Wild(Wildcard),
+    Filled,
+    Rest,
+}
+
+/// What a path with or without wildcards stands for.
+pub(super) enum Path {
+    Exact(Box<[u8]>),
+    Pattern(PathPattern),
+}
+
+impl Path {
+    /// Reads a path, or says what is wrong with it.
+    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+        let Some(path) = text.strip_prefix('/') else { return Err("a path must begin with /") };
+        if path.contains(['?', '#']) {
+            return Err("a path ends before ? and #, so they cannot be matched");
+        }
+        let segments = path.split('/').map(Segment::parse).collect::<Result<Vec<_>, _>>()?;
+        if segments.len() > MAX_SEGMENTS {
+            return Err("a path may have at most 64 segments");
+        }
+        let mut exact = Vec::new();
+        for segment in &segments {
+            let Segment::Literal(literal) = segment else {
+                return Ok(Self::Pattern(PathPattern { segments }));
+            };
+            exact.push(b'/');
+            exact.extend_from_slice(literal);
+        }
+        Ok(Self::Exact(exact.into()))
+    }
+}
+
+impl Segment {
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        if text == "**" {
+            return Ok(Self::Rest);
+        }
+        if text.contains("**") {
+            return Err("** must be a segment of its own, as in /a/**");
+        }
+        let unescaped = text.replace("\\\\", "").replace("\\{", "").replace("\\}", "");
+        if unescaped.contains(['{', '}']) {
+            let name = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+            return match name {
+                Some(name) if !name.is_empty() && !name.contains(['{', '}', '*']) => {
+                    Ok(Self::Filled)
+                }
+                _ => Err("{name} must be a segment of its own, as in /users/{id}"),
+            };
+        }
+        Ok(match Text::parse(text) {
+            Text::Exact(literal) => Self::Literal(literal),
+            Text::Wild(wildcard) => Self::Wild(wildcard),
+        })
+    }
+
+    fn matches(&self, text: &[u8]) -> bool {
+        match self {
+            Self::Literal(literal) => **literal == *text,
+            Self::Wild(wildcard) => wildcard.matches(text),
+            Self::Filled => !text.is_empty(),
+            Self::Rest => true,
+        }
+    }
+}
+
+impl PathPattern {
+    pub(super) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    pub(super) fn matches(&self, path: &[u8]) -> bool {
+        let Some(mut left) = segments(path) else { return false };
+        let mut wanted = self.segments.as_slice();
+        // Only the last `**` ever needs to take more: the ones before it have all they must have.
+        let mut last_rest = None;
+        loop {
+            match wanted.split_first() {
+                Some((Segment::Rest, [])) => return true,
+                Some((Segment::Rest, after)) => {
+                    last_rest = Some((after, left.clone()));
+                    wanted = after;
+                    continue;
+                }
+                Some((segment, after)) => {
+                    let mut ahead = left.clone();
+                    if ahead.next().is_some_and(|text| segment.matches(text)) {
+                        (left, wanted) = (ahead, after);
+                        continue;
+                    }
+                }
+                None if left.clone().next().is_none() => return true,
+                None => {}
+            }
+            let Some((after, from)) = &mut last_rest else { return false };
+            if from.next().is_none() {
+                return false;
+            }
+            (left, wanted) = (from.clone(), after);
+        }
+    }
+}
+
+/// The segments of a request's path; none if it does not begin with `/`.
+pub(super) fn segments(path: &[u8]) -> Option<impl Iterator<Item = &[u8]> + Clone> {
+    path.strip_prefix(b"/").map(|path| path.split(|byte| *byte == b'/'))
+}

@@ -1,0 +1,144 @@
+//! What a policy makes of a request: which rules, on whom, and the plan.
+
+use std::borrow::Cow;
+use std::slice;
+
+use crate::limit::Limit;
+use crate::plan::{Key, MAX_TAKES, Plan, PlanError, Take};
+use crate::subject::Subject;
+use crate::time::MAX_EXACT;
+
+use super::rule::{Missing, Rule, RuleMode};
+use super::view::View;
+
+/// The rules that decide a request, and the subjects they count.
+///
+/// ```
+/// use tollgate::policy::Policy;
+/// use tollgate::{Facts, MemoryStore, Request};
+///
+/// let (policy, store) = (Policy::builtin(), MemoryStore::new());
+/// let planned = policy.plan(&Request::new(Facts::of([("client", "c1")])?));
+/// let decision_plan = planned.plan()?;
+/// let decision = store.take(&decision_plan);
+/// assert_eq!(decision.remaining(), Some(99));
+/// assert_eq!(planned.matched()[0].key(), "c1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Planned<'p> {
+    matched: Vec<Matched<'p>>,
+    default: &'p Rule,
+}
+
+impl<'p> Planned<'p> {
+    pub(super) const fn new(matched: Vec<Matched<'p>>, default: &'p Rule) -> Self {
+        Self { matched, default }
+    }
+
+    /// The rules that apply, in their order. None if only a default applies that skips this request.
+    #[must_use]
+    pub fn matched(&self) -> &[Matched<'p>] {
+        &self.matched
+    }
+
+    /// The takes of all rules that apply. Shadow rules and trial limits are each a group of their own.
+    ///
+    /// # Errors
+    /// More than [`MAX_TAKES`] takes; the message names the rules.
+    pub fn plan(&self) -> Result<Plan<'_>, PlanError> {
+        let takes = self.matched.iter().zip(0..).flat_map(|(matched, group)| matched.takes(group));
+        let length: usize = self.matched.iter().map(Matched::len).sum();
+        if length > MAX_TAKES {
+            let rules: Vec<&str> = self.matched.iter().map(|matched| matched.rule.name()).collect();
+            return Err(PlanError::too_many_of_rules(&rules, length));
+        }
+        // Rules have names of their own, and so have the limits in each.
+        Ok(Plan::of_distinct(takes))
+    }
+
+    /// Whether no limit applies, not even one in shadow.
+    #[must_use]
+    pub fn is_unlimited(&self) -> bool {
+        self.matched.iter().all(|matched| matched.limits().is_empty())
+    }
+
+    /// The rule to name when no limit decided: the one that ended the search.
+    #[must_use]
+    pub fn rule(&self) -> &'p Rule {
+        self.matched.last().map_or(self.default, |matched| matched.rule)
+    }
+}
+
+/// A rule that applies to a request, and whom it counts.
+#[derive(Debug)]
+pub struct Matched<'p> {
+    rule: &'p Rule,
+    subject: Subject,
+    cost: u64,
+    /// It lacks a fact, and the rule refuses such requests.
+    is_refused: bool,
+}
+
+impl<'p> Matched<'p> {
+    pub(super) fn new(rule: &'p Rule, view: &View<'_, '_>, cost: u64) -> Self {
+        let subject = Subject::of_known(view.tenant(), rule.per.iter().map(|fact| view.get(fact)));
+        let cost = cost.saturating_mul(rule.cost).min(MAX_EXACT);
+        let is_refused = rule.missing() == Missing::Deny && rule.lacking(view).is_some();
+        Self { rule, subject, cost, is_refused }
+    }
+
+    /// The rule.
+    #[must_use]
+    pub const fn rule(&self) -> &'p Rule {
+        self.rule
+    }
+
+    /// Whom it counts.
+    #[must_use]
+    pub const fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// What is taken from each of its limits.
+    #[must_use]
+    pub const fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// The limits that decide: the rule's, or a block called `missing` where the request lacks a fact
+    /// and the rule denies those.
+    #[must_use]
+    pub fn limits(&self) -> &'p [Limit] {
+        match &self.rule.refusal {
+            Some(block) if self.is_refused => slice::from_ref(block),
+            _ => &self.rule.limits,
+        }
+    }
+
+    /// What people call the key: the value itself where the rule is keyed by one fact, else the
+    /// escaped values joined by `:`. `*` is everyone together, `*anonymous*` those whose one fact is
+    /// not known.
+    #[must_use]
+    pub fn key(&self) -> Cow<'_, str> {
+        self.subject.key()
+    }
+
+    fn next(&self) -> &'p [Limit] {
+        if self.is_refused { &[] } else { &self.rule.next }
+    }
+
+    fn len(&self) -> usize {
+        self.limits().len() + self.next().len()
+    }
+
+    /// Its takes, as the n-th rule of a plan.
+    fn takes(&self, nth: u16) -> impl Iterator<Item = Take<'_>> {
+        let take = |limit| Take::new(Key::new(&self.subject, limit), self.cost);
+        let live = self.limits().iter().map(move |limit| match self.rule.mode() {
+            RuleMode::Enforce => take(limit),
+            RuleMode::Shadow => take(limit).shadow(2 * nth),
+        });
+        live.chain(self.next().iter().map(move |limit| take(limit).shadow(2 * nth + 1)))
+    }
+}

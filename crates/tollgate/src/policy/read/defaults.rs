@@ -1,0 +1,87 @@
+//! The `defaults` of a file, and its default rule.
+
+use crate::limit::{DEFAULT_RULE, Limit};
+use crate::scope::Algorithm;
+use crate::policy::cursor::Cursor;
+use crate::policy::error::Flaw;
+use crate::policy::fact_name::FactName;
+use crate::policy::rule::{Distributed, Missing, OnStoreLoss, Rule, RuleMode, Settings};
+
+use super::{limit, rule};
+
+/// The fields of `defaults`.
+pub(super) const DEFAULTS: &[&str] =
+    &["limit", "algorithm", "on_store_loss", "missing", "per", "distributed"];
+
+pub(super) const ON_STORE_LOSS: &[(&str, OnStoreLoss)] =
+    &[("local", OnStoreLoss::Local), ("allow", OnStoreLoss::Allow), ("deny", OnStoreLoss::Deny)];
+pub(super) const MISSING: &[(&str, Missing)] =
+    &[("share", Missing::Share), ("skip", Missing::Skip), ("deny", Missing::Deny)];
+pub(super) const DISTRIBUTED: &[(&str, Distributed)] =
+    &[("on", Distributed::On), ("shadow", Distributed::Shadow), ("off", Distributed::Off)];
+
+/// What rules inherit.
+pub(super) struct Defaults {
+    pub(super) algorithm: Algorithm,
+    pub(super) settings: Settings,
+    pub(super) per: Vec<FactName>,
+    /// The file's own default limit: none in it is unlimited.
+    limit: Option<Option<Limit>>,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self {
+            algorithm: Algorithm::SlidingWindow,
+            settings: Settings::default(),
+            per: vec![FactName::new("client")],
+            limit: None,
+        }
+    }
+}
+
+impl Defaults {
+    pub(super) fn read(map: Cursor<'_>) -> Result<Self, Flaw> {
+        let (fields, builtin) = (map.fields(DEFAULTS)?, Self::default());
+        let word = |entry: Cursor<'_>| entry.word(limit::ALGORITHMS);
+        let algorithm = fields.read("algorithm", word)?.unwrap_or(builtin.algorithm);
+        let settings = Settings {
+            mode: RuleMode::Enforce,
+            on_store_loss: fields
+                .read("on_store_loss", |entry| entry.word(ON_STORE_LOSS))?
+                .unwrap_or_default(),
+            distributed: fields
+                .read("distributed", |entry| entry.word(DISTRIBUTED))?
+                .unwrap_or_default(),
+            missing: fields.read("missing", |entry| entry.word(MISSING))?.unwrap_or_default(),
+        };
+        let per = fields.read("per", rule::per)?.unwrap_or(builtin.per);
+        let limit = fields.read("limit", |entry| match entry.text() {
+            Ok("unlimited") => Ok(None),
+            _ => limit::read(entry, algorithm).map(Some),
+        })?;
+        Ok(Self { algorithm, settings, per, limit })
+    }
+
+    /// The default rule, behind so many others.
+    pub(super) fn rule(self, limit: Limit, index: usize) -> Rule {
+        let limit = self.limit.unwrap_or(Some(limit)).map(Limit::in_default_rule);
+        let mut settings = self.settings;
+        if limit.is_none() {
+            settings.missing = Missing::Share;
+        }
+        Rule {
+            name: DEFAULT_RULE.into(),
+            index,
+            conditions: Vec::new(),
+            per: self.per,
+            is_unlimited: limit.is_none(),
+            limits: limit.into_iter().collect(),
+            next: Vec::new(),
+            refusal: rule::refusal(settings.missing, DEFAULT_RULE),
+            settings,
+            cost: 1,
+            continues: false,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Text with `*` in it.
+
+/// Text in which `*` stands for any bytes, also none. A backslash before `*`, `\`, `{` or `}` takes
+/// its meaning away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wildcard {
+    prefix: Box<[u8]>,
+    middles: Vec<Needle>,
+    suffix: Box<[u8]>,
+}
+
+/// What a text with or without `*` stands for.
+pub(super) enum Text {
+    Exact(Box<[u8]>),
+    Wild(Wildcard),
+}
+
+impl Text {
+    pub(super) fn parse(text: &str) -> Self {
+        let mut pieces = pieces(text).into_iter();
+        let first = pieces.next().unwrap_or_default().into();
+        let Some(last) = pieces.next_back() else { return Self::Exact(first) };
+        let middles = pieces.filter(|piece| !piece.is_empty()).map(Needle::new).collect();
+        Self::Wild(Wildcard { prefix: first, middles, suffix: last.into() })
+    }
+}
+
+/// The literals between the stars.
+fn pieces(text: &str) -> Vec<Vec<u8>> {
+    let mut pieces = vec![Vec::new()];
+    let mut rest = text.bytes().peekable();
+    while let Some(byte) = rest.next() {
+        let escaped =
+            if byte == b'\\' { rest.next_if(|next| br"*\{}".contains(next)) } else { None };
+        match (escaped.unwrap_or(byte), escaped, pieces.last_mut()) {
+            (b'*', None, _) => pieces.push(Vec::new()),
+            (byte, _, Some(piece)) => piece.push(byte),
+            (_, _, None) => {}
+        }
+    }
+    pieces
+}
+
+impl Wildcard {
+    pub(super) fn matches(&self, text: &[u8]) -> bool {
+        let inner =
+            text.strip_prefix(&*self.prefix).and_then(|rest| rest.strip_suffix(&*self.suffix));
+        let Some(mut rest) = inner else { return false };
+        // The first place a literal fits leaves the most for the ones after it: no way back is needed.
+        for needle in &self.middles {
+            match needle.after(rest) {
+                Some(after) => rest = after,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// The literal before the first star.
+    pub(super) fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// The literal after the last star.
+    pub(super) fn suffix(&self) -> &[u8] {
+        &self.suffix
+    }
+}
+
+/// A literal to be found in time linear in the text, whatever both hold (Knuth, Morris and Pratt).
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Needle {
+    bytes: Box<[u8]>,
+    /// For each beginning of the literal, how long its longest ending is that is a beginning too.
+    borders: Box<[usize]>,
+}
+
+impl Needle {
+    fn new(bytes: Vec<u8>) -> Self {
+        let mut needle = Self { bytes: bytes.into(), borders: Box::default() };
+        let mut borders = vec![0];
+        for byte in needle.bytes.iter().skip(1) {
+            needle.borders = borders.clone().into();
+            let last = borders.last().copied().unwrap_or(0);
+            borders.push(needle.matched(last, *byte));
+        }
+        needle.borders = borders.into();
+        needle
+    }
+
+    /// How much of the literal ends here, when so much ended before this byte.
+    fn matched(&self, mut length: usize, byte: u8) -> usize {
+        loop {
+            if self.bytes.get(length) == Some(&byte) {
+                return length + 1;
+            }
+            match length.checked_sub(1).and_then(|last| self.borders.get(last)) {
+                Some(shorter) => length = *shorter,
+                None => return 0,
+            }
+        }
+    }
+
+    /// What follows the first place it stands.
+    fn after<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        let mut length = 0;
+        for (place, byte) in text.iter().enumerate() {
+            length = self.matched(length, *byte);
+            if length == self.bytes.len() {
+                return text.get(place + 1..);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,12 @@
+//! What policies promise, one file a promise.
+
+#![cfg(feature = "policy")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests fail by panicking, and their helpers too"
+)]
+
+mod helpers;
+mod planning;
