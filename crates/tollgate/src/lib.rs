@@ -4,6 +4,7 @@ pub mod algorithm;
 mod clock;
 mod decision;
 mod error;
+mod fields;
 mod lease;
 mod limit;
 mod listing;
@@ -13,6 +14,7 @@ mod naming;
 mod plan;
 mod quota;
 mod scope;
+mod shape;
 mod store;
 mod subject;
 mod time;
@@ -26,6 +28,7 @@ pub use listing::{Cursor, ListedKey, Listing, Page};
 pub use local::{LocalLimiter, LocalLimiterBuilder, RateLimitExceeded};
 pub use memory::{
     AtCap, DEFAULT_MAX_KEYS, DefaultHasher, MemoryStore, MemoryStoreBuilder, Occupancy,
+    SnapshotError, SnapshotErrorKind,
 };
 pub use plan::{Key, MAX_TAKES, Mode, Plan, PlanError, PlanErrorKind, Take};
 pub use quota::Quota;
