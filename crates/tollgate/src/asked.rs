@@ -117,7 +117,8 @@ impl Applied<'_> {
         match self {
             Self::Inline(inline) => Cow::Borrowed(&inline.key),
             Self::Policy(planned) => {
-                let matched = planned.matched().iter().find(|matched| matched.rule().name() == rule);
+                let matched =
+                    planned.matched().iter().find(|matched| matched.rule().name() == rule);
                 matched.map_or(Cow::Borrowed(""), Matched::key)
             }
         }

@@ -7,6 +7,7 @@ mod clock;
 mod decision;
 mod error;
 mod facts;
+mod fields;
 mod lease;
 mod limit;
 #[cfg(feature = "policy")]
@@ -22,6 +23,7 @@ mod quota;
 mod request;
 pub mod round_up;
 mod scope;
+mod shape;
 mod store;
 mod subject;
 mod time;
@@ -40,6 +42,7 @@ pub use listing::{Cursor, ListedKey, Listing, Page};
 pub use local::{LocalLimiter, LocalLimiterBuilder, RateLimitExceeded};
 pub use memory::{
     AtCap, DEFAULT_MAX_KEYS, DefaultHasher, MemoryStore, MemoryStoreBuilder, Occupancy,
+    SnapshotError, SnapshotErrorKind,
 };
 pub use plan::{Key, MAX_TAKES, Mode, Plan, PlanError, PlanErrorKind, Take};
 #[cfg(feature = "policy")]

@@ -220,8 +220,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
             Verb::Peek => self.store.peek(&plan).await,
             Verb::Refund => self.store.refund(&plan).await,
         };
-        let observed =
-            Observed { verb, applied, result: result.as_ref(), took: began.elapsed() };
+        let observed = Observed { verb, applied, result: result.as_ref(), took: began.elapsed() };
         self.observer.decided(&current.handles, &observed);
         Ok(tell(&Outcome::new(applied, &plan, &result?)))
     }

@@ -1,5 +1,6 @@
 //! Listings: which keys are in use, page by page.
 
+use crate::limit::Limit;
 use crate::scope::{Algorithm, Scope};
 
 /// Which keys to list.
@@ -102,6 +103,9 @@ pub struct ListedKey {
     pub limit: String,
     /// How it counts.
     pub algorithm: Algorithm,
+    /// The limit under which the store last saw the key, if it remembers: limits that came with
+    /// requests are in no policy, and their figures can be told all the same.
+    pub known: Option<Limit>,
 }
 
 impl ListedKey {
@@ -111,6 +115,6 @@ impl ListedKey {
     pub fn in_scope(subject: &str, scope: &str) -> Option<Self> {
         let Scope { algorithm, rule, name: limit } = Scope::parse(scope)?;
         let (subject, rule, limit) = (subject.to_owned(), rule.to_owned(), limit.to_owned());
-        Some(Self { subject, rule, limit, algorithm })
+        Some(Self { subject, rule, limit, algorithm, known: None })
     }
 }

@@ -7,8 +7,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::saved::Saved;
 use super::{Op, Reply, Wait};
 use crate::error::{QuotaError, QuotaErrorKind};
+use crate::fields::{Fields, put_length, put_longs};
 use crate::lease::LeaseId;
 use crate::quota::Quota;
 use crate::time::saturating_micros;
@@ -220,5 +222,33 @@ impl Slots {
 
     pub(super) fn is_fresh(&self, now: u64) -> bool {
         self.last_until() <= now
+    }
+}
+
+impl Saved for Slots {
+    fn save(&self, out: &mut Vec<u8>) {
+        // Slots are at most as many as the largest count.
+        if put_length(out, self.entries.len()).is_some() {
+            for slot in &self.entries {
+                out.extend_from_slice(&slot.lease.map_or(0, LeaseId::as_u128).to_be_bytes());
+                put_longs(out, [slot.since, slot.until - slot.since, slot.cost]);
+            }
+        }
+    }
+
+    fn load(fields: &mut Fields<'_>) -> Option<Self> {
+        let count = fields.entries(40)?;
+        let mut slots = Self { entries: VecDeque::with_capacity(count), ..Self::default() };
+        for _ in 0..count {
+            let lease = LeaseId::from_u128(fields.wide()?);
+            let (since, length, cost) = (fields.moment()?, fields.length()?, fields.exact()?);
+            let until = since + length;
+            let is_sound = length > 0 && cost > 0 && until >= slots.last_until();
+            if !is_sound || slots.total + cost > MAX_COUNT {
+                return None;
+            }
+            slots.insert(Slot { lease, since, until, cost });
+        }
+        Some(slots)
     }
 }

@@ -5,8 +5,10 @@
 
 use super::arithmetic::debited;
 use super::calendar::Calendar;
+use super::saved::Saved;
 use super::{Op, Reply, Wait};
 use crate::error::QuotaError;
+use crate::fields::{Fields, put_longs};
 use crate::quota::Quota;
 use crate::time::{Timestamp, saturating_micros};
 
@@ -204,5 +206,27 @@ impl AlignedWindow {
 impl Aligned {
     pub(super) fn is_fresh(&self, now: u64) -> bool {
         self.used == 0 || self.end <= now
+    }
+}
+
+impl Saved for Window {
+    fn save(&self, out: &mut Vec<u8>) {
+        put_longs(out, [self.opened, self.last, self.used, self.length]);
+    }
+
+    fn load(fields: &mut Fields<'_>) -> Option<Self> {
+        let (opened, last) = (fields.moment()?, fields.moment()?);
+        let (used, length) = (fields.exact()?, fields.length()?);
+        (opened <= last).then_some(Self { opened, last, used, length })
+    }
+}
+
+impl Saved for Aligned {
+    fn save(&self, out: &mut Vec<u8>) {
+        put_longs(out, [self.last, self.used, self.end]);
+    }
+
+    fn load(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self { last: fields.moment()?, used: fields.exact()?, end: fields.exact()? })
     }
 }

@@ -26,6 +26,7 @@ mod calendar;
 mod concurrency;
 mod fixed_window;
 mod pause;
+mod saved;
 mod sliding_counter;
 mod sliding_window;
 mod state;

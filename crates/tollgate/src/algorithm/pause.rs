@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
+use super::saved::Saved;
 use super::{Numbers, Op, Reply, State, Wait};
+use crate::fields::{Fields, put_longs};
 use crate::time::{MAX_PERIOD, Timestamp, saturating_micros};
 
 /// A paused key, and its state beneath.
@@ -70,6 +72,11 @@ impl Paused {
         }
     }
 
+    /// The same pause over another state.
+    pub(super) fn over(self, inner: State) -> Self {
+        Self { inner, ..self }
+    }
+
     pub(super) const fn inner(&self) -> &State {
         &self.inner
     }
@@ -80,5 +87,17 @@ impl Paused {
 
     pub(super) fn is_fresh(&self, now: u64) -> bool {
         self.until <= now && self.inner.is_fresh_at(now)
+    }
+}
+
+/// Without the state beneath.
+impl Saved for Paused {
+    fn save(&self, out: &mut Vec<u8>) {
+        put_longs(out, [self.since, self.until - self.since]);
+    }
+
+    fn load(fields: &mut Fields<'_>) -> Option<Self> {
+        let (since, length) = (fields.moment()?, fields.length()?);
+        Some(Self { since, until: since + length, inner: State::Fresh })
     }
 }

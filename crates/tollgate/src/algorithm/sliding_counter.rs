@@ -4,8 +4,10 @@
 //! spread evenly, and rounds up; in exchange a key costs the same for a limit of ten or a million.
 
 use super::arithmetic::debited;
+use super::saved::Saved;
 use super::{Op, Reply, Wait};
 use crate::error::{QuotaError, QuotaErrorKind};
+use crate::fields::{Fields, put_longs};
 use crate::quota::Quota;
 use crate::time::{MAX_EXACT, saturating_micros};
 
@@ -221,5 +223,17 @@ impl Counter {
         let mut left = *self;
         left.forget_expired(now);
         !left.is_used()
+    }
+}
+
+impl Saved for Counter {
+    fn save(&self, out: &mut Vec<u8>) {
+        put_longs(out, [self.last, self.length, self.previous, self.current]);
+    }
+
+    fn load(fields: &mut Fields<'_>) -> Option<Self> {
+        let (last, length) = (fields.moment()?, fields.length()?);
+        let counter = Self { last, length, previous: fields.exact()?, current: fields.exact()? };
+        (length > 0 || !counter.is_used()).then_some(counter)
     }
 }

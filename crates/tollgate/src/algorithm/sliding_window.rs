@@ -5,8 +5,10 @@
 
 use std::collections::VecDeque;
 
+use super::saved::Saved;
 use super::{Op, Reply, Wait};
 use crate::error::{QuotaError, QuotaErrorKind};
+use crate::fields::{Fields, put_length, put_longs};
 use crate::quota::Quota;
 use crate::time::saturating_micros;
 
@@ -202,5 +204,35 @@ impl Log {
 
     pub(super) fn is_fresh(&self, now: u64) -> bool {
         self.entries.back().is_none_or(|newest| newest.at + self.length <= now)
+    }
+}
+
+impl Saved for Log {
+    /// Each take with its cost: running totals begin anew.
+    fn save(&self, out: &mut Vec<u8>) {
+        put_longs(out, [self.length]);
+        // Entries are at most as many as the largest count.
+        if put_length(out, self.entries.len()).is_some() {
+            let mut before = self.base;
+            for entry in &self.entries {
+                put_longs(out, [entry.at, entry.total - before]);
+                before = entry.total;
+            }
+        }
+    }
+
+    fn load(fields: &mut Fields<'_>) -> Option<Self> {
+        let (length, count) = (fields.length()?, fields.entries(16)?);
+        let mut log = Self { length, base: 0, entries: VecDeque::with_capacity(count) };
+        for _ in 0..count {
+            let (at, cost) = (fields.moment()?, fields.exact()?);
+            let is_next = log.entries.back().is_none_or(|last| last.at <= at);
+            let total = log.last_total() + cost;
+            if !is_next || cost == 0 || total > MAX_COUNT {
+                return None;
+            }
+            log.entries.push_back(Entry { at, total });
+        }
+        (length > 0 || count == 0).then_some(log)
     }
 }

@@ -5,8 +5,10 @@
 //! them: no fraction is ever lost. Nothing stored means a deficit of zero, a full bucket.
 
 use super::arithmetic::{gcd, largest_below, mul_div_ceil};
+use super::saved::Saved;
 use super::{Op, Reply, Wait};
 use crate::error::{QuotaError, QuotaErrorKind};
+use crate::fields::{Fields, put_longs};
 use crate::quota::Quota;
 use crate::time::MAX_EXACT;
 
@@ -170,5 +172,18 @@ impl Bucket {
     #[inline]
     pub(super) fn is_fresh(&self, now: u64) -> bool {
         self.deficit == 0 || (self.at <= now && self.deficit_at(now) == 0)
+    }
+}
+
+impl Saved for Bucket {
+    fn save(&self, out: &mut Vec<u8>) {
+        put_longs(out, [self.at, self.deficit, self.give, self.capacity]);
+    }
+
+    fn load(fields: &mut Fields<'_>) -> Option<Self> {
+        let (at, deficit) = (fields.moment()?, fields.exact()?);
+        let (give, capacity) = (fields.exact()?, fields.exact()?);
+        let is_sound = deficit == 0 || (give > 0 && deficit <= capacity);
+        is_sound.then_some(Self { at, deficit, give, capacity })
     }
 }

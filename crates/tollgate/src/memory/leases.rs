@@ -4,8 +4,8 @@ use std::hash::BuildHasher;
 use std::sync::atomic::Ordering;
 
 use super::MemoryStore;
-use super::register::{Registered, WRITTEN_OUT};
-use super::shard::{Spot, write_out};
+use super::register::{LimitNumber, Registered};
+use super::shard::Spot;
 use super::table::Table;
 use crate::algorithm::State;
 use crate::clock::Clock;
@@ -77,12 +77,8 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
     fn spot_of<'n>(&self, key: &'n HeldKey, text: &'n mut Vec<u8>) -> Option<Spot<'n>> {
         let scope = self.register.read().find_scope(key.scope())?;
-        let mut subject = key.subject().as_bytes();
-        if scope == WRITTEN_OUT {
-            write_out(key.scope(), key.subject(), text);
-            subject = text;
-        }
-        Some(self.spot(Registered { scope, rate: None }, subject))
+        let registered = Registered { scope, limit: LimitNumber::NONE };
+        Some(self.spot_in(registered, key.scope(), key.subject(), text))
     }
 
     fn state_at<'t>(&self, table: &'t mut Table, spot: &Spot<'_>) -> Option<&'t mut State> {

@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 
 use super::MemoryStore;
-use super::register::{Entries, WRITTEN_OUT};
+use super::register::Entries;
 use super::slot::Slot;
 use crate::clock::Clock;
 use crate::listing::{Cursor, ListedKey, Listing, Page};
@@ -62,13 +62,10 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 }
 
 fn listed(slot: &Slot, entries: &Entries) -> Option<ListedKey> {
-    let subject = std::str::from_utf8(slot.subject()).ok()?;
-    let scope = slot.scope(entries)?;
-    let (scope, subject) = match scope {
-        WRITTEN_OUT => subject.split_once('\0')?,
-        numbered => (entries.text(numbered)?, subject),
-    };
-    ListedKey::in_scope(subject, scope)
+    let (scope, subject) = slot.key(entries)?;
+    let key = ListedKey::in_scope(subject, scope)?;
+    let known = entries.limit(slot.registered(entries)?.limit);
+    Some(ListedKey { known: known.cloned(), ..key })
 }
 
 fn parse(cursor: &Cursor) -> Result<u64, StoreError> {

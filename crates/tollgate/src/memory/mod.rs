@@ -8,6 +8,7 @@ mod packed;
 mod register;
 mod shard;
 mod slot;
+mod snapshot;
 mod table;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 pub use builder::{DEFAULT_MAX_KEYS, MemoryStoreBuilder};
 pub(crate) use register::RegisterCell;
+pub use snapshot::{SnapshotError, SnapshotErrorKind};
 
 use crate::clock::{Clock, SystemClock};
 use crate::decision::{Decision, Status};

@@ -1,6 +1,6 @@
 //! Token buckets and their subjects in 31 bytes: of a short subject all of it, of a long one a pointer.
 
-use super::register::{Entries, RateNumber};
+use super::register::{Entries, LimitNumber};
 use crate::algorithm::{Bucket, Op, Reply, TokenBucket};
 use crate::time::Timestamp;
 
@@ -22,8 +22,8 @@ pub(super) struct Short {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Padded([u8; LENGTH]);
 
-/// A token bucket. Time and deficit are below 2^54; the two bytes of the rate's number take the place
-/// of their highest.
+/// A token bucket. Time and deficit are below 2^54; the two bytes of the limit's number take the
+/// place of their highest.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Packed {
     at: u64,
@@ -44,45 +44,45 @@ impl Packed {
     }
 
     #[inline]
-    pub(super) fn rate(&self) -> RateNumber {
-        RateNumber::from_bytes([self.at.to_be_bytes()[0], self.deficit.to_be_bytes()[0]])
+    pub(super) fn limit(&self) -> LimitNumber {
+        LimitNumber::from_bytes([self.at.to_be_bytes()[0], self.deficit.to_be_bytes()[0]])
     }
 
     #[inline]
-    pub(super) fn new(rate: RateNumber, bucket: &Bucket) -> Self {
-        let [high, low] = rate.to_bytes().map(u64::from);
+    pub(super) fn new(limit: LimitNumber, bucket: &Bucket) -> Self {
+        let [high, low] = limit.to_bytes().map(u64::from);
         Self { at: high << 56 | bucket.at(), deficit: low << 56 | bucket.deficit() }
     }
 
-    /// Applies `op` under these numbers, which are those of `rate`.
+    /// Applies `op` under these numbers, which are those of `limit`.
     #[inline(always)]
     pub(super) fn step(
         self,
-        rate: RateNumber,
+        limit: LimitNumber,
         numbers: &TokenBucket,
         now: Timestamp,
         op: Op,
     ) -> (Reply, Self) {
         let mut bucket = numbers.state(self.at(), self.deficit());
         let reply = numbers.step(&mut bucket, now.as_micros(), op);
-        (reply, Self::new(rate, &bucket))
+        (reply, Self::new(limit, &bucket))
     }
 
     pub(super) fn unpack(&self, entries: &Entries) -> Bucket {
-        entries.bucket(self.rate(), self.at(), self.deficit())
+        entries.bucket(self.limit(), self.at(), self.deficit())
     }
 }
 
 /// The same in a byte less, for a bucket that shares its slot with a pointer: 53 bits of time, 54 of
-/// deficit, 13 of the rate's number.
+/// deficit, 13 of the limit's number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tight([u8; 15]);
 
 impl From<Packed> for Tight {
     #[inline]
     fn from(packed: Packed) -> Self {
-        let rate = u128::from(u16::from_be_bytes(packed.rate().to_bytes()));
-        let bits = u128::from(packed.at()) | u128::from(packed.deficit()) << 53 | rate << 107;
+        let limit = u128::from(u16::from_be_bytes(packed.limit().to_bytes()));
+        let bits = u128::from(packed.at()) | u128::from(packed.deficit()) << 53 | limit << 107;
         let [bytes @ .., _] = bits.to_le_bytes();
         Self(bytes)
     }
@@ -188,10 +188,10 @@ mod tests {
             let quota = Quota::new(1, Duration::from_micros(1));
             let limit = Limit::token_bucket(quota).unwrap();
             let bucket = limit.numbers().as_token_bucket().unwrap().state(at, deficit);
-            let packed = Packed::new(RateNumber::from_bytes(rate), &bucket);
+            let packed = Packed::new(LimitNumber::from_bytes(rate), &bucket);
             for packed in [packed, Packed::from(Tight::from(packed))] {
                 prop_assert_eq!((packed.at(), packed.deficit()), (at, deficit));
-                prop_assert_eq!(packed.rate(), RateNumber::from_bytes(rate));
+                prop_assert_eq!(packed.limit(), LimitNumber::from_bytes(rate));
             }
         }
     }

@@ -1,12 +1,13 @@
-//! The register: limits as small numbers, instead of a text and a rate in every slot.
+//! The register: limits as small numbers, instead of a text and its numbers in every slot.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{RwLock, RwLockReadGuard};
 
-use crate::algorithm::{Bucket, Numbers, TokenBucket};
+use crate::algorithm::{Bucket, TokenBucket};
 use crate::limit::Limit;
+use crate::shape::Shape;
 
 /// Scopes beyond this many are written out in their keys, so that a flood of limit names cannot grow
 /// the register without bound.
@@ -15,25 +16,31 @@ const MAX_SCOPES: usize = 65_536;
 /// The scope of keys that write theirs out.
 pub(super) const WRITTEN_OUT: u32 = 0x1_FFFF;
 
-/// The rates of token buckets, numbered together with their scope in 13 bits. Beyond these many a
-/// bucket carries its rate in its own state.
-const MAX_RATES: usize = 8192;
-
-/// No number for the rate.
-const UNRATED: u16 = u16::MAX;
+/// Token buckets have the numbers below this one: 13 bits, for which a packed bucket has room. Beyond
+/// these many a bucket carries its rate in its own state.
+const BUCKETS: u16 = 8192;
 
 /// A limit's numbers in one store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Registered {
     pub(super) scope: u32,
-    pub(super) rate: Option<RateNumber>,
+    pub(super) limit: LimitNumber,
 }
 
-/// A scope and a token bucket's numbers, in two bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RateNumber(u16);
+/// A whole limit, its scope and all its numbers, in two bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct LimitNumber(u16);
 
-impl RateNumber {
+impl LimitNumber {
+    /// Of a limit that came when all numbers were given.
+    pub(super) const NONE: Self = Self(u16::MAX);
+
+    /// Whether it is a token bucket's, whose states can be packed.
+    #[inline]
+    pub(super) const fn is_bucket(self) -> bool {
+        self.0 < BUCKETS
+    }
+
     #[inline]
     pub(super) const fn to_bytes(self) -> [u8; 2] {
         self.0.to_be_bytes()
@@ -45,7 +52,8 @@ impl RateNumber {
     }
 }
 
-/// What a limit remembers of its registration: the store, the scope and the rate, or 0.
+/// What a limit remembers of its registration: the store, the scope and the limit's number,
+/// or 0.
 #[derive(Debug, Default)]
 pub(crate) struct RegisterCell(AtomicU64);
 
@@ -76,14 +84,25 @@ pub(super) struct Register {
 pub(super) struct Entries {
     scopes: HashMap<String, u32>,
     texts: Vec<String>,
-    rates: HashMap<Rate, RateNumber>,
-    numbered: Vec<Rate>,
+    numbers: HashMap<Whole, LimitNumber>,
+    buckets: Vec<Bucketed>,
+    others: Vec<Limit>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Rate {
+/// What makes two limits the same.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Whole {
+    scope: u32,
+    is_named: bool,
+    shape: Shape,
+}
+
+/// A token bucket with a number, and beside it what a sweep reads for every key.
+#[derive(Debug)]
+struct Bucketed {
     scope: u32,
     bucket: TokenBucket,
+    limit: Box<Limit>,
 }
 
 impl Register {
@@ -117,9 +136,20 @@ impl Register {
         registered
     }
 
+    /// The number of a scope whose limit is not known.
+    pub(super) fn enter_scope(&self, text: &str) -> u32 {
+        self.entries.write().enter_scope(text.to_owned())
+    }
+
     /// The entries, for reading.
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Entries> {
         self.entries.read()
+    }
+}
+
+impl Whole {
+    fn new(scope: u32, limit: &Limit) -> Self {
+        Self { scope, is_named: limit.is_named(), shape: Shape::of(limit) }
     }
 }
 
@@ -127,24 +157,22 @@ impl Entries {
     /// What entering the limit would give, if it needs no entry.
     fn find(&self, limit: &Limit) -> Option<Registered> {
         let scope = self.find_scope(&limit.scope())?;
-        let bucket = limit.numbers().as_token_bucket().filter(|_| scope != WRITTEN_OUT);
-        let Some(bucket) = bucket else { return Some(Registered { scope, rate: None }) };
-        match self.rates.get(&Rate { scope, bucket: bucket.clone() }) {
-            Some(&rate) => Some(Registered { scope, rate: Some(rate) }),
-            None if self.numbered.len() < MAX_RATES => None,
-            None => Some(Registered { scope, rate: None }),
+        if scope == WRITTEN_OUT {
+            return Some(Registered { scope, limit: LimitNumber::NONE });
         }
+        let known = self.numbers.get(&Whole::new(scope, limit)).copied();
+        let is_full = self.next_number(limit).is_none();
+        let number = known.or(is_full.then_some(LimitNumber::NONE))?;
+        Some(Registered { scope, limit: number })
     }
 
     fn enter(&mut self, limit: &Limit) -> Registered {
         let scope = self.enter_scope(limit.scope());
-        let rate = match limit.numbers() {
-            Numbers::TokenBucket(bucket) if scope != WRITTEN_OUT => {
-                self.enter_rate(Rate { scope, bucket: bucket.clone() })
-            }
-            _ => None,
+        let number = match scope {
+            WRITTEN_OUT => LimitNumber::NONE,
+            _ => self.enter_limit(scope, limit),
         };
-        Registered { scope, rate }
+        Registered { scope, limit: number }
     }
 
     fn enter_scope(&mut self, text: String) -> u32 {
@@ -161,15 +189,32 @@ impl Entries {
         }
     }
 
-    fn enter_rate(&mut self, rate: Rate) -> Option<RateNumber> {
-        if let Some(&number) = self.rates.get(&rate) {
-            return Some(number);
+    fn enter_limit(&mut self, scope: u32, limit: &Limit) -> LimitNumber {
+        let whole = Whole::new(scope, limit);
+        if let Some(&number) = self.numbers.get(&whole) {
+            return number;
         }
-        let next = u16::try_from(self.numbered.len()).ok();
-        let number = RateNumber(next.filter(|_| self.numbered.len() < MAX_RATES)?);
-        self.numbered.push(rate.clone());
-        self.rates.insert(rate, number);
-        Some(number)
+        let Some(number) = self.next_number(limit) else { return LimitNumber::NONE };
+        match limit.numbers().as_token_bucket().cloned() {
+            Some(bucket) => {
+                self.buckets.push(Bucketed { scope, bucket, limit: Box::new(limit.clone()) });
+            }
+            None => self.others.push(limit.clone()),
+        }
+        self.numbers.insert(whole, number);
+        number
+    }
+
+    /// The number of the next limit of this kind; none if all are given.
+    fn next_number(&self, limit: &Limit) -> Option<LimitNumber> {
+        let is_bucket = limit.numbers().as_token_bucket().is_some();
+        let number = if is_bucket {
+            u16::try_from(self.buckets.len()).ok()
+        } else {
+            u16::try_from(self.others.len()).ok().and_then(|nth| nth.checked_add(BUCKETS))
+        };
+        let number = number.map(LimitNumber)?;
+        (number != LimitNumber::NONE && number.is_bucket() == is_bucket).then_some(number)
     }
 
     /// The scope of this text; none if no limit of it was ever entered.
@@ -184,27 +229,33 @@ impl Entries {
         self.texts.get(index).map(String::as_str)
     }
 
-    /// The scope that a rate was entered with.
-    pub(super) fn scope_of(&self, rate: RateNumber) -> u32 {
-        self.numbered.get(usize::from(rate.0)).map_or(WRITTEN_OUT, |rate| rate.scope)
+    /// The limit of this number.
+    pub(super) fn limit(&self, number: LimitNumber) -> Option<&Limit> {
+        match number.0.checked_sub(BUCKETS) {
+            Some(nth) => self.others.get(usize::from(nth)),
+            None => self.buckets.get(usize::from(number.0)).map(|entry| &*entry.limit),
+        }
     }
 
-    /// A bucket of this rate.
-    pub(super) fn bucket(&self, rate: RateNumber, at: u64, deficit: u64) -> Bucket {
-        let rate = self.numbered.get(usize::from(rate.0));
-        rate.map_or_else(Bucket::default, |rate| rate.bucket.state(at, deficit))
+    /// The scope that a token bucket was entered with.
+    pub(super) fn scope_of(&self, bucket: LimitNumber) -> u32 {
+        self.buckets.get(usize::from(bucket.0)).map_or(WRITTEN_OUT, |entry| entry.scope)
+    }
+
+    /// A state of this token bucket.
+    pub(super) fn bucket(&self, number: LimitNumber, at: u64, deficit: u64) -> Bucket {
+        let entry = self.buckets.get(usize::from(number.0));
+        entry.map_or_else(Bucket::default, |entry| entry.bucket.state(at, deficit))
     }
 }
 
 fn pack(store: u64, registered: Registered) -> u64 {
-    let rate = registered.rate.map_or(UNRATED, |rate| rate.0);
-    store << 33 | u64::from(registered.scope) << 16 | u64::from(rate)
+    store << 33 | u64::from(registered.scope) << 16 | u64::from(registered.limit.0)
 }
 
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the parts of what pack joined")]
 fn unpack(cell: u64) -> (u64, Registered) {
-    let rate = cell as u16;
-    let rate = (rate != UNRATED).then_some(RateNumber(rate));
-    (cell >> 33, Registered { scope: (cell >> 16) as u32 & WRITTEN_OUT, rate })
+    let scope = (cell >> 16) as u32 & WRITTEN_OUT;
+    (cell >> 33, Registered { scope, limit: LimitNumber(cell as u16) })
 }

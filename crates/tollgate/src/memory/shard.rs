@@ -59,12 +59,27 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     #[inline]
     pub(super) fn locate<'n>(&self, key: &Key<'n>, text: &'n mut Vec<u8>) -> Located<'n> {
         let registered = self.register.find(key.limit());
-        let mut subject = key.subject().as_bytes();
-        if registered.scope == WRITTEN_OUT {
-            write_out(&key.limit().scope(), key.subject(), text);
-            subject = text;
+        let scope = match registered.scope {
+            WRITTEN_OUT => key.limit().scope(),
+            _ => String::new(),
+        };
+        let spot = self.spot_in(registered, &scope, key.subject(), text);
+        Located { spot, limit: key.limit() }
+    }
+
+    /// Where the subject's key in a scope lives. `text` holds both where that has no number.
+    pub(super) fn spot_in<'n>(
+        &self,
+        registered: Registered,
+        scope: &str,
+        subject: &'n str,
+        text: &'n mut Vec<u8>,
+    ) -> Spot<'n> {
+        if registered.scope != WRITTEN_OUT {
+            return self.spot(registered, subject.as_bytes());
         }
-        Located { spot: self.spot(registered, subject), limit: key.limit() }
+        write_out(scope, subject, text);
+        self.spot(registered, text)
     }
 
     /// The same where nothing must be written out.
@@ -232,7 +247,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
 /// Where a limit has no number, its scope is part of the name. Scopes hold no NUL.
 #[cold]
-pub(super) fn write_out(scope: &str, subject: &str, text: &mut Vec<u8>) {
+fn write_out(scope: &str, subject: &str, text: &mut Vec<u8>) {
     text.extend_from_slice(scope.as_bytes());
     text.push(0);
     text.extend_from_slice(subject.as_bytes());

@@ -7,7 +7,7 @@
 use std::hash::{BuildHasher, Hasher};
 
 use super::packed::{Packed, Padded, Short, Tight};
-use super::register::{Entries, Register, Registered};
+use super::register::{Entries, LimitNumber, Register, Registered, WRITTEN_OUT};
 use crate::algorithm::{Bucket, Op, Reply, State};
 use crate::limit::Limit;
 use crate::time::Timestamp;
@@ -46,6 +46,8 @@ enum Kept {
 #[derive(Debug)]
 struct Any {
     scope: u32,
+    /// Under which limit it was last seen.
+    limit: LimitNumber,
     subject: Box<[u8]>,
     state: State,
 }
@@ -53,8 +55,8 @@ struct Any {
 impl<'a> Name<'a> {
     #[inline]
     pub(super) fn new(registered: Registered, subject: &'a [u8]) -> Self {
-        // Only a bucket whose rate has a number is ever kept by a short name.
-        let short = registered.rate.and_then(|_| Short::new(subject));
+        // Only a token bucket with a number is ever kept by a short name.
+        let short = if registered.limit.is_bucket() { Short::new(subject) } else { None };
         Self { registered, subject, short }
     }
 
@@ -80,21 +82,27 @@ impl Slot {
         Self(packed.unwrap_or_else(|| Kept::Any(Box::new(Any::new(name, state)))))
     }
 
+    /// A key as it was, under the limit it was last seen under.
+    pub(super) fn restored(name: &Name<'_>, state: State, limit: Option<&Limit>) -> Self {
+        match limit {
+            Some(limit) => Self::new(name, state, limit),
+            None => Self(Kept::Any(Box::new(Any::new(name, state)))),
+        }
+    }
+
     #[inline]
     pub(super) fn is_named(&self, name: &Name<'_>, register: &Register) -> bool {
         match &self.0 {
             Kept::Nothing => false,
             Kept::Short { subject, bucket } => {
-                let same_rate = name.registered.rate == Some(bucket.rate());
-                if same_rate {
+                if name.registered.limit == bucket.limit() {
                     name.short == Some(subject.short())
                 } else {
                     self.is_renumbered(name, register)
                 }
             }
             Kept::Long { subject, bucket } => {
-                let same_rate = name.registered.rate == Some(Packed::from(*bucket).rate());
-                if same_rate {
+                if name.registered.limit == Packed::from(*bucket).limit() {
                     **subject == *name.subject
                 } else {
                     self.is_renumbered(name, register)
@@ -121,17 +129,16 @@ impl Slot {
         now: Timestamp,
         op: Op,
     ) -> Reply {
-        if let Some(rate) = name.registered.rate
-            && let Some(numbers) = limit.numbers().as_token_bucket()
-        {
+        let number = name.registered.limit;
+        if let Some(numbers) = limit.numbers().as_token_bucket() {
             match &mut self.0 {
-                Kept::Short { bucket, .. } if bucket.rate() == rate => {
-                    let (reply, after) = bucket.step(rate, numbers, now, op);
+                Kept::Short { bucket, .. } if bucket.limit() == number => {
+                    let (reply, after) = bucket.step(number, numbers, now, op);
                     *bucket = after;
                     return reply;
                 }
-                Kept::Long { bucket, .. } if Packed::from(*bucket).rate() == rate => {
-                    let (reply, after) = Packed::from(*bucket).step(rate, numbers, now, op);
+                Kept::Long { bucket, .. } if Packed::from(*bucket).limit() == number => {
+                    let (reply, after) = Packed::from(*bucket).step(number, numbers, now, op);
                     *bucket = after.into();
                     return reply;
                 }
@@ -156,7 +163,10 @@ impl Slot {
         }
         let mut unseen = State::Fresh;
         let answer = match &mut self.0 {
-            Kept::Any(any) => action(&mut any.state),
+            Kept::Any(any) => {
+                any.limit = name.registered.limit;
+                action(&mut any.state)
+            }
             _ => action(&mut unseen),
         };
         if let Kept::Any(any) = &self.0
@@ -192,11 +202,19 @@ impl Slot {
         }
     }
 
-    pub(super) fn scope(&self, entries: &Entries) -> Option<u32> {
+    /// Its scope, and the limit it was last seen under.
+    pub(super) fn registered(&self, entries: &Entries) -> Option<Registered> {
         match &self.0 {
-            Kept::Any(any) => Some(any.scope),
-            _ => self.packed().map(|packed| entries.scope_of(packed.rate())),
+            Kept::Any(any) => Some(Registered { scope: any.scope, limit: any.limit }),
+            _ => self.packed().map(|packed| {
+                let limit = packed.limit();
+                Registered { scope: entries.scope_of(limit), limit }
+            }),
         }
+    }
+
+    pub(super) fn scope(&self, entries: &Entries) -> Option<u32> {
+        self.registered(entries).map(|registered| registered.scope)
     }
 
     pub(super) fn subject(&self) -> &[u8] {
@@ -208,16 +226,34 @@ impl Slot {
         }
     }
 
+    /// The scope's text and the subject.
+    pub(super) fn key<'s>(&'s self, entries: &'s Entries) -> Option<(&'s str, &'s str)> {
+        let subject = std::str::from_utf8(self.subject()).ok()?;
+        match self.scope(entries)? {
+            WRITTEN_OUT => subject.split_once('\0'),
+            numbered => Some((entries.text(numbered)?, subject)),
+        }
+    }
+
+    /// Writes its state down.
+    pub(super) fn save(&self, entries: &Entries, out: &mut Vec<u8>) {
+        match (&self.0, self.packed()) {
+            (Kept::Any(any), _) => any.state.save(out),
+            (_, Some(packed)) => State::Bucket(packed.unpack(entries)).save(out),
+            (_, None) => State::Fresh.save(out),
+        }
+    }
+
     pub(super) fn hash(&self, entries: &Entries, hasher: &impl BuildHasher) -> u64 {
         hash(self.scope(entries).unwrap_or_default(), self.subject(), hasher)
     }
 }
 
-/// A bucket as it is kept in the slot itself, where its rate has a number.
+/// A bucket as it is kept in the slot itself, where its limit has a number.
 fn pack(name: &Name<'_>, bucket: &Bucket, limit: &Limit) -> Option<Kept> {
-    let rate = name.registered.rate?;
+    let number = Some(name.registered.limit).filter(|number| number.is_bucket())?;
     let numbers = limit.numbers().as_token_bucket().filter(|numbers| bucket.is_of(numbers));
-    let bucket = numbers.map(|_| Packed::new(rate, bucket))?;
+    let bucket = numbers.map(|_| Packed::new(number, bucket))?;
     Some(match name.short {
         Some(subject) => Kept::Short { subject: subject.padded(), bucket },
         None => Kept::Long { subject: name.subject.into(), bucket: bucket.into() },
@@ -226,7 +262,8 @@ fn pack(name: &Name<'_>, bucket: &Bucket, limit: &Limit) -> Option<Kept> {
 
 impl Any {
     fn new(name: &Name<'_>, state: State) -> Self {
-        Self { scope: name.registered.scope, subject: name.subject.into(), state }
+        let Registered { scope, limit } = name.registered;
+        Self { scope, limit, subject: name.subject.into(), state }
     }
 }
 

@@ -58,9 +58,9 @@ pub use rule::{Distributed, Missing, OnStoreLoss, Rule, RuleMode};
 pub use trace::{Trace, Tried, TriedOutcome};
 
 use crate::limit::Limit;
-use crate::scope::Algorithm;
 use crate::quota::Quota;
 use crate::request::Request;
+use crate::scope::Algorithm;
 use index::Index;
 use read::File;
 use rule::Outcome;

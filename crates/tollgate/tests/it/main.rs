@@ -8,6 +8,7 @@
 )]
 
 mod allocation;
+mod asking;
 mod bounds;
 mod calendar;
 mod capacity;
@@ -17,9 +18,11 @@ mod conformance;
 mod errors;
 mod extremes;
 mod forgetting;
+mod listings;
 mod local;
 mod rates;
 mod readme;
+mod saving;
 mod scopes;
 mod stores;
 mod vectors;

@@ -40,6 +40,7 @@ pub(crate) fn matched(policy: &Policy, facts: &[(&str, &str)]) -> Vec<String> {
 pub(crate) fn takes(policy: &Policy, facts: &[(&str, &str)]) -> Vec<String> {
     let planned = policy.plan(&request(facts));
     let plan = planned.plan().unwrap();
-    let take = |take: &tollgate::Take<'_>| format!("{} {} {:?}", take.key(), take.cost(), take.mode());
+    let take =
+        |take: &tollgate::Take<'_>| format!("{} {} {:?}", take.key(), take.cost(), take.mode());
     plan.takes().iter().map(take).collect()
 }

@@ -1,11 +1,11 @@
 //! The `defaults` of a file, and its default rule.
 
 use crate::limit::{DEFAULT_RULE, Limit};
-use crate::scope::Algorithm;
 use crate::policy::cursor::Cursor;
 use crate::policy::error::Flaw;
 use crate::policy::fact_name::FactName;
 use crate::policy::rule::{Distributed, Missing, OnStoreLoss, Rule, RuleMode, Settings};
+use crate::scope::Algorithm;
 
 use super::{limit, rule};
 
