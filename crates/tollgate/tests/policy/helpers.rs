@@ -16,11 +16,6 @@ pub(crate) fn parse(text: &str) -> Policy {
     Policy::from_yaml("p.yaml", text, default_limit()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What is wrong with a text.
-pub(crate) fn refusal(text: &str) -> String {
-    Policy::from_yaml("p.yaml", text, default_limit()).unwrap_err().to_string()
-}
-
 pub(crate) fn request<'a>(facts: &[(&'a str, &'a str)]) -> Request<'a> {
     Request::new(Facts::of(facts.iter().copied()).unwrap())
 }
@@ -40,6 +35,7 @@ pub(crate) fn matched(policy: &Policy, facts: &[(&str, &str)]) -> Vec<String> {
 pub(crate) fn takes(policy: &Policy, facts: &[(&str, &str)]) -> Vec<String> {
     let planned = policy.plan(&request(facts));
     let plan = planned.plan().unwrap();
-    let take = |take: &tollgate::Take<'_>| format!("{} {} {:?}", take.key(), take.cost(), take.mode());
+    let take =
+        |take: &tollgate::Take<'_>| format!("{} {} {:?}", take.key(), take.cost(), take.mode());
     plan.takes().iter().map(take).collect()
 }
