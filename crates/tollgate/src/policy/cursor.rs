@@ -148,7 +148,10 @@ impl<'t> Cursor<'t> {
         let hint = if name == "<<" {
             "; merging is not supported, write it out".to_owned()
         } else {
-            did_you_mean(name, known.iter().copied())
+            match did_you_mean(name, known.iter().copied()) {
+                hint if hint.is_empty() => format!("; there are {}", known.join(", ")),
+                hint => hint,
+            }
         };
         Err(self.misnamed(PolicyErrorKind::UnknownField, format!("unknown field{hint}")))
     }

@@ -39,6 +39,9 @@ mod path;
 mod planned;
 mod read;
 mod rule;
+mod schema;
+#[cfg(test)]
+mod schema_tests;
 mod tiers;
 mod trace;
 mod tree;
@@ -55,6 +58,7 @@ pub use error::{PolicyError, PolicyErrorKind};
 pub use fact_name::FactName;
 pub use planned::{Matched, Planned};
 pub use rule::{Distributed, Missing, OnStoreLoss, Rule, RuleMode};
+pub use schema::SCHEMA;
 pub use trace::{Trace, Tried, TriedOutcome};
 
 use crate::limit::Limit;

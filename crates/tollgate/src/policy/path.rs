@@ -124,3 +124,67 @@ impl PathPattern {
 pub(super) fn segments(path: &[u8]) -> Option<impl Iterator<Item = &[u8]> + Clone> {
     path.strip_prefix(b"/").map(|path| path.split(|byte| *byte == b'/'))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Path, Segment, segments};
+
+    fn matches(pattern: &str, path: &str) -> bool {
+        match Path::parse(pattern).unwrap() {
+            Path::Exact(exact) => *exact == *path.as_bytes(),
+            Path::Pattern(pattern) => pattern.matches(path.as_bytes()),
+        }
+    }
+
+    /// By trying every number of segments for every `**`.
+    fn plainly(wanted: &[Segment], path: &[&[u8]]) -> bool {
+        match wanted.split_first() {
+            None => path.is_empty(),
+            Some((Segment::Rest, after)) => {
+                (0..=path.len()).any(|skip| plainly(after, &path[skip..]))
+            }
+            Some((segment, after)) => path
+                .split_first()
+                .is_some_and(|(first, rest)| segment.matches(first) && plainly(after, rest)),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn patterns_match_as_if_every_way_was_tried(
+            pattern in "(/(a|b|\\*|a\\*|\\{id\\}|\\*\\*)){1,6}",
+            path in "(/(a|b|ab|)){1,7}",
+        ) {
+            let path_segments: Vec<_> = segments(path.as_bytes()).unwrap().collect();
+            let expected = match Path::parse(&pattern).unwrap() {
+                Path::Exact(exact) => *exact == *path.as_bytes(),
+                Path::Pattern(pattern) => plainly(pattern.segments(), &path_segments),
+            };
+            prop_assert_eq!(matches(&pattern, &path), expected);
+        }
+    }
+
+    #[test]
+    fn segments_are_matched_one_by_one() {
+        for (pattern, yes, no) in [
+            ("/a/**", &["/a", "/a/", "/a/b", "/a/b/c"][..], &["/", "/ab", "/b/a", "a/b"][..]),
+            ("/a/*", &["/a/b", "/a/"], &["/a", "/a/b/c"]),
+            ("/a/{id}", &["/a/b"], &["/a/", "/a", "/a/b/"]),
+            ("/a/*.png", &["/a/x.png", "/a/.png"], &["/a/x.jpg", "/a/b/x.png"]),
+            ("/**/c", &["/c", "/a/c", "/a/b/c", "/c/c"], &["/", "/c/a"]),
+            ("/**/a/**/b", &["/a/b", "/x/a/y/b", "/a/a/b/b"], &["/b/a", "/a"]),
+            ("/**", &["/", "/a", "//"], &["", "*"]),
+            ("/a", &["/a"], &["/a/", "//a", "/A"]),
+            (r"/\{x\}/\*", &["/{x}/*"], &["/x/y"]),
+        ] {
+            for path in yes {
+                assert!(matches(pattern, path), "{pattern} {path}");
+            }
+            for path in no {
+                assert!(!matches(pattern, path), "{pattern} {path}");
+            }
+        }
+    }
+}

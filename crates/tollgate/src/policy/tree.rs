@@ -63,7 +63,7 @@ impl<'t> Tree<'t> {
         for next in Parser::new_from_str_with_options(text, options) {
             let (event, span) = next.map_err(|error| {
                 let at = Position::of(error.marker());
-                Flaw::new(PolicyErrorKind::Syntax, at, "", error.info())
+                Flaw::new(PolicyErrorKind::Syntax, at, "", printable(&error.info()))
             })?;
             builder.add(event, span)?;
         }
@@ -108,6 +108,11 @@ pub(super) fn push_name(field: &mut String, name: &str) {
         field.push('.');
     }
     field.extend(name.chars().take(80).flat_map(char::escape_debug));
+}
+
+/// The parser may quote a character of the file, and the file may be hostile.
+fn printable(reason: &str) -> String {
+    reason.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
 }
 
 /// Turns events into a tree.

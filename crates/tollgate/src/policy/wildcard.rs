@@ -113,3 +113,49 @@ impl Needle {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Text;
+
+    fn matches(pattern: &str, text: &[u8]) -> bool {
+        match Text::parse(pattern) {
+            Text::Exact(exact) => *exact == *text,
+            Text::Wild(wildcard) => wildcard.matches(text),
+        }
+    }
+
+    /// By trying every length for every star.
+    fn plainly(pattern: &[u8], text: &[u8]) -> bool {
+        match pattern.split_first() {
+            None => text.is_empty(),
+            Some((b'*', rest)) => (0..=text.len()).any(|skip| plainly(rest, &text[skip..])),
+            Some((byte, rest)) => {
+                text.split_first().is_some_and(|(first, text)| first == byte && plainly(rest, text))
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn stars_match_as_if_every_length_was_tried(pattern in "[ab*]{0,9}", text in "[ab]{0,12}") {
+            prop_assert_eq!(matches(&pattern, text.as_bytes()), plainly(pattern.as_bytes(), text.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn a_backslash_takes_the_meaning_of_a_star_away() {
+        assert!(matches(r"a\*b", b"a*b") && !matches(r"a\*b", b"axb"));
+        assert!(matches(r"a\\*", br"a\xyz") && matches(r"a\b", br"a\b"));
+    }
+
+    #[test]
+    fn hostile_patterns_take_linear_time() {
+        let (pattern, text) = ("*a".repeat(500) + "*b", "a".repeat(1_000_000));
+        assert!(!matches(&pattern, text.as_bytes()));
+        let pattern = format!("*{}b*", "a".repeat(1000));
+        assert!(!matches(&pattern, text.as_bytes()));
+    }
+}

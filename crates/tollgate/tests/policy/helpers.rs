@@ -16,11 +16,6 @@ pub(crate) fn parse(text: &str) -> Policy {
     Policy::from_yaml("p.yaml", text, default_limit()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What is wrong with a text.
-pub(crate) fn refusal(text: &str) -> String {
-    Policy::from_yaml("p.yaml", text, default_limit()).unwrap_err().to_string()
-}
-
 pub(crate) fn request<'a>(facts: &[(&'a str, &'a str)]) -> Request<'a> {
     Request::new(Facts::of(facts.iter().copied()).unwrap())
 }

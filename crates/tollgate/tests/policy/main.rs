@@ -8,5 +8,10 @@
     reason = "tests fail by panicking, and their helpers too"
 )]
 
+mod allocation;
+mod errors;
 mod helpers;
+mod index;
+mod matching;
 mod planning;
+mod subjects;

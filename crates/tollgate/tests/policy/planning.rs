@@ -12,7 +12,7 @@ fn nothing_configured_is_a_hundred_a_minute_for_each_client() {
     let policy = Policy::builtin();
     assert_eq!(takes(&policy, &[("client", "c1")]), ["{:c1}:default/60s 1 Enforce"]);
     assert_eq!(policy.default_rule().limits()[0].algorithm(), Algorithm::SlidingWindow);
-    assert_eq!(policy.rules().len(), 0);
+    assert_eq!((policy.rules().len(), policy.version()), (0, "builtin"));
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn the_example_plans_what_its_comments_say() {
     let policy = parse(EXAMPLE);
     assert_eq!(policy.warnings(), [""; 0]);
     let of = |facts: &[(&str, &str)]| matched(&policy, facts).join(" ");
-    // The digests of "test" and "free".
+    // The API keys are "test" and "free".
     assert_eq!(of(&[("api_key", "test")]), "internal-jobs");
     assert!(policy.plan(&request(&[("api_key", "test")])).is_unlimited());
     assert_eq!(of(&[("client", "c")]), "whole-service");
@@ -38,11 +38,206 @@ fn the_example_plans_what_its_comments_say() {
         ["{}:whole-service/1s 1 Enforce", "{:u}:exports/monthly 5 Enforce"]
     );
     assert_eq!(
-        takes(&policy, &[("method", "GET"), ("path", "/search"), ("tier", "free"), ("user", "u")]),
+        takes(
+            &policy,
+            &[("method", "GET"), ("path", "/search"), ("api_key", "free"), ("user", "u")]
+        ),
         [
             "{}:whole-service/1s 1 Enforce",
             "{:u}:search-free/search 1 Shadow { group: 2 }",
             "{:u}:search-free/next.60s 1 Shadow { group: 3 }"
         ]
     );
+}
+
+#[test]
+fn the_first_match_decides_and_a_continuing_one_adds_the_next() {
+    let policy = rules(
+        "
+- { name: all, limits: [1/s], continue: true }
+- { name: a, match: { client: a }, limits: [2/s] }
+- { name: ab, match: { client: [a, b] }, limits: [3/s] }
+- { name: free, match: { client: c }, unlimited: true }
+",
+    );
+    assert_eq!(matched(&policy, &[("client", "a")]), ["all", "a"]);
+    assert_eq!(matched(&policy, &[("client", "b")]), ["all", "ab"]);
+    // The takes of rules before an unlimited one are kept; a default is not added to a match.
+    assert_eq!(takes(&policy, &[("client", "c")]), ["{:c}:all/1s 1 Enforce"]);
+    assert_eq!(takes(&policy, &[("client", "d")]), ["{:d}:all/1s 1 Enforce"]);
+    let request = request(&[("client", "c")]);
+    let planned = policy.plan(&request);
+    assert_eq!((planned.rule().name(), planned.is_unlimited()), ("free", false));
+}
+
+#[test]
+fn no_match_is_the_default() {
+    let policy = parse("version: 1\ndefaults: { limit: 7/h, per: user }\nrules: []");
+    assert_eq!(takes(&policy, &[("user", "u")]), ["{:u}:default/3600s 1 Enforce"]);
+    let policy = parse("version: 1\ndefaults: { limit: unlimited, missing: deny }");
+    let request = request(&[("user", "u")]);
+    let planned = policy.plan(&request);
+    assert!(planned.is_unlimited() && planned.plan().unwrap().takes().is_empty());
+    assert_eq!(planned.rule().name(), "default");
+}
+
+#[test]
+fn rules_inherit_and_override_the_defaults() {
+    let policy = parse(
+        "
+version: 1
+defaults: { algorithm: token_bucket, on_store_loss: deny, missing: skip, per: [user], distributed: off }
+rules:
+- { name: inherits, limits: [10/min] }
+- name: overrides
+  limits: [10/min, { rate: 20/h, algorithm: fixed_window }]
+  algorithm: sliding_counter
+  on_store_loss: allow
+  missing: share
+  per: [client, ip]
+  distributed: shadow
+  mode: shadow
+",
+    );
+    let [inherits, overrides] = policy.rules() else { panic!() };
+    assert_eq!(inherits.limits()[0].algorithm(), Algorithm::TokenBucket);
+    assert_eq!((inherits.mode(), inherits.missing()), (RuleMode::Enforce, Missing::Skip));
+    let kept = (inherits.on_store_loss(), inherits.distributed());
+    assert_eq!(kept, (OnStoreLoss::Deny, Distributed::Off));
+    assert_eq!(inherits.per()[0].as_str(), "user");
+
+    let algorithms = [Algorithm::SlidingCounter, Algorithm::FixedWindow];
+    assert_eq!(overrides.limits().iter().map(Limit::algorithm).collect::<Vec<_>>(), algorithms);
+    assert_eq!((overrides.mode(), overrides.missing()), (RuleMode::Shadow, Missing::Share));
+    let kept = (overrides.on_store_loss(), overrides.distributed());
+    assert_eq!(kept, (OnStoreLoss::Allow, Distributed::Shadow));
+    assert_eq!(overrides.per().len(), 2);
+    assert_eq!((overrides.index(), policy.default_rule().index()), (1, 2));
+}
+
+#[test]
+fn a_missing_fact_is_shared_skipped_or_denied() {
+    let policy = rules(
+        "
+- { name: skips, match: { path: /skip }, per: [user], limits: [1/s], missing: skip }
+- { name: denies, match: { path: /deny }, per: [user], limits: [1/s], missing: deny, next: { limits: [1/s] } }
+- { name: shares, per: [user, ip], limits: [1/s] }
+",
+    );
+    assert_eq!(matched(&policy, &[("path", "/skip")]), ["shares"]);
+    assert_eq!(matched(&policy, &[("path", "/skip"), ("user", "u")]), ["skips"]);
+    assert_eq!(takes(&policy, &[("path", "/deny")]), ["{:%-}:denies/missing 1 Enforce"]);
+    assert_eq!(takes(&policy, &[("path", "/deny"), ("user", "u")]).len(), 2);
+    assert_eq!(takes(&policy, &[("ip", "::1")]), ["{:%-:%3A%3A1}:shares/1s 1 Enforce"]);
+
+    let store = MemoryStore::new();
+    let request = request(&[("path", "/deny")]);
+    let planned = policy.plan(&request);
+    assert_eq!(store.take(&planned.plan().unwrap()).verdict(), Verdict::Never);
+    assert!(policy.limit("denies", "missing", Algorithm::Block).is_some());
+}
+
+#[test]
+fn a_default_that_skips_leaves_nothing() {
+    let policy = parse("version: 1\ndefaults: { missing: skip }");
+    let request = request(&[("user", "u")]);
+    let planned = policy.plan(&request);
+    assert!(planned.matched().is_empty() && planned.is_unlimited());
+    assert_eq!(planned.rule().name(), "default");
+    assert!(!policy.explain(&request).ends_with_default());
+}
+
+#[test]
+fn shadow_rules_and_trials_are_groups_of_their_own() {
+    let policy = rules(
+        "
+- { name: a, limits: [1/s, 2/min], mode: shadow, continue: true }
+- { name: b, limits: [3/s], next: { limits: [1/s, 1/s] } }
+",
+    );
+    assert_eq!(
+        takes(&policy, &[("client", "c")]),
+        [
+            "{:c}:a/1s 1 Shadow { group: 0 }",
+            "{:c}:a/60s 1 Shadow { group: 0 }",
+            "{:c}:b/1s 1 Enforce",
+            "{:c}:b/next.1s 1 Shadow { group: 3 }",
+            "{:c}:b/next.1s#2 1 Shadow { group: 3 }",
+        ]
+    );
+    assert!(policy.limit("b", "next.1s#2", Algorithm::SlidingWindow).is_some());
+    assert!(policy.limit("b", "next.1s", Algorithm::TokenBucket).is_none());
+    assert!(policy.limit("c", "1s", Algorithm::SlidingWindow).is_none());
+}
+
+#[test]
+fn unlimited_with_a_trial_refuses_nobody() {
+    let policy = rules("- { name: a, unlimited: true, next: { limits: [1/h] } }");
+    let request = request(&[("client", "c")]);
+    let planned = policy.plan(&request);
+    let store = MemoryStore::new();
+    for _ in 0..3 {
+        assert!(store.take(&planned.plan().unwrap()).is_allowed());
+    }
+    assert!(planned.is_unlimited());
+}
+
+#[test]
+fn costs_multiply_and_never_wrap() {
+    let policy = rules("- { name: a, limits: [10/min], cost: 9007199254740991 }");
+    let cost = |cost| {
+        let request = request(&[("client", "c")]).with_cost(cost);
+        policy.plan(&request).matched()[0].cost()
+    };
+    assert_eq!(cost(0), 0);
+    assert_eq!(cost(1), (1 << 53) - 1);
+    assert_eq!(cost(2), 1 << 53);
+    assert_eq!(cost(u64::MAX), 1 << 53);
+}
+
+#[test]
+fn unnamed_limits_are_named_apart() {
+    let policy = rules("- { name: a, limits: [1/min, 2/60s, 0, { rate: 3/min, name: 60s }] }");
+    let names: Vec<_> = policy.rules()[0].limits().iter().map(Limit::name).collect();
+    assert_eq!(names, ["60s#2", "60s#3", "block", "60s"]);
+}
+
+#[test]
+fn more_takes_than_a_plan_has_are_foretold_and_refused() {
+    let nine = "[1/s, 2/s, 3/s, 4/s, 5/s, 6/s, 7/s, 8/s, 9/s]";
+    let policy = rules(&format!(
+        "- {{ name: a, limits: {nine}, continue: true }}\n- {{ name: b, limits: {nine} }}"
+    ));
+    assert!(policy.warnings()[0].contains("18 takes"), "{:?}", policy.warnings());
+    let request = request(&[("client", "c")]);
+    let planned = policy.plan(&request);
+    let error = planned.plan().unwrap_err();
+    assert_eq!(error.kind(), PlanErrorKind::TooMany);
+    assert!(error.to_string().contains("a, b"), "{error}");
+}
+
+#[test]
+fn what_is_probably_not_meant_is_warned_of() {
+    let digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    let policy = parse(&format!(
+        "
+version: 1
+tiers: {{ used: [], unused: [{digest}] }}
+rules:
+- {{ name: a, match: {{ tier: 'us*' }}, limits: [1/s] }}
+- {{ name: b, limits: [1/s] }}
+- {{ name: c, limits: [1/s] }}
+"
+    ));
+    let [tier, reach] = policy.warnings() else { panic!("{:?}", policy.warnings()) };
+    assert!(tier.contains("unused"), "{tier}");
+    assert!(reach.contains("(b)") && reach.contains("from c on"), "{reach}");
+}
+
+#[test]
+fn the_version_is_that_of_the_text() {
+    let (one, same, other) = (parse("version: 1"), parse("version: 1"), parse("version: 1 # new"));
+    assert_eq!(one.version(), same.version());
+    assert_ne!(one.version(), other.version());
+    assert_eq!(one.version().len(), 12);
 }

@@ -7,6 +7,8 @@
 
 mod by_length;
 mod slot;
+#[cfg(test)]
+mod tests;
 mod trie;
 
 use std::collections::HashMap;

@@ -78,8 +78,8 @@ impl File {
 
 fn version(fields: &Fields<'_>) -> Result<(), Flaw> {
     let version = fields.require("version")?;
-    match version.number(1)? {
-        1 => Ok(()),
+    match version.number(1) {
+        Ok(1) => Ok(()),
         _ => Err(version.wrong("the only version there is is 1")),
     }
 }
@@ -111,3 +111,14 @@ fn few(rules: Cursor<'_>) -> Result<Vec<Cursor<'_>>, Flaw> {
         _ => Err(rules.flaw(PolicyErrorKind::TooLarge, "a policy may have at most 20000 rules")),
     }
 }
+
+/// Every map there is: where the schema describes it, and the fields it may have.
+#[cfg(test)]
+pub(super) const FIELDS: &[(&str, &[&str])] = &[
+    ("", FILE),
+    ("/$defs/defaults", defaults::DEFAULTS),
+    ("/$defs/rule", rule::RULE),
+    ("/$defs/rule/properties/next", rule::NEXT),
+    ("/$defs/match", condition::MATCH),
+    ("/$defs/limit_map", limit::LIMIT),
+];

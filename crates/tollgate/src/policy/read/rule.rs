@@ -59,10 +59,13 @@ pub(super) fn read<'t>(
     }
     let word = |entry: Cursor<'_>| entry.word(limit::ALGORITHMS);
     let algorithm = fields.read("algorithm", word)?.unwrap_or(defaults.algorithm);
-    let limits = if is_unlimited {
-        Vec::new()
-    } else {
-        limit::live(fields.require("limits")?, algorithm, name)?
+    let limits = match fields.get("limits") {
+        Some(list) => limit::live(list, algorithm, name)?,
+        None if is_unlimited => Vec::new(),
+        None => {
+            let reason = "needs limits, or unlimited: true";
+            return Err(entry.flaw(PolicyErrorKind::MissingField, reason));
+        }
     };
     let next = fields.read("next", |next| {
         limit::trial(next.fields(NEXT)?.require("limits")?, algorithm, name)

@@ -1,0 +1,28 @@
+//! Planning allocates the text of a subject, and nothing else.
+
+use allocation_counter::measure;
+use tollgate::{Facts, Request};
+
+use crate::helpers::parse;
+
+#[test]
+fn planning_allocates_one_subject() {
+    let policy = parse(include_str!("../../../../examples/policy.yaml"));
+    let rules = parse(
+        "{version: 1, rules: [{name: a, match: {path: '/a/{id}', method: get, ip: 10.0.0.0/8}, limits: [1/s, 2/min]}]}",
+    );
+    let facts = || {
+        let pairs =
+            [("client", "client-1"), ("path", "/a/7?x"), ("method", "GET"), ("ip", "10.0.0.1")];
+        Facts::of(pairs).unwrap()
+    };
+    for (policy, rules) in [(&policy, 1), (&rules, 1)] {
+        let measured = measure(|| {
+            let request = Request::new(facts());
+            let planned = policy.plan(&request);
+            assert_eq!(planned.matched().len(), rules);
+            assert!(!planned.plan().unwrap().takes().is_empty());
+        });
+        assert_eq!(measured.count_total, 1, "{measured:?}");
+    }
+}

@@ -1,0 +1,133 @@
+//! What each condition matches.
+
+use tollgate::policy::TriedOutcome;
+
+use crate::helpers::{matched, parse, request, rules};
+
+/// Whether a rule with this `match` matches these facts.
+fn holds(matching: &str, facts: &[(&str, &str)]) -> bool {
+    let policy = rules(&format!("- {{ name: a, match: {{ {matching} }}, limits: [1/s] }}"));
+    matched(&policy, facts) == ["a"]
+}
+
+#[test]
+fn methods_and_hosts_match_in_any_case_and_on_any_port() {
+    for method in ["GET", "get", "Get"] {
+        assert!(holds("method: [post, gEt]", &[("method", method)]));
+    }
+    assert!(!holds("method: GET", &[("method", "GETS")]));
+    for host in ["a.example", "A.Example:8080", "a.example."] {
+        assert!(holds("host: 'a.EXAMPLE'", &[("host", host)]), "{host}");
+        assert!(holds("host: '*.example'", &[("host", host)]), "{host}");
+    }
+    assert!(holds("host: '[::1]'", &[("host", "[::1]:443")]));
+    assert!(!holds("host: a.example", &[("host", "b.a.example")]));
+}
+
+#[test]
+fn paths_end_before_their_query() {
+    for path in ["/a", "/a?x=/b", "/a#/b", "/a?"] {
+        assert!(holds("path: /a", &[("path", path)]), "{path}");
+        assert!(holds("path: /*", &[("path", path)]), "{path}");
+    }
+    assert!(!holds("path: /a/b", &[("path", "/a?/b")]));
+}
+
+#[test]
+fn addresses_match_by_bits_and_not_by_notation() {
+    for ip in ["192.0.2.7", "::ffff:192.0.2.7", "::ffff:c000:207", "0:0:0:0:0:FFFF:C000:0207"] {
+        assert!(holds("ip: 192.0.2.7", &[("ip", ip)]), "{ip}");
+        assert!(holds("ip: [10.0.0.0/8, 192.0.2.0/24]", &[("ip", ip)]), "{ip}");
+        assert!(holds("ip: '::ffff:192.0.2.0/120'", &[("ip", ip)]), "{ip}");
+        assert!(holds("ip: 0.0.0.0/0", &[("ip", ip)]), "{ip}");
+        assert!(!holds("ip: '::/0'", &[("ip", ip)]), "{ip}");
+        assert!(!holds("ip: 192.0.3.0/24", &[("ip", ip)]), "{ip}");
+    }
+    assert!(holds("ip: '2001:db8::/32'", &[("ip", "2001:0DB8::1")]));
+    assert!(!holds("ip: 0.0.0.0/0", &[("ip", "not an address")]));
+    assert!(!holds("ip: 0.0.0.0/0", &[]));
+}
+
+#[test]
+fn headers_and_other_facts_match_by_name() {
+    assert!(holds("headers: { X-Plan: 'gold*' }", &[("header:x-plan", "golden")]));
+    assert!(!holds("headers: { X-Plan: gold }", &[("header:x-plan", "Gold")]));
+    assert!(holds("facts: { region: [eu, us] }", &[("region", "us")]));
+    assert!(!holds("facts: { region: eu }", &[("zone", "eu")]));
+    // A fact means the same wherever it is named.
+    assert!(holds("facts: { path: /a/** }", &[("path", "/a/b")]));
+    assert!(holds("user: 42, client: true", &[("user", "42"), ("client", "true")]));
+}
+
+#[test]
+fn all_conditions_must_hold_and_any_of_their_values() {
+    let matching = "method: [GET, HEAD], path: [/a, /b/*], client: c*";
+    assert!(holds(matching, &[("method", "HEAD"), ("path", "/b/x"), ("client", "c9")]));
+    assert!(!holds(matching, &[("method", "HEAD"), ("path", "/b/x"), ("client", "d")]));
+    assert!(!holds(matching, &[("method", "HEAD"), ("path", "/b/x")]));
+    let long: Vec<_> = (0..1000).map(|n| format!("u{n}")).collect();
+    let long = format!("user: [{}, 'v*']", long.join(", "));
+    assert!(holds(&long, &[("user", "u999")]) && holds(&long, &[("user", "v")]));
+    assert!(!holds(&long, &[("user", "u1000")]));
+}
+
+const TIERS: &str = "
+version: 1
+tenant: acme
+tiers:
+  gold: [sha256:9F86D081884C7D659A2FEAA0C55AD015A3BF4F1B2B0B822CD15D6C15B0F00A08]
+rules:
+- { name: key, match: { api_key: sha256:ad95d5fa651ba86d8923fe1238d24a4f1988a752acfe426ac72ac7c04471bc17 }, limits: [1/s] }
+- { name: gold, match: { tier: gold }, per: [api_key], limits: [1/s] }
+- { name: acme, match: { tenant: acme }, limits: [1/s] }
+";
+
+#[test]
+fn api_keys_are_known_by_their_digest_and_have_its_tier() {
+    let policy = parse(TIERS);
+    assert_eq!(matched(&policy, &[("api_key", "free")]), ["key"]);
+    for key in ["test", "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"] {
+        assert_eq!(matched(&policy, &[("api_key", key), ("tier", "lead")]), ["gold"]);
+        let request = request(&[("api_key", key)]);
+        let key = policy.plan(&request).matched()[0].key().into_owned();
+        assert!(key.starts_with("sha256:9f86d0"), "{key}");
+    }
+    assert_eq!(matched(&policy, &[("api_key", "other"), ("tier", "gold")]), ["gold"]);
+}
+
+#[test]
+fn the_tenant_is_that_of_the_request_or_of_the_policy() {
+    let policy = parse(TIERS);
+    assert_eq!(matched(&policy, &[("client", "c")]), ["acme"]);
+    assert_eq!(matched(&policy, &[("client", "c"), ("tenant", "umbrella")]), ["default"]);
+    let request = request(&[("client", "c"), ("tenant", "umbrella")]);
+    assert_eq!(policy.plan(&request).matched()[0].subject().as_str(), "umbrella:c");
+}
+
+#[test]
+fn a_trace_tells_what_failed() {
+    let policy = rules(
+        "
+- { name: a, match: { method: GET, path: [/a, /b] }, limits: [1/s] }
+- { name: b, per: [user], missing: skip, limits: [1/s] }
+- { name: c, match: { user: u }, limits: [1/s] }
+",
+    );
+    let trace = policy.explain(&request(&[("method", "GET"), ("path", "/c")]));
+    let outcomes: Vec<_> = trace.tried().iter().map(|tried| tried.outcome.clone()).collect();
+    assert_eq!(
+        outcomes[0],
+        TriedOutcome::Failed {
+            condition: "path".to_owned(),
+            wanted: vec!["/a".to_owned(), "/b".to_owned()],
+            found: Some("/c".to_owned()),
+        }
+    );
+    assert_eq!(outcomes[1], TriedOutcome::Lacked { fact: "user".to_owned() });
+    assert!(trace.ends_with_default());
+    assert_eq!(
+        trace.to_string(),
+        "a: path is \"/c\", not \"/a\" or \"/b\"\nb: skipped, since user is not known\n\
+         c: user is not known, wanted \"u\"\ndefault: matches\n"
+    );
+}
