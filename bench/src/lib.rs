@@ -4,6 +4,8 @@
 //! [`speed`], [`fullness`], [`pauses`] and [`memory`] repeat passes and keep every [`rounds`]' figure;
 //! [`report`] puts them into one [`markdown`] document.
 
+pub mod cli;
+pub mod document;
 pub mod entrant;
 pub mod floor;
 pub mod fullness;
