@@ -63,12 +63,20 @@ impl KeyText {
     #[inline]
     pub fn write(&mut self, number: u32) -> &String {
         self.text.truncate(self.prefix);
-        for scale in [1_000_000, 10_000, 100, 1] {
-            let at = 2 * (number / scale % 100) as usize;
-            self.text.push_str(PAIRS.get(at..at + 2).unwrap_or_default());
+        for pair in digits(number) {
+            self.text.push_str(pair);
         }
         &self.text
     }
+}
+
+/// The last eight digits of a number, in pairs.
+#[inline]
+pub(crate) fn digits(number: u32) -> [&'static str; 4] {
+    [1_000_000, 10_000, 100, 1].map(|scale| {
+        let at = 2 * (number / scale % 100) as usize;
+        PAIRS.get(at..at + 2).unwrap_or_default()
+    })
 }
 
 /// So many keys, each in an allocation of its own.

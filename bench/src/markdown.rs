@@ -33,21 +33,37 @@ impl fmt::Display for Table {
     }
 }
 
-/// The most that a figure may be.
+/// What a figure has to be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Target(pub f64);
+pub enum Target {
+    /// This or less.
+    AtMost(f64),
+    /// This or more.
+    AtLeast(f64),
+    /// More than this.
+    Above(f64),
+}
 
 impl Target {
     /// Whether this figure is within it, in words.
     #[must_use]
     pub fn verdict(self, figure: f64) -> &'static str {
-        if figure <= self.0 { "met" } else { "not met" }
+        let met = match self {
+            Self::AtMost(bound) => figure <= bound,
+            Self::AtLeast(bound) => figure >= bound,
+            Self::Above(bound) => figure > bound,
+        };
+        if met { "met" } else { "not met" }
     }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "≤ {}", self.0)
+        match self {
+            Self::AtMost(bound) => write!(f, "≤ {bound}"),
+            Self::AtLeast(bound) => write!(f, "≥ {bound}"),
+            Self::Above(bound) => write!(f, "> {bound}"),
+        }
     }
 }
 
@@ -64,8 +80,20 @@ mod tests {
 
     #[test]
     fn a_target_is_met_up_to_itself_and_never_by_nothing() {
-        assert_eq!(Target(0.5).verdict(0.5), "met");
-        assert_eq!(Target(0.5).verdict(0.51), "not met");
-        assert_eq!(Target(0.5).verdict(f64::NAN), "not met");
+        assert_eq!(Target::AtMost(0.5).verdict(0.5), "met");
+        assert_eq!(Target::AtMost(0.5).verdict(0.51), "not met");
+        assert_eq!(Target::AtLeast(0.9).verdict(0.9), "met");
+        assert_eq!(Target::AtLeast(0.9).verdict(0.89), "not met");
+        assert_eq!(Target::Above(1.0).verdict(1.01), "met");
+        assert_eq!(Target::Above(1.0).verdict(1.0), "not met");
+        for target in [Target::AtMost(1.0), Target::AtLeast(1.0), Target::Above(1.0)] {
+            assert_eq!(target.verdict(f64::NAN), "not met");
+        }
+    }
+
+    #[test]
+    fn a_target_is_shown_with_its_direction() {
+        let targets = [Target::AtMost(0.5), Target::AtLeast(0.9), Target::Above(1.0)];
+        assert_eq!(targets.map(|target| target.to_string()), ["≤ 0.5", "≥ 0.9", "> 1"]);
     }
 }

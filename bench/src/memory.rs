@@ -16,7 +16,7 @@ use crate::scale::{Scale, spoken};
 pub const CHILD: &str = "--memory";
 
 /// Bytes beside the key's own.
-const TARGET: Target = Target(64.0);
+const TARGET: Target = Target::AtMost(64.0);
 
 /// Enough to have all code and its first allocations in memory before counting begins.
 const WARM_UP: u32 = 1000;

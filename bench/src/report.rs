@@ -1,10 +1,10 @@
-//! The whole document.
+//! All figures of the core library.
 
 use std::fmt;
 use std::path::Path;
 
+use crate::document::{Document, Section};
 use crate::machine::{self, Given};
-use crate::markdown::Table;
 use crate::scale::Scale;
 use crate::speed::Speed;
 use crate::{Outcome, fullness, memory, pauses, speed};
@@ -49,8 +49,18 @@ impl Report {
         all.flat_map(|rounds| [rounds.least(), rounds.median(), rounds.most()]).collect()
     }
 
-    fn sections(&self) -> [Section; 4] {
-        [self.decisions(), self.near_the_cap(), self.pauses(), self.memory()]
+    fn document(&self) -> Document<'_> {
+        let Scale { rounds, refills, .. } = self.scale;
+        Document {
+            title: "Core library, in process",
+            given: &self.given,
+            peers: vec![machine::peer("governor"), machine::peer("throttlecrab")],
+            figures: format!(
+                "median (least–most) of {rounds} rounds of decisions, and of {refills} where stores are \
+                 filled anew; everyone's turn in each round, ratios taken round by round"
+            ),
+            sections: vec![self.decisions(), self.near_the_cap(), self.pauses(), self.memory()],
+        }
     }
 
     fn decisions(&self) -> Section {
@@ -99,34 +109,8 @@ impl Report {
     }
 }
 
-/// One subject: what was done, and what came out.
-struct Section {
-    title: &'static str,
-    note: String,
-    tables: Vec<Table>,
-}
-
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Given { date, rustc, command } = &self.given;
-        writeln!(f, "## Core library, in process\n")?;
-        writeln!(f, "- Machine: {}", machine::describe())?;
-        writeln!(f, "- Date: {date}")?;
-        writeln!(f, "- Compiler: {rustc}, release profile")?;
-        writeln!(f, "- Peers: {}, {}", machine::peer("governor"), machine::peer("throttlecrab"))?;
-        writeln!(f, "- Command: `{command}`")?;
-        let Scale { rounds, refills, .. } = self.scale;
-        writeln!(
-            f,
-            "- Figures: median (least–most) of {rounds} rounds of decisions, and of {refills} where stores \
-             are filled anew; everyone's turn in each round, ratios taken round by round"
-        )?;
-        for Section { title, note, tables } in self.sections() {
-            writeln!(f, "\n### {title}\n\n{note}")?;
-            for table in tables {
-                write!(f, "\n{table}")?;
-            }
-        }
-        Ok(())
+        self.document().fmt(f)
     }
 }

@@ -32,7 +32,7 @@ impl Workload {
     /// The most that it may cost as a multiple of governor.
     #[must_use]
     pub fn target(&self) -> Target {
-        Target(if self.reading == Reading::Hot { 1.0 } else { 0.5 })
+        Target::AtMost(if self.reading == Reading::Hot { 1.0 } else { 0.5 })
     }
 
     /// How its keys are drawn, the last way from this array.
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_hot_key_may_cost_as_much_as_governors() {
         let hot = Workload { keys: 1, shape: Shape::User, reading: Reading::Hot, threads: 1 };
-        assert_eq!(hot.target(), Target(1.0));
-        assert_eq!(Workload { reading: Reading::InCache, ..hot }.target(), Target(0.5));
+        assert_eq!(hot.target(), Target::AtMost(1.0));
+        assert_eq!(Workload { reading: Reading::InCache, ..hot }.target(), Target::AtMost(0.5));
     }
 }

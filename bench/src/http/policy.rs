@@ -1,0 +1,136 @@
+//! The policies that tollgate is given, and what is asked of it under each.
+//!
+//! Every limit is a token bucket whose burst outlasts the run, and a key that has asked once is not
+//! fresh again before an hour is over. A faster refill would make keys droppable within microseconds,
+//! and whoever cleans up sooner would be measured with an almost empty store.
+
+use std::io::Write;
+
+use tempfile::NamedTempFile;
+
+use super::request::{KEY, RULE};
+use crate::Outcome;
+
+/// How many requests a key may make at once: more than it makes in all.
+pub const BURST: u32 = 1_000_000;
+
+/// One token comes back in so many seconds.
+pub const PERIOD_SECONDS: u32 = 3600;
+
+/// Which rules there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// None: the default limit for everyone.
+    Default,
+    /// So many rules, each for paths of its own, with one limit.
+    Rules(u32),
+    /// One rule with two limits.
+    TwoLimits,
+}
+
+impl Policy {
+    /// Its name in the tables.
+    #[must_use]
+    pub fn label(self) -> String {
+        match self {
+            Self::Default => "no rule, the default limit".to_owned(),
+            Self::Rules(1) => "1 rule".to_owned(),
+            Self::Rules(count) => format!("{count} rules"),
+            Self::TwoLimits => "1 rule with two limits".to_owned(),
+        }
+    }
+
+    /// How many rules requests are spread over.
+    #[must_use]
+    pub fn rules(self) -> u32 {
+        match self {
+            Self::Default | Self::TwoLimits => 1,
+            Self::Rules(count) => count,
+        }
+    }
+
+    /// The body of a request under it.
+    #[must_use]
+    pub fn body(self) -> String {
+        match self {
+            Self::Default => format!(r#"{{"key":"user:{KEY}"}}"#),
+            Self::Rules(_) | Self::TwoLimits => {
+                format!(r#"{{"facts":{{"client":"user:{KEY}","path":"/p{RULE}/item"}}}}"#)
+            }
+        }
+    }
+
+    /// The file, which is there as long as the value is.
+    ///
+    /// # Errors
+    /// No place for temporary files.
+    pub fn file(self) -> Outcome<NamedTempFile> {
+        let mut file = tempfile::Builder::new().suffix(".yaml").tempfile()?;
+        file.write_all(self.text().as_bytes())?;
+        file.flush()?;
+        Ok(file)
+    }
+
+    fn text(self) -> String {
+        let hourly = limit(&format!("{PERIOD_SECONDS}s"));
+        let limits = match self {
+            Self::TwoLimits => format!("{}, {hourly}", limit("60s")),
+            Self::Default | Self::Rules(_) => hourly.clone(),
+        };
+        let rules = match self {
+            Self::Default => 0..0,
+            Self::Rules(_) | Self::TwoLimits => 0..self.rules(),
+        };
+        let mut text = format!("version: 1\ndefaults: {{ limit: {hourly} }}\n");
+        if !rules.is_empty() {
+            text.push_str("rules:\n");
+        }
+        for rule in rules {
+            let matched = format!("match: {{ path: /p{rule:08}/** }}");
+            text.push_str(&format!(
+                "  - {{ name: r{rule}, {matched}, per: [client], limits: [{limits}] }}\n"
+            ));
+        }
+        text
+    }
+}
+
+fn limit(period: &str) -> String {
+    format!("{{ rate: 1/{period}, burst: {BURST}, algorithm: token_bucket }}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOURLY: &str = "{ rate: 1/3600s, burst: 1000000, algorithm: token_bucket }";
+
+    #[test]
+    fn the_default_policy_has_no_rules() {
+        let text = format!("version: 1\ndefaults: {{ limit: {HOURLY} }}\n");
+        assert_eq!(Policy::Default.text(), text);
+        let file = Policy::Default.file().unwrap();
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), text);
+    }
+
+    #[test]
+    fn every_rule_has_paths_of_its_own() {
+        let text = Policy::Rules(3).text();
+        let rule = |name: &str, path: &str| {
+            format!(
+                "  - {{ name: {name}, match: {{ path: {path} }}, per: [client], limits: [{HOURLY}] }}\n"
+            )
+        };
+        let rules =
+            [rule("r0", "/p00000000/**"), rule("r1", "/p00000001/**"), rule("r2", "/p00000002/**")];
+        assert!(text.ends_with(&format!("rules:\n{}", rules.concat())), "{text}");
+        assert_eq!(Policy::Rules(10_000).text().lines().count(), 10_003);
+    }
+
+    #[test]
+    fn two_limits_are_in_one_rule() {
+        let minutely = HOURLY.replace("3600", "60");
+        let text = Policy::TwoLimits.text();
+        assert!(text.ends_with(&format!("limits: [{minutely}, {HOURLY}] }}\n")), "{text}");
+    }
+}

@@ -1,0 +1,193 @@
+//! What can be typed.
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use serde::Deserialize;
+use tollgate::AtCap;
+
+use super::{Exit, check, policy, serve, simulate};
+
+/// A rate limiter that is exact under any concurrency, and says why and until when it refuses.
+#[derive(Debug, Parser)]
+#[command(name = "tollgate", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "\
+Try it:
+  tollgate serve
+  curl --json '{\"key\":\"user:1\"}' localhost:8080/check")]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Answer checks over HTTP. No flag is needed: counters in memory, 100 a minute for each key
+    Serve(Box<ServeArgs>),
+    /// Ask a running service whether a key may pass, and take if so
+    Check(CheckArgs),
+    /// Work with policy files
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Decide requests from JSON lines, on a clock that the lines set
+    Simulate(SimulateArgs),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// Flag, else environment variable, else the settings file, else the default.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ServeArgs {
+    /// Where to listen; port 0 picks one, and stderr says which [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR", env = "TOLLGATE_HTTP")]
+    pub(crate) http: Option<String>,
+    /// Serve /api on an address of its own, and no longer beside /check
+    #[arg(long, value_name = "ADDR", env = "TOLLGATE_ADMIN")]
+    pub(crate) admin: Option<String>,
+    /// The policy file; it is read again when it changes and on SIGHUP
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_POLICY")]
+    pub(crate) policy: Option<PathBuf>,
+    /// A Redis to share counters through (not in this version: a start error) [env: TOLLGATE_REDIS]
+    #[arg(long, value_name = "URL")]
+    pub(crate) redis: Option<String>,
+    /// Keep counters here across restarts
+    #[arg(long, value_name = "DIR", env = "TOLLGATE_DATA_DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// If the saved counters cannot be read, put them aside and start empty
+    #[arg(long, env = "TOLLGATE_DISCARD_BAD_STATE")]
+    pub(crate) discard_bad_state: bool,
+    /// What this node is called [default: the host name and port]
+    #[arg(long, value_name = "ID", env = "TOLLGATE_NODE_ID")]
+    pub(crate) node_id: Option<String>,
+    /// The most keys to hold in memory [default: 1000000]
+    #[arg(long, value_name = "N", env = "TOLLGATE_MAX_KEYS")]
+    pub(crate) max_keys: Option<usize>,
+    /// What happens to a new key when that many are in use [default: allow]
+    #[arg(long, value_name = "WHAT", env = "TOLLGATE_AT_CAP")]
+    pub(crate) at_cap: Option<AtCapArg>,
+    /// The most connections at once; more wait to be accepted [default: 10000]
+    #[arg(long, value_name = "N", env = "TOLLGATE_MAX_CONNECTIONS")]
+    pub(crate) max_connections: Option<usize>,
+    /// After SIGTERM, how long new requests are still answered [default: 500]
+    #[arg(long, value_name = "MS", env = "TOLLGATE_DRAIN_MS")]
+    pub(crate) drain_ms: Option<u64>,
+    /// Listen beyond loopback although nothing but the network protects it
+    #[arg(long, env = "TOLLGATE_ALLOW_UNPROTECTED")]
+    pub(crate) allow_unprotected: bool,
+    /// How log lines look
+    #[arg(long, value_name = "FORMAT", env = "TOLLGATE_LOG_FORMAT", default_value = "text")]
+    pub(crate) log_format: LogArg,
+    /// A settings file: these flags as YAML (`max_keys: 50000`)
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// What happens to a new key when memory is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AtCapArg {
+    /// It passes and is not remembered
+    Allow,
+    /// It is refused
+    Deny,
+}
+
+impl From<AtCapArg> for AtCap {
+    fn from(arg: AtCapArg) -> Self {
+        match arg {
+            AtCapArg::Allow => Self::Allow,
+            AtCapArg::Deny => Self::Deny,
+        }
+    }
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum LogArg {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Exit code 0: allowed. 1: refused. 2: the question was wrong. 3: no answer.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// A key, or facts such as client=c1 path=/search
+    #[arg(required = true, value_name = "KEY|FACT=VALUE")]
+    pub(crate) what: Vec<String>,
+    /// How much to take; 0 only asks
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) cost: u64,
+    /// The service to ask
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "TOLLGATE_SERVER",
+        default_value = "http://127.0.0.1:8080"
+    )]
+    pub(crate) server: String,
+    /// Print the service's answer as it is
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Say whether a policy file is right, and where it is not
+    Validate {
+        /// The policy file
+        file: PathBuf,
+        /// Print the result as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say which rules of a policy file a request would meet, and why
+    Explain {
+        /// The policy file
+        file: PathBuf,
+        /// What is known of the request, such as client=c1 path=/search
+        #[arg(required = true, value_name = "FACT=VALUE")]
+        facts: Vec<String>,
+        /// What the request costs
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        cost: u64,
+        /// Print the explanation as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON schema of policy files, for editors
+    Schema,
+}
+
+/// One request a line, as for /check, with `at_ms` or `at_us` since the start and optionally
+/// `op`: check, peek, refund, reset, release or renew. One answer a line.
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// The policy to decide by; without one, 100 a minute for each key
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_POLICY")]
+    pub(crate) policy: Option<PathBuf>,
+    /// A file of JSON lines; - is standard input
+    #[arg(default_value = "-", value_name = "LINES")]
+    pub(crate) lines: PathBuf,
+}
+
+/// Runs what was typed.
+pub fn run(cli: Cli) -> Exit {
+    match cli.command {
+        Command::Serve(args) => serve::run(*args),
+        Command::Check(args) => check::run(&args),
+        Command::Policy(command) => policy::run(&command),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "tollgate", &mut io::stdout());
+            Exit::Success
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The command line: arguments in, an exit code out.
+
+mod args;
+mod check;
+mod exit;
+mod facts;
+mod policy;
+mod ready;
+mod serve;
+mod simulate;
+
+pub(crate) use args::{AtCapArg, LogArg, ServeArgs};
+pub use args::{Cli, run};
+pub use exit::Exit;

@@ -1,0 +1,238 @@
+//! `tollgate simulate`: the decision code of the service, on a clock that the input sets.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+
+use serde::Deserialize;
+use tollgate::{Asked, Lease, Limiter, ManualClock, MemoryStore, Outcome, Timestamp, Verb};
+
+use super::args::SimulateArgs;
+use super::policy::load;
+use super::{Exit, ready};
+use crate::error::ApiError;
+use crate::wire::answer::Answer;
+use crate::wire::lease::{Released, Renewed};
+use crate::wire::limit::LimitBody;
+use crate::wire::parse::parse;
+use crate::wire::question::Question;
+use crate::wire::scalar::{Object, Pairs, Text, Whole, present};
+
+/// A longer line is a mistake.
+const MAX_LINE: usize = 64 * 1024;
+
+/// One line: a question, when it is asked, and what is to be done.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line<'a> {
+    #[serde(default, deserialize_with = "present")]
+    at_ms: Option<Whole>,
+    #[serde(default, deserialize_with = "present")]
+    at_us: Option<Whole>,
+    #[serde(default)]
+    op: Op,
+    #[serde(default, borrow, deserialize_with = "present")]
+    lease: Option<Text<'a>>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    key: Option<Text<'a>>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    facts: Option<Pairs<'a>>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    tenant: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "present")]
+    cost: Option<Whole>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    limits: Option<Vec<Object<LimitBody<'a>>>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Op {
+    #[default]
+    Check,
+    Peek,
+    Refund,
+    Reset,
+    Release,
+    Renew,
+}
+
+/// A policy, its counters, and the time.
+#[derive(Debug)]
+struct Simulation {
+    clock: ManualClock,
+    limiter: Limiter<MemoryStore<ManualClock>>,
+    leases: HashMap<String, Lease>,
+}
+
+pub(super) fn run(args: &SimulateArgs) -> Exit {
+    let policy = match load(args.policy.as_deref()) {
+        Ok(policy) => policy,
+        Err(error) => {
+            eprintln!("tollgate: {error}");
+            return Exit::Usage;
+        }
+    };
+    let clock = ManualClock::new();
+    let store = MemoryStore::builder().clock(clock.clone()).build();
+    let limiter = Limiter::new(store, policy, ());
+    let mut simulation = Simulation { clock, limiter, leases: HashMap::new() };
+    match open(&args.lines)
+        .and_then(|mut lines| simulation.run(&mut *lines, &mut io::stdout().lock()))
+    {
+        Ok(0) => Exit::Success,
+        Ok(_) => Exit::Usage,
+        // Whoever reads our output has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
+        Err(error) => {
+            eprintln!("tollgate: {}: {error}", args.lines.display());
+            Exit::Usage
+        }
+    }
+}
+
+fn open(lines: &Path) -> io::Result<Box<dyn BufRead>> {
+    if lines == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    Ok(Box::new(BufReader::new(File::open(lines)?)))
+}
+
+impl Simulation {
+    /// Answers each line; how many were wrong.
+    fn run(&mut self, lines: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<usize> {
+        let (mut wrong, mut number) = (0, 0);
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line)? > 0 {
+            number += 1;
+            let text = line.trim_ascii();
+            if !text.is_empty() {
+                let answer = self.answer(text).unwrap_or_else(|error| {
+                    wrong += 1;
+                    serde_json::to_string(&error.problem(Some(number))).unwrap_or_default()
+                });
+                writeln!(out, "{answer}")?;
+            }
+            line.clear();
+        }
+        out.flush()?;
+        Ok(wrong)
+    }
+
+    fn answer(&mut self, text: &[u8]) -> Result<String, ApiError> {
+        if text.len() > MAX_LINE {
+            return Err(ApiError::invalid(format!("the line is longer than {MAX_LINE} bytes")));
+        }
+        let mut line: Line<'_> = parse(text)?;
+        let at = line.time()?;
+        let (op, lease) = (line.op, line.lease.take());
+        match op {
+            Op::Release | Op::Renew => {
+                line.asks_nothing()?;
+                let lease = self.find(lease)?;
+                self.move_to(at);
+                self.of_lease(op, &lease)
+            }
+            Op::Check | Op::Peek | Op::Refund | Op::Reset => {
+                if lease.is_some() {
+                    let detail = "is for release and renew only";
+                    return Err(ApiError::invalid(detail).at("lease"));
+                }
+                let asked = line.question().into_asked()?;
+                self.move_to(at);
+                self.of_question(op, &asked)
+            }
+        }
+    }
+
+    fn move_to(&self, at: Option<Timestamp>) {
+        if let Some(at) = at {
+            self.clock.set(at);
+        }
+    }
+
+    fn of_question(&mut self, op: Op, asked: &Asked<'_>) -> Result<String, ApiError> {
+        let verb = match op {
+            Op::Peek => Verb::Peek,
+            Op::Refund => Verb::Refund,
+            Op::Reset => {
+                ready::now(self.limiter.reset(asked)).map_err(|error| ApiError::from(&error))?;
+                Verb::Peek
+            }
+            Op::Check | Op::Release | Op::Renew => Verb::Take,
+        };
+        let called = format!("l{}", self.leases.len() + 1);
+        let told = self.limiter.decide(verb, asked, |outcome: &Outcome<'_, '_>| {
+            let answer = Answer::new(outcome).with_lease_called(&called);
+            (serde_json::to_string(&answer).unwrap_or_default(), outcome.lease.clone())
+        });
+        let (answer, lease) = ready::now(told).map_err(|error| ApiError::from(&error))?;
+        self.leases.extend(lease.map(|lease| (called, lease)));
+        Ok(answer)
+    }
+
+    fn of_lease(&self, op: Op, lease: &Lease) -> Result<String, ApiError> {
+        let json = if op == Op::Release {
+            let released = ready::now(self.limiter.release(lease));
+            let released = released.map_err(|error| ApiError::from(&error))?;
+            serde_json::to_string(&Released { released })
+        } else {
+            let until = ready::now(self.limiter.renew(lease));
+            let until = until.map_err(|error| ApiError::from(&error))?;
+            serde_json::to_string(&Renewed::until(until))
+        };
+        Ok(json.unwrap_or_default())
+    }
+
+    fn find(&self, lease: Option<Text<'_>>) -> Result<Lease, ApiError> {
+        let wrong = |detail: String| ApiError::invalid(detail).at("lease");
+        let name = lease.ok_or_else(|| wrong("is missing".to_owned()))?;
+        let known = self.leases.get(name.as_str()).cloned();
+        known.ok_or_else(|| {
+            let shown: String = name.as_str().chars().take(64).collect();
+            wrong(format!("no earlier answer gave the lease {shown:?}"))
+        })
+    }
+}
+
+impl<'a> Line<'a> {
+    fn time(&self) -> Result<Option<Timestamp>, ApiError> {
+        match (self.at_ms, self.at_us) {
+            (Some(_), Some(_)) => {
+                Err(ApiError::invalid("at_ms and at_us are both given; give one").at("at_ms"))
+            }
+            (None, None) => Ok(None),
+            (Some(ms), None) => match ms.0.checked_mul(1000) {
+                Some(us) if us <= Timestamp::MAX.as_micros() => {
+                    Ok(Some(Timestamp::from_micros(us)))
+                }
+                _ => Err(ApiError::invalid("is later than time is counted (2^53 µs)").at("at_ms")),
+            },
+            (None, Some(us)) => Ok(Some(Timestamp::from_micros(us.0))),
+        }
+    }
+
+    fn question(self) -> Question<'a> {
+        let Self { key, facts, tenant, cost, limits, .. } = self;
+        Question { key, facts, tenant, cost, limits }
+    }
+
+    /// A line about a lease has no question beside it.
+    fn asks_nothing(&self) -> Result<(), ApiError> {
+        let given = [
+            ("key", self.key.is_some()),
+            ("facts", self.facts.is_some()),
+            ("tenant", self.tenant.is_some()),
+            ("cost", self.cost.is_some()),
+            ("limits", self.limits.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((field, _)) => {
+                Err(ApiError::invalid("is not for release and renew, which have a lease")
+                    .at(*field))
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Taking connections in, never more than are allowed, until there are to be no more.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+
+use super::connection::serve;
+use crate::app::App;
+use crate::shutdown::Awaited;
+
+/// How long a shutdown waits for requests under way.
+const LONGEST_FINISH: Duration = Duration::from_secs(30);
+
+/// How long to leave a machine alone that has no file descriptor to spare.
+const REST: Duration = Duration::from_millis(100);
+
+/// How much a listener takes on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) connections: usize,
+    pub(super) drain: Duration,
+}
+
+/// Serves connections until asked to stop; then for a moment more, so that nobody who has not yet
+/// heard of it is turned away; then finishes those that are open.
+pub(super) async fn accept(
+    listener: TcpListener,
+    app: Arc<App>,
+    router: Router,
+    limits: Limits,
+    mut stop: Awaited,
+) {
+    let connections = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(limits.connections));
+    {
+        let mut accepting = pin!(take_in(&listener, &app, &router, &connections, places));
+        tokio::select! {
+            () = stop.wait() => {}
+            never = &mut accepting => match never {},
+        }
+        app.set_not_ready();
+        info!("draining");
+        let _ = timeout(limits.drain, accepting).await;
+    }
+    drop(listener);
+    if timeout(LONGEST_FINISH, connections.shutdown()).await.is_err() {
+        warn!("some requests did not end in time and were cut off");
+    }
+}
+
+async fn take_in(
+    listener: &TcpListener,
+    app: &Arc<App>,
+    router: &Router,
+    connections: &GracefulShutdown,
+    places: Arc<Semaphore>,
+) -> Infallible {
+    loop {
+        let (stream, place) = next(listener, &places).await;
+        let connection = connections.watch(serve(stream, Arc::clone(app), router.clone()));
+        tokio::spawn(async move {
+            // A connection that breaks off is its client's affair.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+}
+
+/// The next connection, once there is a place for it.
+async fn next(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> (TcpStream, Option<OwnedSemaphorePermit>) {
+    let place = Arc::clone(places).acquire_owned().await.ok();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // Small answers must not wait for a full packet. Where that cannot be set it is slow,
+                // not wrong.
+                let _ = stream.set_nodelay(true);
+                return (stream, place);
+            }
+            // Mostly no descriptor is free. The connection waits in the queue meanwhile.
+            Err(error) => {
+                warn!(%error, "cannot accept a connection now");
+                sleep(REST).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Reading a body: JSON by its type, whole, in time, and no longer than it may be.
+
+use std::time::Duration;
+
+use axum::body::HttpBody;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::Request;
+use hyper::header::{CONTENT_TYPE, HeaderMap};
+use tokio::time::timeout;
+
+use crate::error::{ApiError, ApiErrorKind};
+
+/// A body must have come whole within this time.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The most bytes of one question.
+pub(super) const MAX_BODY: usize = 64 * 1024;
+/// The most bytes of a batch.
+pub(super) const MAX_BATCH_BODY: usize = 1024 * 1024;
+
+/// A client that is still sending hears why only once it listens: this much more is read for it.
+const COURTESY: usize = 1024 * 1024;
+
+/// The JSON body of a request.
+pub(super) async fn read<B>(request: Request<B>, most: usize) -> Result<Bytes, ApiError>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    let (head, body) = request.into_parts();
+    let typed = is_json(&head.headers);
+    let read = timeout(BODY_TIMEOUT, collect(body, most)).await;
+    typed?;
+    read.unwrap_or_else(|_| {
+        let seconds = BODY_TIMEOUT.as_secs();
+        let detail = format!("the body did not arrive within {seconds} s");
+        Err(ApiError::new(ApiErrorKind::Slow, detail))
+    })
+}
+
+async fn collect<B>(mut body: B, most: usize) -> Result<Bytes, ApiError>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    let too_large = || {
+        let detail = format!("the body is longer than {most} bytes");
+        ApiError::new(ApiErrorKind::TooLarge, detail)
+    };
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| ApiError::invalid("the body broke off"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        length += data.len();
+        if length > most + COURTESY {
+            return Err(too_large());
+        }
+        if length > most {
+            continue;
+        }
+        // Almost always the first frame is all of it, and is used as it came.
+        if first.is_empty() && all.is_empty() {
+            first = data;
+        } else {
+            all.extend_from_slice(&std::mem::take(&mut first));
+            all.extend_from_slice(&data);
+        }
+    }
+    match length {
+        length if length > most => Err(too_large()),
+        _ if all.is_empty() => Ok(first),
+        _ => Ok(all.freeze()),
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> Result<(), ApiError> {
+    let wrong = |detail: &str| Err(ApiError::new(ApiErrorKind::MediaType, detail));
+    let mut values = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return wrong("one Content-Type is wanted: application/json");
+    };
+    let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+    if essence.trim_ascii().eq_ignore_ascii_case(b"application/json") {
+        return Ok(());
+    }
+    wrong("the Content-Type must be application/json (curl: --json)")
+}

@@ -1,0 +1,142 @@
+//! The deciding paths.
+
+use std::sync::Arc;
+
+use axum::body::HttpBody;
+use bytes::Bytes;
+use hyper::Request;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tollgate::{Lease, Verb};
+
+use super::body::{MAX_BATCH_BODY, MAX_BODY, read};
+use super::reply::{Reply, answer, json};
+use crate::app::App;
+use crate::error::{ApiError, ApiErrorKind};
+use crate::wire::answer::Answer;
+use crate::wire::explanation::Explanation;
+use crate::wire::lease::{Released, Renewed};
+use crate::wire::parse::parse;
+use crate::wire::question;
+use crate::wire::scalar::Text;
+
+/// The most questions of a batch.
+const MAX_BATCH: usize = 1000;
+
+/// POST /check, /peek, /refund.
+pub(super) async fn decide<B>(app: &App, verb: Verb, request: Request<B>) -> Reply
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    answer(match read(request, MAX_BODY).await {
+        Ok(body) => decide_one(app, verb, &body).await,
+        Err(error) => Err(error),
+    })
+}
+
+async fn decide_one(app: &App, verb: Verb, body: &[u8]) -> Result<Reply, ApiError> {
+    let asked = question::read(body)?;
+    let told = app.limiter().decide(verb, &asked, |outcome| json(&Answer::new(outcome))).await;
+    told.map_err(|error| ApiError::from(&error))
+}
+
+/// POST /explain.
+pub(super) async fn explain<B>(app: Arc<App>, request: Request<B>) -> Result<Reply, ApiError>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    let body = read(request, MAX_BODY).await?;
+    let asked = question::read(&body)?;
+    let told =
+        app.limiter().explain(&asked, |tried, outcome| json(&Explanation::new(tried, outcome)));
+    told.await.map_err(|error| ApiError::from(&error))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Batch<'a> {
+    #[serde(borrow)]
+    requests: Vec<&'a RawValue>,
+}
+
+#[derive(Debug, Serialize)]
+struct Results {
+    results: Vec<Box<RawValue>>,
+}
+
+/// POST /check/batch: each question by itself, in order; a bad one is a problem in its place.
+pub(super) async fn batch<B>(app: Arc<App>, request: Request<B>) -> Result<Reply, ApiError>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    let body = read(request, MAX_BATCH_BODY).await?;
+    let batch: Batch<'_> = parse(&body)?;
+    if batch.requests.len() > MAX_BATCH {
+        let detail = format!("{} questions are more than {MAX_BATCH}", batch.requests.len());
+        return Err(ApiError::invalid(detail).at("requests"));
+    }
+    let mut results = Vec::with_capacity(batch.requests.len());
+    for item in batch.requests {
+        let result = match decide_item(&app, item).await {
+            Ok(told) => Ok(told),
+            Err(error) => serde_json::value::to_raw_value(&error.problem(None)),
+        };
+        results.push(result.map_err(|_| ApiError::invalid("an answer could not be written"))?);
+    }
+    Ok(json(&Results { results }))
+}
+
+async fn decide_item(app: &App, item: &RawValue) -> Result<Box<RawValue>, ApiError> {
+    let text = item.get().as_bytes();
+    if text.len() > MAX_BODY {
+        let detail = format!("the question is longer than {MAX_BODY} bytes");
+        return Err(ApiError::new(ApiErrorKind::TooLarge, detail));
+    }
+    let asked = question::read(text)?;
+    let tell = |outcome: &tollgate::Outcome<'_, '_>| {
+        serde_json::value::to_raw_value(&Answer::new(outcome))
+    };
+    let told = app.limiter().decide(Verb::Take, &asked, tell).await;
+    told.map_err(|error| ApiError::from(&error))?
+        .map_err(|_| ApiError::invalid("an answer could not be written"))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LeaseBody<'a> {
+    #[serde(borrow)]
+    lease: Text<'a>,
+}
+
+/// POST /release: gives slots back before they expire.
+pub(super) async fn release<B>(app: Arc<App>, request: Request<B>) -> Result<Reply, ApiError>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    let lease = read_lease(request).await?;
+    let released = app.limiter().release(&lease).await.map_err(|error| ApiError::from(&error))?;
+    Ok(json(&Released { released }))
+}
+
+/// POST /renew: holds slots for as long again.
+pub(super) async fn renew<B>(app: Arc<App>, request: Request<B>) -> Result<Reply, ApiError>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    let lease = read_lease(request).await?;
+    let until = app.limiter().renew(&lease).await.map_err(|error| ApiError::from(&error))?;
+    Ok(json(&Renewed::until(until)))
+}
+
+async fn read_lease<B>(request: Request<B>) -> Result<Lease, ApiError>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    let body = read(request, MAX_BODY).await?;
+    let given: LeaseBody<'_> = parse(&body)?;
+    given
+        .lease
+        .as_str()
+        .parse()
+        .map_err(|error: tollgate::LeaseError| ApiError::invalid(error.to_string()).at("lease"))
+}

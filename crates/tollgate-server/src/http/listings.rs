@@ -1,0 +1,57 @@
+//! The paths for operators.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use hyper::Uri;
+use serde::Deserialize;
+
+use super::reply::{Reply, json, uncached};
+use crate::app::App;
+use crate::error::ApiError;
+use crate::operate::{self, Wanted};
+
+const PAGE_SIZE: usize = 100;
+const MAX_PAGE_SIZE: usize = 1000;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListQuery {
+    limit: Option<usize>,
+    cursor: Option<String>,
+    prefix: Option<String>,
+    tenant: Option<String>,
+}
+
+fn wanted(uri: &Uri) -> Result<Wanted, ApiError> {
+    let query = Query::<ListQuery>::try_from_uri(uri)
+        .map_err(|rejection| ApiError::invalid(rejection.body_text()))?;
+    let Query(ListQuery { limit, cursor, prefix, tenant }) = query;
+    let page_size = limit.unwrap_or(PAGE_SIZE);
+    if !(1..=MAX_PAGE_SIZE).contains(&page_size) {
+        let detail = format!("must be from 1 to {MAX_PAGE_SIZE}");
+        return Err(ApiError::invalid(detail).at("limit"));
+    }
+    let (prefix, tenant) = (prefix.unwrap_or_default(), tenant.unwrap_or_default());
+    Ok(Wanted { tenant, prefix, page_size, cursor })
+}
+
+pub(super) async fn counters(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
+    Ok(uncached(json(&operate::counters(&app, &wanted(&uri)?).await?)))
+}
+
+pub(super) async fn blocks(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
+    Ok(uncached(json(&operate::blocks(&app, &wanted(&uri)?).await?)))
+}
+
+pub(super) async fn limits(State(app): State<Arc<App>>) -> Reply {
+    uncached(json(&operate::limits(app.limiter().current().policy())))
+}
+
+pub(super) async fn nodes(State(app): State<Arc<App>>) -> Reply {
+    uncached(json(&operate::nodes(&app)))
+}
+
+pub(super) async fn status(State(app): State<Arc<App>>) -> Reply {
+    uncached(json(&operate::status(&app, app.limiter().current().policy())))
+}

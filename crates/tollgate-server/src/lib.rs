@@ -1,0 +1,22 @@
+//! The tollgate service and its command line.
+//!
+//! A request comes in as bytes, becomes a question (`wire`), is decided by the one
+//! [`Limiter`](tollgate::Limiter), and leaves as bytes again. Nothing here runs an algorithm.
+
+mod app;
+mod cli;
+mod client;
+mod error;
+mod http;
+mod metrics;
+mod operate;
+mod policy_file;
+mod reload;
+mod saved_state;
+mod serve;
+mod settings;
+mod shutdown;
+mod wire;
+
+pub use cli::{Cli, Exit, run};
+pub use error::{ApiError, ApiErrorKind};

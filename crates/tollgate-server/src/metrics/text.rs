@@ -1,0 +1,72 @@
+//! Prometheus's text format, 0.0.4.
+
+use std::fmt::Write;
+
+use super::histogram::Histogram;
+
+/// The text so far.
+#[derive(Debug, Default)]
+pub(super) struct Exposition {
+    text: String,
+}
+
+/// One metric, to which samples are added.
+pub(super) struct Metric<'t> {
+    text: &'t mut String,
+    name: &'static str,
+}
+
+impl Exposition {
+    pub(super) fn counter(&mut self, name: &'static str, help: &str) -> Metric<'_> {
+        self.metric(name, help, "counter")
+    }
+
+    pub(super) fn gauge(&mut self, name: &'static str, help: &str) -> Metric<'_> {
+        self.metric(name, help, "gauge")
+    }
+
+    pub(super) fn histogram(&mut self, name: &'static str, help: &str, histogram: &Histogram) {
+        self.metric(name, help, "histogram");
+        let mut total = 0;
+        for (bound, count) in histogram.cumulative() {
+            total = count;
+            self.line(format_args!("{name}_bucket{{le=\"{bound}\"}} {count}"));
+        }
+        total += histogram.beyond();
+        let (whole, fraction) =
+            (histogram.nanos() / 1_000_000_000, histogram.nanos() % 1_000_000_000);
+        self.line(format_args!("{name}_bucket{{le=\"+Inf\"}} {total}"));
+        self.line(format_args!("{name}_sum {whole}.{fraction:09}"));
+        self.line(format_args!("{name}_count {total}"));
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+
+    fn metric(&mut self, name: &'static str, help: &str, kind: &str) -> Metric<'_> {
+        self.line(format_args!("# HELP {name} {help}"));
+        self.line(format_args!("# TYPE {name} {kind}"));
+        Metric { text: &mut self.text, name }
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        // Writing into a String cannot fail.
+        let _ = writeln!(self.text, "{line}");
+    }
+}
+
+impl Metric<'_> {
+    /// One series. Label values are our own words and rule names, which need no escaping.
+    pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: u64) -> &mut Self {
+        let labels: Vec<String> =
+            labels.iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect();
+        let labels = match &*labels.join(",") {
+            "" => String::new(),
+            joined => format!("{{{joined}}}"),
+        };
+        // Writing into a String cannot fail.
+        let _ = writeln!(self.text, "{}{labels} {value}", self.name);
+        self
+    }
+}

@@ -1,0 +1,121 @@
+//! What is configured.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tollgate::policy::{Distributed, FactName, Missing, OnStoreLoss, Policy, Rule, RuleMode};
+use tollgate::{Limit, policy};
+
+use crate::wire::answer::{LimitNumbers, window_ms};
+
+/// The answer to /api/limits.
+#[derive(Debug, Serialize)]
+pub(crate) struct Limits<'a> {
+    default_limit: Option<u64>,
+    default_window_ms: Option<u64>,
+    per_key_limits: BTreeMap<String, u64>,
+    default: RuleView<'a>,
+    rules: Vec<RuleView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct RuleView<'a> {
+    name: &'a str,
+    #[serde(rename = "match")]
+    conditions: Vec<Condition<'a>>,
+    per: Vec<&'a str>,
+    unlimited: bool,
+    limits: Vec<LimitView<'a>>,
+    next: Vec<LimitView<'a>>,
+    mode: &'static str,
+    cost: u64,
+    #[serde(rename = "continue")]
+    continues: bool,
+    missing: &'static str,
+    on_store_loss: &'static str,
+    distributed: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Condition<'a> {
+    fact: &'a str,
+    any_of: Vec<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct LimitView<'a> {
+    name: &'a str,
+    algorithm: &'static str,
+    #[serde(flatten)]
+    numbers: LimitNumbers,
+}
+
+/// What a policy limits.
+pub(crate) fn limits(policy: &Policy) -> Limits<'_> {
+    let default = policy.default_rule();
+    let first = default.limits().first();
+    Limits {
+        default_limit: first.map(Limit::count),
+        default_window_ms: first.and_then(window_ms),
+        per_key_limits: BTreeMap::new(),
+        default: RuleView::new(default),
+        rules: policy.rules().iter().map(RuleView::new).collect(),
+    }
+}
+
+impl<'a> RuleView<'a> {
+    fn new(rule: &'a Rule) -> Self {
+        let condition = |condition: &'a policy::Condition| Condition {
+            fact: condition.name(),
+            any_of: condition.alternatives().iter().map(AsRef::as_ref).collect(),
+        };
+        Self {
+            name: rule.name(),
+            conditions: rule.conditions().iter().map(condition).collect(),
+            per: rule.per().iter().map(FactName::as_str).collect(),
+            unlimited: rule.is_unlimited(),
+            limits: rule.limits().iter().map(LimitView::new).collect(),
+            next: rule.next().iter().map(LimitView::new).collect(),
+            mode: if rule.mode() == RuleMode::Shadow { "shadow" } else { "enforce" },
+            cost: rule.cost(),
+            continues: rule.continues(),
+            missing: name_of_missing(rule.missing()),
+            on_store_loss: name_of_loss(rule.on_store_loss()),
+            distributed: name_of_distributed(rule.distributed()),
+        }
+    }
+}
+
+impl<'a> LimitView<'a> {
+    fn new(limit: &'a Limit) -> Self {
+        Self {
+            name: limit.name(),
+            algorithm: limit.algorithm().as_str(),
+            numbers: LimitNumbers::of(limit),
+        }
+    }
+}
+
+const fn name_of_missing(missing: Missing) -> &'static str {
+    match missing {
+        Missing::Skip => "skip",
+        Missing::Deny => "deny",
+        _ => "share",
+    }
+}
+
+const fn name_of_loss(on_store_loss: OnStoreLoss) -> &'static str {
+    match on_store_loss {
+        OnStoreLoss::Allow => "allow",
+        OnStoreLoss::Deny => "deny",
+        _ => "local",
+    }
+}
+
+const fn name_of_distributed(distributed: Distributed) -> &'static str {
+    match distributed {
+        Distributed::Shadow => "shadow",
+        Distributed::Off => "off",
+        _ => "on",
+    }
+}

@@ -1,0 +1,9 @@
+//! What operators ask of a node: what is configured, counted and refused, and how it fares.
+
+mod counters;
+mod limits;
+mod status;
+
+pub(crate) use counters::{Wanted, blocks, counters};
+pub(crate) use limits::limits;
+pub(crate) use status::{nodes, status};

@@ -1,0 +1,39 @@
+//! The settings file: the flags of `tollgate serve`, as YAML.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::SettingsError;
+use crate::cli::AtCapArg;
+
+/// What a settings file may say. Its names are those of the flags.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SettingsFile {
+    pub(super) http: Option<String>,
+    pub(super) admin: Option<String>,
+    pub(super) policy: Option<PathBuf>,
+    pub(super) redis: Option<String>,
+    pub(super) data_dir: Option<PathBuf>,
+    pub(super) discard_bad_state: Option<bool>,
+    pub(super) node_id: Option<String>,
+    pub(super) max_keys: Option<usize>,
+    pub(super) at_cap: Option<AtCapArg>,
+    pub(super) max_connections: Option<usize>,
+    pub(super) drain_ms: Option<u64>,
+    pub(super) allow_unprotected: Option<bool>,
+}
+
+impl SettingsFile {
+    pub(super) fn read(path: &Path) -> Result<Self, SettingsError> {
+        let named = |reason: &dyn std::fmt::Display| {
+            SettingsError::new("--config", format!("{}: {reason}", path.display()))
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        serde_saphyr::from_str(&text).map_err(|error| named(&error))
+    }
+}

@@ -1,0 +1,105 @@
+//! The default limit, where the environment sets it.
+
+use std::time::Duration;
+
+use tollgate::{Limit, Quota};
+
+use super::{Environment, SettingsError};
+
+const CAPACITY: &str = "RATE_LIMIT_GLOBAL_CAPACITY";
+const REFILL: &str = "RATE_LIMIT_GLOBAL_REFILL_PER_SEC";
+const MILLION: u64 = 1_000_000;
+
+/// A token bucket of that capacity and refill if either is set; otherwise 100 a minute.
+pub(super) fn from_environment(environment: &Environment) -> Result<Limit, SettingsError> {
+    let (capacity, refill) = (environment.get(CAPACITY), environment.get(REFILL));
+    if capacity.is_none() && refill.is_none() {
+        let limit = Limit::sliding_window(Quota::per_minute(100));
+        return limit.map_err(|error| SettingsError::new("the default limit", error));
+    }
+    let capacity = capacity.map_or(Ok(60), whole)?;
+    let refill = refill.map_or(Ok(MILLION), millionths)?;
+    let quota = per_whole_seconds(refill).try_burst(capacity);
+    let quota = quota.map_err(|error| SettingsError::new(CAPACITY, error))?;
+    Limit::token_bucket(quota).map_err(|error| SettingsError::new(REFILL, error))
+}
+
+fn whole(text: &str) -> Result<u64, SettingsError> {
+    text.trim().parse().map_err(|_| {
+        SettingsError::new(CAPACITY, format!("{text:?} is not a whole number of tokens"))
+    })
+}
+
+/// Tokens per second as a decimal, in millionths.
+fn millionths(text: &str) -> Result<u64, SettingsError> {
+    let wrong = || {
+        let reason =
+            format!("{text:?} is not a number of tokens a second above 0, with at most 6 decimals");
+        SettingsError::new(REFILL, reason)
+    };
+    let (whole, decimals) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || decimals.len() > 6 || !is_digits(whole) || !is_digits(decimals) {
+        return Err(wrong());
+    }
+    let digits = format!("{whole}{decimals:0<6}");
+    digits.parse().ok().filter(|millionths| (1..1 << 53).contains(millionths)).ok_or_else(wrong)
+}
+
+/// The rate in the fewest whole seconds: half a token a second is one in two.
+fn per_whole_seconds(millionths: u64) -> Quota {
+    let mut seconds = MILLION;
+    let mut count = millionths;
+    for prime in [2, 5] {
+        while seconds.is_multiple_of(prime) && count.is_multiple_of(prime) {
+            (seconds, count) = (seconds / prime, count / prime);
+        }
+    }
+    Quota::new(count, Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(pairs: [(&str, &str); 2]) -> Result<Limit, SettingsError> {
+        from_environment(&Environment::from(pairs))
+    }
+
+    #[test]
+    fn unset_it_is_a_hundred_a_minute() {
+        let limit = from_environment(&Environment::default()).unwrap();
+        assert_eq!((limit.count(), limit.window().as_secs()), (100, 60));
+        assert_eq!(limit.algorithm().as_str(), "sliding_window");
+    }
+
+    #[test]
+    fn either_makes_a_bucket_with_the_other_by_default() {
+        let limit = limit([(CAPACITY, "10"), ("X", "")]).unwrap();
+        assert_eq!((limit.capacity(), limit.count(), limit.window().as_secs()), (10, 1, 1));
+        let limit = self::limit([(REFILL, "2.5"), ("X", "")]).unwrap();
+        assert_eq!((limit.capacity(), limit.count(), limit.window().as_secs()), (60, 5, 2));
+        let limit = self::limit([(REFILL, "0.000001"), ("X", "")]).unwrap();
+        assert_eq!((limit.count(), limit.window().as_secs()), (1, 1_000_000));
+    }
+
+    #[test]
+    fn a_bad_one_is_named() {
+        for (name, bad) in [
+            (CAPACITY, "0"),
+            (CAPACITY, "-1"),
+            (CAPACITY, "ten"),
+            (CAPACITY, "18446744073709551615"),
+            (REFILL, "0"),
+            (REFILL, "-1"),
+            (REFILL, "NaN"),
+            (REFILL, "1e308"),
+            (REFILL, "0.0000001"),
+            (REFILL, "."),
+            (REFILL, "99999999999999999999"),
+        ] {
+            let error = limit([(name, bad), ("X", "")]).unwrap_err().to_string();
+            assert!(error.starts_with(name), "{name}={bad}: {error}");
+        }
+    }
+}

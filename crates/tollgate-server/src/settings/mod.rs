@@ -1,0 +1,160 @@
+//! What a service runs with: flag, else environment, else file, else default.
+
+mod environment;
+mod file;
+mod global_limit;
+mod store_choice;
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tollgate::{AtCap, DEFAULT_MAX_KEYS, Limit};
+
+use crate::cli::ServeArgs;
+pub(crate) use environment::Environment;
+use file::SettingsFile;
+pub(crate) use store_choice::StoreChoice;
+
+const DEFAULT_HTTP: &str = "127.0.0.1:8080";
+const DEFAULT_MAX_CONNECTIONS: usize = 10_000;
+const DEFAULT_DRAIN: Duration = Duration::from_millis(500);
+
+/// Everything `tollgate serve` needs to know, checked.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) http: SocketAddr,
+    pub(crate) admin: Option<SocketAddr>,
+    pub(crate) policy: Option<PathBuf>,
+    pub(crate) data_dir: Option<PathBuf>,
+    pub(crate) bad_state: BadState,
+    pub(crate) node_id: String,
+    pub(crate) max_keys: usize,
+    pub(crate) at_cap: AtCap,
+    pub(crate) max_connections: usize,
+    pub(crate) drain: Duration,
+    pub(crate) default_limit: Limit,
+    pub(crate) store: StoreChoice,
+}
+
+/// What to do when the saved state cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BadState {
+    /// Refuse to start.
+    Refuse,
+    /// Put it aside and start empty.
+    PutAside,
+}
+
+/// A setting that cannot be used, by the name it was given under.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SettingsError(String);
+
+impl SettingsError {
+    pub(crate) fn new(setting: &str, reason: impl fmt::Display) -> Self {
+        Self(format!("{setting}: {reason}"))
+    }
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl Settings {
+    /// Puts together what flags, environment and file say.
+    pub(crate) fn resolve(
+        args: ServeArgs,
+        environment: &Environment,
+    ) -> Result<Self, SettingsError> {
+        let file = match &args.config {
+            Some(path) => SettingsFile::read(path)?,
+            None => SettingsFile::default(),
+        };
+        let http = address("--http", args.http.or(file.http).as_deref().unwrap_or(DEFAULT_HTTP))?;
+        let admin = args.admin.or(file.admin);
+        let admin = admin.map(|text| address("--admin", &text)).transpose()?;
+        let open = args.allow_unprotected || file.allow_unprotected.unwrap_or(false);
+        for (flag, address) in [("--http", Some(http)), ("--admin", admin)] {
+            protected(flag, address, open)?;
+        }
+        let drain = args.drain_ms.or(file.drain_ms).map(Duration::from_millis);
+        let node_id = args.node_id.or(file.node_id);
+        let put_aside = args.discard_bad_state || file.discard_bad_state.unwrap_or(false);
+        Ok(Self {
+            http,
+            admin,
+            policy: args.policy.or(environment.path("RATE_LIMIT_RULES_PATH")?).or(file.policy),
+            data_dir: args.data_dir.or(file.data_dir),
+            bad_state: if put_aside { BadState::PutAside } else { BadState::Refuse },
+            node_id: node_id.map_or_else(|| Ok(default_node_id(http)), |id| valid_node_id(&id))?,
+            max_keys: at_least_one("--max-keys", args.max_keys.or(file.max_keys))?
+                .unwrap_or(DEFAULT_MAX_KEYS),
+            at_cap: args.at_cap.or(file.at_cap).map_or(AtCap::default(), Into::into),
+            max_connections: at_least_one(
+                "--max-connections",
+                args.max_connections.or(file.max_connections),
+            )?
+            .unwrap_or(DEFAULT_MAX_CONNECTIONS),
+            drain: drain.unwrap_or(DEFAULT_DRAIN),
+            default_limit: global_limit::from_environment(environment)?,
+            store: StoreChoice::of(args.redis, file.redis, environment)?,
+        })
+    }
+}
+
+fn address(setting: &str, text: &str) -> Result<SocketAddr, SettingsError> {
+    let wrong = |reason: &dyn fmt::Display| {
+        SettingsError::new(setting, format!("{text:?} is not HOST:PORT: {reason}"))
+    };
+    let mut found = text.to_socket_addrs().map_err(|error| wrong(&error))?;
+    found.next().ok_or_else(|| wrong(&"the host has no address"))
+}
+
+fn protected(setting: &str, address: Option<SocketAddr>, open: bool) -> Result<(), SettingsError> {
+    match address {
+        Some(address) if !address.ip().is_loopback() && !open => Err(SettingsError::new(
+            setting,
+            format!(
+                "{address} can be reached from other machines, and nothing protects it; listen on \
+                 127.0.0.1, or say --allow-unprotected if the network does",
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn at_least_one(setting: &str, given: Option<usize>) -> Result<Option<usize>, SettingsError> {
+    match given {
+        Some(0) => Err(SettingsError::new(setting, "must be at least 1")),
+        given => Ok(given),
+    }
+}
+
+/// Two nodes of one machine differ by their port.
+fn default_node_id(http: SocketAddr) -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host: String = host.trim().chars().filter(|letter| is_id_letter(*letter)).collect();
+    let host = if host.is_empty() { "node" } else { &host };
+    match http.port() {
+        0 => format!("{host}-{}", std::process::id()),
+        port => format!("{host}-{port}"),
+    }
+}
+
+fn valid_node_id(id: &str) -> Result<String, SettingsError> {
+    if (1..=64).contains(&id.len()) && id.chars().all(is_id_letter) {
+        return Ok(id.to_owned());
+    }
+    let shown: String = id.chars().take(64).collect();
+    let reason = format!("{shown:?} must be 1 to 64 characters of A-Z a-z 0-9 . _ -");
+    Err(SettingsError::new("--node-id", reason))
+}
+
+fn is_id_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "._-".contains(letter)
+}

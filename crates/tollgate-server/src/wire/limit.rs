@@ -1,0 +1,168 @@
+//! Limits that come with a request.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use tollgate::algorithm::CalendarUnit;
+use tollgate::{Limit, Quota, QuotaError, QuotaErrorKind};
+
+use super::scalar::{Text, Whole, present};
+use crate::error::ApiError;
+
+/// How long a slot of a concurrency limit lasts when the request does not say.
+const DEFAULT_TTL: Duration = Duration::from_secs(60);
+
+/// One limit of a body.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LimitBody<'a> {
+    #[serde(default, borrow, deserialize_with = "present")]
+    name: Option<Text<'a>>,
+    #[serde(default)]
+    algorithm: Algorithm,
+    limit: Whole,
+    #[serde(default, deserialize_with = "present")]
+    window_ms: Option<Whole>,
+    #[serde(default, deserialize_with = "present")]
+    burst: Option<Whole>,
+    #[serde(default, deserialize_with = "present")]
+    align: Option<Align>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    tz: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "present")]
+    ttl_ms: Option<Whole>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Algorithm {
+    #[default]
+    TokenBucket,
+    SlidingWindow,
+    SlidingCounter,
+    FixedWindow,
+    Concurrency,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Align {
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Year,
+}
+
+impl LimitBody<'_> {
+    /// The limit, or which field is wrong.
+    pub(crate) fn build(&self) -> Result<Limit, ApiError> {
+        self.fits_algorithm()?;
+        let limit = self.unnamed().map_err(|error| self.blame(&error))?;
+        match &self.name {
+            None => Ok(limit),
+            Some(name) => limit.named(name.as_str()).map_err(|error| self.blame(&error)),
+        }
+    }
+
+    fn unnamed(&self) -> Result<Limit, QuotaError> {
+        let count = self.limit.0;
+        if count == 0 {
+            return Ok(Limit::block());
+        }
+        if let Some(align) = self.align {
+            let zone = self.tz.as_ref().map_or("UTC", Text::as_str);
+            return Limit::calendar_window(count, align.unit(), zone);
+        }
+        match self.algorithm {
+            Algorithm::TokenBucket => Limit::token_bucket(self.quota()?),
+            Algorithm::SlidingWindow => Limit::sliding_window(self.quota()?),
+            Algorithm::SlidingCounter => Limit::sliding_counter(self.quota()?),
+            Algorithm::FixedWindow => Limit::fixed_window(self.quota()?),
+            Algorithm::Concurrency => {
+                let ttl = self.ttl_ms.map_or(DEFAULT_TTL, |ttl| Duration::from_millis(ttl.0));
+                Limit::concurrency(count, ttl)
+            }
+        }
+    }
+
+    fn quota(&self) -> Result<Quota, QuotaError> {
+        let window = self.window_ms.map_or(0, |window| window.0);
+        let quota = Quota::try_new(self.limit.0, Duration::from_millis(window))?;
+        match self.burst {
+            Some(burst) => quota.try_burst(burst.0),
+            None => Ok(quota),
+        }
+    }
+
+    /// Refuses fields that mean nothing to the algorithm, and misses those it needs.
+    fn fits_algorithm(&self) -> Result<(), ApiError> {
+        let is_slots = self.algorithm == Algorithm::Concurrency;
+        let wrong = |field: &str, detail: &str| Err(ApiError::invalid(detail).at(field));
+        if self.burst.is_some() && self.algorithm != Algorithm::TokenBucket {
+            return wrong("burst", "is for token_bucket only");
+        }
+        if self.align.is_some() && self.algorithm != Algorithm::FixedWindow {
+            return wrong("align", "is for fixed_window only");
+        }
+        if self.tz.is_some() && self.align.is_none() {
+            return wrong("tz", "needs align: other windows have no time zone");
+        }
+        if self.ttl_ms.is_some() && !is_slots {
+            return wrong("ttl_ms", "is for concurrency only; others have window_ms");
+        }
+        match (self.window_ms, self.align) {
+            (Some(_), _) if is_slots => {
+                wrong("window_ms", "is not for concurrency, which has ttl_ms")
+            }
+            (Some(window), Some(align)) if align.window_ms() != Some(window.0) => {
+                wrong("window_ms", "differs from align, which gives the window; leave it out")
+            }
+            (None, None) if !is_slots && self.limit.0 > 0 => wrong("window_ms", "is missing"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The field that an error of the library is about.
+    fn blame(&self, error: &QuotaError) -> ApiError {
+        let is_slots = self.algorithm == Algorithm::Concurrency;
+        let field = match error.kind() {
+            QuotaErrorKind::Count => "limit",
+            QuotaErrorKind::Period if is_slots => "ttl_ms",
+            QuotaErrorKind::Period => "window_ms",
+            QuotaErrorKind::Burst => "burst",
+            QuotaErrorKind::Name => "name",
+            QuotaErrorKind::TimeZone => "tz",
+            _ => return ApiError::invalid(error.to_string()),
+        };
+        ApiError::invalid(error.to_string()).at(field)
+    }
+}
+
+impl Align {
+    const fn unit(self) -> CalendarUnit {
+        match self {
+            Self::Second => CalendarUnit::Second,
+            Self::Minute => CalendarUnit::Minute,
+            Self::Hour => CalendarUnit::Hour,
+            Self::Day => CalendarUnit::Day,
+            Self::Week => CalendarUnit::Week,
+            Self::Month => CalendarUnit::Month,
+            Self::Year => CalendarUnit::Year,
+        }
+    }
+
+    /// The length of the unit, of those that have one.
+    const fn window_ms(self) -> Option<u64> {
+        match self {
+            Self::Second => Some(1000),
+            Self::Minute => Some(60_000),
+            Self::Hour => Some(3_600_000),
+            Self::Day => Some(86_400_000),
+            Self::Week => Some(604_800_000),
+            Self::Month | Self::Year => None,
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What crosses the wire: bodies into questions, decisions into answers. No transport is known here.
+
+pub(crate) mod answer;
+pub(crate) mod explanation;
+pub(crate) mod lease;
+pub(crate) mod limit;
+pub(crate) mod parse;
+pub(crate) mod question;
+pub(crate) mod scalar;
+pub(crate) mod time;

@@ -1,0 +1,213 @@
+//! Wrong questions: a problem that names the field, nothing taken, the next one served.
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::service::Service;
+
+/// A body, and the field its problem names (`-` for the body as a whole).
+fn wrong_questions() -> Vec<(String, &'static str)> {
+    let limit = |limit: Value| json!({"key": "k", "limits": [limit]}).to_string();
+    let long = "x".repeat(1025);
+    let text = |body: &str| body.to_owned();
+    vec![
+        (text(""), "-"),
+        (text("{"), "-"),
+        (text("null"), "-"),
+        (text("[]"), "-"),
+        (text(r#"["k"]"#), "-"),
+        (text(r#""k""#), "-"),
+        (text("{}"), "key"),
+        (text("{} {}"), "-"),
+        (text(r#"{"key":"k"} trailing"#), "-"),
+        (text(r#"{"key":""}"#), "key"),
+        (text(r#"{"key":null}"#), "key"),
+        (text(r#"{"key":7}"#), "key"),
+        (text(r#"{"key":"a","key":"b"}"#), "-"),
+        (text(r#"{"key":"a","facts":{"client":"b"}}"#), "key"),
+        (text(r#"{"kee":"a"}"#), "kee"),
+        (text(r#"{"facts":{}}"#), "facts"),
+        (text(r#"{"facts":[]}"#), "facts"),
+        (text(r#"{"facts":{"client":""}}"#), "facts.client"),
+        (text(r#"{"facts":{"client":1}}"#), "facts.client"),
+        (text(r#"{"facts":{"client":"a","client":"b"}}"#), "facts"),
+        (text(r#"{"facts":{"a b":"c"}}"#), "facts.a b"),
+        (text(r#"{"facts":{"tenant":"a"},"tenant":"b"}"#), "tenant"),
+        (text(r#"{"key":"k","tenant":""}"#), "tenant"),
+        (format!(r#"{{"key":"{long}"}}"#), "key"),
+        (format!(r#"{{"facts":{{"client":"{long}"}}}}"#), "facts.client"),
+        (text(r#"{"key":"k","cost":-1}"#), "cost"),
+        (text(r#"{"key":"k","cost":1.5}"#), "cost"),
+        (text(r#"{"key":"k","cost":1.0}"#), "cost"),
+        (text(r#"{"key":"k","cost":1e3}"#), "cost"),
+        (text(r#"{"key":"k","cost":1e308}"#), "cost"),
+        (text(r#"{"key":"k","cost":1e999}"#), "-"),
+        (text(r#"{"key":"k","cost":NaN}"#), "-"),
+        (text(r#"{"key":"k","cost":"1"}"#), "cost"),
+        (text(r#"{"key":"k","cost":null}"#), "cost"),
+        (text(r#"{"key":"k","cost":9007199254740992}"#), "cost"),
+        (text(r#"{"key":"k","cost":18446744073709551615}"#), "cost"),
+        (text(r#"{"key":"k","limits":[]}"#), "limits"),
+        (text(r#"{"key":"k","limits":{}}"#), "limits"),
+        (text(r#"{"facts":{"user":"u"},"limits":[{"limit":1,"window_ms":1}]}"#), "limits"),
+        (
+            json!({"key": "k", "limits": vec![json!({"limit": 1, "window_ms": 1}); 17]})
+                .to_string(),
+            "limits",
+        ),
+        (limit(json!(["m", "token_bucket", 1, 1000])), "limits[0]"),
+        (limit(json!({"window_ms": 1000})), "limits[0]"),
+        (limit(json!({"limit": 1})), "limits[0].window_ms"),
+        (limit(json!({"limit": 1, "window_ms": 0})), "limits[0].window_ms"),
+        (limit(json!({"limit": 1, "window_ms": 3_155_760_000_001_u64})), "limits[0].window_ms"),
+        (limit(json!({"limit": -1, "window_ms": 1000})), "limits[0].limit"),
+        (limit(json!({"limit": 1, "window_ms": 1000, "burst": 0})), "limits[0].burst"),
+        (limit(json!({"limit": 1, "window_ms": 1000, "bursts": 1})), "limits[0].bursts"),
+        (
+            limit(json!({"limit": 1, "window_ms": 1000, "algorithm": "leaky"})),
+            "limits[0].algorithm",
+        ),
+        (limit(json!({"limit": 1, "window_ms": 1000, "name": "a b"})), "limits[0].name"),
+        (limit(json!({"limit": 1, "window_ms": 1000, "name": ""})), "limits[0].name"),
+        (limit(json!({"limit": 1, "window_ms": 1000, "align": "day"})), "limits[0].align"),
+        (
+            limit(json!({"limit": 1, "algorithm": "fixed_window", "window_ms": 5, "align": "day"})),
+            "limits[0].window_ms",
+        ),
+        (
+            limit(json!({"limit": 1, "algorithm": "fixed_window", "align": "decade"})),
+            "limits[0].align",
+        ),
+        (
+            limit(json!({"limit": 1, "algorithm": "fixed_window", "align": "day", "tz": "Mars/X"})),
+            "limits[0].tz",
+        ),
+        (
+            limit(json!({"limit": 1, "algorithm": "fixed_window", "window_ms": 5, "tz": "UTC"})),
+            "limits[0].tz",
+        ),
+        (
+            limit(json!({"limit": 1, "algorithm": "sliding_window", "window_ms": 1, "burst": 2})),
+            "limits[0].burst",
+        ),
+        (
+            limit(json!({"limit": 100_001, "algorithm": "sliding_window", "window_ms": 1000})),
+            "limits[0].limit",
+        ),
+        (
+            limit(json!({"limit": 1, "algorithm": "concurrency", "window_ms": 1000})),
+            "limits[0].window_ms",
+        ),
+        (limit(json!({"limit": 1, "algorithm": "concurrency", "ttl_ms": 0})), "limits[0].ttl_ms"),
+        (limit(json!({"limit": 1, "window_ms": 1, "ttl_ms": 1})), "limits[0].ttl_ms"),
+        (
+            json!({"key": "k", "limits": [
+                {"limit": 1, "window_ms": 1000, "name": "a"},
+                {"limit": 2, "window_ms": 1000, "name": "a"},
+            ]})
+            .to_string(),
+            "limits",
+        ),
+    ]
+}
+
+#[test]
+fn each_is_a_problem_that_names_its_field() {
+    let service = Service::start(&[]);
+    let mut client = service.client();
+    for (body, field) in wrong_questions() {
+        for path in ["/check", "/peek", "/refund", "/explain"] {
+            let reply = client.post(path, &body);
+            assert_eq!(reply.status, 400, "{path} {body}: {}", reply.body);
+            assert_eq!(reply.header("content-type"), Some("application/problem+json"));
+            let problem = reply.json();
+            assert_eq!(problem["status"], 400);
+            let named = problem.get("field").and_then(Value::as_str).unwrap_or("-");
+            assert_eq!(named, field, "{path} {body}: {problem}");
+            assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()));
+        }
+    }
+    assert_eq!(service.check("k")["remaining"], 99, "nothing was taken");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_a_problem() {
+    let service = Service::start(&[]);
+    for body in [&b"\xff\xfe"[..], b"{\"key\":\"\xff\"}", br#"{"key":"\ud800"}"#, b"\0"] {
+        assert_eq!(service.post("/check", body).status, 400, "{body:?}");
+    }
+}
+
+#[test]
+fn deep_nesting_is_a_problem() {
+    let service = Service::start(&[]);
+    let deep = |open: &str, count: usize| format!(r#"{{"key":{}"#, open.repeat(count));
+    for body in [deep("[", 30_000), deep(r#"{"a":"#, 10_000)] {
+        assert_eq!(service.post("/check", body).status, 400);
+    }
+    let deep = format!(r#"{{"requests":[{}]}}"#, "[".repeat(60_000));
+    assert_eq!(service.post("/check/batch", deep).status, 400);
+}
+
+#[test]
+fn the_content_type_must_be_json() {
+    let service = Service::start(&[]);
+    let status = |headers: &str| {
+        let mut client = service.client();
+        let body = r#"{"key":"k"}"#;
+        let length = body.len();
+        let request = format!(
+            "POST /check HTTP/1.1\r\nhost: t\r\n{headers}content-length: {length}\r\n\r\n{body}"
+        );
+        client.send(request.as_bytes()).unwrap();
+        client.reply().unwrap().status
+    };
+    assert_eq!(status("content-type: application/json; charset=utf-8\r\n"), 200);
+    assert_eq!(status("content-type: Application/JSON\r\n"), 200);
+    assert_eq!(status(""), 415);
+    assert_eq!(status("content-type: text/plain\r\n"), 415);
+    assert_eq!(status("content-type: application/jsonx\r\n"), 415);
+    assert_eq!(status("content-type: application/x-www-form-urlencoded\r\n"), 415);
+    assert_eq!(status("content-type: application/json\r\ncontent-type: text/plain\r\n"), 415);
+    assert_eq!(service.check("k")["remaining"], 97, "only the two good ones took");
+}
+
+#[test]
+fn wrong_paths_and_methods_are_problems() {
+    let service = Service::start(&[]);
+    let mut client = service.client();
+    for (path, status) in [("/", 404), ("/chec", 404), ("/check/", 404), ("/check", 405)] {
+        let reply = client.get(path);
+        assert_eq!((reply.status, path), (status, path));
+        assert_eq!(reply.header("content-type"), Some("application/problem+json"));
+        assert_eq!(reply.json()["status"], status);
+    }
+    assert_eq!(client.get("/check").header("allow"), Some("POST"));
+    assert_eq!(client.post("/metrics", "{}").status, 405);
+    assert_eq!(client.post("/admin/overrides", "{}").status, 404);
+}
+
+#[test]
+fn queries_are_checked() {
+    let service = Service::start(&[]);
+    let mut client = service.client();
+    for query in
+        ["limit=0", "limit=1001", "limit=x", "limit=-1", "limt=5", "limit=1&limit=2", "cursor=zz"]
+    {
+        for path in ["/api/counters", "/api/blocks"] {
+            let reply = client.get(&format!("{path}?{query}"));
+            assert_eq!(reply.status, 400, "{path}?{query}: {}", reply.body);
+        }
+    }
+}
+
+#[test]
+fn a_request_that_is_not_http_is_closed() {
+    let service = Service::start(&[]);
+    let mut client = service.client();
+    client.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n").unwrap();
+    if let Ok(reply) = client.reply() {
+        assert_eq!(reply.status, 400);
+    }
+    assert_eq!(Client::connect(service.address()).get("/healthz").status, 200);
+}

@@ -1,0 +1,179 @@
+//! POST /check, /peek, /refund.
+
+use serde_json::json;
+
+use crate::service::{Scratch, Service};
+
+#[test]
+fn with_nothing_configured_it_is_a_hundred_a_minute() {
+    let service = Service::start(&[]);
+    let mut client = service.client();
+    for left in (0..100).rev() {
+        let answer = client.post("/check", r#"{"key":"user:1"}"#).json();
+        assert_eq!(answer["allowed"], true);
+        assert_eq!((&answer["limit"], &answer["remaining"]), (&json!(100), &json!(left)));
+    }
+    let refused = client.post("/check", r#"{"key":"user:1"}"#);
+    assert_eq!(refused.status, 200, "the question was answered");
+    let refused = refused.json();
+    assert_eq!((&refused["allowed"], &refused["verdict"]), (&json!(false), &json!("deny")));
+    assert_eq!(service.check("user:2")["remaining"], 99);
+}
+
+#[test]
+fn an_answer_has_every_field_of_the_contract() {
+    let service = Service::start(&[]);
+    let reply = service.post("/check", r#"{"key":"user:1"}"#);
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    let mut answer = reply.json();
+    let reset = answer["reset_after_ms"].take();
+    assert!((59_000..=60_000).contains(&reset.as_u64().unwrap()), "{reset}");
+    answer["limits"][0]["reset_after_ms"].take();
+    let expected = json!({
+        "allowed": true, "verdict": "allow", "rule": "default", "key": "user:1",
+        "limit": 100, "count": 1, "remaining": 99,
+        "retry_after": null, "retry_after_ms": null, "reset_after_ms": null,
+        "source": "store", "degraded": false,
+        "limits": [{
+            "rule": "default", "name": "60s", "algorithm": "sliding_window", "limit": 100,
+            "window_ms": 60000, "count": 1, "remaining": 99, "reset_after_ms": null,
+            "retry_after_ms": null, "mode": "enforce", "allowed": true
+        }]
+    });
+    assert_eq!(answer, expected);
+}
+
+#[test]
+fn a_refusal_says_when_to_come_back() {
+    let service = Service::start(&[]);
+    let body = r#"{"key":"k","cost":10,"limits":[{"limit":10,"window_ms":60000}]}"#;
+    assert_eq!(service.post("/check", body).json()["remaining"], 0);
+    let refused =
+        service.post("/check", r#"{"key":"k","limits":[{"limit":10,"window_ms":60000}]}"#);
+    let refused = refused.json();
+    let ms = refused["retry_after_ms"].as_u64().unwrap();
+    assert!((1..=6000).contains(&ms), "one of ten a minute returns within six seconds: {ms}");
+    let seconds = refused["retry_after"].as_f64().unwrap();
+    assert_eq!((seconds * 1000.0).round(), ms as f64);
+    assert_eq!((&refused["rule"], &refused["burst"]), (&json!("inline"), &json!(10)));
+    assert_eq!(refused["limits"][0]["algorithm"], "token_bucket");
+}
+
+#[test]
+fn a_cost_above_the_burst_never_fits_and_takes_nothing() {
+    let service = Service::start(&[]);
+    let answer = service.post("/check", r#"{"key":"k","cost":101}"#).json();
+    assert_eq!((&answer["verdict"], &answer["allowed"]), (&json!("never"), &json!(false)));
+    assert_eq!((&answer["retry_after"], &answer["retry_after_ms"]), (&json!(null), &json!(null)));
+    assert_eq!(service.check("k")["remaining"], 99);
+}
+
+#[test]
+fn peeks_take_nothing_and_refunds_give_back() {
+    let service = Service::start(&[]);
+    let mut client = service.client();
+    client.post("/check", r#"{"key":"k","cost":30}"#);
+    assert_eq!(client.post("/peek", r#"{"key":"k","cost":71}"#).json()["allowed"], false);
+    assert_eq!(client.post("/peek", r#"{"key":"k"}"#).json()["remaining"], 70);
+    assert_eq!(client.post("/check", r#"{"key":"k","cost":0}"#).json()["remaining"], 70);
+    assert_eq!(client.post("/refund", r#"{"key":"k","cost":10}"#).json()["remaining"], 80);
+    assert_eq!(client.post("/refund", r#"{"key":"k","cost":500}"#).json()["remaining"], 100);
+}
+
+#[test]
+fn both_limits_or_neither() {
+    let service = Service::start(&[]);
+    let ask = |cost: u64| {
+        let limits = json!([
+            {"name": "minute", "limit": 10, "window_ms": 60_000},
+            {"name": "hour", "algorithm": "fixed_window", "limit": 100, "window_ms": 3_600_000},
+        ]);
+        let body = json!({"key": "c", "cost": cost, "limits": limits});
+        service.post("/check", body.to_string()).json()
+    };
+    assert_eq!(ask(10)["allowed"], true);
+    let refused = ask(1);
+    assert_eq!(refused["allowed"], false);
+    assert_eq!(refused["limits"][0]["allowed"], false);
+    assert_eq!(refused["limits"][1]["remaining"], 90, "the hour was not charged");
+}
+
+#[test]
+fn every_algorithm_can_come_with_a_request() {
+    let service = Service::start(&[]);
+    for (limit, capacity) in [
+        (json!({"algorithm": "token_bucket", "limit": 10, "window_ms": 60_000, "burst": 5}), 5),
+        (json!({"algorithm": "sliding_window", "limit": 10, "window_ms": 60_000}), 10),
+        (json!({"algorithm": "sliding_counter", "limit": 10, "window_ms": 60_000}), 10),
+        (json!({"algorithm": "fixed_window", "limit": 10, "window_ms": 60_000}), 10),
+        (
+            json!({"algorithm": "fixed_window", "limit": 10, "align": "year", "tz": "Asia/Tokyo"}),
+            10,
+        ),
+        (json!({"algorithm": "concurrency", "limit": 10, "ttl_ms": 60_000}), 10),
+    ] {
+        let ask = |cost: u64| {
+            let body = json!({"key": limit.to_string(), "cost": cost, "limits": [limit]});
+            service.post("/check", body.to_string()).json()
+        };
+        assert_eq!(ask(capacity)["remaining"], 0, "{limit}");
+        assert_eq!(ask(1)["verdict"], "deny", "{limit}");
+    }
+    let block = json!({"key": "k", "limits": [{"limit": 0}]});
+    let answer = service.post("/check", block.to_string()).json();
+    assert_eq!((&answer["verdict"], &answer["limit"]), (&json!("never"), &json!(0)));
+}
+
+#[test]
+fn a_policy_decides_by_facts() {
+    let scratch = Scratch::new();
+    let policy = scratch.write(
+        "policy.yaml",
+        "version: 1\n\
+         rules:\n\
+         \x20 - { name: jobs, match: { tier: internal }, unlimited: true }\n\
+         \x20 - { name: search, match: { method: GET, path: /search/** }, per: [user], \
+         limits: [{ rate: 2/min, algorithm: token_bucket }] }\n\
+         \x20 - { name: blocked, match: { ip: 10.0.0.0/8 }, limits: [0] }\n",
+    );
+    let service = Service::start(&["--policy", &policy]);
+    let ask = |facts: serde_json::Value| {
+        service.post("/check", json!({ "facts": facts }).to_string()).json()
+    };
+    let job = ask(json!({"tier": "internal", "client": "c"}));
+    assert_eq!((&job["allowed"], &job["rule"]), (&json!(true), &json!("jobs")));
+    assert_eq!(
+        (&job["limit"], &job["count"], &job["limits"]),
+        (&json!(null), &json!(null), &json!([]))
+    );
+    let search = json!({"method": "get", "path": "/search/a?b", "user": "u1"});
+    assert_eq!(ask(search.clone())["remaining"], 1);
+    assert_eq!(ask(search.clone())["key"], "u1");
+    let refused = ask(search);
+    assert_eq!((&refused["allowed"], &refused["rule"]), (&json!(false), &json!("search")));
+    assert_eq!(ask(json!({"ip": "10.1.2.3"}))["verdict"], "never");
+    assert_eq!(ask(json!({"ip": "11.1.2.3"}))["rule"], "default");
+}
+
+#[test]
+fn tenants_and_hostile_keys_never_share_a_counter() {
+    let service = Service::start(&[]);
+    let mut client = service.client();
+    let bodies = [
+        json!({"key": "a:b"}),
+        json!({"key": "a"}),
+        json!({"key": "b", "tenant": "a"}),
+        json!({"key": "{a}"}),
+        json!({"key": "%2D"}),
+        json!({"key": "a\r\nb"}),
+        json!({"key": "\u{0}"}),
+        json!({"key": "ä"}),
+        json!({"key": "a\u{308}"}),
+        json!({"key": " "}),
+        json!({"facts": {"client": "a:b", "tenant": "t"}}),
+    ];
+    for body in bodies {
+        let answer = client.post("/check", body.to_string()).json();
+        assert_eq!(answer["remaining"], 99, "{body}");
+    }
+}

@@ -1,0 +1,108 @@
+//! The smallest HTTP client: what it sends and reads is what went over the wire.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// One connection.
+pub(crate) struct Client {
+    stream: TcpStream,
+    unread: Vec<u8>,
+}
+
+/// One response.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Client {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
+        Self::try_connect(address).expect("the service accepts connections")
+    }
+
+    pub(crate) fn try_connect(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        // Longer than anything the service waits for: a test that hangs fails instead.
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, unread: Vec::new() })
+    }
+
+    /// Posts JSON and reads the answer.
+    pub(crate) fn post(&mut self, path: &str, json: impl AsRef<[u8]>) -> Reply {
+        self.try_post(path, json.as_ref()).expect("the service answers")
+    }
+
+    pub(crate) fn try_post(&mut self, path: &str, json: &[u8]) -> io::Result<Reply> {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: tollgate\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n",
+            json.len()
+        );
+        self.send(&[head.as_bytes(), json].concat())?;
+        self.reply()
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> Reply {
+        self.send(format!("GET {path} HTTP/1.1\r\nhost: tollgate\r\n\r\n").as_bytes())
+            .and_then(|()| self.reply())
+            .expect("the service answers")
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// Reads one response.
+    pub(crate) fn reply(&mut self) -> io::Result<Reply> {
+        let end = loop {
+            if let Some(at) = self.unread.windows(4).position(|four| four == b"\r\n\r\n") {
+                break at + 4;
+            }
+            self.read_more()?;
+        };
+        let head: Vec<u8> = self.unread.drain(..end).collect();
+        let head = String::from_utf8(head).expect("a head is text");
+        let mut lines = head.split("\r\n").filter(|line| !line.is_empty());
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect("a status line");
+        let headers: Vec<(String, String)> = lines
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+            .collect();
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let length: usize = length.map_or(0, |(_, length)| length.parse().expect("a length"));
+        while self.unread.len() < length {
+            self.read_more()?;
+        }
+        let body: Vec<u8> = self.unread.drain(..length).collect();
+        let status = status.parse().expect("a status");
+        Ok(Reply { status, headers, body: String::from_utf8(body).expect("a body is text") })
+    }
+
+    fn read_more(&mut self) -> io::Result<()> {
+        let mut bytes = [0; 4096];
+        match self.stream.read(&mut bytes)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                self.unread.extend_from_slice(&bytes[..read]);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Reply {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {} {:?}", self.status, self.body))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}

@@ -1,0 +1,214 @@
+//! The real binary on a free port, stopped when a test is done with it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::client::{Client, Reply};
+
+/// A running service.
+pub(crate) struct Service {
+    process: Child,
+    address: SocketAddr,
+    log: Arc<Mutex<String>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Service {
+    /// `tollgate serve` on a free port, with nothing from the environment.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let mut process = tollgate(&[&["serve", "--http", "127.0.0.1:0"], args].concat())
+            .stderr(Stdio::piped())
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("the binary starts");
+        let mut stderr = BufReader::new(process.stderr.take().expect("stderr is piped"));
+        let (mut told, mut address) = (String::new(), None);
+        while address.is_none() {
+            let mut line = String::new();
+            let read = stderr.read_line(&mut line).expect("stderr is text");
+            told.push_str(&line);
+            assert_ne!(read, 0, "the service did not start: {told}");
+            let at = line.trim().strip_prefix("listening on http://");
+            address = at.map(|address| address.parse().expect("an address"));
+        }
+        let log = Arc::new(Mutex::new(told));
+        let (reader, address) = (follow(stderr, Arc::clone(&log)), address.expect("just found"));
+        Self { process, address, log, reader: Some(reader) }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) fn post(&self, path: &str, json: impl AsRef<[u8]>) -> Reply {
+        self.client().post(path, json)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Reply {
+        self.client().get(path)
+    }
+
+    /// Takes one for a key, and tells the answer.
+    pub(crate) fn check(&self, key: &str) -> Value {
+        let reply = self.post("/check", format!(r#"{{"key":"{key}"}}"#));
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        reply.json()
+    }
+
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        signal(self.process.id(), name);
+    }
+
+    /// The name of a log line that must come, soon.
+    pub(crate) fn wait_for_log(&self, words: &str) {
+        eventually(words, || self.log().contains(words));
+    }
+
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().expect("nobody panics here").clone()
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub(crate) fn stop(mut self) -> (ExitStatus, String) {
+        self.signal("TERM");
+        self.wait()
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) fn wait(&mut self) -> (ExitStatus, String) {
+        let status = self.process.wait().expect("it can be waited for");
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("the reader ends with its process");
+        }
+        (status, self.log())
+    }
+
+    /// Ends it at once, without its knowing.
+    pub(crate) fn kill(mut self) {
+        self.process.kill().expect("it can be killed");
+        let _ = self.wait();
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn follow(mut stderr: impl Read + Send + 'static, log: Arc<Mutex<String>>) -> JoinHandle<()> {
+    thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while let Ok(read @ 1..) = stderr.read(&mut bytes) {
+            let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
+            log.lock().expect("nobody panics here").push_str(&text);
+        }
+    })
+}
+
+/// The binary with these arguments, and an environment without settings.
+pub(crate) fn tollgate(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    for (name, _) in std::env::vars() {
+        let is_setting = name.starts_with("TOLLGATE_") || name.starts_with("RATE_LIMIT_");
+        if is_setting || name == "REDIS_URL" || name == "ENABLE_DISTRIBUTED_RATE_LIMITING" {
+            command.env_remove(name);
+        }
+    }
+    command.args(args);
+    command
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(args: &[&str]) -> Ended {
+    Ended::from(tollgate(args).stdin(Stdio::null()).output().expect("the binary runs"))
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().expect("it was not killed"),
+            stdout: String::from_utf8(output.stdout).expect("output is text"),
+            stderr: String::from_utf8(output.stderr).expect("output is text"),
+        }
+    }
+}
+
+pub(crate) fn signal(process: u32, name: &str) {
+    let script = format!("kill -{name} {process}");
+    let sent = Command::new("sh").args(["-c", &script]).status().expect("there is a shell");
+    assert!(sent.success(), "{script}");
+}
+
+/// Waits for something that must come to be true. The bound is for a machine that is very slow.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "still not: {what}");
+        thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+/// A directory that is gone when the test is over.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tollgate-test-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).expect("temporary directories can be made");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes a file whole, as editors do: beside it, then in its place.
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
+        let (path, new) = (self.0.join(name), self.0.join(format!("{name}.new")));
+        fs::write(&new, text).expect("the directory can be written to");
+        fs::rename(&new, &path).expect("the directory can be written to");
+        path.to_str().expect("a path of ours is text").to_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
