@@ -19,24 +19,37 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ApiErro
 #[cold]
 fn describe<'a, T: Deserialize<'a>>(body: &'a [u8]) -> ApiError {
     let mut reader = Deserializer::from_slice(body);
-    let (field, error) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+    let (path, error) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
         Ok(_) => match reader.end() {
             Ok(()) => return ApiError::invalid("the body could not be read"),
-            Err(error) => (None, error),
+            Err(error) => (String::new(), error),
         },
-        Err(error) => {
-            let path = error.path().to_string();
-            (Some(path).filter(|path| path != "." && path != "?"), error.into_inner())
-        }
+        Err(error) => (error.path().to_string(), error.into_inner()),
     };
+    let told = error.to_string();
     let detail = match error.classify() {
-        Category::Data => error.to_string(),
+        Category::Data => told.clone(),
         Category::Eof if body.is_empty() => "the body is empty; JSON is wanted".to_owned(),
-        Category::Syntax | Category::Eof | Category::Io => format!("malformed JSON: {error}"),
+        Category::Syntax | Category::Eof | Category::Io => format!("malformed JSON: {told}"),
     };
     let error = ApiError::invalid(detail);
-    match field {
+    match field(&path, &told) {
         Some(field) => error.at(field),
         None => error,
+    }
+}
+
+/// The field at the path; of one that comes twice or not at all, the path is that of its object, and
+/// only the message names it.
+fn field(path: &str, told: &str) -> Option<String> {
+    let outer = Some(path).filter(|path| !matches!(*path, "" | "." | "?"));
+    let named = ["duplicate field `", "missing field `"].iter().find_map(|start| {
+        let (name, _) = told.strip_prefix(start)?.split_once('`')?;
+        Some(name)
+    });
+    match (outer, named) {
+        (Some(outer), Some(name)) if !outer.ends_with(name) => Some(format!("{outer}.{name}")),
+        (Some(outer), _) => Some(outer.to_owned()),
+        (None, name) => name.map(str::to_owned),
     }
 }
