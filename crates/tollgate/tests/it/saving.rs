@@ -246,6 +246,31 @@ fn a_forged_file_is_refused_or_harmless() {
     assert!(refused > 1000 && accepted > 1000, "{refused} refused, {accepted} accepted");
 }
 
+/// The same key twice would be found once and counted for ever.
+#[test]
+fn a_key_that_comes_twice_is_refused() {
+    let store = store(&ManualClock::new());
+    let limit = Limit::fixed_window(Quota::per_minute(3)).unwrap();
+    let _ = ask(&store, Key::new(&Subject::of(["k"]), &limit), Ask::Take { cost: 1 });
+    let file = saved(&store);
+    let end = file.len() - 1 - 8 - 8;
+    // Tag, limit, subject and state of the only key.
+    let key = &file[end - (1 + 4 + 4 + 2 + 1 + 32)..end];
+    assert_eq!(&key[9..11], b":k");
+    let with = |keys: u8, between: &[u8]| {
+        let mut forged = [&file[..end], between, &file[end..]].concat();
+        let count = forged.len() - 9;
+        forged[count] = keys;
+        refusal(&sealed(forged))
+    };
+    assert_eq!(with(1, &[]), None);
+    assert_eq!(with(2, &[]), Some(SnapshotErrorKind::Content));
+    assert_eq!(with(2, key), Some(SnapshotErrorKind::Content));
+    let mut other = key.to_vec();
+    other[10] = b'l';
+    assert_eq!(with(2, &other), None);
+}
+
 /// Every operation at every time: overflow and underflow panic in tests.
 fn exercise(store: &Store, clock: &ManualClock) {
     for now in [0, 1_000_000, Timestamp::MAX.as_micros(), 30_000_000] {
