@@ -1,13 +1,16 @@
 //! A store that was saved and restored answers as one that was not interrupted.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{
-    Key, Limit, Listing, ManualClock, MemoryStore, Plan, Quota, SnapshotErrorKind, Subject, Take,
-    Timestamp,
+    Key, Lease, Limit, Listing, ManualClock, MemoryStore, Plan, Quota, SnapshotErrorKind, Subject,
+    Take, Timestamp,
 };
 use tollgate_testkit::answer::Ask;
+use tollgate_testkit::conformance::lease_id;
 use tollgate_testkit::history::{History, Wildness};
 use tollgate_testkit::random::Random;
 use tollgate_testkit::spec::Kind;
@@ -311,4 +314,44 @@ fn absurd_lengths_allocate_nothing() {
         });
         assert!(measured.bytes_max < 1 << 20, "{measured:?} at byte {at}");
     }
+}
+
+/// Whatever is taken, held and given back meanwhile, each file is whole.
+#[test]
+fn saving_beside_takes_gives_whole_files() {
+    let store = MemoryStore::new();
+    let limits = limits();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let takers: Vec<_> = (0..4u64)
+            .map(|nth| {
+                let (store, limits) = (&store, &limits);
+                scope.spawn(move || {
+                    for n in 0..4000 {
+                        let subject = Subject::of([format!("{nth}-{}", n % 500)]);
+                        for limit in limits {
+                            let plan =
+                                Plan::new([Take::new(Key::new(&subject, limit), 1)]).unwrap();
+                            let plan = plan.with_lease(lease_id(n + 1));
+                            if let Some(lease) = Lease::of(&plan, &store.take(&plan)) {
+                                assert!(store.release(&lease));
+                            }
+                        }
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let mut file = Vec::new();
+                let keys = store.save(&mut file).unwrap();
+                let restored = MemoryStore::new().restore(&file).unwrap();
+                assert!(restored <= keys);
+            }
+        });
+        for taker in takers {
+            taker.join().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
 }
