@@ -128,7 +128,7 @@ pub async fn a_forged_lease_gives_nothing_back(fixture: &impl Fixture) {
 pub async fn a_renewal_is_all_or_nothing(fixture: &impl Fixture) {
     let (short, long) = (slots(1, 10), slots(1, 30).in_rule("long").expect("a valid name"));
     let (one, other) = (Subject::of(["one"]), Subject::of(["other"]));
-    let takes = [Take::new(Key::new(&one, &short), 1), Take::new(Key::new(&other, &long), 1)];
+    let takes = [Take::new(Key::new(&other, &long), 1), Take::new(Key::new(&one, &short), 1)];
     at(fixture, 0);
     let lease = hold(fixture, takes, lease_id(1)).await.1.expect("both are free");
     at(fixture, 5 * S);
@@ -208,6 +208,20 @@ pub async fn a_passing_shadow_group_is_part_of_the_lease(fixture: &impl Fixture)
     for limit in [&enforced, &wide, &tight] {
         assert_eq!(peek(fixture, "k", limit, 1).await.count, 0, "{}", limit.rule());
     }
+}
+
+/// What changes a key drops what has ended, as every take does.
+pub async fn a_release_drops_what_has_returned(fixture: &impl Fixture) {
+    let (short, long) = (slots(3, 10), slots(3, 30));
+    at(fixture, 0);
+    let _ = hold_one(fixture, &short, 1).await.expect("free");
+    at(fixture, 5 * S);
+    let second = hold_one(fixture, &long, 2).await.expect("free");
+    let _ = hold_one(fixture, &long, 3).await.expect("free");
+    at(fixture, 10 * S);
+    assert!(release(fixture, &second).await);
+    at(fixture, 9 * S);
+    assert_eq!(peek(fixture, "k", &long, 1).await.count, 1);
 }
 
 /// A ttl of a year, then of a minute: nobody waits for a year.

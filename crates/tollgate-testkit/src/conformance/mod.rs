@@ -105,6 +105,7 @@ macro_rules! conformance {
                 a_refund_gives_no_slot_back
                 a_lease_works_beneath_a_pause
                 a_passing_shadow_group_is_part_of_the_lease
+                a_release_drops_what_has_returned
                 a_mistaken_ttl_heals
             ]
             listing: [

@@ -73,3 +73,99 @@ fn save_as(tag: u8, state: &impl Saved, out: &mut Vec<u8>) {
     out.push(tag);
     state.save(out);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fields::{put_length, put_longs};
+    use crate::time::{MAX_EXACT, MAX_PERIOD};
+
+    /// A moment later than any.
+    const TOO_LATE: u64 = MAX_EXACT;
+
+    fn load(letter: u8, bytes: &[u8]) -> Option<State> {
+        let mut fields = Fields::new(bytes);
+        State::load(letter, &mut fields).filter(|_| fields.is_empty())
+    }
+
+    fn numbers(letter: u8, numbers: &[u64]) -> Vec<u8> {
+        let mut bytes = vec![letter];
+        put_longs(&mut bytes, numbers.iter().copied());
+        bytes
+    }
+
+    /// A log of these takes, each a time and a cost.
+    fn log(length: u64, takes: &[[u64; 2]]) -> Vec<u8> {
+        let mut bytes = numbers(b'w', &[length]);
+        put_length(&mut bytes, takes.len());
+        takes.iter().for_each(|take| put_longs(&mut bytes, *take));
+        bytes
+    }
+
+    /// Slots of nobody, each a time, a length and a cost.
+    fn slots(slots: &[[u64; 3]]) -> Vec<u8> {
+        let mut bytes = vec![b'n'];
+        put_length(&mut bytes, slots.len());
+        for slot in slots {
+            put_longs(&mut bytes, [0, 0]);
+            put_longs(&mut bytes, *slot);
+        }
+        bytes
+    }
+
+    fn paused(pause: [u64; 2], beneath: &[u8]) -> Vec<u8> {
+        [&numbers(b'p', &pause), beneath].concat()
+    }
+
+    #[test]
+    fn what_a_step_leaves_behind_is_read() {
+        for (letter, bytes) in [
+            (b't', numbers(b't', &[5, 3, 1, 3])),
+            (b't', numbers(b't', &[5, 0, 0, 0])),
+            (b'w', log(60, &[[1, 2], [1, 1], [7, 1]])),
+            (b'c', numbers(b'c', &[5, 60, 7, 1])),
+            (b'f', numbers(b'f', &[5, 5, 1, 60])),
+            (b'a', numbers(b'a', &[5, 1, 60])),
+            (b'n', slots(&[[5, 60, 1], [1, 64, 2]])),
+            (b'n', paused([5, 0], &slots(&[]))),
+            (b'b', paused([5, 9], b"-")),
+        ] {
+            let state = load(letter, &bytes).unwrap();
+            let mut again = Vec::new();
+            state.save(&mut again);
+            assert_eq!(again, bytes, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_step_leaves_behind_is_refused() {
+        for (letter, bytes) in [
+            (b't', numbers(b't', &[TOO_LATE, 0, 1, 3])),
+            (b't', numbers(b't', &[5, 4, 1, 3])),
+            (b't', numbers(b't', &[5, 3, 0, 3])),
+            (b't', numbers(b't', &[5, 3, 1, MAX_EXACT + 1])),
+            (b'w', log(60, &[[2, 1], [1, 1]])),
+            (b'w', log(60, &[[1, 0]])),
+            (b'w', log(60, &[[1, 1], [2, 100_000]])),
+            (b'w', log(0, &[[1, 1]])),
+            (b'w', log(MAX_PERIOD + 1, &[])),
+            (b'c', numbers(b'c', &[5, 0, 7, 1])),
+            (b'c', numbers(b'c', &[5, 60, MAX_EXACT + 1, 1])),
+            (b'f', numbers(b'f', &[6, 5, 1, 60])),
+            (b'f', numbers(b'f', &[5, TOO_LATE, 1, 60])),
+            (b'a', numbers(b'a', &[5, MAX_EXACT + 1, 60])),
+            (b'n', slots(&[[5, 0, 1]])),
+            (b'n', slots(&[[5, 60, 0]])),
+            (b'n', slots(&[[5, 60, 1], [5, 59, 1]])),
+            (b'n', slots(&[[5, 60, 1], [5, 60, 100_000]])),
+            (b'n', slots(&[[TOO_LATE, 60, 1]])),
+            (b'n', paused([5, MAX_PERIOD + 1], &slots(&[]))),
+            (b'n', paused([5, 9], &paused([5, 9], &slots(&[])))),
+            (b'n', numbers(b't', &[5, 3, 1, 3])),
+            (b'x', b"x".to_vec()),
+            (b't', vec![]),
+        ] {
+            assert_eq!(load(letter, &bytes), None, "{bytes:?}");
+        }
+    }
+}

@@ -47,8 +47,8 @@ pub type DefaultHasher = foldhash::fast::RandomState;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum AtCap {
-    /// It passes and is not remembered, nor are its debits and pauses; [`Occupancy::untracked`]
-    /// counts it.
+    /// It passes and is not remembered, nor are its debits, pauses and slots;
+    /// [`Occupancy::untracked`] counts it.
     #[default]
     Allow,
     /// It is refused and told to come back in a second. That is a guess: nobody knows when a place will be free.

@@ -1,39 +1,36 @@
 //! A store that was saved and restored answers as one that was not interrupted.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{
-    Key, Limit, Listing, ManualClock, MemoryStore, Plan, Quota, SnapshotErrorKind, Subject, Take,
-    Timestamp,
+    Key, Lease, Limit, Listing, ManualClock, MemoryStore, Plan, Quota, SnapshotErrorKind, Subject,
+    Take, Timestamp,
 };
 use tollgate_testkit::answer::Ask;
+use tollgate_testkit::conformance::lease_id;
 use tollgate_testkit::history::{History, Wildness};
 use tollgate_testkit::random::Random;
 use tollgate_testkit::spec::Kind;
 
 use crate::asking::ask;
 
-type Store = MemoryStore<ManualClock>;
+pub(crate) type Store = MemoryStore<ManualClock>;
 
-const HEADER: usize = 8 + 2 + 8;
-
-fn store(clock: &ManualClock) -> Store {
+pub(crate) fn store(clock: &ManualClock) -> Store {
     MemoryStore::builder().clock(clock.clone()).build()
 }
 
-fn saved(store: &Store) -> Vec<u8> {
+pub(crate) fn saved(store: &Store) -> Vec<u8> {
     let mut file = Vec::new();
     store.save(&mut file).unwrap();
     file
 }
 
-fn refusal(file: &[u8]) -> Option<SnapshotErrorKind> {
-    store(&ManualClock::new()).restore(file).err().map(|error| error.kind())
-}
-
 /// One limit of each kind, some of them named.
-fn limits() -> Vec<Limit> {
+pub(crate) fn limits() -> Vec<Limit> {
     let quota = Quota::new(9, Duration::from_secs(60));
     let limits = [
         Limit::token_bucket(quota.burst(20)),
@@ -48,7 +45,7 @@ fn limits() -> Vec<Limit> {
 }
 
 /// Keys of every kind, used, paused and both.
-fn filled(clock: &ManualClock) -> Store {
+pub(crate) fn filled(clock: &ManualClock) -> Store {
     let store = store(clock);
     for limit in limits() {
         for (nth, name) in
@@ -180,110 +177,42 @@ fn only_an_empty_store_with_room_is_restored_into() {
     assert_eq!(small.occupancy().keys, 0);
 }
 
+/// Whatever is taken, held and given back meanwhile, each file is whole.
 #[test]
-fn every_truncation_and_every_flipped_byte_is_refused() {
-    let file = saved(&filled(&ManualClock::new()));
-    assert_eq!(refusal(&file), None);
-    for length in 0..file.len() {
-        let kind = refusal(&file[..length]);
-        assert_eq!(kind, Some(SnapshotErrorKind::Torn), "the first {length} bytes");
-    }
-    for at in 0..file.len() {
-        for flip in [1, 0x80, 0xFF] {
-            let mut changed = file.clone();
-            changed[at] ^= flip;
-            let kind = match at {
-                0..8 => SnapshotErrorKind::Foreign,
-                8..10 if changed[8..10] > file[8..10] => SnapshotErrorKind::Version,
-                _ => SnapshotErrorKind::Torn,
-            };
-            assert_eq!(refusal(&changed), Some(kind), "byte {at}");
-        }
-    }
-    let mut longer = file.clone();
-    longer.push(0);
-    assert_eq!(refusal(&longer), Some(SnapshotErrorKind::Torn));
-    assert_eq!(refusal(b"PK\x03\x04"), Some(SnapshotErrorKind::Foreign));
-}
-
-/// The file with a checksum that fits.
-fn sealed(mut file: Vec<u8>) -> Vec<u8> {
-    file.truncate(file.len() - 8);
-    let checksum = file.iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3)
-    });
-    file.extend_from_slice(&checksum.to_be_bytes());
-    file
-}
-
-/// Whoever can write the file can compute its checksum: what is accepted must still be sound.
-#[test]
-fn a_forged_file_is_refused_or_harmless() {
-    let file = saved(&filled(&ManualClock::new()));
-    assert_eq!(sealed(file.clone()), file);
-    let (mut random, mut refused, mut accepted) = (Random::new(11), 0, 0);
-    let values = [0, 1, 0x1F, 0x20, 0x7F, 0x80, 0xFF];
-    for _ in 0..6000 {
-        let mut forged = file.clone();
-        for _ in 0..random.within(1, 3) {
-            let at = random.within(HEADER as u64, file.len() as u64 - 9);
-            forged[usize::try_from(at).unwrap()] = *random.pick(&values).unwrap();
-        }
-        let clock = ManualClock::new();
-        let store = store(&clock);
-        match store.restore(&sealed(forged)) {
-            Err(error) => {
-                assert_eq!(error.kind(), SnapshotErrorKind::Content);
-                assert_eq!(store.occupancy().keys, 0);
-                refused += 1;
+fn saving_beside_takes_gives_whole_files() {
+    let store = MemoryStore::new();
+    let limits = limits();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let takers: Vec<_> = (0..4u64)
+            .map(|nth| {
+                let (store, limits) = (&store, &limits);
+                scope.spawn(move || {
+                    for n in 0..4000 {
+                        let subject = Subject::of([format!("{nth}-{}", n % 500)]);
+                        for limit in limits {
+                            let plan =
+                                Plan::new([Take::new(Key::new(&subject, limit), 1)]).unwrap();
+                            let plan = plan.with_lease(lease_id(n + 1));
+                            if let Some(lease) = Lease::of(&plan, &store.take(&plan)) {
+                                assert!(store.release(&lease));
+                            }
+                        }
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let mut file = Vec::new();
+                let keys = store.save(&mut file).unwrap();
+                let restored = MemoryStore::new().restore(&file).unwrap();
+                assert!(restored <= keys);
             }
-            Ok(_) => {
-                exercise(&store, &clock);
-                accepted += 1;
-            }
-        }
-    }
-    assert!(refused > 1000 && accepted > 1000, "{refused} refused, {accepted} accepted");
-}
-
-/// Every operation at every time: overflow and underflow panic in tests.
-fn exercise(store: &Store, clock: &ManualClock) {
-    for now in [0, 1_000_000, Timestamp::MAX.as_micros(), 30_000_000] {
-        clock.set(Timestamp::from_micros(now));
-        for limit in limits() {
-            for name in ["k", "paused"] {
-                let subject = Subject::of([name]);
-                let key = Key::new(&subject, &limit);
-                for asked in [
-                    Ask::Peek { cost: 9 },
-                    Ask::Take { cost: 1 },
-                    Ask::Debit { cost: 3, age_us: 7 },
-                    Ask::Refund { cost: 1 },
-                ] {
-                    let answer = ask(store, key, asked);
-                    assert_eq!(answer.count + answer.remaining, limit.capacity());
-                }
-                if limit.ttl().is_some() {
-                    let _ = ask(store, key, Ask::Renew { lease: 7 });
-                    let _ = ask(store, key, Ask::Release { lease: 7 });
-                }
-            }
-        }
-        store.sweep(usize::MAX);
-    }
-}
-
-/// Lengths and counts beyond the file itself.
-#[test]
-fn absurd_lengths_allocate_nothing() {
-    let file = saved(&filled(&ManualClock::new()));
-    for at in HEADER..file.len() - 12 {
-        let mut forged = file.clone();
-        forged[at..at + 4].copy_from_slice(&[0xFF; 4]);
-        let forged = sealed(forged);
-        let measured = allocation_counter::measure(|| {
-            let _ = refusal(&forged);
         });
-        assert!(measured.bytes_max < 1 << 20, "{measured:?} at byte {at}");
-    }
+        for taker in takers {
+            taker.join().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
 }
