@@ -5,15 +5,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-use super::connection::serve;
-use crate::app::App;
+use super::connection::{Dispatch, serve};
 use crate::shutdown::Awaited;
 
 /// How long a shutdown waits for requests under way.
@@ -33,20 +31,19 @@ pub(super) struct Limits {
 /// heard of it is turned away; then finishes those that are open.
 pub(super) async fn accept(
     listener: TcpListener,
-    app: Arc<App>,
-    router: Router,
+    dispatch: Arc<Dispatch>,
     limits: Limits,
     mut stop: Awaited,
 ) {
     let connections = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(limits.connections));
     {
-        let mut accepting = pin!(take_in(&listener, &app, &router, &connections, places));
+        let mut accepting = pin!(take_in(&listener, &dispatch, &connections, places));
         tokio::select! {
             () = stop.wait() => {}
             never = &mut accepting => match never {},
         }
-        app.set_not_ready();
+        dispatch.app.set_not_ready();
         info!("draining");
         let _ = timeout(limits.drain, accepting).await;
     }
@@ -58,14 +55,13 @@ pub(super) async fn accept(
 
 async fn take_in(
     listener: &TcpListener,
-    app: &Arc<App>,
-    router: &Router,
+    dispatch: &Arc<Dispatch>,
     connections: &GracefulShutdown,
     places: Arc<Semaphore>,
 ) -> Infallible {
     loop {
         let (stream, place) = next(listener, &places).await;
-        let connection = connections.watch(serve(stream, Arc::clone(app), router.clone()));
+        let connection = connections.watch(serve(stream, Arc::clone(dispatch)));
         tokio::spawn(async move {
             // A connection that breaks off is its client's affair.
             let _ = connection.await;

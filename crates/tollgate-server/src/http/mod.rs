@@ -44,5 +44,6 @@ pub(crate) fn listen(
     }
     let limits = accept::Limits { connections: settings.max_connections, drain: settings.drain };
     let router = routes::router(surface, Arc::clone(&app));
-    tokio::spawn(accept::accept(listener, app, router, limits, shutdown.requested()))
+    let dispatch = Arc::new(connection::Dispatch { app, router, surface });
+    tokio::spawn(accept::accept(listener, dispatch, limits, shutdown.requested()))
 }
