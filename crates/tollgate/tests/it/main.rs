@@ -16,6 +16,7 @@ mod concurrency;
 mod conformance;
 mod errors;
 mod extremes;
+mod facts;
 mod forgetting;
 mod local;
 mod rates;

@@ -183,6 +183,15 @@ fn unlimited_with_a_trial_refuses_nobody() {
 }
 
 #[test]
+fn unlimited_refuses_nobody_for_what_is_missing() {
+    let policy = parse(
+        "{version: 1, defaults: {missing: deny}, rules: [{name: a, match: {user: u}, unlimited: true}]}",
+    );
+    assert_eq!(takes(&policy, &[("user", "u")]), [""; 0]);
+    assert_eq!(takes(&policy, &[("user", "v")]), ["{:%-}:default/missing 1 Enforce"]);
+}
+
+#[test]
 fn costs_multiply_and_never_wrap() {
     let policy = rules("- { name: a, limits: [10/min], cost: 9007199254740991 }");
     let cost = |cost| {
