@@ -244,6 +244,21 @@ rules:
 }
 
 #[test]
+fn counts_outlive_their_policy() {
+    let store = MemoryStore::new();
+    let remaining = |limits: &str| {
+        let policy = rules(&format!("- {{ name: a, limits: [{limits}] }}"));
+        let request = request(&[("client", "c")]);
+        let planned = policy.plan(&request);
+        store.take(&planned.plan().unwrap()).remaining()
+    };
+    assert_eq!(remaining("10/min"), Some(9));
+    assert_eq!(remaining("20/min"), Some(18));
+    // Another window is another limit, unless it has a name.
+    assert_eq!(remaining("20/h"), Some(19));
+}
+
+#[test]
 fn the_version_is_that_of_the_text() {
     let (one, same, other) = (parse("version: 1"), parse("version: 1"), parse("version: 1 # new"));
     assert_eq!(one.version(), same.version());
