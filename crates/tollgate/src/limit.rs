@@ -169,12 +169,6 @@ impl Limit {
         Ok(Self { rule, registered: RegisterCell::default(), ..self })
     }
 
-    /// The same limit as that of no rule.
-    #[cfg(feature = "policy")]
-    pub(crate) fn in_default_rule(self) -> Self {
-        Self { rule: DEFAULT_RULE.into(), registered: RegisterCell::default(), ..self }
-    }
-
     /// Its own name, or what it is called by: its window, such as `60s` or `1500ms`, or `concurrency`.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -9,7 +9,7 @@ use super::fact_name::FactName;
 use super::net::NetSet;
 use super::path::PathPattern;
 use super::view::View;
-use super::wildcard::Wildcard;
+use super::wildcard::{Literal, Wildcard};
 
 /// What a rule's `match` says of one fact. It holds if the fact has any of the values.
 ///
@@ -35,7 +35,7 @@ pub struct Condition {
     written: Vec<Box<str>>,
     values: Vec<Alternative>,
     /// The exact ones of many values, so that a long list costs no more than a short one.
-    exact: HashSet<Box<[u8]>, RandomState>,
+    exact: HashSet<Literal, RandomState>,
     nets: NetSet,
 }
 
@@ -45,7 +45,7 @@ const FEW: usize = 8;
 /// One value that a fact may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Alternative {
-    Exact(Box<[u8]>),
+    Exact(Literal),
     Text(Wildcard),
     Path(PathPattern),
     Net(IpNet),

@@ -136,7 +136,7 @@ impl Policy {
             candidates.filter_map(|number| self.rules.get(usize::try_from(number).ok()?));
         let matched = self.walk(candidates, &view, |_, _| {});
         let matched = matched.into_iter().map(|rule| Matched::new(rule, &view, request.cost()));
-        Planned::new(matched.collect(), &self.default)
+        Planned::new(matched, &self.default)
     }
 
     /// Which rules were tried for this request and why those that did not match did not. It tries all

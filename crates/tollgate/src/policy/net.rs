@@ -95,3 +95,45 @@ fn merge(ranges: &mut Vec<Range>) {
         overlaps
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use ipnet::IpNet;
+    use proptest::prelude::*;
+
+    use super::{NetSet, network, parse};
+
+    /// Few bits differ, so that networks lie within each other.
+    fn nets() -> impl Strategy<Value = Vec<IpNet>> {
+        let net = (0_u8..4, 0_u8..=32, any::<bool>()).prop_map(|(bits, length, is_v4)| {
+            let v4 = IpAddr::from([bits, 0, 0, bits]);
+            let address = if is_v4 {
+                v4
+            } else {
+                IpAddr::from([0xff00 | u16::from(bits), 0, 0, 0, 0, 0, 0, 1])
+            };
+            network(address, length).unwrap()
+        });
+        prop::collection::vec(net, 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_holds_what_one_of_its_networks_holds(nets in nets(), bytes in [0_u8..4, 0..2, 0..1, 0..4]) {
+            let set = NetSet::of(&nets);
+            let v6 = IpAddr::from([0xff00 | u16::from(bytes[0]), u16::from(bytes[1]), 0, 0, 0, 0, 0, 1]);
+            for address in [IpAddr::from(bytes), v6] {
+                prop_assert_eq!(set.contains(address), nets.iter().any(|net| net.contains(&address)));
+            }
+        }
+    }
+
+    #[test]
+    fn mapped_networks_are_those_of_ipv4() {
+        assert_eq!(parse("::ffff:10.0.0.0/104"), parse("10.0.0.0/8"));
+        assert_eq!(parse("::ffff:10.0.0.1"), parse("10.0.0.1/32"));
+        assert!(matches!(parse("::/64"), Ok(IpNet::V6(_))));
+    }
+}

@@ -1,6 +1,6 @@
 //! Patterns of paths, segment by segment.
 
-use super::wildcard::{Text, Wildcard};
+use super::wildcard::{Literal, Text, Wildcard};
 
 /// The most segments a pattern may have, which bounds what matching costs.
 const MAX_SEGMENTS: usize = 64;
@@ -14,7 +14,7 @@ pub(super) struct PathPattern {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Segment {
-    Literal(Box<[u8]>),
+    Literal(Literal),
     Wild(Wildcard),
     Filled,
     Rest,
@@ -22,7 +22,7 @@ pub(super) enum Segment {
 
 /// What a path with or without wildcards stands for.
 pub(super) enum Path {
-    Exact(Box<[u8]>),
+    Exact(Literal),
     Pattern(PathPattern),
 }
 
@@ -37,7 +37,7 @@ impl Path {
         if segments.len() > MAX_SEGMENTS {
             return Err("a path may have at most 64 segments");
         }
-        let mut exact = Vec::new();
+        let mut exact = Literal::new();
         for segment in &segments {
             let Segment::Literal(literal) = segment else {
                 return Ok(Self::Pattern(PathPattern { segments }));
@@ -45,7 +45,7 @@ impl Path {
             exact.push(b'/');
             exact.extend_from_slice(literal);
         }
-        Ok(Self::Exact(exact.into()))
+        Ok(Self::Exact(exact))
     }
 }
 

@@ -27,19 +27,34 @@ use super::view::View;
 /// ```
 #[derive(Debug)]
 pub struct Planned<'p> {
-    matched: Vec<Matched<'p>>,
+    matched: Found<'p>,
     default: &'p Rule,
 }
 
+/// The rules that apply: almost always one, and then without an allocation. A `SmallVec` would be
+/// invariant, and nobody could hold a plan beside what it was made of.
+#[derive(Debug)]
+enum Found<'p> {
+    One([Matched<'p>; 1]),
+    Any(Vec<Matched<'p>>),
+}
+
 impl<'p> Planned<'p> {
-    pub(super) const fn new(matched: Vec<Matched<'p>>, default: &'p Rule) -> Self {
+    pub(super) fn new(mut matched: impl Iterator<Item = Matched<'p>>, default: &'p Rule) -> Self {
+        let matched = match (matched.next(), matched.next()) {
+            (Some(one), None) => Found::One([one]),
+            (one, other) => Found::Any(one.into_iter().chain(other).chain(matched).collect()),
+        };
         Self { matched, default }
     }
 
     /// The rules that apply, in their order. None if only a default applies that skips this request.
     #[must_use]
     pub fn matched(&self) -> &[Matched<'p>] {
-        &self.matched
+        match &self.matched {
+            Found::One(one) => one,
+            Found::Any(all) => all,
+        }
     }
 
     /// The takes of all rules that apply. Shadow rules and trial limits are each a group of their own.
@@ -47,10 +62,12 @@ impl<'p> Planned<'p> {
     /// # Errors
     /// More than [`MAX_TAKES`] takes; the message names the rules.
     pub fn plan(&self) -> Result<Plan<'_>, PlanError> {
-        let takes = self.matched.iter().zip(0..).flat_map(|(matched, group)| matched.takes(group));
-        let length: usize = self.matched.iter().map(Matched::len).sum();
+        let takes =
+            self.matched().iter().zip(0..).flat_map(|(matched, group)| matched.takes(group));
+        let length: usize = self.matched().iter().map(Matched::len).sum();
         if length > MAX_TAKES {
-            let rules: Vec<&str> = self.matched.iter().map(|matched| matched.rule.name()).collect();
+            let rules: Vec<&str> =
+                self.matched().iter().map(|matched| matched.rule.name()).collect();
             return Err(PlanError::too_many_of_rules(&rules, length));
         }
         // Rules have names of their own, and so have the limits in each.
@@ -60,13 +77,13 @@ impl<'p> Planned<'p> {
     /// Whether no limit applies, not even one in shadow.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
-        self.matched.iter().all(|matched| matched.limits().is_empty())
+        self.matched().iter().all(|matched| matched.limits().is_empty())
     }
 
     /// The rule to name when no limit decided: the one that ended the search.
     #[must_use]
     pub fn rule(&self) -> &'p Rule {
-        self.matched.last().map_or(self.default, |matched| matched.rule)
+        self.matched().last().map_or(self.default, |matched| matched.rule)
     }
 }
 

@@ -107,11 +107,16 @@ fn every_field_is_described() {
 }
 
 #[test]
-fn the_schema_takes_the_example() {
-    let text = fs::read_to_string(root().join("examples/policy.yaml")).unwrap();
-    let example = json(&text).unwrap();
-    let flaws: Vec<_> = validator().iter_errors(&example).map(|flaw| flaw.to_string()).collect();
-    assert!(flaws.is_empty(), "{flaws:#?}");
+fn the_schema_takes_the_examples() {
+    let example = fs::read_to_string(root().join("examples/policy.yaml")).unwrap();
+    let reference = fs::read_to_string(root().join("docs/POLICY.md")).unwrap();
+    let parts = reference.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    for text in parts.chain([example.as_str()]) {
+        let example = json(text).unwrap();
+        let flaws: Vec<_> =
+            validator().iter_errors(&example).map(|flaw| flaw.to_string()).collect();
+        assert!(flaws.is_empty(), "{flaws:#?}\n{text}");
+    }
 }
 
 #[test]

@@ -1,39 +1,45 @@
 //! Text with `*` in it.
 
+use smallvec::SmallVec;
+
+/// Bytes that a fact is compared with. Short ones lie where they are looked for, so that of many rules
+/// the one that is tried costs few reads from memory.
+pub(super) type Literal = SmallVec<[u8; 24]>;
+
 /// Text in which `*` stands for any bytes, also none. A backslash before `*`, `\`, `{` or `}` takes
 /// its meaning away.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wildcard {
-    prefix: Box<[u8]>,
+    prefix: Literal,
     middles: Vec<Needle>,
-    suffix: Box<[u8]>,
+    suffix: Literal,
 }
 
 /// What a text with or without `*` stands for.
 pub(super) enum Text {
-    Exact(Box<[u8]>),
+    Exact(Literal),
     Wild(Wildcard),
 }
 
 impl Text {
     pub(super) fn parse(text: &str) -> Self {
         let mut pieces = pieces(text).into_iter();
-        let first = pieces.next().unwrap_or_default().into();
+        let first = pieces.next().unwrap_or_default();
         let Some(last) = pieces.next_back() else { return Self::Exact(first) };
         let middles = pieces.filter(|piece| !piece.is_empty()).map(Needle::new).collect();
-        Self::Wild(Wildcard { prefix: first, middles, suffix: last.into() })
+        Self::Wild(Wildcard { prefix: first, middles, suffix: last })
     }
 }
 
 /// The literals between the stars.
-fn pieces(text: &str) -> Vec<Vec<u8>> {
-    let mut pieces = vec![Vec::new()];
+fn pieces(text: &str) -> Vec<Literal> {
+    let mut pieces = vec![Literal::new()];
     let mut rest = text.bytes().peekable();
     while let Some(byte) = rest.next() {
         let escaped =
             if byte == b'\\' { rest.next_if(|next| br"*\{}".contains(next)) } else { None };
         match (escaped.unwrap_or(byte), escaped, pieces.last_mut()) {
-            (b'*', None, _) => pieces.push(Vec::new()),
+            (b'*', None, _) => pieces.push(Literal::new()),
             (byte, _, Some(piece)) => piece.push(byte),
             (_, _, None) => {}
         }
@@ -70,14 +76,14 @@ impl Wildcard {
 /// A literal to be found in time linear in the text, whatever both hold (Knuth, Morris and Pratt).
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Needle {
-    bytes: Box<[u8]>,
+    bytes: Literal,
     /// For each beginning of the literal, how long its longest ending is that is a beginning too.
     borders: Box<[usize]>,
 }
 
 impl Needle {
-    fn new(bytes: Vec<u8>) -> Self {
-        let mut needle = Self { bytes: bytes.into(), borders: Box::default() };
+    fn new(bytes: Literal) -> Self {
+        let mut needle = Self { bytes, borders: Box::default() };
         let mut borders = vec![0];
         for byte in needle.bytes.iter().skip(1) {
             needle.borders = borders.clone().into();

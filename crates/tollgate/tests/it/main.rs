@@ -17,6 +17,7 @@ mod concurrency;
 mod conformance;
 mod errors;
 mod extremes;
+mod facts;
 mod forged;
 mod forgetting;
 mod listings;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use proptest::prelude::*;
 use tollgate::policy::PolicyErrorKind;
 use tollgate::{Limit, Policy};
 
@@ -80,4 +81,32 @@ fn only_so_many_flaws_are_told() {
     let told = Policy::from_yaml("p.yaml", &text, Limit::block()).unwrap_err().to_string();
     assert_eq!(told.lines().count(), 11);
     assert!(told.ends_with("p.yaml: and 990 more"), "{told}");
+}
+
+/// Characters that mean something to YAML or to us.
+const TELLING: &str = " \n\t-:,[]{}'\"#&*!|>%@`?/\\0a\u{0}\u{feff}é\u{1F600}";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// A good file with some characters replaced is a policy or an error at a place within it.
+    #[test]
+    fn no_text_is_too_strange(
+        edits in prop::collection::vec(
+            (any::<prop::sample::Index>(), prop::sample::select(TELLING.chars().collect::<Vec<_>>())),
+            1..8,
+        ),
+    ) {
+        let mut text: Vec<char> = include_str!("../../../../examples/policy.yaml").chars().collect();
+        for (place, char) in edits {
+            *place.get_mut(&mut text) = char;
+        }
+        let text: String = text.into_iter().collect();
+        if let Err(error) = Policy::from_yaml("p.yaml", &text, Limit::block()) {
+            // A file that ends too early may be wrong right behind its last line.
+            prop_assert!((1..=text.lines().count() + 1).contains(&error.line()), "{}", error);
+            let is_safe = !error.to_string().contains(char::from(0));
+            prop_assert!(is_safe);
+        }
+    }
 }

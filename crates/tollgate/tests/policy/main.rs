@@ -9,6 +9,7 @@
 )]
 
 mod allocation;
+mod documentation;
 mod errors;
 mod helpers;
 mod index;

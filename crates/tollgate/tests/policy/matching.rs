@@ -86,12 +86,13 @@ rules:
 fn api_keys_are_known_by_their_digest_and_have_its_tier() {
     let policy = parse(TIERS);
     assert_eq!(matched(&policy, &[("api_key", "free")]), ["key"]);
-    for key in ["test", "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"] {
-        assert_eq!(matched(&policy, &[("api_key", key), ("tier", "lead")]), ["gold"]);
-        let request = request(&[("api_key", key)]);
-        let key = policy.plan(&request).matched()[0].key().into_owned();
-        assert!(key.starts_with("sha256:9f86d0"), "{key}");
-    }
+    assert_eq!(matched(&policy, &[("api_key", "test"), ("tier", "lead")]), ["gold"]);
+    let request = request(&[("api_key", "test")]);
+    let key = policy.plan(&request).matched()[0].key().into_owned();
+    assert!(key.starts_with("sha256:9f86d0"), "{key}");
+    // Who has read the policy file has the digest, and not the key.
+    let digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    assert_eq!(matched(&policy, &[("api_key", digest)]), ["acme"]);
     assert_eq!(matched(&policy, &[("api_key", "other"), ("tier", "gold")]), ["gold"]);
 }
 

@@ -183,6 +183,15 @@ fn unlimited_with_a_trial_refuses_nobody() {
 }
 
 #[test]
+fn unlimited_refuses_nobody_for_what_is_missing() {
+    let policy = parse(
+        "{version: 1, defaults: {missing: deny}, rules: [{name: a, match: {user: u}, unlimited: true}]}",
+    );
+    assert_eq!(takes(&policy, &[("user", "u")]), [""; 0]);
+    assert_eq!(takes(&policy, &[("user", "v")]), ["{:%-}:default/missing 1 Enforce"]);
+}
+
+#[test]
 fn costs_multiply_and_never_wrap() {
     let policy = rules("- { name: a, limits: [10/min], cost: 9007199254740991 }");
     let cost = |cost| {
@@ -232,6 +241,21 @@ rules:
     let [tier, reach] = policy.warnings() else { panic!("{:?}", policy.warnings()) };
     assert!(tier.contains("unused"), "{tier}");
     assert!(reach.contains("(b)") && reach.contains("from c on"), "{reach}");
+}
+
+#[test]
+fn counts_outlive_their_policy() {
+    let store = MemoryStore::new();
+    let remaining = |limits: &str| {
+        let policy = rules(&format!("- {{ name: a, limits: [{limits}] }}"));
+        let request = request(&[("client", "c")]);
+        let planned = policy.plan(&request);
+        store.take(&planned.plan().unwrap()).remaining()
+    };
+    assert_eq!(remaining("10/min"), Some(9));
+    assert_eq!(remaining("20/min"), Some(18));
+    // Another window is another limit, unless it has a name.
+    assert_eq!(remaining("20/h"), Some(19));
 }
 
 #[test]

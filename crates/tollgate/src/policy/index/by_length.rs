@@ -1,5 +1,7 @@
 //! Beginnings and endings of values, by hash.
 
+use crate::policy::wildcard::Literal;
+
 use super::{Candidates, List, Map, push};
 
 /// Which end of a value is compared.
@@ -14,7 +16,7 @@ pub(super) enum End {
 pub(super) struct ByLength {
     end: End,
     lengths: Vec<usize>,
-    literals: Map<Box<[u8]>, List>,
+    literals: Map<Literal, List>,
 }
 
 impl ByLength {
@@ -22,7 +24,7 @@ impl ByLength {
         Self { end, lengths: Vec::new(), literals: Map::default() }
     }
 
-    pub(super) fn file(&mut self, number: u32, literal: Box<[u8]>) {
+    pub(super) fn file(&mut self, number: u32, literal: Literal) {
         if let Err(place) = self.lengths.binary_search(&literal.len()) {
             self.lengths.insert(place, literal.len());
         }
@@ -36,7 +38,7 @@ impl ByLength {
                 End::Front => value.get(..*length),
                 End::Back => value.get(cut..),
             };
-            found.add(part.and_then(|part| self.literals.get(part)).map_or(&[], Vec::as_slice));
+            found.add(part.and_then(|part| self.literals.get(part)).map_or(&[], List::as_slice));
         }
     }
 }

@@ -22,12 +22,13 @@ use super::fact_name::FactName;
 use super::net;
 use super::rule::Rule;
 use super::view::View;
+use super::wildcard::Literal;
 use by_length::{ByLength, End};
 use slot::Slot;
 use trie::Trie;
 
-/// Numbers of rules, ascending.
-type List = Vec<u32>;
+/// Numbers of rules, ascending. Most lists have one.
+type List = SmallVec<[u32; 4]>;
 type Map<K, V> = HashMap<K, V, RandomState>;
 
 /// The rules of a policy by what they match.
@@ -42,7 +43,7 @@ pub(super) struct Index {
 #[derive(Debug)]
 struct FactIndex {
     fact: FactName,
-    exact: Map<Box<[u8]>, List>,
+    exact: Map<Literal, List>,
     prefixes: ByLength,
     suffixes: ByLength,
     nets: Map<IpNet, List>,
@@ -140,12 +141,12 @@ impl FactIndex {
             let Some(address) = view.address() else { return };
             for length in &self.net_lengths {
                 let net = net::network(address, *length);
-                found.add(net.and_then(|net| self.nets.get(&net)).map_or(&[], Vec::as_slice));
+                found.add(net.and_then(|net| self.nets.get(&net)).map_or(&[], List::as_slice));
             }
             return;
         }
         let Some(value) = view.get(&self.fact) else { return };
-        found.add(self.exact.get(value).map_or(&[], Vec::as_slice));
+        found.add(self.exact.get(value).map_or(&[], List::as_slice));
         self.prefixes.look_up(value, found);
         self.suffixes.look_up(value, found);
         self.paths.look_up(value, found);

@@ -4,17 +4,18 @@ use ipnet::IpNet;
 
 use crate::policy::condition::{Alternative, Condition};
 use crate::policy::path::Segment;
+use crate::policy::wildcard::Literal;
 
 use super::trie::TrieStep;
 
 /// What a request must have for a value to be worth trying.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Slot {
-    Exact(Box<[u8]>),
+    Exact(Literal),
     Net(IpNet),
     Path(Vec<TrieStep>),
-    Prefix(Box<[u8]>),
-    Suffix(Box<[u8]>),
+    Prefix(Literal),
+    Suffix(Literal),
 }
 
 impl Slot {

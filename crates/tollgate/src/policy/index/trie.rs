@@ -3,13 +3,14 @@
 use smallvec::{SmallVec, smallvec};
 
 use crate::policy::path;
+use crate::policy::wildcard::Literal;
 
 use super::{Candidates, List, Map, push};
 
 /// One segment of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum TrieStep {
-    Literal(Box<[u8]>),
+    Literal(Literal),
     /// One segment, whatever it is.
     Any,
     /// Any number of segments, and whatever follows.
@@ -24,7 +25,7 @@ pub(super) struct Trie {
 
 #[derive(Debug, Default)]
 struct Node {
-    literals: Map<Box<[u8]>, usize>,
+    literals: Map<Literal, usize>,
     any: Option<usize>,
     /// Patterns that end here.
     here: List,

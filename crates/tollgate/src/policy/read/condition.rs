@@ -75,7 +75,7 @@ fn alternative(
     tiers: Option<&Tiers>,
 ) -> Result<Alternative, Flaw> {
     if fact.meaning() == Meaning::ApiKey {
-        return digest(value).map(Alternative::Exact);
+        return digest(value).map(|digest| Alternative::Exact((&*digest).into()));
     }
     let text = short_text(value)?;
     match fact.meaning() {

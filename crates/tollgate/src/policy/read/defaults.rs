@@ -65,7 +65,9 @@ impl Defaults {
 
     /// The default rule, behind so many others.
     pub(super) fn rule(self, limit: Limit, index: usize) -> Rule {
-        let limit = self.limit.unwrap_or(Some(limit)).map(Limit::in_default_rule);
+        // The name is a valid one, so the limit moves; if it did not, it would still be the limit.
+        let moved = |limit: Limit| limit.clone().in_rule(DEFAULT_RULE).unwrap_or(limit);
+        let limit = self.limit.unwrap_or(Some(limit)).map(moved);
         let mut settings = self.settings;
         if limit.is_none() {
             settings.missing = Missing::Share;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::facts::is_fact_name;
-use crate::limit::{DEFAULT_RULE, Limit};
+use crate::limit::{Algorithm, DEFAULT_RULE, Limit};
 use crate::naming::valid_name;
 use crate::policy::cursor::{Cursor, Fields, shown};
 use crate::policy::error::{Flaw, PolicyErrorKind};
@@ -51,16 +51,12 @@ pub(super) fn read<'t>(
 ) -> Result<Rule, Flaw> {
     let fields = entry.fields(RULE)?;
     let name = name(fields.require("name")?, names)?;
-    let is_unlimited = fields.read("unlimited", Cursor::boolean)?.unwrap_or(false);
-    if is_unlimited {
-        fields.refuse(&["limits"], "a rule has limits or is unlimited, not both")?;
-        fields.refuse(&["continue"], "has no effect, since an unlimited rule ends the search")?;
-        fields.refuse(&["missing"], "has no effect, since an unlimited rule refuses nobody")?;
-    }
+    let is_unlimited = unlimited(&fields)?;
+    let settings = settings(&fields, defaults, is_unlimited)?;
     let word = |entry: Cursor<'_>| entry.word(limit::ALGORITHMS);
     let algorithm = fields.read("algorithm", word)?.unwrap_or(defaults.algorithm);
     let limits = match fields.get("limits") {
-        Some(list) => limit::live(list, algorithm, name)?,
+        Some(list) => limits(list, algorithm, name, settings.missing)?,
         None if is_unlimited => Vec::new(),
         None => {
             let reason = "needs limits, or unlimited: true";
@@ -70,13 +66,6 @@ pub(super) fn read<'t>(
     let next = fields.read("next", |next| {
         limit::trial(next.fields(NEXT)?.require("limits")?, algorithm, name)
     })?;
-    let settings = settings(&fields, defaults, is_unlimited)?;
-    if settings.missing == Missing::Deny
-        && let Some(place) = limits.iter().position(|limit| limit.name() == REFUSAL)
-    {
-        let reason = "\"missing\" is the name of the limit that missing: deny adds";
-        return Err(limit::name_of(fields.require("limits")?, place).wrong(reason));
-    }
     let conditions = fields.read("match", |entry| condition::read(entry, tiers))?;
     Ok(Rule {
         name: name.into(),
@@ -104,6 +93,33 @@ fn name<'t>(entry: Cursor<'t>, taken: &mut HashSet<&'t str>) -> Result<&'t str, 
         return Err(entry.flaw(PolicyErrorKind::Duplicate, reason));
     }
     Ok(name)
+}
+
+/// Whether it is unlimited; then what would have no effect is refused.
+fn unlimited(fields: &Fields<'_>) -> Result<bool, Flaw> {
+    let is_unlimited = fields.read("unlimited", Cursor::boolean)?.unwrap_or(false);
+    if is_unlimited {
+        fields.refuse(&["limits"], "a rule has limits or is unlimited, not both")?;
+        fields.refuse(&["continue"], "has no effect, since an unlimited rule ends the search")?;
+        fields.refuse(&["missing"], "has no effect, since an unlimited rule refuses nobody")?;
+    }
+    Ok(is_unlimited)
+}
+
+fn limits(
+    list: Cursor<'_>,
+    algorithm: Algorithm,
+    rule: &str,
+    missing: Missing,
+) -> Result<Vec<Limit>, Flaw> {
+    let limits = limit::live(list, algorithm, rule)?;
+    match limits.iter().position(|limit| limit.name() == REFUSAL) {
+        Some(place) if missing == Missing::Deny => {
+            let reason = "\"missing\" is the name of the limit that missing: deny adds";
+            Err(limit::name_of(list, place).wrong(reason))
+        }
+        _ => Ok(limits),
+    }
 }
 
 fn settings(

@@ -1,0 +1,46 @@
+//! Facts have bounds, and what is beyond them is refused by name.
+
+use tollgate::{Facts, FactsErrorKind, Request};
+
+#[test]
+fn what_is_out_of_bounds_is_refused_by_name() {
+    let long = "v".repeat(1025);
+    let long_name = "n".repeat(65);
+    for (name, value, kind) in [
+        ("", "v", FactsErrorKind::Name),
+        ("two words", "v", FactsErrorKind::Name),
+        ("naïve", "v", FactsErrorKind::Name),
+        ("line\nbreak", "v", FactsErrorKind::Name),
+        (&long_name, "v", FactsErrorKind::Name),
+        ("client", "", FactsErrorKind::Value),
+        ("client", &long, FactsErrorKind::Value),
+    ] {
+        let error = Facts::of([(name, value)]).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().starts_with("facts."), "{error}");
+        assert!(!error.to_string().contains(['\n', 'ï']), "{error}");
+    }
+}
+
+#[test]
+fn there_are_32_facts_at_most_and_each_once() {
+    let pairs = |count: usize| (0..count).map(|n| (format!("f{n}"), vec![0, 255]));
+    assert_eq!(Facts::of(pairs(32)).unwrap().iter().count(), 32);
+    assert_eq!(Facts::of(pairs(33)).unwrap_err().kind(), FactsErrorKind::TooMany);
+    let twice = Facts::of(pairs(3).chain(pairs(1))).unwrap_err();
+    assert_eq!(twice.kind(), FactsErrorKind::Duplicate);
+}
+
+#[test]
+fn a_value_may_be_any_bytes() {
+    let facts = Facts::of([("client", &b"\0\xff%"[..])]).unwrap();
+    assert_eq!(facts.get("client"), Some(&b"\0\xff%"[..]));
+    assert_eq!(facts.get("user"), None);
+}
+
+#[test]
+fn costs_beyond_every_limit_are_alike() {
+    let cost = |cost| Request::new(Facts::new()).with_cost(cost).cost();
+    assert_eq!((cost(0), cost((1 << 53) - 1)), (0, (1 << 53) - 1));
+    assert_eq!((cost(1 << 53), cost(u64::MAX)), (1 << 53, 1 << 53));
+}
