@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use crate::facts::is_fact_name;
-use crate::limit::{Algorithm, DEFAULT_RULE, Limit};
+use crate::limit::{DEFAULT_RULE, Limit};
+use crate::scope::Algorithm;
 use crate::naming::valid_name;
 use crate::policy::cursor::{Cursor, Fields, shown};
 use crate::policy::error::{Flaw, PolicyErrorKind};
