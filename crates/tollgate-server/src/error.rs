@@ -107,22 +107,24 @@ impl ApiError {
     }
 
     /// The error as problem details (RFC 9457), told to be about a line where there is one.
-    pub(crate) fn problem(&self, line: Option<usize>) -> Problem<'_> {
+    pub(crate) fn to_json(&self, line: Option<usize>) -> Vec<u8> {
         let status = self.kind.status();
-        Problem {
+        let problem = Problem {
             kind: "about:blank",
             title: status.canonical_reason().unwrap_or("Error"),
             status: status.as_u16(),
             detail: self.to_string(),
             field: self.field.as_deref(),
             line,
-        }
+        };
+        // Strings and numbers can always be written.
+        serde_json::to_vec(&problem).unwrap_or_default()
     }
 }
 
 /// Problem details, as they are written.
 #[derive(Debug, Serialize)]
-pub(crate) struct Problem<'a> {
+struct Problem<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     title: &'static str,

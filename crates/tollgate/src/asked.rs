@@ -15,6 +15,7 @@ const INLINE_RULE: &str = "inline";
 
 /// A question for a [`Limiter`](crate::Limiter).
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and short-lived")]
 #[non_exhaustive]
 pub enum Asked<'a> {
     /// The policy says which limits apply.

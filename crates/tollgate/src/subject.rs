@@ -54,16 +54,17 @@ impl Subject {
     ) -> Self {
         let tenant = tenant.as_ref();
         // Most subjects fit, and those that do not grow.
-        let mut text = String::with_capacity(tenant.len() + 40);
+        let mut text = Vec::with_capacity(tenant.len() + 40);
         escape_into(&mut text, tenant);
         for fact in facts {
-            text.push(':');
+            text.push(b':');
             match fact {
                 Some(fact) => escape_into(&mut text, fact.as_ref()),
-                None => text.push_str(MISSING),
+                None => text.extend_from_slice(MISSING.as_bytes()),
             }
         }
-        Self(text)
+        // All of it is ASCII, so nothing is lost.
+        Self(String::from_utf8(text).unwrap_or_default())
     }
 
     /// The tenant and facts that make this text; none if no subject has it.
@@ -118,7 +119,10 @@ impl Subject {
             return Cow::Borrowed(values);
         }
         match unescape(values) {
-            Some(value) => Cow::Owned(String::from_utf8_lossy(&value).into_owned()),
+            Some(value) => Cow::Owned(
+                String::from_utf8(value)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            ),
             None => Cow::Borrowed("*anonymous*"),
         }
     }
@@ -145,17 +149,22 @@ pub struct SubjectParts {
     pub facts: Vec<Option<Vec<u8>>>,
 }
 
-fn escape_into(text: &mut String, fact: &[u8]) {
-    for &byte in fact {
-        if byte.is_ascii_graphic() && !b"%{}:/".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            let digit = |nibble: u8| {
-                char::from(b"0123456789ABCDEF".get(usize::from(nibble)).copied().unwrap_or(b'0'))
-            };
-            text.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+/// Writes a fact so that nothing in it can be mistaken for the structure around it. What is written is
+/// printable ASCII.
+fn escape_into(text: &mut Vec<u8>, fact: &[u8]) {
+    let needs_escape = |byte: &u8| !byte.is_ascii_graphic() || b"%{}:/".contains(byte);
+    let mut rest = fact;
+    while let Some(place) = rest.iter().position(needs_escape) {
+        let (plain, from) = rest.split_at(place);
+        text.extend_from_slice(plain);
+        let digit =
+            |nibble: u8| b"0123456789ABCDEF".get(usize::from(nibble)).copied().unwrap_or(b'0');
+        if let Some((&byte, after)) = from.split_first() {
+            text.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
+            rest = after;
         }
     }
+    text.extend_from_slice(rest);
 }
 
 fn unescape(text: &str) -> Option<Vec<u8>> {

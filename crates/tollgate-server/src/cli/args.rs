@@ -52,8 +52,14 @@ pub(crate) struct ServeArgs {
     /// The policy file; it is read again when it changes and on SIGHUP
     #[arg(long, value_name = "FILE", env = "TOLLGATE_POLICY")]
     pub(crate) policy: Option<PathBuf>,
-    /// A Redis to share counters through (not in this version: a start error) [env: TOLLGATE_REDIS]
-    #[arg(long, value_name = "URL")]
+    /// A Redis to share counters through; in this version a start error
+    // Read by hand and not by clap, because a flag may contradict other settings where its
+    // environment twin may not.
+    #[arg(
+        long,
+        value_name = "URL",
+        long_help = "A Redis to share counters through; in this version a start error [env: TOLLGATE_REDIS]"
+    )]
     pub(crate) redis: Option<String>,
     /// Keep counters here across restarts
     #[arg(long, value_name = "DIR", env = "TOLLGATE_DATA_DIR")]
@@ -179,6 +185,7 @@ pub(crate) struct SimulateArgs {
 }
 
 /// Runs what was typed.
+#[must_use]
 pub fn run(cli: Cli) -> Exit {
     match cli.command {
         Command::Serve(args) => serve::run(*args),

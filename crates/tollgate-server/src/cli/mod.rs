@@ -8,6 +8,7 @@ mod policy;
 mod ready;
 mod serve;
 mod simulate;
+mod told;
 
 pub(crate) use args::{AtCapArg, LogArg, ServeArgs};
 pub use args::{Cli, run};

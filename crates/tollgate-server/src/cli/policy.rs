@@ -7,8 +7,8 @@ use tollgate::policy::{self, Policy, PolicyError};
 use tollgate::{Limit, Limiter, ManualClock, MemoryStore, Quota};
 
 use super::args::PolicyCommand;
-use super::check::sentence;
 use super::facts::body_of;
+use super::told::Explained;
 use super::{Exit, ready};
 use crate::policy_file::{LoadError, PolicyFile};
 use crate::wire::explanation::Explanation;
@@ -93,41 +93,25 @@ fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
         let store = MemoryStore::builder().clock(ManualClock::new()).build();
         let limiter = Limiter::new(store, policy, ());
         let told = limiter.explain(&asked, |tried, outcome| {
-            serde_json::to_value(Explanation::new(tried, outcome))
+            serde_json::to_string(&Explanation::new(tried, outcome))
         });
         let told = ready::now(told).map_err(|error| error.to_string())?;
         told.map_err(|error| error.to_string())
     });
-    match explained {
-        Ok(explanation) if json => println!("{explanation}"),
-        Ok(explanation) => tell(&explanation),
+    let told = explained.and_then(|explanation| match json {
+        true => Ok(vec![explanation]),
+        false => serde_json::from_str(&explanation)
+            .map(|explained: Explained| explained.lines())
+            .map_err(|error| error.to_string()),
+    });
+    match told {
+        Ok(lines) => {
+            println!("{}", lines.join("\n"));
+            Exit::Success
+        }
         Err(reason) => {
             eprintln!("tollgate: {reason}");
-            return Exit::Usage;
+            Exit::Usage
         }
     }
-    Exit::Success
-}
-
-fn tell(explanation: &Value) {
-    for rule in explanation["rules"].as_array().into_iter().flatten() {
-        let name = rule["rule"].as_str().unwrap_or_default();
-        match rule["because"].as_str() {
-            Some(because) => println!("  {name}: no, {because}"),
-            None => println!("  {name}: matches"),
-        }
-    }
-    for take in explanation["takes"].as_array().into_iter().flatten() {
-        let text = |field: &str| take[field].as_str().unwrap_or_default().to_owned();
-        let numbers = &take["numbers"];
-        let window = match (&numbers["window_ms"], &numbers["ttl_ms"]) {
-            (Value::Number(ms), _) => format!(" per {ms} ms"),
-            (_, Value::Number(ms)) => format!(" at once, {ms} ms each"),
-            _ => String::new(),
-        };
-        let (cost, key, algorithm) = (&take["cost"], text("key"), text("algorithm"));
-        let (limit, mode) = (&numbers["limit"], text("mode"));
-        println!("takes {cost} from {key}: {limit}{window}, {algorithm}, {mode}");
-    }
-    println!("{}", sentence(&explanation["answer"]));
 }

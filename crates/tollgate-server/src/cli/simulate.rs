@@ -12,7 +12,7 @@ use super::args::SimulateArgs;
 use super::policy::load;
 use super::{Exit, ready};
 use crate::error::ApiError;
-use crate::wire::answer::Answer;
+use crate::wire::answer::{LeaseName, answer_with_lease};
 use crate::wire::lease::{Released, Renewed};
 use crate::wire::limit::LimitBody;
 use crate::wire::parse::parse;
@@ -110,9 +110,10 @@ impl Simulation {
             if !text.is_empty() {
                 let answer = self.answer(text).unwrap_or_else(|error| {
                     wrong += 1;
-                    serde_json::to_string(&error.problem(Some(number))).unwrap_or_default()
+                    error.to_json(Some(number))
                 });
-                writeln!(out, "{answer}")?;
+                out.write_all(&answer)?;
+                out.write_all(b"\n")?;
             }
             line.clear();
         }
@@ -120,7 +121,7 @@ impl Simulation {
         Ok(wrong)
     }
 
-    fn answer(&mut self, text: &[u8]) -> Result<String, ApiError> {
+    fn answer(&mut self, text: &[u8]) -> Result<Vec<u8>, ApiError> {
         if text.len() > MAX_LINE {
             return Err(ApiError::invalid(format!("the line is longer than {MAX_LINE} bytes")));
         }
@@ -152,7 +153,7 @@ impl Simulation {
         }
     }
 
-    fn of_question(&mut self, op: Op, asked: &Asked<'_>) -> Result<String, ApiError> {
+    fn of_question(&mut self, op: Op, asked: &Asked<'_>) -> Result<Vec<u8>, ApiError> {
         let verb = match op {
             Op::Peek => Verb::Peek,
             Op::Refund => Verb::Refund,
@@ -164,23 +165,22 @@ impl Simulation {
         };
         let called = format!("l{}", self.leases.len() + 1);
         let told = self.limiter.decide(verb, asked, |outcome: &Outcome<'_, '_>| {
-            let answer = Answer::new(outcome).with_lease_called(&called);
-            (serde_json::to_string(&answer).unwrap_or_default(), outcome.lease.clone())
+            (answer_with_lease(outcome, LeaseName::Called(&called)), outcome.lease.clone())
         });
         let (answer, lease) = ready::now(told).map_err(|error| ApiError::from(&error))?;
         self.leases.extend(lease.map(|lease| (called, lease)));
         Ok(answer)
     }
 
-    fn of_lease(&self, op: Op, lease: &Lease) -> Result<String, ApiError> {
+    fn of_lease(&self, op: Op, lease: &Lease) -> Result<Vec<u8>, ApiError> {
         let json = if op == Op::Release {
             let released = ready::now(self.limiter.release(lease));
             let released = released.map_err(|error| ApiError::from(&error))?;
-            serde_json::to_string(&Released { released })
+            serde_json::to_vec(&Released { released })
         } else {
             let until = ready::now(self.limiter.renew(lease));
             let until = until.map_err(|error| ApiError::from(&error))?;
-            serde_json::to_string(&Renewed::until(until))
+            serde_json::to_vec(&Renewed::until(until))
         };
         Ok(json.unwrap_or_default())
     }

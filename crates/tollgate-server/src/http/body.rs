@@ -1,5 +1,8 @@
 //! Reading a body: JSON by its type, whole, in time, and no longer than it may be.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::HttpBody;
@@ -19,6 +22,8 @@ pub(super) const MAX_BODY: usize = 64 * 1024;
 /// The most bytes of a batch.
 pub(super) const MAX_BATCH_BODY: usize = 1024 * 1024;
 
+const JSON: &str = "application/json";
+
 /// A client that is still sending hears why only once it listens: this much more is read for it.
 const COURTESY: usize = 1024 * 1024;
 
@@ -29,7 +34,12 @@ where
 {
     let (head, body) = request.into_parts();
     let typed = is_json(&head.headers);
-    let read = timeout(BODY_TIMEOUT, collect(body, most)).await;
+    let mut collecting = pin!(collect(body, most));
+    // Mostly the body came with the head, and needs no timer.
+    let read = match poll_fn(|context| Poll::Ready(collecting.as_mut().poll(context))).await {
+        Poll::Ready(read) => Ok(read),
+        Poll::Pending => timeout(BODY_TIMEOUT, collecting).await,
+    };
     typed?;
     read.unwrap_or_else(|_| {
         let seconds = BODY_TIMEOUT.as_secs();
@@ -80,8 +90,11 @@ fn is_json(headers: &HeaderMap) -> Result<(), ApiError> {
     let (Some(value), None) = (values.next(), values.next()) else {
         return wrong("one Content-Type is wanted: application/json");
     };
+    if value == JSON {
+        return Ok(());
+    }
     let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
-    if essence.trim_ascii().eq_ignore_ascii_case(b"application/json") {
+    if essence.trim_ascii().eq_ignore_ascii_case(JSON.as_bytes()) {
         return Ok(());
     }
     wrong("the Content-Type must be application/json (curl: --json)")

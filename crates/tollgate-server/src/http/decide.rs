@@ -5,15 +5,15 @@ use std::sync::Arc;
 use axum::body::HttpBody;
 use bytes::Bytes;
 use hyper::Request;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use tollgate::{Lease, Verb};
 
 use super::body::{MAX_BATCH_BODY, MAX_BODY, read};
-use super::reply::{Reply, answer, json};
+use super::reply::{Reply, json, or_problem, written};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
-use crate::wire::answer::Answer;
+use crate::wire::answer::answer;
 use crate::wire::explanation::Explanation;
 use crate::wire::lease::{Released, Renewed};
 use crate::wire::parse::parse;
@@ -28,7 +28,7 @@ pub(super) async fn decide<B>(app: &App, verb: Verb, request: Request<B>) -> Rep
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    answer(match read(request, MAX_BODY).await {
+    or_problem(match read(request, MAX_BODY).await {
         Ok(body) => decide_one(app, verb, &body).await,
         Err(error) => Err(error),
     })
@@ -36,7 +36,7 @@ where
 
 async fn decide_one(app: &App, verb: Verb, body: &[u8]) -> Result<Reply, ApiError> {
     let asked = question::read(body)?;
-    let told = app.limiter().decide(verb, &asked, |outcome| json(&Answer::new(outcome))).await;
+    let told = app.limiter().decide(verb, &asked, |outcome| written(answer(outcome))).await;
     told.map_err(|error| ApiError::from(&error))
 }
 
@@ -59,11 +59,6 @@ struct Batch<'a> {
     requests: Vec<&'a RawValue>,
 }
 
-#[derive(Debug, Serialize)]
-struct Results {
-    results: Vec<Box<RawValue>>,
-}
-
 /// POST /check/batch: each question by itself, in order; a bad one is a problem in its place.
 pub(super) async fn batch<B>(app: Arc<App>, request: Request<B>) -> Result<Reply, ApiError>
 where
@@ -75,30 +70,27 @@ where
         let detail = format!("{} questions are more than {MAX_BATCH}", batch.requests.len());
         return Err(ApiError::invalid(detail).at("requests"));
     }
-    let mut results = Vec::with_capacity(batch.requests.len());
-    for item in batch.requests {
-        let result = match decide_item(&app, item).await {
-            Ok(told) => Ok(told),
-            Err(error) => serde_json::value::to_raw_value(&error.problem(None)),
-        };
-        results.push(result.map_err(|_| ApiError::invalid("an answer could not be written"))?);
+    let mut text = br#"{"results":["#.to_vec();
+    for (index, item) in batch.requests.iter().enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        let result = decide_item(&app, item).await;
+        text.extend(result.unwrap_or_else(|error| error.to_json(None)));
     }
-    Ok(json(&Results { results }))
+    text.extend_from_slice(b"]}");
+    Ok(written(text))
 }
 
-async fn decide_item(app: &App, item: &RawValue) -> Result<Box<RawValue>, ApiError> {
+async fn decide_item(app: &App, item: &RawValue) -> Result<Vec<u8>, ApiError> {
     let text = item.get().as_bytes();
     if text.len() > MAX_BODY {
         let detail = format!("the question is longer than {MAX_BODY} bytes");
         return Err(ApiError::new(ApiErrorKind::TooLarge, detail));
     }
     let asked = question::read(text)?;
-    let tell = |outcome: &tollgate::Outcome<'_, '_>| {
-        serde_json::value::to_raw_value(&Answer::new(outcome))
-    };
-    let told = app.limiter().decide(Verb::Take, &asked, tell).await;
-    told.map_err(|error| ApiError::from(&error))?
-        .map_err(|_| ApiError::invalid("an answer could not be written"))
+    let told = app.limiter().decide(Verb::Take, &asked, answer).await;
+    told.map_err(|error| ApiError::from(&error))
 }
 
 #[derive(Debug, Deserialize)]

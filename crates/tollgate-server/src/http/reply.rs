@@ -21,15 +21,19 @@ pub(super) fn json(value: &impl Serialize) -> Reply {
     // Our types have string keys and no failing parts, so this cannot fail; if it did, an empty 500
     // is the honest answer.
     match serde_json::to_writer(&mut text, value) {
-        Ok(()) => with_type(StatusCode::OK, JSON, text.into()),
+        Ok(()) => written(text),
         Err(_) => with_type(StatusCode::INTERNAL_SERVER_ERROR, JSON, Bytes::new()),
     }
 }
 
+/// JSON that is written already, status 200.
+pub(super) fn written(text: Vec<u8>) -> Reply {
+    with_type(StatusCode::OK, JSON, text.into())
+}
+
 /// An error as problem details.
 pub(super) fn problem(error: &ApiError) -> Reply {
-    let text = serde_json::to_vec(&error.problem(None)).unwrap_or_default();
-    let mut reply = with_type(error.kind().status(), PROBLEM, text.into());
+    let mut reply = with_type(error.kind().status(), PROBLEM, error.to_json(None).into());
     if error.kind() == ApiErrorKind::Unavailable {
         reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
@@ -37,7 +41,7 @@ pub(super) fn problem(error: &ApiError) -> Reply {
 }
 
 /// An answer, or why there is none.
-pub(super) fn answer(result: Result<Reply, ApiError>) -> Reply {
+pub(super) fn or_problem(result: Result<Reply, ApiError>) -> Reply {
     result.unwrap_or_else(|error| problem(&error))
 }
 

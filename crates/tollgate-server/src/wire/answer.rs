@@ -1,130 +1,92 @@
 //! Decisions into answers.
 
-use std::borrow::Cow;
+use tollgate::{Algorithm, Limit, Mode, Outcome, Source, Status, Verdict, round_up};
 
-use serde::{Serialize, Serializer};
-use tollgate::{Algorithm, Decision, Limit, Mode, Outcome, Source, Status, Verdict, round_up};
-
+use super::json::{Object, name};
 use super::time::rfc3339;
 
-/// The answer to one question.
-#[derive(Debug, Serialize)]
-pub(crate) struct Answer<'o, 'p> {
-    allowed: bool,
-    verdict: &'static str,
-    rule: &'o str,
-    key: Cow<'o, str>,
-    #[serde(flatten)]
-    deciding: Figures,
-    retry_after: Option<f64>,
-    retry_after_ms: Option<u64>,
-    reset_after_ms: Option<u64>,
-    source: &'static str,
-    degraded: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lease: Option<Cow<'o, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at: Option<String>,
-    limits: Limits<'o, 'p>,
+/// The answer to a question, as JSON. About so long is one of a single limit.
+const USUAL_LENGTH: usize = 640;
+
+/// What a lease is called in an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LeaseName<'a> {
+    /// By its text, which gives it back.
+    Itself,
+    /// By a name that someone remembers.
+    Called(&'a str),
 }
 
-/// What is configured, used and left.
-#[derive(Debug, Serialize)]
-struct Figures {
-    limit: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    burst: Option<u64>,
-    count: Option<u64>,
-    remaining: Option<u64>,
+/// The answer that an outcome makes.
+pub(crate) fn answer(outcome: &Outcome<'_, '_>) -> Vec<u8> {
+    answer_with_lease(outcome, LeaseName::Itself)
 }
 
-impl<'o, 'p> Answer<'o, 'p> {
-    pub(crate) fn new(outcome: &'o Outcome<'_, 'p>) -> Self {
-        let decision = outcome.decision;
-        let deciding = decision.deciding();
-        let verdict = decision.verdict();
-        let retry_after_ms = verdict.retry_after().map(round_up::millis);
-        let lease = outcome.lease.as_ref();
-        Self {
-            allowed: verdict.is_allowed(),
-            verdict: name_of(verdict),
-            rule: outcome.rule(),
-            key: outcome.key(),
-            deciding: Figures::of(deciding),
-            retry_after: retry_after_ms.map(seconds),
-            retry_after_ms,
-            reset_after_ms: deciding.map(|status| round_up::millis(status.reset_after())),
-            source: name_of_source(decision.source()),
-            degraded: decision.is_degraded(),
-            lease: lease.map(|lease| lease.to_string().into()),
-            expires_at: outcome.expires_at.map(rfc3339),
-            limits: Limits(decision),
-        }
+/// The same, with a lease called by a name.
+pub(crate) fn answer_with_lease(outcome: &Outcome<'_, '_>, name: LeaseName<'_>) -> Vec<u8> {
+    let mut text = Vec::with_capacity(USUAL_LENGTH);
+    write(&mut text, outcome, name);
+    text
+}
+
+fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, name: LeaseName<'_>) {
+    let decision = outcome.decision;
+    let deciding = decision.deciding();
+    let verdict = decision.verdict();
+    let retry_after_ms = verdict.retry_after().map(round_up::millis);
+    let mut object = Object::begin(text);
+    object
+        .boolean(name!("allowed"), verdict.is_allowed())
+        .text(name!("verdict"), name_of(verdict))
+        .text(name!("rule"), outcome.rule())
+        .text(name!("key"), &outcome.key())
+        .whole_or_null(name!("limit"), deciding.map(|status| status.limit().count()))
+        .whole_if_any(name!("burst"), deciding.and_then(|status| burst(status.limit())))
+        .whole_or_null(name!("count"), deciding.map(Status::count))
+        .whole_or_null(name!("remaining"), deciding.map(Status::remaining))
+        .seconds_or_null(name!("retry_after"), retry_after_ms)
+        .whole_or_null(name!("retry_after_ms"), retry_after_ms)
+        .whole_or_null(name!("reset_after_ms"), deciding.map(|s| round_up::millis(s.reset_after())))
+        .text(name!("source"), name_of_source(decision.source()))
+        .boolean(name!("degraded"), decision.is_degraded());
+    if let Some(lease) = &outcome.lease {
+        match name {
+            LeaseName::Itself => object.text(name!("lease"), &lease.to_string()),
+            LeaseName::Called(name) => object.text(name!("lease"), name),
+        };
+        let expires_at = outcome.expires_at.map(rfc3339);
+        object.text_if_any(name!("expires_at"), expires_at.as_deref());
     }
-
-    /// The same answer, with the lease called otherwise.
-    pub(crate) fn with_lease_called(mut self, name: &'o str) -> Self {
-        self.lease = self.lease.map(|_| name.into());
-        self
-    }
+    object.list(name!("limits"), decision.statuses(), write_limit);
+    object.end();
 }
 
-impl Figures {
-    fn of(status: Option<&Status<'_>>) -> Self {
-        Self {
-            limit: status.map(|status| status.limit().count()),
-            burst: status.and_then(|status| burst(status.limit())),
-            count: status.map(Status::count),
-            remaining: status.map(Status::remaining),
-        }
-    }
-}
-
-/// One entry per limit, in the plan's order.
-#[derive(Debug)]
-struct Limits<'o, 'p>(&'o Decision<'p>);
-
-impl Serialize for Limits<'_, '_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.statuses().iter().map(LimitAnswer::new))
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct LimitAnswer<'a> {
-    rule: &'a str,
-    name: &'a str,
-    algorithm: &'static str,
-    #[serde(flatten)]
-    numbers: LimitNumbers,
-    count: u64,
-    remaining: u64,
-    reset_after_ms: u64,
-    retry_after_ms: Option<u64>,
-    mode: &'static str,
-    allowed: bool,
-}
-
-impl<'a> LimitAnswer<'a> {
-    fn new(status: &'a Status<'a>) -> Self {
-        let limit = status.limit();
-        Self {
-            rule: limit.rule(),
-            name: limit.name(),
-            algorithm: limit.algorithm().as_str(),
-            numbers: LimitNumbers::of(limit),
-            count: status.count(),
-            remaining: status.remaining(),
-            reset_after_ms: round_up::millis(status.reset_after()),
-            retry_after_ms: status.verdict().retry_after().map(round_up::millis),
-            mode: name_of_mode(status.mode()),
-            allowed: status.verdict().is_allowed(),
-        }
-    }
+fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {
+    let limit = status.limit();
+    let numbers = LimitNumbers::of(limit);
+    let mut object = Object::begin(text);
+    object
+        .text(name!("rule"), limit.rule())
+        .text(name!("name"), limit.name())
+        .text(name!("algorithm"), limit.algorithm().as_str())
+        .whole(name!("limit"), numbers.limit)
+        .whole_if_any(name!("burst"), numbers.burst)
+        .whole_or_null(name!("window_ms"), numbers.window_ms)
+        .whole_if_any(name!("ttl_ms"), numbers.ttl_ms)
+        .whole(name!("count"), status.count())
+        .whole(name!("remaining"), status.remaining())
+        .whole(name!("reset_after_ms"), round_up::millis(status.reset_after()))
+        .whole_or_null(
+            name!("retry_after_ms"),
+            status.verdict().retry_after().map(round_up::millis),
+        )
+        .text(name!("mode"), name_of_mode(status.mode()))
+        .boolean(name!("allowed"), status.verdict().is_allowed());
+    object.end();
 }
 
 /// A limit's own numbers, wherever they are shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, serde::Serialize)]
 pub(crate) struct LimitNumbers {
     limit: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,12 +114,6 @@ pub(crate) fn window_ms(limit: &Limit) -> Option<u64> {
 
 fn burst(limit: &Limit) -> Option<u64> {
     (limit.algorithm() == Algorithm::TokenBucket).then(|| limit.capacity())
-}
-
-/// Milliseconds as seconds. Exact to the millisecond far beyond any wait.
-#[expect(clippy::cast_precision_loss, reason = "waits are below 2^53 ms")]
-fn seconds(millis: u64) -> f64 {
-    millis as f64 / 1000.0
 }
 
 pub(crate) const fn name_of(verdict: Verdict) -> &'static str {

@@ -1,16 +1,17 @@
 //! Why a question would be answered as it would be.
 
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use tollgate::policy::{Tried, TriedOutcome};
 use tollgate::{Key, Outcome, Status, round_up};
 
-use super::answer::{Answer, LimitNumbers, name_of, name_of_mode};
+use super::answer::{LimitNumbers, answer, name_of, name_of_mode};
 
 /// The answer to /explain.
 #[derive(Debug, Serialize)]
 pub(crate) struct Explanation<'o, 'p> {
     /// What /check would say now.
-    answer: Answer<'o, 'p>,
+    answer: Option<Box<RawValue>>,
     /// Every rule that was tried, in order.
     rules: Rules<'o>,
     /// Every counter that would be taken from.
@@ -22,7 +23,8 @@ pub(crate) struct Explanation<'o, 'p> {
 
 impl<'o, 'p> Explanation<'o, 'p> {
     pub(crate) fn new(tried: &'o [Tried], outcome: &'o Outcome<'o, 'p>) -> Self {
-        let answer = Answer::new(outcome);
+        let answer = String::from_utf8(answer(outcome)).ok();
+        let answer = answer.and_then(|text| RawValue::from_string(text).ok());
         Self { answer, rules: Rules(tried), takes: Takes(outcome), override_: None }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod explanation;
+pub(crate) mod json;
 pub(crate) mod lease;
 pub(crate) mod limit;
 pub(crate) mod parse;

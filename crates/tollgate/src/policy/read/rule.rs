@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use crate::facts::is_fact_name;
 use crate::limit::{DEFAULT_RULE, Limit};
-use crate::scope::Algorithm;
 use crate::naming::valid_name;
 use crate::policy::cursor::{Cursor, Fields, shown};
 use crate::policy::error::{Flaw, PolicyErrorKind};
 use crate::policy::fact_name::FactName;
 use crate::policy::rule::{Missing, Rule, RuleMode, Settings};
 use crate::policy::tiers::Tiers;
+use crate::scope::Algorithm;
 
 use super::defaults::{DISTRIBUTED, Defaults, MISSING, ON_STORE_LOSS};
 use super::{condition, limit};

@@ -1,0 +1,195 @@
+//! JSON, written straight into bytes. Answers are most of what a busy node writes, and their field
+//! names need no looking through for what must be escaped.
+
+/// The name of a field, as it stands before the value. Names are our own, and hold nothing to escape.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Name(pub(crate) &'static str);
+
+/// A field's [`Name`], put together when the program is compiled.
+macro_rules! name {
+    ($name:literal) => {
+        $crate::wire::json::Name(concat!("\"", $name, "\":"))
+    };
+}
+pub(crate) use name;
+
+/// An object that is being written.
+#[derive(Debug)]
+pub(crate) struct Object<'t> {
+    text: &'t mut Vec<u8>,
+    is_begun: bool,
+}
+
+impl<'t> Object<'t> {
+    /// Begins an object.
+    pub(crate) fn begin(text: &'t mut Vec<u8>) -> Self {
+        text.push(b'{');
+        Self { text, is_begun: false }
+    }
+
+    /// Ends it.
+    pub(crate) fn end(self) {
+        self.text.push(b'}');
+    }
+
+    pub(crate) fn boolean(&mut self, name: Name, value: bool) -> &mut Self {
+        self.name(name).extend_from_slice(if value { b"true" } else { b"false" });
+        self
+    }
+
+    pub(crate) fn whole(&mut self, name: Name, value: u64) -> &mut Self {
+        write_whole(self.name(name), value);
+        self
+    }
+
+    /// A number, or null.
+    pub(crate) fn whole_or_null(&mut self, name: Name, value: Option<u64>) -> &mut Self {
+        match value {
+            Some(value) => write_whole(self.name(name), value),
+            None => self.name(name).extend_from_slice(b"null"),
+        }
+        self
+    }
+
+    /// A number, or no field at all.
+    pub(crate) fn whole_if_any(&mut self, name: Name, value: Option<u64>) -> &mut Self {
+        if let Some(value) = value {
+            write_whole(self.name(name), value);
+        }
+        self
+    }
+
+    /// Milliseconds as seconds, exactly, or null.
+    pub(crate) fn seconds_or_null(&mut self, name: Name, millis: Option<u64>) -> &mut Self {
+        let text = self.name(name);
+        match millis {
+            Some(millis) => {
+                write_whole(text, millis / 1000);
+                text.push(b'.');
+                let thousandths = millis % 1000;
+                // 250 is .25 and 0 is .0, as other writers of JSON have it.
+                let (digits, width) = match thousandths {
+                    n if n.is_multiple_of(100) => (n / 100, 1),
+                    n if n.is_multiple_of(10) => (n / 10, 2),
+                    n => (n, 3),
+                };
+                text.extend_from_slice(format!("{digits:0width$}").as_bytes());
+            }
+            None => text.extend_from_slice(b"null"),
+        }
+        self
+    }
+
+    pub(crate) fn text(&mut self, name: Name, value: &str) -> &mut Self {
+        write_text(self.name(name), value);
+        self
+    }
+
+    /// A string, or no field at all.
+    pub(crate) fn text_if_any(&mut self, name: Name, value: Option<&str>) -> &mut Self {
+        if let Some(value) = value {
+            write_text(self.name(name), value);
+        }
+        self
+    }
+
+    /// A list, each of whose items is written by `write`.
+    pub(crate) fn list<T>(
+        &mut self,
+        name: Name,
+        items: impl IntoIterator<Item = T>,
+        write: impl FnMut(&mut Vec<u8>, T),
+    ) -> &mut Self {
+        write_list(self.name(name), items, write);
+        self
+    }
+
+    /// The name of the next field.
+    fn name(&mut self, name: Name) -> &mut Vec<u8> {
+        if self.is_begun {
+            self.text.push(b',');
+        }
+        self.is_begun = true;
+        self.text.extend_from_slice(name.0.as_bytes());
+        self.text
+    }
+}
+
+fn write_list<T>(
+    text: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(&mut Vec<u8>, T),
+) {
+    text.push(b'[');
+    for (index, item) in items.into_iter().enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        write(text, item);
+    }
+    text.push(b']');
+}
+
+fn write_whole(text: &mut Vec<u8>, value: u64) {
+    text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+fn write_text(text: &mut Vec<u8>, value: &str) {
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    if value.bytes().all(is_plain) {
+        text.push(b'"');
+        text.extend_from_slice(value.as_bytes());
+        text.push(b'"');
+    } else {
+        // Bytes take all that is written to them.
+        let _ = serde_json::to_writer(text, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Object<'_>)) -> Value {
+        let mut text = Vec::new();
+        let mut object = Object::begin(&mut text);
+        write(&mut object);
+        object.end();
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    #[test]
+    fn every_kind_of_field_reads_back() {
+        let object = written(|object| {
+            object
+                .boolean(name!("yes"), true)
+                .boolean(name!("no"), false)
+                .whole(name!("most"), u64::MAX)
+                .whole_or_null(name!("some"), Some(0))
+                .whole_or_null(name!("none"), None)
+                .whole_if_any(name!("left out"), None)
+                .text(name!("text"), "a\"\\\n\u{0}\u{202e}ä💥")
+                .text_if_any(name!("absent"), None)
+                .list(name!("list"), [1, 2], |text, item| write_whole(text, item));
+        });
+        let expected = json!({
+            "yes": true, "no": false, "most": u64::MAX, "some": 0, "none": null,
+            "text": "a\"\\\n\u{0}\u{202e}ä💥", "list": [1, 2],
+        });
+        assert_eq!(object, expected);
+        assert_eq!(written(|_| {}), json!({}));
+    }
+
+    #[test]
+    fn seconds_are_exact() {
+        for (millis, seconds) in
+            [(0, "0.0"), (1, "0.001"), (10, "0.01"), (100, "0.1"), (5250, "5.25"), (60_000, "60.0")]
+        {
+            let mut text = Vec::new();
+            Object::begin(&mut text).seconds_or_null(name!("s"), Some(millis));
+            assert_eq!(String::from_utf8(text).unwrap(), format!("{{\"s\":{seconds}"));
+        }
+    }
+}
