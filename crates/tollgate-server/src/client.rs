@@ -49,8 +49,12 @@ fn authority_of(server: &str) -> Result<String, AskError> {
     if !matches!(uri.path(), "" | "/") {
         return Err(wrong("has a path; give only http://HOST:PORT"));
     }
-    let host = uri.host().ok_or_else(|| wrong("has no host"))?;
-    Ok(format!("{host}:{}", uri.port_u16().unwrap_or(80)))
+    let authority = uri.authority().ok_or_else(|| wrong("has no host"))?;
+    match (authority.port_u16(), authority.as_str() == authority.host()) {
+        (Some(port), _) => Ok(format!("{}:{port}", authority.host())),
+        (None, true) => Ok(format!("{}:80", authority.host())),
+        (None, false) => Err(wrong("is not http://HOST:PORT")),
+    }
 }
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;

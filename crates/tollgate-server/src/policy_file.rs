@@ -1,6 +1,8 @@
 //! Where the policy comes from.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use tollgate::Limit;
@@ -44,31 +46,41 @@ impl PolicyFile {
         self.path.as_deref()
     }
 
+    /// Reads the text of the file; none without one.
+    pub(crate) fn read(&self) -> Result<Option<String>, LoadError> {
+        self.path().map(read).transpose()
+    }
+
     /// Reads and compiles the policy.
     pub(crate) fn load(&self) -> Result<Policy, LoadError> {
-        match &self.path {
-            None => Ok(Policy::with_default(self.default_limit.clone())),
-            Some(path) => self.compile(path, &read(path)?),
-        }
+        self.compile(self.read()?.as_deref())
     }
 
     /// Compiles the text of the file.
-    pub(crate) fn compile(&self, path: &Path, text: &str) -> Result<Policy, LoadError> {
-        Policy::from_yaml(&path.display().to_string(), text, self.default_limit.clone())
-            .map_err(LoadError::Wrong)
+    pub(crate) fn compile(&self, text: Option<&str>) -> Result<Policy, LoadError> {
+        match (&self.path, text) {
+            (Some(path), Some(text)) => {
+                let file = path.display().to_string();
+                Policy::from_yaml(&file, text, self.default_limit.clone()).map_err(LoadError::Wrong)
+            }
+            _ => Ok(Policy::with_default(self.default_limit.clone())),
+        }
     }
 }
 
-/// The text of a policy file.
-pub(crate) fn read(path: &Path) -> Result<String, LoadError> {
+/// The text of a policy file. Only of a regular file: anything else might never end, or never begin.
+fn read(path: &Path) -> Result<String, LoadError> {
     let unreadable =
         |reason: &dyn fmt::Display| LoadError::Unreadable(format!("{}: {reason}", path.display()));
-    let length = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
-    if length > MAX_BYTES {
-        return Err(unreadable(&format!(
-            "{length} bytes are more than the {MAX_BYTES} of a policy"
-        )));
+    let found = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
+    if !found.is_file() {
+        return Err(unreadable(&"is not a regular file"));
     }
-    let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
-    String::from_utf8(bytes).map_err(|error| unreadable(&error))
+    let file = File::open(path).map_err(|error| unreadable(&error))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(unreadable(&format!("is longer than the {MAX_BYTES} bytes of a policy")));
+    }
+    String::from_utf8(bytes).map_err(|_| unreadable(&"is not text in UTF-8"))
 }

@@ -1,69 +1,81 @@
 //! Reading the policy again: when its file changes, and on SIGHUP.
 
-use std::path::PathBuf;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 use tollgate::policy::Policy;
 use tracing::{error, info};
 
 use crate::app::App;
 use crate::metrics::Reload;
-use crate::policy_file::{self, LoadError};
+use crate::policy_file::LoadError;
 use crate::shutdown::Awaited;
 
 /// How often the file is looked at. Reading is sure where watching is not: on network file systems,
 /// and where a whole directory is swapped beneath a link.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Keeps the policy that of its file until asked to stop.
-pub(crate) async fn watch(app: Arc<App>, mut stop: Awaited) {
-    let Some(path) = app.policy_file().path().map(PathBuf::from) else {
-        return ignore_hangups(stop).await;
-    };
-    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
+/// What the file was last seen to say, or why it could not be read.
+type Seen = Result<Option<String>, String>;
+
+/// Keeps the policy that of its file until asked to stop. `text` is what the policy in force was
+/// compiled from, so that no change after that goes unnoticed.
+pub(crate) async fn watch(
+    app: Arc<App>,
+    text: Option<String>,
+    mut stop: Awaited,
+) -> io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
     let mut looks = interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut seen = policy_file::read(&path).ok();
+    let has_file = app.policy_file().path().is_some();
+    let mut seen: Seen = Ok(text);
     loop {
         let forced = tokio::select! {
-            () = stop.wait() => return,
+            () = stop.wait() => return Ok(()),
             _ = hangup.recv() => true,
-            _ = looks.tick() => false,
+            _ = looks.tick(), if has_file => false,
         };
-        let text = policy_file::read(&path);
-        if forced || text.as_ref().ok() != seen.as_ref() {
-            seen = text.as_ref().ok().cloned();
-            set(&app, text.and_then(|text| app.policy_file().compile(&path, &text)));
+        if !has_file {
+            info!("SIGHUP: there is no policy file to read again");
+            continue;
+        }
+        let now = look(&app).await?;
+        if forced || now != seen {
+            set(&app, &now);
+            seen = now;
         }
     }
 }
 
-/// Without a policy file SIGHUP has nothing to do, and must not end the process.
-async fn ignore_hangups(mut stop: Awaited) {
-    if let Ok(mut hangup) = signal(SignalKind::hangup()) {
-        loop {
-            tokio::select! {
-                () = stop.wait() => return,
-                _ = hangup.recv() => info!("SIGHUP: there is no policy file to read again"),
-            }
-        }
-    }
+/// Reads the file where a slow disk holds nobody up.
+async fn look(app: &Arc<App>) -> io::Result<Seen> {
+    let app = Arc::clone(app);
+    let read = spawn_blocking(move || app.policy_file().read().map_err(|error| error.to_string()));
+    read.await.map_err(io::Error::other)
 }
 
-fn set(app: &App, loaded: Result<Policy, LoadError>) {
+fn set(app: &App, seen: &Seen) {
+    let loaded = match seen {
+        Ok(text) => app.policy_file().compile(text.as_deref()),
+        Err(reason) => Err(LoadError::Unreadable(reason.clone())),
+    };
     match loaded {
-        Ok(policy) => {
-            info!(version = policy.version(), rules = policy.rules().len(), "policy reloaded");
-            app.set_policy(policy);
-            app.metrics().count_reload(Reload::Done);
-        }
+        Ok(policy) => put_in_force(app, policy),
         Err(failure) => {
             error!(reason = %failure, "policy not reloaded; the old one serves on");
             app.note_policy_error(failure.to_string());
             app.metrics().count_reload(Reload::Failed);
         }
     }
+}
+
+fn put_in_force(app: &App, policy: Policy) {
+    info!(version = policy.version(), rules = policy.rules().len(), "policy reloaded");
+    app.set_policy(policy);
+    app.metrics().count_reload(Reload::Done);
 }

@@ -33,7 +33,8 @@ impl fmt::Display for ServeError {
 /// Serves until it is told to end, then finishes what is under way.
 pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     let source = PolicyFile::new(settings.policy.clone(), settings.default_limit.clone());
-    let policy = source.load().map_err(ServeError::new)?;
+    let text = source.read().map_err(ServeError::new)?;
+    let policy = source.compile(text.as_deref()).map_err(ServeError::new)?;
     let shutdown = Shutdown::on_signals().map_err(ServeError::new)?;
     let listener = bind("--http", settings.http).await?;
     let operating = match settings.admin {
@@ -45,7 +46,7 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     let saved = SavedState::open(&settings, &app)?;
     info!(store = %settings.store, node = app.node_id(), "starting");
     let saving = saved.map(|saved| tokio::spawn(saved.keep(Arc::clone(&app), shutdown.finished())));
-    let reloading = tokio::spawn(reload::watch(Arc::clone(&app), shutdown.requested()));
+    let reloading = tokio::spawn(reload::watch(Arc::clone(&app), text, shutdown.requested()));
 
     // Before anyone can ask: an answer of a node that is not ready closes its connection.
     app.set_ready();
@@ -64,7 +65,7 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
         listener.await.map_err(ServeError::new)?;
     }
     shutdown.finish();
-    reloading.await.map_err(ServeError::new)?;
+    reloading.await.map_err(ServeError::new)?.map_err(ServeError::new)?;
     if let Some(saving) = saving {
         saving.await.map_err(ServeError::new)??;
     }

@@ -8,6 +8,8 @@ use smallvec::SmallVec;
 use crate::algorithm::Reply;
 use crate::limit::Limit;
 use crate::plan::Mode;
+#[cfg(feature = "policy")]
+use crate::plan::{Plan, Take};
 use crate::time::Timestamp;
 
 /// Whether a request may pass now, and if not, when.
@@ -192,6 +194,22 @@ impl<'a> Decision<'a> {
         let rebound = statuses.iter().zip(limits);
         let statuses = rebound.map(|(status, limit)| Status { limit, ..*status }).collect();
         Decision { at, source, degraded, statuses }
+    }
+
+    /// What a peek would have answered, had it taken: allowed, with the plan's costs less remaining.
+    /// Times stay those before.
+    #[cfg(feature = "policy")]
+    pub(crate) fn if_taken(&self, plan: &Plan<'a>) -> Self {
+        let happens = |status: &Status<'a>| {
+            let mut group = self.statuses.iter().filter(|other| other.mode == status.mode);
+            self.is_allowed() && group.all(|other| other.reply.is_allowed())
+        };
+        let after = |(status, take): (&Status<'a>, &Take<'a>)| {
+            let taken = if happens(status) { take.cost() } else { 0 };
+            Status { reply: status.reply.with_less(taken), ..*status }
+        };
+        let statuses = self.statuses.iter().zip(plan.takes()).map(after).collect();
+        Self { statuses, ..*self }
     }
 
     /// The same decision, said to come from elsewhere.

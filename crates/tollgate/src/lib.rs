@@ -37,7 +37,7 @@ pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACTS};
 pub use lease::{HeldKey, Lease, LeaseError, LeaseId};
 pub use limit::Limit;
 #[cfg(feature = "policy")]
-pub use limiter::{Current, Limiter, LimiterError, Observed, Observer, Outcome, Verb};
+pub use limiter::{Current, Explained, Limiter, LimiterError, Observed, Observer, Outcome, Verb};
 pub use listing::{Cursor, ListedKey, Listing, Page};
 pub use local::{LocalLimiter, LocalLimiterBuilder, RateLimitExceeded};
 pub use memory::{
@@ -54,7 +54,7 @@ pub use store::{Store, StoreError, StoreErrorKind};
 pub use subject::{Subject, SubjectParts};
 pub use time::Timestamp;
 
-/// The examples of the README compile.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+/// The examples of the documentation compile.
+#[cfg(all(doctest, feature = "policy"))]
+#[doc = include_str!("../../../docs/LIBRARY.md")]
+struct Library;

@@ -127,6 +127,18 @@ impl<'o, 'p> Outcome<'o, 'p> {
     }
 }
 
+/// Why a request would be decided as it would be.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Explained<'o, 'p> {
+    /// Every rule that was tried, in order; none for limits that came with the request.
+    pub tried: &'o [Tried],
+    /// What is counted now.
+    pub now: &'o Decision<'p>,
+    /// What a take would be told.
+    pub outcome: &'o Outcome<'o, 'p>,
+}
+
 /// Decides requests by a policy that may be replaced at any time.
 ///
 /// ```
@@ -225,14 +237,15 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         Ok(tell(&Outcome::new(applied, &plan, &result?)))
     }
 
-    /// Tells which rules were tried and why, and what a take would be told. Takes nothing.
+    /// Tells which rules were tried and why, what is counted now, and what a take would be told. Takes
+    /// nothing. Of the outcome's figures the counts are those after the take, the times those before.
     ///
     /// # Errors
     /// As [`decide`](Self::decide).
     pub async fn explain<T>(
         &self,
         asked: &Asked<'_>,
-        tell: impl FnOnce(&[Tried], &Outcome<'_, '_>) -> T,
+        tell: impl FnOnce(&Explained<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
         let current = self.current.load_full();
         let trace = match asked {
@@ -241,8 +254,10 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         };
         let applied = &apply(&current.policy, asked);
         let plan = &applied.plan()?;
-        let decision = &self.store.peek(plan).await?;
-        Ok(tell(trace.tried(), &Outcome::new(applied, plan, decision)))
+        let now = &self.store.peek(plan).await?;
+        let then = now.if_taken(plan);
+        let outcome = &Outcome::new(applied, plan, &then);
+        Ok(tell(&Explained { tried: trace.tried(), now, outcome }))
     }
 
     /// Forgets everything recorded for the counters a request would take from.

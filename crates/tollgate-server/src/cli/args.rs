@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use serde::Deserialize;
@@ -27,11 +28,18 @@ enum Command {
     /// Answer checks over HTTP. No flag is needed: counters in memory, 100 a minute for each key
     Serve(Box<ServeArgs>),
     /// Ask a running service whether a key may pass, and take if so
+    ///
+    /// Exit code 0: allowed. 1: refused. 2: the question was wrong. 3: no answer.
     Check(CheckArgs),
     /// Work with policy files
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Decide requests from JSON lines, on a clock that the lines set
+    ///
+    /// One request a line, as for /check, with `at_ms` or `at_us` since the start (without a time, that
+    /// of the line before) and optionally `op`: check, peek, refund, reset, release or renew. Prints
+    /// one answer a line; leases are called l1, l2, … A bad line is a problem with its `line`, and exit
+    /// code 2 at the end.
     Simulate(SimulateArgs),
     /// Print completions for a shell
     Completions {
@@ -65,7 +73,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DIR", env = "TOLLGATE_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// If the saved counters cannot be read, put them aside and start empty
-    #[arg(long, env = "TOLLGATE_DISCARD_BAD_STATE")]
+    #[arg(long, env = "TOLLGATE_DISCARD_BAD_STATE", value_parser = BoolishValueParser::new())]
     pub(crate) discard_bad_state: bool,
     /// What this node is called [default: the host name and port]
     #[arg(long, value_name = "ID", env = "TOLLGATE_NODE_ID")]
@@ -83,7 +91,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "MS", env = "TOLLGATE_DRAIN_MS")]
     pub(crate) drain_ms: Option<u64>,
     /// Listen beyond loopback although nothing but the network protects it
-    #[arg(long, env = "TOLLGATE_ALLOW_UNPROTECTED")]
+    #[arg(long, env = "TOLLGATE_ALLOW_UNPROTECTED", value_parser = BoolishValueParser::new())]
     pub(crate) allow_unprotected: bool,
     /// How log lines look
     #[arg(long, value_name = "FORMAT", env = "TOLLGATE_LOG_FORMAT", default_value = "text")]
@@ -122,7 +130,6 @@ pub(crate) enum LogArg {
     Json,
 }
 
-/// Exit code 0: allowed. 1: refused. 2: the question was wrong. 3: no answer.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// A key, or facts such as client=c1 path=/search
@@ -172,8 +179,6 @@ pub(crate) enum PolicyCommand {
     Schema,
 }
 
-/// One request a line, as for /check, with `at_ms` or `at_us` since the start and optionally
-/// `op`: check, peek, refund, reset, release or renew. One answer a line.
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
     /// The policy to decide by; without one, 100 a minute for each key

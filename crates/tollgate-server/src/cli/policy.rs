@@ -92,9 +92,8 @@ fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
         let asked = question::read(body.as_bytes()).map_err(|error| error.to_string())?;
         let store = MemoryStore::builder().clock(ManualClock::new()).build();
         let limiter = Limiter::new(store, policy, ());
-        let told = limiter.explain(&asked, |tried, outcome| {
-            serde_json::to_string(&Explanation::new(tried, outcome))
-        });
+        let told = limiter
+            .explain(&asked, |explained| serde_json::to_string(&Explanation::new(explained)));
         let told = ready::now(told).map_err(|error| error.to_string())?;
         told.map_err(|error| error.to_string())
     });

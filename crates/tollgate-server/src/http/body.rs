@@ -24,6 +24,9 @@ pub(super) const MAX_BATCH_BODY: usize = 1024 * 1024;
 
 const JSON: &str = "application/json";
 
+/// The most bytes of a lease: it names up to 16 keys, each as long as keys may be.
+pub(super) const MAX_LEASE_BODY: usize = 2 * 1024 * 1024;
+
 /// A client that is still sending hears why only once it listens: this much more is read for it.
 const COURTESY: usize = 1024 * 1024;
 
@@ -56,6 +59,8 @@ where
         let detail = format!("the body is longer than {most} bytes");
         ApiError::new(ApiErrorKind::TooLarge, detail)
     };
+    // Where the head says that the body is too long, nothing of it is kept.
+    let is_too_large = body.size_hint().lower() > most as u64;
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     let mut length = 0;
@@ -66,7 +71,7 @@ where
         if length > most + COURTESY {
             return Err(too_large());
         }
-        if length > most {
+        if is_too_large || length > most {
             continue;
         }
         // Almost always the first frame is all of it, and is used as it came.
@@ -78,7 +83,7 @@ where
         }
     }
     match length {
-        length if length > most => Err(too_large()),
+        length if is_too_large || length > most => Err(too_large()),
         _ if all.is_empty() => Ok(first),
         _ => Ok(all.freeze()),
     }

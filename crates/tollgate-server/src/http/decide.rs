@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tollgate::{Lease, Verb};
 
-use super::body::{MAX_BATCH_BODY, MAX_BODY, read};
+use super::body::{MAX_BATCH_BODY, MAX_BODY, MAX_LEASE_BODY, read};
 use super::reply::{Reply, json, or_problem, written};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
@@ -47,8 +47,7 @@ where
 {
     let body = read(request, MAX_BODY).await?;
     let asked = question::read(&body)?;
-    let told =
-        app.limiter().explain(&asked, |tried, outcome| json(&Explanation::new(tried, outcome)));
+    let told = app.limiter().explain(&asked, |explained| json(&Explanation::new(explained)));
     told.await.map_err(|error| ApiError::from(&error))
 }
 
@@ -124,7 +123,7 @@ async fn read_lease<B>(request: Request<B>) -> Result<Lease, ApiError>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    let body = read(request, MAX_BODY).await?;
+    let body = read(request, MAX_LEASE_BODY).await?;
     let given: LeaseBody<'_> = parse(&body)?;
     given
         .lease

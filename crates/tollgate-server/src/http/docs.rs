@@ -12,6 +12,7 @@ const OPENAPI: &str = include_str!("../../assets/openapi.json");
 const PAGE: &str = include_str!("../../assets/docs.html");
 const SCRIPT: &str = include_str!("../../assets/docs.js");
 const STYLE: &str = include_str!("../../assets/docs.css");
+const ICON: &str = include_str!("../../assets/icon.svg");
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -30,6 +31,10 @@ pub(super) async fn script() -> Reply {
 
 pub(super) async fn style() -> Reply {
     asset("text/css; charset=utf-8", STYLE)
+}
+
+pub(super) async fn icon() -> Reply {
+    asset("image/svg+xml", ICON)
 }
 
 fn asset(kind: &'static str, text: &'static str) -> Reply {

@@ -13,6 +13,8 @@ use crate::operate::{self, Wanted};
 
 const PAGE_SIZE: usize = 100;
 const MAX_PAGE_SIZE: usize = 1000;
+/// The longest a key or tenant can be.
+const MAX_FACT: usize = 1024;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +34,13 @@ fn wanted(uri: &Uri) -> Result<Wanted, ApiError> {
         let detail = format!("must be from 1 to {MAX_PAGE_SIZE}");
         return Err(ApiError::invalid(detail).at("limit"));
     }
-    let (prefix, tenant) = (prefix.unwrap_or_default(), tenant.unwrap_or_default());
+    let prefix = prefix.unwrap_or_default();
+    for (field, text) in [("prefix", Some(&prefix)), ("tenant", tenant.as_ref())] {
+        if text.is_some_and(|text| text.len() > MAX_FACT) {
+            let detail = format!("is longer than the {MAX_FACT} bytes a key may have");
+            return Err(ApiError::invalid(detail).at(field));
+        }
+    }
     Ok(Wanted { tenant, prefix, page_size, cursor })
 }
 

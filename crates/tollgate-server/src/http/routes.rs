@@ -24,6 +24,11 @@ pub(super) fn router(surface: Surface, app: Arc<App>) -> Router {
         .route("/metrics", get(health::metrics))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
+        .route("/openapi.json", get(docs::openapi))
+        .route("/docs", get(docs::page))
+        .route("/docs/page.js", get(docs::script))
+        .route("/docs/page.css", get(docs::style))
+        .route("/docs/icon.svg", get(docs::icon))
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
         .with_state(app)
@@ -52,10 +57,6 @@ fn operating() -> Router<Arc<App>> {
         .route("/api/limits", get(listings::limits))
         .route("/api/blocks", get(listings::blocks))
         .route("/api/status", get(listings::status))
-        .route("/openapi.json", get(docs::openapi))
-        .route("/docs", get(docs::page))
-        .route("/docs/page.js", get(docs::script))
-        .route("/docs/page.css", get(docs::style))
 }
 
 async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Reply, ApiError> {

@@ -2,8 +2,10 @@
 
 mod counters;
 mod limits;
+mod scan;
 mod status;
 
-pub(crate) use counters::{Wanted, blocks, counters};
+pub(crate) use counters::{blocks, counters};
 pub(crate) use limits::limits;
+pub(crate) use scan::Wanted;
 pub(crate) use status::{nodes, status};

@@ -34,6 +34,21 @@ impl SettingsFile {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        serde_saphyr::from_str(&text).map_err(|error| named(&error))
+        serde_saphyr::from_str(&text).map_err(|error| named(&describe(&error, &text)))
+    }
+}
+
+/// Where the file is wrong and what about it, without its values: one of them may be a password.
+fn describe(error: &serde_saphyr::Error, text: &str) -> String {
+    let told = error.without_snippet().to_string();
+    let Some(place) = error.location() else { return "is not a list of settings".to_owned() };
+    let line = usize::try_from(place.line()).unwrap_or(usize::MAX);
+    let written = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let key = written.split(':').next().unwrap_or_default().trim();
+    match told.split_once("unknown field") {
+        Some((_, rest)) => {
+            format!("line {line}: unknown field{}", rest.lines().next().unwrap_or(""))
+        }
+        None => format!("line {line}: {key}: cannot be read as this setting"),
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tollgate::policy::{Tried, TriedOutcome};
-use tollgate::{Key, Outcome, Status, round_up};
+use tollgate::{Explained, Status, Take, round_up};
 
 use super::answer::{LimitNumbers, answer, name_of, name_of_mode};
 
@@ -22,10 +22,10 @@ pub(crate) struct Explanation<'o, 'p> {
 }
 
 impl<'o, 'p> Explanation<'o, 'p> {
-    pub(crate) fn new(tried: &'o [Tried], outcome: &'o Outcome<'o, 'p>) -> Self {
-        let answer = String::from_utf8(answer(outcome)).ok();
+    pub(crate) fn new(explained: &Explained<'o, 'p>) -> Self {
+        let answer = String::from_utf8(answer(explained.outcome)).ok();
         let answer = answer.and_then(|text| RawValue::from_string(text).ok());
-        Self { answer, rules: Rules(tried), takes: Takes(outcome), override_: None }
+        Self { answer, rules: Rules(explained.tried), takes: Takes(*explained), override_: None }
     }
 }
 
@@ -51,10 +51,10 @@ impl Serialize for Rules<'_> {
 }
 
 #[derive(Debug)]
-struct Takes<'o, 'p>(&'o Outcome<'o, 'p>);
+struct Takes<'o, 'p>(Explained<'o, 'p>);
 
 #[derive(Debug, Serialize)]
-struct Take<'a> {
+struct TakeView<'a> {
     key: String,
     rule: &'a str,
     limit: &'a str,
@@ -76,42 +76,34 @@ struct Figures {
 
 impl Serialize for Takes<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let outcome = self.0;
-        let statuses = outcome.decision.statuses();
-        let takes = outcome.plan.takes().iter().zip(statuses);
-        serializer.collect_seq(takes.map(|(take, status)| {
-            let would_take = if would_happen(status, outcome) { take.cost() } else { 0 };
-            Take::new(take.key(), take.cost(), status, would_take)
-        }))
+        let Explained { now, outcome, .. } = self.0;
+        let figures = now.statuses().iter().zip(outcome.decision.statuses());
+        let takes = outcome.plan.takes().iter().zip(figures);
+        serializer.collect_seq(takes.map(|(take, (now, then))| TakeView::new(take, now, then)))
     }
 }
 
-impl<'a> Take<'a> {
-    fn new(key: Key<'a>, cost: u64, status: &Status<'_>, would_take: u64) -> Self {
-        let limit = key.limit();
-        let (count, remaining) = (status.count(), status.remaining());
+impl<'a> TakeView<'a> {
+    fn new(take: &'a Take<'_>, now: &Status<'_>, then: &Status<'_>) -> Self {
+        let limit = take.key().limit();
         Self {
-            key: key.to_string(),
+            key: take.key().to_string(),
             rule: limit.rule(),
             limit: limit.name(),
             algorithm: limit.algorithm().as_str(),
             numbers: LimitNumbers::of(limit),
-            mode: name_of_mode(status.mode()),
-            cost,
-            verdict: name_of(status.verdict()),
-            retry_after_ms: status.verdict().retry_after().map(round_up::millis),
-            before: Figures { count, remaining },
-            after: Figures {
-                count: count.saturating_add(would_take),
-                remaining: remaining.saturating_sub(would_take),
-            },
+            mode: name_of_mode(now.mode()),
+            cost: take.cost(),
+            verdict: name_of(now.verdict()),
+            retry_after_ms: now.verdict().retry_after().map(round_up::millis),
+            before: Figures::of(now),
+            after: Figures::of(then),
         }
     }
 }
 
-/// A take happens if nothing enforced refuses, nor anything of its own group.
-fn would_happen(status: &Status<'_>, outcome: &Outcome<'_, '_>) -> bool {
-    let mut group =
-        outcome.decision.statuses().iter().filter(|other| other.mode() == status.mode());
-    outcome.decision.is_allowed() && group.all(|other| other.verdict().is_allowed())
+impl Figures {
+    fn of(status: &Status<'_>) -> Self {
+        Self { count: status.count(), remaining: status.remaining() }
+    }
 }

@@ -131,6 +131,29 @@ fn each_is_a_problem_that_names_its_field() {
 }
 
 #[test]
+fn a_list_is_not_taken_for_an_object() {
+    let service = Service::start(&[]);
+    let mut client = service.client();
+    let lease = "00000000000000000000000000000001@ninline/concurrency{:k}";
+    for (path, body) in [
+        ("/check", json!(["k"])),
+        ("/peek", json!(["k"])),
+        ("/refund", json!(["k"])),
+        ("/explain", json!(["k"])),
+        ("/check", json!({"key": "k", "limits": [["m", "token_bucket", 10, 60_000]]})),
+        ("/check/batch", json!([[{"key": "k"}]])),
+        ("/release", json!([lease])),
+        ("/renew", json!([lease])),
+    ] {
+        let reply = client.post(path, body.to_string());
+        assert_eq!(reply.status, 400, "{path} {body}: {}", reply.body);
+    }
+    let results = client.post("/check/batch", r#"{"requests":[["k"]]}"#).json();
+    assert_eq!(results["results"][0]["status"], 400, "{results}");
+    assert_eq!(service.check("k")["remaining"], 99);
+}
+
+#[test]
 fn bytes_that_are_no_text_are_a_problem() {
     let service = Service::start(&[]);
     for body in [&b"\xff\xfe"[..], b"{\"key\":\"\xff\"}", br#"{"key":"\ud800"}"#, b"\0"] {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::service::Service;
 
-fn results(service: &Service, requests: Value) -> Vec<Value> {
+fn results(service: &Service, requests: &Value) -> Vec<Value> {
     let reply = service.post("/check/batch", json!({ "requests": requests }).to_string());
     assert_eq!(reply.status, 200, "{}", reply.body);
     let answer = reply.json();
@@ -15,7 +15,7 @@ fn results(service: &Service, requests: Value) -> Vec<Value> {
 fn questions_are_decided_in_order_each_by_itself() {
     let service = Service::start(&[]);
     let one = json!({"key": "a", "limits": [{"limit": 2, "window_ms": 60_000}]});
-    let results = results(&service, json!([one, one, one, {"key": "b"}]));
+    let results = results(&service, &json!([one, one, one, {"key": "b"}]));
     let allowed: Vec<bool> =
         results.iter().map(|result| result["allowed"].as_bool().unwrap()).collect();
     assert_eq!(allowed, [true, true, false, true]);
@@ -27,7 +27,7 @@ fn a_bad_item_is_a_problem_in_its_place() {
     let service = Service::start(&[]);
     let results = results(
         &service,
-        json!([{"key": "a"}, {"key": ""}, 7, {"key": "a", "cost": -1}, {"key": "a"}]),
+        &json!([{"key": "a"}, {"key": ""}, 7, {"key": "a", "cost": -1}, {"key": "a"}]),
     );
     assert_eq!(results[0]["remaining"], 99);
     assert_eq!((&results[1]["status"], &results[1]["field"]), (&json!(400), &json!("key")));
@@ -39,8 +39,8 @@ fn a_bad_item_is_a_problem_in_its_place() {
 #[test]
 fn a_thousand_fit_and_one_more_does_not() {
     let service = Service::start(&[]);
-    assert_eq!(results(&service, json!([])).len(), 0);
-    assert_eq!(results(&service, json!(vec![json!({"key": "k"}); 1000])).len(), 1000);
+    assert_eq!(results(&service, &json!([])).len(), 0);
+    assert_eq!(results(&service, &json!(vec![json!({"key": "k"}); 1000])).len(), 1000);
     let more = json!({"requests": vec![json!({"key": "other"}); 1001]}).to_string();
     let reply = service.post("/check/batch", more);
     assert_eq!((reply.status, &reply.json()["field"]), (400, &json!("requests")));

@@ -54,7 +54,8 @@ fn a_refusal_says_when_to_come_back() {
     let ms = refused["retry_after_ms"].as_u64().unwrap();
     assert!((1..=6000).contains(&ms), "one of ten a minute returns within six seconds: {ms}");
     let seconds = refused["retry_after"].as_f64().unwrap();
-    assert_eq!((seconds * 1000.0).round(), ms as f64);
+    let millis = u32::try_from(ms).map(f64::from).unwrap();
+    assert_eq!((seconds * 1000.0).round(), millis);
     assert_eq!((&refused["rule"], &refused["burst"]), (&json!("inline"), &json!(10)));
     assert_eq!(refused["limits"][0]["algorithm"], "token_bucket");
 }

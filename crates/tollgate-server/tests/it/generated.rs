@@ -46,15 +46,13 @@ fn body(random: &mut Random) -> Vec<u8> {
 }
 
 fn damage(random: &mut Random, bytes: &mut Vec<u8>) {
-    let length = bytes.len() as u64;
-    if length == 0 {
-        return;
-    }
-    let place = random.within(0, length - 1) as usize;
+    let Some(last) = bytes.len().checked_sub(1) else { return };
+    let place = random.draw().to_le_bytes();
+    let place = usize::from(u16::from_le_bytes([place[0], place[1]])) % (last + 1);
     match random.within(0, 3) {
         0 => bytes.truncate(place),
-        1 => bytes[place] = random.draw() as u8,
-        2 => bytes.insert(place, random.draw() as u8),
+        1 => bytes[place] = random.draw().to_le_bytes()[0],
+        2 => bytes.insert(place, random.draw().to_le_bytes()[0]),
         _ => {
             let copy = bytes[place..].to_vec();
             bytes.extend_from_slice(&copy);

@@ -1,10 +1,32 @@
 //! The service and its command line, as their users meet them: the real binary, a real listener.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "this is test code: it fails by panicking, at once and by name"
+)]
+
 mod client;
+mod metrics_text;
 mod service;
 
 mod bad_input;
 mod batch;
 mod bounds;
 mod check;
+mod command_line;
+mod concurrency;
+mod documentation;
+mod explain;
 mod generated;
+mod metrics;
+mod openapi;
+mod operate;
+mod reload;
+mod saved_state;
+mod settings;
+mod shutdown;
+mod simulate;
+mod simulate_oracle;

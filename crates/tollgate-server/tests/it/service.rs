@@ -1,7 +1,7 @@
 //! The real binary on a free port, stopped when a test is done with it.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -25,11 +25,13 @@ pub(crate) struct Service {
 impl Service {
     /// `tollgate serve` on a free port, with nothing from the environment.
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut process = tollgate(&[&["serve", "--http", "127.0.0.1:0"], args].concat())
-            .stderr(Stdio::piped())
-            .stdin(Stdio::null())
-            .spawn()
-            .expect("the binary starts");
+        Self::start_as(&mut tollgate(&[&["serve", "--http", "127.0.0.1:0"], args].concat()))
+    }
+
+    /// A command that serves, whatever its flags and environment.
+    pub(crate) fn start_as(command: &mut Command) -> Self {
+        let mut process =
+            command.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().expect("the binary starts");
         let mut stderr = BufReader::new(process.stderr.take().expect("stderr is piped"));
         let (mut told, mut address) = (String::new(), None);
         while address.is_none() {
@@ -47,6 +49,18 @@ impl Service {
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where `--admin` listens: the second address that is told.
+    pub(crate) fn admin_address(&self) -> SocketAddr {
+        let second = || {
+            let log = self.log();
+            let lines = log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+            let mut told = lines.filter_map(|line| line.strip_prefix("listening on http://"));
+            told.nth(1).map(|address| address.parse().expect("an address"))
+        };
+        eventually("a second listener", || second().is_some());
+        second().expect("just seen")
     }
 
     pub(crate) fn url(&self) -> String {
@@ -106,6 +120,14 @@ impl Service {
         (status, self.log())
     }
 
+    /// All that it says on its standard output, if that is piped.
+    pub(crate) fn take_stdout(&mut self) -> String {
+        let mut told = String::new();
+        let mut stdout = self.process.stdout.take().expect("stdout is piped");
+        stdout.read_to_string(&mut told).expect("stdout is text");
+        told
+    }
+
     /// Ends it at once, without its knowing.
     pub(crate) fn kill(mut self) {
         self.process.kill().expect("it can be killed");
@@ -146,6 +168,20 @@ pub(crate) fn tollgate(args: &[&str]) -> Command {
 /// Runs a command to its end.
 pub(crate) fn run(args: &[&str]) -> Ended {
     Ended::from(tollgate(args).stdin(Stdio::null()).output().expect("the binary runs"))
+}
+
+/// Runs a command to its end with this on its standard input.
+pub(crate) fn run_with_input(args: &[&str], input: &str) -> Ended {
+    let mut command = tollgate(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().expect("the binary runs");
+    let mut stdin = process.stdin.take().expect("it is piped");
+    let input = input.to_owned();
+    // It may stop listening, which is its right.
+    let writer = thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+    let output = process.wait_with_output().expect("the binary runs");
+    writer.join().expect("the writer ends with its process");
+    Ended::from(output)
 }
 
 /// How a command ended.

@@ -166,6 +166,12 @@ impl Reply {
         Self::new(verdict, self.remaining, self.reset_after())
     }
 
+    /// The same verdict, with so much less remaining.
+    #[cfg(feature = "policy")]
+    pub(crate) const fn with_less(self, taken: u64) -> Self {
+        Self { remaining: self.remaining.saturating_sub(taken), ..self }
+    }
+
     /// The same verdict, with no more remaining than `capacity`.
     pub(crate) const fn within(self, capacity: u64) -> Self {
         if self.remaining <= capacity { self } else { Self { remaining: capacity, ..self } }

@@ -10,8 +10,9 @@ use crate::plan::MAX_TAKES;
 use crate::scope::{Algorithm, Scope};
 use crate::subject::Subject;
 
-/// The longest text that is read.
-const MAX_LENGTH: usize = 32 * 1024;
+/// The longest text that is read: 16 keys of a tenant and 32 facts, each of 1024 bytes that are all
+/// escaped, fit.
+const MAX_LENGTH: usize = 1_700_000;
 
 /// Hexadecimal digits of an id.
 const ID_LENGTH: usize = 32;
@@ -31,7 +32,7 @@ pub struct LeaseError {
 }
 
 impl LeaseError {
-    const LENGTH: Self = Self { reason: "a lease is at most 32 KiB long" };
+    const LENGTH: Self = Self { reason: "a lease is at most 1 700 000 bytes long" };
     const ID: Self = Self { reason: "a lease begins with 32 hexadecimal digits, not all zero" };
     const KEYS: Self = Self { reason: "a lease names 1 to 16 keys, none twice" };
     const KEY: Self =

@@ -224,6 +224,12 @@ impl Policy {
         self.rule(rule)?.limit(name, algorithm)
     }
 
+    /// The tenant of requests that name none; empty without one.
+    #[must_use]
+    pub fn tenant(&self) -> &str {
+        &self.tenant
+    }
+
     /// The first 12 hexadecimal digits of the text's SHA-256; `builtin` without a text.
     #[must_use]
     pub fn version(&self) -> &str {

@@ -1,0 +1,106 @@
+//! Going through the keys in use, page by page, for those that are asked for.
+
+use tollgate::policy::Policy;
+use tollgate::{Cursor, Limit, ListedKey, Listing, Store, Subject};
+
+use crate::app::App;
+use crate::error::ApiError;
+
+/// The most keys looked at for one page, and the most steps to look at them in: a page may be empty
+/// and still have a cursor.
+const MOST_KEYS: usize = 10_000;
+const MOST_STEPS: usize = 200;
+
+/// Which page is wanted.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) tenant: Option<String>,
+    pub(crate) prefix: String,
+    pub(crate) page_size: usize,
+    pub(crate) cursor: Option<String>,
+}
+
+/// A key in use, its limit, and what people call it.
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    pub(super) listed: &'a ListedKey,
+    pub(super) limit: &'a Limit,
+    pub(super) subject: Subject,
+    pub(super) tenant: String,
+}
+
+/// A page in the making.
+#[derive(Debug)]
+pub(super) struct Scan<'a> {
+    app: &'a App,
+    page_size: usize,
+    /// Where to go on; none when all keys have been seen.
+    listing: Option<Listing>,
+    looked_at: usize,
+    steps: usize,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn begin(app: &'a App, policy: &Policy, wanted: &Wanted) -> Self {
+        let listing = Some(wanted.listing(policy));
+        Self { app, page_size: wanted.page_size, listing, looked_at: 0, steps: 0 }
+    }
+
+    /// The next keys to look at, where so many are shown on the page already; none when it is full.
+    pub(super) async fn step(&mut self, shown: usize) -> Result<Option<Vec<ListedKey>>, ApiError> {
+        let is_done =
+            shown > self.page_size / 2 || self.looked_at >= MOST_KEYS || self.steps == MOST_STEPS;
+        let Some(listing) = self.listing.take_if(|_| !is_done) else { return Ok(None) };
+        // No page is ever longer than asked for; nearly full is full.
+        let listing = listing.with_page_size(self.page_size - shown);
+        let page = Store::list(self.app.limiter().store(), &listing).await;
+        let page = page.map_err(|error| ApiError::from(&error))?;
+        self.listing = page.next.map(|next| listing.after(next));
+        self.looked_at += page.keys.len();
+        self.steps += 1;
+        Ok(Some(page.keys))
+    }
+
+    /// Where the next page begins.
+    pub(super) fn cursor(self) -> Option<String> {
+        self.listing?.cursor().map(|cursor| cursor.as_str().to_owned())
+    }
+}
+
+impl Wanted {
+    /// The keys among which the wanted ones are. What people call a key joins several facts by `:`, and
+    /// one fact may hold a `:` itself, so the store is asked for what comes before.
+    fn listing(&self, policy: &Policy) -> Listing {
+        let begins = self.prefix.split(':').next().unwrap_or_default();
+        let prefix = match (self.tenant(policy), begins) {
+            (None, _) => String::new(),
+            (Some(tenant), begins) => Subject::in_tenant(tenant, [begins]).as_str().to_owned(),
+        };
+        let listing = Listing::all().with_prefix(prefix);
+        match &self.cursor {
+            Some(cursor) => listing.after(Cursor::new(cursor.clone())),
+            None => listing,
+        }
+    }
+
+    /// The tenant asked for; where only a prefix is, that of requests which name none.
+    fn tenant<'a>(&'a self, policy: &'a Policy) -> Option<&'a str> {
+        match &self.tenant {
+            Some(tenant) => Some(tenant),
+            None if self.prefix.is_empty() => None,
+            None => Some(policy.tenant()),
+        }
+    }
+
+    /// The key with its limit, as the policy has it now or else as the store last saw it.
+    pub(super) fn find<'a>(&self, policy: &'a Policy, listed: &'a ListedKey) -> Option<Found<'a>> {
+        let now = policy.limit(&listed.rule, &listed.limit, listed.algorithm);
+        let limit = now.or(listed.known.as_ref())?;
+        let subject = Subject::from_escaped(&listed.subject)?;
+        let tenant = Subject::parse(&listed.subject)?.tenant;
+        let tenant = String::from_utf8_lossy(&tenant).into_owned();
+        let is_wanted = subject.key().starts_with(&self.prefix)
+            && self.tenant(policy).is_none_or(|wanted| wanted == tenant);
+        is_wanted.then_some(Found { listed, limit, subject, tenant })
+    }
+}

@@ -1,0 +1,372 @@
+//! What a service runs with: flag, else environment, else file, else default.
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::service::{Ended, Scratch, Service, eventually, tollgate};
+
+const SECRET: &str = "hunter2";
+const REDIS: &str = "redis://:hunter2@127.0.0.1:1/0";
+
+/// A policy with this default limit.
+fn policy(scratch: &Scratch, name: &str, limit: &str) -> String {
+    scratch.write(name, &format!("version: 1\ndefaults: {{ limit: {limit} }}\n"))
+}
+
+fn serve(args: &[&str], environment: &[(&str, &str)]) -> Command {
+    let mut command = tollgate(&[&["serve"], args].concat());
+    command.envs(environment.iter().copied());
+    command
+}
+
+fn start(args: &[&str], environment: &[(&str, &str)]) -> Service {
+    Service::start_as(&mut serve(args, environment))
+}
+
+/// Runs a service that must not start, and ends it if it does.
+fn refused(args: &[&str], environment: &[(&str, &str)]) -> Ended {
+    let mut command = serve(args, environment);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().expect("the binary starts");
+    let began = std::time::Instant::now();
+    eventually("it has ended", || {
+        let running = process.try_wait().expect("it can be waited for").is_none();
+        if running && began.elapsed().as_secs() > 20 {
+            let _ = process.kill();
+            panic!("{args:?} {environment:?} was accepted");
+        }
+        !running
+    });
+    let ended = Ended::from(process.wait_with_output().expect("its output can be read"));
+    assert_eq!(ended.code, 2, "{args:?} {environment:?}: {}", ended.stderr);
+    assert_eq!(ended.stdout, "", "{args:?}: only results go there");
+    assert!(!ended.stderr.contains("listening on"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+    ended
+}
+
+fn status(service: &Service) -> Value {
+    service.get("/api/status").json()
+}
+
+#[test]
+fn flag_beats_environment_beats_file_beats_default() {
+    let scratch = Scratch::new();
+    let paths = ["flag", "environment", "file"]
+        .map(|name| policy(&scratch, &format!("{name}.yaml"), "5/1s"));
+    let [by_flag, by_environment, by_file] = &paths;
+    let file = scratch.write(
+        "settings.yaml",
+        &format!("http: 127.0.0.4:0\nmax_keys: 4000\nnode_id: by-file\npolicy: {by_file}\n"),
+    );
+    let flags = [
+        "--http",
+        "127.0.0.2:0",
+        "--max-keys",
+        "2000",
+        "--node-id",
+        "by-flag",
+        "--policy",
+        by_flag,
+    ];
+    let environment = [
+        ("TOLLGATE_HTTP", "127.0.0.3:0"),
+        ("TOLLGATE_MAX_KEYS", "3000"),
+        ("TOLLGATE_NODE_ID", "by-environment"),
+        ("TOLLGATE_POLICY", by_environment),
+    ];
+    let config = ["--config", &file];
+    let seen = |service: &Service| {
+        let status = status(service);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let host = service.address().ip().to_string();
+        let keys = status["store"]["max_keys"].as_u64().unwrap();
+        (host, keys, text(&status["node"]["id"]), text(&status["policy"]["file"]))
+    };
+    let expected = |host: &str, keys: u64, id: &str, policy: &str| {
+        (host.to_owned(), keys, id.to_owned(), policy.to_owned())
+    };
+    let all = start(&[&config[..], &flags].concat(), &environment);
+    assert_eq!(seen(&all), expected("127.0.0.2", 2000, "by-flag", by_flag));
+    let no_flag = start(&config, &environment);
+    assert_eq!(seen(&no_flag), expected("127.0.0.3", 3000, "by-environment", by_environment));
+    let only_file = start(&config, &[]);
+    assert_eq!(seen(&only_file), expected("127.0.0.4", 4000, "by-file", by_file));
+    let named_by_environment = start(&[], &[("TOLLGATE_CONFIG", &file)]);
+    assert_eq!(seen(&named_by_environment), seen(&only_file));
+    let nothing = Service::start(&[]);
+    let (host, keys, id, policy) = seen(&nothing);
+    assert_eq!((host.as_str(), keys, policy.as_str()), ("127.0.0.1", 1_000_000, ""));
+    assert!(!id.is_empty());
+}
+
+#[test]
+fn an_empty_settings_file_sets_nothing() {
+    let scratch = Scratch::new();
+    for text in ["", "\n", "# nothing yet\n"] {
+        let file = scratch.write("settings.yaml", text);
+        let service = Service::start(&["--config", &file]);
+        assert_eq!(status(&service)["store"]["max_keys"], 1_000_000, "{text:?}");
+    }
+}
+
+#[test]
+fn a_bad_value_is_named() {
+    let here = ["--http", "127.0.0.1:0"];
+    let long = "x".repeat(65);
+    for (flags, named) in [
+        (&["--http", "nonsense"][..], "--http"),
+        (&["--http", "127.0.0.1"], "--http"),
+        (&["--http", "127.0.0.1:99999"], "--http"),
+        (&["--http", ""], "--http"),
+        (&["--http", "0.0.0.0:0"], "--http"),
+        (&["--http", "[::]:0"], "--http"),
+        (&[here[0], here[1], "--admin", "nonsense"], "--admin"),
+        (&[here[0], here[1], "--admin", "0.0.0.0:0"], "--admin"),
+        (&[here[0], here[1], "--max-keys", "0"], "--max-keys"),
+        (&[here[0], here[1], "--max-keys=-1"], "--max-keys"),
+        (&[here[0], here[1], "--max-keys", "1.5"], "--max-keys"),
+        (&[here[0], here[1], "--max-connections", "0"], "--max-connections"),
+        (&[here[0], here[1], "--at-cap", "maybe"], "--at-cap"),
+        (&[here[0], here[1], "--node-id", "node 7"], "--node-id"),
+        (&[here[0], here[1], "--node-id", ""], "--node-id"),
+        (&[here[0], here[1], "--node-id", "nöde"], "--node-id"),
+        (&[here[0], here[1], "--node-id", &long], "--node-id"),
+        (&[here[0], here[1], "--drain-ms", "soon"], "--drain-ms"),
+        (&[here[0], here[1], "--log-format", "xml"], "--log-format"),
+        (&[here[0], here[1], "--policy", "/no/such/policy.yaml"], "/no/such/policy.yaml"),
+        (&[here[0], here[1], "--config", "/no/such/settings.yaml"], "--config"),
+        (&[here[0], here[1], "--config", "/"], "--config"),
+        (&[here[0], here[1], "--data-dir", "/dev/null/x"], "--data-dir"),
+        (&[here[0], here[1], "--max-kees", "1"], "--max-kees"),
+        (&[here[0], here[1], "surplus"], "surplus"),
+    ] {
+        let ended = refused(flags, &[]);
+        assert!(ended.stderr.contains(named), "{flags:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_bad_variable_is_named() {
+    for (name, value, named) in [
+        ("TOLLGATE_HTTP", "nonsense", "--http"),
+        ("TOLLGATE_MAX_KEYS", "many", "--max-keys"),
+        ("TOLLGATE_MAX_KEYS", "0", "--max-keys"),
+        ("TOLLGATE_AT_CAP", "maybe", "--at-cap"),
+        ("TOLLGATE_NODE_ID", "a b", "--node-id"),
+        ("TOLLGATE_DRAIN_MS", "-1", "--drain-ms"),
+        ("RATE_LIMIT_GLOBAL_CAPACITY", "0", "RATE_LIMIT_GLOBAL_CAPACITY"),
+        ("RATE_LIMIT_GLOBAL_CAPACITY", "1e308", "RATE_LIMIT_GLOBAL_CAPACITY"),
+        ("RATE_LIMIT_GLOBAL_REFILL_PER_SEC", "NaN", "RATE_LIMIT_GLOBAL_REFILL_PER_SEC"),
+        ("RATE_LIMIT_GLOBAL_REFILL_PER_SEC", "-1", "RATE_LIMIT_GLOBAL_REFILL_PER_SEC"),
+        ("RATE_LIMIT_RULES_PATH", "/no/such/rules.yaml", "/no/such/rules.yaml"),
+        ("ENABLE_DISTRIBUTED_RATE_LIMITING", "maybe", "ENABLE_DISTRIBUTED_RATE_LIMITING"),
+    ] {
+        let args: &[&str] = if name == "TOLLGATE_HTTP" { &[] } else { &["--http", "127.0.0.1:0"] };
+        let ended = refused(args, &[(name, value)]);
+        assert!(ended.stderr.contains(named), "{name}={value}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_bad_settings_file_is_named_with_its_line_and_key() {
+    let scratch = Scratch::new();
+    for (text, line, named) in [
+        ("max_keys: 5\nmax_kees: 6\n", 2, "max_kees"),
+        ("max_keys: many\n", 1, "max_keys"),
+        ("node_id: a\nmax_keys: -1\n", 2, "max_keys"),
+        ("node_id: a\n\nat_cap: sometimes\n", 3, "at_cap"),
+        ("drain_ms: 1.5\n", 1, "drain_ms"),
+        ("max_keys: 5\nmax_keys: 6\n", 2, "max_keys"),
+    ] {
+        let file = scratch.write("settings.yaml", text);
+        let ended = refused(&["--http", "127.0.0.1:0", "--config", &file], &[]);
+        for words in ["--config", &file, &format!("line {line}"), named] {
+            assert!(ended.stderr.contains(words), "{text:?}: {words:?} not in {}", ended.stderr);
+        }
+    }
+    for (text, named) in [("max_keys: 0\n", "--max-keys"), ("node_id: a b\n", "--node-id")] {
+        let file = scratch.write("settings.yaml", text);
+        let ended = refused(&["--http", "127.0.0.1:0", "--config", &file], &[]);
+        assert!(ended.stderr.contains(named), "{text:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_bad_settings_file_does_not_show_the_password_in_it() {
+    let scratch = Scratch::new();
+    for text in [format!("redis: {REDIS}\nmax_kees: 6\n"), format!("redis: [{REDIS}]\n")] {
+        let file = scratch.write("settings.yaml", &text);
+        let ended = refused(&["--http", "127.0.0.1:0", "--config", &file], &[]);
+        assert!(!ended.stderr.contains(SECRET), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let service = Service::start(&[]);
+    let address = service.address().to_string();
+    let ended = refused(&["--http", &address], &[]);
+    assert!(ended.stderr.contains("--http") && ended.stderr.contains(&address), "{}", ended.stderr);
+    let ended = refused(&["--http", "127.0.0.1:0", "--admin", &address], &[]);
+    assert!(
+        ended.stderr.contains("--admin") && ended.stderr.contains(&address),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(service.check("k")["remaining"], 99);
+}
+
+#[test]
+fn beyond_loopback_it_listens_only_if_told_that_this_is_meant() {
+    let ended = refused(&["--http", "0.0.0.0:0"], &[]);
+    assert!(ended.stderr.contains("--allow-unprotected"), "{}", ended.stderr);
+    let off = [("TOLLGATE_ALLOW_UNPROTECTED", "false")];
+    assert!(refused(&["--http", "0.0.0.0:0"], &off).stderr.contains("--allow-unprotected"));
+    let scratch = Scratch::new();
+    let file = scratch.write("settings.yaml", "allow_unprotected: true\n");
+    for (args, environment) in [
+        (&["--http", "0.0.0.0:0", "--allow-unprotected"][..], &[][..]),
+        (&["--http", "0.0.0.0:0"], &[("TOLLGATE_ALLOW_UNPROTECTED", "true")]),
+        (&["--http", "0.0.0.0:0", "--config", &file], &[]),
+    ] {
+        let service = start(args, environment);
+        assert!(service.address().ip().is_unspecified());
+    }
+}
+
+#[test]
+fn global_variables_make_the_default_a_bucket() {
+    let capacity = ("RATE_LIMIT_GLOBAL_CAPACITY", "7");
+    let refill = ("RATE_LIMIT_GLOBAL_REFILL_PER_SEC", "0.5");
+    let http = ["--http", "127.0.0.1:0"];
+    for (environment, burst, limit, window_ms) in
+        [(&[capacity][..], 7, 1, 1000), (&[refill], 60, 1, 2000), (&[capacity, refill], 7, 1, 2000)]
+    {
+        let service = start(&http, environment);
+        let answer = service.check("k");
+        let first = &answer["limits"][0];
+        assert_eq!(
+            (&answer["rule"], &first["algorithm"]),
+            (&json!("default"), &json!("token_bucket"))
+        );
+        assert_eq!(
+            (&first["burst"], &first["limit"], &first["window_ms"]),
+            (&json!(burst), &json!(limit), &json!(window_ms)),
+            "{environment:?}"
+        );
+        assert_eq!(answer["remaining"], burst - 1);
+        assert_eq!(service.get("/api/limits").json()["default"]["limits"][0]["burst"], burst);
+    }
+}
+
+#[test]
+fn the_default_of_a_policy_beats_the_global_variables() {
+    let scratch = Scratch::new();
+    let environment = [("RATE_LIMIT_GLOBAL_CAPACITY", "7")];
+    let with = policy(&scratch, "with.yaml", "9/1h");
+    let service = start(&["--http", "127.0.0.1:0", "--policy", &with], &environment);
+    assert_eq!(service.check("k")["limit"], 9);
+    let without = scratch.write("without.yaml", "version: 1\ndefaults: { missing: share }\n");
+    let service = start(&["--http", "127.0.0.1:0", "--policy", &without], &environment);
+    assert_eq!(service.check("k")["burst"], 7);
+}
+
+#[test]
+fn a_rules_path_is_a_policy_weaker_than_our_own_settings() {
+    let scratch = Scratch::new();
+    let [theirs, ours, file] = [("theirs", "5/1h"), ("ours", "6/1h"), ("file", "8/1h")]
+        .map(|(name, limit)| policy(&scratch, name, limit));
+    let config = scratch.write("settings.yaml", &format!("policy: {file}\n"));
+    let http = ["--http", "127.0.0.1:0"];
+    let limit = |args: &[&str], environment: &[(&str, &str)]| {
+        start(&[&http[..], args].concat(), environment).check("k")["limit"].clone()
+    };
+    let rules = ("RATE_LIMIT_RULES_PATH", theirs.as_str());
+    assert_eq!(limit(&[], &[rules]), 5);
+    assert_eq!(limit(&["--policy", &ours], &[rules]), 6);
+    assert_eq!(limit(&[], &[rules, ("TOLLGATE_POLICY", &ours)]), 6);
+    assert_eq!(limit(&["--config", &config], &[rules]), 5);
+    assert_eq!(limit(&["--config", &config], &[]), 8);
+    assert_eq!(limit(&[], &[("RATE_LIMIT_RULES_PATH", "")]), 100, "empty is unset");
+}
+
+#[test]
+fn asking_for_redis_is_a_start_error_that_keeps_the_secret() {
+    let scratch = Scratch::new();
+    let file = scratch.write("settings.yaml", &format!("redis: {REDIS}\n"));
+    let http = ["--http", "127.0.0.1:0"];
+    let switch = "ENABLE_DISTRIBUTED_RATE_LIMITING";
+    for (args, environment, named) in [
+        (&["--redis", REDIS][..], &[][..], "--redis"),
+        (&[], &[("TOLLGATE_REDIS", REDIS)], "TOLLGATE_REDIS"),
+        (&[], &[("RATE_LIMIT_REDIS_URL", REDIS)], "RATE_LIMIT_REDIS_URL"),
+        (&[], &[("REDIS_URL", REDIS)], "REDIS_URL"),
+        (&["--config", &file], &[], "redis"),
+        (&[], &[(switch, "true")], switch),
+        (&["--redis", REDIS], &[(switch, "false")], switch),
+        (&["--redis", REDIS, "--redis", REDIS], &[], "--redis"),
+        (&["--redis", REDIS, "--max-keys", "x"], &[], "--max-keys"),
+    ] {
+        let ended = refused(&[&http[..], args].concat(), environment);
+        assert!(ended.stderr.contains(named), "{args:?} {environment:?}: {}", ended.stderr);
+        assert!(!ended.stderr.contains(SECRET), "{args:?} {environment:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn distributed_limiting_can_be_switched_off() {
+    let environment = [("ENABLE_DISTRIBUTED_RATE_LIMITING", "false"), ("REDIS_URL", REDIS)];
+    let service = start(&["--http", "127.0.0.1:0"], &environment);
+    assert_eq!(service.check("k")["remaining"], 99);
+    let kind = status(&service)["store"]["kind"].clone();
+    assert!(kind.as_str().unwrap().starts_with("memory"), "{kind}");
+    let log = service.log();
+    assert!(log.contains("ENABLE_DISTRIBUTED_RATE_LIMITING is false"), "{log}");
+    assert!(!log.contains(SECRET) && !kind.as_str().unwrap().contains(SECRET), "{log}");
+}
+
+#[test]
+fn at_the_cap_new_keys_pass_unless_told_otherwise() {
+    let scratch = Scratch::new();
+    let file = scratch.write("settings.yaml", "max_keys: 10\nat_cap: deny\n");
+    for (args, environment, pass) in [
+        (&["--max-keys", "10"][..], &[][..], true),
+        (&["--max-keys", "10", "--at-cap", "allow"], &[], true),
+        (&["--max-keys", "10", "--at-cap", "deny"], &[], false),
+        (&["--max-keys", "10"], &[("TOLLGATE_AT_CAP", "deny")], false),
+        (&["--config", &file], &[], false),
+        (&["--config", &file, "--at-cap", "allow"], &[], true),
+    ] {
+        let service = start(&[&["--http", "127.0.0.1:0"], args].concat(), environment);
+        let mut client = service.client();
+        let mut check =
+            |key: usize| client.post("/check", format!(r#"{{"key":"k{key}","cost":60}}"#)).json();
+        for key in 0..10 {
+            assert_eq!(check(key)["allowed"], true);
+        }
+        for key in 10..30 {
+            assert_eq!(check(key)["allowed"], pass, "{args:?} {environment:?}");
+        }
+        assert_eq!(check(3)["allowed"], false, "a key that is held is held to its limit");
+        let store = status(&service)["store"].clone();
+        assert_eq!((&store["keys"], &store["untracked"]), (&json!(10), &json!(20)), "{args:?}");
+        assert!(store["warning"].as_str().unwrap().contains("--max-keys"), "{store}");
+        assert_eq!(service.get("/readyz").status, 200);
+    }
+}
+
+#[test]
+fn the_log_can_be_json() {
+    let service = Service::start(&["--log-format", "json"]);
+    let (_, log) = service.stop();
+    let objects: Vec<Value> = log
+        .lines()
+        .filter(|line| !line.starts_with("listening on "))
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect();
+    let messages: Vec<&str> =
+        objects.iter().filter_map(|object| object["message"].as_str()).collect();
+    assert_eq!(messages, ["starting", "draining", "stopped"]);
+}

@@ -1,0 +1,142 @@
+//! The end of a service: not ready, still answering, and nobody cut off.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::client::{Client, Reply};
+use crate::service::{Service, tollgate};
+
+fn is_last(reply: &Reply) -> bool {
+    reply.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
+}
+
+/// Asks without pause until the service says that it wants no more; how often it answered.
+fn ask_until_told(mut client: Client, answered: &AtomicU64) -> u64 {
+    let mut count = 0;
+    loop {
+        let reply = client.try_post("/check", br#"{"key":"k","cost":0}"#);
+        let reply = reply.unwrap_or_else(|error| panic!("cut off after {count} answers: {error}"));
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        count += 1;
+        answered.fetch_add(1, Ordering::Relaxed);
+        if is_last(&reply) {
+            return count;
+        }
+    }
+}
+
+fn ends_under_load(signal: &str) {
+    let mut service = Service::start(&["--drain-ms", "1500"]);
+    let answered: Vec<AtomicU64> = (0..8).map(|_| AtomicU64::new(0)).collect();
+    thread::scope(|threads| {
+        let asking: Vec<_> = answered
+            .iter()
+            .map(|answered| {
+                let client = service.client();
+                threads.spawn(|| ask_until_told(client, answered))
+            })
+            .collect();
+        crate::service::eventually("all are being served", || {
+            answered.iter().all(|count| count.load(Ordering::Relaxed) > 100)
+        });
+        service.signal(signal);
+        for client in asking {
+            assert!(client.join().expect("nobody is cut off") > 100);
+        }
+    });
+    let (status, log) = service.wait();
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(log.contains("draining") && log.contains("stopped"), "{log}");
+    assert!(!log.contains("cut off") && !log.contains("panicked"), "{log}");
+}
+
+#[test]
+fn a_termination_under_load_loses_no_request() {
+    ends_under_load("TERM");
+}
+
+#[test]
+fn an_interrupt_is_a_termination() {
+    ends_under_load("INT");
+}
+
+#[test]
+fn while_draining_it_is_alive_but_not_ready_and_still_decides() {
+    let mut service = Service::start(&["--drain-ms", "2000"]);
+    assert_eq!(service.get("/readyz").status, 200);
+    service.signal("TERM");
+    service.wait_for_log("draining");
+    let ready = service.get("/readyz");
+    assert_eq!((ready.status, ready.body.as_str()), (503, "draining\n"));
+    assert!(is_last(&ready));
+    let alive = service.get("/healthz");
+    assert_eq!((alive.status, alive.body.as_str()), (200, "ok\n"));
+    assert_eq!(service.check("new")["remaining"], 99, "new connections are still served");
+    assert_eq!(service.get("/api/status").json()["ready"], false);
+    assert_eq!(service.wait().0.code(), Some(0));
+}
+
+#[test]
+fn a_request_that_is_half_sent_is_still_answered() {
+    for drain in ["0", "300"] {
+        let mut service = Service::start(&["--drain-ms", drain]);
+        let mut client = service.client();
+        let body = r#"{"key":"late"}"#;
+        let head = format!(
+            "POST /check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
+             expect: 100-continue\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        client.send(head.as_bytes()).unwrap();
+        assert_eq!(client.reply().unwrap().status, 100, "the body is being waited for");
+        service.signal("TERM");
+        service.wait_for_log("draining");
+        let stopped = service.address();
+        crate::service::eventually("the listener is gone", || {
+            Client::try_connect(stopped).is_err()
+        });
+        client.send(body.as_bytes()).unwrap();
+        let reply = client.reply().expect("an answer, for the request was under way");
+        assert_eq!((reply.status, is_last(&reply)), (200, true), "{}", reply.body);
+        assert_eq!(service.wait().0.code(), Some(0));
+    }
+}
+
+#[test]
+fn connections_that_ask_nothing_do_not_hold_up_the_end() {
+    let mut service = Service::start(&["--drain-ms", "0"]);
+    let mut idle: Vec<Client> = (0..20).map(|_| service.client()).collect();
+    for client in idle.iter_mut().take(10) {
+        assert_eq!(client.get("/healthz").status, 200);
+    }
+    let began = Instant::now();
+    service.signal("TERM");
+    assert_eq!(service.wait().0.code(), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+}
+
+#[test]
+fn the_port_is_free_for_the_next_service() {
+    let service = Service::start(&["--drain-ms", "0"]);
+    let address = service.address().to_string();
+    let mut client = service.client();
+    assert_eq!(client.get("/healthz").status, 200);
+    let (status, _) = service.stop();
+    assert_eq!(status.code(), Some(0));
+    let next = Service::start_as(&mut tollgate(&["serve", "--http", &address]));
+    assert_eq!(next.address().to_string(), address);
+    assert_eq!(next.check("k")["remaining"], 99);
+}
+
+#[test]
+fn both_listeners_drain() {
+    let mut service = Service::start(&["--admin", "127.0.0.1:0", "--drain-ms", "1500"]);
+    let admin = service.admin_address();
+    service.signal("TERM");
+    service.wait_for_log("draining");
+    assert_eq!(Client::connect(admin).get("/readyz").status, 503);
+    assert_eq!(Client::connect(admin).get("/api/status").status, 200);
+    assert_eq!(service.check("k")["allowed"], true);
+    assert_eq!(service.wait().0.code(), Some(0));
+}

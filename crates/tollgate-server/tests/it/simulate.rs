@@ -1,0 +1,268 @@
+//! `tollgate simulate`: the service's decisions on a clock that the input sets.
+
+use std::fmt::Write as _;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::service::{Ended, Scratch, run, run_with_input, tollgate};
+
+/// Feeds these lines, and tells the answers and how it ended.
+fn simulate(lines: &[Value]) -> (Vec<Value>, Ended) {
+    let mut input = String::new();
+    for line in lines {
+        writeln!(input, "{line}").unwrap();
+    }
+    let ended = run_with_input(&["simulate"], &input);
+    (answers(&ended.stdout), ended)
+}
+
+fn answers(stdout: &str) -> Vec<Value> {
+    let answer =
+        |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    stdout.lines().map(answer).collect()
+}
+
+fn good(lines: &[Value]) -> Vec<Value> {
+    let (answers, ended) = simulate(lines);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
+    assert_eq!(answers.len(), lines.len(), "an answer for each line");
+    answers
+}
+
+#[test]
+fn the_lines_set_the_clock() {
+    let one = json!([{"limit": 1, "window_ms": 1000}]);
+    let told = good(&[
+        json!({"at_ms": 0, "key": "k", "limits": one}),
+        json!({"at_ms": 999, "key": "k", "limits": one}),
+        json!({"at_us": 999_999, "key": "k", "limits": one}),
+        json!({"at_ms": 1000, "key": "k", "limits": one}),
+        json!({"key": "k", "limits": one}),
+        json!({"at_us": 1_999_999, "key": "k", "limits": one}),
+        json!({"at_us": 2_000_000, "key": "k", "limits": one}),
+    ]);
+    let seen: Vec<(bool, Option<u64>)> = told
+        .iter()
+        .map(|answer| (answer["allowed"] == true, answer["retry_after_ms"].as_u64()))
+        .collect();
+    let expected = [
+        (true, None),
+        (false, Some(1)),
+        (false, Some(1)),
+        (true, None),
+        (false, Some(1000)),
+        (false, Some(1)),
+        (true, None),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn time_begins_at_the_epoch_and_stays_where_it_was_left() {
+    let slots = json!([{"algorithm": "concurrency", "limit": 9, "ttl_ms": 1500}]);
+    let told = good(&[
+        json!({"key": "k", "limits": slots}),
+        json!({"at_ms": 86_400_000, "key": "k", "limits": slots}),
+        json!({"key": "k", "limits": slots}),
+        json!({"at_us": 1, "key": "other", "limits": slots}),
+    ]);
+    let expires: Vec<&str> =
+        told.iter().map(|answer| answer["expires_at"].as_str().unwrap()).collect();
+    let day = "1970-01-02T00:00:01.5Z";
+    assert_eq!(expires, ["1970-01-01T00:00:01.5Z", day, day, "1970-01-01T00:00:01.500001Z"]);
+}
+
+#[test]
+fn every_operation_can_be_tried() {
+    let told = good(&[
+        json!({"op": "check", "key": "k", "cost": 30}),
+        json!({"op": "peek", "key": "k", "cost": 71}),
+        json!({"op": "refund", "key": "k", "cost": 10}),
+        json!({"op": "reset", "key": "k"}),
+        json!({"op": "check", "key": "k"}),
+    ]);
+    let left: Vec<u64> = told.iter().map(|answer| answer["remaining"].as_u64().unwrap()).collect();
+    assert_eq!(left, [70, 70, 80, 100, 99]);
+    assert_eq!((&told[1]["allowed"], &told[1]["retry_after_ms"]), (&json!(false), &json!(60_000)));
+    assert_eq!((&told[3]["count"], &told[3]["reset_after_ms"]), (&json!(0), &json!(0)));
+}
+
+#[test]
+fn leases_are_called_by_number() {
+    let slots = json!([{"algorithm": "concurrency", "limit": 2, "ttl_ms": 1000}]);
+    let take = |at_ms: u64| json!({"at_ms": at_ms, "key": "k", "limits": slots});
+    let lease =
+        |at_ms: u64, op: &str, lease: &str| json!({"at_ms": at_ms, "op": op, "lease": lease});
+    let told = good(&[
+        take(0),
+        json!({"key": "k"}),
+        take(1),
+        take(2),
+        lease(3, "release", "l1"),
+        lease(3, "release", "l1"),
+        take(4),
+        lease(500, "renew", "l2"),
+        lease(1004, "renew", "l3"),
+        lease(1499, "renew", "l2"),
+        lease(2499, "renew", "l2"),
+        lease(2499, "release", "l2"),
+    ]);
+    let names: Vec<&str> = told.iter().filter_map(|answer| answer["lease"].as_str()).collect();
+    assert_eq!(names, ["l1", "l2", "l3"], "refusals and other limits have none");
+    assert_eq!(told[3]["retry_after_ms"], 998, "until the first slot returns");
+    assert_eq!((&told[4], &told[5]), (&json!({"released": true}), &json!({"released": false})));
+    assert_eq!(told[7], json!({"renewed": true, "expires_at": "1970-01-01T00:00:01.5Z"}));
+    let gone = json!({"renewed": false, "expires_at": null});
+    assert_eq!(told[8], gone, "it returned at this very moment");
+    assert_eq!(told[9], json!({"renewed": true, "expires_at": "1970-01-01T00:00:02.499Z"}));
+    assert_eq!((&told[10], &told[11]), (&gone, &json!({"released": false})));
+}
+
+#[test]
+fn a_reset_frees_slots_and_their_leases() {
+    let slots = json!([{"algorithm": "concurrency", "limit": 1, "ttl_ms": 1000}]);
+    let told = good(&[
+        json!({"key": "k", "limits": slots}),
+        json!({"op": "reset", "key": "k", "limits": slots}),
+        json!({"op": "release", "lease": "l1"}),
+        json!({"key": "k", "limits": slots}),
+    ]);
+    assert_eq!(told[1]["remaining"], 1);
+    assert_eq!(told[2], json!({"released": false}));
+    assert_eq!(told[3]["lease"], "l2");
+}
+
+#[test]
+fn a_policy_can_be_tried_before_there_is_traffic() {
+    let scratch = Scratch::new();
+    let policy = scratch.write(
+        "policy.yaml",
+        "version: 1\nrules:\n  - { name: search, match: { path: /s }, per: [user], limits: [2/min] }\n",
+    );
+    let line = json!({"facts": {"path": "/s", "user": "u"}}).to_string();
+    let input = format!("{line}\n{line}\n{line}\n");
+    let ended = run_with_input(&["simulate", "--policy", &policy], &input);
+    let told = answers(&ended.stdout);
+    assert_eq!((ended.code, told.len()), (0, 3));
+    assert_eq!(
+        (&told[2]["allowed"], &told[2]["rule"], &told[2]["retry_after_ms"]),
+        (&json!(false), &json!("search"), &json!(60_000))
+    );
+    let bad = scratch.write("bad.yaml", "version: 9\n");
+    let ended = run_with_input(&["simulate", "--policy", &bad], &input);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    assert!(ended.stderr.contains("bad.yaml:1:10"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_bad_line_is_a_problem_in_its_place_and_the_others_are_answered() {
+    let long = format!(r#"{{"key":"{}"}}"#, "x".repeat(70_000));
+    let bad = [
+        ("{", None),
+        ("nonsense", None),
+        ("[]", None),
+        (r#"[0]"#, None),
+        (r#"{"key":"a"} {"key":"b"}"#, None),
+        (r#"{"at_ms":5}"#, Some("key")),
+        (r#"{"key":""}"#, Some("key")),
+        (r#"{"key":"k","cost":-1}"#, Some("cost")),
+        (r#"{"key":"k","op":"take"}"#, Some("op")),
+        (r#"{"key":"k","at_ms":-1}"#, Some("at_ms")),
+        (r#"{"key":"k","at_ms":1.5}"#, Some("at_ms")),
+        (r#"{"key":"k","at_ms":"1"}"#, Some("at_ms")),
+        (r#"{"key":"k","at_ms":9007199254740991}"#, Some("at_ms")),
+        (r#"{"key":"k","at_us":9007199254740992}"#, Some("at_us")),
+        (r#"{"key":"k","at_ms":7,"at_us":7}"#, Some("at_ms")),
+        (r#"{"key":"k","when":7}"#, Some("when")),
+        (r#"{"key":"k","lease":"l1"}"#, Some("lease")),
+        (r#"{"op":"release"}"#, Some("lease")),
+        (r#"{"op":"release","lease":"l1"}"#, Some("lease")),
+        (
+            r#"{"op":"renew","lease":"00000000000000000000000000000001@ninline/c{:k}"}"#,
+            Some("lease"),
+        ),
+        (r#"{"op":"renew","lease":"l1","key":"k"}"#, Some("key")),
+        (r#"{"op":"release","lease":"l1","cost":1}"#, Some("cost")),
+        (&long, None),
+    ];
+    let mut input = String::from("\n");
+    for (line, _) in bad {
+        input.push_str(&format!("{line}\r\n  \n{{\"key\":\"good\"}}\n"));
+    }
+    let ended = run_with_input(&["simulate"], &input);
+    assert_eq!(ended.code, 2);
+    let told = answers(&ended.stdout);
+    assert_eq!(told.len(), 2 * bad.len(), "blank lines are not answered");
+    for (place, (line, field)) in bad.iter().enumerate() {
+        let (problem, answer) = (&told[2 * place], &told[2 * place + 1]);
+        assert_eq!(problem["line"], json!(3 * place + 2), "{line:.80}: {problem}");
+        assert_eq!(problem["status"], 400, "{line:.80}: {problem}");
+        assert_eq!(problem.get("field").and_then(Value::as_str), *field, "{line:.80}: {problem}");
+        assert_eq!(answer["count"], json!(place + 1), "{line:.80}: {answer}");
+        assert_eq!(answer["reset_after_ms"], 60_000, "a bad line does not move the clock");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_a_problem_too() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("lines");
+    std::fs::write(&path, b"{\"key\":\"\xff\"}\n\0\n{\"key\":\"k\"}").unwrap();
+    let ended = run(&["simulate", path.to_str().unwrap()]);
+    let told = answers(&ended.stdout);
+    assert_eq!((ended.code, told.len()), (2, 3));
+    assert_eq!((&told[0]["line"], &told[1]["line"]), (&json!(1), &json!(2)));
+    assert_eq!(told[2]["remaining"], 99, "the last line needs no end");
+}
+
+#[test]
+fn lines_come_from_a_file_or_from_standard_input() {
+    let scratch = Scratch::new();
+    let input = "{\"key\":\"a\"}\n{\"key\":\"a\"}\n";
+    let file = scratch.write("lines", input);
+    let of_file = run(&["simulate", &file]);
+    assert_eq!((of_file.code, answers(&of_file.stdout).len()), (0, 2));
+    for args in [&["simulate"][..], &["simulate", "-"]] {
+        assert_eq!(run_with_input(args, input).stdout, of_file.stdout, "{args:?}");
+    }
+    assert_eq!(run(&["simulate"]).stdout, "", "nothing in, nothing out");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let ended = run(&["simulate", "/no/such/lines"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    assert!(ended.stderr.contains("/no/such/lines"), "{}", ended.stderr);
+    let ended = run(&["simulate", "/"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    assert!(!ended.stderr.is_empty());
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    use std::io::{BufRead, BufReader};
+    let scratch = Scratch::new();
+    let file = scratch.write("lines", &"{\"key\":\"a\"}\n".repeat(20_000));
+    let mut command = tollgate(&["simulate", &file]);
+    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.contains("\"remaining\":99"), "{first}");
+    let ended = Ended::from(process.wait_with_output().unwrap());
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn a_hundred_thousand_lines_take_seconds() {
+    let mut input = String::new();
+    for number in 0..100_000_u64 {
+        let (at, key) = (number * 10, number % 1000);
+        writeln!(input, r#"{{"at_ms":{at},"facts":{{"client":"c{key}","path":"/x"}}}}"#).unwrap();
+    }
+    let began = Instant::now();
+    let ended = run_with_input(&["simulate"], &input);
+    assert_eq!((ended.code, ended.stdout.lines().count()), (0, 100_000));
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
