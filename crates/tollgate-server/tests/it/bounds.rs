@@ -162,3 +162,26 @@ fn cpu_ticks(service: &Service) -> u64 {
     let after_name = stat.rsplit(')').next().unwrap();
     after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
 }
+
+#[test]
+fn a_body_that_does_not_come_is_not_waited_for() {
+    let service = Service::start(&[]);
+    let mut client = service.client();
+    let head = "POST /check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n";
+    client.send(format!("{head}content-length: 100\r\n\r\n{{").as_bytes()).unwrap();
+    assert_eq!(client.reply().unwrap().status, 408);
+}
+
+#[test]
+fn an_answer_that_is_not_read_is_not_waited_for() {
+    let service = Service::start(&[]);
+    let mut deaf = TcpStream::connect(service.address()).unwrap();
+    deaf.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
+    let request = b"GET /openapi.json HTTP/1.1\r\nhost: t\r\n\r\n".repeat(100);
+    // Until the service has given up on a client that asks and never reads.
+    let began = Instant::now();
+    while deaf.write_all(&request).is_ok() {
+        assert!(began.elapsed() < Duration::from_secs(120), "it is still being served");
+    }
+    assert_eq!(service.get("/healthz").status, 200);
+}

@@ -21,6 +21,7 @@ mod extremes;
 mod facts;
 mod forged;
 mod forgetting;
+mod limiter;
 mod listings;
 mod local;
 mod rates;
