@@ -56,7 +56,6 @@ pub(super) fn serve(
     http1::Builder::new()
         .max_buf_size(MAX_HEAD)
         .max_headers(MAX_HEADERS)
-        .pipeline_flush(true)
         .serve_connection(stream, service)
 }
 

@@ -71,8 +71,8 @@ fn every_decision_is_seen_once_with_its_rules() {
 fn a_new_policy_keeps_what_was_used() {
     let limiter = Limiter::new(MemoryStore::new(), policy(POLICY), ());
     let left = |limiter: &Limiter<MemoryStore>| {
-        let told = limiter.decide(Verb::Take, &asked("/search"), |told| told.decision.remaining());
-        block_on(told).unwrap()
+        let asked = asked("/search");
+        block_on(limiter.decide(Verb::Take, &asked, |told| told.decision.remaining())).unwrap()
     };
     assert_eq!((left(&limiter), left(&limiter)), (Some(4), Some(3)));
     let held = limiter.current();
@@ -137,8 +137,8 @@ fn what_is_explained_is_what_happens_and_nothing_is_taken() {
 fn a_reset_forgets_the_counters_of_a_request() {
     let limiter = Limiter::new(MemoryStore::new(), policy(POLICY), ());
     let take = || {
-        let told = limiter.decide(Verb::Take, &asked("/search"), |told| told.decision.remaining());
-        block_on(told).unwrap()
+        let asked = asked("/search");
+        block_on(limiter.decide(Verb::Take, &asked, |told| told.decision.remaining())).unwrap()
     };
     assert_eq!((take(), take()), (Some(4), Some(3)));
     block_on(limiter.reset(&asked("/search"))).unwrap();
