@@ -11,9 +11,13 @@ use crate::memory::RegisterCell;
 use crate::naming::{valid_name, window_name};
 use crate::quota::Quota;
 use crate::scope::{Algorithm, letter};
+use crate::time::saturating_micros;
 
 /// The rule of limits that no policy named.
 pub(crate) const DEFAULT_RULE: &str = "default";
+
+const LONGEST_MONTH: Duration = Duration::from_secs(31 * 86_400);
+const LONGEST_YEAR: Duration = Duration::from_secs(366 * 86_400);
 
 /// A quota with an algorithm and a name. Always valid once built.
 ///
@@ -95,17 +99,12 @@ impl Limit {
     /// A count of zero or above 2^53 − 1, or an unknown time zone.
     pub fn calendar_window(count: u64, unit: CalendarUnit, zone: &str) -> Result<Self, QuotaError> {
         let numbers = AlignedWindow::new(count, Calendar::new(unit, zone)?)?;
-        let (name, seconds) = match unit {
-            CalendarUnit::Second => ("1s", 1),
-            CalendarUnit::Minute => ("60s", 60),
-            CalendarUnit::Hour => ("3600s", 3600),
-            CalendarUnit::Day => ("86400s", 86_400),
-            CalendarUnit::Week => ("604800s", 7 * 86_400),
-            CalendarUnit::Month => ("month", 31 * 86_400),
-            CalendarUnit::Year => ("year", 366 * 86_400),
+        let (name, window) = match (unit.length(), unit) {
+            (Some(length), _) => (window_name(saturating_micros(length)), length),
+            (None, CalendarUnit::Year) => (unit.as_str().into(), LONGEST_YEAR),
+            (None, _) => (unit.as_str().into(), LONGEST_MONTH),
         };
-        let numbers = Numbers::AlignedWindow(numbers);
-        Ok(Self::unnamed(name.into(), count, Duration::from_secs(seconds), numbers))
+        Ok(Self::unnamed(name, count, window, Numbers::AlignedWindow(numbers)))
     }
 
     /// At most `count` in flight. A slot is given back by its [lease](crate::Lease), or returns by

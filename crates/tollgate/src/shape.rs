@@ -94,7 +94,7 @@ impl Shape {
             b'f' => Self::FixedWindow { count, period: fields.long()? },
             b'a' => {
                 let told = fields.byte()?;
-                let unit = UNITS.into_iter().find(|unit| number(*unit) == told)?;
+                let unit = CalendarUnit::ALL.into_iter().find(|unit| number(*unit) == told)?;
                 Self::CalendarWindow { count, unit, zone: fields.text()?.into() }
             }
             b'n' => Self::Concurrency { count, ttl: fields.long()? },
@@ -102,16 +102,6 @@ impl Shape {
         })
     }
 }
-
-const UNITS: [CalendarUnit; 7] = [
-    CalendarUnit::Second,
-    CalendarUnit::Minute,
-    CalendarUnit::Hour,
-    CalendarUnit::Day,
-    CalendarUnit::Week,
-    CalendarUnit::Month,
-    CalendarUnit::Year,
-];
 
 /// What a unit is written as.
 const fn number(unit: CalendarUnit) -> u8 {

@@ -172,7 +172,7 @@ mod tests {
                 .whole_if_any(name!("left out"), None)
                 .text(name!("text"), "a\"\\\n\u{0}\u{202e}ä💥")
                 .text_if_any(name!("absent"), None)
-                .list(name!("list"), [1, 2], |text, item| write_whole(text, item));
+                .list(name!("list"), [1, 2], write_whole);
         });
         let expected = json!({
             "yes": true, "no": false, "most": u64::MAX, "some": 0, "none": null,

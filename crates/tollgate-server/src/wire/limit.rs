@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{Limit, Quota, QuotaError, QuotaErrorKind};
 
@@ -44,16 +45,19 @@ enum Algorithm {
     Concurrency,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Align {
-    Second,
-    Minute,
-    Hour,
-    Day,
-    Week,
-    Month,
-    Year,
+/// A unit of the calendar, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Align(CalendarUnit);
+
+impl<'de> Deserialize<'de> for Align {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Text::deserialize(deserializer)?;
+        let unit = CalendarUnit::ALL.into_iter().find(|unit| unit.as_str() == name.as_str());
+        unit.map(Self).ok_or_else(|| {
+            let names = CalendarUnit::ALL.map(CalendarUnit::as_str).join(", ");
+            D::Error::custom(format!("must be one of {names}"))
+        })
+    }
 }
 
 impl LimitBody<'_> {
@@ -74,7 +78,7 @@ impl LimitBody<'_> {
         }
         if let Some(align) = self.align {
             let zone = self.tz.as_ref().map_or("UTC", Text::as_str);
-            return Limit::calendar_window(count, align.unit(), zone);
+            return Limit::calendar_window(count, align.0, zone);
         }
         match self.algorithm {
             Algorithm::TokenBucket => Limit::token_bucket(self.quota()?),
@@ -117,7 +121,9 @@ impl LimitBody<'_> {
             (Some(_), _) if is_slots => {
                 wrong("window_ms", "is not for concurrency, which has ttl_ms")
             }
-            (Some(window), Some(align)) if align.window_ms() != Some(window.0) => {
+            (Some(window), Some(align))
+                if align.0.length() != Some(Duration::from_millis(window.0)) =>
+            {
                 wrong("window_ms", "differs from align, which gives the window; leave it out")
             }
             (None, None) if !is_slots && self.limit.0 > 0 => wrong("window_ms", "is missing"),
@@ -138,31 +144,5 @@ impl LimitBody<'_> {
             _ => return ApiError::invalid(error.to_string()),
         };
         ApiError::invalid(error.to_string()).at(field)
-    }
-}
-
-impl Align {
-    const fn unit(self) -> CalendarUnit {
-        match self {
-            Self::Second => CalendarUnit::Second,
-            Self::Minute => CalendarUnit::Minute,
-            Self::Hour => CalendarUnit::Hour,
-            Self::Day => CalendarUnit::Day,
-            Self::Week => CalendarUnit::Week,
-            Self::Month => CalendarUnit::Month,
-            Self::Year => CalendarUnit::Year,
-        }
-    }
-
-    /// The length of the unit, of those that have one.
-    const fn window_ms(self) -> Option<u64> {
-        match self {
-            Self::Second => Some(1000),
-            Self::Minute => Some(60_000),
-            Self::Hour => Some(3_600_000),
-            Self::Day => Some(86_400_000),
-            Self::Week => Some(604_800_000),
-            Self::Month | Self::Year => None,
-        }
     }
 }

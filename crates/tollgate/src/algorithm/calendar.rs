@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
@@ -23,6 +24,48 @@ pub enum CalendarUnit {
     Week,
     Month,
     Year,
+}
+
+impl CalendarUnit {
+    /// All of them, the shortest first.
+    pub const ALL: [Self; 7] =
+        [Self::Second, Self::Minute, Self::Hour, Self::Day, Self::Week, Self::Month, Self::Year];
+
+    /// Its name in policies and on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Second => "second",
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+            Self::Year => "year",
+        }
+    }
+
+    /// How long it is, of those that are mostly equally long; none for months and years.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::algorithm::CalendarUnit;
+    ///
+    /// assert_eq!(CalendarUnit::Minute.length(), Some(Duration::from_secs(60)));
+    /// assert_eq!(CalendarUnit::Month.length(), None);
+    /// ```
+    #[must_use]
+    pub const fn length(self) -> Option<Duration> {
+        let seconds = match self {
+            Self::Second => 1,
+            Self::Minute => 60,
+            Self::Hour => 3600,
+            Self::Day => 86_400,
+            Self::Week => 7 * 86_400,
+            Self::Month | Self::Year => return None,
+        };
+        Some(Duration::from_secs(seconds))
+    }
 }
 
 /// A unit of the calendar in a time zone. It divides all time into windows without gap or overlap.

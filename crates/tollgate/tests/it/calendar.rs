@@ -4,16 +4,6 @@ use proptest::prelude::*;
 use tollgate::Timestamp;
 use tollgate::algorithm::{Calendar, CalendarUnit};
 
-const UNITS: [CalendarUnit; 7] = [
-    CalendarUnit::Second,
-    CalendarUnit::Minute,
-    CalendarUnit::Hour,
-    CalendarUnit::Day,
-    CalendarUnit::Week,
-    CalendarUnit::Month,
-    CalendarUnit::Year,
-];
-
 fn seconds(text: &str) -> u64 {
     let timestamp: jiff::Timestamp = text.parse().unwrap();
     u64::try_from(timestamp.as_second()).unwrap()
@@ -120,7 +110,7 @@ proptest! {
     #[test]
     fn windows_follow_each_other_without_gap_or_overlap(
         seconds in 0u64..7_000_000_000,
-        unit in prop::sample::select(&UNITS[..]),
+        unit in prop::sample::select(&CalendarUnit::ALL[..]),
         zone in prop::sample::select(&["UTC", "Europe/Zurich", "Australia/Lord_Howe", "Asia/Gaza"][..]),
     ) {
         let calendar = Calendar::new(unit, zone).unwrap();

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use tollgate::{
-    Asked, Facts, Inline, Limit, Limiter, LimiterError, ManualClock, MemoryStore, Observed,
-    Observer, Outcome, Policy, Quota, Request, Verb,
+    Asked, Decision, Facts, Inline, Limit, Limiter, LimiterError, ManualClock, MemoryStore,
+    Observed, Observer, Outcome, Policy, Quota, Request, Verb,
 };
 use tollgate_testkit::runtime::block_on;
 
@@ -25,9 +25,12 @@ fn asked(path: &'static str) -> Asked<'static> {
     Asked::ByPolicy(Request::new(Facts::of([("client", "c1"), ("path", path)]).unwrap()))
 }
 
+/// What was asked, the rules that applied, and whether it was allowed.
+type Note = (Verb, Vec<String>, Option<bool>);
+
 /// Notes every decision as the observer sees it.
 #[derive(Debug, Default)]
-struct Notes(Mutex<Vec<(Verb, Vec<String>, Option<bool>)>>);
+struct Notes(Mutex<Vec<Note>>);
 
 impl Observer for Notes {
     type Handles = Vec<String>;
@@ -40,7 +43,7 @@ impl Observer for Notes {
     fn decided(&self, handles: &Vec<String>, observed: &Observed<'_, '_>) {
         let matched = observed.applied.matched().iter();
         let rules = matched.map(|matched| handles[matched.rule().index()].clone()).collect();
-        let allowed = observed.result.ok().map(|decision| decision.is_allowed());
+        let allowed = observed.result.ok().map(Decision::is_allowed);
         self.0.lock().unwrap().push((observed.verb, rules, allowed));
     }
 }

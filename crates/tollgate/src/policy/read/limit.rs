@@ -25,16 +25,6 @@ pub(super) const ALGORITHMS: &[(&str, Algorithm)] = &[
     ("fixed_window", Algorithm::FixedWindow),
 ];
 
-const UNITS: &[(&str, CalendarUnit)] = &[
-    ("second", CalendarUnit::Second),
-    ("minute", CalendarUnit::Minute),
-    ("hour", CalendarUnit::Hour),
-    ("day", CalendarUnit::Day),
-    ("week", CalendarUnit::Week),
-    ("month", CalendarUnit::Month),
-    ("year", CalendarUnit::Year),
-];
-
 /// What names of trial limits begin with, so that their counts never mix with live ones.
 const TRIAL: &str = "next.";
 const MAX_NAME: usize = 64;
@@ -134,7 +124,7 @@ fn rated(fields: &Fields<'_>, rate: Cursor<'_>, inherited: Algorithm) -> Result<
 }
 
 fn aligned(fields: &Fields<'_>, rate: Cursor<'_>, align: Cursor<'_>) -> Result<Limit, Flaw> {
-    let unit = align.word(UNITS)?;
+    let unit = align.word(&CalendarUnit::ALL.map(|unit| (unit.as_str(), unit)))?;
     let zone = fields.get("tz");
     let zone_name = zone.map(Cursor::text).transpose()?.unwrap_or("UTC");
     match parsed(rate)? {

@@ -72,14 +72,10 @@ impl Period {
 
     /// One unit of the calendar.
     pub(super) const fn of(unit: CalendarUnit) -> Self {
-        Self::Length(Duration::from_secs(match unit {
-            CalendarUnit::Second => 1,
-            CalendarUnit::Minute => 60,
-            CalendarUnit::Hour => 3600,
-            CalendarUnit::Day => 86_400,
-            CalendarUnit::Week => 7 * 86_400,
-            CalendarUnit::Month | CalendarUnit::Year => return Self::Calendar(unit),
-        }))
+        match unit.length() {
+            Some(length) => Self::Length(length),
+            None => Self::Calendar(unit),
+        }
     }
 }
 
