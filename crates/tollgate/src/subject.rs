@@ -169,16 +169,13 @@ fn escape_into(text: &mut Vec<u8>, fact: &[u8]) {
 
 fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let high = char::from(rest.next()?).to_digit(16)?;
-                let low = char::from(rest.next()?).to_digit(16)?;
-                u8::try_from(high << 4 | low).ok()?
-            }
-            byte => byte,
-        });
+    let mut pieces = text.as_bytes().split(|byte| *byte == b'%');
+    bytes.extend_from_slice(pieces.next()?);
+    for piece in pieces {
+        let (escape, plain) = piece.split_first_chunk::<2>()?;
+        let [high, low] = escape.map(|digit| char::from(digit).to_digit(16));
+        bytes.push(u8::try_from(high? << 4 | low?).ok()?);
+        bytes.extend_from_slice(plain);
     }
     Some(bytes)
 }

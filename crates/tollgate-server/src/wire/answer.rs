@@ -37,8 +37,8 @@ fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, name: LeaseName<'_>) {
     let mut object = Object::begin(text);
     object
         .boolean(name!("allowed"), verdict.is_allowed())
-        .text(name!("verdict"), name_of(verdict))
-        .text(name!("rule"), outcome.rule())
+        .word(name!("verdict"), name_of(verdict))
+        .word(name!("rule"), outcome.rule())
         .text(name!("key"), &outcome.key())
         .whole_or_null(name!("limit"), deciding.map(|status| status.limit().count()))
         .whole_if_any(name!("burst"), deciding.and_then(|status| burst(status.limit())))
@@ -47,7 +47,7 @@ fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, name: LeaseName<'_>) {
         .seconds_or_null(name!("retry_after"), retry_after_ms)
         .whole_or_null(name!("retry_after_ms"), retry_after_ms)
         .whole_or_null(name!("reset_after_ms"), deciding.map(|s| round_up::millis(s.reset_after())))
-        .text(name!("source"), name_of_source(decision.source()))
+        .word(name!("source"), name_of_source(decision.source()))
         .boolean(name!("degraded"), decision.is_degraded());
     if let Some(lease) = &outcome.lease {
         match name {
@@ -66,9 +66,9 @@ fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {
     let numbers = LimitNumbers::of(limit);
     let mut object = Object::begin(text);
     object
-        .text(name!("rule"), limit.rule())
-        .text(name!("name"), limit.name())
-        .text(name!("algorithm"), limit.algorithm().as_str())
+        .word(name!("rule"), limit.rule())
+        .word(name!("name"), limit.name())
+        .word(name!("algorithm"), limit.algorithm().as_str())
         .whole(name!("limit"), numbers.limit)
         .whole_if_any(name!("burst"), numbers.burst)
         .whole_or_null(name!("window_ms"), numbers.window_ms)
@@ -80,7 +80,7 @@ fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {
             name!("retry_after_ms"),
             status.verdict().retry_after().map(round_up::millis),
         )
-        .text(name!("mode"), name_of_mode(status.mode()))
+        .word(name!("mode"), name_of_mode(status.mode()))
         .boolean(name!("allowed"), status.verdict().is_allowed());
     object.end();
 }

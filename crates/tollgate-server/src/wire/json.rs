@@ -85,6 +85,12 @@ impl<'t> Object<'t> {
         self
     }
 
+    /// A string that holds nothing to escape: a word of ours, or the name of a rule or limit.
+    pub(crate) fn word(&mut self, name: Name, value: &str) -> &mut Self {
+        write_word(self.name(name), value);
+        self
+    }
+
     /// A string, or no field at all.
     pub(crate) fn text_if_any(&mut self, name: Name, value: Option<&str>) -> &mut Self {
         if let Some(value) = value {
@@ -134,12 +140,16 @@ fn write_whole(text: &mut Vec<u8>, value: u64) {
     text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
+fn write_word(text: &mut Vec<u8>, value: &str) {
+    text.push(b'"');
+    text.extend_from_slice(value.as_bytes());
+    text.push(b'"');
+}
+
 fn write_text(text: &mut Vec<u8>, value: &str) {
     let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
     if value.bytes().all(is_plain) {
-        text.push(b'"');
-        text.extend_from_slice(value.as_bytes());
-        text.push(b'"');
+        write_word(text, value);
     } else {
         // Bytes take all that is written to them.
         let _ = serde_json::to_writer(text, value);
@@ -170,13 +180,14 @@ mod tests {
                 .whole_or_null(name!("some"), Some(0))
                 .whole_or_null(name!("none"), None)
                 .whole_if_any(name!("left out"), None)
+                .word(name!("word"), "token_bucket")
                 .text(name!("text"), "a\"\\\n\u{0}\u{202e}ä💥")
                 .text_if_any(name!("absent"), None)
                 .list(name!("list"), [1, 2], write_whole);
         });
         let expected = json!({
             "yes": true, "no": false, "most": u64::MAX, "some": 0, "none": null,
-            "text": "a\"\\\n\u{0}\u{202e}ä💥", "list": [1, 2],
+            "word": "token_bucket", "text": "a\"\\\n\u{0}\u{202e}ä💥", "list": [1, 2],
         });
         assert_eq!(object, expected);
         assert_eq!(written(|_| {}), json!({}));
