@@ -44,19 +44,22 @@ pub(crate) async fn watch(
             info!("SIGHUP: there is no policy file to read again");
             continue;
         }
-        let now = look(&app).await?;
+        let looking = Arc::clone(&app);
+        let look = move || looking.policy_file().read().map_err(|error| error.to_string());
+        let now = off_the_workers(look).await?;
         if forced || now != seen {
-            set(&app, &now);
+            let (app, text) = (Arc::clone(&app), now.clone());
+            off_the_workers(move || set(&app, &text)).await?;
             seen = now;
         }
     }
 }
 
-/// Reads the file where a slow disk holds nobody up.
-async fn look(app: &Arc<App>) -> io::Result<Seen> {
-    let app = Arc::clone(app);
-    let read = spawn_blocking(move || app.policy_file().read().map_err(|error| error.to_string()));
-    read.await.map_err(io::Error::other)
+/// Where a slow disk or a long policy holds no request up.
+async fn off_the_workers<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    spawn_blocking(work).await.map_err(io::Error::other)
 }
 
 fn set(app: &App, seen: &Seen) {
