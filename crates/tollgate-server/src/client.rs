@@ -46,10 +46,15 @@ fn authority_of(server: &str) -> Result<String, AskError> {
         Some("https") => return Err(wrong("needs TLS, which this version cannot speak")),
         _ => return Err(wrong("does not begin with http://")),
     }
-    if !matches!(uri.path(), "" | "/") {
+    if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
         return Err(wrong("has a path; give only http://HOST:PORT"));
     }
     let authority = uri.authority().ok_or_else(|| wrong("has no host"))?;
+    if authority.as_str().contains('@') {
+        // Without showing it: it may be a password.
+        let reason = "--server: names a user, which a service has not; give only http://HOST:PORT";
+        return Err(AskError::Url(reason.to_owned()));
+    }
     match (authority.port_u16(), authority.as_str() == authority.host()) {
         (Some(port), _) => Ok(format!("{}:{port}", authority.host())),
         (None, true) => Ok(format!("{}:80", authority.host())),

@@ -4,11 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::Signal;
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 use tollgate::policy::Policy;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use crate::app::App;
 use crate::metrics::Reload;
@@ -27,13 +27,14 @@ type Seen = Result<Option<String>, String>;
 pub(crate) async fn watch(
     app: Arc<App>,
     text: Option<String>,
+    mut hangup: Signal,
     mut stop: Awaited,
 ) -> io::Result<()> {
-    let mut hangup = signal(SignalKind::hangup())?;
     let mut looks = interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let has_file = app.policy_file().path().is_some();
     let mut seen: Seen = Ok(text);
+    let mut unsettled: Option<Seen> = None;
     loop {
         let forced = tokio::select! {
             () = stop.wait() => return Ok(()),
@@ -47,7 +48,10 @@ pub(crate) async fn watch(
         let looking = Arc::clone(&app);
         let look = move || looking.policy_file().read().map_err(|error| error.to_string());
         let now = off_the_workers(look).await?;
-        if forced || now != seen {
+        // Whoever writes the file in place may be half way through: only what has stayed the same since
+        // the last look is taken for whole.
+        let is_settled = unsettled.replace(now.clone()) == Some(now.clone());
+        if forced || (now != seen && is_settled) {
             let (app, text) = (Arc::clone(&app), now.clone());
             off_the_workers(move || set(&app, &text)).await?;
             seen = now;
@@ -79,6 +83,9 @@ fn set(app: &App, seen: &Seen) {
 
 fn put_in_force(app: &App, policy: Policy) {
     info!(version = policy.version(), rules = policy.rules().len(), "policy reloaded");
+    for warning in policy.warnings() {
+        warn!(%warning, "policy");
+    }
     app.set_policy(policy);
     app.metrics().count_reload(Reload::Done);
 }

@@ -2,12 +2,14 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
+use tollgate::SnapshotErrorKind;
 use tracing::{error, info, warn};
 
 use crate::app::App;
@@ -112,6 +114,9 @@ fn restore(directory: &Path, bad_state: BadState, app: &App) -> Result<(), Strin
     };
     match (app.limiter().store().restore(&bytes), bad_state) {
         (Ok(keys), _) => info!(keys, "counters restored"),
+        (Err(error), _) if error.kind() == SnapshotErrorKind::TooMany => {
+            return Err(format!("{FILE}: {error}; raise --max-keys"));
+        }
         (Err(error), BadState::Refuse) => {
             return Err(format!(
                 "{FILE}: {error}; to put it aside and start empty, say --discard-bad-state"
@@ -128,11 +133,24 @@ fn restore(directory: &Path, bad_state: BadState, app: &App) -> Result<(), Strin
 /// Writes beside the old file, then puts the new one in its place: a crash leaves one or the other.
 fn save(directory: &Path, app: &App) -> io::Result<u64> {
     let new = directory.join(NEW_FILE);
-    let mut out = BufWriter::new(File::create(&new)?);
+    let saved = write_new(&new, app).and_then(|keys| {
+        std::fs::rename(&new, directory.join(FILE))?;
+        File::open(directory)?.sync_all()?;
+        Ok(keys)
+    });
+    if saved.is_err() {
+        // What there is of it helps nobody, and takes room that is perhaps wanting.
+        let _ = std::fs::remove_file(&new);
+    }
+    saved
+}
+
+fn write_new(new: &Path, app: &App) -> io::Result<u64> {
+    // Keys may be people's names: the file is its owner's.
+    let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(new)?;
+    let mut out = BufWriter::new(file);
     let keys = app.limiter().store().save(&mut out)?;
     out.flush()?;
     out.get_ref().sync_all()?;
-    std::fs::rename(&new, directory.join(FILE))?;
-    File::open(directory)?.sync_all()?;
     Ok(keys)
 }

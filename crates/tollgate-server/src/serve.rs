@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tracing::info;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
 
 use crate::app::App;
 use crate::http::{Surface, listen};
@@ -35,7 +36,12 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     let source = PolicyFile::new(settings.policy.clone(), settings.default_limit.clone());
     let text = source.read().map_err(ServeError::new)?;
     let policy = source.compile(text.as_deref()).map_err(ServeError::new)?;
+    for warning in policy.warnings() {
+        warn!(%warning, "policy");
+    }
     let shutdown = Shutdown::on_signals().map_err(ServeError::new)?;
+    // Before anything that takes time: unheeded, it would end the process.
+    let hangup = signal(SignalKind::hangup()).map_err(ServeError::new)?;
     let listener = bind("--http", settings.http).await?;
     let operating = match settings.admin {
         Some(address) => Some(bind("--admin", address).await?),
@@ -46,7 +52,8 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     let saved = SavedState::open(&settings, &app)?;
     info!(store = %settings.store, node = app.node_id(), "starting");
     let saving = saved.map(|saved| tokio::spawn(saved.keep(Arc::clone(&app), shutdown.finished())));
-    let reloading = tokio::spawn(reload::watch(Arc::clone(&app), text, shutdown.requested()));
+    let reloading =
+        tokio::spawn(reload::watch(Arc::clone(&app), text, hangup, shutdown.requested()));
 
     // Before anyone can ask: an answer of a node that is not ready closes its connection.
     app.set_ready();

@@ -11,6 +11,8 @@ enum Stage {
     Running,
     /// A signal has come: not ready, still answering.
     Requested,
+    /// A second signal has come: no more waiting for those who have not asked.
+    Hurried,
     /// Every request is answered.
     Finished,
 }
@@ -36,11 +38,13 @@ impl Shutdown {
         let (stage, _) = watch::channel(Stage::Running);
         let requested = stage.clone();
         tokio::spawn(async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+            for stage in [Stage::Requested, Stage::Hurried] {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+                advance(&requested, stage);
             }
-            advance(&requested, Stage::Requested);
         });
         Ok(Self { stage })
     }
@@ -48,6 +52,11 @@ impl Shutdown {
     /// When it is asked for.
     pub(crate) fn requested(&self) -> Awaited {
         Awaited { stage: self.stage.subscribe(), wanted: Stage::Requested }
+    }
+
+    /// When it is asked for once more.
+    pub(crate) fn hurried(&self) -> Awaited {
+        Awaited { stage: self.stage.subscribe(), wanted: Stage::Hurried }
     }
 
     /// When every request is answered.

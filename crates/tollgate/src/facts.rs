@@ -17,7 +17,8 @@ const MAX_VALUE: usize = 1024;
 ///
 /// A value is bytes, since keys and headers are not always text. At most 32 facts; names are 1 to 64
 /// printable ASCII characters without spaces, values 1 to 1024 bytes. What is not known is left out:
-/// an empty value is an error, so that it cannot be mistaken for a missing one.
+/// an empty value is an error, so that it cannot be mistaken for a missing one. Headers are called
+/// `header:x-plan`, in any case.
 ///
 /// ```
 /// use tollgate::{Facts, FactsErrorKind};
@@ -80,7 +81,7 @@ impl<'a> Facts<'a> {
         name: impl Into<Cow<'a, str>>,
         value: impl Into<FactValue<'a>>,
     ) -> Result<(), FactsError> {
-        let (name, FactValue(value)) = (name.into(), value.into());
+        let (name, FactValue(value)) = (in_one_case(name.into()), value.into());
         let wrong = if !is_fact_name(&name) {
             Some(FactsErrorKind::Name)
         } else if value.is_empty() || value.len() > MAX_VALUE {
@@ -109,6 +110,15 @@ impl<'a> Facts<'a> {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.entries.iter().map(|(name, value)| (&**name, &**value))
     }
+}
+
+/// Headers are called the same in any case, so their facts are known by one.
+fn in_one_case(name: Cow<'_, str>) -> Cow<'_, str> {
+    let is_header = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("header:"));
+    if is_header && name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Cow::Owned(name.to_ascii_lowercase());
+    }
+    name
 }
 
 /// Whether facts may be called so.

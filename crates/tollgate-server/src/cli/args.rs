@@ -1,6 +1,5 @@
 //! What can be typed.
 
-use std::io;
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
@@ -9,6 +8,7 @@ use clap_complete::Shell;
 use serde::Deserialize;
 use tollgate::AtCap;
 
+use super::say::say;
 use super::{Exit, check, policy, serve, simulate};
 
 /// A rate limiter that is exact under any concurrency, and says why and until when it refuses.
@@ -73,8 +73,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DIR", env = "TOLLGATE_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// If the saved counters cannot be read, put them aside and start empty
-    #[arg(long, env = "TOLLGATE_DISCARD_BAD_STATE", value_parser = BoolishValueParser::new())]
-    pub(crate) discard_bad_state: bool,
+    #[arg(long, env = "TOLLGATE_DISCARD_BAD_STATE", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
+    #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
+    pub(crate) discard_bad_state: Option<bool>,
     /// What this node is called [default: the host name and port]
     #[arg(long, value_name = "ID", env = "TOLLGATE_NODE_ID")]
     pub(crate) node_id: Option<String>,
@@ -91,8 +92,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "MS", env = "TOLLGATE_DRAIN_MS")]
     pub(crate) drain_ms: Option<u64>,
     /// Listen beyond loopback although nothing but the network protects it
-    #[arg(long, env = "TOLLGATE_ALLOW_UNPROTECTED", value_parser = BoolishValueParser::new())]
-    pub(crate) allow_unprotected: bool,
+    #[arg(long, env = "TOLLGATE_ALLOW_UNPROTECTED", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
+    #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
+    pub(crate) allow_unprotected: Option<bool>,
     /// How log lines look
     #[arg(long, value_name = "FORMAT", env = "TOLLGATE_LOG_FORMAT", default_value = "text")]
     pub(crate) log_format: LogArg,
@@ -198,7 +200,9 @@ pub fn run(cli: Cli) -> Exit {
         Command::Policy(command) => policy::run(&command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "tollgate", &mut io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tollgate", &mut script);
+            say(&String::from_utf8_lossy(&script));
             Exit::Success
         }
     }

@@ -5,6 +5,7 @@ use tokio::runtime;
 use super::Exit;
 use super::args::CheckArgs;
 use super::facts::body_of;
+use super::say::say;
 use super::told::{Told, ToldProblem};
 use crate::client::{self, AskError};
 
@@ -42,9 +43,9 @@ fn tell(answer: &str, json: bool) -> Exit {
         }
     };
     if json {
-        println!("{answer}");
+        say(&format!("{answer}\n"));
     } else {
-        println!("{}", told.sentence());
+        say(&format!("{}\n", told.sentence()));
     }
     if told.allowed { Exit::Success } else { Exit::Refused }
 }
@@ -54,7 +55,7 @@ fn told_otherwise(status: u16, answer: &str, json: bool) -> Exit {
     match serde_json::from_str::<ToldProblem>(answer) {
         Ok(problem) => {
             if json {
-                println!("{answer}");
+                say(&format!("{answer}\n"));
             }
             eprintln!("tollgate: {status}: {}", problem.detail);
             if (400..500).contains(&status) { Exit::Usage } else { Exit::NoAnswer }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 pub(super) fn body_of(what: &[String], cost: u64) -> Result<String, String> {
     let mut body = Map::new();
     match what {
-        [key] if !key.contains('=') => {
+        [key] if !is_fact(key) => {
             body.insert("key".to_owned(), Value::from(key.as_str()));
         }
         facts => {
@@ -15,6 +15,11 @@ pub(super) fn body_of(what: &[String], cost: u64) -> Result<String, String> {
     }
     body.insert("cost".to_owned(), Value::from(cost));
     Ok(Value::Object(body).to_string())
+}
+
+/// Whether a lone argument is a fact. `https://x?a=b` is a key that happens to hold an equals sign.
+fn is_fact(typed: &str) -> bool {
+    typed.split_once('=').is_some_and(|(name, _)| !name.contains(['/', '?']))
 }
 
 fn facts_of(typed: &[String]) -> Result<Map<String, Value>, String> {

@@ -6,6 +6,7 @@ mod exit;
 mod facts;
 mod policy;
 mod ready;
+mod say;
 mod serve;
 mod simulate;
 mod told;

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tollgate::policy::{self, Policy, PolicyError};
-use tollgate::{Limit, Limiter, ManualClock, MemoryStore, Quota};
+use tollgate::{Limiter, ManualClock, MemoryStore};
 
 use super::args::PolicyCommand;
 use super::facts::body_of;
+use super::say::say;
 use super::told::Explained;
 use super::{Exit, ready};
 use crate::policy_file::{LoadError, PolicyFile};
@@ -19,7 +20,7 @@ pub(super) fn run(command: &PolicyCommand) -> Exit {
         PolicyCommand::Validate { file, json } => validate(file, *json),
         PolicyCommand::Explain { file, facts, cost, json } => explain(file, facts, *cost, *json),
         PolicyCommand::Schema => {
-            print!("{}", policy::SCHEMA);
+            say(policy::SCHEMA);
             Exit::Success
         }
     }
@@ -27,15 +28,13 @@ pub(super) fn run(command: &PolicyCommand) -> Exit {
 
 /// The policy of a file, under the built-in default limit.
 pub(super) fn load(file: Option<&Path>) -> Result<Policy, LoadError> {
-    let default = Limit::sliding_window(Quota::per_minute(100));
-    let default = default.map_err(|error| LoadError::Unreadable(error.to_string()))?;
-    PolicyFile::new(file.map(Path::to_path_buf), default).load()
+    PolicyFile::new(file.map(Path::to_path_buf), Policy::builtin_limit()).load()
 }
 
 fn validate(file: &Path, json: bool) -> Exit {
     let loaded = load(Some(file));
     if json {
-        println!("{}", report(file, &loaded));
+        say(&format!("{}\n", report(file, &loaded)));
     }
     match loaded {
         Ok(policy) => {
@@ -45,7 +44,8 @@ fn validate(file: &Path, json: bool) -> Exit {
             if !json {
                 let count = policy.rules().len();
                 let rules = if count == 1 { "1 rule" } else { &format!("{count} rules") };
-                println!("{}: ok, {rules}, version {}", file.display(), policy.version());
+                let (file, version) = (file.display(), policy.version());
+                say(&format!("{file}: ok, {rules}, version {version}\n"));
             }
             Exit::Success
         }
@@ -105,7 +105,7 @@ fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
     });
     match told {
         Ok(lines) => {
-            println!("{}", lines.join("\n"));
+            say(&format!("{}\n", lines.join("\n")));
             Exit::Success
         }
         Err(reason) => {

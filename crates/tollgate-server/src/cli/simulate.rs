@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -92,6 +92,23 @@ pub(super) fn run(args: &SimulateArgs) -> Exit {
     }
 }
 
+/// Reads a line, of a longer one than any may be only so much as shows that it is; false at the end.
+fn read_line(lines: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    let most = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
+    let mut read = lines.take(most + 2).read_until(b'\n', line)?;
+    let was_any = read > 0;
+    while read > MAX_LINE && !line.ends_with(b"\n") {
+        let rest = lines.fill_buf()?;
+        let end = rest.iter().position(|byte| *byte == b'\n');
+        let length = end.map_or(rest.len(), |end| end + 1);
+        if end.is_some() || rest.is_empty() {
+            read = 0;
+        }
+        lines.consume(length);
+    }
+    Ok(was_any)
+}
+
 fn open(lines: &Path) -> io::Result<Box<dyn BufRead>> {
     if lines == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
@@ -104,7 +121,7 @@ impl Simulation {
     fn run(&mut self, lines: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<usize> {
         let (mut wrong, mut number) = (0, 0);
         let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line)? > 0 {
+        while read_line(lines, &mut line)? {
             number += 1;
             let text = line.trim_ascii();
             if !text.is_empty() {

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use hyper_util::server::graceful::GracefulShutdown;
@@ -16,6 +17,9 @@ use crate::shutdown::Awaited;
 
 /// How long a shutdown waits for requests under way.
 const LONGEST_FINISH: Duration = Duration::from_secs(30);
+
+/// How long a connection that has not asked yet may take to ask.
+const MOMENT: Duration = Duration::from_millis(300);
 
 /// How long to leave a machine alone that has no file descriptor to spare.
 const REST: Duration = Duration::from_millis(100);
@@ -34,6 +38,7 @@ pub(super) async fn accept(
     dispatch: Arc<Dispatch>,
     limits: Limits,
     mut stop: Awaited,
+    mut hurry: Awaited,
 ) {
     let connections = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(limits.connections));
@@ -45,9 +50,17 @@ pub(super) async fn accept(
         }
         dispatch.app.set_not_ready();
         info!("draining");
-        let _ = timeout(limits.drain, accepting).await;
+        let drained = timeout(limits.drain, accepting);
+        tokio::select! {
+            _ = drained => {}
+            () = hurry.wait() => {}
+        }
     }
+    // Who is connected already, or waits to be accepted, has been promised an answer: each gets a moment
+    // to ask, and hears that this connection closes.
+    take_in_waiting(&listener, &dispatch, &connections);
     drop(listener);
+    sleep(MOMENT.min(limits.drain)).await;
     if timeout(LONGEST_FINISH, connections.shutdown()).await.is_err() {
         warn!("some requests did not end in time and were cut off");
     }
@@ -66,6 +79,21 @@ async fn take_in(
             // A connection that breaks off is its client's affair.
             let _ = connection.await;
             drop(place);
+        });
+    }
+}
+
+/// Those that wait to be accepted and need not be waited for.
+fn take_in_waiting(
+    listener: &TcpListener,
+    dispatch: &Arc<Dispatch>,
+    connections: &GracefulShutdown,
+) {
+    let mut context = Context::from_waker(Waker::noop());
+    while let Poll::Ready(Ok((stream, _))) = listener.poll_accept(&mut context) {
+        let connection = connections.watch(serve(stream, Arc::clone(dispatch)));
+        tokio::spawn(async move {
+            let _ = connection.await;
         });
     }
 }

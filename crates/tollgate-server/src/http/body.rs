@@ -10,6 +10,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::error::{ApiError, ApiErrorKind};
@@ -21,6 +22,11 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const MAX_BODY: usize = 64 * 1024;
 /// The most bytes of a batch.
 pub(super) const MAX_BATCH_BODY: usize = 1024 * 1024;
+
+/// All bodies that are still on their way take no more memory than this many kibibytes together, however
+/// many connections send them; those beyond wait.
+const MAX_UNFINISHED: u32 = 64 * 1024;
+static UNFINISHED: Semaphore = Semaphore::const_new(MAX_UNFINISHED as usize);
 
 const JSON: &str = "application/json";
 
@@ -37,11 +43,12 @@ where
 {
     let (head, body) = request.into_parts();
     let typed = is_json(&head.headers);
+    let length = body.size_hint().upper().map_or(most, |upper| bounded(upper, most));
     let mut collecting = pin!(collect(body, most));
-    // Mostly the body came with the head, and needs no timer.
+    // Mostly the body came with the head, and needs neither a timer nor a share of the budget.
     let read = match poll_fn(|context| Poll::Ready(collecting.as_mut().poll(context))).await {
         Poll::Ready(read) => Ok(read),
-        Poll::Pending => timeout(BODY_TIMEOUT, collecting).await,
+        Poll::Pending => timeout(BODY_TIMEOUT, within_budget(length, collecting)).await,
     };
     typed?;
     read.unwrap_or_else(|_| {
@@ -49,6 +56,19 @@ where
         let detail = format!("the body did not arrive within {seconds} s");
         Err(ApiError::new(ApiErrorKind::Slow, detail))
     })
+}
+
+/// Waits until there is room for one more unfinished body of this length, and then for the body.
+async fn within_budget<T>(length: usize, collecting: impl Future<Output = T>) -> T {
+    let kibibytes = u32::try_from(length.div_ceil(1024)).unwrap_or(u32::MAX);
+    // Never closed, so there is always a permit in the end.
+    let _permit = UNFINISHED.acquire_many(kibibytes.min(MAX_UNFINISHED)).await;
+    collecting.await
+}
+
+/// A length as memory can hold it, at most so much.
+fn bounded(length: u64, most: usize) -> usize {
+    usize::try_from(length).unwrap_or(most).min(most)
 }
 
 async fn collect<B>(mut body: B, most: usize) -> Result<Bytes, ApiError>
@@ -78,6 +98,11 @@ where
         if first.is_empty() && all.is_empty() {
             first = data;
         } else {
+            if all.is_empty() {
+                // At once, where the length is known: growing would hold it twice over.
+                let rest = body.size_hint().upper().map_or(0, |upper| bounded(upper, most));
+                all.reserve(first.len() + data.len() + rest);
+            }
             all.extend_from_slice(&std::mem::take(&mut first));
             all.extend_from_slice(&data);
         }

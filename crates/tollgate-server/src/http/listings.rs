@@ -19,7 +19,7 @@ const MAX_FACT: usize = 1024;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    limit: Option<usize>,
+    limit: Option<String>,
     cursor: Option<String>,
     prefix: Option<String>,
     tenant: Option<String>,
@@ -29,13 +29,19 @@ fn wanted(uri: &Uri) -> Result<Wanted, ApiError> {
     let query = Query::<ListQuery>::try_from_uri(uri)
         .map_err(|rejection| ApiError::invalid(rejection.body_text()))?;
     let Query(ListQuery { limit, cursor, prefix, tenant }) = query;
-    let page_size = limit.unwrap_or(PAGE_SIZE);
-    if !(1..=MAX_PAGE_SIZE).contains(&page_size) {
-        let detail = format!("must be from 1 to {MAX_PAGE_SIZE}");
-        return Err(ApiError::invalid(detail).at("limit"));
-    }
+    let page_size = match limit.as_deref().map(str::parse) {
+        None => PAGE_SIZE,
+        Some(Ok(number @ 1..=MAX_PAGE_SIZE)) => number,
+        Some(_) => {
+            let detail = format!("must be a whole number from 1 to {MAX_PAGE_SIZE}");
+            return Err(ApiError::invalid(detail).at("limit"));
+        }
+    };
     let prefix = prefix.unwrap_or_default();
     for (field, text) in [("prefix", Some(&prefix)), ("tenant", tenant.as_ref())] {
+        if text.is_some_and(|text| text.contains(char::REPLACEMENT_CHARACTER)) {
+            return Err(ApiError::invalid("is not text in UTF-8").at(field));
+        }
         if text.is_some_and(|text| text.len() > MAX_FACT) {
             let detail = format!("is longer than the {MAX_FACT} bytes a key may have");
             return Err(ApiError::invalid(detail).at(field));

@@ -45,5 +45,11 @@ pub(crate) fn listen(
     let limits = accept::Limits { connections: settings.max_connections, drain: settings.drain };
     let router = routes::router(surface, Arc::clone(&app));
     let dispatch = Arc::new(connection::Dispatch { app, router, surface });
-    tokio::spawn(accept::accept(listener, dispatch, limits, shutdown.requested()))
+    tokio::spawn(accept::accept(
+        listener,
+        dispatch,
+        limits,
+        shutdown.requested(),
+        shutdown.hurried(),
+    ))
 }

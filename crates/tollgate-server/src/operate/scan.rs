@@ -72,10 +72,14 @@ impl Wanted {
     /// one fact may hold a `:` itself, so the store is asked for what comes before.
     fn listing(&self, policy: &Policy) -> Listing {
         let begins = self.prefix.split(':').next().unwrap_or_default();
-        let prefix = match (self.tenant(policy), begins) {
-            (None, _) => String::new(),
-            (Some(tenant), begins) => Subject::in_tenant(tenant, [begins]).as_str().to_owned(),
+        // Escapes and stars are what people see, and not what is stored.
+        let is_as_stored = !begins.is_empty() && !begins.contains(['%', '*']);
+        let subject = match self.tenant(policy) {
+            None => None,
+            Some(tenant) if is_as_stored => Some(Subject::in_tenant(tenant, [begins])),
+            Some(tenant) => Some(Subject::in_tenant(tenant, [""; 0])),
         };
+        let prefix = subject.map(|subject| subject.as_str().to_owned()).unwrap_or_default();
         let listing = Listing::all().with_prefix(prefix);
         match &self.cursor {
             Some(cursor) => listing.after(Cursor::new(cursor.clone())),
@@ -83,12 +87,13 @@ impl Wanted {
         }
     }
 
-    /// The tenant asked for; where only a prefix is, that of requests which name none.
+    /// The tenant asked for. Where only a prefix is, that of requests which name none, unless the policy
+    /// gives those one: limits that come with a request do not know of it.
     fn tenant<'a>(&'a self, policy: &'a Policy) -> Option<&'a str> {
         match &self.tenant {
             Some(tenant) => Some(tenant),
-            None if self.prefix.is_empty() => None,
-            None => Some(policy.tenant()),
+            None if self.prefix.is_empty() || !policy.tenant().is_empty() => None,
+            None => Some(""),
         }
     }
 

@@ -26,8 +26,8 @@ impl Environment {
     }
 
     /// A path.
-    pub(crate) fn path(&self, name: &str) -> Result<Option<PathBuf>, SettingsError> {
-        Ok(self.get(name).map(PathBuf::from))
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(PathBuf::from)
     }
 
     /// A yes or no.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::{Limit, Quota};
+use tollgate::{Limit, Policy, Quota};
 
 use super::{Environment, SettingsError};
 
@@ -14,8 +14,7 @@ const MILLION: u64 = 1_000_000;
 pub(super) fn from_environment(environment: &Environment) -> Result<Limit, SettingsError> {
     let (capacity, refill) = (environment.get(CAPACITY), environment.get(REFILL));
     if capacity.is_none() && refill.is_none() {
-        let limit = Limit::sliding_window(Quota::per_minute(100));
-        return limit.map_err(|error| SettingsError::new("the default limit", error));
+        return Ok(Policy::builtin_limit());
     }
     let capacity = capacity.map_or(Ok(60), whole)?;
     let refill = refill.map_or(Ok(MILLION), millionths)?;

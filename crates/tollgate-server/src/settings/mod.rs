@@ -7,6 +7,7 @@ mod store_choice;
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +20,9 @@ pub(crate) use store_choice::StoreChoice;
 
 const DEFAULT_HTTP: &str = "127.0.0.1:8080";
 const DEFAULT_MAX_CONNECTIONS: usize = 10_000;
+const MOST_CONNECTIONS: usize = 1_000_000;
+const MOST_KEYS: usize = 1_000_000_000;
+const LONGEST_DRAIN_MS: u64 = 600_000;
 const DEFAULT_DRAIN: Duration = Duration::from_millis(500);
 
 /// Everything `tollgate serve` needs to know, checked.
@@ -78,26 +82,28 @@ impl Settings {
         let http = address("--http", args.http.or(file.http).as_deref().unwrap_or(DEFAULT_HTTP))?;
         let admin = args.admin.or(file.admin);
         let admin = admin.map(|text| address("--admin", &text)).transpose()?;
-        let open = args.allow_unprotected || file.allow_unprotected.unwrap_or(false);
+        let open = args.allow_unprotected.or(file.allow_unprotected).unwrap_or(false);
         for (flag, address) in [("--http", Some(http)), ("--admin", admin)] {
             protected(flag, address, open)?;
         }
-        let drain = args.drain_ms.or(file.drain_ms).map(Duration::from_millis);
+        let drain = within("--drain-ms", args.drain_ms.or(file.drain_ms), 0..=LONGEST_DRAIN_MS)?;
+        let drain = drain.map(Duration::from_millis);
         let node_id = args.node_id.or(file.node_id);
-        let put_aside = args.discard_bad_state || file.discard_bad_state.unwrap_or(false);
+        let put_aside = args.discard_bad_state.or(file.discard_bad_state).unwrap_or(false);
         Ok(Self {
             http,
             admin,
-            policy: args.policy.or(environment.path("RATE_LIMIT_RULES_PATH")?).or(file.policy),
+            policy: args.policy.or(environment.path("RATE_LIMIT_RULES_PATH")).or(file.policy),
             data_dir: args.data_dir.or(file.data_dir),
             bad_state: if put_aside { BadState::PutAside } else { BadState::Refuse },
             node_id: node_id.map_or_else(|| Ok(default_node_id(http)), |id| valid_node_id(&id))?,
-            max_keys: at_least_one("--max-keys", args.max_keys.or(file.max_keys))?
+            max_keys: counted("--max-keys", args.max_keys.or(file.max_keys), MOST_KEYS)?
                 .unwrap_or(DEFAULT_MAX_KEYS),
             at_cap: args.at_cap.or(file.at_cap).map_or(AtCap::default(), Into::into),
-            max_connections: at_least_one(
+            max_connections: counted(
                 "--max-connections",
                 args.max_connections.or(file.max_connections),
+                MOST_CONNECTIONS,
             )?
             .unwrap_or(DEFAULT_MAX_CONNECTIONS),
             drain: drain.unwrap_or(DEFAULT_DRAIN),
@@ -128,11 +134,28 @@ fn protected(setting: &str, address: Option<SocketAddr>, open: bool) -> Result<(
     }
 }
 
-fn at_least_one(setting: &str, given: Option<usize>) -> Result<Option<usize>, SettingsError> {
+fn within(
+    setting: &str,
+    given: Option<u64>,
+    range: RangeInclusive<u64>,
+) -> Result<Option<u64>, SettingsError> {
     match given {
-        Some(0) => Err(SettingsError::new(setting, "must be at least 1")),
+        Some(number) if !range.contains(&number) => {
+            let (least, most) = (range.start(), range.end());
+            Err(SettingsError::new(setting, format!("must be from {least} to {most}")))
+        }
         given => Ok(given),
     }
+}
+
+fn counted(
+    setting: &str,
+    given: Option<usize>,
+    most: usize,
+) -> Result<Option<usize>, SettingsError> {
+    let wide = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    within(setting, given.map(wide), 1..=wide(most))?;
+    Ok(given)
 }
 
 /// Two nodes of one machine differ by their port.

@@ -185,3 +185,25 @@ fn an_answer_that_is_not_read_is_not_waited_for() {
     }
     assert_eq!(service.get("/healthz").status, 200);
 }
+
+#[test]
+fn bodies_on_their_way_share_one_budget() {
+    let service = Service::start(&[]);
+    service.check("warm");
+    let before = resident(&service);
+    let head = "POST /release HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
+                content-length: 2000000\r\n\r\n";
+    let held: Vec<TcpStream> = (0..150)
+        .map(|_| {
+            let mut slow = TcpStream::connect(service.address()).unwrap();
+            // Those beyond the budget are not read from, so they must not be waited for here.
+            slow.set_nonblocking(true).unwrap();
+            let _ = slow.write_all(head.as_bytes());
+            let _ = slow.write_all(&vec![b' '; 1_900_000]);
+            slow
+        })
+        .collect();
+    assert_eq!(service.check("k")["remaining"], 99, "who sends all at once is served");
+    let grown = resident(&service).saturating_sub(before);
+    assert!(grown < 128 * 1024, "{grown} kB more for {} bodies", held.len());
+}

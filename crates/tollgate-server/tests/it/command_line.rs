@@ -403,3 +403,32 @@ fn a_service_says_nothing_on_stdout() {
     assert_eq!(service.wait().0.code(), Some(0));
     assert_eq!(stdout, "");
 }
+
+#[test]
+fn a_result_that_nobody_reads_is_no_panic() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for args in [&["policy", "schema"][..], &["completions", "bash"]] {
+        let ended = tollgate(args).stdout(full()).output().unwrap();
+        let told = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{args:?}: {told}");
+        assert!(told.contains("could not be written") && !told.contains("panicked"), "{told}");
+    }
+    let service = Service::start(&[]);
+    let ended =
+        tollgate(&["check", "k", "--server", &service.url()]).stdout(full()).output().unwrap();
+    assert_eq!(ended.status.code(), Some(0), "it was allowed, whoever hears of it");
+}
+
+#[test]
+fn a_key_may_hold_an_equals_sign() {
+    let service = Service::start(&[]);
+    let ended = run(&["check", "https://x/?a=b", "--json", "--server", &service.url()]);
+    assert!(ended.stdout.contains(r#""key":"https://x/?a=b""#), "{}", ended.stdout);
+}
+
+#[test]
+fn a_server_with_a_password_is_refused_without_showing_it() {
+    let ended = run(&["check", "k", "--server", "http://user:hunter2@127.0.0.1:1"]);
+    assert_eq!(ended.code, 2);
+    assert!(!ended.stderr.contains("hunter2"), "{}", ended.stderr);
+}

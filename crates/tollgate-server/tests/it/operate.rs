@@ -477,3 +477,42 @@ fn an_address_of_their_own_does_not_decide() {
     }
     assert_eq!(service.check("k")["remaining"], 99);
 }
+
+#[test]
+fn what_is_shown_can_be_searched_for_however_it_is_escaped() {
+    let scratch = Scratch::new();
+    let path = scratch.write(
+        "policy.yaml",
+        "version: 1\nrules:\n\
+         - { name: all, match: { path: /all }, per: [], limits: [10/h] }\n\
+         - { name: two, match: { path: /two }, per: [client, user], limits: [10/h] }\n",
+    );
+    let service = Service::start(&["--policy", &path]);
+    for facts in [
+        json!({"path": "/all"}),
+        json!({"path": "/two", "client": "a b", "user": "x:y"}),
+        json!({"path": "/"}),
+    ] {
+        service.post("/check", json!({ "facts": facts }).to_string());
+    }
+    let all = service.get("/api/counters").json()["counters"].clone();
+    let all: Vec<&str> =
+        all.as_array().unwrap().iter().map(|c| c["key"].as_str().unwrap()).collect();
+    assert_eq!(all.len(), 3, "{all:?}");
+    for key in all {
+        let escaped = key.replace('%', "%25").replace(' ', "%20");
+        let found = service.get(&format!("/api/counters?prefix={escaped}")).json();
+        assert_eq!(found["counters"][0]["key"], key, "{found}");
+    }
+    assert_eq!(service.get("/api/counters?prefix=%ff").status, 400);
+}
+
+#[test]
+fn a_limit_of_a_request_may_be_called_as_trials_are() {
+    let service = Service::start(&[]);
+    let body = json!({"key": "k", "cost": 5, "limits": [
+        {"name": "next.x", "limit": 5, "window_ms": 3_600_000},
+    ]});
+    service.post("/check", body.to_string());
+    assert_eq!(blocked(&service, "limit=10"), ["k"]);
+}

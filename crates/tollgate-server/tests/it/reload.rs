@@ -351,3 +351,23 @@ fn reloading_under_load_admits_exactly_what_the_limit_says() {
     assert_eq!(admitted.load(Ordering::Relaxed), 1000);
     assert_eq!(Scrape::of(&service).value(ERROR), 0.0);
 }
+
+#[test]
+fn a_hangup_during_the_start_does_not_end_it() {
+    let scratch = Scratch::new();
+    let directory = scratch.path().to_str().unwrap();
+    for _ in 0..10 {
+        let mut starting =
+            crate::service::tollgate(&["serve", "--http", "127.0.0.1:0", "--data-dir", directory])
+                .stderr(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+        // Once it says anything at all its signals are its own.
+        let mut said = [0];
+        std::io::Read::read_exact(starting.stderr.as_mut().unwrap(), &mut said).unwrap();
+        crate::service::signal(starting.id(), "HUP");
+        crate::service::signal(starting.id(), "TERM");
+        let ended = starting.wait().unwrap();
+        assert_eq!(ended.code(), Some(0), "{ended:?}");
+    }
+}

@@ -121,7 +121,22 @@ fn a_full_disk_stops_no_check_and_harms_no_file() {
     assert!(!metrics.contains("tollgate_state_save_errors_total 0"), "{metrics}");
     assert_eq!(service.check("user:1")["remaining"], 97);
     assert_eq!(fs::read(&path).expect("still there"), saved);
-    fs::remove_file(scratch.path().join("counters.new")).expect("ours");
+    // A save that failed leaves nothing behind, not even the way into the full device.
     service.wait_for_log("counters are saved again");
     assert!(service.stop().0.success());
+}
+
+#[test]
+fn more_keys_than_fit_are_told_apart_from_a_bad_file() {
+    let scratch = Scratch::new();
+    let service = start(&scratch, &[]);
+    for n in 0..20 {
+        service.check(&format!("user:{n}"));
+    }
+    service.stop();
+    let directory = scratch.path().to_str().expect("a path of ours is text");
+    let ended =
+        run(&["serve", "--http", "127.0.0.1:0", "--data-dir", directory, "--max-keys", "5"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("raise --max-keys"), "{}", ended.stderr);
 }

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::service::{Ended, Scratch, Service, eventually, tollgate};
+use crate::service::{Ended, Scratch, Service, eventually, run, tollgate};
 
 const SECRET: &str = "hunter2";
 const REDIS: &str = "redis://:hunter2@127.0.0.1:1/0";
@@ -369,4 +369,27 @@ fn the_log_can_be_json() {
     let messages: Vec<&str> =
         objects.iter().filter_map(|object| object["message"].as_str()).collect();
     assert_eq!(messages, ["starting", "draining", "stopped"]);
+}
+
+#[test]
+fn numbers_that_cannot_be_meant_are_refused() {
+    let huge = u64::MAX.to_string();
+    for flag in ["--max-connections", "--max-keys", "--drain-ms"] {
+        let ended = run(&["serve", "--http", "127.0.0.1:0", flag, &huge]);
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        assert!(ended.stderr.contains(flag), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn the_environment_beats_the_file_for_yes_and_no_too() {
+    let scratch = Scratch::new();
+    let config = scratch.write("config.yaml", "allow_unprotected: true\nhttp: 0.0.0.0:0\n");
+    let ended = tollgate(&["serve", "--config", &config])
+        .env("TOLLGATE_ALLOW_UNPROTECTED", "false")
+        .output()
+        .unwrap();
+    assert_eq!(ended.status.code(), Some(2));
+    let told = String::from_utf8(ended.stderr).unwrap();
+    assert!(told.contains("--allow-unprotected"), "{told}");
 }

@@ -266,3 +266,16 @@ fn a_hundred_thousand_lines_take_seconds() {
     assert_eq!((ended.code, ended.stdout.lines().count()), (0, 100_000));
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
+
+#[test]
+fn a_line_without_end_is_a_problem_and_not_kept() {
+    let long = format!(r#"{{"key":"{}"}}"#, "x".repeat(5_000_000));
+    let lines = format!("{{\"key\":\"a\"}}\n{long}\n{{\"key\":\"a\"}}\n{long}");
+    let ended = run_with_input(&["simulate"], &lines);
+    let answers: Vec<Value> =
+        ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), 4, "{}", ended.stdout);
+    assert_eq!((&answers[1]["status"], &answers[1]["line"]), (&json!(400), &json!(2)));
+    assert_eq!(answers[2]["remaining"], 98);
+    assert_eq!(answers[3]["line"], 4);
+}

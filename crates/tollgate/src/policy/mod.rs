@@ -100,9 +100,15 @@ impl Policy {
     /// ```
     #[must_use]
     pub fn builtin() -> Self {
+        Self::with_default(Self::builtin_limit())
+    }
+
+    /// The default limit where nothing is configured: 100 in any 60 seconds.
+    #[must_use]
+    pub fn builtin_limit() -> Limit {
         const QUOTA: Quota = Quota::per_minute(100);
         // A hundred fits a sliding window; a block is the safe way to be wrong about that.
-        Self::with_default(Limit::sliding_window(QUOTA).unwrap_or_else(|_| Limit::block()))
+        Limit::sliding_window(QUOTA).unwrap_or_else(|_| Limit::block())
     }
 
     /// No rules; this limit for each client.

@@ -44,3 +44,12 @@ fn costs_beyond_every_limit_are_alike() {
     assert_eq!((cost(0), cost((1 << 53) - 1)), (0, (1 << 53) - 1));
     assert_eq!((cost(1 << 53), cost(u64::MAX)), (1 << 53, 1 << 53));
 }
+
+#[test]
+fn headers_are_called_the_same_in_any_case() {
+    let mut facts = Facts::new();
+    facts.insert("Header:X-Plan", "gold").unwrap();
+    assert_eq!(facts.get("header:x-plan"), Some(&b"gold"[..]));
+    let error = facts.insert("header:X-PLAN", "silver").unwrap_err();
+    assert_eq!(error.kind(), FactsErrorKind::Duplicate);
+}
