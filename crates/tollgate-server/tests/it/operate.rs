@@ -502,7 +502,8 @@ fn what_is_shown_can_be_searched_for_however_it_is_escaped() {
     for key in all {
         let escaped = key.replace('%', "%25").replace(' ', "%20");
         let found = service.get(&format!("/api/counters?prefix={escaped}")).json();
-        assert_eq!(found["counters"][0]["key"], key, "{found}");
+        let mut found = found["counters"].as_array().unwrap().iter();
+        assert!(found.any(|counter| counter["key"] == key), "{key}");
     }
     assert_eq!(service.get("/api/counters?prefix=%ff").status, 400);
 }
