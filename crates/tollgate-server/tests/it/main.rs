@@ -21,6 +21,7 @@ mod concurrency;
 mod documentation;
 mod explain;
 mod generated;
+mod listings;
 mod metrics;
 mod openapi;
 mod operate;

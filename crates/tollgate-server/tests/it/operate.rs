@@ -1,12 +1,12 @@
 //! What operators read: nodes, limits, counters, blocks, status and probes.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::listings::take;
 use crate::service::{Scratch, Service, eventually};
 
 const POLICY: &str = "\
@@ -24,14 +24,14 @@ rules:
   - { name: dear, match: { path: /dear }, per: [client], limits: [10/h], cost: 4 }
 ";
 
-fn with_policy() -> (Scratch, Service) {
+pub(crate) fn with_policy() -> (Scratch, Service) {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", POLICY);
     let service = Service::start(&["--policy", &path]);
     (scratch, service)
 }
 
-fn get(service: &Service, path: &str) -> Value {
+pub(crate) fn get(service: &Service, path: &str) -> Value {
     let reply = service.get(path);
     assert_eq!(reply.status, 200, "{path}: {}", reply.body);
     assert_eq!(reply.header("content-type"), Some("application/json"), "{path}");
@@ -39,56 +39,10 @@ fn get(service: &Service, path: &str) -> Value {
     reply.json()
 }
 
-fn moment(value: &Value) -> Timestamp {
+pub(crate) fn moment(value: &Value) -> Timestamp {
     let text = value.as_str().unwrap_or_else(|| panic!("no time: {value}"));
     assert!(text.ends_with('Z'), "{text} is in UTC");
     text.parse().unwrap_or_else(|error| panic!("{text} is not RFC 3339: {error}"))
-}
-
-/// What a query may hold without meaning something else.
-fn quoted(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
-}
-
-/// Every item of a listing, page by page, and how many the longest page held.
-fn all_pages(service: &Service, path: &str, list: &str, query: &str) -> (Vec<Value>, usize) {
-    let (mut items, mut longest, mut cursor) = (Vec::new(), 0, Value::Null);
-    let mut client = service.client();
-    for _ in 0..1000 {
-        let next = cursor.as_str().map(|cursor| format!("&cursor={}", quoted(cursor)));
-        let reply = client.get(&format!("{path}?{query}{}", next.unwrap_or_default()));
-        assert_eq!(reply.status, 200, "{}", reply.body);
-        let mut page = reply.json();
-        let more = page[list].as_array().expect("a list").clone();
-        longest = longest.max(more.len());
-        items.extend(more);
-        cursor = page["cursor"].take();
-        if cursor.is_null() {
-            return (items, longest);
-        }
-    }
-    panic!("the pages do not end");
-}
-
-fn keys(items: &[Value]) -> Vec<String> {
-    let mut keys: Vec<String> =
-        items.iter().map(|item| item["key"].as_str().unwrap().to_owned()).collect();
-    keys.sort();
-    keys
-}
-
-fn counted(service: &Service, query: &str) -> Vec<String> {
-    keys(&all_pages(service, "/api/counters", "counters", query).0)
-}
-
-fn blocked(service: &Service, query: &str) -> Vec<String> {
-    keys(&all_pages(service, "/api/blocks", "blocked", query).0)
-}
-
-fn take(service: &Service, body: &Value) -> Value {
-    let reply = service.post("/check", body.to_string());
-    assert_eq!(reply.status, 200, "{}", reply.body);
-    reply.json()
 }
 
 #[test]
@@ -154,236 +108,6 @@ fn an_unlimited_default_has_no_numbers() {
         (&limits["default_limit"], &limits["default_window_ms"]),
         (&json!(null), &json!(null))
     );
-}
-
-#[test]
-fn paging_gives_every_counter_once() {
-    let service = Service::start(&[]);
-    let mut client = service.client();
-    let mut costs = BTreeMap::new();
-    for number in 0..250_u64 {
-        let (key, cost) = (format!("user:{number:03}"), number % 3 + 1);
-        client.post("/check", json!({"key": key, "cost": cost}).to_string());
-        costs.insert(key, cost);
-    }
-    let (counters, longest) = all_pages(&service, "/api/counters", "counters", "limit=37");
-    assert_eq!((counters.len(), longest), (250, 37));
-    for counter in &counters {
-        let cost = costs.remove(counter["key"].as_str().unwrap());
-        assert_eq!(counter["count"].as_u64(), cost, "{counter}");
-        assert_eq!(counter["remaining"].as_u64(), cost.map(|cost| 100 - cost), "{counter}");
-        assert_eq!((&counter["limit"], &counter["window_ms"]), (&json!(100), &json!(60_000)));
-    }
-    assert!(costs.is_empty(), "each was listed once");
-    assert_eq!(counted(&service, "limit=1000").len(), 250);
-    let page = get(&service, "/api/counters");
-    assert_eq!(page["counters"].as_array().unwrap().len(), 100, "a page unless asked otherwise");
-    assert!(page["cursor"].is_string());
-}
-
-#[test]
-fn a_listing_that_is_empty_has_no_cursor() {
-    let service = Service::start(&[]);
-    assert_eq!(get(&service, "/api/counters"), json!({"counters": [], "cursor": null}));
-    assert_eq!(get(&service, "/api/blocks"), json!({"blocked": [], "cursor": null}));
-}
-
-#[test]
-fn a_prefix_narrows_the_counters() {
-    let service = Service::start(&[]);
-    for key in ["user:1", "user:2", "user:10", "job:1", "%41", "%", "a/b", "äpfel", "Äpfel"] {
-        take(&service, &json!({ "key": key }));
-    }
-    let found = |prefix: &str| counted(&service, &format!("prefix={}", quoted(prefix)));
-    assert_eq!(found("user:1"), ["user:1", "user:10"]);
-    assert_eq!(found("user:"), ["user:1", "user:10", "user:2"]);
-    assert_eq!(found("%"), ["%", "%41"]);
-    assert_eq!(found("%4"), ["%41"]);
-    assert_eq!(found("a/"), ["a/b"]);
-    assert_eq!(found("ä"), ["äpfel"]);
-    assert_eq!(found("none"), [""; 0]);
-    assert_eq!(found("").len(), 9);
-    let paged = all_pages(&service, "/api/counters", "counters", "prefix=user&limit=1");
-    assert_eq!((keys(&paged.0).len(), paged.1), (3, 1));
-}
-
-#[test]
-fn a_tenant_narrows_the_counters() {
-    let service = Service::start(&[]);
-    for (tenant, key) in [("acme", "u1"), ("acme", "v1"), ("acme:eu", "u1"), ("zeta", "u1")] {
-        take(&service, &json!({"key": key, "tenant": tenant}));
-    }
-    take(&service, &json!({"key": "u1"}));
-    assert_eq!(counted(&service, "limit=100").len(), 5);
-    assert_eq!(counted(&service, "tenant=acme"), ["u1", "v1"]);
-    assert_eq!(counted(&service, "tenant=acme&prefix=u"), ["u1"]);
-    assert_eq!(counted(&service, &format!("tenant={}", quoted("acme:eu"))), ["u1"]);
-    assert_eq!(counted(&service, "tenant=acm"), [""; 0], "a tenant is whole, not a beginning");
-    let listed = all_pages(&service, "/api/counters", "counters", "tenant=zeta").0;
-    assert_eq!(listed[0]["tenant"], "zeta");
-}
-
-#[test]
-fn what_a_listing_shows_can_be_looked_for() {
-    let scratch = Scratch::new();
-    let path = scratch.write(
-        "policy.yaml",
-        "version: 1\nrules:\n  - { name: two, per: [client, user], limits: [9/h] }\n",
-    );
-    let service = Service::start(&["--policy", &path]);
-    take(&service, &json!({"facts": {"client": "c1", "user": "u1"}}));
-    take(&service, &json!({"facts": {"client": "c2", "user": "u1"}}));
-    assert_eq!(counted(&service, "limit=10"), ["c1:u1", "c2:u1"]);
-    assert_eq!(counted(&service, "prefix=c1"), ["c1:u1"]);
-    assert_eq!(counted(&service, "prefix=c1:u1"), ["c1:u1"], "as it was shown");
-}
-
-#[test]
-fn a_prefix_is_looked_for_in_the_tenant_of_the_policy() {
-    let scratch = Scratch::new();
-    let path = scratch.write("policy.yaml", "version: 1\ntenant: acme\n");
-    let service = Service::start(&["--policy", &path]);
-    take(&service, &json!({"key": "user:1"}));
-    assert_eq!(counted(&service, "limit=10"), ["user:1"]);
-    assert_eq!(counted(&service, "tenant=acme&prefix=user"), ["user:1"]);
-    assert_eq!(counted(&service, "prefix=user"), ["user:1"], "no other tenant was ever named");
-}
-
-#[test]
-fn hostile_keys_are_shown_as_they_are() {
-    let service = Service::start(&[]);
-    let long = "x".repeat(1024);
-    let hostile = [
-        "<img src=x onerror=alert(1)>",
-        "\u{202e}txt.exe",
-        "a\r\nset-cookie: b",
-        "\u{0}",
-        "{tag}",
-        "a:b",
-        "%41",
-        "%-",
-        "*",
-        "\"",
-        "\\",
-        "ä\u{308}",
-        "💥",
-        " ",
-        long.as_str(),
-        "'; DROP TABLE",
-        "rl:{x}:y",
-        "\u{7f}",
-        "..",
-        "a/b",
-    ];
-    for key in hostile {
-        take(&service, &json!({ "key": key }));
-    }
-    let mut expected: Vec<String> = hostile.map(str::to_owned).into();
-    expected.sort();
-    assert_eq!(counted(&service, "limit=7"), expected);
-    for key in hostile {
-        let found = counted(&service, &format!("limit=1000&prefix={}", quoted(key)));
-        assert!(found.iter().any(|found| found == key), "{key:?} is not among {found:?}");
-    }
-    let reply = service.get("/api/counters");
-    assert_eq!(reply.headers.iter().filter(|(name, _)| name == "set-cookie").count(), 0);
-}
-
-#[test]
-fn counters_tell_rule_limit_and_algorithm() {
-    let (_scratch, service) = with_policy();
-    let facts = json!({"method": "GET", "path": "/find", "user": "u1"});
-    take(&service, &json!({ "facts": facts }));
-    let (mut counters, _) = all_pages(&service, "/api/counters", "counters", "limit=10");
-    counters.sort_by_key(|counter| counter["name"].to_string());
-    assert_eq!(counters.len(), 2, "one for each limit: {counters:?}");
-    for (counter, (name, limit)) in counters.iter().zip([("1d", 20), ("hourly", 2)]) {
-        assert_eq!((&counter["key"], &counter["rule"]), (&json!("u1"), &json!("search")));
-        assert_eq!(counter["limit"], limit, "{counter}");
-        assert_eq!((&counter["count"], &counter["remaining"]), (&json!(1), &json!(limit - 1)));
-        assert_eq!(counter["algorithm"], "sliding_window");
-        assert!(name == "1d" || counter["name"] == name, "{counter}");
-    }
-}
-
-#[test]
-fn only_keys_that_are_refused_now_are_blocked() {
-    let (_scratch, service) = with_policy();
-    take(&service, &json!({"key": "full", "cost": 50}));
-    take(&service, &json!({"key": "almost", "cost": 49}));
-    let facts = json!({"method": "GET", "path": "/find", "user": "u1"});
-    take(&service, &json!({"facts": facts, "cost": 2}));
-    let (items, _) = all_pages(&service, "/api/blocks", "blocked", "limit=10");
-    assert_eq!(keys(&items), ["full", "u1"]);
-    for item in &items {
-        let until = moment(&item["blocked_until"]).duration_since(Timestamp::now());
-        assert!(until.as_secs_f64() > 0.0, "{item}");
-        let (rule, limit, most) = match item["key"].as_str() {
-            Some("full") => ("default", "600s", 600),
-            _ => ("search", "hourly", 3600),
-        };
-        assert!(until.as_secs() <= most, "{item}");
-        let reason = item["reason"].as_str().unwrap();
-        assert!(reason.contains(rule) && reason.contains(limit), "{reason}");
-    }
-    let refund = json!({"key": "full"}).to_string();
-    service.post("/refund", refund);
-    assert_eq!(blocked(&service, "limit=10"), ["u1"], "one was given back");
-}
-
-#[test]
-fn trials_block_nobody() {
-    let (_scratch, service) = with_policy();
-    for path in ["/watched", "/tried"] {
-        for _ in 0..3 {
-            let answer = take(&service, &json!({"facts": {"client": "c", "path": path}}));
-            assert_eq!(answer["allowed"], true);
-        }
-    }
-    assert_eq!(blocked(&service, "limit=10"), [""; 0]);
-}
-
-#[test]
-fn what_a_rule_charges_decides_who_is_blocked() {
-    let (_scratch, service) = with_policy();
-    let ask = json!({"facts": {"client": "c", "path": "/dear"}});
-    take(&service, &ask);
-    assert_eq!(blocked(&service, "limit=10"), [""; 0]);
-    assert_eq!(take(&service, &ask)["remaining"], 2);
-    assert_eq!(take(&service, &ask)["allowed"], false, "two are left and four are charged");
-    assert_eq!(blocked(&service, "limit=10"), ["c"]);
-}
-
-#[test]
-fn a_block_ends_by_itself() {
-    let scratch = Scratch::new();
-    let path = scratch.write("policy.yaml", "version: 1\ndefaults: { limit: 1/1s }\n");
-    let service = Service::start(&["--policy", &path]);
-    // A slow machine may take longer than the second to look.
-    eventually("it is blocked", || {
-        service.check("c");
-        blocked(&service, "limit=10") == ["c"]
-    });
-    eventually("it is free", || blocked(&service, "limit=10").is_empty());
-}
-
-#[test]
-fn paging_gives_every_block_once_and_no_page_is_too_long() {
-    let service = Service::start(&[]);
-    let mut client = service.client();
-    let mut expected = Vec::new();
-    for number in 0..120 {
-        let key = format!("user:{number:03}");
-        let cost = if number % 3 == 0 { 50 } else { 100 };
-        client.post("/check", json!({"key": key, "cost": cost}).to_string());
-        if cost == 100 {
-            expected.push(key);
-        }
-    }
-    let (items, longest) = all_pages(&service, "/api/blocks", "blocked", "limit=7");
-    assert_eq!(keys(&items), expected);
-    assert!(longest <= 7, "a page of {longest} where 7 was asked for");
-    assert_eq!(blocked(&service, "limit=7&prefix=user:11").len(), 7);
 }
 
 #[test]
@@ -476,44 +200,4 @@ fn an_address_of_their_own_does_not_decide() {
         assert_eq!(reply.status, 404, "{path}: {}", reply.body);
     }
     assert_eq!(service.check("k")["remaining"], 99);
-}
-
-#[test]
-fn what_is_shown_can_be_searched_for_however_it_is_escaped() {
-    let scratch = Scratch::new();
-    let path = scratch.write(
-        "policy.yaml",
-        "version: 1\nrules:\n\
-         - { name: all, match: { path: /all }, per: [], limits: [10/h] }\n\
-         - { name: two, match: { path: /two }, per: [client, user], limits: [10/h] }\n",
-    );
-    let service = Service::start(&["--policy", &path]);
-    for facts in [
-        json!({"path": "/all"}),
-        json!({"path": "/two", "client": "a b", "user": "x:y"}),
-        json!({"path": "/"}),
-    ] {
-        service.post("/check", json!({ "facts": facts }).to_string());
-    }
-    let all = service.get("/api/counters").json()["counters"].clone();
-    let all: Vec<&str> =
-        all.as_array().unwrap().iter().map(|c| c["key"].as_str().unwrap()).collect();
-    assert_eq!(all.len(), 3, "{all:?}");
-    for key in all {
-        let escaped = key.replace('%', "%25").replace(' ', "%20");
-        let found = service.get(&format!("/api/counters?prefix={escaped}")).json();
-        let mut found = found["counters"].as_array().unwrap().iter();
-        assert!(found.any(|counter| counter["key"] == key), "{key}");
-    }
-    assert_eq!(service.get("/api/counters?prefix=%ff").status, 400);
-}
-
-#[test]
-fn a_limit_of_a_request_may_be_called_as_trials_are() {
-    let service = Service::start(&[]);
-    let body = json!({"key": "k", "cost": 5, "limits": [
-        {"name": "next.x", "limit": 5, "window_ms": 3_600_000},
-    ]});
-    service.post("/check", body.to_string());
-    assert_eq!(blocked(&service, "limit=10"), ["k"]);
 }
