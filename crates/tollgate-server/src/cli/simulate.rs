@@ -142,25 +142,14 @@ impl Simulation {
         if text.len() > MAX_LINE {
             return Err(ApiError::invalid(format!("the line is longer than {MAX_LINE} bytes")));
         }
-        let mut line: Line<'_> = parse(text)?;
-        let at = line.time()?;
-        let (op, lease) = (line.op, line.lease.take());
-        match op {
-            Op::Release | Op::Renew => {
-                line.asks_nothing()?;
-                let lease = self.find(lease)?;
-                self.move_to(at);
-                self.of_lease(op, &lease)
-            }
-            Op::Check | Op::Peek | Op::Refund | Op::Reset => {
-                if lease.is_some() {
-                    let detail = "is for release and renew only";
-                    return Err(ApiError::invalid(detail).at("lease"));
-                }
-                let asked = line.question().into_asked()?;
-                self.move_to(at);
-                self.of_question(op, &asked)
-            }
+        let line: Line<'_> = parse(text)?;
+        match line.op {
+            Op::Check => self.decide(line, Verb::Take),
+            Op::Peek => self.decide(line, Verb::Peek),
+            Op::Refund => self.decide(line, Verb::Refund),
+            Op::Reset => self.reset(line),
+            Op::Release => self.release(&line),
+            Op::Renew => self.renew(&line),
         }
     }
 
@@ -170,16 +159,38 @@ impl Simulation {
         }
     }
 
-    fn of_question(&mut self, op: Op, asked: &Asked<'_>) -> Result<Vec<u8>, ApiError> {
-        let verb = match op {
-            Op::Peek => Verb::Peek,
-            Op::Refund => Verb::Refund,
-            Op::Reset => {
-                ready::now(self.limiter.reset(asked)).map_err(|error| ApiError::from(&error))?;
-                Verb::Peek
-            }
-            Op::Check | Op::Release | Op::Renew => Verb::Take,
-        };
+    /// What a line asks, once the clock stands where the line says. Nothing moves for a wrong one.
+    fn asked<'l>(&self, line: Line<'l>) -> Result<Asked<'l>, ApiError> {
+        if line.lease.is_some() {
+            return Err(ApiError::invalid("is for release and renew only").at("lease"));
+        }
+        let at = line.time()?;
+        let asked = line.question().into_asked()?;
+        self.move_to(at);
+        Ok(asked)
+    }
+
+    /// The lease a line is about, likewise.
+    fn held(&self, line: &Line<'_>) -> Result<Lease, ApiError> {
+        let at = line.time()?;
+        line.asks_nothing()?;
+        let lease = self.find(line.lease.as_ref())?;
+        self.move_to(at);
+        Ok(lease)
+    }
+
+    fn decide(&mut self, line: Line<'_>, verb: Verb) -> Result<Vec<u8>, ApiError> {
+        let asked = self.asked(line)?;
+        self.tell(&asked, verb)
+    }
+
+    fn reset(&mut self, line: Line<'_>) -> Result<Vec<u8>, ApiError> {
+        let asked = self.asked(line)?;
+        ready::now(self.limiter.reset(&asked)).map_err(|error| ApiError::from(&error))?;
+        self.tell(&asked, Verb::Peek)
+    }
+
+    fn tell(&mut self, asked: &Asked<'_>, verb: Verb) -> Result<Vec<u8>, ApiError> {
         let called = format!("l{}", self.leases.len() + 1);
         let told = self.limiter.decide(verb, asked, |outcome: &Outcome<'_, '_>| {
             (answer_with_lease(outcome, LeaseName::Called(&called)), outcome.lease.clone())
@@ -189,20 +200,19 @@ impl Simulation {
         Ok(answer)
     }
 
-    fn of_lease(&self, op: Op, lease: &Lease) -> Result<Vec<u8>, ApiError> {
-        let json = if op == Op::Release {
-            let released = ready::now(self.limiter.release(lease));
-            let released = released.map_err(|error| ApiError::from(&error))?;
-            serde_json::to_vec(&Released { released })
-        } else {
-            let until = ready::now(self.limiter.renew(lease));
-            let until = until.map_err(|error| ApiError::from(&error))?;
-            serde_json::to_vec(&Renewed::until(until))
-        };
-        Ok(json.unwrap_or_default())
+    fn release(&self, line: &Line<'_>) -> Result<Vec<u8>, ApiError> {
+        let released = ready::now(self.limiter.release(&self.held(line)?));
+        let released = released.map_err(|error| ApiError::from(&error))?;
+        Ok(serde_json::to_vec(&Released { released }).unwrap_or_default())
     }
 
-    fn find(&self, lease: Option<Text<'_>>) -> Result<Lease, ApiError> {
+    fn renew(&self, line: &Line<'_>) -> Result<Vec<u8>, ApiError> {
+        let until = ready::now(self.limiter.renew(&self.held(line)?));
+        let until = until.map_err(|error| ApiError::from(&error))?;
+        Ok(serde_json::to_vec(&Renewed::until(until)).unwrap_or_default())
+    }
+
+    fn find(&self, lease: Option<&Text<'_>>) -> Result<Lease, ApiError> {
         let wrong = |detail: String| ApiError::invalid(detail).at("lease");
         let name = lease.ok_or_else(|| wrong("is missing".to_owned()))?;
         let known = self.leases.get(name.as_str()).cloned();
