@@ -11,7 +11,7 @@ pub const MAX_FACTS: usize = 32;
 /// The longest name, in bytes.
 const MAX_NAME: usize = 64;
 /// The longest value, in bytes.
-const MAX_VALUE: usize = 1024;
+pub const MAX_FACT_LENGTH: usize = 1024;
 
 /// What is known of a request, by name: `client`, `user`, `path`, and any other.
 ///
@@ -84,7 +84,7 @@ impl<'a> Facts<'a> {
         let (name, FactValue(value)) = (in_one_case(name.into()), value.into());
         let wrong = if !is_fact_name(&name) {
             Some(FactsErrorKind::Name)
-        } else if value.is_empty() || value.len() > MAX_VALUE {
+        } else if value.is_empty() || value.len() > MAX_FACT_LENGTH {
             Some(FactsErrorKind::Value)
         } else if self.get(&name).is_some() {
             Some(FactsErrorKind::Duplicate)

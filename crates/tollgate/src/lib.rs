@@ -33,7 +33,7 @@ pub use asked::{Applied, Asked, Inline};
 pub use clock::{Clock, ManualClock, SystemClock, TickingClock};
 pub use decision::{Decision, Source, Status, Verdict};
 pub use error::{QuotaError, QuotaErrorKind};
-pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACTS};
+pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
 pub use lease::{HeldKey, Lease, LeaseError, LeaseId};
 pub use limit::Limit;
 #[cfg(feature = "policy")]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Query, State};
 use hyper::Uri;
 use serde::Deserialize;
+use tollgate::MAX_FACT_LENGTH;
 
 use super::reply::{Reply, json, uncached};
 use crate::app::App;
@@ -13,8 +14,6 @@ use crate::operate::{self, Wanted};
 
 const PAGE_SIZE: usize = 100;
 const MAX_PAGE_SIZE: usize = 1000;
-/// The longest a key or tenant can be.
-const MAX_FACT: usize = 1024;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,8 +41,8 @@ fn wanted(uri: &Uri) -> Result<Wanted, ApiError> {
         if text.is_some_and(|text| text.contains(char::REPLACEMENT_CHARACTER)) {
             return Err(ApiError::invalid("is not text in UTF-8").at(field));
         }
-        if text.is_some_and(|text| text.len() > MAX_FACT) {
-            let detail = format!("is longer than the {MAX_FACT} bytes a key may have");
+        if text.is_some_and(|text| text.len() > MAX_FACT_LENGTH) {
+            let detail = format!("is longer than the {MAX_FACT_LENGTH} bytes a key may have");
             return Err(ApiError::invalid(detail).at(field));
         }
     }

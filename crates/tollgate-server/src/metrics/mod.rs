@@ -91,7 +91,7 @@ impl Handles {
                     let limit = status.limit();
                     status.mode() != Mode::Enforce
                         && limit.rule() == rule.name()
-                        && limit.name().starts_with("next.") == is_next
+                        && rule.is_on_trial(limit.name()) == is_next
                         && !status.verdict().is_allowed()
                 })
             };

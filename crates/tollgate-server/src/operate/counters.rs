@@ -94,10 +94,8 @@ async fn counter(app: &App, found: &Found<'_>) -> Result<Counter, ApiError> {
 async fn block(app: &App, policy: &Policy, found: &Found<'_>) -> Result<Option<Block>, ApiError> {
     let (listed, limit) = (found.listed, found.limit);
     let rule = policy.rule(&listed.rule);
-    let is_trial = rule.is_some_and(|rule| {
-        let on_trial = rule.next().iter().any(|next| next.name() == listed.limit);
-        on_trial || rule.mode() == RuleMode::Shadow
-    });
+    let is_trial =
+        rule.is_some_and(|rule| rule.is_on_trial(&listed.limit) || rule.mode() == RuleMode::Shadow);
     if is_trial {
         return Ok(None);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tollgate::policy::{Distributed, FactName, Missing, OnStoreLoss, Policy, Rule, RuleMode};
+use tollgate::policy::{FactName, Policy, Rule};
 use tollgate::{Limit, policy};
 
 use crate::wire::answer::{LimitNumbers, window_ms};
@@ -76,12 +76,12 @@ impl<'a> RuleView<'a> {
             unlimited: rule.is_unlimited(),
             limits: rule.limits().iter().map(LimitView::new).collect(),
             next: rule.next().iter().map(LimitView::new).collect(),
-            mode: if rule.mode() == RuleMode::Shadow { "shadow" } else { "enforce" },
+            mode: rule.mode().as_str(),
             cost: rule.cost(),
             continues: rule.continues(),
-            missing: name_of_missing(rule.missing()),
-            on_store_loss: name_of_loss(rule.on_store_loss()),
-            distributed: name_of_distributed(rule.distributed()),
+            missing: rule.missing().as_str(),
+            on_store_loss: rule.on_store_loss().as_str(),
+            distributed: rule.distributed().as_str(),
         }
     }
 }
@@ -93,29 +93,5 @@ impl<'a> LimitView<'a> {
             algorithm: limit.algorithm().as_str(),
             numbers: LimitNumbers::of(limit),
         }
-    }
-}
-
-const fn name_of_missing(missing: Missing) -> &'static str {
-    match missing {
-        Missing::Skip => "skip",
-        Missing::Deny => "deny",
-        _ => "share",
-    }
-}
-
-const fn name_of_loss(on_store_loss: OnStoreLoss) -> &'static str {
-    match on_store_loss {
-        OnStoreLoss::Allow => "allow",
-        OnStoreLoss::Deny => "deny",
-        _ => "local",
-    }
-}
-
-const fn name_of_distributed(distributed: Distributed) -> &'static str {
-    match distributed {
-        Distributed::Shadow => "shadow",
-        Distributed::Off => "off",
-        _ => "on",
     }
 }

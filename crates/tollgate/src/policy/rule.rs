@@ -95,6 +95,53 @@ pub enum Missing {
     Deny,
 }
 
+impl RuleMode {
+    /// Its name in policies and on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Shadow => "shadow",
+        }
+    }
+}
+
+impl OnStoreLoss {
+    /// Its name in policies and on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+impl Distributed {
+    /// Its name in policies and on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Shadow => "shadow",
+            Self::Off => "off",
+        }
+    }
+}
+
+impl Missing {
+    /// Its name in policies and on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Share => "share",
+            Self::Skip => "skip",
+            Self::Deny => "deny",
+        }
+    }
+}
+
 /// Whether a rule is for a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Outcome<'p> {
@@ -162,6 +209,12 @@ impl Rule {
     #[must_use]
     pub fn next(&self) -> &[Limit] {
         &self.next
+    }
+
+    /// Whether a limit of this rule is on trial: one of [`next`](Self::next).
+    #[must_use]
+    pub fn is_on_trial(&self, limit: &str) -> bool {
+        self.next.iter().any(|next| next.name() == limit)
     }
 
     /// Whether it may refuse.

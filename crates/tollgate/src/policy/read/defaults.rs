@@ -13,12 +13,21 @@ use super::{limit, rule};
 pub(super) const DEFAULTS: &[&str] =
     &["limit", "algorithm", "on_store_loss", "missing", "per", "distributed"];
 
-pub(super) const ON_STORE_LOSS: &[(&str, OnStoreLoss)] =
-    &[("local", OnStoreLoss::Local), ("allow", OnStoreLoss::Allow), ("deny", OnStoreLoss::Deny)];
-pub(super) const MISSING: &[(&str, Missing)] =
-    &[("share", Missing::Share), ("skip", Missing::Skip), ("deny", Missing::Deny)];
-pub(super) const DISTRIBUTED: &[(&str, Distributed)] =
-    &[("on", Distributed::On), ("shadow", Distributed::Shadow), ("off", Distributed::Off)];
+pub(super) const ON_STORE_LOSS: &[(&str, OnStoreLoss)] = &[
+    (OnStoreLoss::Local.as_str(), OnStoreLoss::Local),
+    (OnStoreLoss::Allow.as_str(), OnStoreLoss::Allow),
+    (OnStoreLoss::Deny.as_str(), OnStoreLoss::Deny),
+];
+pub(super) const MISSING: &[(&str, Missing)] = &[
+    (Missing::Share.as_str(), Missing::Share),
+    (Missing::Skip.as_str(), Missing::Skip),
+    (Missing::Deny.as_str(), Missing::Deny),
+];
+pub(super) const DISTRIBUTED: &[(&str, Distributed)] = &[
+    (Distributed::On.as_str(), Distributed::On),
+    (Distributed::Shadow.as_str(), Distributed::Shadow),
+    (Distributed::Off.as_str(), Distributed::Off),
+];
 
 /// What rules inherit.
 pub(super) struct Defaults {

@@ -34,7 +34,10 @@ pub(super) const RULE: &[&str] = &[
 /// The fields of `next`.
 pub(super) const NEXT: &[&str] = &["limits"];
 
-const MODES: &[(&str, RuleMode)] = &[("enforce", RuleMode::Enforce), ("shadow", RuleMode::Shadow)];
+const MODES: &[(&str, RuleMode)] = &[
+    (RuleMode::Enforce.as_str(), RuleMode::Enforce),
+    (RuleMode::Shadow.as_str(), RuleMode::Shadow),
+];
 /// The names that decisions give to limits of no rule.
 const RESERVED: [&str; 2] = ["inline", DEFAULT_RULE];
 /// The limit of requests without a `per` fact, where they are denied.
