@@ -1,0 +1,1 @@
+//! Limits shared by every process that asks one Redis.
