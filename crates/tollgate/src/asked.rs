@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::error::{QuotaError, QuotaErrorKind};
-use crate::limit::Limit;
+use crate::limit::{INLINE_RULE, Limit};
 use crate::naming::name_apart;
 use crate::plan::{Key, MAX_TAKES, Plan, PlanError, Take};
 use crate::policy::{Matched, Planned};
@@ -11,7 +11,6 @@ use crate::request::Request;
 use crate::subject::Subject;
 
 /// The rule that limits of a request's own belong to.
-const INLINE_RULE: &str = "inline";
 
 /// A question for a [`Limiter`](crate::Limiter).
 #[derive(Debug, Clone)]

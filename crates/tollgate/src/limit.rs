@@ -15,6 +15,8 @@ use crate::time::saturating_micros;
 
 /// The rule of limits that no policy named.
 pub(crate) const DEFAULT_RULE: &str = "default";
+/// The rule of limits that come with a request.
+pub(crate) const INLINE_RULE: &str = "inline";
 
 const LONGEST_MONTH: Duration = Duration::from_secs(31 * 86_400);
 const LONGEST_YEAR: Duration = Duration::from_secs(366 * 86_400);
@@ -241,6 +243,12 @@ impl Limit {
     #[must_use]
     pub fn scope(&self) -> String {
         format!("{}{}/{}", letter(&self.numbers), self.rule, self.name)
+    }
+
+    /// Whether it came with a request, and is in no policy.
+    #[must_use]
+    pub fn is_inline(&self) -> bool {
+        &*self.rule == INLINE_RULE
     }
 
     pub(crate) const fn register_cell(&self) -> &RegisterCell {

@@ -113,7 +113,7 @@ impl ListedKey {
     /// no limit did.
     #[must_use]
     pub fn in_scope(subject: &str, scope: &str) -> Option<Self> {
-        let Scope { algorithm, rule, name: limit } = Scope::parse(scope)?;
+        let Scope { algorithm, rule, name: limit, .. } = Scope::parse(scope)?;
         let (subject, rule, limit) = (subject.to_owned(), rule.to_owned(), limit.to_owned());
         Some(Self { subject, rule, limit, algorithm, known: None })
     }

@@ -57,6 +57,7 @@ impl fmt::Display for Algorithm {
 /// A scope in its parts: a letter for the algorithm, then `rule/name`.
 #[derive(Debug)]
 pub(crate) struct Scope<'a> {
+    pub(crate) letter: u8,
     pub(crate) algorithm: Algorithm,
     pub(crate) rule: &'a str,
     pub(crate) name: &'a str,
@@ -79,7 +80,8 @@ pub(crate) const fn letter(numbers: &Numbers) -> char {
 impl<'a> Scope<'a> {
     /// The parts of what [`Limit::scope`](crate::Limit::scope) wrote; none if no limit did.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
-        let algorithm = match text.as_bytes().first()? {
+        let letter = *text.as_bytes().first()?;
+        let algorithm = match letter {
             b'b' => Algorithm::Block,
             b't' => Algorithm::TokenBucket,
             b'w' => Algorithm::SlidingWindow,
@@ -93,6 +95,6 @@ impl<'a> Scope<'a> {
         let (base, nth) = name.split_once('#').unwrap_or((name, "2"));
         let is_number = nth.bytes().all(|byte| byte.is_ascii_digit()) && !nth.is_empty();
         let is_scope = is_name(rule) && is_name(base) && is_number;
-        is_scope.then_some(Self { algorithm, rule, name })
+        is_scope.then_some(Self { letter, algorithm, rule, name })
     }
 }

@@ -7,6 +7,7 @@ use crate::error::QuotaError;
 use crate::fields::{Fields, put_longs, put_text};
 use crate::limit::Limit;
 use crate::quota::Quota;
+use crate::scope::Scope;
 use crate::time::saturating_micros;
 
 /// What a limit was made of, without its rule and name. Times are microseconds.
@@ -100,6 +101,51 @@ impl Shape {
             b'n' => Self::Concurrency { count, ttl: fields.long()? },
             _ => return None,
         })
+    }
+}
+
+/// What a sketch begins with.
+const UNNAMED: u8 = 1;
+const NAMED: u8 = 2;
+
+impl Limit {
+    /// What it was made of, in a few bytes, for stores that list limits which are in no policy.
+    ///
+    /// ```
+    /// use tollgate::{Limit, Quota};
+    ///
+    /// let limit = Limit::token_bucket(Quota::per_minute(10).burst(20))?;
+    /// assert_eq!(Limit::from_sketch(&limit.scope(), &limit.sketch()), Some(limit));
+    /// # Ok::<(), tollgate::QuotaError>(())
+    /// ```
+    #[must_use]
+    pub fn sketch(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        // Only a text of 4 GiB would not fit, and time zones are short.
+        self.sketch_into(&mut out).map_or_else(Vec::new, |()| out)
+    }
+
+    /// The limit that wrote this [scope](Self::scope) and this sketch; none if no limit did.
+    #[must_use]
+    pub fn from_sketch(scope: &str, sketch: &[u8]) -> Option<Self> {
+        let mut fields = Fields::new(sketch);
+        let tag = fields.byte()?;
+        let limit = Self::of_sketch(&Scope::parse(scope)?, tag, &mut fields)?;
+        fields.is_empty().then_some(limit)
+    }
+
+    pub(crate) fn sketch_into(&self, out: &mut Vec<u8>) -> Option<()> {
+        out.push(if self.is_named() { NAMED } else { UNNAMED });
+        Shape::of(self).save(out)
+    }
+
+    pub(crate) fn of_sketch(scope: &Scope<'_>, tag: u8, fields: &mut Fields<'_>) -> Option<Self> {
+        let limit = Shape::load(scope.letter, fields)?.build().ok()?.in_rule(scope.rule).ok()?;
+        match tag {
+            NAMED => limit.named(scope.name).ok(),
+            UNNAMED => Some(limit.called(scope.name.to_owned())),
+            _ => None,
+        }
     }
 }
 

@@ -33,10 +33,8 @@ const LIMIT: u8 = 1;
 const KEY: u8 = 2;
 const END: u8 = 0;
 
-/// What is known of a limit, beside its scope.
+/// Where a sketch would stand, of a limit of which only the scope is known.
 const UNKNOWN: u8 = 0;
-const UNNAMED: u8 = 1;
-const NAMED: u8 = 2;
 
 /// The hash known as FNV-1a in 64 bits: a changed byte always shows, and anything else all but always.
 #[derive(Debug, Clone, Copy)]

@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 
 use super::{
-    Checksum, END, KEY, LIMIT, MAGIC, NAMED, SnapshotError, SnapshotErrorKind, UNKNOWN, UNNAMED,
+    Checksum, END, KEY, LIMIT, MAGIC, SnapshotError, SnapshotErrorKind, UNKNOWN,
     VERSION,
 };
 use crate::algorithm::State;
 use crate::fields::Fields;
 use crate::limit::Limit;
 use crate::scope::Scope;
-use crate::shape::Shape;
 
 /// All that was saved.
 #[derive(Debug)]
@@ -77,17 +76,12 @@ impl<'a> Snapshot<'a> {
 impl<'a> SavedLimit<'a> {
     fn parse(fields: &mut Fields<'a>) -> Option<Self> {
         let text = fields.text()?;
-        let Scope { rule, name, .. } = Scope::parse(text)?;
-        let is_named = match fields.byte()? {
-            UNKNOWN => return Some(Self { scope: text, limit: None }),
-            UNNAMED => false,
-            NAMED => true,
-            _ => return None,
+        let scope = Scope::parse(text)?;
+        let limit = match fields.byte()? {
+            UNKNOWN => None,
+            tag => Some(Limit::of_sketch(&scope, tag, fields)?),
         };
-        let shape = Shape::load(*text.as_bytes().first()?, fields)?;
-        let limit = shape.build().ok()?.in_rule(rule).ok()?;
-        let limit = if is_named { limit.named(name).ok()? } else { limit.called(name.to_owned()) };
-        Some(Self { scope: text, limit: Some(limit) })
+        Some(Self { scope: text, limit })
     }
 }
 

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::{Checksum, END, KEY, LIMIT, MAGIC, NAMED, UNKNOWN, UNNAMED, VERSION};
+use super::{Checksum, END, KEY, LIMIT, MAGIC, UNKNOWN, VERSION};
 use crate::fields::{put_longs, put_text};
 use crate::limit::Limit;
 use crate::memory::register::{Entries, Registered, WRITTEN_OUT};
 use crate::memory::slot::Slot;
-use crate::shape::Shape;
 use crate::time::Timestamp;
 
 /// Longer names, scope and subject together, are not written.
@@ -99,6 +98,5 @@ fn write_limit(out: &mut Vec<u8>, scope: &str, limit: Option<&Limit>) -> Option<
         out.push(UNKNOWN);
         return Some(());
     };
-    out.push(if limit.is_named() { NAMED } else { UNNAMED });
-    Shape::of(limit).save(out)
+    limit.sketch_into(out)
 }

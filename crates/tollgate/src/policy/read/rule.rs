@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::facts::is_fact_name;
-use crate::limit::{DEFAULT_RULE, Limit};
+use crate::limit::{DEFAULT_RULE, INLINE_RULE, Limit};
 use crate::naming::valid_name;
 use crate::policy::cursor::{Cursor, Fields, shown};
 use crate::policy::error::{Flaw, PolicyErrorKind};
@@ -39,7 +39,7 @@ const MODES: &[(&str, RuleMode)] = &[
     (RuleMode::Shadow.as_str(), RuleMode::Shadow),
 ];
 /// The names that decisions give to limits of no rule.
-const RESERVED: [&str; 2] = ["inline", DEFAULT_RULE];
+const RESERVED: [&str; 2] = [INLINE_RULE, DEFAULT_RULE];
 /// The limit of requests without a `per` fact, where they are denied.
 const REFUSAL: &str = "missing";
 /// The most facts to key by.

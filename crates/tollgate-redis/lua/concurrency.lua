@@ -1,0 +1,209 @@
+-- Concurrency: as concurrency.rs. A list: first (total, newest), then two elements a slot, the lease and
+-- (since, till, cost), the first to return by itself first.
+local concurrency = { size = 14 }
+local NOBODY = string.rep('\0', 16)
+
+function concurrency.limit(call, at)
+  local l = {}
+  l.count, l.ttl, at = decode('>I7I7', call, at)
+  return l, at
+end
+
+function concurrency.open(_, key)
+  local s = { key = key, algorithm = concurrency, shape = '', total = 0, newest = 0, last = 0 }
+  local head = redis.pcall('LRANGE', key, 0, 2)
+  if head.err then
+    return { error = head.err .. ' at key ' .. key }
+  elseif not head[1] then
+    return s
+  elseif not read_extension(s, head[1], 14) or #head == 2 or (head[3] and #head[3] ~= 21) then
+    return unreadable(key)
+  end
+  s.kept, s.head = true, head[1]
+  s.total, s.newest = decode('>I7I7', head[1])
+  if head[3] then
+    local _, last = decode('>I7I7', redis.call('LINDEX', key, -1))
+    s.last = last
+  end
+  return s
+end
+
+local function slots_head(s)
+  return encode('>I7I7', s.total, s.newest) .. extension(s)
+end
+
+-- The slot of this number, from 1: since, till, cost. Nothing after the last.
+local function slot(s, number)
+  local v = redis.call('LINDEX', s.key, 2 * number)
+  if v then
+    return decode('>I7I7I7', v)
+  end
+end
+
+-- How many have returned by themselves, and what they cost.
+local function slots_expired(s)
+  local number, freed = 0, 0
+  if s.last == 0 then
+    return 0, 0
+  end
+  while true do
+    local _, till, cost = slot(s, number + 1)
+    if not till or till > now then
+      return number, freed
+    end
+    number, freed = number + 1, freed + cost
+  end
+end
+
+local function slots_used(s)
+  local _, freed = slots_expired(s)
+  return s.total - freed
+end
+
+-- Forgets every slot; what is left of the key is a pause at most.
+local function slots_clear(s)
+  s.total, s.last, s.dirty = 0, 0, true
+  if s.kept then
+    redis.call('DEL', s.key)
+    s.kept = false
+  end
+end
+
+local function slots_drop(s)
+  local number, freed = slots_expired(s)
+  if number == 0 then
+    return
+  end
+  s.total, s.dirty = s.total - freed, true
+  if s.last <= now then
+    return slots_clear(s)
+  end
+  -- The last to go makes room for the head.
+  s.head = slots_head(s)
+  redis.call('LTRIM', s.key, 2 * number, -1)
+  redis.call('LSET', s.key, 0, s.head)
+end
+
+local function slots_all(s)
+  local slots = {}
+  if s.kept then
+    local elements = redis.call('LRANGE', s.key, 1, -1)
+    for index = 1, #elements, 2 do
+      local since, till, cost = decode('>I7I7I7', elements[index + 1])
+      slots[#slots + 1] = { lease = elements[index], since = since, till = till, cost = cost }
+    end
+  end
+  return slots
+end
+
+-- Puts these in place of all slots.
+local function slots_rewrite(s, slots)
+  table.sort(slots, function(one, other)
+    return one.till < other.till
+  end)
+  slots_clear(s)
+  local elements = {}
+  for _, one in ipairs(slots) do
+    elements[#elements + 1] = one.lease
+    elements[#elements + 1] = encode('>I7I7I7', one.since, one.till, one.cost)
+    s.total, s.last = s.total + one.cost, one.till
+  end
+  if #elements > 0 then
+    s.kept, s.head = true, slots_head(s)
+    redis.call('RPUSH', s.key, s.head)
+    for first = 1, #elements, 1000 do
+      redis.call('RPUSH', s.key, unpack(elements, first, min(first + 999, #elements)))
+    end
+  end
+end
+
+-- Repairs what was taken after now, or would return later than `latest`.
+local function slots_settle(s, latest)
+  if s.newest <= now and s.last <= latest then
+    return
+  end
+  local slots = slots_all(s)
+  for _, one in ipairs(slots) do
+    if one.since > now then
+      one.till, one.since = one.till - (one.since - now), now
+    end
+    if one.till > latest then
+      one.since, one.till = now, latest
+    end
+  end
+  s.newest = now
+  slots_rewrite(s, slots)
+end
+
+local function slots_insert(s, one)
+  s.newest = max(s.newest, one.since)
+  if one.till < s.last then
+    local slots = slots_all(s)
+    slots[#slots + 1] = one
+    return slots_rewrite(s, slots)
+  end
+  s.total, s.last, s.dirty = s.total + one.cost, one.till, true
+  local data = encode('>I7I7I7', one.since, one.till, one.cost)
+  if s.kept then
+    redis.call('RPUSH', s.key, one.lease, data)
+  else
+    s.kept, s.head = true, slots_head(s)
+    redis.call('RPUSH', s.key, s.head, one.lease, data)
+  end
+end
+
+local function slots_wait(s, l, cost)
+  if cost > l.count then
+    return huge
+  end
+  local room, used = l.count - cost, slots_used(s)
+  if cost == 0 or used <= room then
+    return 0
+  end
+  local number = slots_expired(s)
+  local till
+  repeat
+    number = number + 1
+    local _, this, slot_cost = slot(s, number)
+    used, till = used - slot_cost, this
+  until used <= room
+  return till - now
+end
+
+-- `extra` is the lease of a take, the age of a debit.
+function concurrency.step(s, l, op, cost, extra)
+  -- A slot that would outlast the present numbers was taken under a longer ttl, perhaps one set by
+  -- mistake: it must not keep everyone out until then.
+  slots_settle(s, now + l.ttl)
+  local wait = 0
+  if op <= PEEK then
+    wait = slots_wait(s, l, cost)
+    if op == TAKE and wait == 0 and cost > 0 then
+      slots_drop(s)
+      slots_insert(s, { lease = extra or NOBODY, since = now, till = now + l.ttl, cost = cost })
+    end
+  elseif op == DEBIT then
+    cost = min(cost, max(0, l.count - slots_used(s)))
+    if extra < l.ttl and cost > 0 then
+      local since = max(0, now - extra)
+      slots_drop(s)
+      slots_insert(s, { lease = NOBODY, since = since, till = since + l.ttl, cost = cost })
+    end
+  end
+  return wait, max(0, l.count - slots_used(s)), max(0, s.last - now)
+end
+
+function concurrency.write(s)
+  local head = slots_head(s)
+  if s.kept and s.head ~= head then
+    redis.call('LSET', s.key, 0, head)
+  elseif s.since and not s.kept then
+    redis.call('RPUSH', s.key, head)
+    s.kept = true
+  end
+  if s.kept then
+    redis.call('PEXPIRE', s.key, remaining_life(s))
+  end
+end
+
+algorithms.n = concurrency

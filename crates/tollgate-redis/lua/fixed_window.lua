@@ -1,0 +1,65 @@
+-- Fixed window: as FixedWindow in fixed_window.rs. State: opened, last, used, length.
+local fixed_window = { size = 28 }
+
+function fixed_window.limit(call, at)
+  local l = {}
+  l.count, l.length, at = decode('>I7I7', call, at)
+  return l, at
+end
+
+function fixed_window.read(s, v)
+  s.opened, s.last, s.used, s.length = decode('>I7I7I7I7', v)
+  return s.opened <= s.last
+end
+
+function fixed_window.fresh(s)
+  s.opened, s.last, s.used, s.length = 0, 0, 0, 0
+end
+
+function fixed_window.unused(s)
+  return s.used == 0
+end
+
+function fixed_window.text(s)
+  return encode('>I7I7I7I7', s.opened, s.last, s.used, s.length)
+end
+
+function fixed_window.step(s, l, op, cost, age)
+  local opened, last, used, length = s.opened, s.last, s.used, l.length
+  local ahead = last > now
+  if ahead then
+    last, opened = now, min(opened, now)
+  end
+  if opened + s.length <= now then
+    used = 0
+  end
+  local renumbered = s.length ~= length
+  if opened + length <= now then
+    -- Closed long since under a shorter length, but what was taken within it stays taken.
+    opened = last
+    if last + length <= now then
+      used = 0
+    end
+  end
+  local repaired = used > 0 and (ahead or renumbered)
+  local before, stamp = used, now
+  if op == DEBIT then
+    stamp, op, cost = stamped(age, cost, max(0, now - (length - 1)))
+  end
+  if before == 0 then
+    opened, last = stamp, stamp
+  end
+  local left = opened + length - now
+  local wait
+  wait, used = counted(l.count, used, left, op, cost)
+  if used ~= before then
+    last = max(last, stamp)
+  end
+  if repaired or used ~= before then
+    s.opened, s.last, s.used, s.length, s.dirty = opened, last, used, length, true
+  end
+  return wait, max(0, l.count - used), used > 0 and left or 0
+end
+
+fixed_window.open, fixed_window.write = open_string, write_string
+algorithms.f = fixed_window

@@ -1,0 +1,119 @@
+-- Every call there is: takes and peeks, and what changes a key in other ways.
+local HOLD, PAUSE, RESET, RELEASE, RENEW = 5, 6, 7, 8, 9
+local channel = ARGV[2]
+local loosened = {}
+
+-- What these verbs have between their count and their takes.
+local extras = { [DEBIT] = '>I7', [PAUSE] = '>I7', [HOLD] = '>c16', [RELEASE] = '>c16', [RENEW] = '>c16' }
+
+-- Nodes that remember a refusal of this key's subject are to forget it.
+local function loosen(key)
+  loosened[string.match(key, '{(.*)}')] = true
+end
+
+local function apply_all(takes, op, extra)
+  for _, take in ipairs(takes) do
+    take.wait, take.remaining, take.reset = step(take.state, take.limit, op, take.cost, extra)
+    if op == REFUND then
+      loosen(take.state.key)
+    end
+  end
+end
+
+local function pause(s, shape, length)
+  local till = now + length
+  if s.since then
+    settle_pause(s)
+    till = max(s.till, till)
+  end
+  s.since, s.till, s.shape, s.dirty = now, till, shape, true
+  s.least = max(redis.call('PTTL', s.key), lifetime(till - now))
+end
+
+local function release_all(takes, lease)
+  local released = 0
+  for _, take in ipairs(takes) do
+    if release(take.state, lease) then
+      released = 1
+    end
+  end
+  return released
+end
+
+-- All or none of a lease's keys.
+local function renew_all(takes, lease)
+  for _, take in ipairs(takes) do
+    if not holds(take.state, lease) then
+      return -1
+    end
+  end
+  local first = huge
+  for _, take in ipairs(takes) do
+    first = min(first, renew(take.state, lease))
+  end
+  return first
+end
+
+-- Verbs that are answered by one integer.
+local single = {
+  [PAUSE] = function(takes, length)
+    pause(takes[1].state, takes[1].limit.shape, length)
+    return 0
+  end,
+  [RELEASE] = release_all,
+  [RENEW] = renew_all,
+}
+
+local function apply(verb, takes, extra)
+  if single[verb] then
+    answer[#answer + 1] = single[verb](takes, extra)
+    return
+  elseif verb == HOLD then
+    take_all(takes, extra)
+  elseif verb == TAKE then
+    take_all(takes)
+  elseif verb == PEEK then
+    ask_all(takes)
+  else
+    apply_all(takes, verb, extra)
+  end
+  tell_all(takes)
+end
+
+-- Whatever is there, of any type, is gone.
+local function reset(at)
+  local _, number, _, _, after = decode('>BI2I2I7', call, at)
+  redis.call('DEL', KEYS[number])
+  opened[number] = nil
+  loosen(KEYS[number])
+  answer[#answer + 1] = 0
+  return after
+end
+
+local function operate(at)
+  local verb, count, after = decode('>BB', call, at)
+  if verb == RESET then
+    return reset(after)
+  end
+  local extra
+  if extras[verb] then
+    extra, after = decode(extras[verb], call, after)
+  end
+  local rest, takes, wrong = read_takes(after, count)
+  if wrong then
+    answer[#answer + 1] = wrong
+  else
+    apply(verb, takes, extra)
+  end
+  return rest
+end
+
+local at = read_limits()
+while at <= #call do
+  at = operate(at)
+end
+finish()
+for subject in pairs(loosened) do
+  redis.call('PUBLISH', channel, 's' .. subject)
+end
+return answer

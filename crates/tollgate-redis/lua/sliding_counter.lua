@@ -1,0 +1,139 @@
+-- Sliding counter: as sliding_counter.rs. State: last, length, previous, current.
+local sliding_counter = { size = 28 }
+
+function sliding_counter.limit(call, at)
+  local l = {}
+  l.count, l.length, l.tick, at = decode('>I7I7I7', call, at)
+  l.ticks = l.length / l.tick
+  return l, at
+end
+
+function sliding_counter.read(s, v)
+  s.last, s.length, s.previous, s.current = decode('>I7I7I7I7', v)
+  return s.length > 0 or (s.previous == 0 and s.current == 0)
+end
+
+function sliding_counter.fresh(s)
+  s.last, s.length, s.previous, s.current = 0, 0, 0, 0
+end
+
+function sliding_counter.unused(s)
+  return s.previous == 0 and s.current == 0
+end
+
+function sliding_counter.text(s)
+  return encode('>I7I7I7I7', s.last, s.length, s.previous, s.current)
+end
+
+-- Where the window that `last` lies in begins.
+local function window_start(last, length)
+  if length == 0 then
+    return last
+  end
+  return last - last % length
+end
+
+-- The counts without what has expired under windows of this length.
+local function unexpired(start, length, previous, current)
+  if start + length <= now then
+    previous = 0
+  end
+  if start + 2 * length <= now then
+    current = 0
+  end
+  return previous, current
+end
+
+-- The stored counters under the limit's length, and whether that must be written down.
+local function settled_counter(s, length)
+  local last, previous, current = s.last, s.previous, s.current
+  local ahead = last > now
+  if ahead then
+    if window_start(last, s.length) > now then
+      previous, current = 0, min(MAX_EXACT, current + previous)
+    end
+    last = now
+  end
+  local renumbered = s.length ~= length
+  if renumbered then
+    local old_start = window_start(last, s.length)
+    previous, current = unexpired(old_start, s.length, previous, current)
+    local start = window_start(last, length)
+    if old_start > start then
+      -- The windows were shorter: the previous one may lie within the present.
+      previous, current = 0, min(MAX_EXACT, current + previous)
+    elseif old_start + length <= start then
+      previous = 0
+    end
+  end
+  local repaired = (previous > 0 or current > 0) and (ahead or renumbered)
+  return last, previous, current, repaired
+end
+
+local function counter_wait(l, previous, current, into, cost)
+  if cost > l.count then
+    return huge
+  elseif cost == 0 then
+    return 0
+  end
+  local elapsed, fraction = floor(into / l.tick), into % l.tick
+  previous, current = min(previous, l.count), min(current, l.count)
+  local weighted = previous * (l.ticks - elapsed)
+  local room = l.count - cost - current
+  local wait
+  if room < 0 then
+    -- Not within this window: it must itself become the previous one and fade.
+    wait = (l.ticks - elapsed) + ceil(-room * l.ticks / current)
+  elseif weighted <= room * l.ticks then
+    return 0
+  else
+    -- Room comes as the previous window fades.
+    wait = ceil((weighted - room * l.ticks) / previous)
+  end
+  return wait * l.tick - fraction
+end
+
+function sliding_counter.step(s, l, op, cost, age)
+  local length = l.length
+  local last, previous, current, repaired = settled_counter(s, length)
+  local kept_previous, kept_current = previous, current
+  local start = window_start(last, length)
+  previous, current = unexpired(start, length, previous, current)
+  if start + length <= now then
+    previous, current = current, 0
+  end
+  local before_previous, before_current = previous, current
+  local into, wait = now % length, 0
+  if op <= PEEK then
+    wait = counter_wait(l, previous, current, into, cost)
+    if op == TAKE and wait == 0 then
+      current = current + cost
+    end
+  elseif op == REFUND then
+    local recent = min(cost, current)
+    current = current - recent
+    previous = max(0, previous - (cost - recent))
+  elseif age <= into then
+    current = debited(current, cost, l.count)
+  elseif age <= into + length then
+    previous = debited(previous, cost, l.count)
+  end
+  if previous ~= before_previous or current ~= before_current then
+    s.last, s.length, s.previous, s.current, s.dirty = now, length, previous, current, true
+  elseif repaired then
+    s.last, s.length, s.previous, s.current, s.dirty = last, length, kept_previous, kept_current, true
+  end
+  local faded = ceil(min(previous, l.count) * (l.ticks - floor(into / l.tick)) / l.ticks)
+  local used = min(l.count, min(current, l.count) + faded)
+  local left = length - into
+  local reset = 0
+  if current > 0 then
+    reset = left + length
+  elseif previous > 0 then
+    reset = left
+  end
+  return wait, l.count - used, reset
+end
+
+sliding_counter.open, sliding_counter.write = open_string, write_string
+algorithms.c = sliding_counter

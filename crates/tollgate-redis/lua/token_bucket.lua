@@ -1,0 +1,97 @@
+-- Token bucket: as token_bucket.rs. State: at, deficit, give, capacity.
+local token_bucket = { size = 28 }
+
+function token_bucket.limit(call, at)
+  local l = {}
+  l.burst, l.give, l.grains, at = decode('>I7I7I7', call, at)
+  l.capacity = l.burst * l.grains
+  return l, at
+end
+
+function token_bucket.read(s, v)
+  s.at, s.deficit, s.give, s.capacity = decode('>I7I7I7I7', v)
+  return s.deficit == 0 or (s.give > 0 and s.deficit <= s.capacity)
+end
+
+function token_bucket.fresh(s)
+  s.at, s.deficit, s.give, s.capacity = 0, 0, 0, 0
+end
+
+function token_bucket.unused(s)
+  return s.deficit == 0
+end
+
+function token_bucket.text(s)
+  return encode('>I7I7I7I7', s.at, s.deficit, s.give, s.capacity)
+end
+
+-- The smallest integer not below a*b/c, for a <= c: long division, since a*b may pass 2^53.
+local function scaled(a, b, c)
+  if a * b <= MAX_EXACT then
+    return ceil(a * b / c)
+  end
+  local whole = floor(b / c)
+  local part = b - whole * c
+  local quotient, rest = 0, 0
+  local bit = 2 ^ 53
+  while bit >= 1 do
+    -- Twice the rest, and then the part: each without passing 2^53.
+    if rest >= c - rest then
+      rest, quotient = rest - (c - rest), 2 * quotient + 1
+    else
+      rest, quotient = 2 * rest, 2 * quotient
+    end
+    if a >= bit then
+      a, quotient = a - bit, quotient + whole
+      if rest >= c - part then
+        rest, quotient = rest - (c - part), quotient + 1
+      else
+        rest = rest + part
+      end
+    end
+    bit = bit / 2
+  end
+  if rest > 0 then
+    return quotient + 1
+  end
+  return quotient
+end
+
+function token_bucket.step(s, l, op, cost, age)
+  local deficit, give, capacity = s.deficit, l.give, l.capacity
+  local ahead = s.at > now
+  if deficit > 0 and not ahead then
+    -- A product beyond 2^53 is inexact, but then it is more than any deficit.
+    deficit = max(0, deficit - s.give * (now - s.at))
+  end
+  local renumbered = s.give ~= give or s.capacity ~= capacity
+  if renumbered and deficit > 0 then
+    deficit = scaled(deficit, capacity, s.capacity)
+  end
+  local before, wait = deficit, 0
+  if op <= PEEK then
+    if cost > l.burst then
+      wait = huge
+    else
+      -- Never deficit + cost*grains: that could pass 2^53.
+      local room = (l.burst - cost) * l.grains
+      if deficit > room then
+        wait = ceil((deficit - room) / give)
+      elseif op == TAKE then
+        deficit = deficit + cost * l.grains
+      end
+    end
+  elseif op == REFUND then
+    deficit = max(0, deficit - min(cost, l.burst) * l.grains)
+  else
+    local owed = max(0, min(cost, l.burst) * l.grains - give * age)
+    deficit = min(capacity, deficit + owed)
+  end
+  if deficit ~= before or (before > 0 and (ahead or renumbered)) then
+    s.at, s.deficit, s.give, s.capacity, s.dirty = now, deficit, give, capacity, true
+  end
+  return wait, l.burst - ceil(deficit / l.grains), ceil(deficit / give)
+end
+
+token_bucket.open, token_bucket.write = open_string, write_string
+algorithms.t = token_bucket
