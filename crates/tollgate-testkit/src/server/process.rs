@@ -12,8 +12,10 @@ use std::time::Duration;
 use crate::wait::eventually;
 
 /// Runs the rest of its arguments until its input ends, which happens also when the process at the other
-/// end of it is killed. Then nothing is left.
+/// end of it is killed. Then nothing is left. If the program hangs at that moment the system hangs up on
+/// both, which the watcher must survive.
 const WATCH: &str = r#"
+    trap '' HUP
     dir=$1
     shift
     "$@" </dev/null >"$dir/log" 2>&1 &

@@ -1,6 +1,9 @@
 //! Servers start, fail on demand, and leave nothing.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tollgate_testkit::server::{Flavor, Raw, Server, Value};
@@ -107,6 +110,36 @@ fn nothing_is_left_of_it() {
         drop(server);
         assert!(!Path::new(&dir).exists() && !Path::new(&process).exists());
         assert!(Raw::try_connect(port).is_err());
+    }
+}
+
+#[test]
+fn it_does_not_outlive_a_killed_test() {
+    const ROLE: &str = "TESTKIT_ROLE";
+    if let Ok(role) = std::env::var(ROLE) {
+        let server = Server::start(Flavor::Valkey);
+        if role == "hang" {
+            server.hang();
+        }
+        println!("\nprocess {}", server.pid());
+        loop {
+            thread::park();
+        }
+    }
+    for role in ["serve", "hang"] {
+        // This test once more, as the one that is killed.
+        let mut killed = Command::new(std::env::current_exe().expect("a test is a program"))
+            .args(["--exact", "server::it_does_not_outlive_a_killed_test", "--nocapture"])
+            .env(ROLE, role)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it ran before");
+        let told = BufReader::new(killed.stdout.take().expect("it is piped")).lines();
+        let mut ids =
+            told.map_while(Result::ok).filter_map(|l| l.strip_prefix("process ")?.parse().ok());
+        let id: u32 = ids.next().expect("it tells of its server");
+        killed.kill().and_then(|()| killed.wait()).expect("it can be killed");
+        eventually("the server is gone", || !Path::new(&format!("/proc/{id}")).exists());
     }
 }
 
