@@ -4,6 +4,7 @@
 //! - [`history`]: random histories of one key, replayable from a seed.
 //! - [`mod@conformance`]: one suite for every [`Store`](tollgate::Store); [`conformance!`] makes its tests.
 //! - [`vectors`]: golden vectors that another language can replay.
+//! - [`server`]: real servers, started and stopped.
 
 #![allow(
     clippy::expect_used,
@@ -19,5 +20,7 @@ pub mod history;
 pub mod oracle;
 pub mod random;
 pub mod runtime;
+pub mod server;
 pub mod spec;
 pub mod vectors;
+pub mod wait;

@@ -1,0 +1,24 @@
+//! Waiting for what another process or thread will do.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long anything may take. The bound is for a machine that is very slow.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for something that must come to be true.
+///
+/// # Panics
+/// After [`PATIENCE`].
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "still not: {what}");
+        pause();
+    }
+}
+
+/// A moment, for loops that look whether something has come to be.
+pub fn pause() {
+    thread::park_timeout(Duration::from_millis(5));
+}

@@ -1,0 +1,3 @@
+//! The testkit's own parts that run processes and threads.
+
+mod server;
