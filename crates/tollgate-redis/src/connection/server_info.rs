@@ -1,0 +1,87 @@
+//! What a server says it is.
+
+/// The oldest Redis whose scripts and commands suffice.
+const OLDEST: Version = (6, 2, 0);
+
+type Version = (u32, u32, u32);
+
+/// Which server it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServerInfo {
+    /// `redis`, `valkey` or `keydb`.
+    pub(crate) software: &'static str,
+    /// Of that software.
+    pub(crate) version: Version,
+    /// Of the Redis that it is compatible with.
+    redis_version: Version,
+}
+
+impl ServerInfo {
+    /// Reads the answer to `INFO server`. None if it does not tell.
+    pub(super) fn parse(info: &[u8]) -> Option<Self> {
+        let info = String::from_utf8_lossy(info);
+        let field = |name: &str| {
+            info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+        };
+        let redis_version = version(field("redis_version")?)?;
+        let valkey_version = field("valkey_version").and_then(version);
+        let is_keydb = || field("executable").is_some_and(|path| path.contains("keydb"));
+        let (software, version) = match valkey_version {
+            Some(version) => ("valkey", version),
+            None if is_keydb() => ("keydb", redis_version),
+            None => ("redis", redis_version),
+        };
+        Some(Self { software, version, redis_version })
+    }
+
+    /// Refuses a server that is too old.
+    pub(super) fn check(self) -> Result<Option<Self>, String> {
+        if self.redis_version >= OLDEST {
+            return Ok(Some(self));
+        }
+        let (major, minor, patch) = self.redis_version;
+        Err(format!("is too old: it is Redis {major}.{minor}.{patch}, and 6.2 or newer is needed"))
+    }
+}
+
+/// Three numbers, whatever follows the last: `7.0.15`, `6.2.0-rc1`.
+fn version(text: &str) -> Option<Version> {
+    let mut numbers = text.splitn(3, '.').map(|part| {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        part.get(..digits)?.parse().ok()
+    });
+    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ServerInfo;
+
+    fn parse(info: &str) -> Option<(&'static str, super::Version)> {
+        ServerInfo::parse(info.as_bytes()).map(|info| (info.software, info.version))
+    }
+
+    #[test]
+    fn software_and_version_are_read() {
+        assert_eq!(
+            parse("# Server\r\nredis_version:7.0.15\r\nos:x\r\n"),
+            Some(("redis", (7, 0, 15)))
+        );
+        assert_eq!(parse("redis_version:6.2.0-rc1\r\n"), Some(("redis", (6, 2, 0))));
+        let valkey = "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.0\r\n";
+        assert_eq!(parse(valkey), Some(("valkey", (9, 1, 0))));
+        let keydb = "redis_version:6.3.4\r\nexecutable:/usr/bin/keydb-server\r\n";
+        assert_eq!(parse(keydb), Some(("keydb", (6, 3, 4))));
+        for untold in ["", "redis_version:\r\n", "redis_version:7\r\n", "xredis_version:7.0.0"] {
+            assert_eq!(parse(untold), None);
+        }
+    }
+
+    #[test]
+    fn an_old_one_is_refused_by_its_version() {
+        let old = ServerInfo::parse(b"redis_version:5.0.7\r\n").unwrap();
+        let why = old.check().unwrap_err();
+        assert_eq!(why, "is too old: it is Redis 5.0.7, and 6.2 or newer is needed");
+        assert!(ServerInfo::parse(b"redis_version:6.2.0\r\n").unwrap().check().is_ok());
+    }
+}

@@ -1,0 +1,216 @@
+//! Servers for the tests of this crate: a real one, and peers that follow a script.
+
+use std::net::TcpListener as StdTcpListener;
+use std::process::{Child, Command as Process, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, sleep};
+
+use crate::address::Address;
+use crate::connection::Connection;
+use crate::link::Patience;
+use crate::resp::{Decoder, Reply};
+
+/// Long enough for a busy machine, and short enough not to wait for without need.
+pub(crate) const LONG: Duration = Duration::from_secs(20);
+
+/// For tests in which nothing should time out.
+pub(crate) fn patient() -> Patience {
+    Patience { connect: LONG, reply: LONG, ..Patience::default() }
+}
+
+/// Waits until it is so.
+pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LONG;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it never came to be that {what}");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A redis-server of its own, ended when dropped.
+pub(crate) struct Server {
+    process: Child,
+    port: u16,
+}
+
+impl Server {
+    pub(crate) async fn start(options: &[&str]) -> Self {
+        Self::start_on(free_port(), options).await
+    }
+
+    pub(crate) async fn start_on(port: u16, options: &[&str]) -> Self {
+        let process = Process::new("redis-server")
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+            .args(["--daemonize", "no", "--appendonly", "no"])
+            .args(options)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("redis-server is needed: apt-get install redis-server");
+        let server = Self { process, port };
+        let deadline = Instant::now() + LONG;
+        while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+            assert!(Instant::now() < deadline, "redis-server did not start");
+            sleep(Duration::from_millis(5)).await;
+        }
+        server
+    }
+
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn address(&self) -> Address {
+        address(self.port)
+    }
+
+    /// Sends a signal, such as `STOP`.
+    pub(crate) fn signal(&self, name: &str) {
+        let (signal, pid) = (format!("-{name}"), self.process.id().to_string());
+        assert!(Process::new("kill").args([signal, pid]).status().unwrap().success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+pub(crate) fn free_port() -> u16 {
+    StdTcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+pub(crate) fn address(port: u16) -> Address {
+    format!("redis://127.0.0.1:{port}").parse().unwrap()
+}
+
+/// A connection, which must be got.
+pub(crate) async fn connect(address: &Address) -> Connection {
+    Connection::open(address, LONG).await.unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+/// What a peer does on one connection. At the end it closes it.
+#[derive(Clone)]
+pub(crate) enum Step {
+    /// Answers the handshake as a Redis would.
+    Greet,
+    /// Waits for so many commands.
+    Expect(usize),
+    Say(Vec<u8>),
+    /// Reads nothing and says nothing, for ever.
+    Hang,
+    /// Waits until told to go on.
+    Wait(Arc<tokio::sync::Notify>),
+}
+
+pub(crate) fn say(text: &str) -> Step {
+    Step::Say(text.as_bytes().to_vec())
+}
+
+/// A peer that follows a script: the first on its first connection, and so on, the last ever after.
+pub(crate) struct Peer {
+    port: u16,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// What a peer has seen.
+#[derive(Default)]
+struct Seen {
+    connections: usize,
+    /// Every command after the handshake, on any connection.
+    commands: Vec<String>,
+}
+
+impl Peer {
+    pub(crate) async fn start(scripts: Vec<Vec<Step>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let seen: Arc<Mutex<Seen>> = Arc::default();
+        let noted = Arc::clone(&seen);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let nth = noted.lock().connections;
+                noted.lock().connections += 1;
+                let script = scripts.get(nth).or(scripts.last()).cloned().unwrap_or_default();
+                let decoder = Decoder::default();
+                let actor = Actor { stream, decoder, seen: Arc::clone(&noted) };
+                tokio::spawn(actor.play(script));
+            }
+        });
+        Self { port, seen }
+    }
+
+    pub(crate) fn address(&self) -> Address {
+        address(self.port)
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.seen.lock().connections
+    }
+
+    pub(crate) fn commands(&self) -> Vec<String> {
+        self.seen.lock().commands.clone()
+    }
+}
+
+struct Actor {
+    stream: TcpStream,
+    decoder: Decoder,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Actor {
+    async fn play(mut self, script: Vec<Step>) {
+        for step in script {
+            let went_well = match step {
+                Step::Greet => self.greet().await,
+                Step::Expect(count) => self.expect(count).await,
+                Step::Say(bytes) => self.stream.write_all(&bytes).await.ok(),
+                Step::Hang => std::future::pending().await,
+                Step::Wait(notify) => {
+                    notify.notified().await;
+                    Some(())
+                }
+            };
+            if went_well.is_none() {
+                return;
+            }
+        }
+    }
+
+    async fn greet(&mut self) -> Option<()> {
+        self.command().await?;
+        self.command().await?;
+        self.stream.write_all(b"+OK\r\n$22\r\nredis_version:7.0.15\r\n\r\n").await.ok()
+    }
+
+    async fn expect(&mut self, count: usize) -> Option<()> {
+        for _ in 0..count {
+            let command = self.command().await?;
+            self.seen.lock().commands.push(command);
+        }
+        Some(())
+    }
+
+    /// Commands have the form of replies: arrays of strings.
+    async fn command(&mut self) -> Option<String> {
+        loop {
+            if let Some(Reply::Array(words)) = self.decoder.next(usize::MAX / 2).unwrap() {
+                let words = words.iter().map(|word| match word {
+                    Reply::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                    other => panic!("{other:?} in a command"),
+                });
+                return Some(words.collect::<Vec<_>>().join(" "));
+            }
+            if self.stream.read_buf(self.decoder.buffer()).await.ok()? == 0 {
+                return None;
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The driver: the one task that connects, writes, reads, and gives up.
+
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::time::Instant;
+
+use super::Patience;
+use super::alarm::Alarm;
+use super::shared::{Rest, Shared};
+use super::wire::Wire;
+use crate::address::Address;
+use crate::connection::Connection;
+use crate::failure::Failure;
+
+pub(super) struct Driver {
+    shared: Arc<Shared>,
+    address: Arc<Address>,
+    patience: Patience,
+    stage: Stage,
+    alarm: Alarm,
+}
+
+type Attempt = Pin<Box<dyn Future<Output = Result<Connection, Failure>> + Send>>;
+
+enum Stage {
+    /// There is no connection, and nobody waits for one.
+    Idle,
+    Connecting(Attempt),
+    Live(Box<Wire>),
+}
+
+impl Driver {
+    pub(super) fn new(shared: Arc<Shared>, address: Arc<Address>, patience: Patience) -> Self {
+        Self { shared, address, patience, stage: Stage::Idle, alarm: Alarm::default() }
+    }
+
+    /// Does what can be done now.
+    fn turn(&mut self, context: &mut Context<'_>) {
+        self.connect(context);
+        self.exchange(context);
+        self.expire(context);
+    }
+
+    fn connect(&mut self, context: &mut Context<'_>) {
+        if matches!(self.stage, Stage::Idle) && self.shared.is_wanted() {
+            let (address, patience) = (Arc::clone(&self.address), self.patience.connect);
+            let attempt = async move { Connection::open(&address, patience).await };
+            self.stage = Stage::Connecting(Box::pin(attempt));
+        }
+        let Stage::Connecting(attempt) = &mut self.stage else { return };
+        match attempt.as_mut().poll(context) {
+            Poll::Pending => {}
+            Poll::Ready(Ok(connection)) => {
+                self.stage = Stage::Live(Box::new(Wire::new(connection)));
+                self.shared.accept();
+            }
+            Poll::Ready(Err(failure)) => {
+                self.stage = Stage::Idle;
+                self.shared.refuse(&failure);
+            }
+        }
+    }
+
+    /// Reads, then writes: those who get a reply may send more at once, and a connection that the
+    /// server has closed is noticed before anything is lost on it.
+    fn exchange(&mut self, context: &mut Context<'_>) {
+        let Stage::Live(wire) = &mut self.stage else { return };
+        let mut outcome = wire.read(context, &self.shared);
+        if outcome.is_ok() {
+            for opened in wire.take(&self.shared) {
+                opened(Ok(wire.info()));
+            }
+            outcome = wire.write(context);
+        }
+        if let Err(reason) = outcome {
+            self.lose(&reason);
+        }
+    }
+
+    /// Gives up what has waited for too long, and wakes up for what will have.
+    fn expire(&mut self, context: &mut Context<'_>) {
+        while let Some(oldest) = self.oldest() {
+            if !self.alarm.has_come(oldest, context) {
+                return;
+            }
+            let now = Instant::now();
+            if let Stage::Live(wire) = &self.stage
+                && wire.oldest().is_some_and(|oldest| oldest <= now)
+            {
+                // Replies come in order: behind one that does not come, none does.
+                self.lose("it was given up as an earlier command had no answer in time");
+            }
+            let Self { address, patience, .. } = self;
+            let why = format!(
+                "Redis at {} cannot be reached within {:?}",
+                address.place(),
+                patience.reply
+            );
+            for pending in self.shared.expired(now) {
+                self.shared.finish(pending.then, Err(Failure::Unreachable(why.clone())));
+            }
+        }
+    }
+
+    fn oldest(&self) -> Option<Instant> {
+        let on_wire = match &self.stage {
+            Stage::Live(wire) => wire.oldest(),
+            Stage::Idle | Stage::Connecting(_) => None,
+        };
+        on_wire.or_else(|| self.shared.oldest())
+    }
+
+    /// Closes the connection, if there is one. What was not sent waits for the next.
+    fn lose(&mut self, reason: &str) {
+        let Stage::Live(wire) = mem::replace(&mut self.stage, Stage::Idle) else { return };
+        let (in_flight, unsent) = wire.close();
+        self.shared.put_back(unsent);
+        let now = Instant::now();
+        for pending in in_flight {
+            let failure = match pending.deadline <= now {
+                true => Failure::Timeout,
+                false => Failure::Lost(reason.to_owned()),
+            };
+            self.shared.finish(pending.then, Err(failure));
+        }
+    }
+}
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        this.shared.awake();
+        loop {
+            this.turn(context);
+            let can_take = !matches!(this.stage, Stage::Connecting(_));
+            match this.shared.rest(context.waker(), can_take) {
+                Rest::Again => {}
+                Rest::Sleep => return Poll::Pending,
+                Rest::End => return Poll::Ready(()),
+            }
+        }
+    }
+}
+
+/// Also when the runtime ends, or a panic ends the task: everybody who waits is told.
+impl Drop for Driver {
+    fn drop(&mut self) {
+        const REASON: &str = "the runtime that drove the connection has ended";
+        self.lose(REASON);
+        self.shared.leave(&Failure::Unreachable(REASON.to_owned()));
+    }
+}
