@@ -16,7 +16,7 @@ mod server_info;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use server_info::ServerInfo;
+pub use server_info::ServerInfo;
 
 /// How much is read at once.
 const CHUNK: usize = 16 * 1024;

@@ -29,11 +29,28 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// The error that a script tells of one plan among many.
+    pub(crate) fn refused(text: &[u8]) -> Self {
+        Self::Refused(ErrorReply::new(String::from_utf8_lossy(text).into_owned()))
+    }
+
+    /// An answer that none of our scripts gives.
+    pub(crate) fn unexpected() -> Self {
+        Self::Lost("it answered what nobody asked".to_owned())
+    }
+
+    /// Whether the server does not know the script, so that nothing has run.
+    pub(crate) fn is_unknown_script(&self) -> bool {
+        matches!(self, Self::Refused(error) if error.code == "NOSCRIPT")
+    }
+
     /// What the users of a store are told.
     pub(crate) fn into_store_error(self) -> StoreError {
         let kind = match &self {
             Self::Timeout => StoreErrorKind::Timeout,
-            Self::Refused(error) if code(error) == "WRONGTYPE" => StoreErrorKind::Incompatible,
+            Self::Refused(error) if matches!(code(error), "WRONGTYPE" | "INCOMPATIBLE") => {
+                StoreErrorKind::Incompatible
+            }
             Self::Unreachable(_) | Self::Lost(_) | Self::Overloaded | Self::Refused(_) => {
                 StoreErrorKind::Unavailable
             }
@@ -59,7 +76,15 @@ fn code(error: &ErrorReply) -> &str {
 /// What an operator should know of it.
 fn explain(error: &ErrorReply) -> String {
     let explanation = match code(error) {
-        "WRONGTYPE" => "holds something else under a key of ours: is the key prefix shared?",
+        "WRONGTYPE" => {
+            return format!(
+                "holds something else under a key of ours{}: is the key prefix shared?",
+                key(error)
+            );
+        }
+        "INCOMPATIBLE" => {
+            return format!("holds a state that this version cannot read{}", key(error));
+        }
         "LOADING" => "is still loading its data",
         "BUSY" => "is busy running somebody's script",
         "READONLY" => "is a read-only replica: the address must be that of the primary",
@@ -77,6 +102,12 @@ fn explain(error: &ErrorReply) -> String {
         _ => return format!("answered with an error: {}", words(&error.message)),
     };
     explanation.to_owned()
+}
+
+/// Where it was, if the script could tell.
+fn key(error: &ErrorReply) -> String {
+    let key = error.message.split_once("at key ");
+    key.map_or_else(String::new, |(_, key)| format!(" at key {}", words(key)))
 }
 
 /// The server's own words, without the arguments that it may repeat, and in one line.

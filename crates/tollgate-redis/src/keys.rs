@@ -28,7 +28,8 @@ impl Keys {
     /// The subject and the scope of a counter's key; none if it is not one of ours.
     pub(crate) fn parts<'k>(&self, key: &'k [u8]) -> Option<(&'k str, &'k str)> {
         let key = std::str::from_utf8(key).ok()?;
-        let (subject, scope) = key.strip_prefix(&self.prefix)?.strip_prefix('{')?.split_once("}:")?;
+        let (subject, scope) =
+            key.strip_prefix(&self.prefix)?.strip_prefix('{')?.split_once("}:")?;
         if subject == NOBODY {
             return Some(("", scope));
         }

@@ -1,13 +1,31 @@
 //! Limits shared by every process that asks one Redis.
 
-#![allow(dead_code, reason = "the store that uses the link is not yet here")]
-
 mod address;
+mod builder;
+mod call;
+mod coalesce;
 mod connection;
+mod directory;
 mod failure;
 #[cfg(test)]
 mod fixtures;
+mod keys;
+mod limit_code;
 mod link;
+mod list;
+mod refusals;
 mod resp;
+mod script;
+mod store;
+mod subscription;
+mod time;
+mod watch;
 
 pub use address::{Address, AddressError};
+pub use builder::{
+    DEFAULT_MAX_REFUSALS, DEFAULT_MAX_WAITING, DEFAULT_PREFIX, DEFAULT_TIMEOUT, PrefixError,
+    RedisStoreBuilder,
+};
+pub use connection::ServerInfo;
+pub use directory::Directory;
+pub use store::RedisStore;

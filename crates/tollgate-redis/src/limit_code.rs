@@ -11,7 +11,7 @@ pub(crate) const MAX_EXACT: u64 = 1 << 53;
 const WIDTH: usize = 7;
 
 /// The bytes of a limit: a letter, its numbers, and after its length what an inline limit was made of.
-pub(crate) type LimitCode = SmallVec<[u8; 40]>;
+pub(crate) type LimitCode = SmallVec<[u8; 36]>;
 
 /// Which algorithm, by the letter that scopes begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

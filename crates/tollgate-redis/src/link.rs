@@ -7,6 +7,7 @@
 //! A command is never sent twice. It stays in the queue until the first of its bytes is taken by the
 //! socket; from then on it may have run, and if the connection is lost so is its answer.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -112,6 +113,12 @@ impl Link {
                 drop(runtime.spawn(driver));
             }
         }
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("address", &self.inner.address).finish_non_exhaustive()
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use tollgate::{Cursor, Limit, ListedKey, Listing, Page, StoreError, StoreErrorKind};
 
+use crate::call::By;
 use crate::failure::Failure;
 use crate::limit_code::Letter;
 use crate::resp::{Command, Reply};
@@ -12,6 +13,9 @@ use crate::store::Shared;
 
 /// The most keys that Redis looks at in one go.
 const MOST_SCANNED: usize = 1000;
+
+/// The longest answer to that: keys may be of 32 facts, each of 1 KiB that is all escaped.
+const SCAN_REPLY: usize = 256 * 1024 * 1024;
 
 /// How often Redis is asked for one page. A page of a narrow prefix among many keys may be short, or empty;
 /// its cursor goes on.
@@ -55,12 +59,12 @@ impl Shared {
         wanted: usize,
     ) -> Result<(u64, Vec<Found>), StoreError> {
         let pattern = self.keys.pattern(subjects);
-        // Among keys of others a small step finds little, so a step is never very small.
-        let count = wanted.clamp(if subjects.is_empty() { 10 } else { 100 }, MOST_SCANNED);
-        let count = if wanted < 10 && subjects.is_empty() { wanted } else { count };
+        // Among others' keys a small step finds little.
+        let count = if subjects.is_empty() { wanted } else { MOST_SCANNED };
+        let count = count.min(MOST_SCANNED);
         let command = Command::new("SCAN").number(cursor).arg("MATCH").arg(pattern);
         let command = command.arg("COUNT").number(u64::try_from(count).unwrap_or(10));
-        let reply = self.link_ask(command).await?;
+        let reply = self.coalescer.link().ask(command.reply_up_to(SCAN_REPLY)).await?;
         let unexpected = || Failure::unexpected().into_store_error();
         let Reply::Array(parts) = reply else { return Err(unexpected()) };
         let [Reply::Bulk(next), Reply::Array(keys)] = parts.as_slice() else {
@@ -87,9 +91,10 @@ impl Shared {
             return Ok(Vec::new());
         }
         let script = self.coalescer.scripts().listing();
-        let reply = match self.link_ask(self.look(&found, "EVALSHA", script.hash())).await {
-            Err(error) if is_unknown_script(&error) => {
-                self.link_ask(self.look(&found, "EVAL", script.text())).await?
+        let link = self.coalescer.link();
+        let reply = match link.ask(self.look(&found, By::Hash, script)).await {
+            Err(failure) if failure.is_unknown_script() => {
+                link.ask(self.look(&found, By::Text, script)).await?
             }
             other => other?,
         };
@@ -98,6 +103,17 @@ impl Shared {
         };
         let pairs = found.into_iter().zip(told.chunks_exact(2));
         Ok(pairs.filter_map(|(found, told)| listed(&found, told)).collect())
+    }
+
+    fn look(&self, found: &[Found], by: By, script: &Script) -> Command {
+        let letters: Vec<u8> = found.iter().map(|found| found.letter.byte()).collect();
+        let keys = found.iter().map(|found| found.key.as_slice());
+        let command = by.command(script, keys).arg(letters);
+        match self.coalescer.time().told() {
+            // Where calls have the channel, a listing has nothing.
+            Some(now) => command.arg("").number(now.as_micros()),
+            None => command,
+        }
     }
 }
 

@@ -111,7 +111,8 @@ impl Refusals {
         let is_in_the_way = |status: &Status<'_>| {
             status.mode() == Mode::Enforce && status.verdict().retry_after() == Some(retry_after)
         };
-        let Some(((take, _), changes)) = takes.find(|((_, status), _)| is_in_the_way(status)) else {
+        let Some(((take, _), changes)) = takes.find(|((_, status), _)| is_in_the_way(status))
+        else {
             return;
         };
         let subject = take.key().subject();

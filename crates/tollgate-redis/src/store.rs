@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smallvec::SmallVec;
+use tokio::time::timeout;
 use tollgate::algorithm::Reply as StepReply;
 use tollgate::{
     Decision, Key, Lease, Listing, Mode, Page, Plan, Status, Store, StoreError, Timestamp,
 };
-use tokio::time::timeout;
 
 use crate::builder::RedisStoreBuilder;
 use crate::call::{self, Answer, Ask, AskedTake, Figures, Verb};
@@ -108,8 +108,9 @@ impl RedisStore {
         let takes = || call::takes_of(plan, &self.shared.keys, time.about_now());
         let figures = self.shared.figures(verb, takes).await?;
         let pairs = plan.takes().iter().zip(figures.replies);
-        let status =
-            |(take, reply): (&tollgate::Take<'a>, StepReply)| Status::new(take.key().limit(), take.mode(), reply);
+        let status = |(take, reply): (&tollgate::Take<'a>, StepReply)| {
+            Status::new(take.key().limit(), take.mode(), reply)
+        };
         Ok(Decision::new(figures.at, pairs.map(status)))
     }
 
@@ -149,17 +150,15 @@ impl Shared {
         }
     }
 
-    async fn ask(
-        &self,
-        verb: Verb,
-        takes: SmallVec<[AskedTake; 2]>,
-    ) -> Result<Answer, Failure> {
+    async fn ask(&self, verb: Verb, takes: SmallVec<[AskedTake; 2]>) -> Result<Answer, Failure> {
         let (ask, answer) = Ask::new(verb, takes);
         self.coalescer.submit(ask);
         match timeout(self.patience, answer).await {
             Ok(Ok(answer)) => answer,
             // The link went away with the runtime that drove it.
-            Ok(Err(_)) => Err(Failure::Unreachable("the connection's runtime has ended".to_owned())),
+            Ok(Err(_)) => {
+                Err(Failure::Unreachable("the connection's runtime has ended".to_owned()))
+            }
             Err(_) => Err(Failure::Timeout),
         }
     }
@@ -181,11 +180,7 @@ impl Shared {
         Err(Failure::Unreachable(reason.to_owned()).into_store_error())
     }
 
-    async fn number(
-        &self,
-        verb: Verb,
-        takes: SmallVec<[AskedTake; 2]>,
-    ) -> Result<i64, StoreError> {
+    async fn number(&self, verb: Verb, takes: SmallVec<[AskedTake; 2]>) -> Result<i64, StoreError> {
         match self.ask(verb, takes).await.map_err(Failure::into_store_error)? {
             Answer::Number(number) => Ok(number),
             _ => Err(Failure::unexpected().into_store_error()),
@@ -243,9 +238,11 @@ impl Store for RedisStore {
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
         let time = self.shared.coalescer.time();
-        let takes = || SmallVec::from_iter([call::take_of(key, 0, &self.shared.keys, time.about_now())]);
+        let takes =
+            || SmallVec::from_iter([call::take_of(key, 0, &self.shared.keys, time.about_now())]);
         let figures = self.shared.figures(Verb::Peek, takes).await?;
-        let reply = figures.replies.first().ok_or_else(|| Failure::unexpected().into_store_error())?;
+        let reply =
+            figures.replies.first().ok_or_else(|| Failure::unexpected().into_store_error())?;
         Ok(Status::new(key.limit(), Mode::Enforce, *reply))
     }
 

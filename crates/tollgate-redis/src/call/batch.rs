@@ -43,19 +43,8 @@ impl Batch {
 
     /// The call, by the script's hash or by its text. `now` is for scripts that must be told the time.
     pub(crate) fn command(&self, how: &Invocation<'_>) -> Command {
-        let (verb, script) = match how.by {
-            By::Hash => ("EVALSHA", how.script.hash()),
-            By::Text => ("EVAL", how.script.text()),
-        };
-        let length: usize = self.keys.iter().map(|key| key.len() + 16).sum();
-        let arguments = self.keys.len() + 6;
-        let bytes = length + self.packed.len() + script.len() + 128;
-        let mut command = Command::with_capacity(arguments, bytes);
-        command = command.arg(verb).arg(script).number(u64::try_from(self.keys.len()).unwrap_or(0));
-        for key in &self.keys {
-            command = command.arg(key);
-        }
-        command = command.arg(&self.packed);
+        let keys = self.keys.iter().map(Vec::as_slice);
+        let mut command = how.by.command(how.script, keys).arg(&self.packed);
         if self.letter.is_none() || how.now.is_some() {
             command = command.arg(how.channel);
         }
@@ -105,10 +94,31 @@ pub(crate) struct Invocation<'a> {
     pub(crate) now: Option<Timestamp>,
 }
 
+/// How a script is named to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
+    /// By its hash, which a server that has lost it does not know.
     Hash,
+    /// By its text, which also lets the server know it from then on.
     Text,
+}
+
+impl By {
+    /// A call of the script with these keys, and no arguments yet.
+    pub(crate) fn command<'k>(
+        self,
+        script: &Script,
+        keys: impl ExactSizeIterator<Item = &'k [u8]> + Clone,
+    ) -> Command {
+        let (verb, script) = match self {
+            Self::Hash => ("EVALSHA", script.hash()),
+            Self::Text => ("EVAL", script.text()),
+        };
+        let bytes = script.len() + keys.clone().map(<[u8]>::len).sum::<usize>();
+        let command = Command::with_capacity(keys.len() + 6, bytes + 1024).arg(verb).arg(script);
+        let command = command.number(u64::try_from(keys.len()).unwrap_or(u64::MAX));
+        keys.fold(command, Command::arg)
+    }
 }
 
 fn common_letter(asks: &[Ask]) -> Option<Letter> {

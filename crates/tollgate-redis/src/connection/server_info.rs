@@ -1,19 +1,28 @@
 //! What a server says it is.
 
+use std::fmt;
+
 /// The oldest Redis whose scripts and commands suffice.
 const OLDEST: Version = (6, 2, 0);
 
 type Version = (u32, u32, u32);
 
-/// Which server it is.
+/// Which server it is, and of which version. Displayed as `redis 7.0.15`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ServerInfo {
+pub struct ServerInfo {
     /// `redis`, `valkey` or `keydb`.
     pub(crate) software: &'static str,
     /// Of that software.
     pub(crate) version: Version,
     /// Of the Redis that it is compatible with.
     redis_version: Version,
+}
+
+impl fmt::Display for ServerInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (major, minor, patch) = self.version;
+        write!(f, "{} {major}.{minor}.{patch}", self.software)
+    }
 }
 
 impl ServerInfo {

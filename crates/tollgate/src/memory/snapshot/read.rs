@@ -2,10 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{
-    Checksum, END, KEY, LIMIT, MAGIC, SnapshotError, SnapshotErrorKind, UNKNOWN,
-    VERSION,
-};
+use super::{Checksum, END, KEY, LIMIT, MAGIC, SnapshotError, SnapshotErrorKind, UNKNOWN, VERSION};
 use crate::algorithm::State;
 use crate::fields::Fields;
 use crate::limit::Limit;

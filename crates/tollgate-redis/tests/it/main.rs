@@ -1,0 +1,11 @@
+//! What the Redis store promises, over real servers, one file a promise.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests fail by panicking, and their helpers too"
+)]
+
+mod conformance;
+mod fixture;
