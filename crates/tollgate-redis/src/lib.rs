@@ -9,5 +9,6 @@ mod failure;
 mod fixtures;
 mod link;
 mod resp;
+mod subscription;
 
 pub use address::{Address, AddressError};
