@@ -1,4 +1,4 @@
-//! Limits shared by every process that asks one Redis.
+#![doc = include_str!("lib.md")]
 
 mod address;
 mod builder;
