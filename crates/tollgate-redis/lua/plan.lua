@@ -16,14 +16,17 @@ local function read_limits()
     local l
     l, at = algorithm.limit(call, at)
     shape, at = decode('>Bc0', call, at)
-    l.algorithm, l.shape = algorithm, shape
+    l.algorithm = algorithm
+    if shape ~= '' then
+      l.shape = shape
+    end
     limits[number] = l
   end
   return at
 end
 
 local function open(number, algorithm)
-  local s = algorithm:open(KEYS[number])
+  local s = algorithm:open(number)
   opened[number] = s
   return s
 end
