@@ -58,12 +58,16 @@ async fn an_answer_to_nothing_is_given_to_nobody() {
 }
 
 #[tokio::test]
-async fn a_command_refused_before_it_has_left_whole_is_lost() {
-    let server = Server::start(&["--proto-max-bulk-len", "1mb"]).await;
-    let link = Link::new(server.address(), patient());
-    let lost = link.ask(Command::new("ECHO").arg(vec![b'x'; 20_000_000])).await;
-    assert!(matches!(lost, Err(Failure::Lost(_))));
-    assert_eq!(link.ask(echo(1)).await, bulk(1));
+async fn a_command_answered_before_it_has_left_whole_is_lost() {
+    let hasty = vec![Step::Greet, Step::Nibble, say("+OK\r\n"), Step::Hang];
+    let peer = Peer::start(vec![hasty, answer_one("$1\r\n1\r\n")]).await;
+    let strict = Server::start(&["--proto-max-bulk-len", "1mb"]).await;
+    for address in [peer.address(), strict.address()] {
+        let link = Link::new(address, patient());
+        let lost = link.ask(Command::new("ECHO").arg(vec![b'x'; 20_000_000])).await;
+        assert!(matches!(lost, Err(Failure::Lost(_))), "{lost:?}");
+        assert_eq!(link.ask(echo(1)).await, bulk(1));
+    }
 }
 
 #[tokio::test]
