@@ -19,6 +19,9 @@ const SHORT: usize = 18;
 /// A buffer that a longer reply than this has stretched is not kept.
 const KEPT: usize = 1024 * 1024;
 
+/// How much there is room for at least when a socket is read.
+const CHUNK: usize = 16 * 1024;
+
 /// The fewest bytes that a reply can have.
 const SHORTEST: usize = 3;
 
@@ -60,8 +63,9 @@ enum Part {
 }
 
 impl Decoder {
-    /// Where what is read from the socket belongs.
+    /// Where what is read from the socket belongs, with room for it.
     pub(crate) fn buffer(&mut self) -> &mut BytesMut {
+        self.buffer.reserve(CHUNK);
         &mut self.buffer
     }
 
