@@ -152,6 +152,25 @@ async fn without_an_answer_callers_wait_no_longer_than_they_said() {
 }
 
 #[tokio::test]
+async fn what_is_late_before_it_is_sent_is_not_sent() {
+    let peer = Peer::start(vec![answer_all("+PONG\r\n")]).await;
+    let link = Link::new(peer.address(), impatient());
+    eventually_answered(&link).await;
+    // The thread is the driver's as well: kept from it after the first is queued.
+    let commands = (0..2).map(|number| {
+        let begun = Instant::now();
+        while number == 1 && begun.elapsed() < impatient().reply * 2 {
+            std::hint::spin_loop();
+        }
+        echo(number)
+    });
+    let outcomes = send_all(&link, commands).await;
+    let late = &outcomes[0];
+    assert!(matches!(late, Err(Failure::Unreachable(why)) if why.contains("too busy")), "{late:?}");
+    assert!(!peer.commands().contains(&"ECHO 0".to_owned()), "{:?}", peer.commands());
+}
+
+#[tokio::test]
 async fn a_slow_handshake_is_waited_for_in_the_background() {
     let go_on = std::sync::Arc::new(tokio::sync::Notify::new());
     let script = [vec![Step::Wait(go_on.clone())], answer_all("+PONG\r\n")].concat();
