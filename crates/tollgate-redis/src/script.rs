@@ -87,11 +87,12 @@ pub(crate) struct Scripts {
 impl Scripts {
     pub(crate) fn new(time: TimeSource) -> Self {
         let shared = [time.part(), lua!("arithmetic"), lua!("state")];
-        let decide = [lua!("pause"), lua!("plan"), lua!("decide")];
+        let decide = [lua!("pause"), lua!("plan"), lua!("several"), lua!("decide")];
         let small = |algorithm: &[&str]| Script::of(&[&shared, algorithm, &decide].concat());
         // Only what is kept as a string can be read ahead.
         let strings = |algorithm: &[&str]| small(&[&[lua!("fetch")], algorithm].concat());
-        let operate = [lua!("pause"), lua!("leases"), lua!("plan"), lua!("operate")];
+        let operate =
+            [lua!("pause"), lua!("leases"), lua!("plan"), lua!("several"), lua!("operate")];
         Self {
             token_bucket: strings(&[lua!("token_bucket")]),
             sliding_window: small(&[lua!("sliding_window")]),
