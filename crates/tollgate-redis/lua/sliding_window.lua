@@ -91,6 +91,8 @@ local function log_expired(s, length)
   if not s.newest or s.oldest + length > now then
     return 0
   elseif s.newest + length <= now then
+    -- Even what this call has added, if another plan of it has shorter windows.
+    log_sync(s)
     return log_length(s)
   elseif s.searched ~= length then
     s.searched, s.expired = length, log_search(s, function(at)
