@@ -8,4 +8,6 @@
 )]
 
 mod conformance;
+mod drawn;
+mod equal;
 mod fixture;
