@@ -35,7 +35,7 @@ local function read_extension(s, v, size)
 end
 
 local function unreadable(key)
-  return { error = 'INCOMPATIBLE state of key ' .. key .. ' is not of this version' }
+  return { error = 'INCOMPATIBLE state, not of this version, at key ' .. key }
 end
 
 -- A state that is one string.
