@@ -22,8 +22,12 @@ function concurrency.open(_, key)
   s.kept, s.head = true, head[1]
   s.total, s.newest = decode('>I7I7', head[1])
   if head[3] then
-    local _, last = decode('>I7I7', redis.call('LINDEX', key, -1))
-    s.last = last
+    local last = redis.call('LINDEX', key, -1)
+    if #last ~= 21 then
+      return unreadable(key)
+    end
+    local _, till = decode('>I7I7', last)
+    s.last = till
   end
   return s
 end

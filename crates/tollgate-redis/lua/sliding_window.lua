@@ -26,10 +26,14 @@ function sliding_window.open(_, key)
   s.kept, s.head = true, head[1]
   s.length, s.base = decode('>I7I7', head[1])
   if head[2] then
+    local last = redis.call('LINDEX', key, -1)
+    if #last ~= 14 then
+      return unreadable(key)
+    end
     s.oldest, s.first = decode('>I7I7', head[2])
     -- How many there are is asked when it matters.
     s.entries = nil
-    s.newest, s.total = decode('>I7I7', redis.call('LINDEX', key, -1))
+    s.newest, s.total = decode('>I7I7', last)
   end
   return s
 end
