@@ -5,9 +5,6 @@
 //! a million plans of each algorithm. A difference names its seed; `TOLLGATE_SEED` replays it alone.
 
 use std::env;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use tollgate::algorithm::CalendarUnit;
@@ -20,7 +17,7 @@ use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::spec::Kind;
 
 use crate::drawn::{Events, Outcome, Step, World};
-use crate::fixture::{address, block_on};
+use crate::fixture::{block_on, in_order, patient};
 
 /// Plans compared of each kind, unless `TOLLGATE_STEPS` asks for more.
 const STEPS: u64 = 40_000;
@@ -42,8 +39,7 @@ type Answers<'w> = Vec<Result<Outcome<'w>, StoreError>>;
 impl Twins {
     fn new(server: &Server, prefix: &str) -> Self {
         let clock = ManualClock::new();
-        let builder = RedisStore::builder(address(server)).prefix(prefix).unwrap();
-        let redis = builder.timeout(Duration::from_secs(60)).clock(clock.clone()).build();
+        let redis = patient(server).prefix(prefix).unwrap().clock(clock.clone()).build();
         Self { memory: MemoryStore::builder().clock(clock.clone()).build(), redis, clock }
     }
 
@@ -61,24 +57,6 @@ impl Twins {
         let asked = steps.iter().map(|step| world.ask(&self.redis, step));
         (expected, in_order(asked).await)
     }
-}
-
-/// Runs futures together, each begun before the next: so plans are queued in their order.
-async fn in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let mut running: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
-    let mut results: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();
-    poll_fn(|context| {
-        for (future, result) in running.iter_mut().zip(&mut results) {
-            if result.is_none()
-                && let Poll::Ready(output) = future.as_mut().poll(context)
-            {
-                *result = Some(output);
-            }
-        }
-        if results.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    results.into_iter().flatten().collect()
 }
 
 /// Compares one history; how many plans it had.
