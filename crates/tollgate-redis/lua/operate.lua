@@ -28,7 +28,7 @@ local function pause(s, shape, length)
     till = max(s.till, till)
   end
   s.since, s.till, s.shape, s.dirty = now, till, shape, true
-  s.least = max(redis.call('PTTL', s.key), ceil((till - now) / 1000))
+  s.least = max(redis.call('PTTL', s.key) - GRACE, ceil((till - now) / 1000))
 end
 
 local function release_all(takes, lease)

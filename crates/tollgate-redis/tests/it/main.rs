@@ -8,4 +8,10 @@
 )]
 
 mod conformance;
+mod drawn;
+mod equal;
+mod expiry;
 mod fixture;
+mod foreign_keys;
+mod memory_full;
+mod scripts_lost;
