@@ -8,10 +8,14 @@
 )]
 
 mod conformance;
+mod directory;
 mod drawn;
 mod equal;
 mod expiry;
 mod fixture;
 mod foreign_keys;
 mod memory_full;
+mod refusals;
 mod scripts_lost;
+mod secrets;
+mod waits;
