@@ -1,6 +1,6 @@
 -- Concurrency: as concurrency.rs. A list: first (total, newest), then two elements a slot, the lease and
 -- (since, till, cost), the first to return by itself first.
-local concurrency = { size = 14 }
+local concurrency = { is_list = true }
 local NOBODY = string.rep('\0', 16)
 
 function concurrency.limit(call, at)
@@ -9,8 +9,12 @@ function concurrency.limit(call, at)
   return l, at
 end
 
-function concurrency.open(_, key)
-  local s = { key = key, algorithm = concurrency, shape = '', total = 0, newest = 0, last = 0 }
+function concurrency.open(_, number)
+  local key = KEYS[number]
+  local s = {
+    key = key, algorithm = concurrency, dirty = false, reset = 0,
+    total = 0, newest = 0, last = 0, kept = false, head = false,
+  }
   local head = redis.pcall('LRANGE', key, 0, 2)
   if head.err then
     return { error = head.err .. ' at key ' .. key }
@@ -206,7 +210,7 @@ function concurrency.write(s)
     s.kept = true
   end
   if s.kept then
-    redis.call('PEXPIRE', s.key, remaining_life(s))
+    redis.call('PEXPIRE', s.key, lifetime(s))
   end
 end
 

@@ -7,34 +7,58 @@ local function settle_pause(s)
   end
 end
 
--- A step of a key, whether it is paused or not; remembers how long the key matters.
-local function step(s, l, op, cost, age)
-  local take = s.algorithm.step
-  if not s.since then
-    local wait, remaining, reset = take(s, l, op, cost, age)
-    s.reset, s.shape = reset, l.shape
-    return wait, remaining, reset
-  end
+-- A step of a paused key.
+local function step_paused(s, l, op, cost, extra)
   settle_pause(s)
   local left = s.till - now
-  local wait, remaining, reset
   if left > 0 then
     -- Nothing is taken during a pause, so a take only asks.
     if op == TAKE then
       op = PEEK
     end
-    wait, remaining, reset = take(s, l, op, cost, age)
+    local wait, _, reset = s.algorithm.step(s, l, op, cost, extra)
     if op == PEEK and cost > 0 then
       wait = max(wait, left)
     end
-    remaining, reset = 0, max(reset, left)
-  else
-    wait, remaining, reset = take(s, l, op, cost, age)
-    -- The first take after a pause has ended lays it to rest.
-    if op == TAKE and cost > 0 and wait == 0 then
-      s.since, s.till, s.dirty = nil, nil, true
-    end
+    return wait, 0, max(reset, left)
   end
-  s.reset, s.shape = reset, l.shape
+  local wait, remaining, reset = s.algorithm.step(s, l, op, cost, extra)
+  -- The first take after a pause has ended lays it to rest.
+  if op == TAKE and cost > 0 and wait == 0 then
+    s.since, s.till, s.dirty = nil, nil, true
+  end
+  return wait, remaining, reset
+end
+
+-- A step of a list, of which only the ends were looked at: what else it holds may be anybody's. Then whoever
+-- needs the key is told, and nobody else. That Redis refuses to write is another matter, and everybody's.
+local function step_list(take, s, l, op, cost, extra)
+  local done, wait, remaining, reset = pcall(take, s, l, op, cost, extra)
+  if done then
+    return wait, remaining, reset
+  end
+  local is_unreadable = type(wait) == 'string'
+    and (string.find(wait, 'data string too short', 1, true) or string.find(wait, 'bad argument', 1, true))
+  if not is_unreadable then
+    error(wait, 0)
+  end
+  s.error = unreadable(s.key).error
+  return huge, 0, 0
+end
+
+-- A step of a key, which then knows for how long it matters. `extra` is the age of a debit or the lease of
+-- a take.
+local function step(s, l, op, cost, extra)
+  local take = s.since and step_paused or s.algorithm.step
+  local wait, remaining, reset
+  if s.algorithm.is_list then
+    wait, remaining, reset = step_list(take, s, l, op, cost, extra)
+  else
+    wait, remaining, reset = take(s, l, op, cost, extra)
+  end
+  s.reset = reset
+  if s.shape ~= l.shape then
+    s.shape = l.shape
+  end
   return wait, remaining, reset
 end

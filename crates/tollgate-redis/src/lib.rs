@@ -1,4 +1,4 @@
-//! Limits shared by every process that asks one Redis.
+#![doc = include_str!("lib.md")]
 
 mod address;
 mod builder;
@@ -32,3 +32,8 @@ pub use directory::{
     Change, Directory, Event, Node, NodeRecord, NodeState, Override, OverridePage,
 };
 pub use store::RedisStore;
+
+/// The examples of the documentation compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/REDIS.md")]
+struct Documentation;
