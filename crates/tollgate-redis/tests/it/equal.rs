@@ -20,10 +20,10 @@ use crate::drawn::{Events, Outcome, Step, World};
 use crate::fixture::{block_on, in_order, patient};
 
 /// Plans compared of each kind, unless `TOLLGATE_STEPS` asks for more.
-const STEPS: u64 = 40_000;
+const STEPS: u64 = 200_000;
 /// Moments of one history, each with one plan or a batch.
 const MOMENTS: u64 = 40;
-const LARGEST_BATCH: u64 = 40;
+const LARGEST_BATCH: u64 = 16;
 /// Histories after which the server forgets the old ones.
 const FLUSH: u64 = 500;
 

@@ -9,6 +9,7 @@
 )]
 
 mod conformance;
+mod cuts;
 mod directory;
 mod drawn;
 mod equal;
@@ -16,6 +17,7 @@ mod expiry;
 mod fixture;
 mod foreign_keys;
 mod memory_full;
+mod processes;
 mod refusals;
 mod scripts_lost;
 mod secrets;
