@@ -1,7 +1,7 @@
 -- Concurrency: as concurrency.rs. A list: first (total, newest), then two elements a slot, the lease and
 -- (since, till, cost), the first to return by itself first.
 local concurrency = { is_list = true }
-local NOBODY = string.rep('\0', 16)
+local NOBODY = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
 function concurrency.limit(call, at)
   local l = {}
@@ -10,7 +10,7 @@ function concurrency.limit(call, at)
 end
 
 function concurrency.open(_, number)
-  local key = KEYS[number]
+  local key = keys[number]
   local s = {
     key = key, algorithm = concurrency, dirty = false, reset = 0,
     total = 0, newest = 0, last = 0, kept = false, head = false,

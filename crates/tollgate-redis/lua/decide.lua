@@ -17,14 +17,16 @@ local function decide_many(at)
   return rest
 end
 
-local at = read_limits()
-while at <= #call do
-  local verb, count, _, key, limit, cost, after = decode('>BBBI2I2I7', call, at)
-  if count == 1 then
-    decide_one(verb, key, limit, cost)
-    at = after
-  else
-    at = decide_many(at)
+local function decide(call_keys, call_args)
+  local at = begin_plans(call_keys, call_args)
+  while at <= #call do
+    local verb, count, _, key, limit, cost, after = decode('>BBBI2I2I7', call, at)
+    if count == 1 then
+      decide_one(verb, key, limit, cost)
+      at = after
+    else
+      at = decide_many(at)
+    end
   end
+  return finish()
 end
-return finish()

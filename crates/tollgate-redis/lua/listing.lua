@@ -1,5 +1,5 @@
 -- Which of these keys are in use: for each 0 or 1, and what an inline limit was made of.
--- ARGV[1] has the letter of each key.
+-- The first argument has the letter of each key.
 local function expired(s)
   local algorithm = s.algorithm
   if algorithm == token_bucket then
@@ -27,13 +27,17 @@ local function is_fresh(s)
   return (s.algorithm.unused and s.algorithm.unused(s)) or expired(s)
 end
 
-local answer = {}
-for number = 1, #KEYS do
-  local algorithm = algorithms[string.sub(ARGV[1], number, number)]
-  local s = algorithm:open(number)
-  -- What cannot be read is in use, whatever it is: its figures will tell why not.
-  local in_use = s.error or not is_fresh(s)
-  answer[2 * number - 1] = in_use and 1 or 0
-  answer[2 * number] = s.shape or ''
+local function list(call_keys, call_args)
+  begin(call_keys, call_args)
+  fetched = {}
+  local told = {}
+  for number = 1, #keys do
+    local algorithm = algorithms[string.sub(args[1], number, number)]
+    local s = algorithm:open(number)
+    -- What cannot be read is in use, whatever it is: its figures will tell why not.
+    local in_use = s.error or not is_fresh(s)
+    told[2 * number - 1] = in_use and 1 or 0
+    told[2 * number] = s.shape or ''
+  end
+  return told
 end
-return answer

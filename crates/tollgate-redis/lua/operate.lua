@@ -1,8 +1,7 @@
 -- Every call there is: takes and peeks, and what changes a key in other ways.
 local HOLD, PAUSE, RESET, RELEASE, RENEW = 5, 6, 7, 8, 9
-local channel = ARGV[2]
 local plans = several()
-local loosened = {}
+local loosened
 
 -- What these verbs have between their count and their takes.
 local extras = { [DEBIT] = '>I7', [PAUSE] = '>I7', [HOLD] = '>c16', [RELEASE] = '>c16', [RENEW] = '>c16' }
@@ -86,14 +85,14 @@ end
 -- Whatever is there, of any type, is gone.
 local function reset(at)
   local _, number, _, _, after = decode('>BI2I2I7', call, at)
-  redis.call('DEL', KEYS[number])
+  redis.call('DEL', keys[number])
   opened[number] = nil
-  loosen(KEYS[number])
+  loosen(keys[number])
   answer[#answer + 1] = 0
   return after
 end
 
-local function operate(at)
+local function operate_one(at)
   local verb, count, after = decode('>BB', call, at)
   if verb == RESET then
     return reset(after)
@@ -111,12 +110,21 @@ local function operate(at)
   return rest
 end
 
-local at = read_limits()
-while at <= #call do
-  at = operate(at)
+local function operate(call_keys, call_args)
+  local at = begin_plans(call_keys, call_args)
+  loosened = {}
+  while at <= #call do
+    local verb, count, _, key, limit, cost, after = decode('>BBBI2I2I7', call, at)
+    if verb <= PEEK and count == 1 then
+      decide_one(verb, key, limit, cost)
+      at = after
+    else
+      at = operate_one(at)
+    end
+  end
+  finish()
+  for subject in pairs(loosened) do
+    redis.call('PUBLISH', args[2], 's' .. subject)
+  end
+  return answer
 end
-finish()
-for subject in pairs(loosened) do
-  redis.call('PUBLISH', channel, 's' .. subject)
-end
-return answer

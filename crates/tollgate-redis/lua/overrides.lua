@@ -1,30 +1,28 @@
--- Exceptions for clients: ARGV what to do, for whom, and for `put` when it ends (0 for never) and what it
--- says. A change is told to every node. What has ended is as if it had never been.
-local verb, client = ARGV[1], ARGV[2]
-
-local function told()
-  redis.call('PUBLISH', ARGV[5], 'o' .. client)
-end
-
-local function current()
-  local kept = redis.call('HGET', KEYS[1], client)
+-- Exceptions for clients: what to do, for whom, and for `put` when it ends (0 for never) and what it says;
+-- last the channel on which a change is told to every node. What has ended is as if it had never been.
+local function current_override(client)
+  local kept = redis.call('HGET', keys[1], client)
   if not kept or #kept < 7 then
     return false
   end
   local ends = decode('>I7', kept)
   if ends > 0 and ends <= now then
-    redis.call('HDEL', KEYS[1], client)
+    redis.call('HDEL', keys[1], client)
     return false
   end
   return kept
 end
 
-local before = current()
-if verb == 'put' then
-  redis.call('HSET', KEYS[1], client, encode('>I7', tonumber(ARGV[3])) .. ARGV[4])
-  told()
-elseif verb == 'remove' and before then
-  redis.call('HDEL', KEYS[1], client)
-  told()
+local function override(call_keys, call_args)
+  begin(call_keys, call_args)
+  local verb, client = args[1], args[2]
+  local before = current_override(client)
+  if verb == 'put' then
+    redis.call('HSET', keys[1], client, encode('>I7', tonumber(args[3])) .. args[4])
+    redis.call('PUBLISH', args[5], 'o' .. client)
+  elseif verb == 'remove' and before then
+    redis.call('HDEL', keys[1], client)
+    redis.call('PUBLISH', args[5], 'o' .. client)
+  end
+  return before
 end
-return before

@@ -4,8 +4,7 @@
 -- Plans are decided in order, each seeing what those before it did. Keys are read once and written once,
 -- at the end. A key that cannot be read fails the plans that need it and no others; a write that fails
 -- fails the whole call, and since Redis refuses the first write or none, nothing has been written then.
-local call = ARGV[1]
-local limits, opened, answer = {}, {}, { now }
+local call, limits, opened, answer
 
 local function read_limits()
   local count, at = decode('>I2', call)
@@ -22,6 +21,23 @@ local function read_limits()
     end
     limits[number] = l
   end
+  return at
+end
+
+-- Keys that are strings are read together, which costs a third of reading one after the other.
+local function fetch()
+  fetched = {}
+  if #keys > 1 and limits[1] and not limits[1].algorithm.is_list then
+    fetched = redis.call('MGET', unpack(keys))
+  end
+end
+
+-- Begins a call; where its plans begin.
+local function begin_plans(call_keys, call_args)
+  begin(call_keys, call_args)
+  call, limits, opened, answer = args[1], {}, {}, { now }
+  local at = read_limits()
+  fetch()
   return at
 end
 

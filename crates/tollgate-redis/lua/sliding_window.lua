@@ -14,7 +14,7 @@ local function log_head(s)
 end
 
 function sliding_window.open(_, number)
-  local key = KEYS[number]
+  local key = keys[number]
   local s = {
     key = key, algorithm = sliding_window, dirty = false, reset = 0,
     length = 0, base = 0, entries = 0, kept = false, head = false,

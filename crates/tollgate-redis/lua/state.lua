@@ -44,11 +44,11 @@ local function lifetime(s)
 end
 
 -- What was read ahead, by the number of the key.
-local fetched = {}
+local fetched
 
 -- A state that is one string.
 local function open_string(algorithm, number)
-  local key = KEYS[number]
+  local key = keys[number]
   -- What was not found may be of another type, which only this tells.
   local v = fetched[number] or redis.pcall('GET', key)
   if not v then

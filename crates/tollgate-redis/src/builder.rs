@@ -6,11 +6,13 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::Address;
+use crate::caller::{Caller, Scripting};
 use crate::coalesce::Coalescer;
-use crate::directory::DirectoryScripts;
 use crate::keys::Keys;
 use crate::link::{Link, Patience};
 use crate::refusals::Refusals;
+use crate::route::Router;
+use crate::script::Programs;
 use crate::store::{RedisStore, Shared};
 use crate::subscription::Listener;
 use crate::time::Time;
@@ -49,6 +51,7 @@ pub struct RedisStoreBuilder {
     timeout: Duration,
     max_waiting: usize,
     max_refusals: usize,
+    scripting: Scripting,
     time: Time,
 }
 
@@ -60,6 +63,7 @@ impl RedisStoreBuilder {
             timeout: DEFAULT_TIMEOUT,
             max_waiting: DEFAULT_MAX_WAITING,
             max_refusals: DEFAULT_MAX_REFUSALS,
+            scripting: Scripting::default(),
             time: Time::of_server(),
         }
     }
@@ -93,6 +97,11 @@ impl RedisStoreBuilder {
         Self { max_refusals, ..self }
     }
 
+    /// How programs reach the server.
+    pub fn scripting(self, scripting: Scripting) -> Self {
+        Self { scripting, ..self }
+    }
+
     /// A store whose time a test sets. It remembers no refusals, and its keys hardly expire.
     #[cfg(feature = "testing")]
     pub fn clock(self, clock: tollgate::ManualClock) -> Self {
@@ -105,7 +114,9 @@ impl RedisStoreBuilder {
         let keys = Keys::new(self.prefix);
         let patience = Patience { reply: self.timeout, ..Patience::default() };
         let link = Link::new(self.address.clone(), patience);
-        let coalescer = Coalescer::new(link, self.time, keys.channel(), self.max_waiting);
+        let programs = Arc::new(Programs::new(self.time.source()));
+        let router = Router::One(Arc::new(Caller::new(link, programs, self.scripting)));
+        let coalescer = Coalescer::new(router, self.time, keys.channel(), self.max_waiting);
         let watch = Watch::new(self.address.clone(), patience, keys.channel());
         let refusals = (self.max_refusals > 0).then(|| Arc::new(Refusals::new(self.max_refusals)));
         if let Some(refusals) = &refusals {
@@ -118,7 +129,6 @@ impl RedisStoreBuilder {
             patience: self.timeout,
             coalescer: Arc::new(coalescer),
             refusals,
-            directory_scripts: DirectoryScripts::new(),
         })
     }
 }

@@ -1,26 +1,27 @@
 //! Coalescing: what is asked while a call is in flight leaves together in the next one.
 //!
-//! An idle store sends a plan at once. Nobody waits for company.
+//! An idle store sends a plan at once. Nobody waits for company. A call is for one slot, because a cluster
+//! takes no other; a server that is no cluster has one slot.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::call::{Ask, Batch, By, Invocation, MAX_TAKES};
+use crate::call::{Ask, Batch, MAX_TAKES};
 use crate::failure::Failure;
-use crate::link::Link;
 use crate::resp::Reply;
-use crate::script::Scripts;
+use crate::route::Router;
+use crate::slot::Slot;
 use crate::time::Time;
 
-/// Calls in flight at once: while Redis works at one, the next is on its way to it.
+/// Calls in flight at once for one slot: while Redis works at one, the next is on its way to it.
 const CALLS_IN_FLIGHT: usize = 2;
 
 /// Puts plans together and sends them.
 #[derive(Debug)]
 pub(crate) struct Coalescer {
-    link: Link,
-    scripts: Scripts,
+    router: Router,
     time: Time,
     channel: String,
     max_waiting: usize,
@@ -29,83 +30,69 @@ pub(crate) struct Coalescer {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Of the slots that have a call in flight.
+    lanes: HashMap<Slot, Lane>,
+    waiting: usize,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
     waiting: Vec<Ask>,
     in_flight: usize,
 }
 
 impl Coalescer {
-    pub(crate) fn new(link: Link, time: Time, channel: String, max_waiting: usize) -> Self {
-        let scripts = Scripts::new(time.source());
-        Self { link, scripts, time, channel, max_waiting, state: Mutex::default() }
+    pub(crate) fn new(router: Router, time: Time, channel: String, max_waiting: usize) -> Self {
+        Self { router, time, channel, max_waiting, state: Mutex::default() }
     }
 
     pub(crate) const fn time(&self) -> &Time {
         &self.time
     }
 
-    pub(crate) const fn link(&self) -> &Link {
-        &self.link
+    pub(crate) const fn router(&self) -> &Router {
+        &self.router
     }
 
-    pub(crate) const fn scripts(&self) -> &Scripts {
-        &self.scripts
-    }
-
-    /// Sends the plan at once, or with the next call.
-    pub(crate) fn submit(self: &Arc<Self>, ask: Ask) {
+    /// Sends the plan, all of whose keys are of this slot, at once or with the next call.
+    pub(crate) fn submit(self: &Arc<Self>, slot: Slot, ask: Ask) {
         let asks = {
             let mut state = self.state.lock();
-            if state.waiting.len() >= self.max_waiting {
+            if state.waiting >= self.max_waiting {
                 drop(state);
                 ask.fail(Failure::Overloaded);
                 return;
             }
-            state.waiting.push(ask);
-            if state.in_flight >= CALLS_IN_FLIGHT {
+            state.waiting += 1;
+            let lane = state.lanes.entry(slot).or_default();
+            lane.waiting.push(ask);
+            if lane.in_flight >= CALLS_IN_FLIGHT {
                 return;
             }
-            state.in_flight += 1;
-            state.next_call()
+            lane.in_flight += 1;
+            state.next_call(slot)
         };
-        self.send(asks);
+        self.send(slot, asks);
     }
 
     /// The place of a call that has ended goes to the next, if anyone waits.
-    fn go_on(self: Arc<Self>) {
-        let asks = {
-            let mut state = self.state.lock();
-            let asks = state.next_call();
-            if asks.is_empty() {
-                state.in_flight -= 1;
-                return;
-            }
-            asks
-        };
-        self.send(asks);
+    fn go_on(self: &Arc<Self>, slot: Slot) {
+        let asks = self.state.lock().next_call(slot);
+        if !asks.is_empty() {
+            self.send(slot, asks);
+        }
     }
 
-    fn send(self: &Arc<Self>, asks: Vec<Ask>) {
-        self.call(Batch::of(asks), By::Hash);
-    }
-
-    fn call(self: &Arc<Self>, batch: Batch, by: By) {
-        let script = batch.script(&self.scripts);
-        let command = batch.command(&Invocation {
-            script,
-            by,
-            channel: &self.channel,
-            now: self.time.told(),
-        });
+    fn send(self: &Arc<Self>, slot: Slot, asks: Vec<Ask>) {
+        let mut batch = Batch::of(asks);
+        let call = batch.call(&self.channel, self.time.told());
         let this = Arc::clone(self);
-        self.link.send(command, Box::new(move |result| this.answered(batch, by, result)));
+        let then = Box::new(move |result| this.answered(slot, batch, result));
+        self.router.call(slot, Arc::new(call), then);
     }
 
-    fn answered(self: Arc<Self>, batch: Batch, by: By, result: Result<Reply, Failure>) {
+    fn answered(self: Arc<Self>, slot: Slot, batch: Batch, result: Result<Reply, Failure>) {
         match result {
-            // The server has lost the script, so nothing has run: the text brings it back.
-            Err(failure) if failure.is_unknown_script() && by == By::Hash => {
-                return self.call(batch, By::Text);
-            }
             Err(failure) => batch.fail(&failure),
             Ok(reply) => {
                 if let Some(now) = batch.answer(reply) {
@@ -113,21 +100,32 @@ impl Coalescer {
                 }
             }
         }
-        self.go_on();
+        self.go_on(slot);
     }
 }
 
 impl State {
-    /// As many plans as fit into one call, without those that nobody waits for any more.
-    fn next_call(&mut self) -> Vec<Ask> {
-        self.waiting.retain(|ask| !ask.is_abandoned());
+    /// As many plans of the slot as fit into one call, without those that nobody waits for any more. None,
+    /// and the call's place is free, if nobody waits.
+    fn next_call(&mut self, slot: Slot) -> Vec<Ask> {
+        let Some(lane) = self.lanes.get_mut(&slot) else { return Vec::new() };
+        let before = lane.waiting.len();
+        lane.waiting.retain(|ask| !ask.is_abandoned());
         let mut takes = 0;
         let fits = |ask: &Ask| {
             takes += ask.takes();
             takes <= MAX_TAKES
         };
-        let count = self.waiting.iter().map(fits).take_while(|fits| *fits).count().max(1);
-        let rest = self.waiting.split_off(count.min(self.waiting.len()));
-        std::mem::replace(&mut self.waiting, rest)
+        let count = lane.waiting.iter().map(fits).take_while(|fits| *fits).count().max(1);
+        let rest = lane.waiting.split_off(count.min(lane.waiting.len()));
+        let asks = std::mem::replace(&mut lane.waiting, rest);
+        self.waiting -= before - lane.waiting.len();
+        if asks.is_empty() {
+            lane.in_flight -= 1;
+            if lane.in_flight == 0 {
+                self.lanes.remove(&slot);
+            }
+        }
+        asks
     }
 }

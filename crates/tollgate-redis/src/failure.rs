@@ -44,6 +44,26 @@ impl Failure {
         matches!(self, Self::Refused(error) if error.code == "NOSCRIPT")
     }
 
+    /// Whether the server does not know the function, so that nothing has run.
+    pub(crate) fn is_unknown_function(&self) -> bool {
+        matches!(self, Self::Refused(error) if error.message.starts_with("ERR Function not found"))
+    }
+
+    /// Whether the server knows the library already.
+    pub(crate) fn is_known_library(&self) -> bool {
+        matches!(self, Self::Refused(error) if error.message.contains("already exists"))
+    }
+
+    /// Whether the server has no functions, or none for this user, so that nothing has run.
+    pub(crate) fn is_without_functions(&self) -> bool {
+        match self {
+            Self::Refused(error) => {
+                error.code == "NOPERM" || error.message.starts_with("ERR unknown command")
+            }
+            _ => false,
+        }
+    }
+
     /// What the users of a store are told.
     pub(crate) fn into_store_error(self) -> StoreError {
         let kind = match &self {

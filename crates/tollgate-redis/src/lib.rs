@@ -3,6 +3,7 @@
 mod address;
 mod builder;
 mod call;
+mod caller;
 mod coalesce;
 mod connection;
 mod directory;
@@ -15,8 +16,9 @@ mod link;
 mod list;
 mod refusals;
 mod resp;
-mod run;
+mod route;
 mod script;
+mod slot;
 mod store;
 mod subscription;
 mod time;
@@ -27,6 +29,7 @@ pub use builder::{
     DEFAULT_MAX_REFUSALS, DEFAULT_MAX_WAITING, DEFAULT_PREFIX, DEFAULT_TIMEOUT, PrefixError,
     RedisStoreBuilder,
 };
+pub use caller::Scripting;
 pub use connection::ServerInfo;
 pub use directory::{
     Change, Directory, Event, Node, NodeRecord, NodeState, Override, OverridePage,

@@ -27,7 +27,8 @@ mod tests;
 mod wire;
 
 use driver::Driver;
-use shared::{Next, Pending, Shared, Then};
+pub(crate) use shared::Then;
+use shared::{Next, Pending, Shared};
 
 /// How long we wait for a server, and how much may wait for it.
 #[derive(Debug, Clone, Copy)]

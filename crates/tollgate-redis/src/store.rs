@@ -11,12 +11,14 @@ use tollgate::{
 };
 
 use crate::builder::RedisStoreBuilder;
-use crate::call::{self, Answer, Ask, AskedTake, Figures, Verb};
+use crate::call::{self, Answer, Ask, AskedTake, Call, Figures, Verb};
 use crate::coalesce::Coalescer;
-use crate::directory::DirectoryScripts;
 use crate::failure::Failure;
 use crate::keys::Keys;
 use crate::refusals::Refusals;
+use crate::resp::Reply;
+use crate::script::Entry;
+use crate::slot::Slot;
 use crate::watch::Watch;
 use crate::{Address, Directory, ServerInfo};
 
@@ -62,7 +64,6 @@ pub(crate) struct Shared {
     pub(crate) coalescer: Arc<Coalescer>,
     pub(crate) refusals: Option<Arc<Refusals>>,
     pub(crate) watch: Watch,
-    pub(crate) directory_scripts: DirectoryScripts,
 }
 
 impl RedisStore {
@@ -86,7 +87,7 @@ impl RedisStore {
     /// # Errors
     /// It cannot: the reason is one line, and holds no secret.
     pub async fn connect(&self) -> Result<Option<ServerInfo>, StoreError> {
-        self.shared.coalescer.link().open().await.map_err(Failure::into_store_error)
+        self.shared.coalescer.router().open().await.map_err(Failure::into_store_error)
     }
 
     /// Where it is, without its secrets.
@@ -145,8 +146,10 @@ impl RedisStore {
 
 impl Shared {
     async fn ask(&self, verb: Verb, takes: SmallVec<[AskedTake; 2]>) -> Result<Answer, Failure> {
+        let slot =
+            takes.first().map_or(Slot::ONLY, |take| self.coalescer.router().slot(take.key()));
         let (ask, answer) = Ask::new(verb, takes);
-        self.coalescer.submit(ask);
+        self.coalescer.submit(slot, ask);
         match timeout(self.patience, answer).await {
             Ok(Ok(answer)) => answer,
             // The link went away with the runtime that drove it.
@@ -179,6 +182,19 @@ impl Shared {
             Answer::Number(number) => Ok(number),
             _ => Err(Failure::unexpected().into_store_error()),
         }
+    }
+}
+
+impl Shared {
+    /// Runs one program for one caller.
+    pub(crate) async fn run(
+        &self,
+        entry: Entry,
+        keys: Vec<Vec<u8>>,
+        arguments: Vec<Vec<u8>>,
+    ) -> Result<Reply, StoreError> {
+        let reply = self.coalescer.router().run(Call { entry, keys, arguments }).await;
+        reply.map_err(Failure::into_store_error)
     }
 }
 

@@ -48,6 +48,12 @@ pub(crate) struct AskedTake {
     pub(super) group: u8,
 }
 
+impl AskedTake {
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
 /// One plan and whoever waits for its answer.
 #[derive(Debug)]
 pub(crate) struct Ask {

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use tollgate::Timestamp;
 
 use super::answer::Answers;
-use super::{Ask, Verb};
+use super::{Ask, Call, Verb};
 use crate::failure::Failure;
 use crate::limit_code::{Letter, LimitCode, micros, put_number};
-use crate::resp::{Command, Reply};
-use crate::script::{Script, Scripts};
+use crate::resp::Reply;
+use crate::script::Entry;
 
 /// The most takes of one call: at a few microseconds each, Redis serves others soon enough.
 pub(crate) const MAX_TAKES: usize = 512;
@@ -36,22 +36,16 @@ impl Batch {
         Self { letter, packed, keys: tables.keys, asks }
     }
 
-    /// The smallest script that can decide it.
-    pub(crate) fn script<'s>(&self, scripts: &'s Scripts) -> &'s Script {
-        self.letter.map_or(scripts.everything(), |letter| scripts.deciding(letter))
-    }
-
-    /// The call, by the script's hash or by its text. `now` is for scripts that must be told the time.
-    pub(crate) fn command(&self, how: &Invocation<'_>) -> Command {
-        let keys = self.keys.iter().map(Vec::as_slice);
-        let mut command = how.by.command(how.script, keys).arg(&self.packed);
-        if self.letter.is_none() || how.now.is_some() {
-            command = command.arg(how.channel);
+    /// The call that decides it. `now` is for programs that must be told the time.
+    pub(crate) fn call(&mut self, channel: &str, now: Option<Timestamp>) -> Call {
+        let entry = self.letter.map_or(Entry::Operate, Entry::Decide);
+        let mut arguments = vec![std::mem::take(&mut self.packed)];
+        // Only what makes room is told to others.
+        if self.letter.is_none() || now.is_some() {
+            arguments.push(channel.as_bytes().to_vec());
         }
-        match how.now {
-            Some(now) => command.number(now.as_micros()),
-            None => command,
-        }
+        arguments.extend(now.map(|now| now.as_micros().to_string().into_bytes()));
+        Call { entry, keys: std::mem::take(&mut self.keys), arguments }
     }
 
     /// Tells everyone who asked what was answered, and what the server's time is.
@@ -80,44 +74,6 @@ impl Batch {
         for ask in self.asks {
             ask.fail(failure.clone());
         }
-    }
-}
-
-/// How a batch is to be called.
-#[derive(Debug)]
-pub(crate) struct Invocation<'a> {
-    pub(crate) script: &'a Script,
-    pub(crate) by: By,
-    /// Where loosened subjects are published.
-    pub(crate) channel: &'a str,
-    /// The time, for scripts that must be told.
-    pub(crate) now: Option<Timestamp>,
-}
-
-/// How a script is named to the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
-    /// By its hash, which a server that has lost it does not know.
-    Hash,
-    /// By its text, which also lets the server know it from then on.
-    Text,
-}
-
-impl By {
-    /// A call of the script with these keys, and no arguments yet.
-    pub(crate) fn command<'k>(
-        self,
-        script: &Script,
-        keys: impl ExactSizeIterator<Item = &'k [u8]> + Clone,
-    ) -> Command {
-        let (verb, script) = match self {
-            Self::Hash => ("EVALSHA", script.hash()),
-            Self::Text => ("EVAL", script.text()),
-        };
-        let bytes = script.len() + keys.clone().map(<[u8]>::len).sum::<usize>();
-        let command = Command::with_capacity(keys.len() + 6, bytes + 1024).arg(verb).arg(script);
-        let command = command.number(u64::try_from(keys.len()).unwrap_or(u64::MAX));
-        keys.fold(command, Command::arg)
     }
 }
 

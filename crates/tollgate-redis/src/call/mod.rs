@@ -1,9 +1,11 @@
-//! Calls: many plans in one script call, and the answers given back to those who asked.
+//! Calls: many plans in one call of a program, and the answers given back to those who asked.
 
 mod answer;
 mod ask;
 mod batch;
+mod program;
 
 pub(crate) use answer::{Answer, Figures};
 pub(crate) use ask::{Ask, AskedTake, Verb, take_of, takes_of, takes_of_lease};
-pub(crate) use batch::{Batch, By, Invocation, MAX_TAKES};
+pub(crate) use batch::{Batch, MAX_TAKES};
+pub(crate) use program::{Call, Naming};

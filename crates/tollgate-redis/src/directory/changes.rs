@@ -61,8 +61,8 @@ impl Directory {
     /// Redis could not be told.
     pub async fn announce(&self, change: &Change) -> Result<(), StoreError> {
         let channel = self.shared.keys.channel();
-        let command = Command::new("PUBLISH").arg(channel).arg(change.written());
-        let reply = self.shared.coalescer.link().ask(command).await;
+        let command = Command::new("PUBLISH").arg(&channel).arg(change.written());
+        let reply = self.shared.coalescer.router().ask(channel.as_bytes(), command).await;
         reply.map(|_| ()).map_err(Failure::into_store_error)
     }
 

@@ -3,14 +3,12 @@
 mod changes;
 mod nodes;
 mod overrides;
-mod scripts;
 
 use std::sync::Arc;
 
 pub use changes::{Change, Event};
 pub use nodes::{Node, NodeRecord, NodeState};
 pub use overrides::{Override, OverridePage};
-pub(crate) use scripts::DirectoryScripts;
 
 use crate::store::Shared;
 

@@ -8,6 +8,7 @@ use super::Directory;
 use crate::failure::Failure;
 use crate::limit_code::{get_number, micros, put_number};
 use crate::resp::{Command, Reply};
+use crate::script::Entry;
 
 /// What a node tells of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,11 +56,10 @@ impl Directory {
         let mut record = Vec::new();
         put_number(&mut record, node.registered_at.as_micros());
         record.extend_from_slice(node.address.as_bytes());
-        let arguments =
-            |command: Command| command.arg(&node.id).number(micros(lifetime)).arg(&record);
-        let key = self.shared.keys.nodes();
-        let script = &self.shared.directory_scripts.heartbeat;
-        self.shared.run(script, &[key.as_bytes()], arguments).await.map(|_| ())
+        let lifetime = micros(lifetime).to_string().into_bytes();
+        let arguments = vec![node.id.clone().into_bytes(), lifetime, record];
+        let keys = vec![self.shared.keys.nodes().into_bytes()];
+        self.shared.run(Entry::Heartbeat, keys, arguments).await.map(|_| ())
     }
 
     /// Forgets the node, which ends.
@@ -67,8 +67,9 @@ impl Directory {
     /// # Errors
     /// Redis could not be told.
     pub async fn leave(&self, id: &str) -> Result<(), StoreError> {
-        let command = Command::new("HDEL").arg(self.shared.keys.nodes()).arg(id);
-        let reply = self.shared.coalescer.link().ask(command).await;
+        let key = self.shared.keys.nodes();
+        let command = Command::new("HDEL").arg(&key).arg(id);
+        let reply = self.shared.coalescer.router().ask(key.as_bytes(), command).await;
         reply.map(|_| ()).map_err(Failure::into_store_error)
     }
 
@@ -77,9 +78,8 @@ impl Directory {
     /// # Errors
     /// Redis could not be asked.
     pub async fn nodes(&self) -> Result<Vec<Node>, StoreError> {
-        let key = self.shared.keys.nodes();
-        let script = &self.shared.directory_scripts.nodes;
-        let reply = self.shared.run(script, &[key.as_bytes()], |command| command).await?;
+        let keys = vec![self.shared.keys.nodes().into_bytes()];
+        let reply = self.shared.run(Entry::Nodes, keys, Vec::new()).await?;
         let unexpected = || Failure::unexpected().into_store_error();
         let Reply::Array(replies) = reply else { return Err(unexpected()) };
         let Some((Reply::Integer(now), told)) = replies.split_first() else {

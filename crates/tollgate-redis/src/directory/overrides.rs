@@ -6,6 +6,7 @@ use super::Directory;
 use crate::failure::Failure;
 use crate::limit_code::get_number;
 use crate::resp::{Command, Reply};
+use crate::script::Entry;
 
 /// The most that Redis looks at in one go.
 const SCANNED: u64 = 100;
@@ -45,7 +46,7 @@ impl Directory {
         expires_at: Option<Timestamp>,
     ) -> Result<Option<Override>, StoreError> {
         let ends = expires_at.map_or(0, Timestamp::as_micros);
-        self.run_override("put", client, |command| command.number(ends).arg(text)).await
+        self.run_override("put", client, [ends.to_string().into_bytes(), text.to_vec()]).await
     }
 
     /// The client's exception, if it has one.
@@ -53,7 +54,7 @@ impl Directory {
     /// # Errors
     /// Redis could not be asked.
     pub async fn get_override(&self, client: &str) -> Result<Option<Override>, StoreError> {
-        self.run_override("get", client, |command| command.arg("").arg("")).await
+        self.run_override("get", client, Default::default()).await
     }
 
     /// Removes the client's exception, which is given back, and tells every node.
@@ -61,7 +62,7 @@ impl Directory {
     /// # Errors
     /// Redis could not be told.
     pub async fn remove_override(&self, client: &str) -> Result<Option<Override>, StoreError> {
-        self.run_override("remove", client, |command| command.arg("").arg("")).await
+        self.run_override("remove", client, Default::default()).await
     }
 
     /// A page of all exceptions, from the beginning or from where a page ended.
@@ -69,9 +70,10 @@ impl Directory {
     /// # Errors
     /// Redis could not be asked.
     pub async fn overrides(&self, from: Option<u64>) -> Result<OverridePage, StoreError> {
-        let command = Command::new("HSCAN").arg(self.shared.keys.overrides());
+        let key = self.shared.keys.overrides();
+        let command = Command::new("HSCAN").arg(&key);
         let command = command.number(from.unwrap_or(0)).arg("COUNT").number(SCANNED);
-        let reply = self.shared.coalescer.link().ask(command).await;
+        let reply = self.shared.coalescer.router().ask(key.as_bytes(), command).await;
         let unexpected = || Failure::unexpected().into_store_error();
         let Reply::Array(parts) = reply.map_err(Failure::into_store_error)? else {
             return Err(unexpected());
@@ -97,12 +99,13 @@ impl Directory {
         &self,
         verb: &str,
         client: &str,
-        arguments: impl Fn(Command) -> Command,
+        [ends, text]: [Vec<u8>; 2],
     ) -> Result<Option<Override>, StoreError> {
-        let (key, channel) = (self.shared.keys.overrides(), self.shared.keys.channel());
-        let arguments = |command: Command| arguments(command.arg(verb).arg(client)).arg(&channel);
-        let script = &self.shared.directory_scripts.overrides;
-        match self.shared.run(script, &[key.as_bytes()], arguments).await? {
+        let texts = [verb, client].map(|text| text.as_bytes().to_vec());
+        let channel = self.shared.keys.channel().into_bytes();
+        let arguments = texts.into_iter().chain([ends, text, channel]).collect();
+        let keys = vec![self.shared.keys.overrides().into_bytes()];
+        match self.shared.run(Entry::Override, keys, arguments).await? {
             Reply::Null => Ok(None),
             Reply::Bulk(kept) => read(client, &kept).map(Some).ok_or_else(|| {
                 let message = format!("the override of {client:?} is not of this version");

@@ -1,15 +1,17 @@
-//! The suite that every store passes, over Redis and Valkey.
+//! The suite that every store passes, over Redis and Valkey, by scripts and by functions.
 
-mod redis {
-    use crate::fixture::{Timed, block_on};
-    use tollgate_testkit::server::Flavor;
+macro_rules! conforms {
+    ($name:ident, $flavor:expr, $scripting:expr) => {
+        mod $name {
+            use crate::fixture::{Timed, block_on};
+            use tollgate_redis::Scripting;
+            use tollgate_testkit::server::Flavor;
 
-    tollgate_testkit::conformance!(Timed::new(Flavor::Redis), block_on);
+            tollgate_testkit::conformance!(Timed::new($flavor, $scripting), block_on);
+        }
+    };
 }
 
-mod valkey {
-    use crate::fixture::{Timed, block_on};
-    use tollgate_testkit::server::Flavor;
-
-    tollgate_testkit::conformance!(Timed::new(Flavor::Valkey), block_on);
-}
+conforms!(redis, Flavor::Redis, Scripting::Script);
+conforms!(redis_functions, Flavor::Redis, Scripting::Function);
+conforms!(valkey, Flavor::Valkey, Scripting::Auto);

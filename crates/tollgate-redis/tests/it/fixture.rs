@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{Key, Limit, ManualClock, Plan, Quota, Subject, Take, Timestamp};
-use tollgate_redis::{Address, RedisStore, RedisStoreBuilder};
+use tollgate_redis::{Address, RedisStore, RedisStoreBuilder, Scripting};
 use tollgate_testkit::conformance::Fixture;
 use tollgate_testkit::server::{Flavor, Server};
 
@@ -98,9 +98,9 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
-    pub(crate) fn new(flavor: Flavor) -> Self {
+    pub(crate) fn new(flavor: Flavor, scripting: Scripting) -> Self {
         let clock = ManualClock::new();
-        let builder = patient(shared(flavor)).prefix(prefix()).unwrap();
+        let builder = patient(shared(flavor)).prefix(prefix()).unwrap().scripting(scripting);
         Self { store: builder.clock(clock.clone()).build(), clock }
     }
 }

@@ -1,0 +1,110 @@
+//! Calls programs on one server, which may not know them yet.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::call::{Call, Naming};
+use crate::failure::Failure;
+use crate::link::{Link, Then};
+use crate::resp::Command;
+use crate::script::Programs;
+
+/// How programs reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Scripting {
+    /// As functions where the server has them (Redis 7, Valkey) and lets us load them, else as scripts.
+    #[default]
+    Auto,
+    /// As scripts, which every server has.
+    Script,
+    /// As functions, or not at all.
+    Function,
+}
+
+/// One server and how it is called.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    link: Link,
+    programs: Arc<Programs>,
+    scripting: Scripting,
+    /// Whether the server was found to have no functions for us.
+    lacks_functions: AtomicBool,
+}
+
+/// A call under way.
+struct Pending {
+    call: Arc<Call>,
+    naming: Naming,
+    /// Whether the library has been loaded for it.
+    has_loaded: bool,
+    then: Then,
+}
+
+impl Caller {
+    pub(crate) fn new(link: Link, programs: Arc<Programs>, scripting: Scripting) -> Self {
+        let lacks_functions = AtomicBool::new(scripting == Scripting::Script);
+        Self { link, programs, scripting, lacks_functions }
+    }
+
+    pub(crate) const fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Calls a program. `then` is told once, as [`Link::send`] does it. What the server does not know it has
+    /// not run: it is told, and called again.
+    pub(crate) fn call(self: &Arc<Self>, call: Arc<Call>, then: Then) {
+        let naming = match self.lacks_functions.load(Ordering::Relaxed) {
+            true => Naming::Hash,
+            false => Naming::Function,
+        };
+        self.send(Pending { call, naming, has_loaded: false, then });
+    }
+
+    fn send(self: &Arc<Self>, pending: Pending) {
+        let command = pending.call.command(pending.naming, &self.programs);
+        let this = Arc::clone(self);
+        let then: Then = Box::new(move |result| match (pending.naming, result) {
+            (Naming::Hash, Err(failure)) if failure.is_unknown_script() => {
+                this.send(Pending { naming: Naming::Text, ..pending });
+            }
+            (Naming::Function, Err(failure))
+                if failure.is_unknown_function() && !pending.has_loaded =>
+            {
+                this.load(pending);
+            }
+            (Naming::Function, Err(failure)) if failure.is_without_functions() => {
+                this.do_without_functions(pending, failure);
+            }
+            (_, result) => (pending.then)(result),
+        });
+        self.link.send(command, then);
+    }
+
+    /// Loads the library. Somebody else may have done so meanwhile.
+    fn load(self: &Arc<Self>, pending: Pending) {
+        let library = self.programs.library().text();
+        let command = Command::new("FUNCTION").arg("LOAD").arg(library);
+        let this = Arc::clone(self);
+        let then: Then = Box::new(move |result| match result {
+            Ok(_) => this.send(Pending { has_loaded: true, ..pending }),
+            Err(failure) if failure.is_known_library() => {
+                this.send(Pending { has_loaded: true, ..pending });
+            }
+            Err(failure) if failure.is_without_functions() => {
+                this.do_without_functions(pending, failure);
+            }
+            Err(failure) => (pending.then)(Err(failure)),
+        });
+        self.link.send(command, then);
+    }
+
+    /// Falls back to scripts, if we may.
+    fn do_without_functions(self: &Arc<Self>, pending: Pending, failure: Failure) {
+        if self.scripting != Scripting::Auto {
+            return (pending.then)(Err(failure));
+        }
+        self.lacks_functions.store(true, Ordering::Relaxed);
+        self.send(Pending { naming: Naming::Hash, ..pending });
+    }
+}
