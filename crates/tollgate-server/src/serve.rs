@@ -9,6 +9,8 @@ use tracing::{info, warn};
 
 use crate::app::App;
 use crate::http::{Surface, listen};
+use crate::membership::Membership;
+use crate::opened::Opened;
 use crate::policy_file::PolicyFile;
 use crate::reload;
 use crate::saved_state::SavedState;
@@ -42,16 +44,20 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     let shutdown = Shutdown::on_signals().map_err(ServeError::new)?;
     // Before anything that takes time: unheeded, it would end the process.
     let hangup = signal(SignalKind::hangup()).map_err(ServeError::new)?;
+    let store = Opened::open(&settings).await?;
     let listener = bind("--http", settings.http).await?;
     let operating = match settings.admin {
         Some(address) => Some(bind("--admin", address).await?),
         None => None,
     };
     let address = listener.local_addr().map_err(ServeError::new)?;
-    let app = Arc::new(App::new(&settings, address, policy, source));
+    let app = Arc::new(App::new(&settings, store, address, policy, source));
     let saved = SavedState::open(&settings, &app)?;
-    info!(store = %settings.store, node = app.node_id(), "starting");
+    tell_start(&app);
     let saving = saved.map(|saved| tokio::spawn(saved.keep(Arc::clone(&app), shutdown.finished())));
+    let membership = Membership::begin(&app, &settings).await;
+    let membership =
+        membership.map(|node| tokio::spawn(node.keep(Arc::clone(&app), shutdown.finished())));
     let reloading =
         tokio::spawn(reload::watch(Arc::clone(&app), text, hangup, shutdown.requested()));
 
@@ -73,11 +79,21 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     }
     shutdown.finish();
     reloading.await.map_err(ServeError::new)?.map_err(ServeError::new)?;
+    if let Some(membership) = membership {
+        membership.await.map_err(ServeError::new)?;
+    }
     if let Some(saving) = saving {
         saving.await.map_err(ServeError::new)??;
     }
     info!("stopped");
     Ok(())
+}
+
+/// Which store, why, and what it is: so that nobody must guess.
+fn tell_start(app: &App) {
+    let about = app.about_store();
+    let (address, server) = (about.address.as_deref(), about.server.as_deref());
+    info!(store = about.kind, address, server, node = app.node_id(), "starting");
 }
 
 async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListener, ServeError> {

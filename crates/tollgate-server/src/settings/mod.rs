@@ -3,6 +3,7 @@
 mod environment;
 mod file;
 mod global_limit;
+mod redis;
 mod store_choice;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use tollgate::{AtCap, DEFAULT_MAX_KEYS, Limit};
 use crate::cli::ServeArgs;
 pub(crate) use environment::Environment;
 use file::SettingsFile;
+pub(crate) use redis::RedisSettings;
 pub(crate) use store_choice::StoreChoice;
 
 const DEFAULT_HTTP: &str = "127.0.0.1:8080";
@@ -40,6 +42,7 @@ pub(crate) struct Settings {
     pub(crate) drain: Duration,
     pub(crate) default_limit: Limit,
     pub(crate) store: StoreChoice,
+    pub(crate) redis: RedisSettings,
 }
 
 /// What to do when the saved state cannot be read.
@@ -89,12 +92,15 @@ impl Settings {
         let drain = within("--drain-ms", args.drain_ms.or(file.drain_ms), 0..=LONGEST_DRAIN_MS)?;
         let drain = drain.map(Duration::from_millis);
         let node_id = args.node_id.or(file.node_id);
+        let redis = RedisSettings::of(&args, &file)?;
+        let store = StoreChoice::of(args.redis, file.redis, environment)?;
+        let data_dir = saved_by(&store, args.data_dir.or(file.data_dir))?;
         let put_aside = args.discard_bad_state.or(file.discard_bad_state).unwrap_or(false);
         Ok(Self {
             http,
             admin,
             policy: args.policy.or(environment.path("RATE_LIMIT_RULES_PATH")).or(file.policy),
-            data_dir: args.data_dir.or(file.data_dir),
+            data_dir,
             bad_state: if put_aside { BadState::PutAside } else { BadState::Refuse },
             node_id: node_id.map_or_else(|| Ok(default_node_id(http)), |id| valid_node_id(&id))?,
             max_keys: counted("--max-keys", args.max_keys.or(file.max_keys), MOST_KEYS)?
@@ -108,7 +114,8 @@ impl Settings {
             .unwrap_or(DEFAULT_MAX_CONNECTIONS),
             drain: drain.unwrap_or(DEFAULT_DRAIN),
             default_limit: global_limit::from_environment(environment)?,
-            store: StoreChoice::of(args.redis, file.redis, environment)?,
+            store,
+            redis,
         })
     }
 }
@@ -131,6 +138,21 @@ fn protected(setting: &str, address: Option<SocketAddr>, open: bool) -> Result<(
             ),
         )),
         _ => Ok(()),
+    }
+}
+
+/// Counters that live in Redis outlast this process there. Whoever asks for a directory besides believes
+/// that they are here, and should know before they are lost.
+fn saved_by(store: &StoreChoice, data_dir: Option<PathBuf>) -> Result<Option<PathBuf>, SettingsError> {
+    match (store, data_dir) {
+        (StoreChoice::Redis { source, .. }, Some(_)) => Err(SettingsError::new(
+            "--data-dir",
+            format!(
+                "counters live in Redis (by {source}) and are not saved here; drop the one or the other, or \
+                 set ENABLE_DISTRIBUTED_RATE_LIMITING=false to count in memory",
+            ),
+        )),
+        (_, data_dir) => Ok(data_dir),
     }
 }
 
