@@ -7,10 +7,12 @@ use thiserror::Error;
 
 use crate::Address;
 use crate::coalesce::Coalescer;
+use crate::directory::DirectoryScripts;
 use crate::keys::Keys;
 use crate::link::{Link, Patience};
 use crate::refusals::Refusals;
 use crate::store::{RedisStore, Shared};
+use crate::subscription::Listener;
 use crate::time::Time;
 use crate::watch::Watch;
 
@@ -102,16 +104,21 @@ impl RedisStoreBuilder {
     pub fn build(self) -> RedisStore {
         let keys = Keys::new(self.prefix);
         let patience = Patience { reply: self.timeout, ..Patience::default() };
-        let link = Link::new(self.address.clone(), patience.clone());
+        let link = Link::new(self.address.clone(), patience);
         let coalescer = Coalescer::new(link, self.time, keys.channel(), self.max_waiting);
+        let watch = Watch::new(self.address.clone(), patience, keys.channel());
         let refusals = (self.max_refusals > 0).then(|| Arc::new(Refusals::new(self.max_refusals)));
+        if let Some(refusals) = &refusals {
+            watch.expect(Arc::clone(refusals) as Arc<dyn Listener>);
+        }
         RedisStore::of(Shared {
-            watch: Watch::new(self.address.clone(), patience, keys.channel()),
+            watch,
             address: self.address,
             keys,
             patience: self.timeout,
             coalescer: Arc::new(coalescer),
             refusals,
+            directory_scripts: DirectoryScripts::new(),
         })
     }
 }

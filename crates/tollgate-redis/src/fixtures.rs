@@ -103,6 +103,8 @@ pub(crate) enum Step {
     /// Waits for so many commands.
     Expect(usize),
     Say(Vec<u8>),
+    /// Answers every command with this.
+    AnswerAll(&'static str),
     /// Reads nothing and says nothing, for ever.
     Hang,
     /// Waits until told to go on.
@@ -123,6 +125,8 @@ pub(crate) struct Peer {
 #[derive(Default)]
 struct Seen {
     connections: usize,
+    /// How many of these have been closed by the peer.
+    ended: usize,
     /// Every command after the handshake, on any connection.
     commands: Vec<String>,
 }
@@ -140,7 +144,11 @@ impl Peer {
                 let script = scripts.get(nth).or(scripts.last()).cloned().unwrap_or_default();
                 let decoder = Decoder::default();
                 let actor = Actor { stream, decoder, seen: Arc::clone(&noted) };
-                tokio::spawn(actor.play(script));
+                let ended = Arc::clone(&noted);
+                tokio::spawn(async move {
+                    actor.play(script).await;
+                    ended.lock().ended += 1;
+                });
             }
         });
         Self { port, seen }
@@ -152,6 +160,10 @@ impl Peer {
 
     pub(crate) fn connections(&self) -> usize {
         self.seen.lock().connections
+    }
+
+    pub(crate) fn ended(&self) -> usize {
+        self.seen.lock().ended
     }
 
     pub(crate) fn commands(&self) -> Vec<String> {
@@ -172,6 +184,7 @@ impl Actor {
                 Step::Greet => self.greet().await,
                 Step::Expect(count) => self.expect(count).await,
                 Step::Say(bytes) => self.stream.write_all(&bytes).await.ok(),
+                Step::AnswerAll(reply) => self.answer_all(reply).await,
                 Step::Hang => std::future::pending().await,
                 Step::Wait(notify) => {
                     notify.notified().await;
@@ -196,6 +209,13 @@ impl Actor {
             self.seen.lock().commands.push(command);
         }
         Some(())
+    }
+
+    async fn answer_all(&mut self, reply: &str) -> Option<()> {
+        loop {
+            self.expect(1).await?;
+            self.stream.write_all(reply.as_bytes()).await.ok()?;
+        }
     }
 
     /// Commands have the form of replies: arrays of strings.

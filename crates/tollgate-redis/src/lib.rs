@@ -1,4 +1,4 @@
-//! Limits shared by every process that asks one Redis.
+#![doc = include_str!("lib.md")]
 
 mod address;
 mod builder;
@@ -15,6 +15,7 @@ mod link;
 mod list;
 mod refusals;
 mod resp;
+mod run;
 mod script;
 mod store;
 mod subscription;
@@ -27,5 +28,7 @@ pub use builder::{
     RedisStoreBuilder,
 };
 pub use connection::ServerInfo;
-pub use directory::Directory;
+pub use directory::{
+    Change, Directory, Event, Node, NodeRecord, NodeState, Override, OverridePage,
+};
 pub use store::RedisStore;

@@ -61,6 +61,14 @@ pub(crate) fn put_number(out: &mut impl Extend<u8>, number: u64) {
     out.extend(bytes.into_iter().skip(8 - WIDTH));
 }
 
+/// Reads a number, and gives the rest.
+pub(crate) fn get_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk::<WIDTH>()?;
+    let mut wide = [0; 8];
+    wide.iter_mut().skip(8 - WIDTH).zip(number).for_each(|(to, from)| *to = *from);
+    Some((u64::from_be_bytes(wide), rest))
+}
+
 /// The limit as a call carries it, and its letter. `now` is about what the server's clock says: windows of
 /// the calendar are sent as the three around it.
 pub(crate) fn encode(limit: &Limit, now: Timestamp) -> (Letter, LimitCode) {

@@ -4,11 +4,9 @@ use std::collections::HashSet;
 
 use tollgate::{Cursor, Limit, ListedKey, Listing, Page, StoreError, StoreErrorKind};
 
-use crate::call::By;
 use crate::failure::Failure;
 use crate::limit_code::Letter;
 use crate::resp::{Command, Reply};
-use crate::script::Script;
 use crate::store::Shared;
 
 /// The most keys that Redis looks at in one go.
@@ -90,30 +88,19 @@ impl Shared {
         if found.is_empty() {
             return Ok(Vec::new());
         }
-        let script = self.coalescer.scripts().listing();
-        let link = self.coalescer.link();
-        let reply = match link.ask(self.look(&found, By::Hash, script)).await {
-            Err(failure) if failure.is_unknown_script() => {
-                link.ask(self.look(&found, By::Text, script)).await?
-            }
-            other => other?,
+        let letters: Vec<u8> = found.iter().map(|found| found.letter.byte()).collect();
+        let keys: Vec<&[u8]> = found.iter().map(|found| found.key.as_slice()).collect();
+        let arguments = |command: Command| match self.coalescer.time().told() {
+            // Where calls have the channel, a listing has nothing.
+            Some(now) => command.arg(&letters).arg("").number(now.as_micros()),
+            None => command.arg(&letters),
         };
+        let reply = self.run(self.coalescer.scripts().listing(), &keys, arguments).await?;
         let Reply::Array(told) = reply else {
             return Err(Failure::unexpected().into_store_error());
         };
         let pairs = found.into_iter().zip(told.chunks_exact(2));
         Ok(pairs.filter_map(|(found, told)| listed(&found, told)).collect())
-    }
-
-    fn look(&self, found: &[Found], by: By, script: &Script) -> Command {
-        let letters: Vec<u8> = found.iter().map(|found| found.letter.byte()).collect();
-        let keys = found.iter().map(|found| found.key.as_slice());
-        let command = by.command(script, keys).arg(letters);
-        match self.coalescer.time().told() {
-            // Where calls have the channel, a listing has nothing.
-            Some(now) => command.arg("").number(now.as_micros()),
-            None => command,
-        }
     }
 }
 

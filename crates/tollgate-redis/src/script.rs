@@ -25,7 +25,7 @@ pub(crate) enum TimeSource {
 }
 
 impl TimeSource {
-    const fn part(self) -> &'static str {
+    pub(crate) const fn part(self) -> &'static str {
         match self {
             Self::Server => lua!("clock"),
             #[cfg(feature = "testing")]

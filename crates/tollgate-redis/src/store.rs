@@ -13,6 +13,7 @@ use tollgate::{
 use crate::builder::RedisStoreBuilder;
 use crate::call::{self, Answer, Ask, AskedTake, Figures, Verb};
 use crate::coalesce::Coalescer;
+use crate::directory::DirectoryScripts;
 use crate::failure::Failure;
 use crate::keys::Keys;
 use crate::refusals::Refusals;
@@ -58,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) coalescer: Arc<Coalescer>,
     pub(crate) refusals: Option<Arc<Refusals>>,
     pub(crate) watch: Watch,
+    pub(crate) directory_scripts: DirectoryScripts,
 }
 
 impl RedisStore {
@@ -96,10 +98,6 @@ impl RedisStore {
         Directory::new(Arc::clone(&self.shared))
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
     async fn decide<'a>(&self, plan: &Plan<'a>, verb: Verb) -> Result<Decision<'a>, StoreError> {
         let time = self.shared.coalescer.time();
         if plan.takes().is_empty() {
@@ -120,7 +118,7 @@ impl RedisStore {
         plan: &Plan<'a>,
         refusals: &Refusals,
     ) -> Result<Decision<'a>, StoreError> {
-        self.shared.listen();
+        self.shared.watch.begin();
         let asked = match refusals.find(plan) {
             Ok(refused) => return Ok(refused),
             Err(asked) => asked,
@@ -143,13 +141,6 @@ impl RedisStore {
 }
 
 impl Shared {
-    /// Hears of changes from now on, if there are refusals to forget.
-    fn listen(&self) {
-        if let Some(refusals) = &self.refusals {
-            self.watch.ensure(|| Arc::clone(refusals) as Arc<dyn crate::subscription::Listener>);
-        }
-    }
-
     async fn ask(&self, verb: Verb, takes: SmallVec<[AskedTake; 2]>) -> Result<Answer, Failure> {
         let (ask, answer) = Ask::new(verb, takes);
         self.coalescer.submit(ask);

@@ -1,7 +1,9 @@
-//! The one subscription of a store, begun when it is first needed.
+//! The one subscription of a store, begun when it is first needed, and those who hear from it.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
 
 use crate::Address;
 use crate::link::Patience;
@@ -12,7 +14,20 @@ pub(crate) struct Watch {
     address: Address,
     patience: Patience,
     channel: String,
+    listeners: Arc<Listeners>,
     begun: OnceLock<Subscription>,
+}
+
+/// All who hear the same.
+#[derive(Default)]
+struct Listeners {
+    state: Mutex<Hearing>,
+}
+
+#[derive(Default)]
+struct Hearing {
+    is_live: bool,
+    listeners: Vec<Arc<dyn Listener>>,
 }
 
 impl fmt::Debug for Watch {
@@ -22,15 +37,59 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    pub(crate) const fn new(address: Address, patience: Patience, channel: String) -> Self {
-        Self { address, patience, channel, begun: OnceLock::new() }
+    pub(crate) fn new(address: Address, patience: Patience, channel: String) -> Self {
+        let listeners = Arc::default();
+        Self { address, patience, channel, listeners, begun: OnceLock::new() }
     }
 
-    /// Begins to listen, unless that has begun.
-    pub(crate) fn ensure(&self, listener: impl FnOnce() -> Arc<dyn Listener>) {
+    /// Lets one more hear, once listening begins.
+    pub(crate) fn expect(&self, listener: Arc<dyn Listener>) {
+        self.listeners.add(listener);
+    }
+
+    /// Lets one more hear, from now on. Needs a runtime.
+    pub(crate) fn add(&self, listener: Arc<dyn Listener>) {
+        self.listeners.add(listener);
+        self.begin();
+    }
+
+    /// Begins to listen, unless that has begun. Needs a runtime.
+    pub(crate) fn begin(&self) {
         self.begun.get_or_init(|| {
-            let (address, patience) = (self.address.clone(), self.patience.clone());
-            Subscription::start(address, patience, self.channel.clone(), listener())
+            let (address, channel) = (self.address.clone(), self.channel.clone());
+            let listener = Arc::clone(&self.listeners) as Arc<dyn Listener>;
+            Subscription::start(address, self.patience, channel, listener)
         });
+    }
+}
+
+impl Listeners {
+    /// One that comes late is told at once how things stand. Nobody hears out of order, because each is
+    /// told under the lock.
+    fn add(&self, listener: Arc<dyn Listener>) {
+        let mut state = self.state.lock();
+        if state.is_live {
+            listener.live();
+        }
+        state.listeners.push(listener);
+    }
+}
+
+impl Listener for Listeners {
+    fn live(&self) {
+        let mut state = self.state.lock();
+        state.is_live = true;
+        state.listeners.iter().for_each(|listener| listener.live());
+    }
+
+    fn message(&self, payload: &[u8]) {
+        let state = self.state.lock();
+        state.listeners.iter().for_each(|listener| listener.message(payload));
+    }
+
+    fn lost(&self) {
+        let mut state = self.state.lock();
+        state.is_live = false;
+        state.listeners.iter().for_each(|listener| listener.lost());
     }
 }

@@ -5,6 +5,7 @@
 //! - [`mod@conformance`]: one suite for every [`Store`](tollgate::Store); [`conformance!`] makes its tests.
 //! - [`vectors`]: golden vectors that another language can replay.
 //! - [`server`]: real servers, started and stopped.
+//! - [`proxy`]: what a network does to those who talk to them.
 
 #![allow(
     clippy::expect_used,
@@ -18,6 +19,7 @@ pub mod answer;
 pub mod conformance;
 pub mod history;
 pub mod oracle;
+pub mod proxy;
 pub mod random;
 pub mod runtime;
 pub mod server;

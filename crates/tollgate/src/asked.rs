@@ -10,8 +10,6 @@ use crate::policy::{Matched, Planned};
 use crate::request::Request;
 use crate::subject::Subject;
 
-/// The rule that limits of a request's own belong to.
-
 /// A question for a [`Limiter`](crate::Limiter).
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and short-lived")]

@@ -49,7 +49,9 @@ impl ServerInfo {
             return Ok(Some(self));
         }
         let (major, minor, patch) = self.redis_version;
-        Err(format!("is too old: it is Redis {major}.{minor}.{patch}, and 6.2 or newer is needed"))
+        Err(format!(
+            "cannot be used: Redis {major}.{minor}.{patch} is too old: 6.2 or newer is needed"
+        ))
     }
 }
 
@@ -90,7 +92,7 @@ mod tests {
     fn an_old_one_is_refused_by_its_version() {
         let old = ServerInfo::parse(b"redis_version:5.0.7\r\n").unwrap();
         let why = old.check().unwrap_err();
-        assert_eq!(why, "is too old: it is Redis 5.0.7, and 6.2 or newer is needed");
+        assert_eq!(why, "cannot be used: Redis 5.0.7 is too old: 6.2 or newer is needed");
         assert!(ServerInfo::parse(b"redis_version:6.2.0\r\n").unwrap().check().is_ok());
     }
 }

@@ -11,6 +11,9 @@ use super::{ErrorReply, Reply};
 /// How deep arrays may lie in arrays. Ours are flat, listings two deep.
 const DEPTH: usize = 8;
 
+/// A buffer that a longer reply than this has stretched is not kept.
+const KEPT: usize = 1024 * 1024;
+
 /// The fewest bytes that a reply can have.
 const SHORTEST: usize = 3;
 
@@ -65,9 +68,13 @@ impl Decoder {
     /// The next reply, if it has come whole. After an error nothing that follows makes sense.
     pub(crate) fn next(&mut self, cap: usize) -> Result<Option<Reply>, Malformed> {
         let reply = self.read(cap)?;
-        self.before = if reply.is_some() { 0 } else { self.before + self.at };
+        let size = self.before + self.at;
         self.buffer.advance(self.at);
         self.at = 0;
+        self.before = if reply.is_some() { 0 } else { size };
+        if reply.is_some() && size > KEPT && self.buffer.is_empty() {
+            self.buffer = BytesMut::new();
+        }
         Ok(reply)
     }
 

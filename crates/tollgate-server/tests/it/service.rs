@@ -8,9 +8,9 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
+pub(crate) use tollgate_testkit::wait::eventually;
 
 use crate::client::{Client, Reply};
 
@@ -206,15 +206,6 @@ pub(crate) fn signal(process: u32, name: &str) {
     let script = format!("kill -{name} {process}");
     let sent = Command::new("sh").args(["-c", &script]).status().expect("there is a shell");
     assert!(sent.success(), "{script}");
-}
-
-/// Waits for something that must come to be true. The bound is for a machine that is very slow.
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(60), "still not: {what}");
-        thread::park_timeout(Duration::from_millis(10));
-    }
 }
 
 /// A directory that is gone when the test is over.

@@ -210,3 +210,20 @@ fn run(flavor: Flavor, port: u16, args: &[String]) -> Result<Process, Refusal> {
 fn answers(port: u16) -> bool {
     Raw::try_connect(port).and_then(|mut raw| raw.try_call(&["PING"])).is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Flavor, Refusal, Server, port, run};
+
+    #[test]
+    fn a_taken_port_is_told_from_other_trouble() {
+        for flavor in Flavor::ALL {
+            let held = port::listen();
+            let port = held.local_addr().expect("it listens").port();
+            assert!(matches!(run(flavor, port, &[]), Err(Refusal::PortTaken)), "{flavor}");
+            // Somebody answers here, but not who was started.
+            let other = Server::start(flavor);
+            assert!(matches!(run(flavor, other.port(), &[]), Err(Refusal::PortTaken)), "{flavor}");
+        }
+    }
+}

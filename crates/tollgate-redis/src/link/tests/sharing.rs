@@ -6,18 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use super::{bulk, echo};
 use crate::failure::Failure;
 use crate::fixtures::{Server, patient};
 use crate::link::{Link, Patience};
 use crate::resp::{Command, Reply};
-
-fn echo(number: u64) -> Command {
-    Command::new("ECHO").number(number)
-}
-
-fn bulk(number: u64) -> Result<Reply, Failure> {
-    Ok(Reply::Bulk(number.to_string().into_bytes()))
-}
 
 /// How many connections a server has, this one's excluded.
 async fn clients(server: &Server) -> usize {
@@ -158,6 +151,17 @@ fn runtimes_come_and_go() {
     );
 
     assert_eq!(runtime().block_on(link.ask(echo(4))), bulk(4));
+}
+
+#[tokio::test]
+async fn a_panic_of_one_who_is_told_is_no_end() {
+    let server = Server::start(&[]).await;
+    let link = Link::new(server.address(), patient());
+    let (sender, receiver) = oneshot::channel();
+    link.send(echo(1), Box::new(|_| panic!("told {}", "wrongly")));
+    link.send(echo(2), Box::new(|reply| drop(sender.send(reply))));
+    assert!(matches!(receiver.await, Ok(Err(Failure::Lost(_)))));
+    assert_eq!(link.ask(echo(3)).await, bulk(3));
 }
 
 #[tokio::test]

@@ -1,0 +1,45 @@
+//! What a deployment keeps beside its counters: who serves, exceptions for clients, news of changes.
+
+mod changes;
+mod nodes;
+mod overrides;
+mod scripts;
+
+use std::sync::Arc;
+
+pub use changes::{Change, Event};
+pub use nodes::{Node, NodeRecord, NodeState};
+pub use overrides::{Override, OverridePage};
+pub(crate) use scripts::DirectoryScripts;
+
+use crate::store::Shared;
+
+/// What a deployment keeps beside its counters, in the same Redis and under the same prefix.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use tollgate::Timestamp;
+/// use tollgate_redis::{Address, NodeRecord, NodeState, RedisStore};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let directory = RedisStore::new(Address::local()).directory();
+/// let node = NodeRecord {
+///     id: "web-1".to_owned(),
+///     address: "10.0.0.7:8080".to_owned(),
+///     registered_at: Timestamp::EPOCH,
+/// };
+/// directory.heartbeat(&node, Duration::from_secs(30)).await?;
+/// assert_eq!(directory.nodes().await?[0].state, NodeState::Up);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Directory {
+    shared: Arc<Shared>,
+}
+
+impl Directory {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+}

@@ -1,0 +1,254 @@
+//! A proxy does to connections what it is told to, and nothing else.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tollgate_testkit::proxy::{Fault, Proxy, Towards};
+use tollgate_testkit::server::{Flavor, Server, Value};
+use tollgate_testkit::wait::{PATIENCE, eventually};
+
+/// Long enough that what is not swallowed would have come.
+const SILENCE: Duration = Duration::from_millis(200);
+
+const LOADING: &[u8] = b"-LOADING not yet\r\n";
+
+fn redis() -> (Server, Proxy) {
+    let server = Server::start(Flavor::Redis);
+    let proxy = Proxy::start(server.port());
+    (server, proxy)
+}
+
+fn loading() -> Value {
+    Value::Error("LOADING not yet".to_owned())
+}
+
+#[test]
+fn it_passes_everything_on() {
+    let (server, proxy) = redis();
+    let mut raw = proxy.raw();
+    let big = "x".repeat(3 << 20);
+    assert_eq!(raw.call(&["SET", "big", &big]).text(), "OK");
+    assert_eq!(raw.call(&["GET", "big"]).text(), big);
+    for _ in 0..100 {
+        raw.send(&["INCR", "n"]).expect("it is open");
+    }
+    let answers: Vec<i64> = (0..100).map(|_| raw.receive().expect("it is open").int()).collect();
+    assert_eq!(answers, (1..=100).collect::<Vec<_>>());
+    assert_eq!(proxy.url(), format!("redis://127.0.0.1:{}", proxy.port()));
+    assert_eq!((proxy.connections(), proxy.cuts()), (1, 0));
+
+    server.kill();
+    assert!(raw.try_call(&["PING"]).is_err(), "the end of the server is passed on");
+    assert!(proxy.raw().try_call(&["PING"]).is_err(), "there is no server");
+    server.restart();
+    assert_eq!(proxy.raw().call(&["PING"]).text(), "PONG");
+    assert_eq!(proxy.cuts(), 0);
+}
+
+/// What arrives at the other end of a proxy, and how it ends, if a client sends these bytes.
+fn sent(proxy: &Proxy, upstream: &TcpListener, bytes: &[u8]) -> (Vec<u8>, Option<ErrorKind>) {
+    let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).expect("it listens");
+    let (mut server, _) = upstream.accept().expect("it connects");
+    server.set_read_timeout(Some(PATIENCE)).expect("a time");
+    client.write_all(bytes).expect("it is open");
+    let mut received = Vec::new();
+    let ended = server.read_to_end(&mut received).err().map(|error| error.kind());
+    (received, ended)
+}
+
+#[test]
+fn requests_are_cut_at_the_exact_byte() {
+    let upstream = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    let proxy = Proxy::start(upstream.local_addr().expect("it listens").port());
+    let request = b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n";
+    for bytes in 1..request.len() {
+        let count = bytes as u64;
+        proxy.set(Fault::CutAfter { towards: Towards::Server, bytes: count..count + 1 });
+        let (received, ended) = sent(&proxy, &upstream, request);
+        assert_eq!(received, request[..bytes]);
+        assert_eq!(ended, Some(ErrorKind::ConnectionReset));
+        assert_eq!(proxy.cuts(), count);
+    }
+}
+
+#[test]
+fn answers_are_cut_at_the_exact_byte() {
+    let (server, proxy) = redis();
+    let answer = b":1\r\n";
+    for bytes in 0..answer.len() {
+        let count = bytes as u64;
+        proxy.set(Fault::CutAfter { towards: Towards::Client, bytes: count..count + 1 });
+        let mut client =
+            TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).expect("it listens");
+        client.set_read_timeout(Some(PATIENCE)).expect("a time");
+        client.write_all(format!("INCR {bytes}\r\n").as_bytes()).expect("it is open");
+        let mut received = Vec::new();
+        let error = client.read_to_end(&mut received).expect_err("it is cut");
+        assert_eq!(
+            (received.as_slice(), error.kind()),
+            (&answer[..bytes], ErrorKind::ConnectionReset)
+        );
+        assert_eq!(server.raw().call(&["GET", &bytes.to_string()]).text(), "1");
+    }
+    assert_eq!(proxy.cuts(), 4);
+}
+
+#[test]
+fn where_it_cuts_depends_on_the_seed() {
+    let (server, _) = redis();
+    let lengths = |seed| {
+        let proxy = Proxy::seeded(server.port(), seed);
+        proxy.set(Fault::CutAfter { towards: Towards::Client, bytes: 10..1000 });
+        let request = format!("ECHO {}\r\n", "x".repeat(2000));
+        let length = |_| {
+            let mut client =
+                TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).expect("it listens");
+            client.write_all(request.as_bytes()).expect("it is open");
+            let mut received = Vec::new();
+            client.read_to_end(&mut received).expect_err("it is cut");
+            received.len()
+        };
+        (0..8).map(length).collect::<Vec<_>>()
+    };
+    let one = lengths(1);
+    assert!(one.iter().all(|length| (10..1000).contains(length)), "{one:?}");
+    assert!(one.iter().any(|length| length != &one[0]), "{one:?}");
+    assert_eq!(one, lengths(1));
+    assert_ne!(one, lengths(2));
+}
+
+#[test]
+fn a_cut_spares_who_comes_later() {
+    let (_server, proxy) = redis();
+    let mut clients = [proxy.raw(), proxy.raw(), proxy.raw()];
+    clients.iter_mut().for_each(|client| assert_eq!(client.call(&["PING"]).text(), "PONG"));
+    proxy.cut_all();
+    clients.iter_mut().for_each(|client| assert!(client.try_call(&["PING"]).is_err()));
+    assert_eq!(proxy.raw().call(&["PING"]).text(), "PONG");
+    assert_eq!((proxy.connections(), proxy.cuts()), (4, 3));
+}
+
+#[test]
+fn a_black_hole_swallows_and_then_cuts_who_lost_something() {
+    let (server, proxy) = redis();
+    let (mut loser, mut idle) = (proxy.raw().patient(SILENCE), proxy.raw());
+    loser.call(&["PING"]);
+    idle.call(&["PING"]);
+    proxy.set(Fault::Blackhole);
+    assert_eq!(
+        loser.try_call(&["INCR", "n"]).expect_err("nothing comes").kind(),
+        ErrorKind::WouldBlock
+    );
+    let mut new = proxy.raw().patient(SILENCE);
+    assert_eq!(
+        new.try_call(&["INCR", "n"]).expect_err("nothing comes").kind(),
+        ErrorKind::WouldBlock
+    );
+    assert!(server.raw().call(&["GET", "n"]).is_nil());
+    proxy.set(Fault::Pass);
+    assert!(loser.try_call(&["PING"]).is_err() && new.try_call(&["PING"]).is_err());
+    assert_eq!(idle.call(&["INCR", "n"]).int(), 1);
+    assert_eq!((proxy.connections(), proxy.cuts()), (3, 2));
+}
+
+#[test]
+fn answers_come_late_and_none_later_for_another() {
+    let (server, proxy) = redis();
+    let mut raw = proxy.raw();
+    raw.call(&["PING"]);
+    let delay = Duration::from_millis(300);
+    proxy.set(Fault::Delay(delay));
+    let began = Instant::now();
+    raw.send(&["INCR", "n"]).expect("it is open");
+    eventually("the request is not late", || !server.raw().call(&["GET", "n"]).is_nil());
+    for _ in 0..9 {
+        raw.send(&["INCR", "n"]).expect("it is open");
+    }
+    let answers: Vec<i64> = (0..10).map(|_| raw.receive().expect("it is open").int()).collect();
+    assert_eq!(answers, (1..=10).collect::<Vec<_>>());
+    assert!(began.elapsed() >= delay);
+
+    // What waits for its time does not when there is no more delay.
+    proxy.set(Fault::Delay(PATIENCE * 10));
+    raw.send(&["PING"]).expect("it is open");
+    proxy.set(Fault::Pass);
+    assert_eq!(raw.receive().expect("it is open").text(), "PONG");
+}
+
+#[test]
+fn each_request_is_answered_for_the_server() {
+    let (server, proxy) = redis();
+    let mut raw = proxy.raw();
+    raw.call(&["PING"]);
+    proxy.set(Fault::Answer(LOADING.to_vec()));
+    for _ in 0..3 {
+        raw.send(&["INCR", "n"]).expect("it is open");
+    }
+    raw.send_bytes(b"*2\r\n$4\r\nINCR\r\n$1").expect("it is open");
+    (0..3).for_each(|_| assert_eq!(raw.receive().expect("it is open"), loading()));
+    assert_eq!(proxy.raw().call(&["PING"]), loading());
+    proxy.set(Fault::Pass);
+    // Begun before and so answered as before; the next is not.
+    raw.send_bytes(b"\r\nn\r\n").expect("it is open");
+    raw.send(&["INCR", "n"]).expect("it is open");
+    assert_eq!([raw.receive().ok(), raw.receive().ok()], [Some(loading()), Some(Value::Int(1))]);
+    server.kill();
+    proxy.set(Fault::Answer(LOADING.to_vec()));
+    assert_eq!(proxy.raw().call(&["PING"]), loading(), "it takes no server to answer for it");
+}
+
+#[test]
+fn answers_keep_their_order() {
+    let (server, proxy) = redis();
+    let (mut raw, mut other) = (proxy.raw().patient(SILENCE), server.raw());
+    raw.send(&["BLPOP", "list", "0"]).expect("it is open");
+    let mut clients = || other.call(&["INFO", "clients"]).text().to_owned();
+    eventually("the server has the request", || clients().contains("blocked_clients:1"));
+    proxy.set(Fault::Answer(LOADING.to_vec()));
+    raw.send(&["PING"]).expect("it is open");
+    assert_eq!(raw.receive().expect_err("not its turn").kind(), ErrorKind::WouldBlock);
+    other.call(&["RPUSH", "list", "value"]);
+    let mut raw = raw.patient(PATIENCE);
+    assert_eq!(raw.receive().expect("it is open").array()[1].text(), "value");
+    assert_eq!(raw.receive().expect("it is open"), loading());
+}
+
+#[test]
+fn thousands_of_connections_leave_nothing() {
+    let (server, proxy) = redis();
+    let faults = [
+        Fault::Pass,
+        Fault::CutAfter { towards: Towards::Server, bytes: 0..30 },
+        Fault::CutAfter { towards: Towards::Client, bytes: 0..6 },
+        Fault::Answer(LOADING.to_vec()),
+    ];
+    for round in 0..3000 {
+        if round % 250 == 0 {
+            proxy.set(faults[round / 250 % faults.len()].clone());
+        }
+        let _ = proxy.raw().try_call(&["PING"]);
+    }
+    assert_eq!(proxy.connections(), 3000);
+    assert!(proxy.cuts() > 500, "{} cuts", proxy.cuts());
+    let mut raw = server.raw();
+    let clients = |list: &Value| list.text().lines().count();
+    eventually("no client is left", || clients(&raw.call(&["CLIENT", "LIST"])) == 1);
+
+    // A drop ends what is open, also where a server does not answer and a client does not read.
+    server.hang();
+    let mut stuck = TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).expect("it listens");
+    stuck.set_write_timeout(Some(SILENCE)).expect("a time");
+    proxy.set(Fault::Pass);
+    while stuck.write_all(&[b'x'; 1 << 16]).is_ok() {}
+    let (done, is_done) = mpsc::channel();
+    thread::spawn(move || {
+        drop(proxy);
+        done.send(())
+    });
+    is_done.recv_timeout(PATIENCE).expect("it ends");
+    assert!(fs::read_dir("/proc/self/task").expect("it runs").count() < 100);
+}
