@@ -53,4 +53,3 @@ fn redis(settings: &Settings, address: Address) -> Result<RedisStore, ServeError
     let builder = RedisStore::builder(address).timeout(settings.redis.timeout);
     Ok(builder.prefix(&*settings.redis.prefix).map_err(ServeError::new)?.build())
 }
-

@@ -97,11 +97,7 @@ async fn counter(app: &App, found: Found<'_>) -> Result<Counter, StoreError> {
     })
 }
 
-async fn block(
-    app: &App,
-    policy: &Policy,
-    found: Found<'_>,
-) -> Result<Option<Block>, StoreError> {
+async fn block(app: &App, policy: &Policy, found: Found<'_>) -> Result<Option<Block>, StoreError> {
     let (listed, limit) = (found.listed, found.limit);
     let rule = policy.rule(&listed.rule);
     let is_trial =

@@ -1,15 +1,17 @@
 //! How a Redis is spoken to, and how often this node says there that it is up.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use tollgate_redis::{Address, DEFAULT_PREFIX, DEFAULT_TIMEOUT, RedisStore};
 
+use super::SettingsError;
+use super::checks::within;
 use super::file::SettingsFile;
-use super::{SettingsError, within};
 use crate::cli::ServeArgs;
 
 const LONGEST_TIMEOUT_MS: u64 = 60_000;
-const HEARTBEAT_MS: std::ops::RangeInclusive<u64> = 10..=3_600_000;
+const HEARTBEAT_MS: RangeInclusive<u64> = 10..=3_600_000;
 const LONGEST_LIFETIME_MS: u64 = 86_400_000;
 const DEFAULT_HEARTBEAT: Duration = Duration::from_secs(10);
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(30);
