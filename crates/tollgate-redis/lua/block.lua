@@ -5,11 +5,8 @@ function block.limit(call, at)
   return {}, at
 end
 
-function block.read()
-  return true
-end
-
-function block.fresh()
+function block.state(key)
+  return { key = key, algorithm = block, dirty = false, reset = 0 }
 end
 
 function block.unused()

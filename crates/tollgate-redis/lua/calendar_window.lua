@@ -17,13 +17,17 @@ function calendar_window.limit(call, at)
   return l, at
 end
 
-function calendar_window.read(s, v)
-  s.last, s.used, s.stop = decode('>I7I7I7', v)
-  return true
-end
-
-function calendar_window.fresh(s)
-  s.last, s.used, s.stop = 0, 0, 0
+-- The state that these bytes hold, or a fresh one. All its fields are made at once: a table that grows
+-- costs more than the arithmetic.
+function calendar_window.state(key, v)
+  local last, used, stop = 0, 0, 0
+  if v then
+    last, used, stop = decode('>I7I7I7', v)
+  end
+  return {
+    key = key, algorithm = calendar_window, dirty = false, reset = 0,
+    last = last, used = used, stop = stop,
+  }
 end
 
 function calendar_window.unused(s)

@@ -2,7 +2,5 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
--- A counter is kept for a second longer than it matters.
-local function lifetime(reset)
-  return math.ceil(reset / 1000) + 1000
-end
+-- For how many milliseconds longer than it matters a counter is kept.
+local GRACE = 1000

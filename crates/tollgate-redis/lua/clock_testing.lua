@@ -1,6 +1,3 @@
 -- Time for tests: as the caller says. Keys outlive it, because only the real clock makes them expire.
 local now = tonumber(ARGV[3])
-
-local function lifetime(reset)
-  return math.ceil(reset / 1000) + 100000000
-end
+local GRACE = 100000000

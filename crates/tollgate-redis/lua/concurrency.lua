@@ -9,8 +9,12 @@ function concurrency.limit(call, at)
   return l, at
 end
 
-function concurrency.open(_, key)
-  local s = { key = key, algorithm = concurrency, shape = '', total = 0, newest = 0, last = 0 }
+function concurrency.open(_, number)
+  local key = KEYS[number]
+  local s = {
+    key = key, algorithm = concurrency, dirty = false, reset = 0,
+    total = 0, newest = 0, last = 0, kept = false, head = false,
+  }
   local head = redis.pcall('LRANGE', key, 0, 2)
   if head.err then
     return { error = head.err .. ' at key ' .. key }
@@ -202,7 +206,7 @@ function concurrency.write(s)
     s.kept = true
   end
   if s.kept then
-    redis.call('PEXPIRE', s.key, remaining_life(s))
+    redis.call('PEXPIRE', s.key, lifetime(s))
   end
 end
 

@@ -7,13 +7,20 @@ function fixed_window.limit(call, at)
   return l, at
 end
 
-function fixed_window.read(s, v)
-  s.opened, s.last, s.used, s.length = decode('>I7I7I7I7', v)
-  return s.opened <= s.last
-end
-
-function fixed_window.fresh(s)
-  s.opened, s.last, s.used, s.length = 0, 0, 0, 0
+-- The state that these bytes hold, or a fresh one. All its fields are made at once: a table that grows
+-- costs more than the arithmetic.
+function fixed_window.state(key, v)
+  local opened, last, used, length = 0, 0, 0, 0
+  if v then
+    opened, last, used, length = decode('>I7I7I7I7', v)
+    if not (opened <= last) then
+      return unreadable(key)
+    end
+  end
+  return {
+    key = key, algorithm = fixed_window, dirty = false, reset = 0,
+    opened = opened, last = last, used = used, length = length,
+  }
 end
 
 function fixed_window.unused(s)

@@ -28,11 +28,11 @@ local function is_fresh(s)
 end
 
 local answer = {}
-for number, key in ipairs(KEYS) do
+for number = 1, #KEYS do
   local algorithm = algorithms[string.sub(ARGV[1], number, number)]
-  local s = algorithm:open(key)
+  local s = algorithm:open(number)
   -- What cannot be read is in use, whatever it is: its figures will tell why not.
-  local in_use = s.error or ((s.since or s.kept) and not is_fresh(s))
+  local in_use = s.error or not is_fresh(s)
   answer[2 * number - 1] = in_use and 1 or 0
   answer[2 * number] = s.shape or ''
 end

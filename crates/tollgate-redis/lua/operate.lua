@@ -1,6 +1,7 @@
 -- Every call there is: takes and peeks, and what changes a key in other ways.
 local HOLD, PAUSE, RESET, RELEASE, RENEW = 5, 6, 7, 8, 9
 local channel = ARGV[2]
+local plans = several()
 local loosened = {}
 
 -- What these verbs have between their count and their takes.
@@ -27,7 +28,7 @@ local function pause(s, shape, length)
     till = max(s.till, till)
   end
   s.since, s.till, s.shape, s.dirty = now, till, shape, true
-  s.least = max(redis.call('PTTL', s.key), lifetime(till - now))
+  s.least = max(redis.call('PTTL', s.key), ceil((till - now) / 1000))
 end
 
 local function release_all(takes, lease)
@@ -69,15 +70,15 @@ local function apply(verb, takes, extra)
     answer[#answer + 1] = single[verb](takes, extra)
     return
   elseif verb == HOLD then
-    take_all(takes, extra)
+    plans.take(takes, extra)
   elseif verb == TAKE then
-    take_all(takes)
+    plans.take(takes)
   elseif verb == PEEK then
-    ask_all(takes)
+    plans.ask(takes)
   else
     apply_all(takes, verb, extra)
   end
-  tell_all(takes)
+  plans.tell(takes)
 end
 
 -- Whatever is there, of any type, is gone.
@@ -99,7 +100,7 @@ local function operate(at)
   if extras[verb] then
     extra, after = decode(extras[verb], call, after)
   end
-  local rest, takes, wrong = read_takes(after, count)
+  local rest, takes, wrong = plans.read(after, count)
   if wrong then
     answer[#answer + 1] = wrong
   else

@@ -7,34 +7,37 @@ local function settle_pause(s)
   end
 end
 
--- A step of a key, whether it is paused or not; remembers how long the key matters.
-local function step(s, l, op, cost, age)
-  local take = s.algorithm.step
-  if not s.since then
-    local wait, remaining, reset = take(s, l, op, cost, age)
-    s.reset, s.shape = reset, l.shape
-    return wait, remaining, reset
-  end
+-- A step of a paused key.
+local function step_paused(s, l, op, cost, extra)
   settle_pause(s)
   local left = s.till - now
-  local wait, remaining, reset
   if left > 0 then
     -- Nothing is taken during a pause, so a take only asks.
     if op == TAKE then
       op = PEEK
     end
-    wait, remaining, reset = take(s, l, op, cost, age)
+    local wait, _, reset = s.algorithm.step(s, l, op, cost, extra)
     if op == PEEK and cost > 0 then
       wait = max(wait, left)
     end
-    remaining, reset = 0, max(reset, left)
-  else
-    wait, remaining, reset = take(s, l, op, cost, age)
-    -- The first take after a pause has ended lays it to rest.
-    if op == TAKE and cost > 0 and wait == 0 then
-      s.since, s.till, s.dirty = nil, nil, true
-    end
+    return wait, 0, max(reset, left)
   end
-  s.reset, s.shape = reset, l.shape
+  local wait, remaining, reset = s.algorithm.step(s, l, op, cost, extra)
+  -- The first take after a pause has ended lays it to rest.
+  if op == TAKE and cost > 0 and wait == 0 then
+    s.since, s.till, s.dirty = nil, nil, true
+  end
+  return wait, remaining, reset
+end
+
+-- A step of a key, which then knows for how long it matters. `extra` is the age of a debit or the lease of
+-- a take.
+local function step(s, l, op, cost, extra)
+  local take = s.since and step_paused or s.algorithm.step
+  local wait, remaining, reset = take(s, l, op, cost, extra)
+  s.reset = reset
+  if s.shape ~= l.shape then
+    s.shape = l.shape
+  end
   return wait, remaining, reset
 end

@@ -8,13 +8,20 @@ function sliding_counter.limit(call, at)
   return l, at
 end
 
-function sliding_counter.read(s, v)
-  s.last, s.length, s.previous, s.current = decode('>I7I7I7I7', v)
-  return s.length > 0 or (s.previous == 0 and s.current == 0)
-end
-
-function sliding_counter.fresh(s)
-  s.last, s.length, s.previous, s.current = 0, 0, 0, 0
+-- The state that these bytes hold, or a fresh one. All its fields are made at once: a table that grows
+-- costs more than the arithmetic.
+function sliding_counter.state(key, v)
+  local last, length, previous, current = 0, 0, 0, 0
+  if v then
+    last, length, previous, current = decode('>I7I7I7I7', v)
+    if not (length > 0 or (previous == 0 and current == 0)) then
+      return unreadable(key)
+    end
+  end
+  return {
+    key = key, algorithm = sliding_counter, dirty = false, reset = 0,
+    last = last, length = length, previous = previous, current = current,
+  }
 end
 
 function sliding_counter.unused(s)

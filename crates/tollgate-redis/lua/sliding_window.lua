@@ -13,8 +13,13 @@ local function log_head(s)
   return encode('>I7I7', s.length, s.base) .. extension(s)
 end
 
-function sliding_window.open(_, key)
-  local s = { key = key, algorithm = sliding_window, shape = '', length = 0, base = 0, entries = 0 }
+function sliding_window.open(_, number)
+  local key = KEYS[number]
+  local s = {
+    key = key, algorithm = sliding_window, dirty = false, reset = 0,
+    length = 0, base = 0, entries = 0, kept = false, head = false,
+    oldest = nil, first = nil, newest = nil, total = nil,
+  }
   local head = redis.pcall('LRANGE', key, 0, 1)
   if head.err then
     return { error = head.err .. ' at key ' .. key }
@@ -273,7 +278,7 @@ function sliding_window.write(s)
     s.kept = true
   end
   if s.kept then
-    redis.call('PEXPIRE', s.key, remaining_life(s))
+    redis.call('PEXPIRE', s.key, lifetime(s))
   end
 end
 

@@ -9,20 +9,21 @@ local algorithms = {}
 
 local function extension(s)
   if s.since then
-    return encode('>BI7I7', PAUSED, s.since, s.till) .. s.shape
-  elseif s.shape ~= '' then
+    return encode('>BI7I7', PAUSED, s.since, s.till) .. (s.shape or '')
+  elseif s.shape then
     return '\0' .. s.shape
   end
   return ''
 end
 
--- Reads what follows the state's own bytes; false if it is none of ours.
+local function unreadable(key)
+  return { error = 'INCOMPATIBLE state at key ' .. key }
+end
+
+-- Reads what follows the state's own bytes into `s`; false if it is none of ours.
 local function read_extension(s, v, size)
-  s.shape = ''
-  if #v == size then
-    return true
-  elseif #v < size then
-    return false
+  if #v <= size then
+    return #v == size
   end
   local flags, at = decode('>B', v, size + 1), size + 2
   if flags > PAUSED or (flags == PAUSED and #v < size + 15) then
@@ -30,39 +31,47 @@ local function read_extension(s, v, size)
   elseif flags == PAUSED then
     s.since, s.till, at = decode('>I7I7', v, at)
   end
-  s.shape = string.sub(v, at)
+  if at <= #v then
+    s.shape = string.sub(v, at)
+  end
   return true
 end
 
-local function unreadable(key)
-  return { error = 'INCOMPATIBLE state of key ' .. key .. ' is not of this version' }
+-- For how many milliseconds a key is kept, as text: Redis formats a number at ten times the cost. `least` is
+-- set where the limit's numbers were not at hand.
+local function lifetime(s)
+  return string.format('%d', max(ceil(s.reset / 1000), s.least or 0) + GRACE)
 end
+
+-- What was read ahead, by the number of the key.
+local fetched = {}
 
 -- A state that is one string.
-local function open_string(algorithm, key)
-  local s = { key = key, algorithm = algorithm, shape = '' }
-  local v = redis.pcall('GET', key)
+local function open_string(algorithm, number)
+  local key = KEYS[number]
+  -- What was not found may be of another type, which only this tells.
+  local v = fetched[number] or redis.pcall('GET', key)
   if not v then
-    algorithm.fresh(s)
+    return algorithm.state(key)
   elseif type(v) == 'table' then
     return { error = v.err .. ' at key ' .. key }
-  elseif not read_extension(s, v, algorithm.size) or not algorithm.read(s, v) then
+  elseif #v == algorithm.size then
+    return algorithm.state(key, v)
+  elseif #v < algorithm.size then
     return unreadable(key)
   end
-  s.kept = v and true
-  return s
-end
-
--- For how long a key is kept; `least` is set where the limit's numbers were not at hand.
-local function remaining_life(s)
-  return max(lifetime(s.reset or 0), s.least or 0)
+  local s = algorithm.state(key, v)
+  if s.error or read_extension(s, v, algorithm.size) then
+    return s
+  end
+  return unreadable(key)
 end
 
 local function write_string(s)
   local algorithm = s.algorithm
   if s.since or not algorithm.unused(s) then
-    redis.call('SET', s.key, algorithm.text(s) .. extension(s), 'PX', remaining_life(s))
-  elseif s.kept then
+    redis.call('SET', s.key, algorithm.text(s) .. extension(s), 'PX', lifetime(s))
+  else
     redis.call('DEL', s.key)
   end
 end

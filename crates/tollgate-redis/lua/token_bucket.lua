@@ -8,13 +8,20 @@ function token_bucket.limit(call, at)
   return l, at
 end
 
-function token_bucket.read(s, v)
-  s.at, s.deficit, s.give, s.capacity = decode('>I7I7I7I7', v)
-  return s.deficit == 0 or (s.give > 0 and s.deficit <= s.capacity)
-end
-
-function token_bucket.fresh(s)
-  s.at, s.deficit, s.give, s.capacity = 0, 0, 0, 0
+-- The state that these bytes hold, or a fresh one. All its fields are made at once: a table that grows
+-- costs more than the arithmetic.
+function token_bucket.state(key, v)
+  local at, deficit, give, capacity = 0, 0, 0, 0
+  if v then
+    at, deficit, give, capacity = decode('>I7I7I7I7', v)
+    if not (deficit == 0 or (give > 0 and deficit <= capacity)) then
+      return unreadable(key)
+    end
+  end
+  return {
+    key = key, algorithm = token_bucket, dirty = false, reset = 0,
+    at = at, deficit = deficit, give = give, capacity = capacity,
+  }
 end
 
 function token_bucket.unused(s)

@@ -18,9 +18,6 @@ mod tests;
 
 pub use server_info::ServerInfo;
 
-/// How much is read at once.
-const CHUNK: usize = 16 * 1024;
-
 /// A stream to a server, whatever it runs over.
 ///
 /// A write that fails must have taken none of the bytes it was given: what has been taken may have been
@@ -72,9 +69,7 @@ impl Connection {
             if let Some(reply) = self.decoder.next(cap)? {
                 return Ok(reply);
             }
-            let buffer = self.decoder.buffer();
-            buffer.reserve(CHUNK);
-            if self.stream.read_buf(buffer).await? == 0 {
+            if self.stream.read_buf(self.decoder.buffer()).await? == 0 {
                 return Err(ReadError::Closed);
             }
         }

@@ -103,6 +103,8 @@ pub(crate) enum Step {
     /// Waits for so many commands.
     Expect(usize),
     Say(Vec<u8>),
+    /// Waits for a part of a command, and reads no more.
+    Nibble,
     /// Answers every command with this.
     AnswerAll(&'static str),
     /// Reads nothing and says nothing, for ever.
@@ -184,6 +186,7 @@ impl Actor {
                 Step::Greet => self.greet().await,
                 Step::Expect(count) => self.expect(count).await,
                 Step::Say(bytes) => self.stream.write_all(&bytes).await.ok(),
+                Step::Nibble => self.stream.read_u8().await.ok().map(drop),
                 Step::AnswerAll(reply) => self.answer_all(reply).await,
                 Step::Hang => std::future::pending().await,
                 Step::Wait(notify) => {

@@ -87,15 +87,18 @@ pub(crate) struct Scripts {
 impl Scripts {
     pub(crate) fn new(time: TimeSource) -> Self {
         let shared = [time.part(), lua!("arithmetic"), lua!("state")];
-        let decide = [lua!("pause"), lua!("plan"), lua!("decide")];
+        let decide = [lua!("pause"), lua!("plan"), lua!("several"), lua!("decide")];
         let small = |algorithm: &[&str]| Script::of(&[&shared, algorithm, &decide].concat());
-        let operate = [lua!("pause"), lua!("leases"), lua!("plan"), lua!("operate")];
+        // Only what is kept as a string can be read ahead.
+        let strings = |algorithm: &[&str]| small(&[&[lua!("fetch")], algorithm].concat());
+        let operate =
+            [lua!("pause"), lua!("leases"), lua!("plan"), lua!("several"), lua!("operate")];
         Self {
-            token_bucket: small(&[lua!("token_bucket")]),
+            token_bucket: strings(&[lua!("token_bucket")]),
             sliding_window: small(&[lua!("sliding_window")]),
-            sliding_counter: small(&[lua!("sliding_counter")]),
-            fixed_window: small(&[lua!("counted"), lua!("fixed_window")]),
-            calendar_window: small(&[lua!("counted"), lua!("calendar_window")]),
+            sliding_counter: strings(&[lua!("sliding_counter")]),
+            fixed_window: strings(&[lua!("counted"), lua!("fixed_window")]),
+            calendar_window: strings(&[lua!("counted"), lua!("calendar_window")]),
             everything: Script::of(&[&shared[..], &ALGORITHMS, &operate].concat()),
             listing: Script::of(&[&shared[..], &ALGORITHMS, &[lua!("listing")]].concat()),
         }

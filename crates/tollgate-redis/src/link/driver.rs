@@ -68,17 +68,25 @@ impl Driver {
     /// Reads, then writes: those who get a reply may send more at once, and a connection that the
     /// server has closed is noticed before anything is lost on it.
     fn exchange(&mut self, context: &mut Context<'_>) {
-        let Stage::Live(wire) = &mut self.stage else { return };
-        let mut outcome = wire.read(context, &self.shared);
-        if outcome.is_ok() {
-            for opened in wire.take(&self.shared) {
-                opened(Ok(wire.info()));
-            }
-            outcome = wire.write(context);
-        }
+        let outcome = self.receive(context).and_then(|()| self.transmit(context));
         if let Err(reason) = outcome {
             self.lose(&reason);
         }
+    }
+
+    fn receive(&mut self, context: &mut Context<'_>) -> Result<(), String> {
+        let Stage::Live(wire) = &mut self.stage else { return Ok(()) };
+        wire.read(context, &self.shared)
+    }
+
+    fn transmit(&mut self, context: &mut Context<'_>) -> Result<(), String> {
+        let Stage::Live(wire) = &mut self.stage else { return Ok(()) };
+        // What is late already must not be spent on nobody.
+        give_up_queued(&self.shared, "this process was too busy to ask Redis in time");
+        for opened in wire.take(&self.shared) {
+            opened(Ok(wire.info()));
+        }
+        wire.write(context)
     }
 
     /// Gives up what has waited for too long, and wakes up for what will have.
@@ -87,22 +95,17 @@ impl Driver {
             if !self.alarm.has_come(oldest, context) {
                 return;
             }
-            let now = Instant::now();
             if let Stage::Live(wire) = &self.stage
-                && wire.oldest().is_some_and(|oldest| oldest <= now)
+                && wire.oldest().is_some()
             {
                 // Replies come in order: behind one that does not come, none does.
                 self.lose("it was given up as an earlier command had no answer in time");
             }
-            let Self { address, patience, .. } = self;
-            let why = format!(
-                "Redis at {} cannot be reached within {:?}",
-                address.place(),
-                patience.reply
+            let (place, reply) = (self.address.place(), self.patience.reply);
+            give_up_queued(
+                &self.shared,
+                &format!("Redis at {place} cannot be reached within {reply:?}"),
             );
-            for pending in self.shared.expired(now) {
-                self.shared.finish(pending.then, Err(Failure::Unreachable(why.clone())));
-            }
         }
     }
 
@@ -127,6 +130,13 @@ impl Driver {
             };
             self.shared.finish(pending.then, Err(failure));
         }
+    }
+}
+
+/// Tells those who have waited in the queue for too long.
+fn give_up_queued(shared: &Shared, why: &str) {
+    for pending in shared.expired(Instant::now()) {
+        shared.finish(pending.then, Err(Failure::Unreachable(why.to_owned())));
     }
 }
 

@@ -3,23 +3,23 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::iter;
+use std::mem;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::Instant;
 
 use super::shared::{Opened, Pending, Shared};
-use crate::connection::{Connection, ServerInfo};
+use crate::connection::{Connection, ReadError, ServerInfo};
 use crate::failure::Failure;
 use crate::resp::{REPLY_CAP, Reply};
 
 /// How many commands one write takes.
 const TOGETHER: usize = 64;
 
-/// How much is read at once.
-const CHUNK: usize = 16 * 1024;
+const UNASKED: &str = "the server answered what it was not asked";
 
 pub(super) struct Wire {
     connection: Connection,
@@ -68,11 +68,9 @@ impl Wire {
                 return Err(UNASKED.to_owned());
             }
             let Connection { stream, decoder, .. } = &mut self.connection;
-            let buffer = decoder.buffer();
-            buffer.reserve(CHUNK);
-            match pin!(stream.read_buf(buffer)).poll(context) {
+            match pin!(stream.read_buf(decoder.buffer())).poll(context) {
                 Poll::Pending => return Ok(()),
-                Poll::Ready(Ok(0)) => return Err("the server closed it".to_owned()),
+                Poll::Ready(Ok(0)) => return Err(ReadError::Closed.to_string()),
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => return Err(error.to_string()),
             }
@@ -85,7 +83,7 @@ impl Wire {
             match self.connection.decoder.next(cap) {
                 Ok(None) => return Ok(()),
                 Ok(Some(reply)) => self.answer(reply, shared)?,
-                Err(malformed) => return Err(format!("the server sent {malformed}")),
+                Err(malformed) => return Err(ReadError::from(malformed).to_string()),
             }
         }
     }
@@ -135,9 +133,7 @@ impl Wire {
             used += 1;
         }
         let slices = slices.get(..used).unwrap_or_default();
-        let count =
-            ready!(Pin::new(&mut self.connection.stream).poll_write_vectored(context, slices))?;
-        Poll::Ready(Ok(count))
+        Pin::new(&mut self.connection.stream).poll_write_vectored(context, slices)
     }
 
     /// So many bytes have been taken: every command that had one among them is under way.
@@ -150,10 +146,8 @@ impl Wire {
                 return;
             }
             let Some(mut pending) = self.unsent.pop_front() else { return };
-            self.rest = std::mem::take(&mut pending.bytes);
+            self.rest = mem::take(&mut pending.bytes);
             self.in_flight.push_back(pending);
         }
     }
 }
-
-const UNASKED: &str = "the server answered what it was not asked";

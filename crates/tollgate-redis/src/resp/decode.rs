@@ -3,6 +3,8 @@
 //! What has been read is never read again: a reply that comes in many pieces costs what it costs in one.
 //! Memory is taken for bytes that have come, not for lengths that the peer claims.
 
+use std::mem;
+
 use bytes::{Buf, BytesMut};
 use thiserror::Error;
 
@@ -11,8 +13,14 @@ use super::{ErrorReply, Reply};
 /// How deep arrays may lie in arrays. Ours are flat, listings two deep.
 const DEPTH: usize = 8;
 
+/// So many digits are always less than 2^63.
+const SHORT: usize = 18;
+
 /// A buffer that a longer reply than this has stretched is not kept.
 const KEPT: usize = 1024 * 1024;
+
+/// How much there is room for at least when a socket is read.
+const CHUNK: usize = 16 * 1024;
 
 /// The fewest bytes that a reply can have.
 const SHORTEST: usize = 3;
@@ -45,7 +53,7 @@ pub(crate) struct Decoder {
 #[derive(Debug)]
 struct OpenArray {
     items: Vec<Reply>,
-    missing: usize,
+    length: usize,
 }
 
 /// What one line begins.
@@ -55,8 +63,9 @@ enum Part {
 }
 
 impl Decoder {
-    /// Where what is read from the socket belongs.
+    /// Where what is read from the socket belongs, with room for it.
     pub(crate) fn buffer(&mut self) -> &mut BytesMut {
+        self.buffer.reserve(CHUNK);
         &mut self.buffer
     }
 
@@ -80,6 +89,7 @@ impl Decoder {
 
     fn read(&mut self, cap: usize) -> Result<Option<Reply>, Malformed> {
         loop {
+            self.read_integers();
             let part = self.part(cap)?;
             // Of an unfinished reply all that has come counts: whatever is in the buffer is part of it.
             let end = if part.is_some() { self.at } else { self.buffer.len() };
@@ -106,22 +116,36 @@ impl Decoder {
             return Err(Malformed::TooDeep);
         }
         let come = (self.buffer.len() - self.at) / SHORTEST;
-        self.open.push(OpenArray { items: Vec::with_capacity(length.min(come)), missing: length });
+        self.open.push(OpenArray { items: Vec::with_capacity(length.min(come)), length });
         Ok(())
     }
 
     /// Puts a reply into the array that waits for it, and that one into its own if it was the last.
     fn place(&mut self, mut reply: Reply) -> Option<Reply> {
-        while let Some(mut array) = self.open.pop() {
+        while let Some(array) = self.open.last_mut() {
             array.items.push(reply);
-            array.missing -= 1;
-            if array.missing > 0 {
-                self.open.push(array);
+            if array.items.len() < array.length {
                 return None;
             }
-            reply = Reply::Array(array.items);
+            reply = Reply::Array(mem::take(&mut array.items));
+            self.open.pop();
         }
         Some(reply)
+    }
+
+    /// Most replies are arrays of integers: this reads those that have come, but the last of an array,
+    /// quicker than [`Self::part`], which reads whatever this does not.
+    fn read_integers(&mut self) {
+        let Some(array) = self.open.last_mut() else { return };
+        let mut rest = self.buffer.get(self.at..).unwrap_or_default();
+        while array.items.len() + 1 < array.length
+            && let Some((value, after)) = short_integer(rest)
+        {
+            array.items.push(Reply::Integer(value));
+            self.at += rest.len() - after.len();
+            self.searched = 0;
+            rest = after;
+        }
     }
 
     /// The next part, if it has come.
@@ -197,6 +221,23 @@ fn integer(line: &[u8]) -> Result<i64, Malformed> {
     });
     let value = if is_negative { sum } else { sum.and_then(i64::checked_neg) };
     value.ok_or(Malformed::Garbage)
+}
+
+/// An integer that cannot overflow, and what follows its line. None for anything else.
+fn short_integer(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let digits = bytes.strip_prefix(b":")?;
+    let (sign, digits) = digits.strip_prefix(b"-").map_or((1, digits), |digits| (-1, digits));
+    let mut value = 0;
+    for (index, byte) in digits.iter().take(SHORT + 1).enumerate() {
+        match byte {
+            b'0'..=b'9' if index < SHORT => value = value * 10 + i64::from(byte - b'0'),
+            b'\r' if index > 0 => {
+                return Some((sign * value, digits.get(index..)?.strip_prefix(b"\r\n")?));
+            }
+            _ => return None,
+        }
+    }
+    None
 }
 
 fn text_of(line: &[u8]) -> String {

@@ -24,7 +24,7 @@ fn draw(random: &mut Random, depth: u32) -> Reply {
     let text = |random: &mut Random| format!("ERR {}", random.draw());
     match random.within(0, if depth == 0 { 4 } else { 6 }) {
         0 => Reply::Simple(text(random)),
-        1 => Reply::Integer(random.draw().cast_signed()),
+        1 => Reply::Integer(integer(random)),
         2 => Reply::Null,
         3 => Reply::Error(ErrorReply::new(text(random))),
         4 => {
@@ -33,9 +33,19 @@ fn draw(random: &mut Random, depth: u32) -> Reply {
         }
         _ => {
             let length = random.within(0, 5);
-            Reply::Array((0..length).map(|_| draw(random, depth - 1)).collect())
+            let are_integers = random.one_in(2);
+            let item = |_| match are_integers {
+                true => Reply::Integer(integer(random)),
+                false => draw(random, depth - 1),
+            };
+            Reply::Array((0..length).map(item).collect())
         }
     }
+}
+
+fn integer(random: &mut Random) -> i64 {
+    let value = random.magnitude(i64::MAX.unsigned_abs()).cast_signed();
+    if random.one_in(2) { -value } else { value }
 }
 
 fn decode(bytes: &[u8]) -> Result<Option<Reply>, Malformed> {
@@ -103,11 +113,18 @@ fn garbage_is_an_error_or_unfinished_but_no_panic() {
 fn integers_reach_both_ends() {
     for value in [0, 7, -1, i64::MAX, i64::MIN] {
         assert_eq!(decode(format!(":{value}\r\n").as_bytes()), Ok(Some(Reply::Integer(value))));
+        let pair = Reply::Array(vec![Reply::Integer(value), Reply::Integer(value)]);
+        assert_eq!(decode(format!("*2\r\n:{value}\r\n:{value}\r\n").as_bytes()), Ok(Some(pair)));
     }
     for wrong in
         [":\r\n", ":-\r\n", ":1 \r\n", ":9223372036854775808\r\n", ":1\n", "$-2\r\n", "$x\r\n"]
     {
         assert_eq!(decode(wrong.as_bytes()), Err(Malformed::Garbage), "{wrong:?}");
+        assert_eq!(
+            decode(format!("*2\r\n{wrong}").as_bytes()),
+            Err(Malformed::Garbage),
+            "{wrong:?}"
+        );
     }
 }
 

@@ -58,12 +58,16 @@ async fn an_answer_to_nothing_is_given_to_nobody() {
 }
 
 #[tokio::test]
-async fn a_command_refused_before_it_has_left_whole_is_lost() {
-    let server = Server::start(&["--proto-max-bulk-len", "1mb"]).await;
-    let link = Link::new(server.address(), patient());
-    let lost = link.ask(Command::new("ECHO").arg(vec![b'x'; 20_000_000])).await;
-    assert!(matches!(lost, Err(Failure::Lost(_))));
-    assert_eq!(link.ask(echo(1)).await, bulk(1));
+async fn a_command_answered_before_it_has_left_whole_is_lost() {
+    let hasty = vec![Step::Greet, Step::Nibble, say("+OK\r\n"), Step::Hang];
+    let peer = Peer::start(vec![hasty, answer_one("$1\r\n1\r\n")]).await;
+    let strict = Server::start(&["--proto-max-bulk-len", "1mb"]).await;
+    for address in [peer.address(), strict.address()] {
+        let link = Link::new(address, patient());
+        let lost = link.ask(Command::new("ECHO").arg(vec![b'x'; 20_000_000])).await;
+        assert!(matches!(lost, Err(Failure::Lost(_))), "{lost:?}");
+        assert_eq!(link.ask(echo(1)).await, bulk(1));
+    }
 }
 
 #[tokio::test]
@@ -145,6 +149,25 @@ async fn without_an_answer_callers_wait_no_longer_than_they_said() {
     // The next comes on a connection of its own, on which none of these is sent again.
     eventually_answered(&link).await;
     assert!(peer.commands().iter().all(|it| it == "PING"), "{:?}", peer.commands());
+}
+
+#[tokio::test]
+async fn what_is_late_before_it_is_sent_is_not_sent() {
+    let peer = Peer::start(vec![answer_all("+PONG\r\n")]).await;
+    let link = Link::new(peer.address(), impatient());
+    eventually_answered(&link).await;
+    // The thread is the driver's as well: kept from it after the first is queued.
+    let commands = (0..2).map(|number| {
+        let begun = Instant::now();
+        while number == 1 && begun.elapsed() < impatient().reply * 2 {
+            std::hint::spin_loop();
+        }
+        echo(number)
+    });
+    let outcomes = send_all(&link, commands).await;
+    let late = &outcomes[0];
+    assert!(matches!(late, Err(Failure::Unreachable(why)) if why.contains("too busy")), "{late:?}");
+    assert!(!peer.commands().contains(&"ECHO 0".to_owned()), "{:?}", peer.commands());
 }
 
 #[tokio::test]
