@@ -14,7 +14,12 @@ fn quoted(text: &str) -> String {
 }
 
 /// Every item of a listing, page by page, and how many the longest page held.
-pub(crate) fn all_pages(service: &Service, path: &str, list: &str, query: &str) -> (Vec<Value>, usize) {
+pub(crate) fn all_pages(
+    service: &Service,
+    path: &str,
+    list: &str,
+    query: &str,
+) -> (Vec<Value>, usize) {
     let (mut items, mut longest, mut cursor) = (Vec::new(), 0, Value::Null);
     let mut client = service.client();
     for _ in 0..1000 {

@@ -13,7 +13,8 @@ use crate::service::{Scratch, Service, eventually};
 /// Far above the time-out of these tests, for a machine that is very slow; far below what hanging is.
 const SOON: Duration = Duration::from_secs(20);
 
-const LEASE: &str = r#"{"key":"k","limits":[{"algorithm":"concurrency","limit":5,"ttl_ms":60000}]}"#;
+const LEASE: &str =
+    r#"{"key":"k","limits":[{"algorithm":"concurrency","limit":5,"ttl_ms":60000}]}"#;
 
 fn node(server: &Server, args: &[&str]) -> Service {
     let own = ["--redis", &server.url(), "--redis-timeout-ms", "200"];
@@ -39,7 +40,10 @@ fn assert_unavailable(reply: &Reply, path: &str) {
     assert_eq!(reply.header("content-type"), Some("application/problem+json"), "{path}");
     assert_eq!(reply.header("retry-after"), Some("1"), "{path}");
     let problem = reply.json();
-    assert_eq!((&problem["status"], &problem["title"]), (&json!(503), &json!("Service Unavailable")));
+    assert_eq!(
+        (&problem["status"], &problem["title"]),
+        (&json!(503), &json!("Service Unavailable"))
+    );
     assert!(problem["detail"].as_str().unwrap().contains("Redis"), "{path}: {problem}");
 }
 

@@ -31,7 +31,9 @@ fn a_refusal_is_a_distributed_one_from_redis_and_from_its_cache() {
     assert_eq!(sources[0], "store");
     let scrape = Scrape::of(&service);
     let expected = f64::from(refused);
-    for (series, value) in [(ALLOWED, 2.0), (BLOCKED, expected), (DISTRIBUTED, expected), (LOCAL, 0.0)] {
+    for (series, value) in
+        [(ALLOWED, 2.0), (BLOCKED, expected), (DISTRIBUTED, expected), (LOCAL, 0.0)]
+    {
         assert!(scrape.value(series) == value, "{series}: {}", scrape.value(series));
     }
     assert!(!scrape.names().any(|name| name.starts_with("tollgate_memory")), "there is none");
