@@ -123,7 +123,7 @@ fn a_redis_that_is_too_old_is_told_so() {
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let line = failure(&format!("redis://{address}"));
-    assert!(line.contains("is too old: it is Redis 5.0.7"), "{line}");
+    assert!(line.contains("Redis 5.0.7 is too old"), "{line}");
     old.join().unwrap();
 }
 
