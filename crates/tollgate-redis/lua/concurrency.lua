@@ -1,6 +1,6 @@
 -- Concurrency: as concurrency.rs. A list: first (total, newest), then two elements a slot, the lease and
 -- (since, till, cost), the first to return by itself first.
-local concurrency = { size = 14 }
+local concurrency = { is_list = true }
 local NOBODY = string.rep('\0', 16)
 
 function concurrency.limit(call, at)
@@ -26,8 +26,12 @@ function concurrency.open(_, number)
   s.kept, s.head = true, head[1]
   s.total, s.newest = decode('>I7I7', head[1])
   if head[3] then
-    local _, last = decode('>I7I7', redis.call('LINDEX', key, -1))
-    s.last = last
+    local last = redis.call('LINDEX', key, -1)
+    if #last ~= 21 then
+      return unreadable(key)
+    end
+    local _, till = decode('>I7I7', last)
+    s.last = till
   end
   return s
 end

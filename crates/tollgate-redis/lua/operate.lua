@@ -7,9 +7,11 @@ local loosened = {}
 -- What these verbs have between their count and their takes.
 local extras = { [DEBIT] = '>I7', [PAUSE] = '>I7', [HOLD] = '>c16', [RELEASE] = '>c16', [RENEW] = '>c16' }
 
--- Nodes that remember a refusal of this key's subject are to forget it.
+-- Nodes that remember a refusal of this key's subject are to forget it. In a key the subject of nobody's
+-- facts is a percent sign.
 local function loosen(key)
-  loosened[string.match(key, '{(.*)}')] = true
+  local subject = string.match(key, '{(.*)}')
+  loosened[subject == '%' and '' or subject] = true
 end
 
 local function apply_all(takes, op, extra)
@@ -28,7 +30,7 @@ local function pause(s, shape, length)
     till = max(s.till, till)
   end
   s.since, s.till, s.shape, s.dirty = now, till, shape, true
-  s.least = max(redis.call('PTTL', s.key), ceil((till - now) / 1000))
+  s.least = max(redis.call('PTTL', s.key) - GRACE, ceil((till - now) / 1000))
 end
 
 local function release_all(takes, lease)

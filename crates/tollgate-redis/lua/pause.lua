@@ -30,11 +30,32 @@ local function step_paused(s, l, op, cost, extra)
   return wait, remaining, reset
 end
 
+-- A step of a list, of which only the ends were looked at: what else it holds may be anybody's. Then whoever
+-- needs the key is told, and nobody else. That Redis refuses to write is another matter, and everybody's.
+local function step_list(take, s, l, op, cost, extra)
+  local done, wait, remaining, reset = pcall(take, s, l, op, cost, extra)
+  if done then
+    return wait, remaining, reset
+  end
+  local is_unreadable = type(wait) == 'string'
+    and (string.find(wait, 'data string too short', 1, true) or string.find(wait, 'bad argument', 1, true))
+  if not is_unreadable then
+    error(wait, 0)
+  end
+  s.error = unreadable(s.key).error
+  return huge, 0, 0
+end
+
 -- A step of a key, which then knows for how long it matters. `extra` is the age of a debit or the lease of
 -- a take.
 local function step(s, l, op, cost, extra)
   local take = s.since and step_paused or s.algorithm.step
-  local wait, remaining, reset = take(s, l, op, cost, extra)
+  local wait, remaining, reset
+  if s.algorithm.is_list then
+    wait, remaining, reset = step_list(take, s, l, op, cost, extra)
+  else
+    wait, remaining, reset = take(s, l, op, cost, extra)
+  end
   s.reset = reset
   if s.shape ~= l.shape then
     s.shape = l.shape

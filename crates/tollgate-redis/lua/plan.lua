@@ -45,14 +45,19 @@ local function decide_one(verb, key, number, cost)
   local s = opened[key] or open(key, l.algorithm)
   if s.error or l.stale then
     answer[#answer + 1] = s.error or 'STALE'
+    return
+  end
+  local wait, remaining, reset = step(s, l, verb, cost)
+  if s.error then
+    answer[#answer + 1] = s.error
   else
-    tell(step(s, l, verb, cost))
+    tell(wait, remaining, reset)
   end
 end
 
 local function finish()
   for _, s in pairs(opened) do
-    if s.dirty then
+    if s.dirty and not s.error then
       s.algorithm.write(s)
     end
   end

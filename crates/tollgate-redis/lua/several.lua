@@ -19,10 +19,12 @@ local function several()
     return at, takes, wrong
   end
 
-  -- Whether a take is to happen: every enforced one passes, and so does every one of its own group.
+  -- Whether a take is to happen: every key could be read, every enforced take passes, and so does every one
+  -- of its own group.
   local function passes(take, takes)
     for _, other in ipairs(takes) do
-      if (other.mode == 0 or other.mode == take.mode) and other.wait ~= 0 then
+      local matters = other.mode == 0 or other.mode == take.mode
+      if other.state.error or (matters and other.wait ~= 0) then
         return false
       end
     end
@@ -50,6 +52,12 @@ local function several()
   end
 
   local function tell_all(takes)
+    for _, take in ipairs(takes) do
+      if take.state.error then
+        answer[#answer + 1] = take.state.error
+        return
+      end
+    end
     for _, take in ipairs(takes) do
       tell(take.wait, take.remaining, take.reset)
     end

@@ -1,7 +1,7 @@
 -- Sliding window: as sliding_window.rs. A list: first (length, base), then the takes in order, each its
 -- time and the running total up to it. What a take adds stays in `newest` until the end of the call,
 -- so that all takes of one call on one key are one write.
-local sliding_window = { size = 14 }
+local sliding_window = { is_list = true }
 
 function sliding_window.limit(call, at)
   local l = {}
@@ -31,10 +31,14 @@ function sliding_window.open(_, number)
   s.kept, s.head = true, head[1]
   s.length, s.base = decode('>I7I7', head[1])
   if head[2] then
+    local last = redis.call('LINDEX', key, -1)
+    if #last ~= 14 then
+      return unreadable(key)
+    end
     s.oldest, s.first = decode('>I7I7', head[2])
     -- How many there are is asked when it matters.
     s.entries = nil
-    s.newest, s.total = decode('>I7I7', redis.call('LINDEX', key, -1))
+    s.newest, s.total = decode('>I7I7', last)
   end
   return s
 end
@@ -96,6 +100,8 @@ local function log_expired(s, length)
   if not s.newest or s.oldest + length > now then
     return 0
   elseif s.newest + length <= now then
+    -- Even what this call has added, if another plan of it has shorter windows.
+    log_sync(s)
     return log_length(s)
   elseif s.searched ~= length then
     s.searched, s.expired = length, log_search(s, function(at)

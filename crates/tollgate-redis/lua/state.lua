@@ -17,7 +17,7 @@ local function extension(s)
 end
 
 local function unreadable(key)
-  return { error = 'INCOMPATIBLE state at key ' .. key }
+  return { error = 'INCOMPATIBLE state, not of this version, at key ' .. key }
 end
 
 -- Reads what follows the state's own bytes into `s`; false if it is none of ours.

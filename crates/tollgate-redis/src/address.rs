@@ -1,5 +1,6 @@
 //! Where a Redis server is, and how to log in there.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 
@@ -66,6 +67,22 @@ impl Address {
     #[must_use]
     pub fn local() -> Self {
         Self { host: "127.0.0.1".to_owned(), port: DEFAULT_PORT, database: 0, login: None }
+    }
+
+    /// Where the environment variable `REDIS_URL` says, or the [server of this machine](Self::local) if it says
+    /// nothing.
+    ///
+    /// # Errors
+    /// It says something that is no address.
+    pub fn from_env() -> Result<Self, AddressError> {
+        Self::told(std::env::var_os("REDIS_URL"))
+    }
+
+    fn told(url: Option<OsString>) -> Result<Self, AddressError> {
+        match url {
+            None => Ok(Self::local()),
+            Some(url) => url.to_string_lossy().parse(),
+        }
     }
 
     /// The name or the number of the machine.

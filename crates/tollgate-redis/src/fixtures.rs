@@ -1,7 +1,6 @@
-//! Servers for the tests of this crate: a real one, and peers that follow a script.
+//! Servers for the unit tests: real ones, and peers that follow a script.
 
 use std::net::TcpListener as StdTcpListener;
-use std::process::{Child, Command as Process, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep};
+use tollgate_testkit::server::{Flavor, Server};
 
 use crate::address::Address;
 use crate::connection::Connection;
@@ -32,54 +32,14 @@ pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A redis-server of its own, ended when dropped.
-pub(crate) struct Server {
-    process: Child,
-    port: u16,
+/// A redis-server of its own, started with these options.
+pub(crate) fn serve(options: &[&str]) -> Server {
+    let builder = Server::builder(Flavor::Redis);
+    options.iter().fold(builder, |builder, option| builder.arg(*option)).start()
 }
 
-impl Server {
-    pub(crate) async fn start(options: &[&str]) -> Self {
-        Self::start_on(free_port(), options).await
-    }
-
-    pub(crate) async fn start_on(port: u16, options: &[&str]) -> Self {
-        let process = Process::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
-            .args(["--daemonize", "no", "--appendonly", "no"])
-            .args(options)
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server is needed: apt-get install redis-server");
-        let server = Self { process, port };
-        let deadline = Instant::now() + LONG;
-        while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
-            assert!(Instant::now() < deadline, "redis-server did not start");
-            sleep(Duration::from_millis(5)).await;
-        }
-        server
-    }
-
-    pub(crate) const fn port(&self) -> u16 {
-        self.port
-    }
-
-    pub(crate) fn address(&self) -> Address {
-        address(self.port)
-    }
-
-    /// Sends a signal, such as `STOP`.
-    pub(crate) fn signal(&self, name: &str) {
-        let (signal, pid) = (format!("-{name}"), self.process.id().to_string());
-        assert!(Process::new("kill").args([signal, pid]).status().unwrap().success());
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+pub(crate) fn address_of(server: &Server) -> Address {
+    address(server.port())
 }
 
 pub(crate) fn free_port() -> u16 {

@@ -32,3 +32,8 @@ pub use directory::{
     Change, Directory, Event, Node, NodeRecord, NodeState, Override, OverridePage,
 };
 pub use store::RedisStore;
+
+/// The examples of the documentation compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/REDIS.md")]
+struct Documentation;

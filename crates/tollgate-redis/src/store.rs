@@ -20,6 +20,9 @@ use crate::refusals::Refusals;
 use crate::watch::Watch;
 use crate::{Address, Directory, ServerInfo};
 
+/// A century, as every algorithm has it: with today's date the end of a longer pause would pass 2^53.
+const LONGEST_PAUSE: Duration = Duration::from_secs(36_525 * 86_400);
+
 /// Counters in Redis, shared by every process that asks it.
 ///
 /// Redis itself decides, in one script call a decision at most: exact whoever else asks at the same
@@ -205,6 +208,7 @@ impl Store for RedisStore {
     async fn pause(&self, key: &Key<'_>, length: Duration) -> Result<(), StoreError> {
         let now = self.shared.coalescer.time().about_now();
         let take = call::take_of(key, 0, &self.shared.keys, now);
+        let length = length.min(LONGEST_PAUSE);
         self.shared.number(Verb::Pause { length }, SmallVec::from_iter([take])).await.map(|_| ())
     }
 

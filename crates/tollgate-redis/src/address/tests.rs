@@ -105,3 +105,11 @@ fn nothing_shows_who_logs_in() {
         assert!(!refusal(url).contains("hunter2"), "{url}");
     }
 }
+
+#[test]
+fn the_environment_names_a_server_or_leaves_it_at_the_local_one() {
+    assert_eq!(Address::told(None).unwrap(), Address::local());
+    let told = Address::told(Some("redis://cache:7000/3".into())).unwrap();
+    assert_eq!(told.to_string(), "redis://cache:7000/3");
+    assert!(Address::told(Some(String::new().into())).is_err());
+}

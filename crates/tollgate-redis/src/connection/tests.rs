@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use super::Connection;
 use crate::address::Address;
 use crate::failure::Failure;
-use crate::fixtures::{LONG, Peer, Server, Step, connect, free_port, say};
+use crate::fixtures::{LONG, Peer, Step, address_of, connect, free_port, say, serve};
 use crate::resp::{Command, Reply};
 
 /// Why an address cannot be connected to.
@@ -35,15 +35,15 @@ async fn client_info(address: &Address) -> String {
 
 #[tokio::test]
 async fn it_has_a_name_a_database_and_knows_the_server() {
-    let server = Server::start(&[]).await;
+    let server = serve(&[]);
     let info = client_info(&at(server.port(), "", 3)).await;
     assert!(info.contains("name=tollgate") && info.contains("db=3"), "{info}");
-    assert_eq!(connect(&server.address()).await.info.unwrap().software, "redis");
+    assert_eq!(connect(&address_of(&server)).await.info.unwrap().software, "redis");
 }
 
 #[tokio::test]
 async fn passwords_let_in_and_wrong_ones_are_told_without_telling_them() {
-    let server = Server::start(&["--requirepass", "open sesame"]).await;
+    let server = serve(&["--requirepass", "open sesame"]);
     connect(&at(server.port(), ":open%20sesame@", 0)).await;
     connect(&at(server.port(), "default:open%20sesame@", 1)).await;
     for login in [":hunter2@", "hunter2@", "hunter2:hunter2@"] {
@@ -51,14 +51,14 @@ async fn passwords_let_in_and_wrong_ones_are_told_without_telling_them() {
         assert!(why.ends_with("refused the password"), "{why}");
         assert!(!why.contains("hunter2"));
     }
-    let why = refusal(&server.address()).await;
+    let why = refusal(&address_of(&server)).await;
     assert!(why.ends_with("asks for a password, and its address has none"), "{why}");
 }
 
 #[tokio::test]
 async fn users_log_in_with_what_their_acl_lets_them() {
     let acl = ["--user", "app", "on", ">pw", "~*", "&*", "+@all", "-info"];
-    let server = Server::start(&acl).await;
+    let server = serve(&acl);
     let app = at(server.port(), "app:pw@", 0);
     assert!(client_info(&app).await.contains("user=app"));
     assert_eq!(connect(&app).await.info, None);
@@ -68,7 +68,7 @@ async fn users_log_in_with_what_their_acl_lets_them() {
 
 #[tokio::test]
 async fn a_database_must_exist() {
-    let server = Server::start(&[]).await;
+    let server = serve(&[]);
     let why = refusal(&at(server.port(), "", 99)).await;
     assert_eq!(why, format!("Redis at 127.0.0.1:{} has no database 99", server.port()));
 }

@@ -3,7 +3,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{Listener, Subscription};
-use crate::fixtures::{LONG, Peer, Server, Step, connect, eventually, patient, say};
+use tollgate_testkit::server::Server;
+
+use crate::fixtures::{LONG, Peer, Step, address_of, connect, eventually, patient, say, serve};
 use crate::link::Patience;
 use crate::resp::{Command, Reply};
 
@@ -44,7 +46,7 @@ fn subscribe(address: crate::Address, patience: Patience) -> (Subscription, Arc<
 
 /// Runs a command on a connection of its own.
 async fn ask(server: &Server, command: Command) -> Reply {
-    let mut connection = connect(&server.address()).await;
+    let mut connection = connect(&address_of(server)).await;
     connection.write([command]).await.unwrap();
     connection.read(1 << 20).await.unwrap()
 }
@@ -55,8 +57,8 @@ async fn publish(server: &Server, message: &str) {
 
 #[tokio::test]
 async fn messages_come_in_order_between_live_and_lost() {
-    let server = Server::start(&[]).await;
-    let (subscription, diary) = subscribe(server.address(), patient());
+    let server = serve(&[]);
+    let (subscription, diary) = subscribe(address_of(&server), patient());
     eventually("it is live", || diary.has("live", 1)).await;
     publish(&server, "one").await;
     publish(&server, "two").await;
@@ -74,8 +76,8 @@ async fn messages_come_in_order_between_live_and_lost() {
 
 #[tokio::test]
 async fn a_lost_connection_is_told_and_made_anew() {
-    let server = Server::start(&[]).await;
-    let (_subscription, diary) = subscribe(server.address(), patient());
+    let server = serve(&[]);
+    let (_subscription, diary) = subscribe(address_of(&server), patient());
     eventually("it is live", || diary.has("live", 1)).await;
     ask(&server, Command::new("CLIENT").arg("KILL").arg("TYPE").arg("pubsub")).await;
     eventually("it is live again", || diary.has("live", 2)).await;
@@ -86,13 +88,13 @@ async fn a_lost_connection_is_told_and_made_anew() {
 
 #[tokio::test]
 async fn a_hung_server_is_lost() {
-    let server = Server::start(&[]).await;
+    let server = serve(&[]);
     let reply = std::time::Duration::from_millis(500);
-    let (_subscription, diary) = subscribe(server.address(), Patience { reply, ..patient() });
+    let (_subscription, diary) = subscribe(address_of(&server), Patience { reply, ..patient() });
     eventually("it is live", || diary.has("live", 1)).await;
-    server.signal("STOP");
+    server.hang();
     eventually("it is lost", || diary.has("lost", 1)).await;
-    server.signal("CONT");
+    server.resume();
     eventually("it is live again", || diary.has("live", 2)).await;
 }
 
@@ -124,14 +126,14 @@ async fn what_is_no_message_ends_the_connection() {
 fn it_is_lost_with_its_runtime_and_never_live_without_one() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (server, _subscription, diary) = runtime.block_on(async {
-        let server = Server::start(&[]).await;
-        let (subscription, diary) = subscribe(server.address(), patient());
+        let server = serve(&[]);
+        let (subscription, diary) = subscribe(address_of(&server), patient());
         eventually("it is live", || diary.has("live", 1)).await;
         (server, subscription, diary)
     });
     drop(runtime);
     assert_eq!(diary.entries(), ["live", "lost"]);
-    let (_subscription, diary) = subscribe(server.address(), patient());
+    let (_subscription, diary) = subscribe(address_of(&server), patient());
     assert!(diary.entries().is_empty());
 }
 

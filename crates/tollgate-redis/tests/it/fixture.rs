@@ -1,12 +1,16 @@
 //! Stores over servers of their own.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tollgate::{ManualClock, Timestamp};
-use tollgate_redis::{Address, RedisStore};
+use tollgate::algorithm::CalendarUnit;
+use tollgate::{Key, Limit, ManualClock, Plan, Quota, Subject, Take, Timestamp};
+use tollgate_redis::{Address, RedisStore, RedisStoreBuilder};
 use tollgate_testkit::conformance::Fixture;
 use tollgate_testkit::server::{Flavor, Server};
 
@@ -16,6 +20,25 @@ static RUNTIME: LazyLock<Runtime> =
 /// Runs a future to its end on the tests' one runtime.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     RUNTIME.block_on(future)
+}
+
+/// Runs futures together, each begun before the next: so plans are queued in their order, and those that
+/// come while a call is under way share the next.
+pub(crate) async fn in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut running: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
+    let mut results: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        for (future, result) in running.iter_mut().zip(&mut results) {
+            if result.is_none()
+                && let Poll::Ready(output) = future.as_mut().poll(context)
+            {
+                *result = Some(output);
+            }
+        }
+        if results.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    results.into_iter().flatten().collect()
 }
 
 /// One server of each flavour for all the tests of this process, which differ by their keys' prefix.
@@ -30,6 +53,36 @@ pub(crate) fn shared(flavor: Flavor) -> &'static Server {
 
 pub(crate) fn address(server: &Server) -> Address {
     server.url().parse().unwrap()
+}
+
+/// A store on the server's clock, for tests in which nothing should time out.
+pub(crate) fn patient(server: &Server) -> RedisStoreBuilder {
+    RedisStore::builder(address(server)).timeout(Duration::from_secs(60))
+}
+
+/// A limit of each algorithm whose windows end long after any test does.
+pub(crate) fn of_each_kind(count: u64) -> Vec<Limit> {
+    let century = Duration::from_secs(36_525 * 86_400);
+    let quota = Quota::new(count, century);
+    let limits = [
+        Limit::token_bucket(quota),
+        Limit::sliding_window(quota),
+        Limit::sliding_counter(quota),
+        Limit::fixed_window(quota),
+        Limit::calendar_window(count, CalendarUnit::Year, "UTC"),
+        Limit::concurrency(count, century),
+    ];
+    limits.map(Result::unwrap).to_vec()
+}
+
+/// A plan of one take.
+pub(crate) fn plan<'a>(subject: &'a Subject, limit: &'a Limit, cost: u64) -> Plan<'a> {
+    Plan::new([Take::new(Key::new(subject, limit), cost)]).unwrap()
+}
+
+/// A counter's key as the server knows it, under this prefix.
+pub(crate) fn name_of(prefix: &str, key: &Key<'_>) -> String {
+    format!("{prefix}{{{}}}:{}", key.subject(), key.limit().scope())
 }
 
 /// A prefix that no other test has.
@@ -47,8 +100,7 @@ pub(crate) struct Timed {
 impl Timed {
     pub(crate) fn new(flavor: Flavor) -> Self {
         let clock = ManualClock::new();
-        let builder = RedisStore::builder(address(shared(flavor))).prefix(prefix()).unwrap();
-        let builder = builder.timeout(std::time::Duration::from_secs(30));
+        let builder = patient(shared(flavor)).prefix(prefix()).unwrap();
         Self { store: builder.clock(clock.clone()).build(), clock }
     }
 }

@@ -2,10 +2,23 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     reason = "tests fail by panicking, and their helpers too"
 )]
 
 mod conformance;
+mod cuts;
+mod directory;
+mod drawn;
+mod equal;
+mod expiry;
 mod fixture;
+mod foreign_keys;
+mod memory_full;
+mod processes;
+mod refusals;
+mod scripts_lost;
+mod secrets;
+mod waits;

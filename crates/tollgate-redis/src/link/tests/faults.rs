@@ -7,7 +7,9 @@ use tokio::time::sleep;
 
 use super::{bulk, connected, echo, send_all};
 use crate::failure::Failure;
-use crate::fixtures::{LONG, Peer, Server, Step, address, eventually, free_port, patient, say};
+use crate::fixtures::{
+    LONG, Peer, Step, address, address_of, eventually, free_port, patient, say, serve,
+};
 use crate::link::{Link, Patience};
 use crate::resp::{Command, Reply};
 
@@ -61,8 +63,8 @@ async fn an_answer_to_nothing_is_given_to_nobody() {
 async fn a_command_answered_before_it_has_left_whole_is_lost() {
     let hasty = vec![Step::Greet, Step::Nibble, say("+OK\r\n"), Step::Hang];
     let peer = Peer::start(vec![hasty, answer_one("$1\r\n1\r\n")]).await;
-    let strict = Server::start(&["--proto-max-bulk-len", "1mb"]).await;
-    for address in [peer.address(), strict.address()] {
+    let strict = serve(&["--proto-max-bulk-len", "1mb"]);
+    for address in [peer.address(), address_of(&strict)] {
         let link = Link::new(address, patient());
         let lost = link.ask(Command::new("ECHO").arg(vec![b'x'; 20_000_000])).await;
         assert!(matches!(lost, Err(Failure::Lost(_))), "{lost:?}");
@@ -232,10 +234,10 @@ async fn opening_is_bounded_and_tries_at_once_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hung_server_costs_each_caller_its_patience_and_runs_nothing_twice() {
-    let server = Server::start(&[]).await;
-    let link = Link::new(server.address(), impatient());
+    let server = serve(&[]);
+    let link = Link::new(address_of(&server), impatient());
     eventually_answered(&link).await;
-    server.signal("STOP");
+    server.hang();
     let mut asked = 0;
     for _ in 0..3 {
         let mut asks = JoinSet::new();
@@ -256,9 +258,9 @@ async fn a_hung_server_costs_each_caller_its_patience_and_runs_nothing_twice() {
             assert!(took < SOON, "{took:?}");
         }
     }
-    server.signal("CONT");
+    server.resume();
     eventually_answered(&link).await;
-    let patient = Link::new(server.address(), patient());
+    let patient = Link::new(address_of(&server), patient());
     let runs = match patient.ask(Command::new("GET").arg("runs")).await {
         Ok(Reply::Bulk(digits)) => String::from_utf8(digits).unwrap().parse().unwrap(),
         _ => 0,
@@ -268,13 +270,13 @@ async fn a_hung_server_costs_each_caller_its_patience_and_runs_nothing_twice() {
 
 #[tokio::test]
 async fn a_server_that_dies_and_returns_is_found_again() {
-    let server = Server::start(&[]).await;
-    let (port, link) = (server.port(), Link::new(server.address(), patient()));
+    let server = serve(&[]);
+    let link = Link::new(address_of(&server), patient());
     assert_eq!(link.ask(echo(1)).await, bulk(1));
-    drop(server);
+    server.kill();
     let failure = link.ask(echo(2)).await;
     assert!(matches!(failure, Err(Failure::Lost(_) | Failure::Unreachable(_))), "{failure:?}");
-    let _server = Server::start_on(port, &[]).await;
+    server.restart();
     eventually_answered(&link).await;
 }
 

@@ -8,13 +8,15 @@ use tokio::task::JoinSet;
 
 use super::{bulk, echo};
 use crate::failure::Failure;
-use crate::fixtures::{Server, patient};
+use tollgate_testkit::server::Server;
+
+use crate::fixtures::{address_of, patient, serve};
 use crate::link::{Link, Patience};
 use crate::resp::{Command, Reply};
 
 /// How many connections a server has, this one's excluded.
 async fn clients(server: &Server) -> usize {
-    let mut connection = crate::fixtures::connect(&server.address()).await;
+    let mut connection = crate::fixtures::connect(&address_of(server)).await;
     connection.write([Command::new("CLIENT").arg("LIST")]).await.unwrap();
     let Reply::Bulk(list) = connection.read(1 << 20).await.unwrap() else { panic!("no list") };
     String::from_utf8(list).unwrap().lines().filter(|line| line.contains("name=tollgate")).count()
@@ -23,8 +25,8 @@ async fn clients(server: &Server) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_many_gets_its_own_answer() {
-    let server = Server::start(&[]).await;
-    let link = Link::new(server.address(), patient());
+    let server = serve(&[]);
+    let link = Link::new(address_of(&server), patient());
     let mut asks = JoinSet::new();
     for number in 0..1000 {
         let link = link.clone();
@@ -39,8 +41,8 @@ async fn each_of_many_gets_its_own_answer() {
 
 #[tokio::test]
 async fn an_error_is_a_refusal_of_that_command_alone() {
-    let server = Server::start(&[]).await;
-    let link = Link::new(server.address(), patient());
+    let server = serve(&[]);
+    let link = Link::new(address_of(&server), patient());
     let (first, wrong, last) =
         tokio::join!(link.ask(echo(1)), link.ask(Command::new("NONSENSE")), link.ask(echo(2)));
     assert_eq!((first, last), (bulk(1), bulk(2)));
@@ -49,8 +51,8 @@ async fn an_error_is_a_refusal_of_that_command_alone() {
 
 #[tokio::test]
 async fn large_commands_and_large_replies_pass() {
-    let server = Server::start(&[]).await;
-    let link = Link::new(server.address(), patient());
+    let server = serve(&[]);
+    let link = Link::new(address_of(&server), patient());
     let large = vec![b'x'; 20_000_000];
     let ask = |length: usize| link.ask(Command::new("ECHO").arg(&large[..length]));
     let within = 1_000_000;
@@ -62,9 +64,9 @@ async fn large_commands_and_large_replies_pass() {
 
 #[tokio::test]
 async fn what_is_sent_on_a_reply_goes_out_at_once_and_without_an_end() {
-    let server = Server::start(&[]).await;
+    let server = serve(&[]);
     // Each makes room for the next before that is sent.
-    let link = Link::new(server.address(), Patience { in_flight: 1, ..patient() });
+    let link = Link::new(address_of(&server), Patience { in_flight: 1, ..patient() });
     let (done, when_done) = oneshot::channel();
     chain(&link, 2000, done);
     assert_eq!(when_done.await, Ok(Ok(Reply::Bulk(b"0".to_vec()))));
@@ -81,8 +83,8 @@ fn chain(link: &Link, left: u64, done: oneshot::Sender<Result<Reply, Failure>>) 
 
 #[tokio::test]
 async fn a_caller_that_goes_away_disturbs_nobody() {
-    let server = Server::start(&[]).await;
-    let link = Link::new(server.address(), patient());
+    let server = serve(&[]);
+    let link = Link::new(address_of(&server), patient());
     for number in 0..200 {
         let mut given_up = Box::pin(link.ask(echo(number)));
         tokio::select! { biased; _ = &mut given_up => {}, () = tokio::task::yield_now() => {} }
@@ -93,8 +95,8 @@ async fn a_caller_that_goes_away_disturbs_nobody() {
 
 #[tokio::test]
 async fn beyond_the_bound_nothing_is_queued() {
-    let server = Server::start(&[]).await;
-    let link = Link::new(server.address(), Patience { in_flight: 3, ..patient() });
+    let server = serve(&[]);
+    let link = Link::new(address_of(&server), Patience { in_flight: 3, ..patient() });
     let (sender, mut replies) = mpsc::unbounded_channel();
     for number in 0..5 {
         let sender = sender.clone();
@@ -111,8 +113,8 @@ async fn beyond_the_bound_nothing_is_queued() {
 
 #[tokio::test]
 async fn the_last_handle_closes_the_connection_when_all_is_answered() {
-    let server = Server::start(&[]).await;
-    let link = Link::new(server.address(), patient());
+    let server = serve(&[]);
+    let link = Link::new(address_of(&server), patient());
     assert_eq!(link.ask(echo(1)).await, bulk(1));
     let answered = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&answered);
@@ -136,8 +138,8 @@ async fn the_last_handle_closes_the_connection_when_all_is_answered() {
 fn runtimes_come_and_go() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let first = runtime();
-    let server = first.block_on(Server::start(&[]));
-    let link = Link::new(server.address(), patient());
+    let server = serve(&[]);
+    let link = Link::new(address_of(&server), patient());
     assert_eq!(first.block_on(link.ask(echo(1))), bulk(1));
 
     // Queued, but the driver's runtime never runs again: ended, it tells so.
@@ -157,8 +159,8 @@ fn runtimes_come_and_go() {
 
 #[tokio::test]
 async fn a_panic_of_one_who_is_told_is_no_end() {
-    let server = Server::start(&[]).await;
-    let link = Link::new(server.address(), patient());
+    let server = serve(&[]);
+    let link = Link::new(address_of(&server), patient());
     let (sender, receiver) = oneshot::channel();
     link.send(echo(1), Box::new(|_| panic!("told {}", "wrongly")));
     link.send(echo(2), Box::new(|reply| drop(sender.send(reply))));
@@ -168,8 +170,8 @@ async fn a_panic_of_one_who_is_told_is_no_end() {
 
 #[tokio::test]
 async fn opening_tells_what_the_server_is() {
-    let server = Server::start(&[]).await;
-    let link = Link::new(server.address(), patient());
+    let server = serve(&[]);
+    let link = Link::new(address_of(&server), patient());
     let info = link.open().await.unwrap().unwrap();
     assert_eq!(info.software, "redis");
     assert!(info.version >= (6, 2, 0));

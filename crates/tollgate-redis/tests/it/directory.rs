@@ -1,0 +1,180 @@
+//! What a deployment keeps beside its counters: nodes, overrides, and news for every node.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use tollgate::{Key, Limit, Quota, Store, Subject, Timestamp};
+use tollgate_redis::{Change, Directory, Event, Node, NodeRecord, NodeState, RedisStore};
+use tollgate_testkit::server::{Flavor, Server};
+use tollgate_testkit::wait::{PATIENCE, eventually};
+
+use crate::fixture::{block_on, patient, plan, prefix, shared};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn store() -> RedisStore {
+    patient(shared(Flavor::Redis)).prefix(prefix()).unwrap().build()
+}
+
+fn record(id: &str) -> NodeRecord {
+    let address = format!("10.0.0.1:{id}");
+    NodeRecord { id: id.to_owned(), address, registered_at: Timestamp::from_micros(7_000_000) }
+}
+
+fn nodes(directory: &Directory) -> Vec<(String, NodeState)> {
+    let told = block_on(directory.nodes()).unwrap();
+    told.into_iter().map(|node| (node.id, node.state)).collect()
+}
+
+#[test]
+fn nodes_are_listed_by_id_until_they_leave() {
+    let directory = store().directory();
+    assert_eq!(nodes(&directory), []);
+    for id in ["b", "c", "a", "b"] {
+        block_on(directory.heartbeat(&record(id), HOUR)).unwrap();
+    }
+    let up = |id: &str| (id.to_owned(), NodeState::Up);
+    assert_eq!(nodes(&directory), [up("a"), up("b"), up("c")]);
+    let told = block_on(directory.nodes()).unwrap();
+    let Node { address, registered_at, seen_at, .. } = &told[0];
+    assert_eq!((address.as_str(), registered_at.as_micros()), ("10.0.0.1:a", 7_000_000));
+    assert!(seen_at.as_micros() > 1_700_000_000_000_000, "by the server's clock");
+    block_on(directory.leave("b")).unwrap();
+    block_on(directory.leave("unknown")).unwrap();
+    assert_eq!(nodes(&directory), [up("a"), up("c")]);
+}
+
+#[test]
+fn a_silent_node_is_down_and_a_heartbeat_brings_it_back() {
+    let directory = store().directory();
+    block_on(directory.heartbeat(&record("steady"), HOUR)).unwrap();
+    block_on(directory.heartbeat(&record("silent"), Duration::from_millis(20))).unwrap();
+    let silent = || nodes(&directory)[0].clone();
+    eventually("a node is down", || silent() == ("silent".to_owned(), NodeState::Down));
+    assert_eq!(nodes(&directory)[1].1, NodeState::Up);
+    block_on(directory.heartbeat(&record("silent"), HOUR)).unwrap();
+    assert_eq!(silent().1, NodeState::Up);
+}
+
+/// Nodes end without a goodbye, and deployments too.
+#[test]
+fn the_list_of_nodes_expires_without_nodes() {
+    let server = Server::start(Flavor::Redis);
+    let directory = patient(&server).build().directory();
+    block_on(directory.heartbeat(&record("a"), HOUR)).unwrap();
+    let ttl = server.raw().call(&["TTL", "rl:nodes"]).int();
+    assert!((86_000..=86_400).contains(&ttl), "{ttl} s");
+}
+
+#[test]
+fn an_override_is_kept_until_it_is_replaced_or_removed() {
+    let directory = store().directory();
+    let get = |client: &str| block_on(directory.get_override(client)).unwrap();
+    assert_eq!(get("c"), None);
+    assert_eq!(block_on(directory.put_override("c", b"one", None)).unwrap(), None);
+    let one = get("c").unwrap();
+    assert_eq!((one.client.as_str(), &*one.text, one.expires_at), ("c", &b"one"[..], None));
+    let end = Timestamp::from_micros(1 << 52);
+    let before = block_on(directory.put_override("c", b"\0\xff", Some(end))).unwrap();
+    assert_eq!(before, Some(one));
+    let two = get("c").unwrap();
+    assert_eq!((&*two.text, two.expires_at), (&b"\0\xff"[..], Some(end)));
+    assert_eq!(get("C"), None, "another client");
+    assert_eq!(block_on(directory.remove_override("c")).unwrap(), Some(two));
+    assert_eq!(block_on(directory.remove_override("c")).unwrap(), None);
+    assert_eq!(get("c"), None);
+}
+
+#[test]
+fn an_override_that_has_ended_was_never_there() {
+    let directory = store().directory();
+    let past = Some(Timestamp::from_micros(1));
+    block_on(directory.put_override("c", b"x", past)).unwrap();
+    assert_eq!(all_clients(&directory), [""; 0]);
+    assert_eq!(block_on(directory.get_override("c")).unwrap(), None);
+    block_on(directory.put_override("c", b"x", past)).unwrap();
+    assert_eq!(block_on(directory.put_override("c", b"y", None)).unwrap(), None);
+    assert_eq!(all_clients(&directory), ["c"]);
+    block_on(directory.put_override("d", b"x", past)).unwrap();
+    assert_eq!(block_on(directory.remove_override("d")).unwrap(), None);
+}
+
+fn all_clients(directory: &Directory) -> Vec<String> {
+    let (mut clients, mut from) = (Vec::new(), None);
+    loop {
+        let page = block_on(directory.overrides(from)).unwrap();
+        clients.extend(page.overrides.into_iter().map(|one| one.client));
+        from = page.next;
+        if from.is_none() {
+            clients.sort();
+            clients.dedup();
+            return clients;
+        }
+    }
+}
+
+#[test]
+fn every_override_is_listed() {
+    let directory = store().directory();
+    let mut clients: Vec<String> = (0..1000).map(|nth| format!("client {nth}")).collect();
+    clients.sort();
+    for client in &clients {
+        block_on(directory.put_override(client, b"text", None)).unwrap();
+    }
+    assert_eq!(all_clients(&directory), clients);
+}
+
+/// What one who watches hears, once it listens.
+fn watched(store: &RedisStore) -> Receiver<Event> {
+    let (sender, receiver) = channel();
+    block_on(async {
+        store.directory().watch(move |event| sender.send(event).unwrap_or_default());
+    });
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Event::Listening));
+    receiver
+}
+
+#[test]
+fn changes_are_told_to_every_node() {
+    let prefix = prefix();
+    let [one, other] =
+        [(); 2].map(|()| patient(shared(Flavor::Redis)).prefix(&*prefix).unwrap().build());
+    let events = [watched(&one), watched(&other)];
+    let limit = Limit::token_bucket(Quota::per_hour(3)).unwrap();
+    let subjects = [Subject::of(["c 1"]), Subject::of([""; 0])];
+    let directory = one.directory();
+    block_on(directory.put_override("c", b"x", None)).unwrap();
+    block_on(directory.remove_override("c")).unwrap();
+    // Nothing has changed.
+    block_on(directory.remove_override("c")).unwrap();
+    let mut expected = vec![Change::Override { client: "c".to_owned() }; 2];
+    for subject in &subjects {
+        let _ = block_on(one.take(&plan(subject, &limit, 2))).unwrap();
+        let _ = block_on(one.refund(&plan(subject, &limit, 1))).unwrap();
+        block_on(one.reset(&Key::new(subject, &limit))).unwrap();
+        let room = Change::Room { subject: subject.as_str().to_owned() };
+        expected.extend([room.clone(), room]);
+    }
+    let announced = Change::Override { client: "last".to_owned() };
+    block_on(directory.announce(&announced)).unwrap();
+    expected.push(announced);
+    for heard in events {
+        for change in &expected {
+            assert_eq!(heard.recv_timeout(PATIENCE), Ok(Event::Changed(change.clone())));
+        }
+    }
+}
+
+#[test]
+fn a_watcher_is_told_when_it_cannot_hear() {
+    let server = Server::start(Flavor::Redis);
+    let events = watched(&patient(&server).build());
+    drop(events.try_recv());
+    let store = patient(&server).build();
+    let events = watched(&store);
+    server.raw().call(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Deaf));
+    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Listening));
+    drop(store);
+    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Deaf), "the store is gone");
+}

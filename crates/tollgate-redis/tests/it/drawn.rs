@@ -1,0 +1,283 @@
+//! Random worlds and what is asked in them, replayable from a seed.
+//!
+//! A world has a few subjects and a few named limits, each under several sets of numbers, as nodes see
+//! them that do not agree. Times and costs are drawn near what was answered last: that is where an
+//! algorithm that is off by one shows.
+
+use std::fmt;
+use std::time::Duration;
+
+use tollgate::{
+    Decision, Key, Limit, Plan, Status, Store, StoreError, Subject, Take, Timestamp, Verdict,
+};
+use tollgate_testkit::conformance::{lease_id, lease_on};
+use tollgate_testkit::history::{History, Wildness};
+use tollgate_testkit::random::Random;
+use tollgate_testkit::spec::Kind;
+
+/// Times stay below this, so that no sum passes 2^53.
+const LATEST: u64 = 1 << 52;
+
+/// Subjects, and limits that are found by name: `limits[name][version]`.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) subjects: Vec<Subject>,
+    pub(crate) limits: Vec<Vec<Limit>>,
+}
+
+/// What is asked at once of one plan.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub(crate) verb: Verb,
+    pub(crate) takes: Vec<Wanted>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Verb {
+    Take,
+    Hold(u64),
+    Peek,
+    Refund,
+    Debit(Duration),
+    Pause(Duration),
+    Reset,
+    Release(u64),
+    Renew(u64),
+    Stats,
+}
+
+/// A take by numbers of a world.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    subject: usize,
+    limit: usize,
+    version: usize,
+    cost: u64,
+    shadow: Option<u16>,
+}
+
+/// What is answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome<'w> {
+    Decided(Decision<'w>),
+    Told(Status<'w>),
+    Done,
+    Released(bool),
+    Renewed(Option<Timestamp>),
+}
+
+impl World {
+    /// One to three subjects, one to four limits of one of these kinds each.
+    pub(crate) fn draw(random: &mut Random, name: &str, kinds: &[Kind]) -> Self {
+        let subjects = (0..random.within(1, 3)).map(|nth| Subject::of([name, &nth.to_string()]));
+        let subjects = subjects.collect();
+        let limits = (0..random.within(1, 4)).map(|nth| {
+            let kind = *random.pick(kinds).unwrap();
+            let versions = History::new(random.draw(), kind, Wildness::Upset);
+            // Of inline limits more is kept than their counts.
+            let rule = if random.one_in(3) { "inline" } else { "drawn" };
+            let name = format!("limit{nth}");
+            let built = versions.limits().iter().map(|spec| spec.build().unwrap());
+            built.map(|limit| limit.named(&name).unwrap().in_rule(rule).unwrap()).collect()
+        });
+        Self { subjects, limits: limits.collect() }
+    }
+
+    pub(crate) fn key(&self, wanted: &Wanted) -> Key<'_> {
+        Key::new(&self.subjects[wanted.subject], self.limit(wanted))
+    }
+
+    fn limit(&self, wanted: &Wanted) -> &Limit {
+        &self.limits[wanted.limit][wanted.version]
+    }
+
+    fn plan(&self, step: &Step) -> Plan<'_> {
+        let take = |wanted: &Wanted| {
+            let take = Take::new(self.key(wanted), wanted.cost);
+            wanted.shadow.map_or(take, |group| take.shadow(group))
+        };
+        Plan::new(step.takes.iter().map(take)).unwrap()
+    }
+
+    /// Asks a store.
+    pub(crate) async fn ask<S: Store>(
+        &self,
+        store: &S,
+        step: &Step,
+    ) -> Result<Outcome<'_>, StoreError> {
+        let first = self.key(&step.takes[0]);
+        let keys = || step.takes.iter().map(|wanted| self.key(wanted)).collect::<Vec<_>>();
+        let plan = self.plan(step);
+        Ok(match step.verb {
+            Verb::Take => Outcome::Decided(store.take(&plan).await?),
+            Verb::Hold(lease) => {
+                Outcome::Decided(store.take(&plan.with_lease(lease_id(lease))).await?)
+            }
+            Verb::Peek => Outcome::Decided(store.peek(&plan).await?),
+            Verb::Refund => Outcome::Decided(store.refund(&plan).await?),
+            Verb::Debit(age) => Outcome::Decided(store.debit(&plan, age).await?),
+            Verb::Pause(length) => store.pause(&first, length).await.map(|()| Outcome::Done)?,
+            Verb::Reset => store.reset(&first).await.map(|()| Outcome::Done)?,
+            Verb::Release(lease) => {
+                Outcome::Released(store.release(&lease_on(&keys(), lease)).await?)
+            }
+            Verb::Renew(lease) => Outcome::Renewed(store.renew(&lease_on(&keys(), lease)).await?),
+            Verb::Stats => Outcome::Told(store.stats(&first).await?),
+        })
+    }
+}
+
+/// Its limits, by number and version, as a person can read them.
+impl fmt::Display for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, versions) in self.limits.iter().enumerate() {
+            for (version, limit) in versions.iter().enumerate() {
+                writeln!(f, "limit {nth}.{version} {:?}", limit.numbers())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What happens in a world, one moment after the other.
+#[derive(Debug)]
+pub(crate) struct Events {
+    pub(crate) random: Random,
+    now: u64,
+    /// Figures that were told last, of some limit.
+    remaining: u64,
+    retry: u64,
+    reset: u64,
+}
+
+impl Events {
+    pub(crate) fn new(mut random: Random) -> Self {
+        let day = 86_400_000_000;
+        let now = *random.pick(&[0, 1, 1_794_765_516_667_233, day * 20_000]).unwrap();
+        Self { random, now, remaining: 1, retry: 1, reset: 1 }
+    }
+
+    /// Moves the time, back too, but not before `floor`.
+    pub(crate) fn next_moment(&mut self, world: &World, floor: u64) -> u64 {
+        let window = scale(&world.limits[0][0]);
+        let step = match self.random.within(0, 11) {
+            0..=2 => 0,
+            3 => 1,
+            4 | 5 => self.retry,
+            6 => self.retry.saturating_sub(1),
+            7 => self.reset,
+            8 => self.reset.saturating_sub(1),
+            9 => self.random.magnitude(window),
+            10 => self.random.magnitude(window / 10 + 1),
+            _ => self.random.magnitude(window.saturating_mul(2)),
+        };
+        if self.random.one_in(12) {
+            let back = self.random.magnitude(window.saturating_mul(3));
+            self.now = self.now.saturating_sub(back).max(floor);
+        } else if self.now + step < LATEST {
+            self.now += step;
+        }
+        self.now
+    }
+
+    /// Remembers figures to draw near to.
+    pub(crate) fn learn(&mut self, outcome: &Outcome<'_>) {
+        let statuses = match outcome {
+            Outcome::Decided(decision) => decision.statuses(),
+            Outcome::Told(status) => std::slice::from_ref(status),
+            _ => return,
+        };
+        let Some(status) = self.random.pick(statuses) else { return };
+        self.remaining = status.remaining();
+        self.reset = micros(status.reset_after());
+        if let Verdict::Deny { retry_after } = status.verdict() {
+            self.retry = micros(retry_after);
+        }
+    }
+
+    pub(crate) fn next_step(&mut self, world: &World) -> Step {
+        let takes = self.draw_takes(world);
+        let window = scale(world.limit(&takes[0]));
+        let holds_slots = |wanted: &Wanted| world.limit(wanted).ttl().is_some();
+        let lease = self.random.within(1, 4);
+        if takes.iter().any(holds_slots) && self.random.one_in(2) {
+            let verb = match self.random.within(0, 5) {
+                0 => Verb::Release(lease),
+                1 | 2 => Verb::Renew(lease),
+                _ => Verb::Hold(lease),
+            };
+            let of_lease = |wanted: &Wanted| matches!(verb, Verb::Hold(_)) || holds_slots(wanted);
+            return Step { verb, takes: takes.into_iter().filter(of_lease).collect() };
+        }
+        let verb = match self.random.within(0, 25) {
+            13..=16 => Verb::Peek,
+            17..=19 => Verb::Refund,
+            20..=22 => Verb::Debit(self.draw_age(window)),
+            23 if self.random.one_in(2) => Verb::Pause(short(self.random.magnitude(window))),
+            24 if self.random.one_in(4) => Verb::Reset,
+            25 => Verb::Stats,
+            _ => Verb::Take,
+        };
+        Step { verb, takes }
+    }
+
+    /// One to four takes, most often one, each of a counter of its own.
+    fn draw_takes(&mut self, world: &World) -> Vec<Wanted> {
+        let count = if self.random.one_in(2) { 1 } else { self.random.within(1, 4) };
+        let mut takes: Vec<Wanted> = Vec::new();
+        for _ in 0..count {
+            let subject = index(&mut self.random, world.subjects.len());
+            let limit = index(&mut self.random, world.limits.len());
+            let is_same = |other: &Wanted| (other.subject, other.limit) == (subject, limit);
+            if takes.iter().any(is_same) {
+                continue;
+            }
+            // Mostly the first numbers, as most nodes have them.
+            let versions = &world.limits[limit];
+            let version =
+                if self.random.one_in(8) { index(&mut self.random, versions.len()) } else { 0 };
+            let cost = self.draw_cost(versions[version].capacity());
+            let shadow = self.random.one_in(5).then(|| u16::from(self.random.one_in(2)));
+            takes.push(Wanted { subject, limit, version, cost, shadow });
+        }
+        takes
+    }
+
+    fn draw_cost(&mut self, capacity: u64) -> u64 {
+        match self.random.within(0, 9) {
+            0..=2 => 1,
+            3 => self.remaining,
+            4 => self.remaining + 1,
+            5 => capacity,
+            6 if self.random.one_in(3) => capacity + 1,
+            7 if self.random.one_in(3) => 0,
+            _ => self.random.magnitude(capacity),
+        }
+    }
+
+    fn draw_age(&mut self, window: u64) -> Duration {
+        short(match self.random.within(0, 4) {
+            0 | 1 => 0,
+            2 => window,
+            3 => window - 1,
+            _ => self.random.magnitude(window.saturating_mul(2)),
+        })
+    }
+}
+
+fn index(random: &mut Random, length: usize) -> usize {
+    usize::try_from(random.draw() % u64::try_from(length).unwrap()).unwrap()
+}
+
+/// About how long a limit takes to refill.
+fn scale(limit: &Limit) -> u64 {
+    micros(limit.ttl().unwrap_or(limit.window())).max(1)
+}
+
+fn short(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap()
+}
