@@ -23,25 +23,41 @@ pub(crate) struct About {
     pub(crate) address: Option<String>,
     /// What runs there, if it says.
     pub(crate) server: Option<String>,
+    /// What an operator should know of it, from the start.
+    pub(crate) warning: Option<String>,
 }
 
 impl Opened {
     /// The store that was chosen. A Redis has proven that it can be used.
     pub(crate) async fn open(settings: &Settings) -> Result<Self, ServeError> {
         let kind = settings.store.to_string();
-        let (backend, address, server) = match &settings.store {
-            StoreChoice::Memory { .. } => (memory(settings), None, None),
+        match &settings.store {
+            StoreChoice::Memory { .. } => {
+                let about = About { kind, address: None, server: None, warning: None };
+                Ok(Self { backend: memory(settings), about })
+            }
             StoreChoice::Redis { address, source } => {
                 let store = redis(settings, address.clone())?;
                 let server = store.connect().await;
                 let server =
                     server.map_err(|error| ServeError::new(format!("{source}: {error}")))?;
-                let address = store.address().to_string();
-                (Backend::Redis(store), Some(address), server.map(|server| server.to_string()))
+                let about = About {
+                    kind,
+                    address: Some(store.address().to_string()),
+                    server: server.map(|server| server.to_string()),
+                    warning: store.eviction_policy().await.map(|policy| evicting(&policy)),
+                };
+                Ok(Self { backend: Backend::Redis(store), about })
             }
-        };
-        Ok(Self { backend, about: About { kind, address, server } })
+        }
     }
+}
+
+fn evicting(policy: &str) -> String {
+    format!(
+        "Redis evicts keys when its memory is full ({policy}), and with them what was used of a limit; set \
+         maxmemory-policy to noeviction"
+    )
 }
 
 fn memory(settings: &Settings) -> Backend {

@@ -88,6 +88,6 @@ fn store_status(app: &App) -> StoreStatus<'_> {
         keys: occupancy.map(|occupancy| occupancy.keys),
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
         untracked: occupancy.map(|occupancy| occupancy.untracked),
-        warning: full.or_else(|| app.heartbeat_error()),
+        warning: full.or_else(|| app.heartbeat_error()).or_else(|| about.warning.clone()),
     }
 }

@@ -4,6 +4,7 @@ use serde_json::json;
 use tollgate_testkit::server::{Flavor, Server};
 
 use crate::listings::{all_pages, keys, take};
+use crate::openapi::{check, description};
 use crate::operate::{get, moment};
 use crate::redis::{node, policy};
 use crate::service::Scratch;
@@ -17,6 +18,9 @@ fn a_node_tells_what_another_has_counted() {
     take(&one, &json!({"key": "a", "cost": 2}));
     let inline = json!([{"name": "m", "algorithm": "token_bucket", "limit": 10, "window_ms": 86_400_000, "burst": 20}]);
     take(&one, &json!({"key": "b", "cost": 3, "limits": inline}));
+    for path in ["/api/counters", "/api/blocks", "/api/nodes", "/api/status"] {
+        check(&description(), path, "get", &other.get(path));
+    }
     let page = get(&other, "/api/counters");
     let mut counters = page["counters"].as_array().unwrap().clone();
     counters.sort_by_key(|counter| counter["key"].to_string());

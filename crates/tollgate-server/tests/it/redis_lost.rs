@@ -7,6 +7,7 @@ use tollgate_testkit::server::{Flavor, Server};
 
 use crate::client::Reply;
 use crate::metrics_text::Scrape;
+use crate::openapi::{check, description};
 use crate::redis::{node, policy};
 use crate::service::{Scratch, Service, eventually};
 
@@ -31,7 +32,8 @@ fn questions(lease: &Value) -> [(&'static str, String); 6] {
     ]
 }
 
-fn assert_unavailable(reply: &Reply, path: &str) {
+fn assert_unavailable(reply: &Reply, method: &str, path: &str) {
+    check(&description(), path, method, reply);
     assert_eq!(reply.status, 503, "{path}: {}", reply.body);
     assert_eq!(reply.header("content-type"), Some("application/problem+json"), "{path}");
     assert_eq!(reply.header("retry-after"), Some("1"), "{path}");
@@ -49,7 +51,7 @@ fn assert_lost(service: &Service, lease: &Value) {
     let before = errors();
     for (path, body) in questions(lease) {
         let began = Instant::now();
-        assert_unavailable(&service.post(path, body), path);
+        assert_unavailable(&service.post(path, body), "post", path);
         assert!(began.elapsed() < SOON, "{path} took {:?}", began.elapsed());
     }
     let items: Vec<Value> = (0..500).map(|_| json!({"key": "k"})).chain([json!({})]).collect();
@@ -61,12 +63,14 @@ fn assert_lost(service: &Service, lease: &Value) {
     assert_eq!((&results[0]["status"], &results[499]["status"]), (&json!(503), &json!(503)));
     assert_eq!(results[500]["status"], 400);
     for path in ["/api/nodes", "/api/counters", "/api/blocks"] {
-        assert_unavailable(&service.get(path), path);
+        assert_unavailable(&service.get(path), "get", path);
     }
     let counted = errors() - before;
     assert!(counted == f64::from(6 + 500 + 3), "each failure counts once: {counted}");
     for path in ["/healthz", "/readyz", "/api/status", "/api/limits", "/metrics"] {
-        assert_eq!(service.get(path).status, 200, "{path}");
+        let reply = service.get(path);
+        assert_eq!(reply.status, 200, "{path}");
+        check(&description(), path, "get", &reply);
     }
 }
 
@@ -124,7 +128,7 @@ fn a_password_that_was_changed_is_told_without_it() {
     assert!(connected.int() > 0);
     eventually("it is refused", || !is_back(&service));
     let reply = service.post("/check", r#"{"key":"k"}"#);
-    assert_unavailable(&reply, "/check");
+    assert_unavailable(&reply, "post", "/check");
     raw.call(&["CONFIG", "SET", "requirepass", ""]);
     eventually("it answers again", || is_back(&service));
     assert!(!service.log().contains("hunter2") && !reply.body.contains("hunter2"));

@@ -1,6 +1,6 @@
 //! A Redis that answers, and cannot do what it is asked.
 
-use tollgate_testkit::server::{Flavor, Server};
+use tollgate_testkit::server::{Builder, Flavor, Server};
 
 use crate::redis::node;
 
@@ -15,6 +15,16 @@ fn without_memory_nothing_is_allowed() {
     assert!(reply.body.contains("out of memory"), "{}", reply.body);
     server.raw().call(&["CONFIG", "SET", "maxmemory", "0"]);
     assert_eq!(service.check("k")["remaining"], 98, "what failed was not counted");
+}
+
+#[test]
+fn one_that_evicts_is_warned_of() {
+    let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
+    let builder = evicting.into_iter().fold(Server::builder(Flavor::Redis), Builder::arg);
+    let service = node(&builder.start(), &[]);
+    let warning = service.get("/api/status").json()["store"]["warning"].clone();
+    assert!(warning.as_str().is_some_and(|text| text.contains("(allkeys-lru)")), "{warning}");
+    assert!(service.log().contains("noeviction"), "{}", service.log());
 }
 
 #[test]
