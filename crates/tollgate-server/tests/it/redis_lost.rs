@@ -92,6 +92,7 @@ fn killed_it_is_missed_at_once_and_exact_after() {
     let allowed = |_| service.post("/check", r#"{"key":"fresh"}"#).json()["allowed"] == true;
     let answers: Vec<bool> = (0..7).map(allowed).collect();
     assert_eq!(answers, [true, true, true, true, true, false, false]);
+    service.wait_for_log("the store could not answer");
     let log = service.log();
     assert_eq!(log.matches("the store could not answer").count(), 1, "{log}");
 }
