@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::keeper::scratch;
 use super::process::Process;
+use super::tls::Tls;
 use super::{Flavor, Raw, Server, port};
 use crate::wait::{PATIENCE, pause};
 
@@ -19,6 +20,8 @@ pub struct Builder {
     /// A file that the server may write to; without it, it can keep no settings.
     config: Option<String>,
     ready: Ready,
+    pub(super) tls: Option<Tls>,
+    unix: bool,
 }
 
 /// How a server shows that it listens.
@@ -34,12 +37,13 @@ pub(super) enum Ready {
 #[derive(Debug)]
 pub(super) enum Refusal {
     PortTaken,
+    NoTls,
     Other(String),
 }
 
 impl Builder {
     pub(super) fn new(flavor: Flavor) -> Self {
-        Self { flavor, args: Vec::new(), config: None, ready: Ready::Says }
+        Self { flavor, args: Vec::new(), config: None, ready: Ready::Says, tls: None, unix: false }
     }
 
     /// One more word of the command line.
@@ -53,6 +57,13 @@ impl Builder {
     #[must_use]
     pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// On a Unix socket too, which [`Server::unix_path`] tells.
+    #[must_use]
+    pub fn unix(mut self) -> Self {
+        self.unix = true;
         self
     }
 
@@ -87,13 +98,18 @@ impl Builder {
 
     pub(super) fn start_on(&self, port: u16) -> Result<Server, Refusal> {
         let dir = scratch();
-        let args = self.command_line(port, &dir);
+        let tls_port = self.tls.as_ref().map(|_| port::free());
+        let unix = self.unix.then(|| dir.join("socket"));
+        let mut args = self.command_line(port, &dir);
+        args.extend(self.tls.iter().zip(tls_port).flat_map(|(tls, port)| tls.args(port)));
+        args.extend(unix.iter().flat_map(|path| ["--unixsocket".into(), path.clone().into()]));
         let mut process = Process::new(dir, &self.flavor.program(), &args);
         run(&mut process, port, self.ready)?;
         let (flavor, ready) = (self.flavor, self.ready);
-        Ok(Server { flavor, port, ready, process: Mutex::new(process) })
+        Ok(Server { flavor, port, tls_port, unix, ready, process: Mutex::new(process) })
     }
 
+    /// Without what is on other ports, and with its file of settings written.
     fn command_line(&self, port: u16, dir: &Path) -> Vec<OsString> {
         let mut words = Vec::new();
         if let Some(config) = &self.config {
@@ -110,9 +126,20 @@ impl Builder {
 }
 
 impl Refusal {
+    fn of(log: String) -> Self {
+        if log.contains("Address already in use") {
+            Self::PortTaken
+        } else if log.contains("Failed finding TLS support") {
+            Self::NoTls
+        } else {
+            Self::Other(log)
+        }
+    }
+
     pub(super) fn panic(self, flavor: Flavor) -> ! {
         match self {
             Self::PortTaken => panic!("{flavor} did not start: its port is taken"),
+            Self::NoTls => panic!("{flavor} did not start: its program was built without TLS"),
             Self::Other(log) => panic!("{flavor} did not start:\n{log}"),
         }
     }
@@ -127,9 +154,7 @@ pub(super) fn run(process: &mut Process, port: u16, ready: Ready) -> Result<(), 
             return Ok(());
         }
         if !process.is_running() || began.elapsed() > PATIENCE {
-            let log = process.log();
-            let is_taken = log.contains("Address already in use");
-            return Err(if is_taken { Refusal::PortTaken } else { Refusal::Other(log) });
+            return Err(Refusal::of(process.log()));
         }
         pause();
     }

@@ -11,10 +11,12 @@
 //! }
 //! ```
 
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 mod builder;
+mod certificates;
 mod cluster;
 mod flavor;
 mod keeper;
@@ -22,9 +24,11 @@ pub(crate) mod port;
 mod process;
 mod raw;
 mod sentinels;
+mod tls;
 mod value;
 
 pub use builder::Builder;
+pub use certificates::{Certificates, Identity};
 pub use cluster::{Cluster, Migration, slot_of};
 pub use flavor::Flavor;
 pub use raw::Raw;
@@ -43,6 +47,8 @@ const PROMPT: Duration = Duration::from_secs(5);
 pub struct Server {
     flavor: Flavor,
     port: u16,
+    tls_port: Option<u16>,
+    unix: Option<PathBuf>,
     ready: Ready,
     process: Mutex<Process>,
 }
@@ -68,14 +74,37 @@ impl Server {
         self.port
     }
 
-    /// Its address for clients.
+    /// Where it listens for TLS, on 127.0.0.1.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn tls_port(&self) -> u16 {
+        self.tls_port.expect("the server was built with tls")
+    }
+
+    /// Its Unix socket.
+    ///
+    /// # Panics
+    /// If it has none.
+    pub fn unix_path(&self) -> &Path {
+        self.unix.as_deref().expect("the server was built with unix")
+    }
+
+    /// Its address for clients: for TLS if it speaks that.
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        self.address("")
     }
 
     /// Its address for one user, who is `"name:password@"` or empty, and one database.
     pub fn url_with(&self, user: &str, database: u32) -> String {
-        format!("redis://{user}127.0.0.1:{}/{database}", self.port)
+        format!("{}/{database}", self.address(user))
+    }
+
+    fn address(&self, user: &str) -> String {
+        match self.tls_port {
+            Some(port) => format!("rediss://{user}127.0.0.1:{port}"),
+            None => format!("redis://{user}127.0.0.1:{}", self.port),
+        }
     }
 
     /// A connection of its own.

@@ -11,8 +11,10 @@ mod cluster;
 mod proxy;
 mod sentinels;
 mod server;
+mod tls;
 
 use std::thread;
+
 use tollgate_testkit::server::Flavor;
 
 /// Tests something with each flavor, at the same time: they wait more than they work.

@@ -76,14 +76,14 @@ mod tests {
     #[test]
     fn a_line_is_read() {
         let line = "07c3 127.0.0.1:30004@31004,host myself,master - 0 1426238317239 4 connected \
-                    0-5460 5462 [93-<-292f] [77->-e7d1]";
+                    0-5460 5462 [5461-<-292f] [77->-e7d1]";
         let member = parsed(line);
         assert_eq!((member.id.as_str(), member.port, member.epoch), ("07c3", 30004, 4));
         assert_eq!(
             (member.slots.as_slice(), &member.primary),
             (&[(0, 5460), (5462, 5462)][..], &None)
         );
-        assert!(member.is("myself") && member.has(5462) && !member.has(93));
+        assert!(member.is("myself") && member.has(5462) && !member.has(5461));
         let line = "07c3 127.0.0.1:30004@31004 slave e7d1 0 1 4 connected";
         assert_eq!(parsed(line).primary.as_deref(), Some("e7d1"));
     }
