@@ -7,6 +7,7 @@ mod caller;
 mod coalesce;
 mod connection;
 mod directory;
+mod eviction;
 mod failure;
 #[cfg(test)]
 mod fixtures;
