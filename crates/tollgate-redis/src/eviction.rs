@@ -11,11 +11,15 @@ impl RedisStore {
     /// begins anew, so operators should know. None if it evicts nothing, has no `maxmemory`, or does not
     /// tell.
     pub async fn eviction_policy(&self) -> Option<String> {
-        let command = Command::new("INFO").arg("memory").reply_up_to(CAP);
-        match self.shared.coalescer.link().ask(command).await {
-            Ok(Reply::Bulk(info)) => policy(&String::from_utf8_lossy(&info)),
-            _ => None,
+        for server in self.shared.coalescer.router().servers() {
+            let command = Command::new("INFO").arg("memory").reply_up_to(CAP);
+            if let Ok(Reply::Bulk(info)) = server.ask(command).await
+                && let Some(policy) = policy(&String::from_utf8_lossy(&info))
+            {
+                return Some(policy);
+            }
         }
+        None
     }
 }
 
