@@ -11,7 +11,7 @@ use crate::coalesce::Coalescer;
 use crate::keys::Keys;
 use crate::link::{Link, Patience};
 use crate::refusals::Refusals;
-use crate::route::Router;
+use crate::router::Router;
 use crate::script::Programs;
 use crate::store::{RedisStore, Shared};
 use crate::subscription::Listener;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::call::{Ask, Batch, MAX_TAKES};
 use crate::failure::Failure;
 use crate::resp::Reply;
-use crate::route::Router;
+use crate::router::Router;
 use crate::slot::Slot;
 use crate::time::Time;
 

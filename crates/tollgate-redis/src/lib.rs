@@ -17,7 +17,7 @@ mod link;
 mod list;
 mod refusals;
 mod resp;
-mod route;
+mod router;
 mod script;
 mod slot;
 mod store;
