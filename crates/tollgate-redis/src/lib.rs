@@ -15,11 +15,14 @@ mod link;
 mod list;
 mod refusals;
 mod resp;
+mod route;
 mod run;
 mod script;
 mod store;
 mod subscription;
+mod target;
 mod time;
+mod tls;
 mod watch;
 
 pub use address::{Address, AddressError};
