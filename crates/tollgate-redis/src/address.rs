@@ -1,59 +1,48 @@
-//! Where a Redis server is, and how to log in there.
+//! Where Redis is, and how to log in there.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::str::FromStr;
 
+mod error;
+mod escape;
 mod parse;
+mod parts;
+mod query;
+mod show;
 #[cfg(test)]
 mod tests;
 
-pub use parse::AddressError;
+pub use error::AddressError;
+pub(crate) use parts::{ClientFiles, Layout, Login, Place, Servers, TlsFiles};
 
-/// The port that Redis listens on unless told otherwise.
-const DEFAULT_PORT: u16 = 6379;
-
-/// Where a Redis server is, and how to log in there.
+/// Where Redis is, and how to log in there.
 ///
-/// Read from `redis://[user[:password]@]host[:port][/database]`. It never shows whom it logs in as.
+/// | URL | leads to |
+/// |---|---|
+/// | `redis://[user[:password]@]host[:port][/database]` | a server |
+/// | `unix://[user:password@]/path/to.sock[?db=database]` | a server of this machine |
+/// | `redis+cluster://[login@]host:port,host2:port2` | a cluster, by some of its nodes |
+/// | `redis+sentinel://[login@]host:port,host2:port2/master[/database]` | the server that these sentinels call so; their own login is `?sentinel_user=…&sentinel_password=…` |
+/// | `rediss://…`, `rediss+cluster://…`, `rediss+sentinel://…` | the same over TLS |
+///
+/// TLS takes `?ca=/path/ca.pem` (without it the authorities that browsers trust),
+/// `&cert=/path/client.pem&key=/path/client.key`, and `&server_name=name` where certificates are for another
+/// name than the host. Certificates are always verified. In logins and paths, what means something else in a
+/// URL is percent-escaped.
+///
+/// It never shows whom it logs in as.
 ///
 /// ```
 /// use tollgate_redis::Address;
 ///
-/// let address: Address = "redis://app:s3cret@cache.internal/2".parse()?;
-/// assert_eq!((address.host(), address.port(), address.database()), ("cache.internal", 6379, 2));
-/// assert_eq!(address.to_string(), "redis://***@cache.internal:6379/2");
+/// let address: Address = "rediss://app:s3cret@cache.internal/2?ca=/etc/ca.pem".parse()?;
+/// assert_eq!(address.to_string(), "rediss://***@cache.internal:6379/2?ca=/etc/ca.pem");
 /// # Ok::<(), tollgate_redis::AddressError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
-    host: String,
-    port: u16,
-    database: u32,
-    login: Option<Login>,
-}
-
-/// Whom to log in as. Without a user it is the server's default one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Login {
-    pub(crate) user: Option<Secret>,
-    pub(crate) password: Secret,
-}
-
-/// A text that no log shows.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(Vec<u8>);
-
-impl Secret {
-    pub(crate) fn expose(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
+    pub(crate) login: Option<Login>,
+    pub(crate) servers: Servers,
 }
 
 impl Address {
@@ -66,7 +55,9 @@ impl Address {
     /// ```
     #[must_use]
     pub fn local() -> Self {
-        Self { host: "127.0.0.1".to_owned(), port: DEFAULT_PORT, database: 0, login: None }
+        let place = Place { host: "127.0.0.1".to_owned(), port: parse::REDIS_PORT };
+        let layout = Layout::Single { place, database: 0 };
+        Self { login: None, servers: Servers::Network { layout, tls: None } }
     }
 
     /// Where the environment variable `REDIS_URL` says, or the [server of this machine](Self::local) if it says
@@ -84,34 +75,6 @@ impl Address {
             Some(url) => url.to_string_lossy().parse(),
         }
     }
-
-    /// The name or the number of the machine.
-    #[must_use]
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
-    /// The port.
-    #[must_use]
-    pub const fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// The number of the database.
-    #[must_use]
-    pub const fn database(&self) -> u32 {
-        self.database
-    }
-
-    pub(crate) const fn login(&self) -> Option<&Login> {
-        self.login.as_ref()
-    }
-
-    /// Host and port, as messages name a server.
-    pub(crate) fn place(&self) -> String {
-        let Self { host, port, .. } = self;
-        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-    }
 }
 
 impl FromStr for Address {
@@ -119,18 +82,5 @@ impl FromStr for Address {
 
     fn from_str(url: &str) -> Result<Self, AddressError> {
         parse::address(url)
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let login = if self.login.is_some() { "***@" } else { "" };
-        write!(f, "redis://{login}{}/{}", self.place(), self.database)
-    }
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }

@@ -11,6 +11,7 @@ use crate::coalesce::Coalescer;
 use crate::keys::Keys;
 use crate::link::{Link, Patience};
 use crate::refusals::Refusals;
+use crate::route::Route;
 use crate::router::Router;
 use crate::script::Programs;
 use crate::store::{RedisStore, Shared};
@@ -113,11 +114,12 @@ impl RedisStoreBuilder {
     pub fn build(self) -> RedisStore {
         let keys = Keys::new(self.prefix);
         let patience = Patience { reply: self.timeout, ..Patience::default() };
-        let link = Link::new(self.address.clone(), patience);
+        let route = Route::from(&self.address);
+        let link = Link::new(route.clone(), patience);
         let programs = Arc::new(Programs::new(self.time.source()));
         let router = Router::One(Arc::new(Caller::new(link, programs, self.scripting)));
         let coalescer = Coalescer::new(router, self.time, keys.channel(), self.max_waiting);
-        let watch = Watch::new(self.address.clone(), patience, keys.channel());
+        let watch = Watch::new(route, patience, keys.channel());
         let refusals = (self.max_refusals > 0).then(|| Arc::new(Refusals::new(self.max_refusals)));
         if let Some(refusals) = &refusals {
             watch.expect(Arc::clone(refusals) as Arc<dyn Listener>);

@@ -1,5 +1,6 @@
 //! One connection to a Redis server: opened, logged in, known to be fit.
 
+use std::future::Future;
 use std::io;
 use std::time::Duration;
 
@@ -7,10 +8,12 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-use crate::address::Address;
 use crate::failure::Failure;
 use crate::resp::{Command, Decoder, Reply};
+use crate::target::{Endpoint, Target};
+use crate::tls::TlsStream;
 
+mod dial;
 mod handshake;
 mod server_info;
 #[cfg(test)]
@@ -21,10 +24,15 @@ pub use server_info::ServerInfo;
 /// A stream to a server, whatever it runs over.
 ///
 /// A write that fails must have taken none of the bytes it was given: what has been taken may have been
-/// run, and is never sent again.
+/// run, and is never sent again. What has been taken leaves when it is flushed, at the latest.
 pub(crate) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl Transport for TcpStream {}
+
+#[cfg(unix)]
+impl Transport for tokio::net::UnixStream {}
+
+impl Transport for TlsStream {}
 
 /// A connection on which nothing is under way.
 pub(crate) struct Connection {
@@ -34,23 +42,47 @@ pub(crate) struct Connection {
     pub(crate) info: Option<ServerInfo>,
 }
 
+/// Until when something may take.
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    patience: Duration,
+    deadline: Instant,
+}
+
+impl Limit {
+    fn begin(patience: Duration) -> Self {
+        Self { patience, deadline: Instant::now() + patience }
+    }
+
+    /// Does it in time, or tells that it was not.
+    async fn keep<T>(
+        self,
+        otherwise: &str,
+        work: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
+        match timeout_at(self.deadline, work).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(format!("{otherwise} within {:?}", self.patience)),
+        }
+    }
+}
+
 impl Connection {
     /// Connects and logs in, within this time in all.
-    pub(crate) async fn open(address: &Address, patience: Duration) -> Result<Self, Failure> {
-        let deadline = Instant::now() + patience;
-        let unreachable =
-            |why: String| Failure::Unreachable(format!("Redis at {} {why}", address.place()));
-        let stream = match timeout_at(deadline, connect(address)).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return Err(unreachable(format!("cannot be reached: {error}"))),
-            Err(_) => return Err(unreachable(format!("cannot be reached within {patience:?}"))),
-        };
-        let mut connection = Self { stream, decoder: Decoder::default(), info: None };
-        match timeout_at(deadline, handshake::greet(&mut connection, address)).await {
-            Ok(Ok(info)) => Ok(Self { info, ..connection }),
-            Ok(Err(why)) => Err(unreachable(why)),
-            Err(_) => Err(unreachable(format!("does not answer within {patience:?}"))),
+    pub(crate) async fn open(target: &Target, patience: Duration) -> Result<Self, Failure> {
+        let limit = Limit::begin(patience);
+        if let Endpoint::Tls(_, tls) = &target.endpoint {
+            let prepared = async { tls.prepare().await.map(drop) };
+            let prepared = limit.keep("the files for TLS cannot be read", prepared).await;
+            prepared.map_err(Failure::Unreachable)?;
         }
+        let unreachable =
+            |why: String| Failure::Unreachable(format!("Redis at {} {why}", target.endpoint));
+        let stream = dial::dial(&target.endpoint, limit).await.map_err(unreachable)?;
+        let mut connection = Self { stream, decoder: Decoder::default(), info: None };
+        let greeted = handshake::greet(&mut connection, target);
+        let info = limit.keep("does not answer", greeted).await.map_err(unreachable)?;
+        Ok(Self { info, ..connection })
     }
 
     /// Writes commands one after the other, without waiting for what they are answered.
@@ -85,11 +117,4 @@ pub(crate) enum ReadError {
     Failed(#[from] io::Error),
     #[error("the server sent {0}")]
     Malformed(#[from] crate::resp::Malformed),
-}
-
-async fn connect(address: &Address) -> io::Result<Box<dyn Transport>> {
-    let stream = TcpStream::connect((address.host(), address.port())).await?;
-    // Every command is waited for: none may lie about to be joined by another.
-    stream.set_nodelay(true)?;
-    Ok(Box::new(stream))
 }

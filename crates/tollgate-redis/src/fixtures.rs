@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};
 use tollgate_testkit::server::{Flavor, Server};
 
@@ -14,6 +14,13 @@ use crate::address::Address;
 use crate::connection::Connection;
 use crate::link::Patience;
 use crate::resp::{Decoder, Reply};
+use crate::route::Route;
+
+mod certificates;
+mod secured;
+
+pub(crate) use certificates::Authority;
+pub(crate) use secured::Secured;
 
 /// Long enough for a busy machine, and short enough not to wait for without need.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
@@ -52,7 +59,7 @@ pub(crate) fn address(port: u16) -> Address {
 
 /// A connection, which must be got.
 pub(crate) async fn connect(address: &Address) -> Connection {
-    Connection::open(address, LONG).await.unwrap_or_else(|failure| panic!("{failure}"))
+    Route::from(address).connect(LONG).await.unwrap_or_else(|failure| panic!("{failure}"))
 }
 
 /// What a peer does on one connection. At the end it closes it.
@@ -77,9 +84,22 @@ pub(crate) fn say(text: &str) -> Step {
     Step::Say(text.as_bytes().to_vec())
 }
 
+/// What a connection runs over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    Tcp,
+    Tls,
+}
+
+impl Over {
+    pub(crate) const ALL: [Self; 2] = [Self::Tcp, Self::Tls];
+}
+
 /// A peer that follows a script: the first on its first connection, and so on, the last ever after.
 pub(crate) struct Peer {
     port: u16,
+    /// Whom it is certified by, if it speaks TLS.
+    authority: Option<Authority>,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -95,29 +115,49 @@ struct Seen {
 
 impl Peer {
     pub(crate) async fn start(scripts: Vec<Vec<Step>>) -> Self {
+        Self::start_over(Over::Tcp, scripts).await
+    }
+
+    pub(crate) async fn start_over(over: Over, scripts: Vec<Vec<Step>>) -> Self {
+        let authority = (over == Over::Tls).then(Authority::new);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
+        let acceptor = authority.as_ref().map(|it| it.issue("127.0.0.1").acceptor());
         let seen: Arc<Mutex<Seen>> = Arc::default();
         let noted = Arc::clone(&seen);
         tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
+            while let Ok((socket, _)) = listener.accept().await {
                 let nth = noted.lock().connections;
                 noted.lock().connections += 1;
                 let script = scripts.get(nth).or(scripts.last()).cloned().unwrap_or_default();
-                let decoder = Decoder::default();
-                let actor = Actor { stream, decoder, seen: Arc::clone(&noted) };
-                let ended = Arc::clone(&noted);
+                let (acceptor, seen) = (acceptor.clone(), Arc::clone(&noted));
                 tokio::spawn(async move {
+                    let stream: Box<dyn Stream> = match acceptor {
+                        None => Box::new(socket),
+                        Some(acceptor) => Box::new(acceptor.accept(socket).await.unwrap()),
+                    };
+                    let actor =
+                        Actor { stream, decoder: Decoder::default(), seen: Arc::clone(&seen) };
                     actor.play(script).await;
-                    ended.lock().ended += 1;
+                    seen.lock().ended += 1;
                 });
             }
         });
-        Self { port, seen }
+        Self { port, authority, seen }
     }
 
     pub(crate) fn address(&self) -> Address {
-        address(self.port)
+        match &self.authority {
+            None => address(self.port),
+            Some(authority) => {
+                let (port, ca) = (self.port, authority.ca());
+                format!("rediss://127.0.0.1:{port}?ca={ca}").parse().unwrap()
+            }
+        }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -133,8 +173,12 @@ impl Peer {
     }
 }
 
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
 struct Actor {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     decoder: Decoder,
     seen: Arc<Mutex<Seen>>,
 }
@@ -145,7 +189,7 @@ impl Actor {
             let went_well = match step {
                 Step::Greet => self.greet().await,
                 Step::Expect(count) => self.expect(count).await,
-                Step::Say(bytes) => self.stream.write_all(&bytes).await.ok(),
+                Step::Say(bytes) => self.write(&bytes).await,
                 Step::Nibble => self.stream.read_u8().await.ok().map(drop),
                 Step::AnswerAll(reply) => self.answer_all(reply).await,
                 Step::Hang => std::future::pending().await,
@@ -160,10 +204,15 @@ impl Actor {
         }
     }
 
+    async fn write(&mut self, bytes: &[u8]) -> Option<()> {
+        self.stream.write_all(bytes).await.ok()?;
+        self.stream.flush().await.ok()
+    }
+
     async fn greet(&mut self) -> Option<()> {
         self.command().await?;
         self.command().await?;
-        self.stream.write_all(b"+OK\r\n$22\r\nredis_version:7.0.15\r\n\r\n").await.ok()
+        self.write(b"+OK\r\n$22\r\nredis_version:7.0.15\r\n\r\n").await
     }
 
     async fn expect(&mut self, count: usize) -> Option<()> {
@@ -177,7 +226,7 @@ impl Actor {
     async fn answer_all(&mut self, reply: &str) -> Option<()> {
         loop {
             self.expect(1).await?;
-            self.stream.write_all(reply.as_bytes()).await.ok()?;
+            self.write(reply.as_bytes()).await?;
         }
     }
 

@@ -17,12 +17,15 @@ mod link;
 mod list;
 mod refusals;
 mod resp;
+mod route;
 mod router;
 mod script;
 mod slot;
 mod store;
 mod subscription;
+mod target;
 mod time;
+mod tls;
 mod watch;
 
 pub use address::{Address, AddressError};

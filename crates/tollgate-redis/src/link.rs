@@ -5,7 +5,7 @@
 //! away at any time: what they have queued goes its way without them.
 //!
 //! A command is never sent twice. It stays in the queue until the first of its bytes is taken by the
-//! socket; from then on it may have run, and if the connection is lost so is its answer.
+//! socket, or by TLS before it; from then on it may have run, and if the connection is lost so is its answer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::address::Address;
 use crate::connection::ServerInfo;
 use crate::failure::Failure;
 use crate::resp::{Command, Reply};
+use crate::route::Route;
 
 mod alarm;
 mod driver;
@@ -59,15 +59,15 @@ pub(crate) struct Link {
 
 struct Inner {
     shared: Arc<Shared>,
-    address: Arc<Address>,
+    route: Arc<Route>,
     patience: Patience,
 }
 
 impl Link {
     /// Does nothing yet, and needs no runtime for that.
-    pub(crate) fn new(address: Address, patience: Patience) -> Self {
+    pub(crate) fn new(route: impl Into<Route>, patience: Patience) -> Self {
         let shared = Arc::new(Shared::new(patience.in_flight));
-        Self { inner: Arc::new(Inner { shared, address: Arc::new(address), patience }) }
+        Self { inner: Arc::new(Inner { shared, route: Arc::new(route.into()), patience }) }
     }
 
     /// Queues a command. `then` is called once, with the reply or the failure, by the driver; or here
@@ -109,8 +109,8 @@ impl Link {
             Next::Wake(driver) => driver.wake(),
             // If that runtime is ending it drops the driver, which tells all who wait.
             Next::Spawn(runtime) => {
-                let Inner { shared, address, patience } = &*self.inner;
-                let driver = Driver::new(Arc::clone(shared), Arc::clone(address), *patience);
+                let Inner { shared, route, patience } = &*self.inner;
+                let driver = Driver::new(Arc::clone(shared), Arc::clone(route), *patience);
                 drop(runtime.spawn(driver));
             }
         }
@@ -119,7 +119,7 @@ impl Link {
 
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("address", &self.inner.address).finish_non_exhaustive()
+        f.debug_struct("Link").field("route", &self.inner.route).finish_non_exhaustive()
     }
 }
 

@@ -11,10 +11,10 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::address::Address;
 use crate::connection::Connection;
 use crate::link::Patience;
 use crate::resp::{Command, REPLY_CAP, Reply};
+use crate::route::Route;
 
 #[cfg(test)]
 mod tests;
@@ -43,12 +43,12 @@ pub(crate) struct Subscription {
 impl Subscription {
     /// Listens in the background. Without a runtime to do so in it never comes to live.
     pub(crate) fn start(
-        address: Address,
+        route: impl Into<Route>,
         patience: Patience,
         channel: String,
         listener: Arc<dyn Listener>,
     ) -> Self {
-        let follower = Follower { address, patience, channel, listener };
+        let follower = Follower { route: route.into(), patience, channel, listener };
         let runtime = Handle::try_current().ok();
         Self { task: runtime.map(|runtime| runtime.spawn(follower.follow()).abort_handle()) }
     }
@@ -63,7 +63,7 @@ impl Drop for Subscription {
 }
 
 struct Follower {
-    address: Address,
+    route: Route,
     patience: Patience,
     channel: String,
     listener: Arc<dyn Listener>,
@@ -99,7 +99,7 @@ impl Follower {
     }
 
     async fn subscribe(&self) -> Option<Connection> {
-        let mut connection = Connection::open(&self.address, self.patience.connect).await.ok()?;
+        let mut connection = self.route.connect(self.patience.connect).await.ok()?;
         let command = Command::new("SUBSCRIBE").arg(&self.channel);
         let subscribed = async {
             connection.write([command]).await.ok()?;

@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use crate::Address;
 use crate::link::Patience;
+use crate::route::Route;
 use crate::subscription::{Listener, Subscription};
 
 /// A subscription to be.
 pub(crate) struct Watch {
-    address: Address,
+    route: Route,
     patience: Patience,
     channel: String,
     listeners: Arc<Listeners>,
@@ -37,9 +37,9 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(address: Address, patience: Patience, channel: String) -> Self {
+    pub(crate) fn new(route: Route, patience: Patience, channel: String) -> Self {
         let listeners = Arc::default();
-        Self { address, patience, channel, listeners, begun: OnceLock::new() }
+        Self { route, patience, channel, listeners, begun: OnceLock::new() }
     }
 
     /// Lets one more hear, once listening begins.
@@ -56,9 +56,9 @@ impl Watch {
     /// Begins to listen, unless that has begun. Needs a runtime.
     pub(crate) fn begin(&self) {
         self.begun.get_or_init(|| {
-            let (address, channel) = (self.address.clone(), self.channel.clone());
+            let (route, channel) = (self.route.clone(), self.channel.clone());
             let listener = Arc::clone(&self.listeners) as Arc<dyn Listener>;
-            Subscription::start(address, self.patience, channel, listener)
+            Subscription::start(route, self.patience, channel, listener)
         });
     }
 }

@@ -1,92 +1,93 @@
 //! The URL of a Redis server, read part by part.
+//!
+//! An @ ends the login and stands nowhere else: so a password in which nobody has escaped what ends a part
+//! of a URL is an error, and never taken for a part that may be shown.
 
 use std::net::Ipv6Addr;
 
-use thiserror::Error;
+use super::Address;
+use super::error::{
+    AddressError, CLUSTER_DATABASE, DATABASE, FRAGMENT, HOST, MASTER, PASSWORD, PATH, PORT, SCHEME,
+    SEVERAL, SOCKET, SOCKET_HOST, USER,
+};
+use super::escape::unescaped;
+use super::parts::{Layout, Login, Place, Secret, Servers};
+use super::query::{Form, Query};
 
-use super::{Address, DEFAULT_PORT, Login, Secret};
-
-/// Why a text is not the address of a Redis server.
-///
-/// The message names the part that is wrong and what would be right. It quotes nothing: where a URL is
-/// mistyped, any part of it may be the password.
-///
-/// ```
-/// use tollgate_redis::Address;
-///
-/// let error = "redis://localhost:redis".parse::<Address>().unwrap_err();
-/// assert_eq!(error.to_string(), "the port of a Redis address must be a number from 1 to 65535");
-/// assert!(!error.is_transient());
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct AddressError(&'static str);
-
-impl AddressError {
-    /// Always false: the same text will be wrong again.
-    #[must_use]
-    pub const fn is_transient(&self) -> bool {
-        false
-    }
-}
-
-const SCHEME: AddressError = AddressError(
-    "the scheme of a Redis address must be redis://, as in redis://localhost:6379/0: this version \
-     speaks only that, not TLS, Sentinel, Cluster or Unix sockets",
-);
-const QUERY: AddressError = AddressError(
-    "a Redis address has no query: remove the ? and what follows (a ? in a password is %3F)",
-);
-const FRAGMENT: AddressError = AddressError(
-    "a Redis address has no fragment: remove the # and what follows (a # in a password is %23)",
-);
-const USER: AddressError = AddressError(
-    "the user of a Redis address has a % that is not followed by two hexadecimal digits",
-);
-const PASSWORD: AddressError = AddressError(
-    "the password of a Redis address has a % that is not followed by two hexadecimal digits (a % itself is %25)",
-);
-const HOST: AddressError = AddressError(
-    "the host of a Redis address must be a name, an IPv4 address, or an IPv6 address in brackets",
-);
-const PORT: AddressError =
-    AddressError("the port of a Redis address must be a number from 1 to 65535");
-const DATABASE: AddressError = AddressError(
-    "the database of a Redis address must be a number, as in redis://localhost:6379/0",
-);
-const SLASH: AddressError = AddressError(
-    "the database of a Redis address must be a number, but has an @ in it (a / in a password is %2F)",
-);
+/// The ports that Redis and its sentinels listen on unless told otherwise.
+pub(super) const REDIS_PORT: u16 = 6379;
+const SENTINEL_PORT: u16 = 26379;
 
 pub(super) fn address(url: &str) -> Result<Address, AddressError> {
     let (scheme, rest) = url.split_once("://").ok_or(SCHEME)?;
-    if !scheme.eq_ignore_ascii_case("redis") {
-        return Err(SCHEME);
+    let form = Form::of_scheme(&scheme.to_ascii_lowercase()).ok_or(SCHEME)?;
+    if rest.contains('#') {
+        return Err(FRAGMENT);
     }
-    if let Some(mark) = rest.chars().find(|mark| matches!(mark, '?' | '#')) {
-        return Err(if mark == '?' { QUERY } else { FRAGMENT });
-    }
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let database = database(path)?;
+    if path.contains('@') {
+        return Err(PATH);
+    }
     // The last @, as a password may have one that nobody escaped.
-    let (login, place) = match authority.rsplit_once('@') {
-        Some((login, place)) => (self::login(login)?, place),
+    let (login, places) = match authority.rsplit_once('@') {
+        Some((login, places)) => (self::login(login)?, places),
         None => (None, authority),
     };
-    let (host, port) = host_and_port(place)?;
-    Ok(Address { host, port, database, login })
+    let mut query = Query::parse(query, form)?;
+    let servers = match form {
+        Form::Unix if places.is_empty() => unix(path, &mut query)?,
+        Form::Unix => return Err(SOCKET_HOST),
+        Form::Single { .. } => network(single(places, path)?, &mut query)?,
+        Form::Cluster { .. } => network(cluster(places, path)?, &mut query)?,
+        Form::Sentinel { .. } => network(sentinel(places, path, &mut query)?, &mut query)?,
+    };
+    Ok(Address { login, servers })
+}
+
+fn unix(path: &str, query: &mut Query) -> Result<Servers, AddressError> {
+    let path = unescaped(path).and_then(|path| String::from_utf8(path).ok()).ok_or(SOCKET)?;
+    if path.is_empty() || path.contains('\0') {
+        return Err(SOCKET);
+    }
+    let database = query.number("db").unwrap_or(Ok(0))?;
+    Ok(Servers::Unix { path: format!("/{path}").into(), database })
+}
+
+fn network(layout: Layout, query: &mut Query) -> Result<Servers, AddressError> {
+    Ok(Servers::Network { layout, tls: query.tls()? })
+}
+
+fn single(place: &str, path: &str) -> Result<Layout, AddressError> {
+    if place.contains(',') {
+        return Err(SEVERAL);
+    }
+    Ok(Layout::Single { place: self::place(place, REDIS_PORT)?, database: database(path)? })
+}
+
+fn cluster(seeds: &str, path: &str) -> Result<Layout, AddressError> {
+    match database(path) {
+        Ok(0) => Ok(Layout::Cluster { seeds: places(seeds, REDIS_PORT)? }),
+        _ => Err(CLUSTER_DATABASE),
+    }
+}
+
+fn sentinel(sentinels: &str, path: &str, query: &mut Query) -> Result<Layout, AddressError> {
+    let (master, database) = path.split_once('/').unwrap_or((path, ""));
+    Ok(Layout::Sentinel {
+        sentinels: places(sentinels, SENTINEL_PORT)?,
+        login: query.sentinel_login()?,
+        master: name(master).ok_or(MASTER)?.to_owned(),
+        database: self::database(database)?,
+    })
 }
 
 fn database(path: &str) -> Result<u32, AddressError> {
-    match path {
-        "" => Ok(0),
-        _ if path.contains('@') => Err(SLASH),
-        _ => number(path).ok_or(DATABASE),
-    }
+    if path.is_empty() { Ok(0) } else { number(path).ok_or(DATABASE) }
 }
 
 /// Digits only: `parse` alone would take a plus sign as well.
-fn number(text: &str) -> Option<u32> {
+pub(super) fn number(text: &str) -> Option<u32> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
@@ -95,50 +96,39 @@ fn login(text: &str) -> Result<Option<Login>, AddressError> {
     if user.is_empty() && password.is_empty() {
         return Ok(None);
     }
-    let password = Secret(percent_decoded(password).ok_or(PASSWORD)?);
-    let user = Some(percent_decoded(user).ok_or(USER)?).filter(|user| !user.is_empty());
-    Ok(Some(Login { user: user.map(Secret), password }))
+    let password = Secret::new(unescaped(password).ok_or(PASSWORD)?);
+    let user = Some(unescaped(user).ok_or(USER)?).filter(|user| !user.is_empty());
+    Ok(Some(Login { user: user.map(Secret::new), password }))
 }
 
-fn percent_decoded(text: &str) -> Option<Vec<u8>> {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        decoded.push(match byte {
-            b'%' => hexadecimal(bytes.next()?)? * 16 + hexadecimal(bytes.next()?)?,
-            _ => byte,
-        });
-    }
-    Some(decoded)
+fn places(text: &str, default_port: u16) -> Result<Vec<Place>, AddressError> {
+    text.split(',').map(|text| place(text, default_port)).collect()
 }
 
-fn hexadecimal(digit: u8) -> Option<u8> {
-    u8::try_from(char::from(digit).to_digit(16)?).ok()
-}
-
-fn host_and_port(place: &str) -> Result<(String, u16), AddressError> {
-    let (host, port) = match place.strip_prefix('[') {
+fn place(text: &str, default_port: u16) -> Result<Place, AddressError> {
+    let (host, port) = match text.strip_prefix('[') {
         Some(bracketed) => {
             let (host, port) = bracketed.split_once(']').ok_or(HOST)?;
             host.parse::<Ipv6Addr>().map_err(|_| HOST)?;
             (host, if port.is_empty() { None } else { Some(port.strip_prefix(':').ok_or(PORT)?) })
         }
-        None => match place.split_once(':') {
-            Some((host, port)) => (name(host)?, Some(port)),
-            None => (name(place)?, None),
+        None => match text.split_once(':') {
+            Some((host, port)) => (name(host).ok_or(HOST)?, Some(port)),
+            None => (name(text).ok_or(HOST)?, None),
         },
     };
     let port = match port {
-        None => DEFAULT_PORT,
+        None => default_port,
         Some(port) => number(port)
             .and_then(|port| port.try_into().ok())
             .filter(|port| *port > 0)
             .ok_or(PORT)?,
     };
-    Ok((host.to_owned(), port))
+    Ok(Place { host: host.to_owned(), port })
 }
 
-fn name(host: &str) -> Result<&str, AddressError> {
+/// What hosts and masters are called.
+fn name(text: &str) -> Option<&str> {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    if !host.is_empty() && host.bytes().all(is_fit) { Ok(host) } else { Err(HOST) }
+    (!text.is_empty() && text.bytes().all(is_fit)).then_some(text)
 }

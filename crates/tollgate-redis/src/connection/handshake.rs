@@ -3,9 +3,12 @@
 //! Written at once, so that a new connection costs one round trip more. Of what is answered to a
 //! login nothing is repeated: a server that does not know the command would quote the password.
 
+use std::io;
+
 use super::{Connection, ReadError, ServerInfo};
-use crate::address::{Address, Login};
+use crate::address::Login;
 use crate::resp::{Command, ErrorReply, Reply};
+use crate::target::{Endpoint, Target};
 
 /// How long an answer to one of these may be: `INFO server` has about 1 kB.
 const CAP: usize = 64 * 1024;
@@ -16,10 +19,10 @@ const NAME: &str = "tollgate";
 /// Says who we are. Fails with what to say of the server.
 pub(super) async fn greet(
     connection: &mut Connection,
-    address: &Address,
+    target: &Target,
 ) -> Result<Option<ServerInfo>, String> {
-    let database = address.database();
-    let log_in = address.login().map(auth);
+    let database = target.database;
+    let log_in = target.login.as_ref().map(auth);
     let select = (database != 0).then(|| Command::new("SELECT").number(u64::from(database)));
     let (has_login, has_database) = (log_in.is_some(), select.is_some());
     let name = Command::new("CLIENT").arg("SETNAME").arg(NAME);
@@ -28,18 +31,18 @@ pub(super) async fn greet(
     // A server that refuses us says why and closes: that is worth more than what the write came to.
     let _ = connection.write(commands.into_iter().flatten()).await;
 
-    if has_login && let Reply::Error(error) = read(connection).await? {
+    if has_login && let Reply::Error(error) = read(connection, &target.endpoint).await? {
         return Err(login_refusal(&error));
     }
-    if has_database && let Reply::Error(error) = read(connection).await? {
+    if has_database && let Reply::Error(error) = read(connection, &target.endpoint).await? {
         return Err(refusal(&error, has_login, || format!("has no database {database}")));
     }
-    if let Reply::Error(error) = read(connection).await?
+    if let Reply::Error(error) = read(connection, &target.endpoint).await?
         && let Some(why) = known_refusal(&error, has_login)
     {
         return Err(why);
     }
-    match read(connection).await? {
+    match read(connection, &target.endpoint).await? {
         Reply::Bulk(info) => ServerInfo::parse(&info).map_or(Ok(None), ServerInfo::check),
         Reply::Error(error) if is_kept_from_us(&error) => Ok(None),
         Reply::Error(error) => {
@@ -60,12 +63,26 @@ fn auth(login: &Login) -> Command {
     command.arg(login.password.expose())
 }
 
-async fn read(connection: &mut Connection) -> Result<Reply, String> {
+async fn read(connection: &mut Connection, endpoint: &Endpoint) -> Result<Reply, String> {
     connection.read(CAP).await.map_err(|error| match error {
         ReadError::Malformed(_) => NOT_REDIS.to_owned(),
-        ReadError::Closed => "closed the connection at once".to_owned(),
+        ReadError::Closed => format!("closed the connection at once{}", guess(endpoint)),
+        ReadError::Failed(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+            format!("broke off the connection{}", guess(endpoint))
+        }
         ReadError::Failed(error) => format!("broke off the connection: {error}"),
     })
+}
+
+/// Why a server may go without a word.
+fn guess(endpoint: &Endpoint) -> &'static str {
+    match endpoint {
+        Endpoint::Tcp(_) => ": is this a TLS port, which needs rediss://?",
+        Endpoint::Tls(_, tls) if !tls.has_certificate() => {
+            ": does it ask for a client certificate (cert and key)?"
+        }
+        Endpoint::Tls(..) | Endpoint::Unix(_) => "",
+    }
 }
 
 fn login_refusal(error: &ErrorReply) -> String {

@@ -1,14 +1,14 @@
 use std::time::{Duration, Instant};
 
-use super::Connection;
 use crate::address::Address;
 use crate::failure::Failure;
 use crate::fixtures::{LONG, Peer, Step, address_of, connect, free_port, say, serve};
 use crate::resp::{Command, Reply};
+use crate::route::Route;
 
 /// Why an address cannot be connected to.
 async fn refusal(address: &Address) -> String {
-    match Connection::open(address, LONG).await {
+    match Route::from(address).connect(LONG).await {
         Err(Failure::Unreachable(why)) => why,
         Err(other) => panic!("{other:?}"),
         Ok(_) => panic!("connected to {address}"),
@@ -105,7 +105,7 @@ async fn a_server_that_will_not_have_us_is_quoted_by_what_it_means() {
 async fn a_server_that_repeats_the_password_is_not_repeated() {
     let echo = "-ERR unknown command 'AUTH', with args beginning with: 'hunter2'\r\n";
     let peer = Peer::start(vec![vec![say(echo)]]).await;
-    let address = at(peer.address().port(), ":hunter2@", 0);
+    let address = at(peer.port(), ":hunter2@", 0);
     let why = refusal(&address).await;
     assert!(why.ends_with("refused the password"), "{why}");
 }
@@ -129,9 +129,33 @@ async fn nobody_there_is_told_at_once_and_silence_in_time() {
 
     let peer = Peer::start(vec![vec![Step::Hang]]).await;
     let begun = Instant::now();
-    let silent = Connection::open(&peer.address(), Duration::from_millis(100)).await.err();
+    let silent = Route::from(peer.address()).connect(Duration::from_millis(100)).await.err();
     assert!(begun.elapsed() < Duration::from_secs(5));
     assert!(
         matches!(silent, Some(Failure::Unreachable(why)) if why.contains("does not answer within 100ms"))
     );
+}
+
+#[tokio::test]
+async fn a_unix_socket_is_a_server_like_any_other() {
+    let authority = crate::fixtures::Authority::new();
+    let socket = authority.file("redis.sock");
+    let nobody: Address = format!("unix://{socket}").parse().unwrap();
+    let why = refusal(&nobody).await;
+    assert!(why.starts_with(&format!("Redis at {socket} cannot be reached: ")), "{why}");
+
+    let _server = serve(&["--unixsocket", &socket, "--user", "app", "on", ">pw", "+@all"]);
+    assert!(client_info(&nobody).await.contains("db=0"));
+    let info = client_info(&format!("unix://app:pw@{socket}?db=3").parse().unwrap()).await;
+    assert!(info.contains("db=3") && info.contains("user=app"), "{info}");
+    let why = refusal(&format!("unix://app:no@{socket}").parse().unwrap()).await;
+    assert_eq!(why, format!("Redis at {socket} refused the password"));
+}
+
+#[tokio::test]
+async fn what_needs_more_than_one_server_is_told_as_such() {
+    for (url, layout) in [("redis+cluster://h", "cluster"), ("rediss+sentinel://h/m", "sentinel")] {
+        let why = refusal(&url.parse().unwrap()).await;
+        assert!(why.contains(&format!("does not speak to a Redis {layout} yet")), "{why}");
+    }
 }

@@ -12,13 +12,13 @@ use super::Patience;
 use super::alarm::Alarm;
 use super::shared::{Rest, Shared};
 use super::wire::Wire;
-use crate::address::Address;
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::route::Route;
 
 pub(super) struct Driver {
     shared: Arc<Shared>,
-    address: Arc<Address>,
+    route: Arc<Route>,
     patience: Patience,
     stage: Stage,
     alarm: Alarm,
@@ -34,8 +34,8 @@ enum Stage {
 }
 
 impl Driver {
-    pub(super) fn new(shared: Arc<Shared>, address: Arc<Address>, patience: Patience) -> Self {
-        Self { shared, address, patience, stage: Stage::Idle, alarm: Alarm::default() }
+    pub(super) fn new(shared: Arc<Shared>, route: Arc<Route>, patience: Patience) -> Self {
+        Self { shared, route, patience, stage: Stage::Idle, alarm: Alarm::default() }
     }
 
     /// Does what can be done now.
@@ -47,8 +47,8 @@ impl Driver {
 
     fn connect(&mut self, context: &mut Context<'_>) {
         if matches!(self.stage, Stage::Idle) && self.shared.is_wanted() {
-            let (address, patience) = (Arc::clone(&self.address), self.patience.connect);
-            let attempt = async move { Connection::open(&address, patience).await };
+            let (route, patience) = (Arc::clone(&self.route), self.patience.connect);
+            let attempt = async move { route.connect(patience).await };
             self.stage = Stage::Connecting(Box::pin(attempt));
         }
         let Stage::Connecting(attempt) = &mut self.stage else { return };
@@ -101,10 +101,10 @@ impl Driver {
                 // Replies come in order: behind one that does not come, none does.
                 self.lose("it was given up as an earlier command had no answer in time");
             }
-            let (place, reply) = (self.address.place(), self.patience.reply);
+            let (route, reply) = (&self.route, self.patience.reply);
             give_up_queued(
                 &self.shared,
-                &format!("Redis at {place} cannot be reached within {reply:?}"),
+                &format!("Redis at {route} cannot be reached within {reply:?}"),
             );
         }
     }

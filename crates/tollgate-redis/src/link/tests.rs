@@ -1,3 +1,4 @@
+mod cuts;
 mod faults;
 mod sharing;
 

@@ -4,11 +4,14 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use tokio::time::sleep;
+use tollgate_testkit::server::Server;
 
 use super::{bulk, connected, echo, send_all};
+use crate::address::Address;
 use crate::failure::Failure;
 use crate::fixtures::{
-    LONG, Peer, Step, address, address_of, eventually, free_port, patient, say, serve,
+    LONG, Over, Peer, Secured, Step, address, address_of, eventually, free_port, patient, say,
+    serve,
 };
 use crate::link::{Link, Patience};
 use crate::resp::{Command, Reply};
@@ -88,69 +91,82 @@ async fn a_refusal_keeps_the_connection() {
 
 #[tokio::test]
 async fn wherever_a_stream_of_replies_is_cut_nobody_gets_anothers() {
-    let replies: String = (0..6).map(|number| format!("$1\r\n{number}\r\n")).collect();
-    for cut in 0..=replies.len() {
-        let script = vec![Step::Greet, Step::Expect(6), say(&replies[..cut])];
-        let peer = Peer::start(vec![script, answer_one("$1\r\n9\r\n")]).await;
-        let link = Link::new(peer.address(), patient());
-        let outcomes = send_all(&link, (0..6).map(echo)).await;
-        for (number, outcome) in (0..).zip(outcomes) {
-            let is_whole = usize::try_from(number).unwrap() < cut / 7;
-            assert_eq!(outcome.is_ok(), is_whole, "{number} of {cut}: {outcome:?}");
-            assert!(outcome == bulk(number) || matches!(outcome, Err(Failure::Lost(_))));
+    for over in Over::ALL {
+        let replies: String = (0..6).map(|number| format!("$1\r\n{number}\r\n")).collect();
+        for cut in 0..=replies.len() {
+            let script = vec![Step::Greet, Step::Expect(6), say(&replies[..cut])];
+            let peer = Peer::start_over(over, vec![script, answer_one("$1\r\n9\r\n")]).await;
+            let link = Link::new(peer.address(), patient());
+            let outcomes = send_all(&link, (0..6).map(echo)).await;
+            for (number, outcome) in (0..).zip(outcomes) {
+                let is_whole = usize::try_from(number).unwrap() < cut / 7;
+                assert_eq!(outcome.is_ok(), is_whole, "{number} of {cut}: {outcome:?}");
+                assert!(outcome == bulk(number) || matches!(outcome, Err(Failure::Lost(_))));
+            }
+            assert_eq!(link.ask(echo(9)).await, bulk(9));
+            let sent: Vec<_> = [0, 1, 2, 3, 4, 5, 9].map(|number| format!("ECHO {number}")).into();
+            assert_eq!(peer.commands(), sent, "nothing is sent twice");
         }
-        assert_eq!(link.ask(echo(9)).await, bulk(9));
-        let sent: Vec<_> = [0, 1, 2, 3, 4, 5, 9].map(|number| format!("ECHO {number}")).into();
-        assert_eq!(peer.commands(), sent, "nothing is sent twice");
     }
 }
 
 #[tokio::test]
 async fn what_has_not_begun_to_leave_leaves_on_the_next_connection_and_nothing_else_does() {
-    const SIZE: usize = 1_000_000;
-    // The first takes one command, and closes on many that have filled the socket.
-    let first = vec![Step::Greet, Step::Expect(1)];
-    let peer = Peer::start(vec![first, answer_all("+OK\r\n")]).await;
-    let link = Link::new(peer.address(), patient());
-    let command = |number: u64| Command::new("SET").number(number).arg(vec![b'x'; SIZE]);
-    let outcomes = send_all(&link, (0..64).map(command)).await;
+    for over in Over::ALL {
+        const SIZE: usize = 1_000_000;
+        // The first takes one command, and closes on many that have filled the socket.
+        let first = vec![Step::Greet, Step::Expect(1)];
+        let peer = Peer::start_over(over, vec![first, answer_all("+OK\r\n")]).await;
+        let link = Link::new(peer.address(), patient());
+        let command = |number: u64| Command::new("SET").number(number).arg(vec![b'x'; SIZE]);
+        let outcomes = send_all(&link, (0..64).map(command)).await;
 
-    let (lost, kept) = outcomes.split_at(outcomes.iter().take_while(|it| it.is_err()).count());
-    assert!(!lost.is_empty() && !kept.is_empty());
-    assert!(lost.iter().all(|it| matches!(it, Err(Failure::Lost(_)))));
-    assert!(kept.iter().all(|it| *it == Ok(Reply::Simple("OK".to_owned()))));
-    let seen: Vec<u64> =
-        peer.commands().iter().map(|it| it.split(' ').nth(1).unwrap().parse().unwrap()).collect();
-    let first_kept = u64::try_from(lost.len()).unwrap();
-    assert_eq!(seen, [0].into_iter().chain(first_kept..64).collect::<Vec<_>>());
+        let (lost, kept) = outcomes.split_at(outcomes.iter().take_while(|it| it.is_err()).count());
+        assert!(!lost.is_empty() && !kept.is_empty());
+        assert!(lost.iter().all(|it| matches!(it, Err(Failure::Lost(_)))));
+        assert!(kept.iter().all(|it| *it == Ok(Reply::Simple("OK".to_owned()))));
+        let seen: Vec<u64> = peer
+            .commands()
+            .iter()
+            .map(|it| it.split(' ').nth(1).unwrap().parse().unwrap())
+            .collect();
+        let first_kept = u64::try_from(lost.len()).unwrap();
+        assert_eq!(seen, [0].into_iter().chain(first_kept..64).collect::<Vec<_>>());
+    }
 }
 
 #[tokio::test]
 async fn a_connection_closed_while_idle_costs_nobody_anything() {
-    let closing = answer_one("$1\r\n1\r\n")[..3].to_vec();
-    let scripts = vec![closing, answer_one("$1\r\n2\r\n")];
-    let peer = Peer::start(scripts).await;
-    let link = Link::new(peer.address(), patient());
-    assert_eq!(link.ask(echo(1)).await, bulk(1));
-    eventually("it is closed", || peer.ended() == 1).await;
-    // Lets the runtime look at its sockets once more.
-    tokio::task::yield_now().await;
-    assert_eq!(link.ask(echo(2)).await, bulk(2));
-    assert_eq!((peer.connections(), peer.commands().len()), (2, 2));
+    for over in Over::ALL {
+        let closing = answer_one("$1\r\n1\r\n")[..3].to_vec();
+        let scripts = vec![closing, answer_one("$1\r\n2\r\n")];
+        let peer = Peer::start_over(over, scripts).await;
+        let link = Link::new(peer.address(), patient());
+        assert_eq!(link.ask(echo(1)).await, bulk(1));
+        eventually("it is closed", || peer.ended() == 1).await;
+        // Lets the runtime look at its sockets once more.
+        tokio::task::yield_now().await;
+        assert_eq!(link.ask(echo(2)).await, bulk(2));
+        assert_eq!((peer.connections(), peer.commands().len()), (2, 2));
+    }
 }
 
 #[tokio::test]
 async fn without_an_answer_callers_wait_no_longer_than_they_said() {
-    let peer = Peer::start(vec![vec![Step::Greet, Step::Hang], answer_all("+PONG\r\n")]).await;
-    let link = Link::new(peer.address(), impatient());
-    connected(&link).await;
-    let begun = Instant::now();
-    let outcomes = send_all(&link, (0..5).map(echo)).await;
-    assert!(begun.elapsed() < SOON);
-    assert!(outcomes.iter().all(|it| *it == Err(Failure::Timeout)), "{outcomes:?}");
-    // The next comes on a connection of its own, on which none of these is sent again.
-    eventually_answered(&link).await;
-    assert!(peer.commands().iter().all(|it| it == "PING"), "{:?}", peer.commands());
+    for over in Over::ALL {
+        let peer =
+            Peer::start_over(over, vec![vec![Step::Greet, Step::Hang], answer_all("+PONG\r\n")])
+                .await;
+        let link = Link::new(peer.address(), impatient());
+        connected(&link).await;
+        let begun = Instant::now();
+        let outcomes = send_all(&link, (0..5).map(echo)).await;
+        assert!(begun.elapsed() < SOON);
+        assert!(outcomes.iter().all(|it| *it == Err(Failure::Timeout)), "{outcomes:?}");
+        // The next comes on a connection of its own, on which none of these is sent again.
+        eventually_answered(&link).await;
+        assert!(peer.commands().iter().all(|it| it == "PING"), "{:?}", peer.commands());
+    }
 }
 
 #[tokio::test]
@@ -234,8 +250,15 @@ async fn opening_is_bounded_and_tries_at_once_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hung_server_costs_each_caller_its_patience_and_runs_nothing_twice() {
-    let server = serve(&[]);
-    let link = Link::new(address_of(&server), impatient());
+    let secured = Secured::start();
+    for address in [address_of(&secured.server), secured.address()] {
+        assert_hang_is_bounded(&secured.server, address).await;
+        secured.server.raw().call(&["DEL", "runs"]);
+    }
+}
+
+async fn assert_hang_is_bounded(server: &Server, address: Address) {
+    let link = Link::new(address.clone(), impatient());
     eventually_answered(&link).await;
     server.hang();
     let mut asked = 0;
@@ -260,7 +283,7 @@ async fn a_hung_server_costs_each_caller_its_patience_and_runs_nothing_twice() {
     }
     server.resume();
     eventually_answered(&link).await;
-    let patient = Link::new(address_of(&server), patient());
+    let patient = Link::new(address, patient());
     let runs = match patient.ask(Command::new("GET").arg("runs")).await {
         Ok(Reply::Bulk(digits)) => String::from_utf8(digits).unwrap().parse().unwrap(),
         _ => 0,

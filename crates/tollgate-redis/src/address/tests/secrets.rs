@@ -1,0 +1,79 @@
+//! Nothing shows who logs in, however the URL is written or mistyped.
+
+use proptest::prelude::*;
+
+use super::{Address, parse, refusal};
+use crate::RedisStore;
+use crate::route::Route;
+
+const SECRET: &str = "hunter2";
+
+#[test]
+fn nothing_shows_who_logs_in() {
+    let address = parse("redis://admin:hunter2@[::1]:7000/3");
+    assert_eq!(address.to_string(), "redis://***@[::1]:7000/3");
+    assert_eq!(format!("{:?}", address.login.unwrap()), "Login { user: Some(***), password: *** }");
+    for url in
+        ["redis://:hunter2@", "redis://hunter2:x", "redis://:%hunter2@h", "redis://:a/hunter2@h"]
+    {
+        assert!(!refusal(url).contains(SECRET), "{url}");
+    }
+}
+
+/// Everything that may come to be shown of a URL.
+fn shown(url: &str) -> String {
+    match url.parse::<Address>() {
+        Err(error) => format!("{error} {error:?}"),
+        Ok(address) => {
+            let route = Route::from(&address);
+            let builder = format!("{:?}", RedisStore::builder(address.clone()));
+            let store = RedisStore::new(address.clone());
+            format!("{address} {address:?} {route} {route:?} {builder} {store:?}")
+        }
+    }
+}
+
+/// A secret with anything around it, above all what means something in a URL.
+fn secrets() -> impl Strategy<Value = String> {
+    let around = || "([:/?#@%&=,+ \\[\\]]|ca=|db=|://|\\PC){0,5}";
+    (around(), around()).prop_map(|(before, after)| format!("{before}{SECRET}{after}"))
+}
+
+fn escaped(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+proptest! {
+    #[test]
+    fn no_login_of_any_shape_is_shown(secret in secrets(), is_escaped: bool) {
+        let login = if is_escaped { escaped(&secret) } else { secret };
+        for url in [
+            format!("redis://:{login}@h"),
+            format!("redis://u:{login}@h:1/2"),
+            format!("redis://{login}:p@h"),
+            format!("redis://{login}@h"),
+            format!("rediss://u:{login}@h/1?ca=/x&server_name=y"),
+            format!("unix://u:{login}@/s?db=1"),
+            format!("redis+cluster://u:{login}@h,i:1"),
+            format!("rediss+cluster://{login}@h,i:1"),
+            format!("redis+sentinel://u:{login}@h,i:1/m/2"),
+            format!("rediss+sentinel://{login}:p@h/m?sentinel_password=x"),
+        ] {
+            prop_assert!(!shown(&url).contains(SECRET), "{}", url);
+            prop_assert!(!is_escaped || url.parse::<Address>().is_ok(), "{}", url);
+        }
+        // An & ends a parameter: here it must be escaped.
+        let value = login.replace('&', "%26");
+        for url in [
+            format!("redis+sentinel://h/m?sentinel_password={value}"),
+            format!("rediss+sentinel://h/m?sentinel_user={value}&sentinel_password={value}&ca=c"),
+        ] {
+            prop_assert!(!shown(&url).contains(SECRET), "{}", url);
+        }
+    }
+
+    #[test]
+    fn no_text_panics(text in "(rediss?|unix)(\\+cluster|\\+sentinel)?://\\PC{0,40}") {
+        let _ = shown(&text);
+    }
+}

@@ -1,0 +1,139 @@
+//! What has been taken is known, however writing ends.
+
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use tokio::io::{
+    AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
+};
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::server;
+
+use crate::address::TlsFiles;
+use crate::fixtures::Authority;
+use crate::tls::{Tls, TlsStream};
+
+const EVERYTHING: i64 = 1 << 40;
+const BLOCKED: i64 = -1;
+
+/// A socket that takes so many bytes and then fails; or blocks.
+struct Socket {
+    inner: DuplexStream,
+    takes: Arc<AtomicI64>,
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let takes = self.takes.load(Ordering::Relaxed);
+        let Ok(most) = usize::try_from(takes) else { return Poll::Pending };
+        if most == 0 {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        let part = &bytes[..most.min(bytes.len())];
+        let written = Pin::new(&mut self.inner).poll_write(context, part);
+        if let Poll::Ready(Ok(count)) = written {
+            self.takes.fetch_sub(i64::try_from(count).unwrap(), Ordering::Relaxed);
+        }
+        written
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+struct Pair {
+    client: TlsStream<Socket>,
+    server: server::TlsStream<DuplexStream>,
+    takes: Arc<AtomicI64>,
+}
+
+impl Pair {
+    async fn agree() -> Self {
+        let authority = Authority::new();
+        let acceptor = authority.issue("server").acceptor();
+        let files = TlsFiles { ca: Some(authority.ca().into()), ..TlsFiles::default() };
+        let (inner, other_end) = duplex(1 << 20);
+        let takes = Arc::new(AtomicI64::new(EVERYTHING));
+        let connector = Tls::new(files).prepare().await.unwrap().clone();
+        let socket = Socket { inner, takes: Arc::clone(&takes) };
+        let name = ServerName::try_from("server").unwrap();
+        let (client, server) =
+            tokio::join!(connector.connect(name, socket), acceptor.accept(other_end));
+        let client = TlsStream::new(client.unwrap(), false);
+        Self { client, server: server.unwrap(), takes }
+    }
+
+    fn write(&mut self, slices: &[&[u8]]) -> Poll<io::Result<usize>> {
+        let slices: Vec<_> = slices.iter().map(|slice| IoSlice::new(slice)).collect();
+        let context = &mut Context::from_waker(Waker::noop());
+        Pin::new(&mut self.client).poll_write_vectored(context, &slices)
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        poll_fn(|context| Pin::new(&mut self.client).poll_flush(context)).await
+    }
+}
+
+#[tokio::test]
+async fn what_may_have_left_was_taken_though_writing_it_fails() {
+    for takes in [0, 10] {
+        let mut pair = Pair::agree().await;
+        pair.takes.store(takes, Ordering::Relaxed);
+        assert!(matches!(pair.write(&[b"one", b"two"]), Poll::Ready(Ok(6))));
+        // Told by whatever comes next, which takes nothing.
+        match takes {
+            0 => assert!(matches!(pair.write(&[b"three"]), Poll::Ready(Err(_)))),
+            _ => assert!(pair.flush().await.is_err()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_taken_while_earlier_bytes_wait() {
+    let mut pair = Pair::agree().await;
+    pair.takes.store(BLOCKED, Ordering::Relaxed);
+    assert!(matches!(pair.write(&[b"one"]), Poll::Ready(Ok(3))));
+    assert!(pair.write(&[b"two"]).is_pending());
+    pair.takes.store(EVERYTHING, Ordering::Relaxed);
+    // Flushed, the first leaves by itself; the second was never there.
+    pair.flush().await.unwrap();
+    let mut heard = [0; 3];
+    pair.server.read_exact(&mut heard).await.unwrap();
+    assert_eq!(&heard, b"one");
+    pair.client.write_all(b"six").await.unwrap();
+    pair.server.read_exact(&mut heard).await.unwrap();
+    assert_eq!(&heard, b"six");
+}
+
+#[tokio::test]
+async fn one_that_went_without_a_goodbye_has_closed() {
+    let mut pair = Pair::agree().await;
+    pair.server.write_all(b"last").await.unwrap();
+    drop(pair.server);
+    let mut heard = Vec::new();
+    assert_eq!(pair.client.read_to_end(&mut heard).await.unwrap(), 4);
+    assert_eq!(heard, b"last");
+}
