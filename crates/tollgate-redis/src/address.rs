@@ -2,6 +2,9 @@
 
 use std::ffi::OsString;
 use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::tls::Tls;
 
 mod error;
 mod escape;
@@ -67,6 +70,16 @@ impl Address {
     /// It says something that is no address.
     pub fn from_env() -> Result<Self, AddressError> {
         Self::told(std::env::var_os("REDIS_URL"))
+    }
+
+    /// Some nodes of the cluster that it leads to, and what is needed for TLS; none if it leads elsewhere.
+    pub(crate) fn cluster(&self) -> Option<(Vec<Place>, Option<Arc<Tls>>)> {
+        match &self.servers {
+            Servers::Network { layout: Layout::Cluster { seeds }, tls } => {
+                Some((seeds.clone(), tls.clone().map(|files| Arc::new(Tls::new(files)))))
+            }
+            _ => None,
+        }
     }
 
     fn told(url: Option<OsString>) -> Result<Self, AddressError> {

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::Address;
 use crate::caller::{Caller, Scripting};
+use crate::cluster::{Cluster, Means};
 use crate::coalesce::Coalescer;
 use crate::keys::Keys;
 use crate::link::{Link, Patience};
@@ -14,6 +15,7 @@ use crate::refusals::Refusals;
 use crate::route::Route;
 use crate::router::Router;
 use crate::script::Programs;
+use crate::sentinel::Follower;
 use crate::store::{RedisStore, Shared};
 use crate::subscription::Listener;
 use crate::time::Time;
@@ -115,9 +117,19 @@ impl RedisStoreBuilder {
         let keys = Keys::new(self.prefix);
         let patience = Patience { reply: self.timeout, ..Patience::default() };
         let route = Route::from(&self.address);
-        let link = Link::new(route.clone(), patience);
         let programs = Arc::new(Programs::new(self.time.source()));
-        let router = Router::One(Arc::new(Caller::new(link, programs, self.scripting)));
+        let router = match self.address.cluster() {
+            Some((seeds, tls)) => {
+                let login = self.address.login.clone();
+                let means = Means { login, tls, patience, programs, scripting: self.scripting };
+                Router::Cluster(Arc::new(Cluster::new(seeds, means)))
+            }
+            None => {
+                let link = Link::new(route.clone(), patience);
+                let caller = Arc::new(Caller::new(link, programs, self.scripting));
+                Router::One(caller, route.sentinels().map(|known| Follower::new(known, patience)))
+            }
+        };
         let coalescer = Coalescer::new(router, self.time, keys.channel(), self.max_waiting);
         let watch = Watch::new(route, patience, keys.channel());
         let refusals = (self.max_refusals > 0).then(|| Arc::new(Refusals::new(self.max_refusals)));

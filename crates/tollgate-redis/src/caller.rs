@@ -32,9 +32,18 @@ pub(crate) struct Caller {
     lacks_functions: AtomicBool,
 }
 
+/// What is to be sent.
+#[derive(Debug, Clone)]
+pub(crate) enum Work {
+    Program(Arc<Call>),
+    Plain(Command),
+}
+
 /// A call under way.
 struct Pending {
     call: Arc<Call>,
+    /// Whether a node of a cluster is asked for a slot that is on its way to it.
+    asking: bool,
     naming: Naming,
     /// Whether the library has been loaded for it.
     has_loaded: bool,
@@ -53,20 +62,25 @@ impl Caller {
 
     /// Calls a program. `then` is told once, as [`Link::send`] does it. What the server does not know it has
     /// not run: it is told, and called again.
-    pub(crate) fn call(self: &Arc<Self>, call: Arc<Call>, then: Then) {
+    pub(crate) fn send(self: &Arc<Self>, work: Work, asking: bool, then: Then) {
         let naming = match self.lacks_functions.load(Ordering::Relaxed) {
             true => Naming::Hash,
             false => Naming::Function,
         };
-        self.send(Pending { call, naming, has_loaded: false, then });
+        match work {
+            Work::Plain(command) => self.link.send(command.asking(asking), then),
+            Work::Program(call) => {
+                self.call(Pending { call, asking, naming, has_loaded: false, then });
+            }
+        }
     }
 
-    fn send(self: &Arc<Self>, pending: Pending) {
-        let command = pending.call.command(pending.naming, &self.programs);
+    fn call(self: &Arc<Self>, pending: Pending) {
+        let command = pending.call.command(pending.naming, &self.programs).asking(pending.asking);
         let this = Arc::clone(self);
         let then: Then = Box::new(move |result| match (pending.naming, result) {
             (Naming::Hash, Err(failure)) if failure.is_unknown_script() => {
-                this.send(Pending { naming: Naming::Text, ..pending });
+                this.call(Pending { naming: Naming::Text, ..pending });
             }
             (Naming::Function, Err(failure))
                 if failure.is_unknown_function() && !pending.has_loaded =>
@@ -87,9 +101,9 @@ impl Caller {
         let command = Command::new("FUNCTION").arg("LOAD").arg(library);
         let this = Arc::clone(self);
         let then: Then = Box::new(move |result| match result {
-            Ok(_) => this.send(Pending { has_loaded: true, ..pending }),
+            Ok(_) => this.call(Pending { has_loaded: true, ..pending }),
             Err(failure) if failure.is_known_library() => {
-                this.send(Pending { has_loaded: true, ..pending });
+                this.call(Pending { has_loaded: true, ..pending });
             }
             Err(failure) if failure.is_without_functions() => {
                 this.do_without_functions(pending, failure);
@@ -105,6 +119,6 @@ impl Caller {
             return (pending.then)(Err(failure));
         }
         self.lacks_functions.store(true, Ordering::Relaxed);
-        self.send(Pending { naming: Naming::Hash, ..pending });
+        self.call(Pending { naming: Naming::Hash, ..pending });
     }
 }

@@ -75,8 +75,9 @@ impl Link {
     /// block. Commands sent from within it leave together, as soon as it returns.
     pub(crate) fn send(&self, command: Command, then: Then) {
         let deadline = Instant::now() + self.inner.patience.reply;
-        let reply_cap = command.reply_cap();
-        let pending = Pending { bytes: command.into_bytes(), reply_cap, deadline, then };
+        let (reply_cap, replies_before) = (command.reply_cap(), command.replies_before());
+        let bytes = command.into_bytes();
+        let pending = Pending { bytes, reply_cap, replies_before, deadline, then };
         match self.inner.shared.queue(pending) {
             Ok(next) => self.go_on(next),
             Err((then, failure)) => then(Err(failure)),
@@ -101,6 +102,14 @@ impl Link {
         // It may have been made long ago.
         self.ask(Command::new("PING")).await?;
         Ok(info)
+    }
+
+    /// Lets the next connection be a new one: the server of this one is not the right one any more. What is
+    /// under way is answered first.
+    pub(crate) fn leave(&self) {
+        if let Some(driver) = self.inner.shared.leave_server() {
+            driver.wake();
+        }
     }
 
     fn go_on(&self, next: Next) {

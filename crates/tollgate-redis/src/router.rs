@@ -5,32 +5,48 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::call::Call;
-use crate::caller::Caller;
+use crate::caller::{Caller, Work};
+use crate::cluster::Cluster;
 use crate::connection::ServerInfo;
 use crate::failure::Failure;
 use crate::link::{Link, Then};
 use crate::resp::{Command, Reply};
+use crate::sentinel::Follower;
 use crate::slot::Slot;
 
 /// The servers of a deployment.
 #[derive(Debug)]
 pub(crate) enum Router {
-    /// One server has everything.
-    One(Arc<Caller>),
+    /// One server has everything. Sentinels may tell that it is another now.
+    One(Arc<Caller>, Option<Follower>),
+    /// Each slot has its server.
+    Cluster(Arc<Cluster>),
 }
 
 impl Router {
+    /// Whether keys may be on different servers.
+    pub(crate) const fn is_cluster(&self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+
     /// Where the key is.
-    pub(crate) fn slot(&self, _key: &[u8]) -> Slot {
+    pub(crate) fn slot(&self, key: &[u8]) -> Slot {
         match self {
-            Self::One(_) => Slot::ONLY,
+            Self::One(..) => Slot::ONLY,
+            Self::Cluster(_) => Slot::of(key),
         }
     }
 
     /// Calls a program where the slot is. `then` is told once, and must not block.
-    pub(crate) fn call(&self, _slot: Slot, call: Arc<Call>, then: Then) {
+    pub(crate) fn call(&self, slot: Slot, call: Arc<Call>, then: Then) {
         match self {
-            Self::One(caller) => caller.call(call, then),
+            Self::One(caller, follower) => {
+                if let Some(follower) = follower {
+                    follower.begin(caller.link());
+                }
+                caller.send(Work::Program(call), false, then);
+            }
+            Self::Cluster(cluster) => cluster.send(slot, Work::Program(call), then),
         }
     }
 
@@ -45,23 +61,26 @@ impl Router {
     }
 
     /// Asks where the key is.
-    pub(crate) async fn ask(&self, _key: &[u8], command: Command) -> Result<Reply, Failure> {
+    pub(crate) async fn ask(&self, key: &[u8], command: Command) -> Result<Reply, Failure> {
         match self {
-            Self::One(caller) => caller.link().ask(command).await,
+            Self::One(caller, _) => caller.link().ask(command).await,
+            Self::Cluster(cluster) => cluster.ask(Slot::of(key), command).await,
         }
     }
 
     /// The servers that have keys, in an order that stays.
     pub(crate) fn servers(&self) -> Vec<Link> {
         match self {
-            Self::One(caller) => vec![caller.link().clone()],
+            Self::One(caller, _) => vec![caller.link().clone()],
+            Self::Cluster(cluster) => cluster.links(),
         }
     }
 
     /// Proves that it can be reached, and tells what it is.
     pub(crate) async fn open(&self) -> Result<Option<ServerInfo>, Failure> {
         match self {
-            Self::One(caller) => caller.link().open().await,
+            Self::One(caller, _) => caller.link().open().await,
+            Self::Cluster(cluster) => cluster.open().await,
         }
     }
 }

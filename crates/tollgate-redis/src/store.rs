@@ -108,7 +108,7 @@ impl RedisStore {
             return Ok(Decision::new(time.about_now(), []));
         }
         let takes = || call::takes_of(plan, &self.shared.keys, time.about_now());
-        let figures = self.shared.figures(verb, takes).await?;
+        let figures = self.shared.figures_anywhere(verb, takes).await?;
         let pairs = plan.takes().iter().zip(figures.replies);
         let status = |(take, reply): (&tollgate::Take<'a>, StepReply)| {
             Status::new(take.key().limit(), take.mode(), reply)
@@ -161,7 +161,7 @@ impl Shared {
     }
 
     /// Asks for figures; once more if the calendar windows that were sent are of another time.
-    async fn figures(
+    pub(crate) async fn figures(
         &self,
         verb: Verb,
         takes: impl Fn() -> SmallVec<[AskedTake; 2]>,
@@ -177,7 +177,11 @@ impl Shared {
         Err(Failure::Unreachable(reason.to_owned()).into_store_error())
     }
 
-    async fn number(&self, verb: Verb, takes: SmallVec<[AskedTake; 2]>) -> Result<i64, StoreError> {
+    pub(crate) async fn number(
+        &self,
+        verb: Verb,
+        takes: SmallVec<[AskedTake; 2]>,
+    ) -> Result<i64, StoreError> {
         match self.ask(verb, takes).await.map_err(Failure::into_store_error)? {
             Answer::Number(number) => Ok(number),
             _ => Err(Failure::unexpected().into_store_error()),
@@ -238,13 +242,15 @@ impl Store for RedisStore {
 
     async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
         let takes = call::takes_of_lease(lease, &self.shared.keys);
-        self.shared.number(Verb::Release(lease.id()), takes).await.map(|released| released == 1)
+        let released = self.shared.numbers_anywhere(Verb::Release(lease.id()), takes).await?;
+        Ok(released.contains(&1))
     }
 
     async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
         let takes = call::takes_of_lease(lease, &self.shared.keys);
-        let until = self.shared.number(Verb::Renew(lease.id()), takes).await?;
-        Ok(u64::try_from(until).ok().map(Timestamp::from_micros))
+        let ends = self.shared.numbers_anywhere(Verb::Renew(lease.id()), takes).await?;
+        let first = ends.into_iter().min().and_then(|end| u64::try_from(end).ok());
+        Ok(first.map(Timestamp::from_micros))
     }
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {

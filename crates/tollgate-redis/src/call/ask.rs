@@ -52,6 +52,14 @@ impl AskedTake {
     pub(crate) fn key(&self) -> &[u8] {
         &self.key
     }
+
+    pub(crate) const fn letter(&self) -> Letter {
+        self.letter
+    }
+
+    pub(crate) const fn group(&self) -> u8 {
+        self.group
+    }
 }
 
 /// One plan and whoever waits for its answer.

@@ -16,6 +16,8 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::route::Route;
 
+const LEFT: &str = "its server is not the right one any more";
+
 pub(super) struct Driver {
     shared: Arc<Shared>,
     route: Arc<Route>,
@@ -81,6 +83,10 @@ impl Driver {
 
     fn transmit(&mut self, context: &mut Context<'_>) -> Result<(), String> {
         let Stage::Live(wire) = &mut self.stage else { return Ok(()) };
+        if self.shared.is_leaving() {
+            // What is under way is answered first; what has not left goes to the next server.
+            return if wire.is_idle() { Err(LEFT.to_owned()) } else { Ok(()) };
+        }
         // What is late already must not be spent on nobody.
         give_up_queued(&self.shared, "this process was too busy to ask Redis in time");
         for opened in wire.take(&self.shared) {
@@ -148,7 +154,11 @@ impl Future for Driver {
         this.shared.awake();
         loop {
             this.turn(context);
-            let can_take = !matches!(this.stage, Stage::Connecting(_));
+            let can_take = match this.stage {
+                Stage::Idle => true,
+                Stage::Connecting(_) => false,
+                Stage::Live(_) => !this.shared.is_leaving(),
+            };
             match this.shared.rest(context.waker(), can_take) {
                 Rest::Again => {}
                 Rest::Sleep => return Poll::Pending,

@@ -30,6 +30,8 @@ pub(super) type Opened = Box<dyn FnOnce(Result<Option<ServerInfo>, Failure>) + S
 pub(super) struct Pending {
     pub(super) bytes: Bytes,
     pub(super) reply_cap: usize,
+    /// How many replies are to be let pass before its own.
+    pub(super) replies_before: usize,
     pub(super) deadline: Instant,
     pub(super) then: Then,
 }
@@ -64,6 +66,8 @@ struct State {
     driver: Presence,
     refusal: Option<Refusal>,
     is_closed: bool,
+    /// Whether the connection is to end once all is answered that was sent on it.
+    is_leaving: bool,
 }
 
 /// Whether there is a driver.
@@ -120,6 +124,16 @@ impl Shared {
     pub(super) fn finish(&self, then: Then, reply: Result<Reply, Failure>) {
         self.pending.fetch_sub(1, Ordering::Relaxed);
         then(reply);
+    }
+
+    /// Lets the connection end once all is answered; who must be woken to see to it.
+    pub(super) fn leave_server(&self) -> Option<Waker> {
+        let mut state = self.state.lock();
+        state.is_leaving = true;
+        match &state.driver {
+            Presence::Asleep(waker) => Some(waker.clone()),
+            Presence::Absent | Presence::Awake => None,
+        }
     }
 
     /// The last handle is gone.
@@ -193,7 +207,13 @@ impl Shared {
 
     /// There is a connection.
     pub(super) fn accept(&self) {
-        self.state.lock().refusal = None;
+        let mut state = self.state.lock();
+        (state.refusal, state.is_leaving) = (None, false);
+    }
+
+    /// Whether the connection is to end.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.state.lock().is_leaving
     }
 
     /// There is none: tells all who wait, and for a while all who come.

@@ -41,6 +41,11 @@ impl Wire {
         self.connection.info.clone()
     }
 
+    /// Whether nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight.is_empty()
+    }
+
     /// When the oldest command must have its reply.
     pub(super) fn oldest(&self) -> Option<Instant> {
         self.in_flight.front().or(self.unsent.front()).map(|pending| pending.deadline)
@@ -93,9 +98,20 @@ impl Wire {
         if is_half_sent {
             return Err(UNASKED.to_owned());
         }
-        let Some(pending) = self.in_flight.pop_front() else { return Err(UNASKED.to_owned()) };
+        let Some(pending) = self.in_flight.front_mut() else { return Err(UNASKED.to_owned()) };
+        if pending.replies_before > 0 {
+            pending.replies_before -= 1;
+            return Ok(());
+        }
+        let Some(pending) = self.in_flight.pop_front() else { return Ok(()) };
         let reply = match reply {
-            Reply::Error(error) => Err(Failure::Refused(error)),
+            Reply::Error(error) => {
+                // It was the primary once.
+                if error.code == "READONLY" {
+                    shared.leave_server();
+                }
+                Err(Failure::Refused(error))
+            }
             reply => Ok(reply),
         };
         shared.finish(pending.then, reply);

@@ -10,14 +10,17 @@ const HEAD: usize = 23;
 /// What an argument takes beside its own bytes, at most, if it is shorter than 10 MB.
 const ARGUMENT: usize = 1 + 7 + 2 + 2;
 
+const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
+
 /// A command being written.
 ///
 /// The head tells how many arguments follow, which is known last: room is left for it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Command {
     bytes: Vec<u8>,
     arguments: u64,
     reply_cap: usize,
+    is_asking: bool,
 }
 
 impl Command {
@@ -30,7 +33,7 @@ impl Command {
     pub(crate) fn with_capacity(arguments: usize, bytes: usize) -> Self {
         let mut buffer = Vec::with_capacity(HEAD + arguments * ARGUMENT + bytes);
         buffer.resize(HEAD, 0);
-        Self { bytes: buffer, arguments: 0, reply_cap: REPLY_CAP }
+        Self { bytes: buffer, arguments: 0, reply_cap: REPLY_CAP, is_asking: false }
     }
 
     pub(crate) fn arg(mut self, argument: impl AsRef<[u8]>) -> Self {
@@ -60,6 +63,17 @@ impl Command {
         self.reply_cap
     }
 
+    /// Lets a cluster's node answer for a slot that is on its way to it, if so.
+    pub(crate) fn asking(mut self, is_asking: bool) -> Self {
+        self.is_asking = is_asking;
+        self
+    }
+
+    /// How many replies come before the one that matters.
+    pub(crate) fn replies_before(&self) -> usize {
+        usize::from(self.is_asking)
+    }
+
     /// The whole command as it goes over the wire.
     pub(crate) fn into_bytes(mut self) -> Bytes {
         let mut head = Vec::with_capacity(HEAD);
@@ -70,7 +84,11 @@ impl Command {
         if let Some(room) = self.bytes.get_mut(start..HEAD) {
             room.copy_from_slice(&head);
         }
-        Bytes::from(self.bytes).slice(start..)
+        let command = Bytes::from(self.bytes).slice(start..);
+        if !self.is_asking {
+            return command;
+        }
+        Bytes::from([ASKING, &command].concat())
     }
 }
 
