@@ -6,6 +6,7 @@ mod call;
 mod coalesce;
 mod connection;
 mod directory;
+mod eviction;
 mod failure;
 #[cfg(test)]
 mod fixtures;

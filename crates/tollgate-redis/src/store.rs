@@ -51,7 +51,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(36_525 * 86_400);
 /// ```
 #[derive(Debug, Clone)]
 pub struct RedisStore {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 #[derive(Debug)]

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tollgate::policy::Policy;
-use tollgate::{Clock, Limiter, MemoryStore, SystemClock, Timestamp};
+use tollgate::{Clock, Limiter, LimiterError, SystemClock, Timestamp};
 
-use crate::metrics::Metrics;
+use crate::backend::Backend;
+use crate::error::ApiError;
+use crate::metrics::{Exhausted, Metrics};
+use crate::opened::{About, Opened};
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
-
-/// Where counters live.
-pub(crate) type Backend = MemoryStore;
 
 /// One node.
 #[derive(Debug)]
@@ -21,7 +21,9 @@ pub(crate) struct App {
     policy_file: PolicyFile,
     loaded: Mutex<Loaded>,
     node: Node,
-    store: String,
+    about_store: About,
+    /// Why the last heartbeat failed, if it did.
+    heartbeat_error: Mutex<Option<String>>,
     is_ready: AtomicBool,
 }
 
@@ -43,25 +45,33 @@ pub(crate) struct Loaded {
 impl App {
     pub(crate) fn new(
         settings: &Settings,
+        store: Opened,
         address: SocketAddr,
         policy: Policy,
         policy_file: PolicyFile,
     ) -> Self {
-        let store =
-            MemoryStore::builder().max_keys(settings.max_keys).at_cap(settings.at_cap).build();
+        let exhausted = match &store.backend {
+            Backend::Memory(_) => Exhausted::Local,
+            Backend::Redis(_) => Exhausted::Distributed,
+        };
         let started = SystemClock::new().now();
         Self {
-            limiter: Limiter::new(store, policy, Metrics::default()),
+            limiter: Limiter::new(store.backend, policy, Metrics::new(exhausted)),
             policy_file,
             loaded: Mutex::new(Loaded { at: started, error: None }),
             node: Node { id: settings.node_id.clone(), address, started },
-            store: settings.store.to_string(),
+            about_store: store.about,
+            heartbeat_error: Mutex::default(),
             is_ready: AtomicBool::new(false),
         }
     }
 
     pub(crate) fn limiter(&self) -> &Limiter<Backend, Metrics> {
         &self.limiter
+    }
+
+    pub(crate) fn backend(&self) -> &Backend {
+        self.limiter.store()
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {
@@ -80,9 +90,28 @@ impl App {
         &self.node.id
     }
 
-    /// The store and why it was chosen.
-    pub(crate) fn store(&self) -> &str {
-        &self.store
+    /// What is told of the store.
+    pub(crate) fn about_store(&self) -> &About {
+        &self.about_store
+    }
+
+    /// What to tell of a question that was not answered. The observer counts decisions; the failures of
+    /// all else are counted here.
+    pub(crate) fn failed(&self, error: impl Into<LimiterError>) -> ApiError {
+        let error = error.into();
+        if let LimiterError::Store(error) = &error {
+            self.metrics().count_store_error(error);
+        }
+        ApiError::from(&error)
+    }
+
+    /// Remembers how the last heartbeat went.
+    pub(crate) fn note_heartbeat(&self, error: Option<String>) {
+        *self.heartbeat_error.lock() = error;
+    }
+
+    pub(crate) fn heartbeat_error(&self) -> Option<String> {
+        self.heartbeat_error.lock().clone()
     }
 
     pub(crate) fn loaded(&self) -> Loaded {

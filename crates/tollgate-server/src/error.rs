@@ -40,7 +40,7 @@ pub enum ApiErrorKind {
     MediaType,
     /// The store could not be asked; later it may.
     Unavailable,
-    /// The store holds something that is not ours to read.
+    /// The store holds something under this key that is not ours to read; that lasts until it is removed.
     Incompatible,
 }
 
@@ -55,8 +55,7 @@ impl ApiErrorKind {
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Incompatible => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unavailable | Self::Incompatible => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }

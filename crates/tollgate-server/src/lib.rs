@@ -4,11 +4,14 @@
 //! [`Limiter`](tollgate::Limiter), and leaves as bytes again. Nothing here runs an algorithm.
 
 mod app;
+mod backend;
 mod cli;
 mod client;
 mod error;
 mod http;
+mod membership;
 mod metrics;
+mod opened;
 mod operate;
 mod policy_file;
 mod reload;

@@ -1,14 +1,18 @@
 //! The service from start to end.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
 use crate::app::App;
 use crate::http::{Surface, listen};
+use crate::membership::Membership;
+use crate::opened::Opened;
 use crate::policy_file::PolicyFile;
 use crate::reload;
 use crate::saved_state::SavedState;
@@ -42,45 +46,106 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     let shutdown = Shutdown::on_signals().map_err(ServeError::new)?;
     // Before anything that takes time: unheeded, it would end the process.
     let hangup = signal(SignalKind::hangup()).map_err(ServeError::new)?;
-    let listener = bind("--http", settings.http).await?;
-    let operating = match settings.admin {
-        Some(address) => Some(bind("--admin", address).await?),
-        None => None,
-    };
-    let address = listener.local_addr().map_err(ServeError::new)?;
-    let app = Arc::new(App::new(&settings, address, policy, source));
+    let store = Opened::open(&settings).await?;
+    let listeners = Listeners::bind(&settings).await?;
+    let app = Arc::new(App::new(&settings, store, listeners.address()?, policy, source));
     let saved = SavedState::open(&settings, &app)?;
-    info!(store = %settings.store, node = app.node_id(), "starting");
-    let saving = saved.map(|saved| tokio::spawn(saved.keep(Arc::clone(&app), shutdown.finished())));
-    let reloading =
-        tokio::spawn(reload::watch(Arc::clone(&app), text, hangup, shutdown.requested()));
+    tell_start(&app);
+    let membership = Membership::begin(&app, &settings).await;
+    let beside = Beside::start(&app, &shutdown, saved, membership, (hangup, text));
 
     // Before anyone can ask: an answer of a node that is not ready closes its connection.
     app.set_ready();
-    let deciding = if operating.is_some() { Surface::Deciding } else { Surface::Whole };
-    let mut listening = vec![listen(listener, deciding, Arc::clone(&app), &shutdown, &settings)];
-    if let Some(operating) = operating {
-        listening.push(listen(
-            operating,
-            Surface::Operating,
-            Arc::clone(&app),
-            &shutdown,
-            &settings,
-        ));
-    }
-    for listener in listening {
-        listener.await.map_err(ServeError::new)?;
+    for listening in listeners.listen(&app, &shutdown, &settings) {
+        listening.await.map_err(ServeError::new)?;
     }
     shutdown.finish();
-    reloading.await.map_err(ServeError::new)?.map_err(ServeError::new)?;
-    if let Some(saving) = saving {
-        saving.await.map_err(ServeError::new)??;
-    }
+    beside.end().await?;
     info!("stopped");
     Ok(())
 }
 
-async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListener, ServeError> {
+/// Which store, why, and what it is: so that nobody must guess.
+fn tell_start(app: &App) {
+    let about = app.about_store();
+    let (address, server) = (about.address.as_deref(), about.server.as_deref());
+    info!(store = about.kind, address, server, node = app.node_id(), "starting");
+    if let Some(warning) = &about.warning {
+        warn!(%warning, "store");
+    }
+}
+
+/// What goes on beside the answering.
+struct Beside {
+    reloading: JoinHandle<std::io::Result<()>>,
+    membership: Option<JoinHandle<()>>,
+    saving: Option<JoinHandle<Result<(), ServeError>>>,
+}
+
+impl Beside {
+    fn start(
+        app: &Arc<App>,
+        shutdown: &Shutdown,
+        saved: Option<SavedState>,
+        membership: Option<Membership>,
+        (hangup, text): (Signal, Option<String>),
+    ) -> Self {
+        let app = || Arc::clone(app);
+        Self {
+            reloading: tokio::spawn(reload::watch(app(), text, hangup, shutdown.requested())),
+            membership: membership.map(|node| tokio::spawn(node.keep(app(), shutdown.finished()))),
+            saving: saved.map(|saved| tokio::spawn(saved.keep(app(), shutdown.finished()))),
+        }
+    }
+
+    /// Waits until all of it has ended.
+    async fn end(self) -> Result<(), ServeError> {
+        self.reloading.await.map_err(ServeError::new)?.map_err(ServeError::new)?;
+        if let Some(membership) = self.membership {
+            membership.await.map_err(ServeError::new)?;
+        }
+        if let Some(saving) = self.saving {
+            saving.await.map_err(ServeError::new)??;
+        }
+        Ok(())
+    }
+}
+
+/// Where questions come in.
+struct Listeners {
+    deciding: TcpListener,
+    /// One of their own for operators, if they have one.
+    operating: Option<TcpListener>,
+}
+
+impl Listeners {
+    async fn bind(settings: &Settings) -> Result<Self, ServeError> {
+        let deciding = bind("--http", settings.http).await?;
+        let operating = match settings.admin {
+            Some(address) => Some(bind("--admin", address).await?),
+            None => None,
+        };
+        Ok(Self { deciding, operating })
+    }
+
+    fn address(&self) -> Result<SocketAddr, ServeError> {
+        self.deciding.local_addr().map_err(ServeError::new)
+    }
+
+    fn listen(
+        self,
+        app: &Arc<App>,
+        shutdown: &Shutdown,
+        settings: &Settings,
+    ) -> Vec<JoinHandle<()>> {
+        let surface = if self.operating.is_some() { Surface::Deciding } else { Surface::Whole };
+        let operating = self.operating.map(|listener| (listener, Surface::Operating));
+        let all = [(self.deciding, surface)].into_iter().chain(operating);
+        all.map(|(at, surface)| listen(at, surface, Arc::clone(app), shutdown, settings)).collect()
+    }
+}
+
+async fn bind(setting: &str, address: SocketAddr) -> Result<TcpListener, ServeError> {
     let listener = TcpListener::bind(address).await;
     listener
         .map_err(|error| ServeError::new(format!("{setting}: cannot listen on {address}: {error}")))

@@ -18,6 +18,27 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Asks for something, and again after a while, until it has come to be true.
+///
+/// # Panics
+/// After [`PATIENCE`].
+pub(crate) fn insist(
+    what: &str,
+    again: Duration,
+    mut ask: impl FnMut(),
+    mut is_so: impl FnMut() -> bool,
+) {
+    let mut asked: Option<Instant> = None;
+    eventually(what, || {
+        let is_so = is_so();
+        if !is_so && asked.is_none_or(|asked| asked.elapsed() > again) {
+            ask();
+            asked = Some(Instant::now());
+        }
+        is_so
+    });
+}
+
 /// A moment, for loops that look whether something has come to be.
 pub fn pause() {
     thread::park_timeout(Duration::from_millis(5));

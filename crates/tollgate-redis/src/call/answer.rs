@@ -55,7 +55,7 @@ impl<I: Iterator<Item = Reply>> Answers<I> {
         self.rest.next().is_none()
     }
 
-    /// The answer to the next plan; none if the reply is not one that our scripts give.
+    /// The answer to the next plan; none if it cannot be told where that ends, nor then what follows it.
     pub(super) fn next(&mut self, verb: Verb, takes: usize) -> Option<Result<Answer, Failure>> {
         let first = match self.rest.next()? {
             Reply::Bulk(text) if *text == *STALE => return Some(Ok(Answer::Stale)),
@@ -69,10 +69,14 @@ impl<I: Iterator<Item = Reply>> Answers<I> {
         let mut replies = SmallVec::new();
         let mut wait = first;
         for left in (0..takes).rev() {
-            replies.push(reply(wait, self.integer()?, self.integer()?)?);
+            // Nonsense is read to its end, so that the next plan gets its own answer.
+            replies.extend(reply(wait, self.integer()?, self.integer()?));
             if left > 0 {
                 wait = self.integer()?;
             }
+        }
+        if replies.len() < takes {
+            return Some(Err(Failure::unexpected()));
         }
         Some(Ok(Answer::Figures(Figures { at: self.at, replies })))
     }

@@ -64,13 +64,19 @@ impl Batch {
             self.fail(&Failure::unexpected());
             return None;
         };
-        for ask in self.asks {
+        let mut asks = self.asks.into_iter();
+        for ask in asks.by_ref() {
             match answers.next(ask.verb, ask.takes.len()) {
                 Some(Ok(answer)) => ask.answer(answer),
                 Some(Err(failure)) => ask.fail(failure),
-                None => ask.fail(Failure::unexpected()),
+                None => {
+                    ask.fail(Failure::unexpected());
+                    break;
+                }
             }
         }
+        // What comes after that could be anybody's.
+        asks.for_each(|ask| ask.fail(Failure::unexpected()));
         debug_assert!(answers.is_at_end(), "a script answers what was asked and no more");
         Some(answers.at())
     }

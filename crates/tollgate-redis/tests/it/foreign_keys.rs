@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::{Key, Plan, Store, StoreError, StoreErrorKind, Subject, Take};
+use tollgate::{Key, Limit, Plan, Quota, Store, StoreError, StoreErrorKind, Subject, Take};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::conformance::lease_on;
 use tollgate_testkit::server::{Flavor, Raw, Value};
@@ -120,4 +120,29 @@ fn neighbours_in_the_same_call_are_decided_rightly() {
         let untouched = block_on(store.stats(&good[2])).unwrap();
         assert_eq!(untouched.remaining(), 10, "of a plan with {name}");
     });
+}
+
+/// A list that no version of ours writes, but whose ends look like ours: what is told of it is nonsense, and
+/// must stay with who asked for it.
+#[test]
+fn nonsense_of_one_plan_is_not_told_to_the_next() {
+    let server = shared(Flavor::Redis);
+    let (prefix, mut raw) = (prefix(), server.raw());
+    let store = patient(server).prefix(prefix.as_str()).unwrap().build();
+    let limit = Limit::sliding_window(Quota::per_minute(10)).unwrap();
+    let subjects = ["first", "forged", "beside", "next"].map(|name| Subject::of([name]));
+    let [first, forged, beside, next] = subjects.each_ref().map(|who| Key::new(who, &limit));
+    let now = block_on(store.take(&one(&first))).unwrap().at().as_micros();
+    // The second entry is older than the first, and holds nearly all.
+    let pairs = [(60_000_000, 0), (now, 1), (1, 100), (now, 101)];
+    let number = |number: u64| number.to_be_bytes()[1..].to_vec();
+    let entries = pairs.map(|(at, total)| [number(at), number(total)].concat());
+    let words = [b"RPUSH".to_vec(), name_of(&prefix, &forged).into_bytes()];
+    raw.call(&[&words[..], &entries].concat());
+    let both = Plan::new([Take::new(forged, 1), Take::new(beside, 7)]).unwrap();
+    let plans = [one(&first), one(&first), both, one(&next), one(&next)];
+    let answers = block_on(in_order(plans.iter().map(|plan| store.take(plan))));
+    assert!(answers[2].is_err(), "{:?}", answers[2]);
+    let told = answers[3..].iter().map(|answer| answer.as_ref().unwrap().remaining());
+    assert_eq!(told.collect::<Vec<_>>(), [Some(6), Some(2)]);
 }

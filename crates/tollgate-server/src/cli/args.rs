@@ -60,16 +60,30 @@ pub(crate) struct ServeArgs {
     /// The policy file; it is read again when it changes and on SIGHUP
     #[arg(long, value_name = "FILE", env = "TOLLGATE_POLICY")]
     pub(crate) policy: Option<PathBuf>,
-    /// A Redis to share counters through; in this version a start error
+    /// A Redis that holds the counters, shared by all nodes; without one they are in memory
     // Read by hand and not by clap, because a flag may contradict other settings where its
     // environment twin may not.
     #[arg(
         long,
         value_name = "URL",
-        long_help = "A Redis to share counters through; in this version a start error [env: TOLLGATE_REDIS]"
+        long_help = "A Redis that holds the counters, shared by all nodes; without one they are in memory. \
+            redis://[user[:password]@]host[:port][/database] \
+            [env: TOLLGATE_REDIS, or TOLLGATE_REDIS_FILE for a file that says it]"
     )]
     pub(crate) redis: Option<String>,
-    /// Keep counters here across restarts
+    /// How long to wait for an answer of Redis [default: 100]
+    #[arg(long, value_name = "MS", env = "TOLLGATE_REDIS_TIMEOUT_MS")]
+    pub(crate) redis_timeout_ms: Option<u64>,
+    /// What every key in Redis begins with; nodes of another prefix share nothing [default: rl:]
+    #[arg(long, value_name = "TEXT", env = "TOLLGATE_REDIS_PREFIX")]
+    pub(crate) redis_prefix: Option<String>,
+    /// How often this node says in Redis that it is up [default: 10000]
+    #[arg(long, value_name = "MS", env = "TOLLGATE_HEARTBEAT_MS")]
+    pub(crate) heartbeat_ms: Option<u64>,
+    /// How long after it last said so a node counts as down [default: 30000]
+    #[arg(long, value_name = "MS", env = "TOLLGATE_NODE_LIFETIME_MS")]
+    pub(crate) node_lifetime_ms: Option<u64>,
+    /// Keep counters here across restarts; not with Redis, which keeps them itself
     #[arg(long, value_name = "DIR", env = "TOLLGATE_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// If the saved counters cannot be read, put them aside and start empty

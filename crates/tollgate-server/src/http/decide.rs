@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::HttpBody;
 use bytes::Bytes;
+use futures_util::future::join_all;
 use hyper::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -48,7 +49,7 @@ where
     let body = read(request, MAX_BODY).await?;
     let asked = question::read(&body)?;
     let told = app.limiter().explain(&asked, |explained| json(&Explanation::new(explained)));
-    told.await.map_err(|error| ApiError::from(&error))
+    told.await.map_err(|error| app.failed(error))
 }
 
 #[derive(Debug, Deserialize)]
@@ -69,16 +70,24 @@ where
         let detail = format!("{} questions are more than {MAX_BATCH}", batch.requests.len());
         return Err(ApiError::invalid(detail).at("requests"));
     }
-    let mut text = br#"{"results":["#.to_vec();
-    for (index, item) in batch.requests.iter().enumerate() {
-        if index > 0 {
-            text.push(b',');
-        }
-        let result = decide_item(&app, item).await;
-        text.extend(result.unwrap_or_else(|error| error.to_json(None)));
+    let results = decide_all(&app, &batch.requests).await;
+    Ok(written([br#"{"results":["#, &*results.join(&b','), b"]}"].concat()))
+}
+
+/// Items are asked in their order. Over a network they share calls, and all wait as long as one would.
+async fn decide_all(app: &App, items: &[&RawValue]) -> Vec<Vec<u8>> {
+    let decide = async |item: &&RawValue| {
+        let result = decide_item(app, item).await;
+        result.unwrap_or_else(|error| error.to_json(None))
+    };
+    if app.backend().redis().is_some() {
+        return join_all(items.iter().map(decide)).await;
     }
-    text.extend_from_slice(b"]}");
-    Ok(written(text))
+    let mut results = Vec::with_capacity(items.len());
+    for item in items {
+        results.push(decide(item).await);
+    }
+    results
 }
 
 async fn decide_item(app: &App, item: &RawValue) -> Result<Vec<u8>, ApiError> {
@@ -105,7 +114,7 @@ where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let lease = read_lease(request).await?;
-    let released = app.limiter().release(&lease).await.map_err(|error| ApiError::from(&error))?;
+    let released = app.limiter().release(&lease).await.map_err(|error| app.failed(error))?;
     Ok(json(&Released { released }))
 }
 
@@ -115,7 +124,7 @@ where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let lease = read_lease(request).await?;
-    let until = app.limiter().renew(&lease).await.map_err(|error| ApiError::from(&error))?;
+    let until = app.limiter().renew(&lease).await.map_err(|error| app.failed(error))?;
     Ok(json(&Renewed::until(until)))
 }
 

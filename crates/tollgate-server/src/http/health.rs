@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
+use tollgate::MemoryStore;
 
 use super::reply::{Reply, uncached, with_type};
 use crate::app::App;
@@ -28,6 +29,6 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Reply {
 }
 
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Reply {
-    let text = app.metrics().render(app.limiter().store().occupancy());
+    let text = app.metrics().render(app.backend().memory().map(MemoryStore::occupancy));
     uncached(with_type(StatusCode::OK, METRICS, text.into()))
 }

@@ -61,8 +61,8 @@ pub(super) async fn limits(State(app): State<Arc<App>>) -> Reply {
     uncached(json(&operate::limits(app.limiter().current().policy())))
 }
 
-pub(super) async fn nodes(State(app): State<Arc<App>>) -> Reply {
-    uncached(json(&operate::nodes(&app)))
+pub(super) async fn nodes(State(app): State<Arc<App>>) -> Result<Reply, ApiError> {
+    Ok(uncached(json(&operate::nodes(&app).await?)))
 }
 
 pub(super) async fn status(State(app): State<Arc<App>>) -> Reply {

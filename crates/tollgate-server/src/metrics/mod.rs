@@ -1,6 +1,7 @@
 //! What is counted. Decisions are counted here only, through handles resolved when a policy is set.
 
 mod histogram;
+mod store_errors;
 mod text;
 
 use std::collections::BTreeMap;
@@ -9,27 +10,38 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tollgate::policy::Policy;
-use tollgate::{Decision, Mode, Observed, Observer, Occupancy, Source, Verb};
+use tollgate::{Decision, Mode, Observed, Observer, Occupancy, Source, StoreError, Verb};
 
 use histogram::Histogram;
+use store_errors::StoreErrors;
 use text::Exposition;
 
 /// Counters of one node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Metrics {
+    exhausted: Exhausted,
     allowed: AtomicU64,
     blocked: AtomicU64,
     duration: Histogram,
     local_exhausted: AtomicU64,
     distributed_exhausted: AtomicU64,
     backend_denied: AtomicU64,
-    backend_errors: AtomicU64,
+    store_errors: StoreErrors,
     global_remaining: AtomicU64,
     route_remaining: AtomicU64,
     reloads: AtomicU64,
     failed_reloads: AtomicU64,
     failed_saves: AtomicU64,
     rules: Mutex<BTreeMap<String, Arc<RuleCounters>>>,
+}
+
+/// What has run out when the store itself refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exhausted {
+    /// A limit that this process counts alone.
+    Local,
+    /// A limit that nodes share.
+    Distributed,
 }
 
 /// What is counted for one rule.
@@ -60,8 +72,8 @@ impl Observer for Metrics {
     }
 
     fn decided(&self, handles: &Handles, observed: &Observed<'_, '_>) {
-        if observed.result.is_err() {
-            add_one(&self.backend_errors);
+        if let Err(error) = observed.result {
+            self.store_errors.note(error);
         }
         if observed.verb != Verb::Take {
             return;
@@ -106,10 +118,32 @@ impl Handles {
 }
 
 impl Metrics {
+    /// Nothing counted yet, of a store that refuses for this reason.
+    pub(crate) fn new(exhausted: Exhausted) -> Self {
+        Self {
+            exhausted,
+            allowed: AtomicU64::default(),
+            blocked: AtomicU64::default(),
+            duration: Histogram::default(),
+            local_exhausted: AtomicU64::default(),
+            distributed_exhausted: AtomicU64::default(),
+            backend_denied: AtomicU64::default(),
+            store_errors: StoreErrors::default(),
+            global_remaining: AtomicU64::default(),
+            route_remaining: AtomicU64::default(),
+            reloads: AtomicU64::default(),
+            failed_reloads: AtomicU64::default(),
+            failed_saves: AtomicU64::default(),
+            rules: Mutex::default(),
+        }
+    }
+
     fn count_refusal(&self, decision: &Decision<'_>) {
         add_one(&self.blocked);
-        let reason = match decision.source() {
-            Source::Cache | Source::Lease => &self.distributed_exhausted,
+        let reason = match (decision.source(), self.exhausted) {
+            (Source::Cache | Source::Lease, _) | (Source::Store, Exhausted::Distributed) => {
+                &self.distributed_exhausted
+            }
             _ => &self.local_exhausted,
         };
         add_one(reason);
@@ -125,6 +159,11 @@ impl Metrics {
         }
     }
 
+    /// A question other than for a decision could not be answered.
+    pub(crate) fn count_store_error(&self, error: &StoreError) {
+        self.store_errors.note(error);
+    }
+
     /// A policy was put in force, or could not be.
     pub(crate) fn count_reload(&self, succeeded: Reload) {
         add_one(match succeeded {
@@ -138,12 +177,15 @@ impl Metrics {
         add_one(&self.failed_saves);
     }
 
-    /// Everything, in Prometheus's text format.
-    pub(crate) fn render(&self, occupancy: Occupancy) -> String {
+    /// Everything, in Prometheus's text format, with the memory's figures if that is the store.
+    pub(crate) fn render(&self, occupancy: Option<Occupancy>) -> String {
         let mut out = Exposition::default();
         self.render_decisions(&mut out);
         self.render_rules(&mut out);
-        self.render_node(&mut out, occupancy);
+        self.render_node(&mut out);
+        if let Some(occupancy) = occupancy {
+            render_memory(&mut out, occupancy);
+        }
         out.into_text()
     }
 
@@ -162,7 +204,7 @@ impl Metrics {
             .sample(&[("scope", "global")], read(&self.global_remaining))
             .sample(&[("scope", "route")], read(&self.route_remaining));
         out.counter("rate_limit_backend_errors_total", "Questions the store could not answer.")
-            .sample(&[], read(&self.backend_errors));
+            .sample(&[], self.store_errors.count());
     }
 
     fn render_rules(&self, out: &mut Exposition) {
@@ -176,21 +218,23 @@ impl Metrics {
         }
     }
 
-    fn render_node(&self, out: &mut Exposition, occupancy: Occupancy) {
+    fn render_node(&self, out: &mut Exposition) {
         out.counter("tollgate_policy_reloads_total", "Policies read again, by result.")
             .sample(&[("result", "ok")], read(&self.reloads))
             .sample(&[("result", "error")], read(&self.failed_reloads));
         out.counter("tollgate_state_save_errors_total", "Times the state could not be saved.")
             .sample(&[], read(&self.failed_saves));
-        out.gauge("tollgate_memory_keys", "Keys held in memory.")
-            .sample(&[], occupancy.keys as u64);
-        out.gauge("tollgate_memory_keys_max", "The most keys that will be held in memory.")
-            .sample(&[], occupancy.max_keys as u64);
-        out.counter("tollgate_memory_untracked_total", "New keys that found no place in memory.")
-            .sample(&[], occupancy.untracked);
         out.gauge("tollgate_build_info", "The build, as labels; always 1.")
             .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     }
+}
+
+fn render_memory(out: &mut Exposition, occupancy: Occupancy) {
+    out.gauge("tollgate_memory_keys", "Keys held in memory.").sample(&[], occupancy.keys as u64);
+    out.gauge("tollgate_memory_keys_max", "The most keys that will be held in memory.")
+        .sample(&[], occupancy.max_keys as u64);
+    out.counter("tollgate_memory_untracked_total", "New keys that found no place in memory.")
+        .sample(&[], occupancy.untracked);
 }
 
 /// How reading a policy again went.

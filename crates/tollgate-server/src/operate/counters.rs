@@ -1,8 +1,9 @@
 //! Live counters, and which of them refuse now.
 
+use futures_util::future::join_all;
 use serde::Serialize;
 use tollgate::policy::{Policy, Rule, RuleMode};
-use tollgate::{Decision, Key, Limit, Plan, Status, Store, Take, round_up};
+use tollgate::{Decision, Key, Limit, Plan, Status, Store, StoreError, Take, round_up};
 
 use super::scan::{Found, Scan, Wanted};
 use crate::app::App;
@@ -58,9 +59,10 @@ pub(crate) async fn counters(app: &App, wanted: &Wanted) -> Result<Counters, Api
     let mut scan = Scan::begin(app, current.policy(), wanted);
     let mut counters = Vec::new();
     while let Some(keys) = scan.step(counters.len()).await? {
-        for found in keys.iter().filter_map(|listed| wanted.find(current.policy(), listed)) {
-            counters.push(counter(app, &found).await?);
-        }
+        let found = keys.iter().filter_map(|listed| wanted.find(current.policy(), listed));
+        // Together, so that a page costs a shared store a call or two.
+        let told = join_all(found.map(|found| counter(app, found))).await;
+        counters.extend(all(app, told)?);
     }
     Ok(Counters { counters, cursor: scan.cursor() })
 }
@@ -71,19 +73,23 @@ pub(crate) async fn blocks(app: &App, wanted: &Wanted) -> Result<Blocks, ApiErro
     let mut scan = Scan::begin(app, current.policy(), wanted);
     let mut blocked = Vec::new();
     while let Some(keys) = scan.step(blocked.len()).await? {
-        for found in keys.iter().filter_map(|listed| wanted.find(current.policy(), listed)) {
-            blocked.extend(block(app, current.policy(), &found).await?);
-        }
+        let found = keys.iter().filter_map(|listed| wanted.find(current.policy(), listed));
+        let told = join_all(found.map(|found| block(app, current.policy(), found))).await;
+        blocked.extend(all(app, told)?.into_iter().flatten());
     }
     Ok(Blocks { blocked, cursor: scan.cursor() })
 }
 
-async fn counter(app: &App, found: &Found<'_>) -> Result<Counter, ApiError> {
+/// All of them, or the first failure: a lost store fails a page once.
+fn all<T>(app: &App, told: Vec<Result<T, StoreError>>) -> Result<Vec<T>, ApiError> {
+    told.into_iter().collect::<Result<_, _>>().map_err(|error| app.failed(error))
+}
+
+async fn counter(app: &App, found: Found<'_>) -> Result<Counter, StoreError> {
     let key = Key::new(&found.subject, found.limit);
-    let status = Store::stats(app.limiter().store(), &key).await;
-    let status = status.map_err(|error| ApiError::from(&error))?;
+    let status = app.backend().stats(&key).await?;
     Ok(Counter {
-        place: Place::new(found),
+        place: Place::new(&found),
         algorithm: found.limit.algorithm().as_str(),
         count: status.count(),
         remaining: status.remaining(),
@@ -91,7 +97,7 @@ async fn counter(app: &App, found: &Found<'_>) -> Result<Counter, ApiError> {
     })
 }
 
-async fn block(app: &App, policy: &Policy, found: &Found<'_>) -> Result<Option<Block>, ApiError> {
+async fn block(app: &App, policy: &Policy, found: Found<'_>) -> Result<Option<Block>, StoreError> {
     let (listed, limit) = (found.listed, found.limit);
     let rule = policy.rule(&listed.rule);
     let is_trial =
@@ -103,14 +109,13 @@ async fn block(app: &App, policy: &Policy, found: &Found<'_>) -> Result<Option<B
     let Ok(plan) = Plan::new([Take::new(Key::new(&found.subject, limit), cost)]) else {
         return Ok(None);
     };
-    let decision = Store::peek(app.limiter().store(), &plan).await;
-    let decision = decision.map_err(|error| ApiError::from(&error))?;
+    let decision = app.backend().peek(&plan).await?;
     if decision.is_allowed() {
         return Ok(None);
     }
     let until = decision.retry_after().map(|wait| rfc3339(decision.at() + wait));
     let reason = reason(&decision, limit);
-    Ok(Some(Block { place: Place::new(found), blocked_until: until, reason }))
+    Ok(Some(Block { place: Place::new(&found), blocked_until: until, reason }))
 }
 
 fn reason(decision: &Decision<'_>, limit: &Limit) -> String {

@@ -2,10 +2,12 @@
 
 mod counters;
 mod limits;
+mod nodes;
 mod scan;
 mod status;
 
 pub(crate) use counters::{blocks, counters};
 pub(crate) use limits::limits;
+pub(crate) use nodes::nodes;
 pub(crate) use scan::Wanted;
-pub(crate) use status::{nodes, status};
+pub(crate) use status::status;

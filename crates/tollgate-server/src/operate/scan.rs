@@ -54,7 +54,7 @@ impl<'a> Scan<'a> {
         // No page is ever longer than asked for; nearly full is full.
         let listing = listing.with_page_size(self.page_size - shown);
         let page = Store::list(self.app.limiter().store(), &listing).await;
-        let page = page.map_err(|error| ApiError::from(&error))?;
+        let page = page.map_err(|error| self.app.failed(error))?;
         self.listing = page.next.map(|next| listing.after(next));
         self.looked_at += page.keys.len();
         self.steps += 1;

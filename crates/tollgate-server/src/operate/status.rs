@@ -2,32 +2,10 @@
 
 use serde::Serialize;
 use tollgate::policy::Policy;
-use tollgate::{Clock, SystemClock};
+use tollgate::{Clock, MemoryStore, SystemClock};
 
 use crate::app::App;
 use crate::wire::time::rfc3339;
-
-/// The answer to /api/nodes.
-#[derive(Debug, Serialize)]
-pub(crate) struct Nodes<'a> {
-    nodes: [Node<'a>; 1],
-}
-
-#[derive(Debug, Serialize)]
-struct Node<'a> {
-    id: &'a str,
-    address: String,
-    state: &'static str,
-    registered_at: String,
-}
-
-/// The nodes known: on memory, this one.
-pub(crate) fn nodes(app: &App) -> Nodes<'_> {
-    let node = app.node();
-    let registered_at = rfc3339(node.started);
-    let address = node.address.to_string();
-    Nodes { nodes: [Node { id: &node.id, address, state: "Up", registered_at }] }
-}
 
 /// The answer to /api/status.
 #[derive(Debug, Serialize)]
@@ -51,11 +29,15 @@ struct NodeStatus<'a> {
 #[derive(Debug, Serialize)]
 struct StoreStatus<'a> {
     kind: &'a str,
-    keys: usize,
-    max_keys: usize,
-    untracked: u64,
+    /// Where it is and what runs there, unless it is in this process.
+    address: Option<&'a str>,
+    server: Option<&'a str>,
+    /// How full it is, if it is in this process.
+    keys: Option<usize>,
+    max_keys: Option<usize>,
+    untracked: Option<u64>,
     /// What an operator should look at; none when all is well.
-    warning: Option<&'static str>,
+    warning: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -71,8 +53,7 @@ struct PolicyStatus<'a> {
 
 /// How this node fares under the policy in force.
 pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
-    let (node, occupancy, loaded) = (app.node(), app.limiter().store().occupancy(), app.loaded());
-    let is_full = occupancy.untracked > 0;
+    let (node, loaded) = (app.node(), app.loaded());
     Status {
         ready: app.is_ready(),
         version: env!("CARGO_PKG_VERSION"),
@@ -82,13 +63,7 @@ pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
             started_at: rfc3339(node.started),
             now: rfc3339(SystemClock::new().now()),
         },
-        store: StoreStatus {
-            kind: app.store(),
-            keys: occupancy.keys,
-            max_keys: occupancy.max_keys,
-            untracked: occupancy.untracked,
-            warning: is_full.then_some("new keys found no place; raise --max-keys"),
-        },
+        store: store_status(app),
         breaker: "closed",
         policy: PolicyStatus {
             version: policy.version(),
@@ -98,5 +73,21 @@ pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
             error: loaded.error,
             warnings: policy.warnings(),
         },
+    }
+}
+
+fn store_status(app: &App) -> StoreStatus<'_> {
+    let about = app.about_store();
+    let occupancy = app.backend().memory().map(MemoryStore::occupancy);
+    let is_full = occupancy.is_some_and(|occupancy| occupancy.untracked > 0);
+    let full = is_full.then(|| "new keys found no place; raise --max-keys".to_owned());
+    StoreStatus {
+        kind: &about.kind,
+        address: about.address.as_deref(),
+        server: about.server.as_deref(),
+        keys: occupancy.map(|occupancy| occupancy.keys),
+        max_keys: occupancy.map(|occupancy| occupancy.max_keys),
+        untracked: occupancy.map(|occupancy| occupancy.untracked),
+        warning: full.or_else(|| app.heartbeat_error()).or_else(|| about.warning.clone()),
     }
 }

@@ -1,6 +1,7 @@
 //! Variables that other programs of a fleet already set.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use super::SettingsError;
@@ -30,6 +31,23 @@ impl Environment {
         self.get(name).map(PathBuf::from)
     }
 
+    /// A secret, from its own variable or from a file that another one names; with the variable it is from.
+    pub(crate) fn secret(
+        &self,
+        name: &'static str,
+        file_name: &'static str,
+    ) -> Result<Option<(&'static str, String)>, SettingsError> {
+        match (self.get(name), self.get(file_name)) {
+            (None, None) => Ok(None),
+            (Some(secret), None) => Ok(Some((name, secret.to_owned()))),
+            (None, Some(path)) => Ok(Some((file_name, read_secret(file_name, path)?))),
+            (Some(_), Some(_)) => {
+                let reason = format!("is set, and so is {name}; only one of them can be meant");
+                Err(SettingsError::new(file_name, reason))
+            }
+        }
+    }
+
     /// A yes or no.
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, SettingsError> {
         match self.get(name).map(str::to_ascii_lowercase).as_deref() {
@@ -40,6 +58,17 @@ impl Environment {
                 Err(SettingsError::new(name, format!("{other:?} is neither true nor false")))
             }
         }
+    }
+}
+
+/// What the file says, without the end of its line.
+fn read_secret(setting: &str, path: &str) -> Result<String, SettingsError> {
+    let wrong =
+        |reason: &dyn fmt::Display| SettingsError::new(setting, format!("{path}: {reason}"));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    match text.trim() {
+        "" => Err(wrong(&"is empty")),
+        secret => Ok(secret.to_owned()),
     }
 }
 

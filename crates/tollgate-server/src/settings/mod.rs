@@ -1,21 +1,25 @@
 //! What a service runs with: flag, else environment, else file, else default.
 
+mod checks;
 mod environment;
 mod file;
 mod global_limit;
+mod node_id;
+mod redis;
 mod store_choice;
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::ops::RangeInclusive;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate::{AtCap, DEFAULT_MAX_KEYS, Limit};
 
 use crate::cli::ServeArgs;
+use checks::{address, counted, protected, within};
 pub(crate) use environment::Environment;
 use file::SettingsFile;
+pub(crate) use redis::RedisSettings;
 pub(crate) use store_choice::StoreChoice;
 
 const DEFAULT_HTTP: &str = "127.0.0.1:8080";
@@ -40,6 +44,7 @@ pub(crate) struct Settings {
     pub(crate) drain: Duration,
     pub(crate) default_limit: Limit,
     pub(crate) store: StoreChoice,
+    pub(crate) redis: RedisSettings,
 }
 
 /// What to do when the saved state cannot be read.
@@ -79,6 +84,7 @@ impl Settings {
             Some(path) => SettingsFile::read(path)?,
             None => SettingsFile::default(),
         };
+        let redis = RedisSettings::of(&args, &file)?;
         let http = address("--http", args.http.or(file.http).as_deref().unwrap_or(DEFAULT_HTTP))?;
         let admin = args.admin.or(file.admin);
         let admin = admin.map(|text| address("--admin", &text)).transpose()?;
@@ -89,14 +95,17 @@ impl Settings {
         let drain = within("--drain-ms", args.drain_ms.or(file.drain_ms), 0..=LONGEST_DRAIN_MS)?;
         let drain = drain.map(Duration::from_millis);
         let node_id = args.node_id.or(file.node_id);
+        let store = StoreChoice::of(args.redis, file.redis, environment)?;
+        let data_dir = saved_by(&store, args.data_dir.or(file.data_dir))?;
         let put_aside = args.discard_bad_state.or(file.discard_bad_state).unwrap_or(false);
         Ok(Self {
             http,
             admin,
             policy: args.policy.or(environment.path("RATE_LIMIT_RULES_PATH")).or(file.policy),
-            data_dir: args.data_dir.or(file.data_dir),
+            data_dir,
             bad_state: if put_aside { BadState::PutAside } else { BadState::Refuse },
-            node_id: node_id.map_or_else(|| Ok(default_node_id(http)), |id| valid_node_id(&id))?,
+            node_id: node_id
+                .map_or_else(|| Ok(node_id::default_id(http)), |id| node_id::valid_id(&id))?,
             max_keys: counted("--max-keys", args.max_keys.or(file.max_keys), MOST_KEYS)?
                 .unwrap_or(DEFAULT_MAX_KEYS),
             at_cap: args.at_cap.or(file.at_cap).map_or(AtCap::default(), Into::into),
@@ -108,76 +117,26 @@ impl Settings {
             .unwrap_or(DEFAULT_MAX_CONNECTIONS),
             drain: drain.unwrap_or(DEFAULT_DRAIN),
             default_limit: global_limit::from_environment(environment)?,
-            store: StoreChoice::of(args.redis, file.redis, environment)?,
+            store,
+            redis,
         })
     }
 }
 
-fn address(setting: &str, text: &str) -> Result<SocketAddr, SettingsError> {
-    let wrong = |reason: &dyn fmt::Display| {
-        SettingsError::new(setting, format!("{text:?} is not HOST:PORT: {reason}"))
-    };
-    let mut found = text.to_socket_addrs().map_err(|error| wrong(&error))?;
-    found.next().ok_or_else(|| wrong(&"the host has no address"))
-}
-
-fn protected(setting: &str, address: Option<SocketAddr>, open: bool) -> Result<(), SettingsError> {
-    match address {
-        Some(address) if !address.ip().is_loopback() && !open => Err(SettingsError::new(
-            setting,
+/// Counters that live in Redis outlast this process there. Whoever asks for a directory besides believes
+/// that they are here, and should know before they are lost.
+fn saved_by(
+    store: &StoreChoice,
+    data_dir: Option<PathBuf>,
+) -> Result<Option<PathBuf>, SettingsError> {
+    match (store, data_dir) {
+        (StoreChoice::Redis { source, .. }, Some(_)) => Err(SettingsError::new(
+            "--data-dir",
             format!(
-                "{address} can be reached from other machines, and nothing protects it; listen on \
-                 127.0.0.1, or say --allow-unprotected if the network does",
+                "counters live in Redis (by {source}) and are not saved here; drop the one or the other, or \
+                 set ENABLE_DISTRIBUTED_RATE_LIMITING=false to count in memory",
             ),
         )),
-        _ => Ok(()),
+        (_, data_dir) => Ok(data_dir),
     }
-}
-
-fn within(
-    setting: &str,
-    given: Option<u64>,
-    range: RangeInclusive<u64>,
-) -> Result<Option<u64>, SettingsError> {
-    match given {
-        Some(number) if !range.contains(&number) => {
-            let (least, most) = (range.start(), range.end());
-            Err(SettingsError::new(setting, format!("must be from {least} to {most}")))
-        }
-        given => Ok(given),
-    }
-}
-
-fn counted(
-    setting: &str,
-    given: Option<usize>,
-    most: usize,
-) -> Result<Option<usize>, SettingsError> {
-    let wide = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-    within(setting, given.map(wide), 1..=wide(most))?;
-    Ok(given)
-}
-
-/// Two nodes of one machine differ by their port.
-fn default_node_id(http: SocketAddr) -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host: String = host.trim().chars().filter(|letter| is_id_letter(*letter)).collect();
-    let host = if host.is_empty() { "node" } else { &host };
-    match http.port() {
-        0 => format!("{host}-{}", std::process::id()),
-        port => format!("{host}-{port}"),
-    }
-}
-
-fn valid_node_id(id: &str) -> Result<String, SettingsError> {
-    if (1..=64).contains(&id.len()) && id.chars().all(is_id_letter) {
-        return Ok(id.to_owned());
-    }
-    let shown: String = id.chars().take(64).collect();
-    let reason = format!("{shown:?} must be 1 to 64 characters of A-Z a-z 0-9 . _ -");
-    Err(SettingsError::new("--node-id", reason))
-}
-
-fn is_id_letter(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || "._-".contains(letter)
 }

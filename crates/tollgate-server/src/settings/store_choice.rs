@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tollgate_redis::Address;
+
 use super::{Environment, SettingsError};
 
 /// Where counters live.
@@ -12,19 +14,35 @@ pub(crate) enum StoreChoice {
         /// Why, for the log.
         why: &'static str,
     },
+    /// In a Redis.
+    Redis {
+        /// Where it is.
+        address: Address,
+        /// The setting that says so.
+        source: &'static str,
+    },
 }
 
 impl fmt::Display for StoreChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory { why } => write!(f, "memory ({why})"),
+            Self::Redis { source, .. } => write!(f, "redis (by {source})"),
         }
     }
 }
 
-/// Where a Redis URL may come from, the strongest first.
-const SOURCES: [&str; 3] = ["TOLLGATE_REDIS", "RATE_LIMIT_REDIS_URL", "REDIS_URL"];
+const FLAG: &str = "--redis";
 const SWITCH: &str = "ENABLE_DISTRIBUTED_RATE_LIMITING";
+const FILE: &str = "redis in the settings file";
+
+/// Our own variable, which may also be a file of that content, is stronger than those of others.
+const OWN: &str = "TOLLGATE_REDIS";
+const OWN_FILE: &str = "TOLLGATE_REDIS_FILE";
+const OTHERS: [&str; 2] = ["RATE_LIMIT_REDIS_URL", "REDIS_URL"];
+
+/// A URL and the setting it comes from.
+type Given = (&'static str, String);
 
 impl StoreChoice {
     pub(super) fn of(
@@ -33,32 +51,40 @@ impl StoreChoice {
         environment: &Environment,
     ) -> Result<Self, SettingsError> {
         let switch = environment.flag(SWITCH)?;
-        if flag.is_some() && switch == Some(false) {
-            let reason = format!("contradicts {SWITCH}=false");
-            return Err(SettingsError::new("--redis", reason));
-        }
         if switch == Some(false) {
-            return Ok(Self::Memory { why: "ENABLE_DISTRIBUTED_RATE_LIMITING is false" });
+            return match flag {
+                Some(_) => Err(SettingsError::new(FLAG, format!("contradicts {SWITCH}=false"))),
+                None => Ok(Self::Memory { why: "ENABLE_DISTRIBUTED_RATE_LIMITING is false" }),
+            };
         }
-        let from_environment = SOURCES.into_iter().find(|name| environment.get(name).is_some());
-        let source = match (flag, from_environment, file, switch) {
-            (Some(_), _, _, _) => "--redis",
-            (None, Some(name), _, _) => name,
-            (None, None, Some(_), _) => "redis in the settings file",
-            (None, None, None, Some(_)) => SWITCH,
-            (None, None, None, None) => {
-                return Ok(Self::Memory { why: "no Redis is configured" });
-            }
-        };
-        // The URL itself may hold a password, so only its source is named.
-        Err(SettingsError::new(
-            source,
-            format!(
-                "asks for Redis, and this version keeps counters in memory only; unset it, or set \
-                 {SWITCH}=false to use memory all the same",
-            ),
-        ))
+        match (strongest(flag, file, environment)?, switch) {
+            (Some(given), _) => Self::at(given),
+            (None, Some(_)) => Ok(Self::Redis { address: Address::local(), source: SWITCH }),
+            (None, None) => Ok(Self::Memory { why: "no Redis is configured" }),
+        }
     }
+
+    fn at((source, url): Given) -> Result<Self, SettingsError> {
+        // The error names the part of the URL that is wrong, and never repeats it.
+        let address = url.parse().map_err(|error| SettingsError::new(source, error))?;
+        Ok(Self::Redis { address, source })
+    }
+}
+
+fn strongest(
+    flag: Option<String>,
+    file: Option<String>,
+    environment: &Environment,
+) -> Result<Option<Given>, SettingsError> {
+    if let Some(url) = flag {
+        return Ok(Some((FLAG, url)));
+    }
+    if let Some(given) = environment.secret(OWN, OWN_FILE)? {
+        return Ok(Some(given));
+    }
+    let mut others = OTHERS.into_iter();
+    let other = others.find_map(|name| Some((name, environment.get(name)?.to_owned())));
+    Ok(other.or_else(|| file.map(|url| (FILE, url))))
 }
 
 #[cfg(test)]
@@ -74,22 +100,44 @@ mod tests {
         StoreChoice::of(flag.map(str::to_owned), None, &Environment::from(environment))
     }
 
-    #[test]
-    fn nothing_configured_is_memory() {
-        assert!(choose(None, []).is_ok());
-        assert!(choose(None, [(SWITCH, "false"), ("REDIS_URL", URL)]).is_ok());
+    fn chosen<const N: usize>(flag: Option<&str>, environment: [(&str, &str); N]) -> String {
+        choose(flag, environment).unwrap().to_string()
     }
 
     #[test]
-    fn the_strongest_source_is_named_and_its_secret_is_not() {
-        let all = [("REDIS_URL", URL), ("RATE_LIMIT_REDIS_URL", URL), ("TOLLGATE_REDIS", URL)];
-        let named = |result: Result<StoreChoice, SettingsError>| result.unwrap_err().to_string();
-        let flag = named(choose(Some(URL), all));
-        assert!(flag.starts_with("--redis: asks") && !flag.contains("hunter2"), "{flag}");
-        assert!(named(choose(None, all)).starts_with("TOLLGATE_REDIS: "));
-        assert!(named(choose(None, [all[0], all[1]])).starts_with("RATE_LIMIT_REDIS_URL: "));
-        assert!(named(choose(None, [all[0]])).starts_with("REDIS_URL: "));
-        assert!(named(choose(None, [(SWITCH, "true")])).starts_with(SWITCH));
+    fn nothing_configured_is_memory() {
+        assert_eq!(chosen(None, []), "memory (no Redis is configured)");
+        let off = chosen(None, [(SWITCH, "false"), ("REDIS_URL", URL), (OWN_FILE, "/no/such")]);
+        assert_eq!(off, "memory (ENABLE_DISTRIBUTED_RATE_LIMITING is false)");
+    }
+
+    #[test]
+    fn the_strongest_source_decides_and_no_secret_is_shown() {
+        let all = [("REDIS_URL", URL), ("RATE_LIMIT_REDIS_URL", URL), (OWN, URL)];
+        assert_eq!(chosen(Some(URL), all), "redis (by --redis)");
+        assert_eq!(chosen(None, all), "redis (by TOLLGATE_REDIS)");
+        assert_eq!(chosen(None, [all[0], all[1]]), "redis (by RATE_LIMIT_REDIS_URL)");
+        assert_eq!(chosen(None, [all[0], (SWITCH, "true")]), "redis (by REDIS_URL)");
+        let file = StoreChoice::of(None, Some(URL.to_owned()), &Environment::default()).unwrap();
+        assert_eq!(file.to_string(), "redis (by redis in the settings file)");
+        assert!(!format!("{file:?}").contains("hunter2"), "{file:?}");
+    }
+
+    #[test]
+    fn switched_on_without_an_address_it_is_the_local_server() {
+        let choice = choose(None, [(SWITCH, "true"), ("REDIS_URL", "")]).unwrap();
+        assert_eq!(choice, StoreChoice::Redis { address: Address::local(), source: SWITCH });
+    }
+
+    #[test]
+    fn a_bad_address_is_named_by_its_source_and_not_repeated() {
+        for bad in ["http://:hunter2@localhost", "redis://:hunter2@localhost:0x", "hunter2", ""] {
+            let error = choose(Some(bad), [("REDIS_URL", URL)]).unwrap_err().to_string();
+            assert!(error.starts_with("--redis: ") && !error.contains("hunter2"), "{error}");
+        }
+        let error = choose(None, [("REDIS_URL", "redis://:hunter2@localhost/x")]).unwrap_err();
+        let error = error.to_string();
+        assert!(error.starts_with("REDIS_URL: ") && !error.contains("hunter2"), "{error}");
     }
 
     #[test]
@@ -97,5 +145,8 @@ mod tests {
         let error = choose(Some(URL), [(SWITCH, "false")]).unwrap_err().to_string();
         assert!(error.contains("contradicts"), "{error}");
         assert!(choose(None, [(SWITCH, "maybe")]).unwrap_err().to_string().starts_with(SWITCH));
+        let error = choose(None, [(OWN, URL), (OWN_FILE, "/no/such")]).unwrap_err().to_string();
+        assert!(error.contains(OWN) && error.contains(OWN_FILE), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
     }
 }

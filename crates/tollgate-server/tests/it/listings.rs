@@ -14,7 +14,12 @@ fn quoted(text: &str) -> String {
 }
 
 /// Every item of a listing, page by page, and how many the longest page held.
-fn all_pages(service: &Service, path: &str, list: &str, query: &str) -> (Vec<Value>, usize) {
+pub(crate) fn all_pages(
+    service: &Service,
+    path: &str,
+    list: &str,
+    query: &str,
+) -> (Vec<Value>, usize) {
     let (mut items, mut longest, mut cursor) = (Vec::new(), 0, Value::Null);
     let mut client = service.client();
     for _ in 0..1000 {
@@ -33,7 +38,7 @@ fn all_pages(service: &Service, path: &str, list: &str, query: &str) -> (Vec<Val
     panic!("the pages do not end");
 }
 
-fn keys(items: &[Value]) -> Vec<String> {
+pub(crate) fn keys(items: &[Value]) -> Vec<String> {
     let mut keys: Vec<String> =
         items.iter().map(|item| item["key"].as_str().unwrap().to_owned()).collect();
     keys.sort();

@@ -10,6 +10,7 @@
 
 mod client;
 mod metrics_text;
+mod redis;
 mod service;
 
 mod bad_input;
@@ -25,6 +26,13 @@ mod listings;
 mod metrics;
 mod openapi;
 mod operate;
+mod redis_listings;
+mod redis_lost;
+mod redis_metrics;
+mod redis_nodes;
+mod redis_refusing;
+mod redis_shared;
+mod redis_start;
 mod reload;
 mod saved_state;
 mod settings;

@@ -40,7 +40,7 @@ rules:
   - { name: login, match: { path: /login }, per: [ip], limits: [5/h], missing: deny }
 ";
 
-fn description() -> Value {
+pub(crate) fn description() -> Value {
     serde_json::from_str(DESCRIPTION).expect("the description is JSON")
 }
 
@@ -79,7 +79,7 @@ fn validator(description: &Value, schema: &Value) -> Validator {
 }
 
 /// Holds a reply against what the description says of its status and type.
-fn check(description: &Value, path: &str, method: &str, reply: &Reply) {
+pub(crate) fn check(description: &Value, path: &str, method: &str, reply: &Reply) {
     let status = reply.status.to_string();
     let response = &description["paths"][path][method]["responses"][&status];
     let shown = format!("{method} {path} -> {status} {}", reply.body);

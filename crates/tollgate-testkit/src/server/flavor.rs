@@ -16,6 +16,9 @@ impl Flavor {
     /// Each of them.
     pub const ALL: [Self; 2] = [Self::Redis, Self::Valkey];
 
+    /// Each whose program, as `scripts/servers` installs it, was built with TLS.
+    pub const WITH_TLS: [Self; 1] = [Self::Redis];
+
     /// The program to run.
     ///
     /// # Panics

@@ -11,71 +11,46 @@
 //! }
 //! ```
 
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+mod builder;
+mod certificates;
+mod cluster;
 mod flavor;
+mod keeper;
 pub(crate) mod port;
 mod process;
 mod raw;
+mod sentinels;
+mod tls;
 mod value;
 
+pub use builder::Builder;
+pub use certificates::{Certificates, Identity};
+pub use cluster::{Cluster, Migration, slot_of};
 pub use flavor::Flavor;
 pub use raw::Raw;
+pub use sentinels::Sentinels;
 pub use value::Value;
 
 use crate::wait::{PATIENCE, pause};
+use builder::{Ready, Refusal, run};
 use process::Process;
+
+/// How long a server is waited for that may hang or die meanwhile.
+const PROMPT: Duration = Duration::from_secs(5);
 
 /// A server without persistence, killed when it is dropped, and when the test is killed.
 #[derive(Debug)]
 pub struct Server {
     flavor: Flavor,
-    args: Vec<String>,
     port: u16,
-    /// Nothing while it is killed.
-    process: Mutex<Option<Process>>,
-}
-
-/// A server with settings of its own.
-#[derive(Debug)]
-pub struct Builder {
-    flavor: Flavor,
-    args: Vec<String>,
-}
-
-/// Why a server did not start, by its own words.
-enum Refusal {
-    PortTaken,
-    Other(String),
-}
-
-impl Builder {
-    /// One more word of the command line.
-    #[must_use]
-    pub fn arg(mut self, arg: impl Into<String>) -> Self {
-        self.args.push(arg.into());
-        self
-    }
-
-    /// Starts it, and waits until it answers.
-    ///
-    /// # Panics
-    /// If the program is not installed, or does not start.
-    pub fn start(self) -> Server {
-        let began = Instant::now();
-        loop {
-            let port = port::free();
-            match run(self.flavor, port, &self.args) {
-                Ok(process) => {
-                    let process = Mutex::new(Some(process));
-                    return Server { flavor: self.flavor, args: self.args, port, process };
-                }
-                Err(Refusal::PortTaken) if began.elapsed() < PATIENCE => {}
-                Err(refusal) => refusal.panic(self.flavor),
-            }
-        }
-    }
+    tls_port: Option<u16>,
+    unix: Option<PathBuf>,
+    ready: Ready,
+    process: Mutex<Process>,
 }
 
 impl Server {
@@ -86,7 +61,7 @@ impl Server {
 
     /// One with settings: `Server::builder(flavor).arg("--requirepass").arg("secret").start()`.
     pub fn builder(flavor: Flavor) -> Builder {
-        Builder { flavor, args: Vec::new() }
+        Builder::new(flavor)
     }
 
     /// What it is.
@@ -99,14 +74,37 @@ impl Server {
         self.port
     }
 
-    /// Its address for clients.
+    /// Where it listens for TLS, on 127.0.0.1.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn tls_port(&self) -> u16 {
+        self.tls_port.expect("the server was built with tls")
+    }
+
+    /// Its Unix socket.
+    ///
+    /// # Panics
+    /// If it has none.
+    pub fn unix_path(&self) -> &Path {
+        self.unix.as_deref().expect("the server was built with unix")
+    }
+
+    /// Its address for clients: for TLS if it speaks that.
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        self.address("")
     }
 
     /// Its address for one user, who is `"name:password@"` or empty, and one database.
     pub fn url_with(&self, user: &str, database: u32) -> String {
-        format!("redis://{user}127.0.0.1:{}/{database}", self.port)
+        format!("{}/{database}", self.address(user))
+    }
+
+    fn address(&self, user: &str) -> String {
+        match self.tls_port {
+            Some(port) => format!("rediss://{user}127.0.0.1:{port}"),
+            None => format!("redis://{user}127.0.0.1:{}", self.port),
+        }
     }
 
     /// A connection of its own.
@@ -114,39 +112,50 @@ impl Server {
         Raw::connect(self.port)
     }
 
+    /// The answer to a question, if it is up and answers.
+    fn try_call(&self, command: &[&str]) -> Option<Value> {
+        let raw = self.is_up().then(|| Raw::try_connect(self.port).ok())??;
+        raw.patient(PROMPT).try_call(command).ok().filter(|answer| !answer.is_error())
+    }
+
     /// The process.
     pub fn pid(&self) -> u32 {
-        self.with(Process::id)
+        self.lock().id()
     }
 
     /// The processor time of the process so far, in steps of some milliseconds.
     pub fn cpu(&self) -> Duration {
-        self.with(Process::cpu)
+        self.lock().cpu()
     }
 
     /// The bytes of memory that the process holds.
     pub fn rss(&self) -> u64 {
-        self.with(Process::rss)
+        self.lock().rss()
     }
 
     /// What the process has told so far.
     pub fn log(&self) -> String {
-        self.with(Process::log)
+        self.lock().log()
     }
 
     /// Stops it where it is: connections stay, new ones are made, nothing is answered.
     pub fn hang(&self) {
-        self.with(Process::hang);
+        self.lock().hang();
     }
 
     /// Lets it go on, with all that was asked meanwhile.
     pub fn resume(&self) {
-        self.with(Process::resume);
+        self.lock().resume();
+    }
+
+    /// Whether it is neither killed nor hanging.
+    pub fn is_up(&self) -> bool {
+        self.lock().is_up()
     }
 
     /// Ends it at once. Nobody listens on its port until it is restarted.
     pub fn kill(&self) {
-        self.lock().take();
+        self.lock().end();
     }
 
     /// Starts it anew on the same port, and empty; kills it first if it still runs.
@@ -155,75 +164,17 @@ impl Server {
     /// If it does not start.
     pub fn restart(&self) {
         let mut process = self.lock();
-        process.take();
         let began = Instant::now();
-        *process = loop {
-            match run(self.flavor, self.port, &self.args) {
-                Ok(process) => break Some(process),
+        loop {
+            match run(&mut process, self.port, self.ready) {
+                Ok(()) => break,
                 Err(Refusal::PortTaken) if began.elapsed() < PATIENCE => pause(),
                 Err(refusal) => refusal.panic(self.flavor),
             }
-        };
+        }
     }
 
-    fn with<T>(&self, look: impl FnOnce(&Process) -> T) -> T {
-        look(self.lock().as_ref().expect("the server is not killed"))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Process>> {
+    fn lock(&self) -> MutexGuard<'_, Process> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Refusal {
-    fn panic(self, flavor: Flavor) -> ! {
-        match self {
-            Self::PortTaken => panic!("{flavor} did not start: its port is taken"),
-            Self::Other(log) => panic!("{flavor} did not start:\n{log}"),
-        }
-    }
-}
-
-fn run(flavor: Flavor, port: u16, args: &[String]) -> Result<Process, Refusal> {
-    let port_text = port.to_string();
-    let own = ["--port", &port_text, "--bind", "127.0.0.1", "--daemonize", "no"];
-    let empty = ["--save", "", "--appendonly", "no"];
-    let own = own.into_iter().chain(empty).map(str::to_owned);
-    let process =
-        Process::start(&flavor.program(), &own.chain(args.iter().cloned()).collect::<Vec<_>>());
-    let began = Instant::now();
-    loop {
-        // Not by an answer alone: it could be that of another on this port.
-        if process.log().contains("Ready to accept connections") && answers(port) {
-            return Ok(process);
-        }
-        if !process.is_running() || began.elapsed() > PATIENCE {
-            let log = process.log();
-            let is_taken = log.contains("Address already in use");
-            return Err(if is_taken { Refusal::PortTaken } else { Refusal::Other(log) });
-        }
-        pause();
-    }
-}
-
-/// Whether there is an answer, be it that nobody may ask without a password.
-fn answers(port: u16) -> bool {
-    Raw::try_connect(port).and_then(|mut raw| raw.try_call(&["PING"])).is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Flavor, Refusal, Server, port, run};
-
-    #[test]
-    fn a_taken_port_is_told_from_other_trouble() {
-        for flavor in Flavor::ALL {
-            let held = port::listen();
-            let port = held.local_addr().expect("it listens").port();
-            assert!(matches!(run(flavor, port, &[]), Err(Refusal::PortTaken)), "{flavor}");
-            // Somebody answers here, but not who was started.
-            let other = Server::start(flavor);
-            assert!(matches!(run(flavor, other.port(), &[]), Err(Refusal::PortTaken)), "{flavor}");
-        }
     }
 }

@@ -1,73 +1,62 @@
-//! One run of a server program, which does not outlive who started it.
+//! A server program that runs, hangs, ends and runs again.
 
+use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use super::keeper::Keeper;
 use crate::wait::eventually;
-
-/// Runs the rest of its arguments until its input ends, which happens also when the process at the other
-/// end of it is killed. Then nothing is left. If the program hangs at that moment the system hangs up on
-/// both, which the watcher must survive.
-const WATCH: &str = r#"
-    trap '' HUP
-    dir=$1
-    shift
-    "$@" </dev/null >"$dir/log" 2>&1 &
-    echo "$!"
-    read -r _
-    kill -9 "$!"
-    wait "$!"
-    rm -rf "$dir"
-"#;
 
 #[derive(Debug)]
 pub(super) struct Process {
-    watcher: Child,
-    id: u32,
-    dir: PathBuf,
+    keeper: Keeper,
+    /// Nothing while it is ended.
+    id: Option<u32>,
 }
 
 impl Process {
-    /// Runs a program in a directory of its own.
-    pub(super) fn start(program: &Path, args: &[String]) -> Self {
-        let dir = scratch();
-        let mut watcher = Command::new("sh")
-            .args(["-c", WATCH, "watch"])
-            .arg(&dir)
-            .arg(program)
-            .args(args)
-            .args(["--dir".as_ref(), dir.as_os_str()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            // An interrupt from the keyboard is for the test; the watcher must live to see it end.
-            .process_group(0)
-            .spawn()
-            .expect("there is a shell");
-        let mut line = String::new();
-        let stdout = watcher.stdout.take().expect("it is piped");
-        BufReader::new(stdout).read_line(&mut line).expect("the watcher tells a number");
-        let id = line.trim().parse().expect("the watcher tells the process");
-        Self { watcher, id, dir }
+    /// Will run a program in a directory, which is gone when this is dropped.
+    pub(super) fn new(dir: PathBuf, program: &Path, args: &[OsString]) -> Self {
+        let mut command = vec![program.as_os_str().to_owned()];
+        command.extend_from_slice(args);
+        command.extend(["--dir".into(), dir.clone().into_os_string()]);
+        Self { keeper: Keeper::new(dir, &command), id: None }
+    }
+
+    /// Runs it, and ends it first if it still runs.
+    pub(super) fn run(&mut self) {
+        self.id = Some(self.keeper.run());
+    }
+
+    /// Ends it at once. Its directory stays.
+    pub(super) fn end(&mut self) {
+        self.id = None;
+        self.keeper.end();
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        self.keeper.dir()
     }
 
     pub(super) fn id(&self) -> u32 {
-        self.id
+        self.id.expect("the server is not killed")
     }
 
     /// What it has said so far.
     pub(super) fn log(&self) -> String {
-        fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+        fs::read_to_string(self.dir().join("log")).unwrap_or_default()
     }
 
     pub(super) fn is_running(&self) -> bool {
         self.state().is_some_and(|state| state != 'Z' && state != 'X')
+    }
+
+    /// Whether it runs and does not hang.
+    pub(super) fn is_up(&self) -> bool {
+        self.is_running() && self.state() != Some('T')
     }
 
     /// Stops it where it is, without its knowing.
@@ -92,14 +81,14 @@ impl Process {
 
     /// The bytes of memory it holds.
     pub(super) fn rss(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.id)).expect("it runs");
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it runs");
         let kibibytes = line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number");
         kibibytes * 1024
     }
 
     fn signal(&self, name: &str) {
-        let script = format!("kill -{name} {}", self.id);
+        let script = format!("kill -{name} {}", self.id());
         let sent = Command::new("sh").args(["-c", &script]).status().expect("there is a shell");
         assert!(sent.success(), "{script}");
     }
@@ -110,28 +99,11 @@ impl Process {
 
     /// What the system tells of it, from its state on.
     fn stat(&self) -> Option<Vec<String>> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id)).ok()?;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id?)).ok()?;
         // The name before may hold anything, but nothing after it holds a parenthesis.
         let (_, fields) = stat.rsplit_once(')')?;
         Some(fields.split_whitespace().map(str::to_owned).collect())
     }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        drop(self.watcher.stdin.take());
-        let _ = self.watcher.wait();
-    }
-}
-
-/// A directory that nobody else has.
-fn scratch() -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("tollgate-server-{}-{number}", std::process::id());
-    let path = std::env::temp_dir().join(name);
-    fs::create_dir_all(&path).expect("temporary directories can be made");
-    path
 }
 
 fn ticks_per_second() -> u64 {

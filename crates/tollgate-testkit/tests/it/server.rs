@@ -1,6 +1,7 @@
 //! Servers start, fail on demand, and leave nothing.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -80,6 +81,24 @@ fn it_hangs_and_resumes() {
 }
 
 #[test]
+fn it_answers_on_a_unix_socket() {
+    for flavor in Flavor::ALL {
+        let server = Server::builder(flavor).unix().start();
+        let ping = || {
+            let mut stream = UnixStream::connect(server.unix_path()).expect("it listens");
+            stream.write_all(b"PING\r\n").expect("it is heard");
+            let mut line = String::new();
+            BufReader::new(stream).read_line(&mut line).expect("it answers");
+            line
+        };
+        assert_eq!(ping(), "+PONG\r\n", "{flavor}");
+        server.restart();
+        assert_eq!(ping(), "+PONG\r\n", "{flavor}");
+        assert_eq!(server.url(), format!("redis://127.0.0.1:{}", server.port()));
+    }
+}
+
+#[test]
 fn it_restarts_empty_on_its_port() {
     for flavor in Flavor::ALL {
         let server = Server::start(flavor);
@@ -118,15 +137,17 @@ fn it_does_not_outlive_a_killed_test() {
     const ROLE: &str = "TESTKIT_ROLE";
     if let Ok(role) = std::env::var(ROLE) {
         let server = Server::start(Flavor::Valkey);
-        if role == "hang" {
-            server.hang();
+        match role.as_str() {
+            "hang" => server.hang(),
+            "restart" => server.restart(),
+            _ => {}
         }
         println!("\nprocess {}", server.pid());
         loop {
             thread::park();
         }
     }
-    for role in ["serve", "hang"] {
+    for role in ["serve", "hang", "restart"] {
         // This test once more, as the one that is killed.
         let mut killed = Command::new(std::env::current_exe().expect("a test is a program"))
             .args(["--exact", "server::it_does_not_outlive_a_killed_test", "--nocapture"])

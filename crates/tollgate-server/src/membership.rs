@@ -1,0 +1,76 @@
+//! This node among the others that share its Redis: it says that it is up, again and again, and that it
+//! leaves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tollgate::StoreError;
+use tollgate_redis::{Directory, NodeRecord};
+use tracing::{info, warn};
+
+use crate::app::App;
+use crate::settings::Settings;
+use crate::shutdown::Awaited;
+
+/// How long after a heartbeat that failed the next one is tried, unless heartbeats are more frequent.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The heartbeat of this node.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    directory: Directory,
+    node: NodeRecord,
+    every: Duration,
+    lifetime: Duration,
+    is_failing: bool,
+}
+
+impl Membership {
+    /// Registers this node; none on memory, which nobody shares. Where that fails the node serves all the
+    /// same, and is registered as soon as it can be.
+    pub(crate) async fn begin(app: &App, settings: &Settings) -> Option<Self> {
+        let directory = app.backend().redis()?.directory();
+        let node = NodeRecord {
+            id: app.node_id().to_owned(),
+            address: app.node().address.to_string(),
+            registered_at: app.node().started,
+        };
+        let (every, lifetime) = (settings.redis.heartbeat, settings.redis.node_lifetime);
+        let mut this = Self { directory, node, every, lifetime, is_failing: false };
+        this.beat(app).await;
+        Some(this)
+    }
+
+    /// Says that this node is up until the end, and then that it leaves.
+    pub(crate) async fn keep(mut self, app: Arc<App>, mut end: Awaited) {
+        while !end.has_come() {
+            let rest = if self.is_failing { self.every.min(RETRY) } else { self.every };
+            tokio::select! {
+                () = end.wait() => break,
+                () = sleep(rest) => self.beat(&app).await,
+            }
+        }
+        if let Err(error) = self.directory.leave(&self.node.id).await {
+            warn!(reason = %error, "this node could not say that it leaves; it will count as down");
+        }
+    }
+
+    async fn beat(&mut self, app: &App) {
+        let result = self.directory.heartbeat(&self.node, self.lifetime).await;
+        self.tell(&result);
+        app.note_heartbeat(result.err().map(|error| error.to_string()));
+    }
+
+    /// Says once that heartbeats fail, and once that they no longer do.
+    fn tell(&mut self, result: &Result<(), StoreError>) {
+        match result {
+            Ok(()) if self.is_failing => info!("this node says again that it is up"),
+            Err(error) if !self.is_failing => {
+                warn!(reason = %error, "this node cannot say that it is up; it keeps trying");
+            }
+            _ => {}
+        }
+        self.is_failing = result.is_err();
+    }
+}

@@ -1,0 +1,71 @@
+//! A store that can be asked, and what is told of it.
+
+use tollgate::MemoryStore;
+use tollgate_redis::{Address, RedisStore};
+
+use crate::backend::Backend;
+use crate::serve::ServeError;
+use crate::settings::{Settings, StoreChoice};
+
+/// A store that can be asked.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) backend: Backend,
+    pub(crate) about: About,
+}
+
+/// What is told of a store. It holds no secret.
+#[derive(Debug)]
+pub(crate) struct About {
+    /// Which it is, and why it was chosen.
+    pub(crate) kind: String,
+    /// Where it is, unless in this process.
+    pub(crate) address: Option<String>,
+    /// What runs there, if it says.
+    pub(crate) server: Option<String>,
+    /// What an operator should know of it, from the start.
+    pub(crate) warning: Option<String>,
+}
+
+impl Opened {
+    /// The store that was chosen. A Redis has proven that it can be used.
+    pub(crate) async fn open(settings: &Settings) -> Result<Self, ServeError> {
+        let kind = settings.store.to_string();
+        match &settings.store {
+            StoreChoice::Memory { .. } => {
+                let about = About { kind, address: None, server: None, warning: None };
+                Ok(Self { backend: memory(settings), about })
+            }
+            StoreChoice::Redis { address, source } => {
+                let store = redis(settings, address.clone())?;
+                let server = store.connect().await;
+                let server =
+                    server.map_err(|error| ServeError::new(format!("{source}: {error}")))?;
+                let about = About {
+                    kind,
+                    address: Some(store.address().to_string()),
+                    server: server.map(|server| server.to_string()),
+                    warning: store.eviction_policy().await.map(|policy| evicting(&policy)),
+                };
+                Ok(Self { backend: Backend::Redis(store), about })
+            }
+        }
+    }
+}
+
+fn evicting(policy: &str) -> String {
+    format!(
+        "Redis evicts keys when its memory is full ({policy}), and with them what was used of a limit; set \
+         maxmemory-policy to noeviction"
+    )
+}
+
+fn memory(settings: &Settings) -> Backend {
+    let builder = MemoryStore::builder().max_keys(settings.max_keys).at_cap(settings.at_cap);
+    Backend::Memory(builder.build())
+}
+
+fn redis(settings: &Settings, address: Address) -> Result<RedisStore, ServeError> {
+    let builder = RedisStore::builder(address).timeout(settings.redis.timeout);
+    Ok(builder.prefix(&*settings.redis.prefix).map_err(ServeError::new)?.build())
+}

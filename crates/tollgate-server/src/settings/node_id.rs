@@ -1,0 +1,30 @@
+//! What a node is called.
+
+use std::net::SocketAddr;
+
+use super::SettingsError;
+
+/// Two nodes of one machine differ by their port.
+pub(super) fn default_id(http: SocketAddr) -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host: String = host.trim().chars().filter(|letter| is_id_letter(*letter)).collect();
+    let host = if host.is_empty() { "node" } else { &host };
+    match http.port() {
+        0 => format!("{host}-{}", std::process::id()),
+        port => format!("{host}-{port}"),
+    }
+}
+
+/// An id that needs no escaping anywhere.
+pub(super) fn valid_id(id: &str) -> Result<String, SettingsError> {
+    if (1..=64).contains(&id.len()) && id.chars().all(is_id_letter) {
+        return Ok(id.to_owned());
+    }
+    let shown: String = id.chars().take(64).collect();
+    let reason = format!("{shown:?} must be 1 to 64 characters of A-Z a-z 0-9 . _ -");
+    Err(SettingsError::new("--node-id", reason))
+}
+
+fn is_id_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "._-".contains(letter)
+}

@@ -1,0 +1,88 @@
+//! Who shares a Redis: up, down, gone.
+
+use serde_json::Value;
+use tollgate_testkit::server::{Flavor, Server};
+
+use crate::operate::{get, moment};
+use crate::redis::node;
+use crate::service::{Service, eventually};
+
+/// Ids and states as a node tells them.
+fn states(service: &Service) -> Vec<(String, String)> {
+    let nodes = get(service, "/api/nodes");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let nodes = nodes["nodes"].as_array().unwrap();
+    nodes.iter().map(|node| (text(&node["id"]), text(&node["state"]))).collect()
+}
+
+fn expected<const N: usize>(nodes: [(&str, &str); N]) -> Vec<(String, String)> {
+    nodes.map(|(id, state)| (id.to_owned(), state.to_owned())).into()
+}
+
+#[test]
+fn every_node_is_told_by_every_node() {
+    let server = Server::start(Flavor::Redis);
+    let one = node(&server, &["--node-id", "one"]);
+    let other = node(&server, &["--node-id", "other"]);
+    for service in [&one, &other] {
+        assert_eq!(states(service), expected([("one", "Up"), ("other", "Up")]));
+        let nodes = get(service, "/api/nodes")["nodes"].clone();
+        assert_eq!(nodes[0]["address"], one.address().to_string());
+        assert_eq!(nodes[1]["address"], other.address().to_string());
+        assert!(moment(&nodes[0]["registered_at"]) <= moment(&nodes[1]["registered_at"]));
+    }
+}
+
+#[test]
+fn a_node_that_leaves_is_gone_and_one_that_dies_is_down() {
+    let server = Server::start(Flavor::Redis);
+    let witness = node(&server, &["--node-id", "witness"]);
+    let leaving = node(&server, &["--node-id", "leaving"]);
+    let brief = ["--node-id", "dying", "--heartbeat-ms", "50", "--node-lifetime-ms", "2000"];
+    let dying = node(&server, &brief);
+    let all = expected([("dying", "Up"), ("leaving", "Up"), ("witness", "Up")]);
+    eventually("three nodes that are up", || states(&witness) == all);
+    assert!(leaving.stop().0.success());
+    eventually("one has left", || {
+        states(&witness) == expected([("dying", "Up"), ("witness", "Up")])
+    });
+    dying.kill();
+    let down = expected([("dying", "Down"), ("witness", "Up")]);
+    eventually("one is down", || states(&witness) == down);
+    let _again = node(&server, &["--node-id", "dying"]);
+    assert_eq!(states(&witness), expected([("dying", "Up"), ("witness", "Up")]));
+}
+
+#[test]
+fn a_heartbeat_outlasts_its_lifetime_by_being_repeated() {
+    let server = Server::start(Flavor::Redis);
+    let witness = node(&server, &["--node-id", "witness"]);
+    let _brief = node(
+        &server,
+        &["--node-id", "brief", "--heartbeat-ms", "50", "--node-lifetime-ms", "60000"],
+    );
+    let mut raw = server.raw();
+    let mut kept = || raw.call(&["HGET", "rl:nodes", "brief"]).bytes().to_vec();
+    let first = kept();
+    eventually("a later heartbeat", || kept() != first);
+    assert_eq!(states(&witness), expected([("brief", "Up"), ("witness", "Up")]));
+}
+
+#[test]
+fn heartbeats_that_fail_are_told_once_and_go_on() {
+    let server = Server::start(Flavor::Redis);
+    let service = node(&server, &["--node-id", "one", "--heartbeat-ms", "10"]);
+    let warning = || get(&service, "/api/status")["store"]["warning"].clone();
+    assert_eq!(warning(), Value::Null);
+    server.kill();
+    service.wait_for_log("this node cannot say that it is up");
+    eventually("a warning", || warning().as_str().is_some_and(|text| text.contains("Redis at")));
+    let reply = service.get("/api/nodes");
+    assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")), "{}", reply.body);
+    server.restart();
+    service.wait_for_log("this node says again that it is up");
+    eventually("no warning", || warning() == Value::Null);
+    assert_eq!(states(&service), expected([("one", "Up")]));
+    let log = service.log();
+    assert_eq!(log.matches("this node cannot say").count(), 1, "{log}");
+}

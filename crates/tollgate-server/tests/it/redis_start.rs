@@ -1,0 +1,179 @@
+//! Which Redis, why, and what is said when it cannot be used.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use tollgate_testkit::server::{Flavor, Server};
+
+use crate::redis::PATIENT;
+use crate::service::{Scratch, Service};
+use crate::settings::{refused, start};
+
+const HTTP: [&str; 2] = ["--http", "127.0.0.1:0"];
+const SECRET: &str = "hunter2";
+
+/// Nobody listens there.
+const NOWHERE: &str = "redis://:hunter2@127.0.0.1:1/0";
+
+fn kind(service: &Service) -> String {
+    service.get("/api/status").json()["store"]["kind"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_strongest_setting_says_which_redis() {
+    let server = Server::start(Flavor::Redis);
+    let url = server.url();
+    let scratch = Scratch::new();
+    let secret = scratch.write("url", &format!("{url}\n"));
+    let good = scratch.write("good.yaml", &format!("redis: {url}\n"));
+    let bad = scratch.write("bad.yaml", &format!("redis: {NOWHERE}\n"));
+    let [own, others, usual] = ["TOLLGATE_REDIS", "RATE_LIMIT_REDIS_URL", "REDIS_URL"];
+    let own_file = "TOLLGATE_REDIS_FILE";
+    for (args, environment, by) in [
+        (
+            &["--redis", &url, "--config", &bad][..],
+            &[(own, NOWHERE), (others, NOWHERE), (usual, NOWHERE)][..],
+            "--redis",
+        ),
+        (&["--redis", &url], &[(own_file, "/no/such/file")], "--redis"),
+        (&["--config", &bad], &[(own, &url), (others, NOWHERE), (usual, NOWHERE)], own),
+        (&["--config", &bad], &[(own_file, &secret), (others, NOWHERE)], own_file),
+        (&["--config", &bad], &[(others, &url), (usual, NOWHERE)], others),
+        (&["--config", &bad], &[(usual, &url)], usual),
+        (&["--config", &good], &[], "redis in the settings file"),
+        (&[], &[("ENABLE_DISTRIBUTED_RATE_LIMITING", "true"), (usual, &url)], usual),
+    ] {
+        let service = start(&[&HTTP[..], &PATIENT, args].concat(), environment);
+        assert_eq!(kind(&service), format!("redis (by {by})"));
+        assert!(service.log().contains(&format!("redis (by {by})")), "{}", service.log());
+        assert_eq!(service.check("k")["allowed"], true);
+    }
+}
+
+#[test]
+fn the_start_tells_the_store_and_nothing_tells_the_password() {
+    let server = Server::builder(Flavor::Redis).arg("--requirepass").arg(SECRET).start();
+    let url = server.url_with(":hunter2@", 0);
+    let mut service = start(&[HTTP, PATIENT].concat(), &[("TOLLGATE_REDIS", &url)]);
+    service.check("k");
+    let shown = format!("redis://***@127.0.0.1:{}/0", server.port());
+    let store = service.get("/api/status").json()["store"].clone();
+    assert_eq!(store["address"], shown.as_str());
+    let version = store["server"].as_str().unwrap().to_owned();
+    assert!(version.starts_with("redis ") && version.contains('.'), "{version}");
+    assert!(store["keys"].is_null() && store["warning"].is_null(), "{store}");
+    let mut told: String = ["/api/status", "/api/nodes", "/metrics", "/api/limits"]
+        .iter()
+        .map(|path| service.get(path).body)
+        .collect();
+    service.signal("TERM");
+    let (_, log) = service.wait();
+    let starting = log.lines().find(|line| line.contains("starting")).expect("it says so");
+    assert!(starting.contains(&shown) && starting.contains(&version), "{starting}");
+    told.push_str(&log);
+    assert!(!told.contains(SECRET), "{told}");
+}
+
+/// The one line that a start fails with.
+fn failure(url: &str) -> String {
+    let ended = refused(&[&HTTP[..], &["--redis", url]].concat(), &[]);
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    assert!(ended.stderr.starts_with("tollgate: --redis: Redis at "), "{}", ended.stderr);
+    assert!(!ended.stderr.contains(SECRET), "{}", ended.stderr);
+    ended.stderr
+}
+
+#[test]
+fn a_redis_that_cannot_be_used_is_one_line_and_exit_code_2() {
+    let open = Server::start(Flavor::Redis);
+    let guarded = Server::builder(Flavor::Redis).arg("--requirepass").arg("right").start();
+    let no_redis = Service::start(&[]);
+    for (url, reason) in [
+        (NOWHERE.to_owned(), "cannot be reached"),
+        ("redis://:hunter2@no-such-host.invalid".to_owned(), "cannot be reached"),
+        (guarded.url_with(":hunter2@", 0), "refused the password"),
+        (guarded.url_with("someone:hunter2@", 0), "refused the password"),
+        (guarded.url(), "asks for a password"),
+        (open.url_with(":hunter2@", 0), "refused the password"),
+        (open.url_with("", 99), "has no database 99"),
+        (format!("redis://:hunter2@{}", no_redis.address()), "does not speak the Redis protocol"),
+    ] {
+        let line = failure(&url);
+        assert!(line.contains(reason), "{reason}: {line}");
+    }
+}
+
+#[test]
+fn a_redis_that_says_nothing_is_not_waited_for_long() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let line = failure(&format!("redis://:hunter2@{}", listener.local_addr().unwrap()));
+    assert!(line.contains("does not answer within"), "{line}");
+}
+
+#[test]
+fn a_redis_that_is_too_old_is_told_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let old = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        // To the name, and to INFO.
+        stream.write_all(b"+OK\r\n$21\r\nredis_version:5.0.7\r\n\r\n").unwrap();
+        // Until it has hung up.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let line = failure(&format!("redis://{address}"));
+    assert!(line.contains("Redis 5.0.7 is too old"), "{line}");
+    old.join().unwrap();
+}
+
+#[test]
+fn a_bad_setting_of_redis_is_named_and_not_repeated() {
+    let scratch = Scratch::new();
+    let data = scratch.path().join("data").display().to_string();
+    let [empty, no_file] = [scratch.write("empty", "\n"), "/no/such/file".to_owned()];
+    for (args, environment, words) in [
+        (&["--redis", "rediss://:hunter2@localhost"][..], &[][..], &["--redis", "scheme"][..]),
+        (&["--redis", "redis://:hunter2@localhost:x"], &[], &["--redis", "port"]),
+        (&[], &[("REDIS_URL", "redis://:hunter2@localhost/x")], &["REDIS_URL", "database"]),
+        (&[], &[("TOLLGATE_REDIS_FILE", &*no_file)], &["TOLLGATE_REDIS_FILE", &no_file]),
+        (&[], &[("TOLLGATE_REDIS_FILE", &*empty)], &["TOLLGATE_REDIS_FILE", "empty"]),
+        (
+            &[],
+            &[("TOLLGATE_REDIS_FILE", &*empty), ("TOLLGATE_REDIS", NOWHERE)],
+            &["TOLLGATE_REDIS_FILE", "TOLLGATE_REDIS;"],
+        ),
+        (&["--redis", NOWHERE, "--data-dir", &data], &[], &["--data-dir", "--redis"]),
+        (&["--redis-timeout-ms", "0"], &[], &["--redis-timeout-ms"]),
+        (&["--redis-timeout-ms", "60001"], &[], &["--redis-timeout-ms"]),
+        (&[], &[("TOLLGATE_REDIS_TIMEOUT_MS", "soon")], &["--redis-timeout-ms"]),
+        (&["--redis-prefix", "a{b}"], &[], &["--redis-prefix"]),
+        (&["--heartbeat-ms", "0"], &[], &["--heartbeat-ms"]),
+        (&["--heartbeat-ms", "30000"], &[], &["--node-lifetime-ms", "--heartbeat-ms"]),
+        (&[], &[("TOLLGATE_NODE_LIFETIME_MS", "10000")], &["--node-lifetime-ms"]),
+    ] {
+        let ended = refused(&[&HTTP[..], args].concat(), environment);
+        for word in words {
+            assert!(ended.stderr.contains(word), "{args:?} {environment:?}: {}", ended.stderr);
+        }
+        assert!(!ended.stderr.contains(SECRET), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn the_settings_of_redis_may_stand_in_the_file() {
+    let server = Server::start(Flavor::Redis);
+    let scratch = Scratch::new();
+    let config = scratch.write(
+        "settings.yaml",
+        &format!(
+            "redis: {}\nredis_timeout_ms: 20000\nredis_prefix: 'shop:'\nheartbeat_ms: 50\n\
+             node_lifetime_ms: 60000\nnode_id: by-file\n",
+            server.url()
+        ),
+    );
+    let service = start(&[&HTTP[..], &["--config", &config]].concat(), &[]);
+    service.check("k");
+    assert_eq!(server.raw().call(&["KEYS", "shop:{:k}*"]).array().len(), 1);
+    assert_eq!(service.get("/api/nodes").json()["nodes"][0]["id"], "by-file");
+}
