@@ -1,5 +1,6 @@
 mod cuts;
 mod faults;
+mod flush;
 mod sharing;
 
 use tokio::sync::{mpsc, oneshot};
