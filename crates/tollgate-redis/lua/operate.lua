@@ -1,10 +1,10 @@
 -- Every call there is: takes and peeks, and what changes a key in other ways.
-local HOLD, PAUSE, RESET, RELEASE, RENEW = 5, 6, 7, 8, 9
+local HOLD, PAUSE, RESET, RELEASE, RENEW, HOLDS = 5, 6, 7, 8, 9, 10
 local plans = several()
 local loosened
 
 -- What these verbs have between their count and their takes.
-local extras = { [DEBIT] = '>I7', [PAUSE] = '>I7', [HOLD] = '>c16', [RELEASE] = '>c16', [RENEW] = '>c16' }
+local extras = { [DEBIT] = '>I7', [PAUSE] = '>I7', [HOLD] = '>c16', [RELEASE] = '>c16', [RENEW] = '>c16', [HOLDS] = '>c16' }
 
 -- Nodes that remember a refusal of this key's subject are to forget it. In a key the subject of nobody's
 -- facts is a percent sign.
@@ -35,23 +35,31 @@ end
 local function release_all(takes, lease)
   local released = 0
   for _, take in ipairs(takes) do
-    if release(take.state, lease) then
+    if guarded(take.state, release, lease) == true then
       released = 1
     end
   end
   return released
 end
 
+-- Whether the lease has slots in use of all its keys: 1, else 0.
+local function holds_all(takes, lease)
+  for _, take in ipairs(takes) do
+    if guarded(take.state, holds, lease) ~= true then
+      return 0
+    end
+  end
+  return 1
+end
+
 -- All or none of a lease's keys.
 local function renew_all(takes, lease)
-  for _, take in ipairs(takes) do
-    if not holds(take.state, lease) then
-      return -1
-    end
+  if holds_all(takes, lease) == 0 then
+    return -1
   end
   local first = huge
   for _, take in ipairs(takes) do
-    first = min(first, renew(take.state, lease))
+    first = min(first, guarded(take.state, renew, lease))
   end
   return first
 end
@@ -64,11 +72,13 @@ local single = {
   end,
   [RELEASE] = release_all,
   [RENEW] = renew_all,
+  [HOLDS] = holds_all,
 }
 
 local function apply(verb, takes, extra)
   if single[verb] then
-    answer[#answer + 1] = single[verb](takes, extra)
+    local number = single[verb](takes, extra)
+    answer[#answer + 1] = plans.broken(takes) or number
     return
   elseif verb == HOLD then
     plans.take(takes, extra)

@@ -30,17 +30,15 @@ local function step_paused(s, l, op, cost, extra)
   return wait, remaining, reset
 end
 
--- A step of a list, of which only the ends were looked at: what else it holds may be anybody's. Then whoever
--- needs the key is told, and nobody else. That Redis refuses to write is another matter, and everybody's.
-local function step_list(take, s, l, op, cost, extra)
-  local done, wait, remaining, reset = pcall(take, s, l, op, cost, extra)
+-- Works on a list, of which only the ends were looked at: what else it holds may be anybody's. Then whoever
+-- needs the key is told, and nobody else. That Redis refuses to write is another matter, and everybody's: it is
+-- no error of Lua's own, which begin with where they happened.
+local function guarded(s, work, ...)
+  local done, first, second, third = pcall(work, s, ...)
   if done then
-    return wait, remaining, reset
-  end
-  local is_unreadable = type(wait) == 'string'
-    and (string.find(wait, 'data string too short', 1, true) or string.find(wait, 'bad argument', 1, true))
-  if not is_unreadable then
-    error(wait, 0)
+    return first, second, third
+  elseif type(first) ~= 'string' or not string.find(first, '^user_%a+:%d+: ') then
+    error(first, 0)
   end
   s.error = unreadable(s.key).error
   return huge, 0, 0
@@ -52,7 +50,7 @@ local function step(s, l, op, cost, extra)
   local take = s.since and step_paused or s.algorithm.step
   local wait, remaining, reset
   if s.algorithm.is_list then
-    wait, remaining, reset = step_list(take, s, l, op, cost, extra)
+    wait, remaining, reset = guarded(s, take, l, op, cost, extra)
   else
     wait, remaining, reset = take(s, l, op, cost, extra)
   end

@@ -51,17 +51,25 @@ local function several()
     end
   end
 
-  local function tell_all(takes)
+  -- Why a plan could not be decided after all, if so.
+  local function broken(takes)
     for _, take in ipairs(takes) do
       if take.state.error then
-        answer[#answer + 1] = take.state.error
-        return
+        return take.state.error
       end
+    end
+  end
+
+  local function tell_all(takes)
+    local wrong = broken(takes)
+    if wrong then
+      answer[#answer + 1] = wrong
+      return
     end
     for _, take in ipairs(takes) do
       tell(take.wait, take.remaining, take.reset)
     end
   end
 
-  return { read = read_takes, ask = ask_all, take = take_all, tell = tell_all }
+  return { read = read_takes, ask = ask_all, take = take_all, tell = tell_all, broken = broken }
 end

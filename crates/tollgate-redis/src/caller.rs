@@ -22,6 +22,9 @@ pub enum Scripting {
     Function,
 }
 
+/// How often the library is loaded for one call, where there is no other way.
+const MOST_LOADS: usize = 8;
+
 /// One server and how it is called.
 #[derive(Debug)]
 pub(crate) struct Caller {
@@ -45,8 +48,8 @@ struct Pending {
     /// Whether a node of a cluster is asked for a slot that is on its way to it.
     asking: bool,
     naming: Naming,
-    /// Whether the library has been loaded for it.
-    has_loaded: bool,
+    /// How often the library has been loaded for it.
+    loads: usize,
     then: Then,
 }
 
@@ -70,7 +73,7 @@ impl Caller {
         match work {
             Work::Plain(command) => self.link.send(command.asking(asking), then),
             Work::Program(call) => {
-                self.call(Pending { call, asking, naming, has_loaded: false, then });
+                self.call(Pending { call, asking, naming, loads: 0, then });
             }
         }
     }
@@ -82,10 +85,8 @@ impl Caller {
             (Naming::Hash, Err(failure)) if failure.is_unknown_script() => {
                 this.call(Pending { naming: Naming::Text, ..pending });
             }
-            (Naming::Function, Err(failure))
-                if failure.is_unknown_function() && !pending.has_loaded =>
-            {
-                this.load(pending);
+            (Naming::Function, Err(failure)) if failure.is_unknown_function() => {
+                this.teach(pending, failure);
             }
             (Naming::Function, Err(failure)) if failure.is_without_functions() => {
                 this.do_without_functions(pending, failure);
@@ -95,15 +96,26 @@ impl Caller {
         self.link.send(command, then);
     }
 
+    /// The server does not know the function. If it keeps forgetting, a script's text needs no memory.
+    fn teach(self: &Arc<Self>, pending: Pending, failure: Failure) {
+        match (pending.loads, self.scripting) {
+            (0, _) | (..MOST_LOADS, Scripting::Function) => self.load(pending),
+            (_, Scripting::Function) => (pending.then)(Err(failure)),
+            (_, Scripting::Auto | Scripting::Script) => {
+                self.call(Pending { naming: Naming::Text, ..pending });
+            }
+        }
+    }
+
     /// Loads the library. Somebody else may have done so meanwhile.
     fn load(self: &Arc<Self>, pending: Pending) {
         let library = self.programs.library().text();
         let command = Command::new("FUNCTION").arg("LOAD").arg(library);
         let this = Arc::clone(self);
         let then: Then = Box::new(move |result| match result {
-            Ok(_) => this.call(Pending { has_loaded: true, ..pending }),
+            Ok(_) => this.call(Pending { loads: pending.loads + 1, ..pending }),
             Err(failure) if failure.is_known_library() => {
-                this.call(Pending { has_loaded: true, ..pending });
+                this.call(Pending { loads: pending.loads + 1, ..pending });
             }
             Err(failure) if failure.is_without_functions() => {
                 this.do_without_functions(pending, failure);

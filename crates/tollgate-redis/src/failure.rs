@@ -111,7 +111,7 @@ fn explain(error: &ErrorReply) -> String {
         "MASTERDOWN" => "is a replica that has lost its primary",
         "CLUSTERDOWN" => "belongs to a cluster that is down",
         "TRYAGAIN" | "MOVED" | "ASK" | "CROSSSLOT" => {
-            "belongs to a cluster, to which this version does not speak"
+            "belongs to a cluster: the address must begin with redis+cluster://"
         }
         "OOM" => "is out of memory: it has reached maxmemory and may not evict",
         "MISCONF" => "refuses writes since it could not save to disk",

@@ -126,6 +126,13 @@ impl Link {
     }
 }
 
+/// As messages name its server.
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.route.fmt(f)
+    }
+}
+
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Link").field("route", &self.inner.route).finish_non_exhaustive()

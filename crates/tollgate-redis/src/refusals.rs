@@ -1,7 +1,7 @@
 //! Remembered refusals: who was refused until a moment need not ask again before it.
 //!
-//! Room comes earlier only by a refund or a reset, and these are told to every node. A node that cannot
-//! hear remembers nothing. What is remembered is the whole plan, under the subject of the limit that is most
+//! Room that comes earlier by a refund or a reset is told to every node, and a node that cannot hear
+//! remembers nothing. What is remembered is the whole plan, under the subject of the limit that is most
 //! in its way: the same request under the same numbers. Another cost would be refused as well, but for how
 //! long only the store can tell.
 
@@ -21,6 +21,10 @@ const SHARDS: usize = 16;
 
 /// Below this a refusal is forgotten before it could be of use.
 const SHORTEST: Duration = Duration::from_millis(2);
+
+/// For how long a refusal is remembered at most. Limits that change, and keys that somebody deletes by hand, make
+/// room as well, and nobody tells of those. Asking once a second costs Redis next to nothing.
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// The refusals that this process remembers.
 #[derive(Debug)]
@@ -119,7 +123,8 @@ impl Refusals {
         let mut shard = self.shard(subject).lock();
         let is_current = shard.changes == *changes && self.is_live();
         if is_current && is_lasting(plan) && shard.has_place(self.most_in_shard) {
-            let refusal = Refusal::new(plan, decision, asked.at, asked.at + retry_after);
+            let until = asked.at + retry_after.min(LONGEST);
+            let refusal = Refusal::new(plan, decision, asked.at, until);
             shard.remember(subject, plan, refusal);
         }
     }
@@ -250,10 +255,14 @@ impl Listener for Refusals {
     }
 
     fn message(&self, payload: &[u8]) {
-        if let Some((b's', subject)) = payload.split_first()
-            && let Ok(subject) = std::str::from_utf8(subject)
-        {
-            self.forget(subject);
+        match payload.split_first() {
+            Some((b's', subject)) => {
+                if let Ok(subject) = std::str::from_utf8(subject) {
+                    self.forget(subject);
+                }
+            }
+            // Another override may mean other limits for anyone.
+            _ => self.forget_all(),
         }
     }
 

@@ -76,11 +76,33 @@ impl Router {
         }
     }
 
-    /// Proves that it can be reached, and tells what it is.
+    /// Proves that it can be reached and used, and tells what it is.
     pub(crate) async fn open(&self) -> Result<Option<ServerInfo>, Failure> {
         match self {
-            Self::One(caller, _) => caller.link().open().await,
+            Self::One(caller, _) => open_one(caller.link()).await,
             Self::Cluster(cluster) => cluster.open().await,
         }
+    }
+}
+
+/// One server must be alone, and no replica: else it would be found out by the first who asks, or the second.
+async fn open_one(link: &Link) -> Result<Option<ServerInfo>, Failure> {
+    let info = link.open().await?;
+    let unusable = |why: &str| Err(Failure::Unreachable(format!("Redis at {link} {why}")));
+    if info.as_ref().is_some_and(|info| info.is_in_cluster) {
+        return unusable("is a node of a cluster: the address must begin with redis+cluster://");
+    }
+    // Who may not ask finds out later.
+    match link.ask(Command::new("ROLE")).await {
+        Ok(Reply::Array(parts)) => match parts.first() {
+            Some(Reply::Bulk(role)) if role == b"slave" => {
+                unusable("is a replica: the address must be that of the primary")
+            }
+            Some(Reply::Bulk(role)) if role == b"sentinel" => {
+                unusable("is a sentinel: the address must begin with redis+sentinel://")
+            }
+            _ => Ok(info),
+        },
+        _ => Ok(info),
     }
 }

@@ -248,6 +248,13 @@ impl Store for RedisStore {
 
     async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
         let takes = call::takes_of_lease(lease, &self.shared.keys);
+        // In a cluster slots are asked one after the other, so none is renewed before all are known to be held.
+        if self.shared.coalescer.router().is_cluster() {
+            let verb = Verb::Holds(lease.id());
+            if self.shared.numbers_anywhere(verb, takes.clone()).await?.contains(&0) {
+                return Ok(None);
+            }
+        }
         let ends = self.shared.numbers_anywhere(Verb::Renew(lease.id()), takes).await?;
         let first = ends.into_iter().min().and_then(|end| u64::try_from(end).ok());
         Ok(first.map(Timestamp::from_micros))

@@ -51,10 +51,6 @@ impl<I: Iterator<Item = Reply>> Answers<I> {
         self.at
     }
 
-    pub(super) fn is_at_end(&mut self) -> bool {
-        self.rest.next().is_none()
-    }
-
     /// The answer to the next plan; none if it cannot be told where that ends, nor then what follows it.
     pub(super) fn next(&mut self, verb: Verb, takes: usize) -> Option<Result<Answer, Failure>> {
         let first = match self.rest.next()? {

@@ -18,11 +18,17 @@ pub(crate) enum Verb {
     Hold(LeaseId),
     Peek,
     Refund,
-    Debit { age: Duration },
-    Pause { length: Duration },
+    Debit {
+        age: Duration,
+    },
+    Pause {
+        length: Duration,
+    },
     Reset,
     Release(LeaseId),
     Renew(LeaseId),
+    /// Whether the lease has slots of all its keys.
+    Holds(LeaseId),
 }
 
 impl Verb {
@@ -33,7 +39,10 @@ impl Verb {
 
     /// Whether it is answered by one integer for the plan, and not by three for each take.
     pub(super) const fn has_one_answer(self) -> bool {
-        matches!(self, Self::Pause { .. } | Self::Reset | Self::Release(_) | Self::Renew(_))
+        matches!(
+            self,
+            Self::Pause { .. } | Self::Reset | Self::Release(_) | Self::Renew(_) | Self::Holds(_)
+        )
     }
 }
 

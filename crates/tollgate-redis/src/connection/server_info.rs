@@ -16,6 +16,8 @@ pub struct ServerInfo {
     pub(crate) version: Version,
     /// Of the Redis that it is compatible with.
     redis_version: Version,
+    /// Whether it is a node of a cluster.
+    pub(crate) is_in_cluster: bool,
 }
 
 impl fmt::Display for ServerInfo {
@@ -40,7 +42,8 @@ impl ServerInfo {
             None if is_keydb() => ("keydb", redis_version),
             None => ("redis", redis_version),
         };
-        Some(Self { software, version, redis_version })
+        let is_in_cluster = field("redis_mode") == Some("cluster");
+        Some(Self { software, version, redis_version, is_in_cluster })
     }
 
     /// Refuses a server that is too old.

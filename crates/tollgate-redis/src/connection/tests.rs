@@ -151,11 +151,3 @@ async fn a_unix_socket_is_a_server_like_any_other() {
     let why = refusal(&format!("unix://app:no@{socket}").parse().unwrap()).await;
     assert_eq!(why, format!("Redis at {socket} refused the password"));
 }
-
-#[tokio::test]
-async fn what_needs_more_than_one_server_is_told_as_such() {
-    for (url, layout) in [("redis+cluster://h", "cluster"), ("rediss+sentinel://h/m", "sentinel")] {
-        let why = refusal(&url.parse().unwrap()).await;
-        assert!(why.contains(&format!("does not speak to a Redis {layout} yet")), "{why}");
-    }
-}

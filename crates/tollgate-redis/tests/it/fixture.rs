@@ -12,7 +12,7 @@ use tollgate::algorithm::CalendarUnit;
 use tollgate::{Key, Limit, ManualClock, Plan, Quota, Subject, Take, Timestamp};
 use tollgate_redis::{Address, RedisStore, RedisStoreBuilder, Scripting};
 use tollgate_testkit::conformance::Fixture;
-use tollgate_testkit::server::{Flavor, Server};
+use tollgate_testkit::server::{Cluster, Flavor, Server};
 
 static RUNTIME: LazyLock<Runtime> =
     LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());
@@ -45,6 +45,16 @@ pub(crate) async fn in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec
 pub(crate) fn shared(flavor: Flavor) -> &'static Server {
     static REDIS: LazyLock<Server> = LazyLock::new(|| Server::start(Flavor::Redis));
     static VALKEY: LazyLock<Server> = LazyLock::new(|| Server::start(Flavor::Valkey));
+    match flavor {
+        Flavor::Redis => &REDIS,
+        Flavor::Valkey => &VALKEY,
+    }
+}
+
+/// Likewise a cluster.
+pub(crate) fn shared_cluster(flavor: Flavor) -> &'static Cluster {
+    static REDIS: LazyLock<Cluster> = LazyLock::new(|| Cluster::of(Flavor::Redis, 3, 0));
+    static VALKEY: LazyLock<Cluster> = LazyLock::new(|| Cluster::of(Flavor::Valkey, 3, 0));
     match flavor {
         Flavor::Redis => &REDIS,
         Flavor::Valkey => &VALKEY,
@@ -99,8 +109,18 @@ pub(crate) struct Timed {
 
 impl Timed {
     pub(crate) fn new(flavor: Flavor, scripting: Scripting) -> Self {
+        Self::of(patient(shared(flavor)).scripting(scripting))
+    }
+
+    /// Over three primaries.
+    pub(crate) fn on_cluster(flavor: Flavor) -> Self {
+        let address = shared_cluster(flavor).url().parse::<Address>().unwrap();
+        Self::of(RedisStore::builder(address).timeout(Duration::from_secs(60)))
+    }
+
+    fn of(builder: RedisStoreBuilder) -> Self {
         let clock = ManualClock::new();
-        let builder = patient(shared(flavor)).prefix(prefix()).unwrap().scripting(scripting);
+        let builder = builder.prefix(prefix()).unwrap();
         Self { store: builder.clock(clock.clone()).build(), clock }
     }
 }

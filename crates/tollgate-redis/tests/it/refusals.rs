@@ -1,6 +1,6 @@
 //! A refused caller who asks again costs Redis nothing, and is not refused for longer than need be.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tollgate::{Decision, Key, Limit, Quota, Source, Store, Subject};
 use tollgate_redis::RedisStore;
@@ -14,7 +14,7 @@ fn script_calls(raw: &mut Raw) -> u64 {
     let info = raw.call(&["INFO", "commandstats"]);
     let calls = |line: &str| {
         let (name, rest) = line.split_once(":calls=")?;
-        let is_script = ["cmdstat_eval", "cmdstat_evalsha"].contains(&name);
+        let is_script = ["cmdstat_eval", "cmdstat_evalsha", "cmdstat_fcall"].contains(&name);
         is_script.then(|| rest.split(',').next().unwrap().parse::<u64>().unwrap())
     };
     info.text().lines().filter_map(calls).sum()
@@ -41,12 +41,14 @@ fn a_refused_key_costs_redis_nothing() {
     let subject = Subject::of(["k"]);
     for limit in of_each_kind(3).iter().filter(|limit| limit.ttl().is_none()) {
         until_remembered(&store, &subject, limit);
-        let before = script_calls(&mut raw);
+        let (before, begun) = (script_calls(&mut raw), Instant::now());
         for _ in 0..10_000 {
-            let decision = take(&store, &subject, limit);
-            assert_eq!((decision.source(), decision.is_allowed()), (Source::Cache, false));
+            assert!(!take(&store, &subject, limit).is_allowed());
         }
-        assert_eq!(script_calls(&mut raw), before, "{}", limit.algorithm());
+        // A refusal is asked for again every second.
+        let asked = script_calls(&mut raw) - before;
+        let seconds = begun.elapsed().as_secs() + 1;
+        assert!(asked <= seconds, "{}: {asked} calls in {seconds} s", limit.algorithm());
     }
 }
 
@@ -56,16 +58,20 @@ fn a_remembered_wait_shrinks_and_is_never_too_long() {
     let store = patient(&server).build();
     let (subject, limit) = (Subject::of(["k"]), hourly());
     until_remembered(&store, &subject, &limit);
-    let mut last = Duration::MAX;
+    let (mut last, mut remembered) = (Duration::MAX, 0);
     for _ in 0..1000 {
         let truth = block_on(store.peek(&plan(&subject, &limit, 1))).unwrap();
         let told = take(&store, &subject, &limit);
-        assert_eq!((truth.source(), told.source()), (Source::Store, Source::Cache));
+        assert_eq!(truth.source(), Source::Store);
+        let is_remembered = told.source() == Source::Cache;
         let (truth, told) = (truth.retry_after().unwrap(), told.retry_after().unwrap());
         assert!(told <= truth, "{told:?} is longer than {truth:?}");
-        assert!(told < last, "{told:?} after {last:?}");
-        last = told;
+        // What was asked anew may be longer by the time that asking took.
+        assert!(!is_remembered || told < last, "{told:?} after {last:?}");
+        last = if is_remembered { told } else { Duration::MAX };
+        remembered += u64::from(is_remembered);
     }
+    assert!(remembered > 0);
 }
 
 /// What is remembered ends by itself, when the window does and not later.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use tollgate::{Key, Limit, Store, Subject};
-use tollgate_redis::RedisStore;
+use tollgate_redis::{RedisStore, Scripting};
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::pause;
 
@@ -41,13 +41,28 @@ impl Drop for EndOnDrop<'_> {
 #[test]
 fn a_hundred_script_flushes_a_second_are_not_noticed() {
     let server = Server::start(Flavor::Redis);
-    let store = patient(&server).max_refusals(0).build();
+    flush_under_load(&server, Scripting::Script, "SCRIPT");
+    let errors = server.raw().call(&["INFO", "errorstats"]);
+    assert!(errors.text().contains("errorstat_NOSCRIPT"), "no call met a lost script");
+}
+
+#[test]
+fn a_hundred_function_flushes_a_second_are_not_noticed() {
+    let server = Server::start(Flavor::Redis);
+    flush_under_load(&server, Scripting::Auto, "FUNCTION");
+    let loads = server.raw().call(&["INFO", "commandstats"]);
+    assert!(loads.text().contains("cmdstat_function|load"), "no call met a lost function");
+}
+
+/// Uses up a limit of each kind while the server forgets what it was taught.
+fn flush_under_load(server: &Server, scripting: Scripting, what: &str) {
+    let store = patient(server).max_refusals(0).scripting(scripting).build();
     let (flushes, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut raw = server.raw();
             while !is_done.load(Ordering::SeqCst) {
-                raw.call(&["SCRIPT", "FLUSH"]);
+                raw.call(&[what, "FLUSH"]);
                 flushes.fetch_add(1, Ordering::SeqCst);
                 pause();
             }
@@ -62,6 +77,4 @@ fn a_hundred_script_flushes_a_second_are_not_noticed() {
             assert_eq!((passed, left), (COUNT, 0), "{}", limit.algorithm());
         }
     });
-    let errors = server.raw().call(&["INFO", "errorstats"]);
-    assert!(errors.text().contains("errorstat_NOSCRIPT"), "no call met a lost script");
 }

@@ -22,7 +22,8 @@ async fn what_was_taken_is_flushed_until_it_has_left() {
     let shared = Shared::new(1);
     let deadline = Instant::now() + LONG;
     let then = Box::new(|_| {});
-    let pending = Pending { bytes: bytes.clone(), reply_cap: REPLY_CAP, deadline, then };
+    let pending =
+        Pending { bytes: bytes.clone(), reply_cap: REPLY_CAP, replies_before: 0, deadline, then };
     assert!(shared.queue(pending).is_ok());
 
     // So narrow that no flush is done at once.
