@@ -34,6 +34,18 @@ impl Way {
         }
     }
 
+    /// Its name in the tables.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Tollgate => "tollgate",
+            Self::Remembering => "tollgate, remembering refusals",
+            Self::Multiplexed => "EVALSHA each, one connection",
+            Self::Pool => "EVALSHA each, a pool",
+            Self::Cell => "redis-cell, one connection",
+        }
+    }
+
     /// The way of this name.
     ///
     /// # Errors
