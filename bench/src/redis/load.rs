@@ -59,6 +59,8 @@ async fn call(mut asker: Asker, course: Arc<Mutex<Course>>) -> Outcome<()> {
         sent = now;
         if turn % STRETCH == 0 {
             yield_now().await;
+            // The others' turns are nothing that this one waited for.
+            sent = Instant::now();
         }
     }
     Ok(())

@@ -129,7 +129,8 @@ fn weigh(contest: Contest<'_>, kept: Kept, keys: u32) -> Outcome<Weight> {
             format!("{kept:?}: keys and those that expire are {there:?}, not {keys}").into()
         );
     }
-    let growth = (settled(&mut inside)? - before) / f64::from(keys);
+    // In whole bytes: buffers of connections make up fractions.
+    let growth = ((settled(&mut inside)? - before) / f64::from(keys)).round();
     let some = inside.some_keys()?;
     let key_bytes = some.first().map_or(0, String::len);
     if kept != Kept::BucketByDefault && key_bytes != Kept::KEY_BYTES {

@@ -37,8 +37,8 @@ pub(super) fn hot() -> String {
 pub(super) fn floors(scale: &Scale) -> String {
     let [requests, more] = scale.requests;
     format!(
-        "`redis-benchmark`, {} requests, and {} through pipelines; {} keys at random. It reads no answers \
-         and runs on the core that callers have above.",
+        "`redis-benchmark`, {} requests, and {} through pipelines; {} keys at random. It does not look \
+         at answers, and runs on the core that callers have above.",
         spoken(requests),
         spoken(requests * more),
         spoken(scale.keys),
