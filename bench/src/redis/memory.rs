@@ -13,6 +13,9 @@ use crate::scale::spoken;
 /// How many entries logs have.
 const ENTRIES: [u32; 3] = [10, 100, 1000];
 
+/// What comes and goes with a connection.
+const BUFFERS: f64 = 16_384.0;
+
 const OF_CELL: Target = Target::AtMost(1.0);
 const OF_SORTED_SET: Target = Target::AtMost(0.25);
 
@@ -144,10 +147,10 @@ fn weigh(contest: Contest<'_>, kept: Kept, keys: u32) -> Outcome<Weight> {
 /// The memory in use once Redis has tidied up its tables, which it does by and by.
 fn settled(inside: &mut Inside) -> Outcome<f64> {
     let mut last = inside.used_memory()?;
-    for _ in 0..50 {
-        thread::park_timeout(Duration::from_millis(200));
+    for _ in 0..100 {
+        thread::park_timeout(Duration::from_millis(100));
         let now = inside.used_memory()?;
-        if (now - last).abs() < last * 1e-3 {
+        if (now - last).abs() < BUFFERS {
             return Ok(now);
         }
         last = now;

@@ -71,13 +71,14 @@ impl Report {
         let idle = [&self.idle.tollgate, &self.idle.usual];
         let loads = asking.chain(refused).chain(algorithms).chain(idle).flat_map(Figures::all);
         let floors = self.floors.iter().flat_map(|row| [&row.per_second, &row.redis_micros]);
-        let counters = self.memory.counters.iter().map(|(_, weight)| weight);
-        let logs = self.memory.logs.iter().flat_map(|(_, both)| both);
+        let counters = self.memory.counters.iter();
+        let counters = counters.flat_map(|(_, weight)| [weight.growth, weight.usage]);
+        let logs = self.memory.logs.iter().flat_map(|(_, both)| both).map(|weight| weight.usage);
         let rounds = loads.chain(floors).chain([&self.idle.ping]);
-        let bytes = counters.chain(logs).flat_map(|weight| [weight.growth, weight.usage]);
         rounds
             .flat_map(|rounds| [rounds.least(), rounds.median(), rounds.most()])
-            .chain(bytes)
+            .chain(counters)
+            .chain(logs)
             .collect()
     }
 
