@@ -9,7 +9,7 @@ use tollgate_bench::cli::{self, Asked};
 use tollgate_bench::http::contender::Stage;
 use tollgate_bench::http::report::Report;
 use tollgate_bench::http::scale::Scale;
-use tollgate_bench::http::server::Cores;
+use tollgate_bench::server::Cores;
 
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);

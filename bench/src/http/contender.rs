@@ -8,9 +8,9 @@ use tempfile::NamedTempFile;
 use super::policy::{BURST, PERIOD_SECONDS, Policy};
 use super::request::KEY;
 use super::sample::Sample;
-use super::server::{Address, Cores, Role, Server};
 use super::task::{Ask, Task, Work};
 use crate::Outcome;
+use crate::server::{Address, Cores, Role, Server};
 
 /// As many keys as tollgate holds when it is not told.
 const DEFAULT_MAX_KEYS: u32 = 1_000_000;

@@ -1,8 +1,8 @@
 //! Measures the HTTP front end beside a peer and a yardstick, each in a process of its own.
 //!
-//! A [`contender`] is a [`server`] with what it is asked, under a [`policy`] where it is tollgate. The
+//! A [`contender`] is a [`server`](crate::server) with what it is asked, under a [`policy`] where it is tollgate. The
 //! [`load`] does one [`task`] in another process: it sends each [`request`] as soon as it has the last
-//! [`answer`], reads the server's [`cpu`] time and prints a [`sample`]. A [`contest`] gives everyone a
+//! [`answer`], reads the server's [`cpu`](crate::cpu) time and prints a [`sample`]. A [`contest`] gives everyone a
 //! turn in each round and keeps the [`figures`]; [`front`], [`growth`] and [`policies`] are its
 //! questions, and [`report`] the document.
 
@@ -12,7 +12,6 @@ pub mod constant;
 pub mod contender;
 pub mod contest;
 mod course;
-pub mod cpu;
 pub mod figures;
 pub mod front;
 pub mod growth;
@@ -23,5 +22,4 @@ pub mod report;
 pub mod request;
 pub mod sample;
 pub mod scale;
-pub mod server;
 pub mod task;
