@@ -59,7 +59,8 @@ local function renew_all(takes, lease)
   end
   local first = huge
   for _, take in ipairs(takes) do
-    first = min(first, guarded(take.state, renew, lease))
+    local till = guarded(take.state, renew, lease)
+    first = min(first, till)
   end
   return first
 end
@@ -96,7 +97,7 @@ end
 local function reset(at)
   local _, number, _, _, after = decode('>BI2I2I7', call, at)
   redis.call('DEL', keys[number])
-  opened[number] = nil
+  opened[number], fetched[number] = nil, nil
   loosen(keys[number])
   answer[#answer + 1] = 0
   return after
