@@ -59,6 +59,9 @@ impl Membership {
     async fn beat(&mut self, app: &App) {
         let result = self.directory.heartbeat(&self.node, self.lifetime).await;
         self.tell(&result);
+        if result.is_ok() {
+            app.metrics().note_store_answer();
+        }
         app.note_heartbeat(result.err().map(|error| error.to_string()));
     }
 

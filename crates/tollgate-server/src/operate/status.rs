@@ -81,6 +81,7 @@ fn store_status(app: &App) -> StoreStatus<'_> {
     let occupancy = app.backend().memory().map(MemoryStore::occupancy);
     let is_full = occupancy.is_some_and(|occupancy| occupancy.untracked > 0);
     let full = is_full.then(|| "new keys found no place; raise --max-keys".to_owned());
+    let failure = app.metrics().store_failure().map(|reason| format!("the store fails: {reason}"));
     StoreStatus {
         kind: &about.kind,
         address: about.address.as_deref(),
@@ -88,6 +89,9 @@ fn store_status(app: &App) -> StoreStatus<'_> {
         keys: occupancy.map(|occupancy| occupancy.keys),
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
         untracked: occupancy.map(|occupancy| occupancy.untracked),
-        warning: full.or_else(|| app.heartbeat_error()).or_else(|| about.warning.clone()),
+        warning: full
+            .or(failure)
+            .or_else(|| app.heartbeat_error())
+            .or_else(|| about.warning.clone()),
     }
 }

@@ -3,6 +3,7 @@
 use tollgate_testkit::server::{Builder, Flavor, Server};
 
 use crate::redis::node;
+use crate::service::eventually;
 
 #[test]
 fn without_memory_nothing_is_allowed() {
@@ -43,4 +44,11 @@ fn a_foreign_key_fails_alone() {
     assert_eq!(results[1]["status"], 503, "{results}");
     let reply = service.post("/check", r#"{"key":"theirs"}"#);
     assert_eq!((reply.status, reply.header("retry-after")), (503, None), "waiting will not help");
+    service.wait_for_log("the store could not answer");
+    server.kill();
+    assert_eq!(service.post("/check", r#"{"key":"ours"}"#).status, 503);
+    // One key that cannot be read must not keep the log from telling that the store is lost.
+    eventually("both in the log", || {
+        service.log().matches("the store could not answer").count() == 2
+    });
 }
