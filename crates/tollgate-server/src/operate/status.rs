@@ -14,7 +14,8 @@ pub(crate) struct Status<'a> {
     version: &'static str,
     node: NodeStatus<'a>,
     store: StoreStatus<'a>,
-    breaker: &'static str,
+    /// There is none yet; null says so.
+    breaker: Option<&'static str>,
     policy: PolicyStatus<'a>,
 }
 
@@ -64,7 +65,7 @@ pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
             now: rfc3339(SystemClock::new().now()),
         },
         store: store_status(app),
-        breaker: "closed",
+        breaker: None,
         policy: PolicyStatus {
             version: policy.version(),
             file: app.policy_file().path().map(|path| path.display().to_string()),
