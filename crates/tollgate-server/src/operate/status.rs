@@ -29,7 +29,8 @@ struct NodeStatus<'a> {
 
 #[derive(Debug, Serialize)]
 struct StoreStatus<'a> {
-    kind: &'a str,
+    kind: &'static str,
+    why: &'a str,
     /// Where it is and what runs there, unless it is in this process.
     address: Option<&'a str>,
     server: Option<&'a str>,
@@ -84,7 +85,8 @@ fn store_status(app: &App) -> StoreStatus<'_> {
     let full = is_full.then(|| "new keys found no place; raise --max-keys".to_owned());
     let failure = app.metrics().store_failure().map(|reason| format!("the store fails: {reason}"));
     StoreStatus {
-        kind: &about.kind,
+        kind: about.kind,
+        why: &about.why,
         address: about.address.as_deref(),
         server: about.server.as_deref(),
         keys: occupancy.map(|occupancy| occupancy.keys),
