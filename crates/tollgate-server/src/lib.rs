@@ -19,6 +19,7 @@ mod saved_state;
 mod serve;
 mod settings;
 mod shutdown;
+mod warnings;
 mod wire;
 
 pub use cli::{Cli, Exit, run};

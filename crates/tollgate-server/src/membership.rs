@@ -59,10 +59,12 @@ impl Membership {
     async fn beat(&mut self, app: &App) {
         let result = self.directory.heartbeat(&self.node, self.lifetime).await;
         self.tell(&result);
-        if result.is_ok() {
+        let is_up = result.is_ok();
+        app.warnings().set_heartbeat(result.err().map(|error| error.to_string()));
+        if is_up {
             app.metrics().note_store_answer();
+            look_for_eviction(app).await;
         }
-        app.note_heartbeat(result.err().map(|error| error.to_string()));
     }
 
     /// Says once that heartbeats fail, and once that they no longer do.
@@ -75,5 +77,13 @@ impl Membership {
             _ => {}
         }
         self.is_failing = result.is_err();
+    }
+}
+
+/// Whether Redis evicts keys may change while it runs.
+async fn look_for_eviction(app: &App) {
+    if let Some(redis) = app.backend().redis() {
+        let policy = redis.eviction_policy().await;
+        app.warnings().set_eviction(policy.as_deref());
     }
 }

@@ -25,8 +25,6 @@ pub(crate) struct About {
     pub(crate) address: Option<String>,
     /// What runs there, if it says.
     pub(crate) server: Option<String>,
-    /// What an operator should know of it, from the start.
-    pub(crate) warning: Option<String>,
 }
 
 impl Opened {
@@ -35,7 +33,7 @@ impl Opened {
         let (kind, why) = (settings.store.kind(), settings.store.why());
         match &settings.store {
             StoreChoice::Memory { .. } => {
-                let about = About { kind, why, address: None, server: None, warning: None };
+                let about = About { kind, why, address: None, server: None };
                 Ok(Self { backend: memory(settings), about })
             }
             StoreChoice::Redis { address, source } => {
@@ -48,19 +46,11 @@ impl Opened {
                     why,
                     address: Some(store.address().to_string()),
                     server: server.map(|server| server.to_string()),
-                    warning: store.eviction_policy().await.map(|policy| evicting(&policy)),
                 };
                 Ok(Self { backend: Backend::Redis(store), about })
             }
         }
     }
-}
-
-fn evicting(policy: &str) -> String {
-    format!(
-        "Redis evicts keys when its memory is full ({policy}), and with them what was used of a limit; set \
-         maxmemory-policy to noeviction"
-    )
 }
 
 fn memory(settings: &Settings) -> Backend {

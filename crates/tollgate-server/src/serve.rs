@@ -70,9 +70,6 @@ fn tell_start(app: &App) {
     let about = app.about_store();
     let (address, server) = (about.address.as_deref(), about.server.as_deref());
     info!(store = about.kind, why = about.why, address, server, node = app.node_id(), "starting");
-    if let Some(warning) = &about.warning {
-        warn!(%warning, "store");
-    }
 }
 
 /// What goes on beside the answering.

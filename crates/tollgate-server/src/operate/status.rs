@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tollgate::policy::Policy;
-use tollgate::{Clock, MemoryStore, SystemClock};
+use tollgate::{Clock, MemoryStore, Occupancy, SystemClock};
 
 use crate::app::App;
 use crate::wire::time::rfc3339;
@@ -81,9 +81,6 @@ pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
 fn store_status(app: &App) -> StoreStatus<'_> {
     let about = app.about_store();
     let occupancy = app.backend().memory().map(MemoryStore::occupancy);
-    let is_full = occupancy.is_some_and(|occupancy| occupancy.untracked > 0);
-    let full = is_full.then(|| "new keys found no place; raise --max-keys".to_owned());
-    let failure = app.metrics().store_failure().map(|reason| format!("the store fails: {reason}"));
     StoreStatus {
         kind: about.kind,
         why: &about.why,
@@ -92,9 +89,15 @@ fn store_status(app: &App) -> StoreStatus<'_> {
         keys: occupancy.map(|occupancy| occupancy.keys),
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
         untracked: occupancy.map(|occupancy| occupancy.untracked),
-        warning: full
-            .or(failure)
-            .or_else(|| app.heartbeat_error())
-            .or_else(|| about.warning.clone()),
+        warning: warning(app, occupancy),
     }
+}
+
+/// All that an operator should look at, in one text.
+fn warning(app: &App, occupancy: Option<Occupancy>) -> Option<String> {
+    let is_full = occupancy.is_some_and(|occupancy| occupancy.untracked > 0);
+    let full = is_full.then(|| "new keys found no place; raise --max-keys".to_owned());
+    let failure = app.metrics().store_failure().map(|reason| format!("the store fails: {reason}"));
+    let all: Vec<String> = full.into_iter().chain(app.warnings().all(failure)).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }

@@ -29,6 +29,25 @@ fn one_that_evicts_is_warned_of() {
 }
 
 #[test]
+fn one_that_begins_to_evict_is_warned_of_until_it_no_longer_does() {
+    let server = Server::start(Flavor::Redis);
+    let service = node(&server, &["--heartbeat-ms", "10"]);
+    let warning = || service.get("/api/status").json()["store"]["warning"].clone();
+    assert!(warning().is_null(), "{}", warning());
+    let mut raw = server.raw();
+    raw.call(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lfu"]);
+    raw.call(&["CONFIG", "SET", "maxmemory", "100mb"]);
+    eventually("a warning", || {
+        warning().as_str().is_some_and(|text| text.contains("(allkeys-lfu)"))
+    });
+    raw.call(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    eventually("no warning", || warning().is_null());
+    service.wait_for_log("no longer says that it evicts keys");
+    let log = service.log();
+    assert_eq!(log.matches("(allkeys-lfu)").count(), 1, "{log}");
+}
+
+#[test]
 fn a_foreign_key_fails_alone() {
     let server = Server::start(Flavor::Redis);
     let service = node(&server, &[]);
