@@ -19,6 +19,7 @@ mod saved_state;
 mod serve;
 mod settings;
 mod shutdown;
+mod twin;
 mod warnings;
 mod wire;
 

@@ -6,6 +6,7 @@ use tracing::{info, warn};
 #[derive(Debug, Default)]
 pub(crate) struct Warnings {
     heartbeat: Option<String>,
+    twin: Option<String>,
     eviction: Option<String>,
 }
 
@@ -13,6 +14,17 @@ impl Warnings {
     /// Remembers how the last heartbeat went.
     pub(crate) fn set_heartbeat(&mut self, error: Option<String>) {
         self.heartbeat = error;
+    }
+
+    /// Remembers another node that goes by this one's id, if there is one, and logs that where it changes.
+    pub(crate) fn set_twin(&mut self, warning: Option<String>) {
+        if warning != self.twin {
+            match &warning {
+                Some(warning) => warn!(%warning, "node"),
+                None => info!("node: no other goes by the same id any more"),
+            }
+        }
+        self.twin = warning;
     }
 
     /// Remembers by which policy Redis evicts keys, if it does, and logs that where it changes.
@@ -31,7 +43,7 @@ impl Warnings {
     /// All of them, after that the store fails: heartbeats that fail say no more than that.
     pub(crate) fn all(&self, failure: Option<String>) -> impl Iterator<Item = String> {
         let failure = failure.or_else(|| self.heartbeat.clone());
-        [failure, self.eviction.clone()].into_iter().flatten()
+        [failure, self.twin.clone(), self.eviction.clone()].into_iter().flatten()
     }
 }
 
