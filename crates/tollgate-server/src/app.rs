@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tollgate::policy::Policy;
 use tollgate::{Clock, Limiter, LimiterError, SystemClock, Timestamp};
 
@@ -13,6 +13,7 @@ use crate::metrics::{Exhausted, Metrics};
 use crate::opened::{About, Opened};
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
+use crate::warnings::Warnings;
 
 /// One node.
 #[derive(Debug)]
@@ -22,8 +23,7 @@ pub(crate) struct App {
     loaded: Mutex<Loaded>,
     node: Node,
     about_store: About,
-    /// Why the last heartbeat failed, if it did.
-    heartbeat_error: Mutex<Option<String>>,
+    warnings: Mutex<Warnings>,
     is_ready: AtomicBool,
 }
 
@@ -61,7 +61,7 @@ impl App {
             loaded: Mutex::new(Loaded { at: started, error: None }),
             node: Node { id: settings.node_id.clone(), address, started },
             about_store: store.about,
-            heartbeat_error: Mutex::default(),
+            warnings: Mutex::default(),
             is_ready: AtomicBool::new(false),
         }
     }
@@ -105,13 +105,9 @@ impl App {
         ApiError::from(&error)
     }
 
-    /// Remembers how the last heartbeat went.
-    pub(crate) fn note_heartbeat(&self, error: Option<String>) {
-        *self.heartbeat_error.lock() = error;
-    }
-
-    pub(crate) fn heartbeat_error(&self) -> Option<String> {
-        self.heartbeat_error.lock().clone()
+    /// What an operator should look at.
+    pub(crate) fn warnings(&self) -> MutexGuard<'_, Warnings> {
+        self.warnings.lock()
     }
 
     pub(crate) fn loaded(&self) -> Loaded {

@@ -19,6 +19,8 @@ mod saved_state;
 mod serve;
 mod settings;
 mod shutdown;
+mod twin;
+mod warnings;
 mod wire;
 
 pub use cli::{Cli, Exit, run};

@@ -2,7 +2,7 @@
 //! leaves.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 use tollgate::StoreError;
@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use crate::app::App;
 use crate::settings::Settings;
 use crate::shutdown::Awaited;
+use crate::twin::Twin;
 
 /// How long after a heartbeat that failed the next one is tried, unless heartbeats are more frequent.
 const RETRY: Duration = Duration::from_secs(1);
@@ -24,6 +25,9 @@ pub(crate) struct Membership {
     every: Duration,
     lifetime: Duration,
     is_failing: bool,
+    /// Whether it has said once that it is up.
+    is_known: bool,
+    twin: Twin,
 }
 
 impl Membership {
@@ -37,7 +41,15 @@ impl Membership {
             registered_at: app.node().started,
         };
         let (every, lifetime) = (settings.redis.heartbeat, settings.redis.node_lifetime);
-        let mut this = Self { directory, node, every, lifetime, is_failing: false };
+        let mut this = Self {
+            directory,
+            node,
+            every,
+            lifetime,
+            is_failing: false,
+            is_known: false,
+            twin: Twin::default(),
+        };
         this.beat(app).await;
         Some(this)
     }
@@ -57,9 +69,24 @@ impl Membership {
     }
 
     async fn beat(&mut self, app: &App) {
-        let result = self.directory.heartbeat(&self.node, self.lifetime).await;
+        let result = self.say_up(app).await;
         self.tell(&result);
-        app.note_heartbeat(result.err().map(|error| error.to_string()));
+        let is_up = result.is_ok();
+        app.warnings().set_heartbeat(result.err().map(|error| error.to_string()));
+        if is_up {
+            app.metrics().note_store_answer();
+            look_for_eviction(app).await;
+        }
+    }
+
+    async fn say_up(&mut self, app: &App) -> Result<(), StoreError> {
+        // Before this node is among them: it would hide another of its id.
+        let nodes = self.directory.nodes().await?;
+        self.twin.look(&self.node, !self.is_known, &nodes, self.lifetime, Instant::now());
+        app.warnings().set_twin(self.twin.warning(&self.node));
+        self.directory.heartbeat(&self.node, self.lifetime).await?;
+        self.is_known = true;
+        Ok(())
     }
 
     /// Says once that heartbeats fail, and once that they no longer do.
@@ -72,5 +99,13 @@ impl Membership {
             _ => {}
         }
         self.is_failing = result.is_err();
+    }
+}
+
+/// Whether Redis evicts keys may change while it runs.
+async fn look_for_eviction(app: &App) {
+    if let Some(redis) = app.backend().redis() {
+        let policy = redis.eviction_policy().await;
+        app.warnings().set_eviction(policy.as_deref());
     }
 }

@@ -17,23 +17,23 @@ pub(crate) struct Opened {
 /// What is told of a store. It holds no secret.
 #[derive(Debug)]
 pub(crate) struct About {
-    /// Which it is, and why it was chosen.
-    pub(crate) kind: String,
+    /// Which it is: `memory` or `redis`.
+    pub(crate) kind: &'static str,
+    /// Why it is that one.
+    pub(crate) why: String,
     /// Where it is, unless in this process.
     pub(crate) address: Option<String>,
     /// What runs there, if it says.
     pub(crate) server: Option<String>,
-    /// What an operator should know of it, from the start.
-    pub(crate) warning: Option<String>,
 }
 
 impl Opened {
     /// The store that was chosen. A Redis has proven that it can be used.
     pub(crate) async fn open(settings: &Settings) -> Result<Self, ServeError> {
-        let kind = settings.store.to_string();
+        let (kind, why) = (settings.store.kind(), settings.store.why());
         match &settings.store {
             StoreChoice::Memory { .. } => {
-                let about = About { kind, address: None, server: None, warning: None };
+                let about = About { kind, why, address: None, server: None };
                 Ok(Self { backend: memory(settings), about })
             }
             StoreChoice::Redis { address, source } => {
@@ -43,21 +43,14 @@ impl Opened {
                     server.map_err(|error| ServeError::new(format!("{source}: {error}")))?;
                 let about = About {
                     kind,
+                    why,
                     address: Some(store.address().to_string()),
                     server: server.map(|server| server.to_string()),
-                    warning: store.eviction_policy().await.map(|policy| evicting(&policy)),
                 };
                 Ok(Self { backend: Backend::Redis(store), about })
             }
         }
     }
-}
-
-fn evicting(policy: &str) -> String {
-    format!(
-        "Redis evicts keys when its memory is full ({policy}), and with them what was used of a limit; set \
-         maxmemory-policy to noeviction"
-    )
 }
 
 fn memory(settings: &Settings) -> Backend {

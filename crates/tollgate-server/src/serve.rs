@@ -69,10 +69,7 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
 fn tell_start(app: &App) {
     let about = app.about_store();
     let (address, server) = (about.address.as_deref(), about.server.as_deref());
-    info!(store = about.kind, address, server, node = app.node_id(), "starting");
-    if let Some(warning) = &about.warning {
-        warn!(%warning, "store");
-    }
+    info!(store = about.kind, why = about.why, address, server, node = app.node_id(), "starting");
 }
 
 /// What goes on beside the answering.

@@ -90,7 +90,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "TOLLGATE_DISCARD_BAD_STATE", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) discard_bad_state: Option<bool>,
-    /// What this node is called [default: the host name and port]
+    /// What this node is called [default: the host name and port, or process id where the port is 0]
     #[arg(long, value_name = "ID", env = "TOLLGATE_NODE_ID")]
     pub(crate) node_id: Option<String>,
     /// The most keys to hold in memory [default: 1000000]

@@ -1,6 +1,7 @@
 //! What is counted. Decisions are counted here only, through handles resolved when a policy is set.
 
 mod histogram;
+mod outage;
 mod store_errors;
 mod text;
 
@@ -72,8 +73,9 @@ impl Observer for Metrics {
     }
 
     fn decided(&self, handles: &Handles, observed: &Observed<'_, '_>) {
-        if let Err(error) = observed.result {
-            self.store_errors.note(error);
+        match observed.result {
+            Ok(decision) => self.store_errors.note_decision(decision),
+            Err(error) => self.store_errors.note(error),
         }
         if observed.verb != Verb::Take {
             return;
@@ -162,6 +164,16 @@ impl Metrics {
     /// A question other than for a decision could not be answered.
     pub(crate) fn count_store_error(&self, error: &StoreError) {
         self.store_errors.note(error);
+    }
+
+    /// A question other than for a decision was answered.
+    pub(crate) fn note_store_answer(&self) {
+        self.store_errors.note_answer();
+    }
+
+    /// Why the store could not answer what it was last asked, unless it has answered since.
+    pub(crate) fn store_failure(&self) -> Option<String> {
+        self.store_errors.last()
     }
 
     /// A policy was put in force, or could not be.

@@ -1,10 +1,10 @@
 //! Live counters, and which of them refuse now.
 
-use futures_util::future::join_all;
 use serde::Serialize;
 use tollgate::policy::{Policy, Rule, RuleMode};
 use tollgate::{Decision, Key, Limit, Plan, Status, Store, StoreError, Take, round_up};
 
+use super::chunks::ask_all;
 use super::scan::{Found, Scan, Wanted};
 use crate::app::App;
 use crate::error::ApiError;
@@ -60,9 +60,8 @@ pub(crate) async fn counters(app: &App, wanted: &Wanted) -> Result<Counters, Api
     let mut counters = Vec::new();
     while let Some(keys) = scan.step(counters.len()).await? {
         let found = keys.iter().filter_map(|listed| wanted.find(current.policy(), listed));
-        // Together, so that a page costs a shared store a call or two.
-        let told = join_all(found.map(|found| counter(app, found))).await;
-        counters.extend(all(app, told)?);
+        let told = ask_all(found.map(|found| counter(app, found)).collect()).await;
+        counters.extend(told.map_err(|error| app.failed(error))?);
     }
     Ok(Counters { counters, cursor: scan.cursor() })
 }
@@ -74,15 +73,11 @@ pub(crate) async fn blocks(app: &App, wanted: &Wanted) -> Result<Blocks, ApiErro
     let mut blocked = Vec::new();
     while let Some(keys) = scan.step(blocked.len()).await? {
         let found = keys.iter().filter_map(|listed| wanted.find(current.policy(), listed));
-        let told = join_all(found.map(|found| block(app, current.policy(), found))).await;
-        blocked.extend(all(app, told)?.into_iter().flatten());
+        let asked = found.map(|found| block(app, current.policy(), found));
+        let told = ask_all(asked.collect()).await;
+        blocked.extend(told.map_err(|error| app.failed(error))?.into_iter().flatten());
     }
     Ok(Blocks { blocked, cursor: scan.cursor() })
-}
-
-/// All of them, or the first failure: a lost store fails a page once.
-fn all<T>(app: &App, told: Vec<Result<T, StoreError>>) -> Result<Vec<T>, ApiError> {
-    told.into_iter().collect::<Result<_, _>>().map_err(|error| app.failed(error))
 }
 
 async fn counter(app: &App, found: Found<'_>) -> Result<Counter, StoreError> {

@@ -1,5 +1,6 @@
 //! What operators ask of a node: what is configured, counted and refused, and how it fares.
 
+mod chunks;
 mod counters;
 mod limits;
 mod nodes;

@@ -51,7 +51,8 @@ impl<'a> Scan<'a> {
         let is_done =
             shown > self.page_size / 2 || self.looked_at >= MOST_KEYS || self.steps == MOST_STEPS;
         let Some(listing) = self.listing.take_if(|_| !is_done) else { return Ok(None) };
-        // No page is ever longer than asked for; nearly full is full.
+        // More than what is still missing is not asked for, but Redis may find more at a time than it is asked
+        // for, and what it found is shown. Nearly full is full.
         let listing = listing.with_page_size(self.page_size - shown);
         let page = Store::list(self.app.limiter().store(), &listing).await;
         let page = page.map_err(|error| self.app.failed(error))?;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tollgate::policy::Policy;
-use tollgate::{Clock, MemoryStore, SystemClock};
+use tollgate::{Clock, MemoryStore, Occupancy, SystemClock};
 
 use crate::app::App;
 use crate::wire::time::rfc3339;
@@ -14,7 +14,8 @@ pub(crate) struct Status<'a> {
     version: &'static str,
     node: NodeStatus<'a>,
     store: StoreStatus<'a>,
-    breaker: &'static str,
+    /// There is none yet; null says so.
+    breaker: Option<&'static str>,
     policy: PolicyStatus<'a>,
 }
 
@@ -28,7 +29,8 @@ struct NodeStatus<'a> {
 
 #[derive(Debug, Serialize)]
 struct StoreStatus<'a> {
-    kind: &'a str,
+    kind: &'static str,
+    why: &'a str,
     /// Where it is and what runs there, unless it is in this process.
     address: Option<&'a str>,
     server: Option<&'a str>,
@@ -64,7 +66,7 @@ pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
             now: rfc3339(SystemClock::new().now()),
         },
         store: store_status(app),
-        breaker: "closed",
+        breaker: None,
         policy: PolicyStatus {
             version: policy.version(),
             file: app.policy_file().path().map(|path| path.display().to_string()),
@@ -79,15 +81,23 @@ pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
 fn store_status(app: &App) -> StoreStatus<'_> {
     let about = app.about_store();
     let occupancy = app.backend().memory().map(MemoryStore::occupancy);
-    let is_full = occupancy.is_some_and(|occupancy| occupancy.untracked > 0);
-    let full = is_full.then(|| "new keys found no place; raise --max-keys".to_owned());
     StoreStatus {
-        kind: &about.kind,
+        kind: about.kind,
+        why: &about.why,
         address: about.address.as_deref(),
         server: about.server.as_deref(),
         keys: occupancy.map(|occupancy| occupancy.keys),
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
         untracked: occupancy.map(|occupancy| occupancy.untracked),
-        warning: full.or_else(|| app.heartbeat_error()).or_else(|| about.warning.clone()),
+        warning: warning(app, occupancy),
     }
+}
+
+/// All that an operator should look at, in one text.
+fn warning(app: &App, occupancy: Option<Occupancy>) -> Option<String> {
+    let is_full = occupancy.is_some_and(|occupancy| occupancy.untracked > 0);
+    let full = is_full.then(|| "new keys found no place; raise --max-keys".to_owned());
+    let failure = app.metrics().store_failure().map(|reason| format!("the store fails: {reason}"));
+    let all: Vec<String> = full.into_iter().chain(app.warnings().all(failure)).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }

@@ -1,7 +1,5 @@
 //! Which store, and why: said at the start, so that nobody must guess.
 
-use std::fmt;
-
 use tollgate_redis::Address;
 
 use super::{Environment, SettingsError};
@@ -23,15 +21,6 @@ pub(crate) enum StoreChoice {
     },
 }
 
-impl fmt::Display for StoreChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Memory { why } => write!(f, "memory ({why})"),
-            Self::Redis { source, .. } => write!(f, "redis (by {source})"),
-        }
-    }
-}
-
 const FLAG: &str = "--redis";
 const SWITCH: &str = "ENABLE_DISTRIBUTED_RATE_LIMITING";
 const FILE: &str = "redis in the settings file";
@@ -45,6 +34,22 @@ const OTHERS: [&str; 2] = ["RATE_LIMIT_REDIS_URL", "REDIS_URL"];
 type Given = (&'static str, String);
 
 impl StoreChoice {
+    /// Which it is, in a word.
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Memory { .. } => "memory",
+            Self::Redis { .. } => "redis",
+        }
+    }
+
+    /// Why it is that one.
+    pub(crate) fn why(&self) -> String {
+        match self {
+            Self::Memory { why } => (*why).to_owned(),
+            Self::Redis { source, .. } => format!("set by {source}"),
+        }
+    }
+
     pub(super) fn of(
         flag: Option<String>,
         file: Option<String>,
@@ -101,25 +106,29 @@ mod tests {
     }
 
     fn chosen<const N: usize>(flag: Option<&str>, environment: [(&str, &str); N]) -> String {
-        choose(flag, environment).unwrap().to_string()
+        told(&choose(flag, environment).unwrap())
+    }
+
+    fn told(choice: &StoreChoice) -> String {
+        format!("{}: {}", choice.kind(), choice.why())
     }
 
     #[test]
     fn nothing_configured_is_memory() {
-        assert_eq!(chosen(None, []), "memory (no Redis is configured)");
+        assert_eq!(chosen(None, []), "memory: no Redis is configured");
         let off = chosen(None, [(SWITCH, "false"), ("REDIS_URL", URL), (OWN_FILE, "/no/such")]);
-        assert_eq!(off, "memory (ENABLE_DISTRIBUTED_RATE_LIMITING is false)");
+        assert_eq!(off, "memory: ENABLE_DISTRIBUTED_RATE_LIMITING is false");
     }
 
     #[test]
     fn the_strongest_source_decides_and_no_secret_is_shown() {
         let all = [("REDIS_URL", URL), ("RATE_LIMIT_REDIS_URL", URL), (OWN, URL)];
-        assert_eq!(chosen(Some(URL), all), "redis (by --redis)");
-        assert_eq!(chosen(None, all), "redis (by TOLLGATE_REDIS)");
-        assert_eq!(chosen(None, [all[0], all[1]]), "redis (by RATE_LIMIT_REDIS_URL)");
-        assert_eq!(chosen(None, [all[0], (SWITCH, "true")]), "redis (by REDIS_URL)");
+        assert_eq!(chosen(Some(URL), all), "redis: set by --redis");
+        assert_eq!(chosen(None, all), "redis: set by TOLLGATE_REDIS");
+        assert_eq!(chosen(None, [all[0], all[1]]), "redis: set by RATE_LIMIT_REDIS_URL");
+        assert_eq!(chosen(None, [all[0], (SWITCH, "true")]), "redis: set by REDIS_URL");
         let file = StoreChoice::of(None, Some(URL.to_owned()), &Environment::default()).unwrap();
-        assert_eq!(file.to_string(), "redis (by redis in the settings file)");
+        assert_eq!(told(&file), "redis: set by redis in the settings file");
         assert!(!format!("{file:?}").contains("hunter2"), "{file:?}");
     }
 

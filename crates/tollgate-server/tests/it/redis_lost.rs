@@ -74,6 +74,10 @@ fn assert_lost(service: &Service, lease: &Value) {
     }
 }
 
+fn warning(service: &Service) -> Value {
+    service.get("/api/status").json()["store"]["warning"].clone()
+}
+
 fn is_back(service: &Service) -> bool {
     service.post("/peek", r#"{"key":"other"}"#).status == 200
 }
@@ -84,10 +88,16 @@ fn killed_it_is_missed_at_once_and_exact_after() {
     let server = Server::start(Flavor::Redis);
     let service = node(&server, &["--policy", &policy(&scratch, "5/d")]);
     let lease = service.post("/check", LEASE).json()["lease"].clone();
+    assert_eq!(warning(&service), Value::Null);
     server.kill();
+    assert_eq!(service.post("/check", r#"{"key":"k"}"#).status, 503);
+    let told = warning(&service);
+    assert!(told.as_str().is_some_and(|text| text.contains("the store fails: Redis")), "{told}");
     assert_lost(&service, &lease);
     server.restart();
     eventually("it answers again", || is_back(&service));
+    let told = warning(&service);
+    assert!(!told.as_str().is_some_and(|text| text.contains("the store fails")), "{told}");
     // What answered is a server that knows nothing, and from here on every take counts.
     let allowed = |_| service.post("/check", r#"{"key":"fresh"}"#).json()["allowed"] == true;
     let answers: Vec<bool> = (0..7).map(allowed).collect();
@@ -95,6 +105,12 @@ fn killed_it_is_missed_at_once_and_exact_after() {
     service.wait_for_log("the store could not answer");
     let log = service.log();
     assert_eq!(log.matches("the store could not answer").count(), 1, "{log}");
+    service.wait_for_log("store: answers again");
+    let (_, log) = service.stop();
+    let again: Vec<&str> = log.lines().filter(|line| line.contains("answers again")).collect();
+    let [again] = again[..] else { panic!("once: {log}") };
+    assert!(again.contains("INFO") && again.contains("gone_ms="), "{again}");
+    assert!(again.contains("errors="), "{again}");
 }
 
 #[test]

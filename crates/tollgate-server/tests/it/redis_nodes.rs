@@ -86,3 +86,27 @@ fn heartbeats_that_fail_are_told_once_and_go_on() {
     let log = service.log();
     assert_eq!(log.matches("this node cannot say").count(), 1, "{log}");
 }
+
+#[test]
+fn two_nodes_of_one_id_are_told_until_one_has_left() {
+    let server = Server::start(Flavor::Redis);
+    let args = ["--node-id", "same", "--heartbeat-ms", "50", "--node-lifetime-ms"];
+    let one = node(&server, &[&args[..], &["60000"]].concat());
+    let warning = |service: &Service| get(service, "/api/status")["store"]["warning"].clone();
+    assert_eq!(warning(&one), Value::Null);
+    let other = node(&server, &[&args[..], &["1000"]].concat());
+    let addresses = [one.address().to_string(), other.address().to_string()];
+    for service in [&other, &one] {
+        service.wait_for_log("two nodes go by the id same");
+        let log = service.log();
+        let line = log.lines().find(|line| line.contains("two nodes")).unwrap();
+        assert!(addresses.iter().all(|address| line.contains(address)), "{line}");
+    }
+    eventually("a warning", || {
+        let told = warning(&other);
+        told.as_str().is_some_and(|told| addresses.iter().all(|address| told.contains(address)))
+    });
+    assert_eq!(other.check("k")["allowed"], true);
+    assert!(one.stop().0.success());
+    eventually("no warning", || warning(&other) == Value::Null);
+}

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
+use serde_json::json;
 use tollgate_testkit::server::{Flavor, Server};
 
 use crate::redis::PATIENT;
@@ -15,10 +16,6 @@ const SECRET: &str = "hunter2";
 
 /// Nobody listens there.
 const NOWHERE: &str = "redis://:hunter2@127.0.0.1:1/0";
-
-fn kind(service: &Service) -> String {
-    service.get("/api/status").json()["store"]["kind"].as_str().unwrap().to_owned()
-}
 
 #[test]
 fn the_strongest_setting_says_which_redis() {
@@ -45,8 +42,10 @@ fn the_strongest_setting_says_which_redis() {
         (&[], &[("ENABLE_DISTRIBUTED_RATE_LIMITING", "true"), (usual, &url)], usual),
     ] {
         let service = start(&[&HTTP[..], &PATIENT, args].concat(), environment);
-        assert_eq!(kind(&service), format!("redis (by {by})"));
-        assert!(service.log().contains(&format!("redis (by {by})")), "{}", service.log());
+        let store = service.get("/api/status").json()["store"].clone();
+        let why = format!("set by {by}");
+        assert_eq!((&store["kind"], &store["why"]), (&json!("redis"), &json!(why)));
+        assert!(service.log().contains(&why), "{}", service.log());
         assert_eq!(service.check("k")["allowed"], true);
     }
 }
