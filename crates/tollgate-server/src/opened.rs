@@ -5,7 +5,7 @@ use tollgate_redis::{Address, RedisStore};
 
 use crate::backend::Backend;
 use crate::serve::ServeError;
-use crate::settings::{Settings, StoreChoice};
+use crate::settings::{RedisSettings, Settings, StoreChoice};
 
 /// A store that can be asked.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Opened {
                 Ok(Self { backend: memory(settings), about })
             }
             StoreChoice::Redis { address, source } => {
-                let store = redis(settings, address.clone())?;
+                let store = redis(settings, (**address).clone())?;
                 let server = store.connect().await;
                 let server =
                     server.map_err(|error| ServeError::new(format!("{source}: {error}")))?;
@@ -59,6 +59,7 @@ fn memory(settings: &Settings) -> Backend {
 }
 
 fn redis(settings: &Settings, address: Address) -> Result<RedisStore, ServeError> {
-    let builder = RedisStore::builder(address).timeout(settings.redis.timeout);
+    let RedisSettings { timeout, scripting, .. } = settings.redis;
+    let builder = RedisStore::builder(address).timeout(timeout).scripting(scripting);
     Ok(builder.prefix(&*settings.redis.prefix).map_err(ServeError::new)?.build())
 }

@@ -7,6 +7,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use serde::Deserialize;
 use tollgate::AtCap;
+use tollgate_redis::Scripting;
 
 use super::say::say;
 use super::{Exit, check, policy, serve, simulate};
@@ -67,7 +68,8 @@ pub(crate) struct ServeArgs {
         long,
         value_name = "URL",
         long_help = "A Redis that holds the counters, shared by all nodes; without one they are in memory. \
-            redis://[user[:password]@]host[:port][/database] \
+            redis://[user[:password]@]host[:port][/database], rediss:// for TLS, unix:// for a socket, \
+            redis+cluster:// and redis+sentinel:// with several hosts \
             [env: TOLLGATE_REDIS, or TOLLGATE_REDIS_FILE for a file that says it]"
     )]
     pub(crate) redis: Option<String>,
@@ -77,6 +79,9 @@ pub(crate) struct ServeArgs {
     /// What every key in Redis begins with; nodes of another prefix share nothing [default: rl:]
     #[arg(long, value_name = "TEXT", env = "TOLLGATE_REDIS_PREFIX")]
     pub(crate) redis_prefix: Option<String>,
+    /// How programs reach Redis [default: auto]
+    #[arg(long, value_name = "HOW", env = "TOLLGATE_SCRIPTING")]
+    pub(crate) scripting: Option<ScriptingArg>,
     /// How often this node says in Redis that it is up [default: 10000]
     #[arg(long, value_name = "MS", env = "TOLLGATE_HEARTBEAT_MS")]
     pub(crate) heartbeat_ms: Option<u64>,
@@ -125,6 +130,28 @@ pub(crate) enum AtCapArg {
     Allow,
     /// It is refused
     Deny,
+}
+
+/// How programs reach Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ScriptingArg {
+    /// As functions where Redis has them and lets us load them, else as scripts
+    Auto,
+    /// As scripts
+    Script,
+    /// As functions, or not at all
+    Function,
+}
+
+impl From<ScriptingArg> for Scripting {
+    fn from(arg: ScriptingArg) -> Self {
+        match arg {
+            ScriptingArg::Auto => Self::Auto,
+            ScriptingArg::Script => Self::Script,
+            ScriptingArg::Function => Self::Function,
+        }
+    }
 }
 
 impl From<AtCapArg> for AtCap {

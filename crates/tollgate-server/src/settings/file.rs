@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::SettingsError;
-use crate::cli::AtCapArg;
+use crate::cli::{AtCapArg, ScriptingArg};
 
 /// What a settings file may say. Its names are those of the flags.
 #[derive(Debug, Default, Deserialize)]
@@ -17,6 +17,7 @@ pub(super) struct SettingsFile {
     pub(super) redis: Option<String>,
     pub(super) redis_timeout_ms: Option<u64>,
     pub(super) redis_prefix: Option<String>,
+    pub(super) scripting: Option<ScriptingArg>,
     pub(super) heartbeat_ms: Option<u64>,
     pub(super) node_lifetime_ms: Option<u64>,
     pub(super) data_dir: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use tollgate_redis::{Address, DEFAULT_PREFIX, DEFAULT_TIMEOUT, RedisStore};
+use tollgate_redis::{Address, DEFAULT_PREFIX, DEFAULT_TIMEOUT, RedisStore, Scripting};
 
 use super::SettingsError;
 use super::checks::within;
@@ -21,6 +21,7 @@ const DEFAULT_LIFETIME: Duration = Duration::from_secs(30);
 pub(crate) struct RedisSettings {
     pub(crate) timeout: Duration,
     pub(crate) prefix: String,
+    pub(crate) scripting: Scripting,
     /// How often this node says that it is up.
     pub(crate) heartbeat: Duration,
     /// For how long it counts as up after it has said so.
@@ -43,6 +44,7 @@ impl RedisSettings {
         Ok(Self {
             timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
             prefix: prefix.map_or(Ok(DEFAULT_PREFIX.to_owned()), |prefix| valid_prefix(prefix))?,
+            scripting: args.scripting.or(file.scripting).map_or(Scripting::default(), Into::into),
             heartbeat,
             node_lifetime: outlasting(heartbeat, lifetime.unwrap_or(DEFAULT_LIFETIME))?,
         })

@@ -15,7 +15,7 @@ pub(crate) enum StoreChoice {
     /// In a Redis.
     Redis {
         /// Where it is.
-        address: Address,
+        address: Box<Address>,
         /// The setting that says so.
         source: &'static str,
     },
@@ -64,7 +64,9 @@ impl StoreChoice {
         }
         match (strongest(flag, file, environment)?, switch) {
             (Some(given), _) => Self::at(given),
-            (None, Some(_)) => Ok(Self::Redis { address: Address::local(), source: SWITCH }),
+            (None, Some(_)) => {
+                Ok(Self::Redis { address: Box::new(Address::local()), source: SWITCH })
+            }
             (None, None) => Ok(Self::Memory { why: "no Redis is configured" }),
         }
     }
@@ -72,7 +74,7 @@ impl StoreChoice {
     fn at((source, url): Given) -> Result<Self, SettingsError> {
         // The error names the part of the URL that is wrong, and never repeats it.
         let address = url.parse().map_err(|error| SettingsError::new(source, error))?;
-        Ok(Self::Redis { address, source })
+        Ok(Self::Redis { address: Box::new(address), source })
     }
 }
 
@@ -135,7 +137,10 @@ mod tests {
     #[test]
     fn switched_on_without_an_address_it_is_the_local_server() {
         let choice = choose(None, [(SWITCH, "true"), ("REDIS_URL", "")]).unwrap();
-        assert_eq!(choice, StoreChoice::Redis { address: Address::local(), source: SWITCH });
+        assert_eq!(
+            choice,
+            StoreChoice::Redis { address: Box::new(Address::local()), source: SWITCH }
+        );
     }
 
     #[test]
