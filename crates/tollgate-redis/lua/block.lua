@@ -2,7 +2,7 @@
 local block = { size = 0 }
 
 function block.limit(call, at)
-  return {}, at
+  return { algorithm = block, shape = nil }, at
 end
 
 function block.state(key)

@@ -3,8 +3,8 @@ local calendar_window = { size = 21 }
 
 -- Calendars are the node's business: it sends the windows around the time it believes it is here.
 function calendar_window.limit(call, at)
-  local l, one, two, three, four = {}
-  l.count, one, two, three, four, at = decode('>I7I7I7I7I7', call, at)
+  local count, one, two, three, four, after = decode('>I7I7I7I7I7', call, at)
+  local l = { algorithm = calendar_window, shape = nil, count = count, start = nil, stop = nil }
   if now < one or now >= four then
     l.stale = true
   elseif now < two then
@@ -14,7 +14,7 @@ function calendar_window.limit(call, at)
   else
     l.start, l.stop = three, four
   end
-  return l, at
+  return l, after
 end
 
 -- The state that these bytes hold, or a fresh one. All its fields are made at once: a table that grows

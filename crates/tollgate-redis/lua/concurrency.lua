@@ -4,9 +4,8 @@ local concurrency = { is_list = true }
 local NOBODY = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
 function concurrency.limit(call, at)
-  local l = {}
-  l.count, l.ttl, at = decode('>I7I7', call, at)
-  return l, at
+  local count, ttl, after = decode('>I7I7', call, at)
+  return { algorithm = concurrency, shape = nil, count = count, ttl = ttl }, after
 end
 
 function concurrency.open(_, number)

@@ -2,9 +2,8 @@
 local fixed_window = { size = 28 }
 
 function fixed_window.limit(call, at)
-  local l = {}
-  l.count, l.length, at = decode('>I7I7', call, at)
-  return l, at
+  local count, length, after = decode('>I7I7', call, at)
+  return { algorithm = fixed_window, shape = nil, count = count, length = length }, after
 end
 
 -- The state that these bytes hold, or a fresh one. All its fields are made at once: a table that grows

@@ -11,11 +11,9 @@ local function read_limits()
   for number = 1, count do
     local letter, shape
     letter, at = decode('>c1', call, at)
-    local algorithm = algorithms[letter]
     local l
-    l, at = algorithm.limit(call, at)
+    l, at = algorithms[letter].limit(call, at)
     shape, at = decode('>Bc0', call, at)
-    l.algorithm = algorithm
     if shape ~= '' then
       l.shape = shape
     end

@@ -2,10 +2,12 @@
 local sliding_counter = { size = 28 }
 
 function sliding_counter.limit(call, at)
-  local l = {}
-  l.count, l.length, l.tick, at = decode('>I7I7I7', call, at)
-  l.ticks = l.length / l.tick
-  return l, at
+  local count, length, tick, after = decode('>I7I7I7', call, at)
+  local l = {
+    algorithm = sliding_counter, shape = nil,
+    count = count, length = length, tick = tick, ticks = length / tick,
+  }
+  return l, after
 end
 
 -- The state that these bytes hold, or a fresh one. All its fields are made at once: a table that grows

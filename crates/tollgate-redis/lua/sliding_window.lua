@@ -4,9 +4,8 @@
 local sliding_window = { is_list = true }
 
 function sliding_window.limit(call, at)
-  local l = {}
-  l.count, l.length, at = decode('>I7I7', call, at)
-  return l, at
+  local count, length, after = decode('>I7I7', call, at)
+  return { algorithm = sliding_window, shape = nil, count = count, length = length }, after
 end
 
 local function log_head(s)

@@ -2,10 +2,12 @@
 local token_bucket = { size = 28 }
 
 function token_bucket.limit(call, at)
-  local l = {}
-  l.burst, l.give, l.grains, at = decode('>I7I7I7', call, at)
-  l.capacity = l.burst * l.grains
-  return l, at
+  local burst, give, grains, after = decode('>I7I7I7', call, at)
+  local l = {
+    algorithm = token_bucket, shape = nil,
+    burst = burst, give = give, grains = grains, capacity = burst * grains,
+  }
+  return l, after
 end
 
 -- The state that these bytes hold, or a fresh one. All its fields are made at once: a table that grows
