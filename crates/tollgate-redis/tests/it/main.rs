@@ -21,4 +21,5 @@ mod processes;
 mod refusals;
 mod scripts_lost;
 mod secrets;
+mod sentinels;
 mod waits;
