@@ -26,7 +26,7 @@ use crate::tls::Tls;
 use redirect::Redirect;
 use topology::{Member, Topology, stretches};
 
-/// How often a call is sent elsewhere.
+/// How often a call is sent elsewhere. Where it is to wait, only its time is the bound.
 const MOST_REDIRECTS: usize = 16;
 
 /// How long until a call is tried again that a node cannot run yet.
@@ -127,7 +127,7 @@ impl Cluster {
         let Some(redirect) = redirect.filter(|_| has_time) else {
             return (journey.then)(Err(failure));
         };
-        journey.redirects += 1;
+        journey.redirects += usize::from(redirect != Redirect::Later);
         match redirect {
             Redirect::Moved { slot, to } => {
                 let member = self.member(&to);
