@@ -205,9 +205,12 @@ impl Cluster {
     }
 
     /// The links to all primaries, in an order that stays while the cluster does.
-    pub(crate) fn links(&self) -> Vec<Link> {
+    pub(crate) async fn links(&self) -> Result<Vec<Link>, Failure> {
+        if self.is_outdated() {
+            self.look().await?;
+        }
         let primaries = self.topology.lock().primaries();
-        primaries.iter().map(|member| member.caller.link().clone()).collect()
+        Ok(primaries.iter().map(|member| member.caller.link().clone()).collect())
     }
 
     /// Asks where the slot is, and waits.
