@@ -8,6 +8,7 @@
     reason = "tests fail by panicking, and their helpers too"
 )]
 
+mod clusters;
 mod conformance;
 mod cuts;
 mod directory;
@@ -22,4 +23,5 @@ mod refusals;
 mod scripts_lost;
 mod secrets;
 mod sentinels;
+mod tally;
 mod waits;

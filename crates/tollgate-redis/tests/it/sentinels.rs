@@ -4,76 +4,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use tollgate::{Limit, Plan, Quota, Store, StoreErrorKind, Subject};
+use tollgate::{Store, StoreErrorKind, Subject};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::server::{Flavor, Sentinels, Server};
 use tollgate_testkit::wait::{eventually, pause};
 
 use crate::fixture::{block_on, plan};
+use crate::tally::{LOST, Tally, assert_exact, lasting, sync};
 
 const LIMIT: u64 = 400;
-/// The most that one caller may lose of what it asked while connections broke.
-const LOST: u64 = 3;
-
-/// What takes came to.
-#[derive(Debug, Default, Clone, Copy)]
-struct Tally {
-    admitted: u64,
-    refused: u64,
-    failed: u64,
-}
-
-impl Tally {
-    /// Takes once.
-    fn take(&mut self, store: &RedisStore, plan: &Plan<'_>) {
-        match block_on(store.take(plan)) {
-            Ok(decision) if decision.is_allowed() => self.admitted += 1,
-            Ok(_) => self.refused += 1,
-            Err(error) => {
-                let is_right =
-                    matches!(error.kind(), StoreErrorKind::Timeout | StoreErrorKind::Unavailable);
-                assert!(is_right, "{error}");
-                self.failed += 1;
-                pause();
-            }
-        }
-    }
-
-    /// Takes until a take is refused: by the primary, as the store remembers none.
-    fn use_up(&mut self, store: &RedisStore, plan: &Plan<'_>) {
-        let before = self.refused;
-        eventually("the limit is used up", || {
-            self.take(store, plan);
-            self.refused > before
-        });
-    }
-}
 
 fn store(url: &str) -> RedisStore {
     let builder = RedisStore::builder(url.parse().unwrap());
     builder.timeout(Duration::from_secs(10)).max_refusals(0).build()
-}
-
-fn daily(count: u64) -> Limit {
-    // Nothing comes back while a test runs.
-    Limit::fixed_window(Quota::new(count, Duration::from_secs(36_525 * 86_400))).unwrap()
-}
-
-/// Waits until the replicas have all that the primary has now.
-fn sync(primary: &Server, replicas: &str) {
-    let mut raw = primary.raw();
-    raw.call(&["SET", "mark", "1"]);
-    eventually("replicas have everything", || {
-        raw.call(&["WAIT", replicas, "1000"]).int().to_string() == replicas
-    });
-}
-
-/// From a key that nobody knows exactly its limit is admitted.
-fn assert_exact(store: &RedisStore) {
-    let (subject, limit) = (Subject::of(["another"]), daily(50));
-    let ask = plan(&subject, &limit, 1);
-    let passed = (0..60).filter(|_| block_on(store.take(&ask)).unwrap().is_allowed());
-    assert_eq!(passed.count(), 50);
 }
 
 #[test]
@@ -81,12 +24,12 @@ fn a_failover_under_load_admits_no_more_than_was_granted_meanwhile() {
     let all = Sentinels::start(Flavor::Redis);
     let store = store(&all.url());
     block_on(store.connect()).unwrap();
-    let (subject, limit) = (Subject::of(["k"]), daily(LIMIT));
+    let (subject, limit) = (Subject::of(["k"]), lasting(LIMIT));
     let ask = plan(&subject, &limit, 1);
     let mut before = Tally::default();
     (0..LIMIT / 4).for_each(|_| before.take(&store, &ask));
     assert_eq!((before.admitted, before.failed), (LIMIT / 4, 0));
-    sync(all.primary(), "2");
+    sync(all.primary(), "mark", "2");
     let is_over = AtomicBool::new(false);
     let meanwhile = thread::scope(|scope| {
         let load = scope.spawn(|| {
@@ -114,12 +57,12 @@ fn a_failover_under_load_admits_no_more_than_was_granted_meanwhile() {
 fn a_dead_primary_is_replaced_and_nothing_is_counted_twice() {
     let all = Sentinels::start(Flavor::Valkey);
     let store = store(&all.url());
-    let (subject, limit) = (Subject::of(["k"]), daily(LIMIT));
+    let (subject, limit) = (Subject::of(["k"]), lasting(LIMIT));
     let ask = plan(&subject, &limit, 1);
     let mut tally = Tally::default();
     (0..LIMIT / 2).for_each(|_| tally.take(&store, &ask));
     assert_eq!(tally.failed, 0);
-    sync(all.primary(), "2");
+    sync(all.primary(), "mark", "2");
     let old = all.kill_primary();
     // Nobody asked meanwhile, so the replicas had everything.
     tally.use_up(&store, &ask);
@@ -143,12 +86,12 @@ fn what_lagging_replicas_have_not_heard_is_all_that_is_admitted_again() {
     const LAG: u64 = LIMIT / 4;
     let all = Sentinels::start(Flavor::Redis);
     let store = store(&all.url());
-    let (subject, limit) = (Subject::of(["k"]), daily(LIMIT));
+    let (subject, limit) = (Subject::of(["k"]), lasting(LIMIT));
     let ask = plan(&subject, &limit, 1);
     let mut tally = Tally::default();
     (0..LIMIT / 2).for_each(|_| tally.take(&store, &ask));
     let primary = all.primary();
-    sync(primary, "2");
+    sync(primary, "mark", "2");
     let replicas = all.replicas();
     replicas.iter().for_each(|replica| replica.hang());
     primary.raw().call(&["CLIENT", "KILL", "TYPE", "replica"]);
