@@ -8,6 +8,7 @@
     reason = "tests fail by panicking, and their helpers too"
 )]
 
+mod acl;
 mod clusters;
 mod conformance;
 mod cuts;
