@@ -11,7 +11,7 @@ impl RedisStore {
     /// begins anew, so operators should know. None if it evicts nothing, has no `maxmemory`, or does not
     /// tell.
     pub async fn eviction_policy(&self) -> Option<String> {
-        for server in self.shared.coalescer.router().servers() {
+        for server in self.shared.coalescer.router().servers().await.ok()? {
             let command = Command::new("INFO").arg("memory").reply_up_to(CAP);
             if let Ok(Reply::Bulk(info)) = server.ask(command).await
                 && let Some(policy) = policy(&String::from_utf8_lossy(&info))

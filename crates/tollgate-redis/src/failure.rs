@@ -110,7 +110,8 @@ fn explain(error: &ErrorReply) -> String {
         "READONLY" => "is a read-only replica: the address must be that of the primary",
         "MASTERDOWN" => "is a replica that has lost its primary",
         "CLUSTERDOWN" => "belongs to a cluster that is down",
-        "TRYAGAIN" | "MOVED" | "ASK" | "CROSSSLOT" => {
+        "TRYAGAIN" => "is moving these keys to another node of its cluster",
+        "MOVED" | "ASK" | "CROSSSLOT" => {
             "belongs to a cluster: the address must begin with redis+cluster://"
         }
         "OOM" => "is out of memory: it has reached maxmemory and may not evict",
@@ -185,6 +186,7 @@ mod tests {
             ("NOAUTH Authentication required.", "password"),
             ("NOPERM this user has no permissions to run the 'eval' command", "ACL"),
             ("MOVED 1 127.0.0.1:7001", "cluster"),
+            ("TRYAGAIN Multiple keys request during rehashing of slot", "moving"),
             ("ERR something\u{7} new", "answered with an error: ERR something  new"),
         ] {
             let (kind, text) = refused(message);

@@ -40,7 +40,7 @@ struct Place {
 
 impl Shared {
     pub(crate) async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
-        let servers = self.coalescer.router().servers();
+        let servers = self.coalescer.router().servers().await?;
         let mut place = listing.cursor().map_or(Ok(Place { server: 0, cursor: 0 }), parse)?;
         let mut page = Page::default();
         let mut seen = HashSet::new();

@@ -69,10 +69,10 @@ impl Router {
     }
 
     /// The servers that have keys, in an order that stays.
-    pub(crate) fn servers(&self) -> Vec<Link> {
+    pub(crate) async fn servers(&self) -> Result<Vec<Link>, Failure> {
         match self {
-            Self::One(caller, _) => vec![caller.link().clone()],
-            Self::Cluster(cluster) => cluster.links(),
+            Self::One(caller, _) => Ok(vec![caller.link().clone()]),
+            Self::Cluster(cluster) => cluster.links().await,
         }
     }
 

@@ -26,7 +26,7 @@ use crate::tls::Tls;
 use redirect::Redirect;
 use topology::{Member, Topology, stretches};
 
-/// How often a call is sent elsewhere.
+/// How often a call is sent elsewhere. Where it is to wait, only its time is the bound.
 const MOST_REDIRECTS: usize = 16;
 
 /// How long until a call is tried again that a node cannot run yet.
@@ -127,7 +127,7 @@ impl Cluster {
         let Some(redirect) = redirect.filter(|_| has_time) else {
             return (journey.then)(Err(failure));
         };
-        journey.redirects += 1;
+        journey.redirects += usize::from(redirect != Redirect::Later);
         match redirect {
             Redirect::Moved { slot, to } => {
                 let member = self.member(&to);
@@ -205,9 +205,12 @@ impl Cluster {
     }
 
     /// The links to all primaries, in an order that stays while the cluster does.
-    pub(crate) fn links(&self) -> Vec<Link> {
+    pub(crate) async fn links(&self) -> Result<Vec<Link>, Failure> {
+        if self.is_outdated() {
+            self.look().await?;
+        }
         let primaries = self.topology.lock().primaries();
-        primaries.iter().map(|member| member.caller.link().clone()).collect()
+        Ok(primaries.iter().map(|member| member.caller.link().clone()).collect())
     }
 
     /// Asks where the slot is, and waits.

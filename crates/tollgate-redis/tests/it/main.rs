@@ -8,6 +8,8 @@
     reason = "tests fail by panicking, and their helpers too"
 )]
 
+mod acl;
+mod clusters;
 mod conformance;
 mod cuts;
 mod directory;
@@ -21,4 +23,6 @@ mod processes;
 mod refusals;
 mod scripts_lost;
 mod secrets;
+mod sentinels;
+mod tally;
 mod waits;

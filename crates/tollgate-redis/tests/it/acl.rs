@@ -1,0 +1,135 @@
+//! The user of `redis.acl` may do all that the store does, and nothing else.
+
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use tollgate::{Key, Lease, LeaseId, Listing, Store, Subject, Timestamp};
+use tollgate_redis::{Change, Event, NodeRecord, RedisStore, Scripting};
+use tollgate_testkit::server::{Flavor, Server};
+use tollgate_testkit::wait::PATIENCE;
+
+use crate::fixture::{block_on, of_each_kind, plan};
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/redis.acl");
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn guarded(flavor: Flavor) -> Server {
+    let allowed = ["--enable-debug-command", "yes"];
+    let server = Server::builder(flavor).args(["--include", FILE]).args(allowed).start();
+    let set = server.raw().call(&["ACL", "SETUSER", "tollgate", ">secret"]);
+    assert!(!set.is_error(), "{}", set.error());
+    server
+}
+
+fn count(store: &RedisStore) {
+    let subject = Subject::of(["k"]);
+    for limit in &of_each_kind(10) {
+        let (key, ask) = (Key::new(&subject, limit), plan(&subject, limit, 2));
+        assert!(block_on(store.take(&ask)).unwrap().is_allowed());
+        assert!(block_on(store.peek(&ask)).unwrap().is_allowed());
+        let _ = block_on(store.refund(&ask)).unwrap();
+        let _ = block_on(store.debit(&ask, Duration::ZERO)).unwrap();
+        block_on(store.pause(&key, HOUR)).unwrap();
+        assert!(!block_on(store.take(&ask)).unwrap().is_allowed());
+        let _ = block_on(store.stats(&key)).unwrap();
+        block_on(store.reset(&key)).unwrap();
+        let taken = (0..6).filter(|_| block_on(store.take(&ask)).unwrap().is_allowed());
+        assert_eq!(taken.count(), 5, "{}", limit.algorithm());
+        let listed = block_on(store.list(&Listing::all())).unwrap().keys;
+        assert!(listed.iter().any(|key| key.algorithm == limit.algorithm()), "{listed:?}");
+        block_on(store.reset(&key)).unwrap();
+        let held = ask.with_lease(LeaseId::random());
+        let decision = block_on(store.take(&held)).unwrap();
+        if let Some(lease) = Lease::of(&held, &decision) {
+            assert!(block_on(store.renew(&lease)).unwrap().is_some());
+            assert!(block_on(store.release(&lease)).unwrap());
+        }
+        block_on(store.reset(&key)).unwrap();
+    }
+}
+
+fn keep(store: &RedisStore) {
+    let (sender, events) = channel();
+    let directory = store.directory();
+    block_on(async { directory.watch(move |event| sender.send(event).unwrap_or_default()) });
+    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Listening));
+    let (id, address) = ("a".to_owned(), "host:1".to_owned());
+    let node = NodeRecord { id, address, registered_at: Timestamp::EPOCH };
+    block_on(directory.heartbeat(&node, HOUR)).unwrap();
+    assert_eq!(block_on(directory.nodes()).unwrap().len(), 1);
+    block_on(directory.leave("a")).unwrap();
+    block_on(directory.put_override("c", b"text", None)).unwrap();
+    assert!(block_on(directory.get_override("c")).unwrap().is_some());
+    assert_eq!(block_on(directory.overrides(None)).unwrap().overrides.len(), 1);
+    block_on(directory.remove_override("c")).unwrap();
+    block_on(directory.announce(&Change::Room { subject: ":k".to_owned() })).unwrap();
+    for change in ["c", "c"].map(|client| Change::Override { client: client.to_owned() }) {
+        assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Changed(change)));
+    }
+    let room = Change::Room { subject: ":k".to_owned() };
+    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Changed(room)));
+}
+
+#[test]
+fn the_user_may_do_all_that_the_store_does() {
+    for flavor in Flavor::ALL {
+        let server = guarded(flavor);
+        for scripting in [Scripting::Function, Scripting::Script] {
+            let url = server.url_with("tollgate:secret@", 1).parse().unwrap();
+            let builder = RedisStore::builder(url).timeout(Duration::from_secs(60));
+            let store = builder.scripting(scripting).build();
+            assert!(block_on(store.connect()).unwrap().is_some(), "it tells what it is");
+            // Counters tell of room too.
+            keep(&store);
+            count(&store);
+        }
+        // Nobody was refused anything, not even what the store does without.
+        let log = server.raw().call(&["ACL", "LOG"]);
+        assert!(log.array().is_empty(), "{log:?}");
+    }
+}
+
+#[test]
+fn the_user_may_do_nothing_else() {
+    for flavor in Flavor::ALL {
+        let server = guarded(flavor);
+        let mut raw = server.raw();
+        assert_eq!(raw.call(&["AUTH", "tollgate", "secret"]).text(), "OK");
+        for words in [
+            "FLUSHALL",
+            "FLUSHDB",
+            "CONFIG GET *",
+            "CONFIG SET maxmemory 1",
+            "KEYS *",
+            "DEBUG SLEEP 0",
+            "SHUTDOWN NOSAVE",
+            "ACL LIST",
+            "CLIENT LIST",
+            "CLUSTER RESET",
+            "FUNCTION FLUSH",
+            "FUNCTION DELETE x",
+            "SCRIPT FLUSH",
+            "REPLICAOF NO ONE",
+            "MONITOR",
+            "GET other",
+            "SET other 1",
+            "PUBLISH other x",
+            "SUBSCRIBE other",
+        ] {
+            let answer = raw.call(&words.split(' ').collect::<Vec<_>>());
+            assert!(answer.is_error() && answer.error().starts_with("NOPERM"), "{words}");
+        }
+        // Nor in a script.
+        let answer = raw.call(&["EVAL", "return redis.call('FLUSHALL')", "0"]);
+        assert!(answer.is_error(), "{answer:?}");
+        assert_eq!(raw.call(&["PING"]).text(), "PONG");
+    }
+}
+
+#[test]
+fn without_a_password_nobody_can_log_in() {
+    let server = Server::builder(Flavor::Redis).args(["--include", FILE]).start();
+    for password in ["", "password", "secret"] {
+        assert!(server.raw().call(&["AUTH", "tollgate", password]).is_error());
+    }
+}

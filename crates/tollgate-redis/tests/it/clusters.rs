@@ -1,0 +1,307 @@
+//! On a cluster limits are exact too: over several slots, while slots move, and after primaries die.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use tollgate::{Key, Limit, Listing, Plan, Store, Subject, Take, Timestamp};
+use tollgate_redis::{
+    Change, Event, NodeRecord, NodeState, RedisStore, RedisStoreBuilder, Scripting,
+};
+use tollgate_testkit::server::{Cluster, Flavor, slot_of};
+use tollgate_testkit::wait::{PATIENCE, eventually, pause};
+
+use crate::fixture::{block_on, in_order, name_of, of_each_kind, plan, prefix, shared_cluster};
+use crate::tally::{LOST, Tally, assert_exact, lasting, sync};
+
+const CALLERS: usize = 8;
+
+fn builder(cluster: &Cluster) -> RedisStoreBuilder {
+    let builder = RedisStore::builder(cluster.url().parse().unwrap());
+    builder.timeout(Duration::from_secs(30)).max_refusals(0)
+}
+
+/// On the cluster of all tests, where nobody else has this prefix.
+fn alone() -> RedisStoreBuilder {
+    builder(shared_cluster(Flavor::Redis)).prefix(prefix()).unwrap()
+}
+
+fn slot(subject: &Subject) -> u16 {
+    slot_of(format!("{{{subject}}}"))
+}
+
+/// Some subjects, no two of them in one slot.
+fn subjects(count: usize) -> Vec<Subject> {
+    let mut found: Vec<Subject> = Vec::new();
+    for nth in 0.. {
+        let next = Subject::of([format!("s{nth}")]);
+        if found.iter().all(|known| slot(known) != slot(&next)) {
+            found.push(next);
+        }
+        if found.len() == count {
+            break;
+        }
+    }
+    found
+}
+
+fn used(store: &RedisStore, subject: &Subject, limit: &Limit) -> u64 {
+    block_on(store.stats(&Key::new(subject, limit))).unwrap().count()
+}
+
+#[test]
+fn a_plan_over_several_slots_takes_from_all_or_none() {
+    let (store, subjects) = (alone().build(), subjects(5));
+    for (wide, narrow) in of_each_kind(1000).iter().zip(of_each_kind(30)) {
+        let takes = subjects.iter().enumerate().map(|(nth, subject)| {
+            let limit = if nth == 3 { &narrow } else { wide };
+            Take::new(Key::new(subject, limit), 1)
+        });
+        let ask = Plan::new(takes).unwrap();
+        let answers = block_on(in_order((0..40).map(|_| store.take(&ask))));
+        let passed = answers.into_iter().filter(|answer| answer.as_ref().unwrap().is_allowed());
+        let passed = u64::try_from(passed.count()).unwrap();
+        // What the refused took for a moment has returned.
+        assert_eq!(passed, 30, "{}", wide.algorithm());
+        for (nth, subject) in subjects.iter().enumerate() {
+            let limit = if nth == 3 { &narrow } else { wide };
+            assert_eq!(used(&store, subject, limit), 30, "{} of {subject}", limit.algorithm());
+        }
+    }
+}
+
+/// Takes of one limit and of two, from all limits of one subject, until told to stop; what each admitted.
+async fn load(
+    store: &RedisStore,
+    (subject, limits): (&Subject, &[Limit]),
+    is_over: &AtomicBool,
+    caller: usize,
+) -> Vec<u64> {
+    let mut admitted = vec![0; limits.len()];
+    for nth in caller.. {
+        let chosen = [nth, nth + 1].map(|nth| nth % limits.len());
+        let chosen = &chosen[..1 + nth / limits.len() % 2];
+        let takes = chosen.iter().map(|limit| Take::new(Key::new(subject, &limits[*limit]), 1));
+        let plan = Plan::new(takes).unwrap();
+        if store.take(&plan).await.expect("nobody notices").is_allowed() {
+            chosen.iter().for_each(|limit| admitted[*limit] += 1);
+        }
+        if is_over.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    admitted
+}
+
+/// A slot with a counter of each kind goes from primary to primary, key by key.
+fn move_under_load(flavor: Flavor) {
+    const LIMIT: u64 = 3000;
+    let cluster = Cluster::of(flavor, 3, 0);
+    let store = builder(&cluster).build();
+    let (subject, limits) = (Subject::of(["k"]), of_each_kind(LIMIT));
+    let is_over = AtomicBool::new(false);
+    let callers = (0..CALLERS).map(|nth| load(&store, (&subject, &limits), &is_over, nth));
+    let admitted = thread::scope(|scope| {
+        let load = scope.spawn(|| block_on(in_order(callers)));
+        for round in 0..9 {
+            let from = cluster.primary_of_slot(slot(&subject)).port();
+            let mut others = cluster.nodes().iter().filter(|node| node.port() != from);
+            let to = others.nth(round % 2).unwrap();
+            let mut migration = cluster.begin_migration(slot(&subject), to);
+            pause();
+            for _ in 0..limits.len() / 2 {
+                migration.move_keys(1);
+                pause();
+            }
+            migration.finish();
+            pause();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        load.join().unwrap()
+    });
+    for (nth, limit) in limits.iter().enumerate() {
+        let ask = plan(&subject, limit, 1);
+        let mut tally = Tally::default();
+        tally.use_up(&store, &ask);
+        let before: u64 = admitted.iter().map(|admitted| admitted[nth]).sum();
+        println!("{}: {before} while the slot moved, {} after", limit.algorithm(), tally.admitted);
+        assert_eq!((before + tally.admitted, tally.failed), (LIMIT, 0), "{}", limit.algorithm());
+    }
+}
+
+#[test]
+fn a_slot_of_redis_moves_under_load_and_nobody_notices() {
+    move_under_load(Flavor::Redis);
+}
+
+#[test]
+fn a_slot_of_valkey_moves_under_load_and_nobody_notices() {
+    move_under_load(Flavor::Valkey);
+}
+
+/// Between the keys of a plan nobody can decide it; it waits until they are together again.
+#[test]
+fn a_plan_whose_keys_are_apart_waits_for_them() {
+    let cluster = Cluster::of(Flavor::Redis, 3, 0);
+    let store = builder(&cluster).build();
+    let (subject, limits) = (Subject::of(["k"]), of_each_kind(10));
+    let takes = limits.iter().map(|limit| Take::new(Key::new(&subject, limit), 1));
+    let ask = Plan::new(takes).unwrap();
+    assert!(block_on(store.take(&ask)).unwrap().is_allowed());
+    let from = cluster.primary_of_slot(slot(&subject));
+    let to = cluster.nodes().iter().find(|node| node.port() != from.port()).unwrap();
+    let mut migration = cluster.begin_migration(slot(&subject), to);
+    migration.move_keys(1);
+    let decision = thread::scope(|scope| {
+        let take = scope.spawn(|| block_on(store.take(&ask)));
+        eventually("it was often told to try again", || {
+            let told = from.raw().call(&["INFO", "errorstats"]);
+            let count =
+                told.text().lines().find_map(|line| line.strip_prefix("errorstat_TRYAGAIN:count="));
+            count.is_some_and(|count| count.parse::<u64>().unwrap() > 20) || take.is_finished()
+        });
+        migration.finish();
+        take.join().unwrap()
+    });
+    assert_eq!(decision.unwrap().remaining(), Some(8));
+}
+
+/// Nothing of an earlier primary's programs is there; functions are the only way.
+#[test]
+fn a_replica_that_takes_over_under_load_counts_on() {
+    const LIMIT: u64 = 2000;
+    let cluster = Cluster::start(Flavor::Redis);
+    let store =
+        builder(&cluster).timeout(Duration::from_secs(2)).scripting(Scripting::Function).build();
+    let (subject, limit) = (Subject::of(["k"]), lasting(LIMIT));
+    let ask = plan(&subject, &limit, 1);
+    let mut before = Tally::default();
+    (0..LIMIT / 4).for_each(|_| before.take(&store, &ask));
+    assert_eq!((before.admitted, before.failed), (LIMIT / 4, 0));
+    let old = cluster.primary_of_slot(slot(&subject));
+    sync(old, &format!("{{{subject}}}mark"), "1");
+    let is_over = AtomicBool::new(false);
+    let meanwhile = thread::scope(|scope| {
+        let load = scope.spawn(|| {
+            let mut tally = Tally::default();
+            while !is_over.load(Ordering::Relaxed) {
+                tally.take(&store, &ask);
+                pause();
+            }
+            tally
+        });
+        old.kill();
+        cluster.wait_ok();
+        is_over.store(true, Ordering::Relaxed);
+        load.join().unwrap()
+    });
+    let new = cluster.primary_of_slot(slot(&subject));
+    assert_ne!(new.port(), old.port());
+    new.raw().call(&["FUNCTION", "FLUSH"]);
+    new.raw().call(&["SCRIPT", "FLUSH"]);
+    let mut after = Tally::default();
+    after.use_up(&store, &ask);
+    let admitted = before.admitted + meanwhile.admitted + after.admitted;
+    assert_eq!(after.failed, 0, "the others are up, and it has learnt the functions");
+    assert!(admitted <= LIMIT + meanwhile.admitted && admitted <= 2 * LIMIT, "{admitted}");
+    assert!(admitted + LOST >= LIMIT, "{admitted}");
+    assert_exact(&store);
+    // It comes back as a replica of who has replaced it.
+    old.restart();
+    cluster.wait_ok();
+    assert!(!block_on(store.take(&ask)).unwrap().is_allowed());
+}
+
+#[test]
+fn a_primary_that_restarts_empty_is_taught_again() {
+    let cluster = Cluster::of(Flavor::Redis, 3, 0);
+    for scripting in [Scripting::Function, Scripting::Script] {
+        let store = builder(&cluster).scripting(scripting).build();
+        assert_exact(&store);
+        cluster.primary_of_slot(slot(&Subject::of(["another"]))).restart();
+        cluster.wait_ok();
+        eventually("the store is connected again", || block_on(store.connect()).is_ok());
+        assert_exact(&store);
+        cluster.primary_of_slot(slot(&Subject::of(["another"]))).raw().call(&["FLUSHALL"]);
+    }
+}
+
+#[test]
+fn a_listing_finds_every_key_of_every_primary_once() {
+    let prefix = prefix();
+    let store = || alone().prefix(&*prefix).unwrap().build();
+    let (writer, limit) = (store(), lasting(10));
+    let subjects: Vec<Subject> = (0..500).map(|nth| Subject::of([format!("s{nth}")])).collect();
+    let mut expected: Vec<String> = subjects.iter().map(Subject::to_string).collect();
+    expected.sort();
+    let plans = subjects.iter().map(|subject| plan(subject, &limit, 1)).collect::<Vec<_>>();
+    for answer in block_on(in_order(plans.iter().map(|plan| writer.take(plan)))) {
+        assert!(answer.unwrap().is_allowed());
+    }
+    // Also by one who has asked nothing else yet.
+    for reader in [writer, store()] {
+        let (mut listing, mut found) = (Some(Listing::all().with_page_size(40)), Vec::new());
+        while let Some(next) = listing {
+            let page = block_on(reader.list(&next)).unwrap();
+            found.extend(page.keys.into_iter().map(|key| key.subject));
+            listing = page.next.map(|cursor| next.after(cursor));
+        }
+        found.sort();
+        assert_eq!(found, expected);
+    }
+    for node in shared_cluster(Flavor::Redis).nodes() {
+        let has_some = subjects.iter().any(|subject| {
+            let key = name_of(&prefix, &Key::new(subject, &limit));
+            let told = node.raw().call(&["EXISTS", &key]);
+            !told.is_error() && told.int() == 1
+        });
+        assert!(has_some, "nothing is on {}", node.port());
+    }
+}
+
+#[test]
+fn what_is_kept_beside_counters_works_on_a_cluster() {
+    let prefix = prefix();
+    let store = || alone().prefix(&*prefix).unwrap().build();
+    let (store, watching) = (store(), store());
+    let (sender, events) = channel();
+    block_on(async {
+        watching.directory().watch(move |event| sender.send(event).unwrap_or_default());
+    });
+    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Listening));
+    let directory = store.directory();
+    let at = Timestamp::from_micros(7_000_000);
+    let node = NodeRecord { id: "a".to_owned(), address: "host:1".to_owned(), registered_at: at };
+    block_on(directory.heartbeat(&node, Duration::from_secs(3600))).unwrap();
+    let nodes = block_on(watching.directory().nodes()).unwrap();
+    assert_eq!((nodes.len(), nodes[0].state), (1, NodeState::Up));
+    block_on(directory.leave("a")).unwrap();
+    assert_eq!(block_on(directory.nodes()).unwrap(), []);
+    assert_eq!(block_on(directory.put_override("c", b"one", None)).unwrap(), None);
+    let listed = block_on(watching.directory().overrides(None)).unwrap().overrides;
+    assert_eq!((listed.len(), &*listed[0].text), (1, &b"one"[..]));
+    assert!(block_on(directory.remove_override("c")).unwrap().is_some());
+    let limit = lasting(10);
+    let mut expected = vec![Change::Override { client: "c".to_owned() }; 2];
+    // Whichever node a change happens on.
+    for subject in &subjects(9) {
+        let _ = block_on(store.take(&plan(subject, &limit, 2))).unwrap();
+        let _ = block_on(store.refund(&plan(subject, &limit, 1))).unwrap();
+        expected.push(Change::Room { subject: subject.as_str().to_owned() });
+    }
+    let announced = Change::Override { client: "last".to_owned() };
+    block_on(directory.announce(&announced)).unwrap();
+    expected.push(announced);
+    // Nodes tell each other in no order.
+    let mut heard: Vec<Change> = Vec::new();
+    while heard.len() < expected.len() {
+        match events.recv_timeout(PATIENCE) {
+            Ok(Event::Changed(change)) => heard.push(change),
+            other => panic!("{other:?} after {heard:?}"),
+        }
+    }
+    for change in &expected {
+        assert!(heard.contains(change), "{change:?} is not in {heard:?}");
+    }
+}
