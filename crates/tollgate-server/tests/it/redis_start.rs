@@ -132,7 +132,7 @@ fn a_bad_setting_of_redis_is_named_and_not_repeated() {
     let data = scratch.path().join("data").display().to_string();
     let [empty, no_file] = [scratch.write("empty", "\n"), "/no/such/file".to_owned()];
     for (args, environment, words) in [
-        (&["--redis", "rediss://:hunter2@localhost"][..], &[][..], &["--redis", "scheme"][..]),
+        (&["--redis", "http://:hunter2@localhost"][..], &[][..], &["--redis", "scheme"][..]),
         (&["--redis", "redis://:hunter2@localhost:x"], &[], &["--redis", "port"]),
         (&[], &[("REDIS_URL", "redis://:hunter2@localhost/x")], &["REDIS_URL", "database"]),
         (&[], &[("TOLLGATE_REDIS_FILE", &*no_file)], &["TOLLGATE_REDIS_FILE", &no_file]),
