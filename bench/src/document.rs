@@ -1,6 +1,7 @@
 //! One subject's part of the benchmarks: where and how it was taken, then its tables.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::machine::{self, Given};
 use crate::markdown::Table;
@@ -29,6 +30,17 @@ pub struct Section {
     pub note: String,
     /// What came out.
     pub tables: Vec<Table>,
+}
+
+/// How a figure of timed runs comes about, where everyone has a turn in each round.
+#[must_use]
+pub fn by_turns(rounds: u32, window: Duration, warm_up: Duration) -> String {
+    format!(
+        "median (least–most) of {rounds} rounds of {} s, each after {} s that do not count; \
+         everyone's turn in each round, ratios taken round by round",
+        window.as_secs_f64(),
+        warm_up.as_secs_f64(),
+    )
 }
 
 impl fmt::Display for Document<'_> {

@@ -16,6 +16,7 @@ pub mod http;
 pub mod keys;
 pub mod latencies;
 pub mod limiter;
+pub mod lines;
 pub mod machine;
 pub mod markdown;
 pub mod memory;
@@ -28,6 +29,7 @@ pub mod scale;
 pub mod server;
 pub mod speed;
 pub mod window;
+pub mod work;
 pub mod workload;
 
 /// What a measurement gives, or why there is none.

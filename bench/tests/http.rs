@@ -21,9 +21,10 @@ use tollgate_bench::http::contender::Stage;
 use tollgate_bench::http::report::Report;
 use tollgate_bench::http::sample::Sample;
 use tollgate_bench::http::scale::Scale;
-use tollgate_bench::http::task::{Ask, Task, Work};
+use tollgate_bench::http::task::{Ask, Task};
 use tollgate_bench::machine::Given;
 use tollgate_bench::server::Cores;
+use tollgate_bench::work::Work;
 
 const CONSTANT: &str = env!("CARGO_BIN_EXE_axum_constant");
 const LOAD: &str = env!("CARGO_BIN_EXE_http_load");

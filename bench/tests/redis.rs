@@ -7,9 +7,10 @@ use tollgate_bench::redis::limits::Limits;
 use tollgate_bench::redis::report::Report;
 use tollgate_bench::redis::scale::Scale;
 use tollgate_bench::redis::stage::{Programs, Stage};
-use tollgate_bench::redis::task::{Ask, Work};
+use tollgate_bench::redis::task::Ask;
 use tollgate_bench::redis::way::Way;
 use tollgate_bench::server::Cores;
+use tollgate_bench::work::Work;
 
 const BLINK: Work = Work::Timed { warm_up: Duration::ZERO, window: Duration::from_millis(100) };
 

@@ -8,9 +8,10 @@ use tempfile::NamedTempFile;
 use super::policy::{BURST, PERIOD_SECONDS, Policy};
 use super::request::KEY;
 use super::sample::Sample;
-use super::task::{Ask, Task, Work};
+use super::task::{Ask, Task};
 use crate::Outcome;
 use crate::server::{Address, Cores, Role, Server};
+use crate::work::Work;
 
 /// As many keys as tollgate holds when it is not told.
 const DEFAULT_MAX_KEYS: u32 = 1_000_000;

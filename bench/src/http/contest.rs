@@ -4,8 +4,8 @@ use super::contender::{Contender, Stage};
 use super::figures::Figures;
 use super::sample::Sample;
 use super::scale::Scale;
-use super::task::Work;
 use crate::Outcome;
+use crate::work::Work;
 
 /// Where contenders meet, and for how long.
 #[derive(Debug, Clone, Copy)]

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use super::connection::Received;
 use super::request::Numbers;
 use super::sample::Sample;
-use super::task::{Task, Work};
+use super::task::Task;
 use crate::Outcome;
 use crate::keys::Picks;
 use crate::latencies::Latencies;
 use crate::window::Window;
+use crate::work::Work;
 
 /// A run under way.
 #[derive(Debug)]

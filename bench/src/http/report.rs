@@ -9,7 +9,7 @@ use super::front::Front;
 use super::scale::Scale;
 use super::{growth, policies};
 use crate::Outcome;
-use crate::document::{Document, Section};
+use crate::document::{Document, Section, by_turns};
 use crate::machine::{self, Given};
 use crate::scale::spoken;
 
@@ -59,12 +59,7 @@ impl Report {
             title: "HTTP, memory store",
             given: &self.given,
             peers: self.peers.clone(),
-            figures: format!(
-                "median (least–most) of {rounds} rounds of {} s, each after {} s that do not count; \
-                 everyone's turn in each round, ratios taken round by round",
-                window.as_secs_f64(),
-                warm_up.as_secs_f64(),
-            ),
+            figures: by_turns(rounds, window, warm_up),
             sections: vec![self.checks(), self.keys(), self.rules()],
         }
     }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::Outcome;
+use crate::work::Work;
 
 /// What requests are about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,20 +17,6 @@ pub struct Ask {
     pub keys: u32,
     /// Rules are drawn below this.
     pub rules: u32,
-}
-
-/// How long it goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
-    /// Until every key has asked once.
-    Fill,
-    /// Some time that does not count, then some that does, with keys drawn at random.
-    Timed {
-        /// What does not count.
-        warm_up: Duration,
-        /// What does.
-        window: Duration,
-    },
 }
 
 /// One run of the load generator.
@@ -94,21 +81,19 @@ impl Task {
             server: server.parse()?,
             connections: positive(connections)?,
             ask,
-            work: Work::parse(work)?,
+            work: work_of(work)?,
         })
     }
 }
 
-impl Work {
-    fn parse(arguments: &[String]) -> Outcome<Self> {
-        let millis = |text: &str| Outcome::Ok(Duration::from_millis(text.parse()?));
-        match arguments {
-            [fill] if fill == "fill" => Ok(Self::Fill),
-            [timed, warm_up, window] if timed == "timed" => {
-                Ok(Self::Timed { warm_up: millis(warm_up)?, window: millis(window)? })
-            }
-            _ => Err(OPTIONS.into()),
+fn work_of(arguments: &[String]) -> Outcome<Work> {
+    let millis = |text: &str| Outcome::Ok(Duration::from_millis(text.parse()?));
+    match arguments {
+        [fill] if fill == "fill" => Ok(Work::Fill),
+        [timed, warm_up, window] if timed == "timed" => {
+            Ok(Work::Timed { warm_up: millis(warm_up)?, window: millis(window)? })
         }
+        _ => Err(OPTIONS.into()),
     }
 }
 

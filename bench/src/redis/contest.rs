@@ -5,9 +5,10 @@ use super::limits::Limits;
 use super::sample::Sample;
 use super::scale::Scale;
 use super::stage::Stage;
-use super::task::{Ask, Work};
+use super::task::Ask;
 use super::way::Way;
 use crate::Outcome;
+use crate::work::Work;
 
 /// Where ways of asking meet, and for how long.
 #[derive(Debug, Clone, Copy)]

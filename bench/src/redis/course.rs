@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use super::asker::Answer;
 use super::sample::Sample;
-use super::task::{Ask, Task, Work};
+use super::task::{Ask, Task};
 use crate::Outcome;
 use crate::keys::Picks;
 use crate::latencies::Latencies;
 use crate::window::Window;
+use crate::work::Work;
 
 /// A run under way.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use super::scale::Scale;
 use super::stage::{Programs, Stage};
 use super::{algorithms, floor, notes, refused};
 use crate::Outcome;
-use crate::document::{Document, Section};
+use crate::document::{Document, Section, by_turns};
 use crate::machine::{self, Given};
 
 /// Everything that was measured.
@@ -88,12 +88,7 @@ impl Report {
             title: "Redis store",
             given: &self.given,
             peers: self.peers.clone(),
-            figures: format!(
-                "median (least–most) of {rounds} rounds of {} s, each after {} s that do not count; \
-                 everyone's turn in each round, ratios taken round by round",
-                window.as_secs_f64(),
-                warm_up.as_secs_f64(),
-            ),
+            figures: by_turns(rounds, window, warm_up),
             sections: self.sections(),
         }
     }

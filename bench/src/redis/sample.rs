@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Outcome;
+use crate::{Outcome, lines};
 
 /// The figures of one run; from `per_second` on, those of the window that counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,7 +44,7 @@ impl fmt::Display for Sample {
             self;
         let figures =
             [answered, allowed, commands, per_second, p50, p99, redis_micros, client_micros];
-        NAMES.iter().zip(figures).try_for_each(|(name, figure)| writeln!(f, "{name} {figure}"))
+        lines::write(f, &NAMES, figures)
     }
 }
 
@@ -52,14 +52,8 @@ impl FromStr for Sample {
     type Err = Box<dyn std::error::Error + Send + Sync>;
 
     fn from_str(text: &str) -> Outcome<Self> {
-        let mut lines = text.lines();
-        let mut figures = [0.0; NAMES.len()];
-        for (name, figure) in NAMES.iter().zip(&mut figures) {
-            let line = lines.next().and_then(|line| line.strip_prefix(name));
-            *figure = line.ok_or_else(|| format!("no {name} in: {text}"))?.trim().parse()?;
-        }
         let [answered, allowed, commands, per_second, p50, p99, redis_micros, client_micros] =
-            figures;
+            lines::read(&NAMES, text)?;
         Ok(Self { answered, allowed, commands, per_second, p50, p99, redis_micros, client_micros })
     }
 }

@@ -1,8 +1,7 @@
 //! How much is measured of Redis.
 
+use crate::work::Work;
 use std::time::Duration;
-
-use super::task::Work;
 
 /// The counts and times of a run.
 #[derive(Debug, Clone, Copy)]

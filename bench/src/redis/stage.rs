@@ -6,11 +6,12 @@ use std::process::Command;
 
 use super::inside::Inside;
 use super::sample::Sample;
-use super::task::{Ask, Task, Work};
+use super::task::{Ask, Task};
 use super::way::Way;
 use crate::Outcome;
 use crate::cpu::Meter;
 use crate::server::{Address, Cores, Role, Server};
+use crate::work::Work;
 
 /// Above the keys that are asked about in every round.
 const FIRST_FRESH: u32 = 10_000_000;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::limits::Limits;
 use super::way::Way;
 use crate::Outcome;
+use crate::work::Work;
 
 /// Nobody gives up on an answer sooner: a machine that stands still for a moment is a figure, not a
 /// failure.
@@ -21,20 +22,6 @@ pub struct Ask {
     pub limits: Limits,
     /// How much a key may have at once. Nothing comes back within a run.
     pub burst: u32,
-}
-
-/// How long it goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
-    /// Until every key has asked once.
-    Fill,
-    /// Some time that does not count, then some that does, with keys drawn at random.
-    Timed {
-        /// What does not count.
-        warm_up: Duration,
-        /// What does.
-        window: Duration,
-    },
 }
 
 /// One run of the load.
