@@ -201,16 +201,7 @@ function concurrency.step(s, l, op, cost, extra)
 end
 
 function concurrency.write(s)
-  local head = slots_head(s)
-  if s.kept and s.head ~= head then
-    redis.call('LSET', s.key, 0, head)
-  elseif s.since and not s.kept then
-    redis.call('RPUSH', s.key, head)
-    s.kept = true
-  end
-  if s.kept then
-    redis.call('PEXPIRE', s.key, lifetime(s))
-  end
+  write_list(s, slots_head(s))
 end
 
 algorithms.n = concurrency

@@ -1,5 +1,8 @@
 -- Which of these keys are in use: for each 0 or 1, and what an inline limit was made of.
 -- The first argument has the letter of each key.
+
+-- Whether it has become equal to "never seen". Here and not with the algorithms, because whatever stands there is
+-- made anew by every script that decides.
 local function expired(s)
   local algorithm = s.algorithm
   if algorithm == token_bucket then

@@ -275,16 +275,7 @@ end
 
 function sliding_window.write(s)
   log_sync(s)
-  local head = log_head(s)
-  if s.kept and s.head ~= head then
-    redis.call('LSET', s.key, 0, head)
-  elseif s.since and not s.kept then
-    redis.call('RPUSH', s.key, head)
-    s.kept = true
-  end
-  if s.kept then
-    redis.call('PEXPIRE', s.key, lifetime(s))
-  end
+  write_list(s, log_head(s))
 end
 
 algorithms.w = sliding_window

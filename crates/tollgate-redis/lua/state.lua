@@ -67,6 +67,19 @@ local function open_string(algorithm, number)
   return unreadable(key)
 end
 
+-- A state that is a list, whose head is to be this.
+local function write_list(s, head)
+  if s.kept and s.head ~= head then
+    redis.call('LSET', s.key, 0, head)
+  elseif s.since and not s.kept then
+    redis.call('RPUSH', s.key, head)
+    s.kept = true
+  end
+  if s.kept then
+    redis.call('PEXPIRE', s.key, lifetime(s))
+  end
+end
+
 local function write_string(s)
   local algorithm = s.algorithm
   if s.since or not algorithm.unused(s) then
