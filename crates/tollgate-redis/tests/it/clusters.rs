@@ -13,7 +13,7 @@ use tollgate_testkit::server::{Cluster, Flavor, slot_of};
 use tollgate_testkit::wait::{PATIENCE, eventually, pause};
 
 use crate::fixture::{block_on, in_order, name_of, of_each_kind, plan, prefix, shared_cluster};
-use crate::tally::{LOST, Tally, assert_exact, lasting, sync};
+use crate::tally::{LOST, Tally, assert_exact, lasting, meanwhile, sync};
 
 const CALLERS: usize = 8;
 
@@ -181,20 +181,9 @@ fn a_replica_that_takes_over_under_load_counts_on() {
     assert_eq!((before.admitted, before.failed), (LIMIT / 4, 0));
     let old = cluster.primary_of_slot(slot(&subject));
     sync(old, &format!("{{{subject}}}mark"), "1");
-    let is_over = AtomicBool::new(false);
-    let meanwhile = thread::scope(|scope| {
-        let load = scope.spawn(|| {
-            let mut tally = Tally::default();
-            while !is_over.load(Ordering::Relaxed) {
-                tally.take(&store, &ask);
-                pause();
-            }
-            tally
-        });
+    let meanwhile = meanwhile(&store, &ask, || {
         old.kill();
         cluster.wait_ok();
-        is_over.store(true, Ordering::Relaxed);
-        load.join().unwrap()
     });
     let new = cluster.primary_of_slot(slot(&subject));
     assert_ne!(new.port(), old.port());

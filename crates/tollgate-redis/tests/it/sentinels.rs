@@ -1,16 +1,14 @@
 //! A store that sentinels lead follows the primary by itself, and a failover costs what it must.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use tollgate::{Store, StoreErrorKind, Subject};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::server::{Flavor, Sentinels, Server};
-use tollgate_testkit::wait::{eventually, pause};
+use tollgate_testkit::wait::eventually;
 
 use crate::fixture::{block_on, plan};
-use crate::tally::{LOST, Tally, assert_exact, lasting, sync};
+use crate::tally::{LOST, Tally, assert_exact, lasting, meanwhile, sync};
 
 const LIMIT: u64 = 400;
 
@@ -30,19 +28,8 @@ fn a_failover_under_load_admits_no_more_than_was_granted_meanwhile() {
     (0..LIMIT / 4).for_each(|_| before.take(&store, &ask));
     assert_eq!((before.admitted, before.failed), (LIMIT / 4, 0));
     sync(all.primary(), "mark", "2");
-    let is_over = AtomicBool::new(false);
-    let meanwhile = thread::scope(|scope| {
-        let load = scope.spawn(|| {
-            let mut tally = Tally::default();
-            while !is_over.load(Ordering::Relaxed) {
-                tally.take(&store, &ask);
-                pause();
-            }
-            tally
-        });
+    let meanwhile = meanwhile(&store, &ask, || {
         let _ = all.failover();
-        is_over.store(true, Ordering::Relaxed);
-        load.join().unwrap()
     });
     let mut after = Tally::default();
     after.use_up(&store, &ask);

@@ -1,5 +1,7 @@
 //! Takes that are counted while servers fail.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tollgate::{Limit, Plan, Quota, Store, StoreErrorKind, Subject};
@@ -44,6 +46,24 @@ impl Tally {
             assert!(began.elapsed() < PATIENCE, "still not used up: {self:?}");
         }
     }
+}
+
+/// What takes came to that went on while something happened.
+pub(crate) fn meanwhile(store: &RedisStore, plan: &Plan<'_>, happens: impl FnOnce()) -> Tally {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let load = scope.spawn(|| {
+            let mut tally = Tally::default();
+            while !is_over.load(Ordering::Relaxed) {
+                tally.take(store, plan);
+                pause();
+            }
+            tally
+        });
+        happens();
+        is_over.store(true, Ordering::Relaxed);
+        load.join().unwrap()
+    })
 }
 
 /// Of which nothing comes back while a test runs.
