@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};
-use tollgate_testkit::server::{Flavor, Server};
+use tollgate_testkit::server::{Certificates, Flavor, Server};
 
 use crate::address::Address;
 use crate::connection::Connection;
@@ -16,11 +16,9 @@ use crate::link::Patience;
 use crate::resp::{Decoder, Reply};
 use crate::route::Route;
 
-mod certificates;
 mod secured;
 
-pub(crate) use certificates::Authority;
-pub(crate) use secured::Secured;
+pub(crate) use secured::{Secured, acceptor, text};
 
 /// Long enough for a busy machine, and short enough not to wait for without need.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
@@ -99,7 +97,7 @@ impl Over {
 pub(crate) struct Peer {
     port: u16,
     /// Whom it is certified by, if it speaks TLS.
-    authority: Option<Authority>,
+    certificates: Option<Certificates>,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -119,10 +117,10 @@ impl Peer {
     }
 
     pub(crate) async fn start_over(over: Over, scripts: Vec<Vec<Step>>) -> Self {
-        let authority = (over == Over::Tls).then(Authority::new);
+        let certificates = (over == Over::Tls).then(Certificates::new);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let acceptor = authority.as_ref().map(|it| it.issue("127.0.0.1").acceptor());
+        let acceptor = certificates.as_ref().map(|it| acceptor(&it.server));
         let seen: Arc<Mutex<Seen>> = Arc::default();
         let noted = Arc::clone(&seen);
         tokio::spawn(async move {
@@ -143,14 +141,14 @@ impl Peer {
                 });
             }
         });
-        Self { port, authority, seen }
+        Self { port, certificates, seen }
     }
 
     pub(crate) fn address(&self) -> Address {
-        match &self.authority {
+        match &self.certificates {
             None => address(self.port),
-            Some(authority) => {
-                let (port, ca) = (self.port, authority.ca());
+            Some(certificates) => {
+                let (port, ca) = (self.port, text(&certificates.ca));
                 format!("rediss://127.0.0.1:{port}?ca={ca}").parse().unwrap()
             }
         }

@@ -1,8 +1,10 @@
 use std::time::{Duration, Instant};
 
+use tollgate_testkit::server::{Flavor, Server};
+
 use crate::address::Address;
 use crate::failure::Failure;
-use crate::fixtures::{LONG, Peer, Step, address_of, connect, free_port, say, serve};
+use crate::fixtures::{LONG, Peer, Step, address_of, connect, free_port, say, serve, text};
 use crate::resp::{Command, Reply};
 use crate::route::Route;
 
@@ -138,14 +140,14 @@ async fn nobody_there_is_told_at_once_and_silence_in_time() {
 
 #[tokio::test]
 async fn a_unix_socket_is_a_server_like_any_other() {
-    let authority = crate::fixtures::Authority::new();
-    let socket = authority.file("redis.sock");
-    let nobody: Address = format!("unix://{socket}").parse().unwrap();
-    let why = refusal(&nobody).await;
-    assert!(why.starts_with(&format!("Redis at {socket} cannot be reached: ")), "{why}");
+    let nowhere = "/no/such/redis.sock";
+    let why = refusal(&format!("unix://{nowhere}").parse().unwrap()).await;
+    assert!(why.starts_with(&format!("Redis at {nowhere} cannot be reached: ")), "{why}");
 
-    let _server = serve(&["--unixsocket", &socket, "--user", "app", "on", ">pw", "+@all"]);
-    assert!(client_info(&nobody).await.contains("db=0"));
+    let builder = Server::builder(Flavor::Redis).unix();
+    let server = builder.args(["--user", "app", "on", ">pw", "+@all"]).start();
+    let socket = text(server.unix_path());
+    assert!(client_info(&format!("unix://{socket}").parse().unwrap()).await.contains("db=0"));
     let info = client_info(&format!("unix://app:pw@{socket}?db=3").parse().unwrap()).await;
     assert!(info.contains("db=3") && info.contains("user=app"), "{info}");
     let why = refusal(&format!("unix://app:no@{socket}").parse().unwrap()).await;

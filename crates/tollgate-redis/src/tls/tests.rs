@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 
 use crate::address::Address;
 use crate::failure::Failure;
-use crate::fixtures::{Authority, LONG, Peer, Secured, Step, connect};
+use crate::fixtures::{LONG, Peer, Secured, Step, connect, text};
 use crate::resp::{Command, Reply};
 use crate::route::Route;
 
@@ -41,46 +41,41 @@ async fn a_server_that_the_right_authority_vouches_for_is_spoken_to() {
 
 #[tokio::test]
 async fn a_server_that_nobody_we_trust_vouches_for_is_not_spoken_to() {
-    let (secured, stranger) = (Secured::start(), Authority::new());
-    let why = refusal(&at(secured.tls_port, &format!("?ca={}", stranger.ca()))).await;
+    let secured = Secured::start();
+    let (port, stranger) = (secured.tls_port(), text(&secured.certificates.other_ca));
+    let why = refusal(&at(port, &format!("?ca={stranger}"))).await;
     let expected = format!(
-        "Redis at 127.0.0.1:{} has a certificate that was not issued by a CA in {}",
-        secured.tls_port,
-        stranger.ca()
+        "Redis at 127.0.0.1:{port} has a certificate that was not issued by a CA in {stranger}"
     );
     assert_eq!(why, expected);
-    let why = refusal(&at(secured.tls_port, "")).await;
+    let why = refusal(&at(port, "")).await;
     assert!(why.contains("not issued by a publicly known CA"), "{why}");
 }
 
 #[tokio::test]
 async fn a_certificate_must_be_of_our_time_and_of_the_right_name() {
-    let expired = Secured::with(|authority| authority.issue_expired("127.0.0.1"), &[]);
+    let expired = Secured::with(|builder, all| builder.tls_as(all, &all.expired));
     let why = refusal(&expired.address()).await;
     assert!(why.ends_with("has a certificate that has expired"), "{why}");
 
-    let other = Secured::with(|authority| authority.issue("cache.internal"), &[]);
+    let other = Secured::with(|builder, all| builder.tls_as(all, &all.other_name));
     let why = refusal(&other.address()).await;
     assert!(why.contains("has a certificate that is not for the name 127.0.0.1"), "{why}");
     let why = refusal(&other.address_with("&server_name=cache.example")).await;
     assert!(why.contains("is not for the name cache.example"), "{why}");
-    assert_answers(&other.address_with("&server_name=cache.internal")).await;
+    assert_answers(&other.address_with("&server_name=elsewhere.test")).await;
 }
 
 #[tokio::test]
 async fn who_must_show_a_certificate_is_told_so() {
     for protocol in ["TLSv1.2", "TLSv1.3"] {
-        let options = ["--tls-auth-clients", "yes", "--tls-protocols", protocol];
-        let secured = Secured::with(|authority| authority.issue("127.0.0.1"), &options);
+        let options = ["--tls-protocols", protocol];
+        let secured = Secured::with(|builder, all| builder.mutual_tls(all).args(options));
         let why = refusal(&secured.address()).await;
         assert!(why.contains("client certificate"), "{protocol}: {why}");
 
-        let show = |authority: &Authority| {
-            let identity = authority.issue("client");
-            secured.address_with(&format!("&cert={}&key={}", identity.certificate, identity.key))
-        };
-        assert_answers(&show(&secured.authority)).await;
-        let why = refusal(&show(&Authority::new())).await;
+        assert_answers(&secured.address_as(&secured.certificates.client)).await;
+        let why = refusal(&secured.address_as(&secured.certificates.stranger)).await;
         assert!(why.contains("refused the client certificate"), "{protocol}: {why}");
     }
 }
@@ -107,7 +102,7 @@ async fn a_plain_port_is_told_as_one_and_hears_no_word_of_redis() {
 #[tokio::test]
 async fn a_real_servers_plain_port_is_no_way_in() {
     let secured = Secured::start();
-    let address = at(secured.server.port(), &format!("?ca={}", secured.authority.ca()));
+    let address = at(secured.server.port(), &format!("?ca={}", secured.ca()));
     let patience = std::time::Duration::from_millis(500);
     let outcome = Route::from(address).connect(patience).await.map(drop);
     // A server that waits for the end of a line says nothing.
@@ -120,16 +115,16 @@ async fn a_real_servers_plain_port_is_no_way_in() {
 #[tokio::test]
 async fn a_tls_port_is_no_plain_one() {
     let secured = Secured::start();
-    let plain = format!("redis://127.0.0.1:{}", secured.tls_port).parse().unwrap();
+    let plain = format!("redis://127.0.0.1:{}", secured.tls_port()).parse().unwrap();
     let why = refusal(&plain).await;
     assert!(why.contains("rediss://"), "{why}");
 }
 
 #[tokio::test]
 async fn whom_we_log_in_as_is_for_the_server_alone() {
-    let options = ["--tls-auth-clients", "no", "--requirepass", "hunter2"];
-    let secured = Secured::with(|authority| authority.issue("127.0.0.1"), &options);
-    let (port, ca) = (secured.tls_port, secured.authority.ca());
+    let options = ["--requirepass", "hunter2"];
+    let secured = Secured::with(|builder, all| builder.tls(all).args(options));
+    let (port, ca) = (secured.tls_port(), secured.ca());
     let with = |login: &str| -> Address {
         format!("rediss://{login}127.0.0.1:{port}/3?ca={ca}").parse().unwrap()
     };

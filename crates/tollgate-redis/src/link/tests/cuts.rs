@@ -39,7 +39,7 @@ async fn count_until_cut(link: &Link, proxy: &Proxy, mut sent: u64) -> u64 {
 
 async fn assert_runs_nothing_twice(over: Over) {
     let secured = Secured::start();
-    let (port, ca) = (secured.tls_port, secured.authority.ca());
+    let (port, ca) = (secured.tls_port(), secured.ca());
     let (proxy, rest) = match over {
         Over::Tcp => (Proxy::seeded(secured.server.port(), 3), String::new()),
         Over::Tls => (Proxy::seeded(port, 3), format!("?ca={ca}")),

@@ -12,9 +12,10 @@ use tokio::io::{
 };
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::server;
+use tollgate_testkit::server::Certificates;
 
 use crate::address::TlsFiles;
-use crate::fixtures::Authority;
+use crate::fixtures::acceptor;
 use crate::tls::{Tls, TlsStream};
 
 const EVERYTHING: i64 = 1 << 40;
@@ -72,14 +73,14 @@ struct Pair {
 
 impl Pair {
     async fn agree() -> Self {
-        let authority = Authority::new();
-        let acceptor = authority.issue("server").acceptor();
-        let files = TlsFiles { ca: Some(authority.ca().into()), ..TlsFiles::default() };
+        let certificates = Certificates::new();
+        let acceptor = acceptor(&certificates.server);
+        let files = TlsFiles { ca: Some(certificates.ca.clone()), ..TlsFiles::default() };
         let (inner, other_end) = duplex(1 << 20);
         let takes = Arc::new(AtomicI64::new(EVERYTHING));
         let connector = Tls::new(files).prepare().await.unwrap().clone();
         let socket = Socket { inner, takes: Arc::clone(&takes) };
-        let name = ServerName::try_from("server").unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
         let (client, server) =
             tokio::join!(connector.connect(name, socket), acceptor.accept(other_end));
         let client = TlsStream::new(client.unwrap(), false);
