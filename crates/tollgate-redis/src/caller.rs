@@ -63,9 +63,18 @@ impl Caller {
         &self.link
     }
 
-    /// Calls a program. `then` is told once, as [`Link::send`] does it. What the server does not know it has
-    /// not run: it is told, and called again.
-    pub(crate) fn send(self: &Arc<Self>, work: Work, asking: bool, then: Then) {
+    /// Sends a command, or calls a program. `then` is told once, as [`Link::send`] does it. A program that the
+    /// server does not know it has not run: it is told, and called again.
+    pub(crate) fn send(self: &Arc<Self>, work: Work, then: Then) {
+        self.dispatch(work, false, then);
+    }
+
+    /// The same to a node of a cluster, about a slot that is on its way to it.
+    pub(crate) fn send_asking(self: &Arc<Self>, work: Work, then: Then) {
+        self.dispatch(work, true, then);
+    }
+
+    fn dispatch(self: &Arc<Self>, work: Work, asking: bool, then: Then) {
         let naming = match self.lacks_functions.load(Ordering::Relaxed) {
             true => Naming::Hash,
             false => Naming::Function,

@@ -20,6 +20,7 @@ mod server_info;
 mod tests;
 
 pub use server_info::ServerInfo;
+pub(crate) use server_info::info_field;
 
 /// A stream to a server, whatever it runs over.
 ///

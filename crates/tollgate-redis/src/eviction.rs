@@ -1,34 +1,40 @@
 //! Whether the server may forget counters before their time.
 
+use tollgate::StoreError;
+
 use crate::RedisStore;
+use crate::connection::info_field;
+use crate::failure::Failure;
 use crate::resp::{Command, Reply};
 
 /// How long the answer to `INFO memory` may be: it has about 2 kB.
 const CAP: usize = 64 * 1024;
 
 impl RedisStore {
-    /// The `maxmemory-policy` by which the server evicts keys when its memory is full. A limit that is evicted
-    /// begins anew, so operators should know. None if it evicts nothing, has no `maxmemory`, or does not
-    /// tell.
-    pub async fn eviction_policy(&self) -> Option<String> {
-        for server in self.shared.coalescer.router().servers().await.ok()? {
+    /// The `maxmemory-policy` by which a server evicts keys when its memory is full. A limit that is evicted
+    /// begins anew, so operators should know. None if none of the servers evicts anything, or has a
+    /// `maxmemory`, or says so.
+    ///
+    /// # Errors
+    /// A server could not be asked, or does not let us ask.
+    pub async fn eviction_policy(&self) -> Result<Option<String>, StoreError> {
+        let servers = self.shared.coalescer.router().servers().await;
+        for server in servers.map_err(Failure::into_store_error)? {
             let command = Command::new("INFO").arg("memory").reply_up_to(CAP);
-            if let Ok(Reply::Bulk(info)) = server.ask(command).await
+            let told = server.ask(command).await.map_err(Failure::into_store_error)?;
+            if let Reply::Bulk(info) = told
                 && let Some(policy) = policy(&String::from_utf8_lossy(&info))
             {
-                return Some(policy);
+                return Ok(Some(policy));
             }
         }
-        None
+        Ok(None)
     }
 }
 
 fn policy(info: &str) -> Option<String> {
-    let field = |name: &str| {
-        info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
-    };
-    let is_bounded = field("maxmemory")? != "0";
-    let policy = field("maxmemory_policy")?;
+    let is_bounded = info_field(info, "maxmemory")? != "0";
+    let policy = info_field(info, "maxmemory_policy")?;
     (is_bounded && policy != "noeviction").then(|| policy.to_owned())
 }
 

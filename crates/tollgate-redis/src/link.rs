@@ -86,9 +86,9 @@ impl Link {
 
     /// Sends a command and waits for its reply.
     pub(crate) async fn ask(&self, command: Command) -> Result<Reply, Failure> {
-        let (sender, receiver) = oneshot::channel();
-        self.send(command, Box::new(|reply| drop(sender.send(reply))));
-        receiver.await.unwrap_or_else(|_| Err(Failure::Lost("its driver has ended".to_owned())))
+        let (then, reply) = promised();
+        self.send(command, then);
+        reply.await
     }
 
     /// Proves the connection now, making it if there is none, and tells what the server is. Tries even
@@ -124,6 +124,15 @@ impl Link {
             }
         }
     }
+}
+
+/// Whom to tell, and who waits until it is told.
+pub(crate) fn promised() -> (Then, impl Future<Output = Result<Reply, Failure>>) {
+    let (sender, receiver) = oneshot::channel();
+    let reply = async {
+        receiver.await.unwrap_or_else(|_| Err(Failure::Lost("its driver has ended".to_owned())))
+    };
+    (Box::new(|reply| drop(sender.send(reply))), reply)
 }
 
 /// As messages name its server.

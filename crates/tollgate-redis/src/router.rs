@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
-
 use crate::call::Call;
 use crate::caller::{Caller, Work};
 use crate::cluster::Cluster;
 use crate::connection::ServerInfo;
 use crate::failure::Failure;
-use crate::link::{Link, Then};
+use crate::link::{Link, Then, promised};
 use crate::resp::{Command, Reply};
 use crate::sentinel::Follower;
 use crate::slot::Slot;
@@ -39,33 +37,34 @@ impl Router {
 
     /// Calls a program where the slot is. `then` is told once, and must not block.
     pub(crate) fn call(&self, slot: Slot, call: Arc<Call>, then: Then) {
+        self.send(slot, Work::Program(call), then);
+    }
+
+    fn send(&self, slot: Slot, work: Work, then: Then) {
         match self {
             Self::One(caller, follower) => {
                 if let Some(follower) = follower {
                     follower.begin(caller.link());
                 }
-                caller.send(Work::Program(call), false, then);
+                caller.send(work, then);
             }
-            Self::Cluster(cluster) => cluster.send(slot, Work::Program(call), then),
+            Self::Cluster(cluster) => cluster.send(slot, work, then),
         }
     }
 
     /// Calls a program where its first key is. The call is on its way when this returns.
     pub(crate) fn run(&self, call: Call) -> impl Future<Output = Result<Reply, Failure>> + use<> {
         let slot = call.keys.first().map_or(Slot::ONLY, |key| self.slot(key));
-        let (sender, receiver) = oneshot::channel();
-        self.call(slot, Arc::new(call), Box::new(|reply| drop(sender.send(reply))));
-        async {
-            receiver.await.unwrap_or_else(|_| Err(Failure::Lost("its driver has ended".to_owned())))
-        }
+        let (then, reply) = promised();
+        self.call(slot, Arc::new(call), then);
+        reply
     }
 
     /// Asks where the key is.
     pub(crate) async fn ask(&self, key: &[u8], command: Command) -> Result<Reply, Failure> {
-        match self {
-            Self::One(caller, _) => caller.link().ask(command).await,
-            Self::Cluster(cluster) => cluster.ask(Slot::of(key), command).await,
-        }
+        let (then, reply) = promised();
+        self.send(self.slot(key), Work::Plain(command), then);
+        reply.await
     }
 
     /// The servers that have keys, in an order that stays.

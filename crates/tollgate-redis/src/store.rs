@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smallvec::SmallVec;
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tollgate::algorithm::Reply as StepReply;
 use tollgate::{
@@ -146,6 +147,10 @@ impl RedisStore {
 
 impl Shared {
     async fn ask(&self, verb: Verb, takes: SmallVec<[AskedTake; 2]>) -> Result<Answer, Failure> {
+        if Handle::try_current().is_err() {
+            let why = "there is no Tokio runtime here to reach Redis from";
+            return Err(Failure::Unreachable(why.to_owned()));
+        }
         let slot =
             takes.first().map_or(Slot::ONLY, |take| self.coalescer.router().slot(take.key()));
         let (ask, answer) = Ask::new(verb, takes);
@@ -187,9 +192,7 @@ impl Shared {
             _ => Err(Failure::unexpected().into_store_error()),
         }
     }
-}
 
-impl Shared {
     /// Runs one program for one caller.
     pub(crate) async fn run(
         &self,

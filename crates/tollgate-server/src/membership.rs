@@ -104,8 +104,9 @@ impl Membership {
 
 /// Whether Redis evicts keys may change while it runs.
 async fn look_for_eviction(app: &App) {
-    if let Some(redis) = app.backend().redis() {
-        let policy = redis.eviction_policy().await;
+    if let Some(redis) = app.backend().redis()
+        && let Ok(policy) = redis.eviction_policy().await
+    {
         app.warnings().set_eviction(policy.as_deref());
     }
 }

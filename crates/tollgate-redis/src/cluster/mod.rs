@@ -3,6 +3,7 @@
 //! A call goes to the server that is believed to have its slot. One that says otherwise has not run the call,
 //! which is then sent where it says. What may have run is never sent again.
 
+mod journey;
 mod redirect;
 mod topology;
 
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
 use crate::address::{Login, Place};
@@ -18,11 +20,12 @@ use crate::caller::{Caller, Scripting, Work};
 use crate::connection::ServerInfo;
 use crate::failure::Failure;
 use crate::link::{Link, Patience, Then};
-use crate::resp::{Command, Reply};
+use crate::resp::Command;
 use crate::script::Programs;
 use crate::slot::Slot;
 use crate::target::{Endpoint, Target};
 use crate::tls::Tls;
+use journey::Journey;
 use redirect::Redirect;
 use topology::{Member, Topology, stretches};
 
@@ -55,14 +58,8 @@ pub(crate) struct Cluster {
     is_looking: AtomicBool,
 }
 
-/// A call on its way.
-struct Journey {
-    slot: Slot,
-    work: Work,
-    until: Instant,
-    redirects: usize,
-    then: Then,
-}
+/// How a node is asked: as the owner of a slot, or as who is about to be.
+type Send = fn(&Arc<Caller>, Work, Then);
 
 impl Means {
     fn target(&self, place: &Place) -> Target {
@@ -89,7 +86,7 @@ impl Cluster {
     /// Sends it where the slot is. `then` is told once, and must not block.
     pub(crate) fn send(self: &Arc<Self>, slot: Slot, work: Work, then: Then) {
         let until = Instant::now() + self.means.patience.reply;
-        let journey = Journey { slot, work, until, redirects: 0, then };
+        let journey = Journey::new(slot, work, until, then);
         if self.is_outdated() {
             self.look_in_background();
         }
@@ -102,19 +99,19 @@ impl Cluster {
             topology.owner(journey.slot).or_else(|| topology.anyone())
         };
         match member {
-            Some(member) => self.go_to(&member, journey, false),
-            None => (journey.then)(Err(Failure::Unreachable("no node is known".to_owned()))),
+            Some(member) => self.go_to(&member, journey, Caller::send),
+            None => journey.end(Err(Failure::Unreachable("no node is known".to_owned()))),
         }
     }
 
-    fn go_to(self: &Arc<Self>, member: &Arc<Member>, journey: Journey, asking: bool) {
+    fn go_to(self: &Arc<Self>, member: &Arc<Member>, journey: Journey, send: Send) {
         let this = Arc::clone(self);
         let (work, place) = (journey.work.clone(), member.place.clone());
         let then: Then = Box::new(move |result| match result {
             Err(failure) => this.redirect(journey, failure, &place),
-            answered => (journey.then)(answered),
+            answered => journey.end(answered),
         });
-        member.caller.send(work, asking, then);
+        send(&member.caller, work, then);
     }
 
     /// Sends on what has not run, while there is time.
@@ -125,7 +122,7 @@ impl Cluster {
         }
         let has_time = Instant::now() < journey.until && journey.redirects < MOST_REDIRECTS;
         let Some(redirect) = redirect.filter(|_| has_time) else {
-            return (journey.then)(Err(failure));
+            return journey.end(Err(failure));
         };
         journey.redirects += usize::from(redirect != Redirect::Later);
         match redirect {
@@ -133,16 +130,18 @@ impl Cluster {
                 let member = self.member(&to);
                 self.topology.lock().assign(slot.unwrap_or(journey.slot), Arc::clone(&member));
                 self.look_in_background();
-                self.go_to(&member, journey, false);
+                self.go_to(&member, journey, Caller::send);
             }
-            Redirect::Ask { to } => self.go_to(&self.member(&to), journey, true),
+            Redirect::Ask { to } => self.go_to(&self.member(&to), journey, Caller::send_asking),
             Redirect::Later => {
                 self.look_in_background();
                 let this = Arc::clone(self);
-                tokio::spawn(async move {
+                let later = async move {
                     sleep(LATER).await;
                     this.go(journey);
-                });
+                };
+                // Where the runtime has ended, dropping it tells whoever waits.
+                drop(Handle::try_current().map(|runtime| runtime.spawn(later)));
             }
         }
     }
@@ -157,13 +156,13 @@ impl Cluster {
 
     /// Looks at who has what, unless somebody does already.
     fn look_in_background(self: &Arc<Self>) {
-        if !self.is_looking.swap(true, Ordering::AcqRel) {
-            let this = Arc::clone(self);
-            tokio::spawn(async move {
-                let _ = this.look().await;
-                this.is_looking.store(false, Ordering::Release);
-            });
+        if self.is_looking.swap(true, Ordering::AcqRel) {
+            return;
         }
+        let looking = Looking(Arc::clone(self));
+        let look = async move { drop(looking.0.look().await) };
+        // Calls that end with their runtime come here too, and there is nothing left to look for.
+        drop(Handle::try_current().map(|runtime| runtime.spawn(look)));
     }
 
     /// Asks one node after the other who has what, until one knows.
@@ -212,16 +211,14 @@ impl Cluster {
         let primaries = self.topology.lock().primaries();
         Ok(primaries.iter().map(|member| member.caller.link().clone()).collect())
     }
+}
 
-    /// Asks where the slot is, and waits.
-    pub(crate) async fn ask(
-        self: &Arc<Self>,
-        slot: Slot,
-        command: Command,
-    ) -> Result<Reply, Failure> {
-        let (sender, receiver) = tokio::sync::oneshot::channel();
-        self.send(slot, Work::Plain(command), Box::new(|reply| drop(sender.send(reply))));
-        receiver.await.unwrap_or_else(|_| Err(Failure::Lost("its driver has ended".to_owned())))
+/// Somebody looks at who has what, until this is dropped: also when a runtime ends in between.
+struct Looking(Arc<Cluster>);
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        self.0.is_looking.store(false, Ordering::Release);
     }
 }
 

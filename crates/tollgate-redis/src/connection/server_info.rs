@@ -20,6 +20,11 @@ pub struct ServerInfo {
     pub(crate) is_in_cluster: bool,
 }
 
+/// A field of an answer to `INFO`.
+pub(crate) fn info_field<'i>(info: &'i str, name: &str) -> Option<&'i str> {
+    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}
+
 impl fmt::Display for ServerInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (major, minor, patch) = self.version;
@@ -31,9 +36,7 @@ impl ServerInfo {
     /// Reads the answer to `INFO server`. None if it does not tell.
     pub(super) fn parse(info: &[u8]) -> Option<Self> {
         let info = String::from_utf8_lossy(info);
-        let field = |name: &str| {
-            info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
-        };
+        let field = |name: &str| info_field(&info, name);
         let redis_version = version(field("redis_version")?)?;
         let valkey_version = field("valkey_version").and_then(version);
         let is_keydb = || field("executable").is_some_and(|path| path.contains("keydb"));
