@@ -1,6 +1,6 @@
 //! Plans of which a node counts a part itself.
 
-use tollgate::{Distributed, Source};
+use tollgate::{Distributed, Source, Status};
 
 use super::*;
 
@@ -62,7 +62,7 @@ fn shadow_groups_that_would_refuse_are_not_given_back_what_they_never_took() {
     let plan = Plan::new(takes).unwrap();
     (0..9).for_each(|_| drop(take(&fleet.nodes[0], &plan)));
     let decision = block_on(fleet.nodes[0].peek(&plan)).unwrap();
-    let left: Vec<u64> = decision.statuses().iter().map(|status| status.remaining()).collect();
+    let left: Vec<u64> = decision.statuses().iter().map(Status::remaining).collect();
     assert_eq!(left, [0, 2, 0]);
 }
 
@@ -88,7 +88,7 @@ fn what_is_given_back_is_given_back_where_it_was_taken() {
     let plan = mixed(&subject, &limits, Distributed::Off);
     assert!(take(&fleet.nodes[0], &plan).is_allowed());
     let decision = block_on(fleet.nodes[0].refund(&plan)).unwrap();
-    assert_eq!(decision.statuses().iter().map(|it| it.remaining()).collect::<Vec<_>>(), [3, 5]);
+    assert_eq!(decision.statuses().iter().map(Status::remaining).collect::<Vec<_>>(), [3, 5]);
     assert_eq!(left(&fleet.nodes[0], &plan), [3, 5]);
 }
 
@@ -99,7 +99,7 @@ fn without_the_store_only_its_part_is_degraded() {
     let plan = mixed(&subject, &limits, Distributed::Off);
     let decision = take(&fleet.nodes[0], &plan);
     assert!(decision.is_allowed() && decision.is_degraded());
-    let shares: Vec<Option<u64>> = decision.statuses().iter().map(|it| it.share()).collect();
+    let shares: Vec<Option<u64>> = decision.statuses().iter().map(Status::share).collect();
     assert_eq!(shares, [Some(1), None]);
     assert!(!take(&fleet.nodes[0], &plan).is_allowed());
     assert_eq!(left(&fleet.nodes[0], &plan), [0, 4]);
