@@ -81,8 +81,14 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
 
     async fn probe(&self) -> Result<(), StoreError> {
         let take = Take::new(Key::new(&self.probe.subject, &self.probe.limit), 1);
-        let answer = self.store.take(&Plan::of_distinct([take])).await;
-        answer.map(drop).inspect_err(|error| self.listener.tell(StoreEvent::Failed(error)))
+        match self.store.take(&Plan::of_distinct([take])).await {
+            Err(error) if error.is_transient() => {
+                self.listener.tell(StoreEvent::Failed(&error));
+                Err(error)
+            }
+            // Also when somebody else's value is under the probe's key: it answers.
+            _ => Ok(()),
+        }
     }
 
     /// Tells the store of what was spent, then lets it decide again.
