@@ -25,4 +25,5 @@ mod scripts_lost;
 mod secrets;
 mod sentinels;
 mod tally;
+mod urls;
 mod waits;
