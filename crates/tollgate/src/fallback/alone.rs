@@ -93,7 +93,7 @@ impl<S, C: Clock> FallbackStore<S, C> {
                 tally.fetch_add(1, Ordering::Relaxed);
                 for take in plan.takes().iter().filter(|take| decision.took(take.mode())) {
                     let lease = plan.lease().filter(|_| take.holds_slots());
-                    ledger.spend(&take.key(), Spending { at, cost: take.cost(), lease });
+                    ledger.spend(&take.key(), Spending { at, cost: take.cost(), lease }, at);
                 }
             }
             Act::Peek => {}
@@ -105,7 +105,7 @@ impl<S, C: Clock> FallbackStore<S, C> {
             Act::Debit(age) => {
                 for take in plan.takes() {
                     let spending = Spending { at: at - age, cost: take.cost(), lease: None };
-                    ledger.spend(&take.key(), spending);
+                    ledger.spend(&take.key(), spending, at);
                 }
             }
         }
