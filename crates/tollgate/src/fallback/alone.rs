@@ -98,7 +98,7 @@ impl<S, C: Clock> FallbackStore<S, C> {
                 for (take, part) in takes.filter(|(take, _)| decision.took(take.mode())) {
                     let lease = plan.lease().filter(|_| take.holds_slots());
                     let spending = Spending { at, cost: take.cost(), lease };
-                    ledger.spend(take.key().subject(), &part.whole, spending);
+                    ledger.spend(take.key().subject(), &part.whole, spending, at);
                 }
             }
             Act::Peek => {}
@@ -110,7 +110,7 @@ impl<S, C: Clock> FallbackStore<S, C> {
             Act::Debit(age) => {
                 for (take, part) in takes {
                     let spending = Spending { at: at - age, cost: take.cost(), lease: None };
-                    ledger.spend(take.key().subject(), &part.whole, spending);
+                    ledger.spend(take.key().subject(), &part.whole, spending, at);
                 }
             }
         }

@@ -53,11 +53,17 @@ impl Ledger {
         mem::take(&mut self.unwritten)
     }
 
-    pub(super) fn spend(&mut self, subject: &str, limit: &Arc<Limit>, spending: Spending) {
+    pub(super) fn spend(
+        &mut self,
+        subject: &str,
+        limit: &Arc<Limit>,
+        spending: Spending,
+        now: Timestamp,
+    ) {
         if spending.cost > 0
             && let Some(account) = self.account(subject, limit)
         {
-            account.spent.add(&account.limit, spending);
+            account.spent.add(&account.limit, spending, now);
         }
     }
 
@@ -68,7 +74,8 @@ impl Ledger {
     }
 
     pub(super) fn give_back(&mut self, key: &Key<'_>, cost: u64, now: Timestamp) {
-        if let Some(account) = self.accounts.get_mut(&Name::of(key)) {
+        // The newest first.
+        if let Some(account) = self.accounts_of(&Name::of(key)).next() {
             account.spent.give_back(&account.limit, cost, now);
         }
     }
@@ -79,12 +86,26 @@ impl Ledger {
         self.leaving.retain(|(leaving, _)| *leaving != name);
     }
 
-    pub(super) fn release(&mut self, lease: &Lease) {
-        self.each_of(lease, |spent| spent.release(lease.id()));
+    /// Forgets the slots of a lease, and tells whether any were in use.
+    pub(super) fn release(&mut self, lease: &Lease, now: Timestamp) -> bool {
+        let mut is_held = false;
+        self.each_of(lease, |account| {
+            is_held |= account.spent.release(&account.limit, lease.id(), now);
+        });
+        is_held
     }
 
-    pub(super) fn renew(&mut self, lease: &Lease, now: Timestamp) {
-        self.each_of(lease, |spent| spent.renew(lease.id(), now));
+    /// Lets the slots of a lease last as long again, and tells when the first of them returns; none if none
+    /// were in use.
+    pub(super) fn renew(&mut self, lease: &Lease, now: Timestamp) -> Option<Timestamp> {
+        let mut first: Option<Timestamp> = None;
+        self.each_of(lease, |account| {
+            if account.spent.renew(&account.limit, lease.id(), now) {
+                let until = now + account.limit.ttl().unwrap_or_default();
+                first = Some(first.map_or(until, |first| first.min(until)));
+            }
+        });
+        first
     }
 
     /// Up to so many accounts, for good.
@@ -95,13 +116,17 @@ impl Ledger {
         self.leaving.drain(..most.min(self.leaving.len())).collect()
     }
 
-    fn each_of(&mut self, lease: &Lease, mut change: impl FnMut(&mut Spent)) {
+    fn each_of(&mut self, lease: &Lease, mut change: impl FnMut(&mut Account)) {
         for held in lease.held() {
             let name = Name { scope: held.scope().to_owned(), subject: held.subject().to_owned() };
-            if let Some(account) = self.accounts.get_mut(&name) {
-                change(&mut account.spent);
-            }
+            self.accounts_of(&name).for_each(&mut change);
         }
+    }
+
+    /// What a name owes, and what of it is leaving.
+    fn accounts_of(&mut self, name: &Name) -> impl Iterator<Item = &mut Account> {
+        let leaving = self.leaving.iter_mut().filter(move |(leaving, _)| leaving == name);
+        self.accounts.get_mut(name).into_iter().chain(leaving.map(|(_, account)| account))
     }
 
     /// The key's account, made if there is none; none if there is no place.
@@ -135,11 +160,17 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::lease::LeaseId;
+    use crate::memory::MemoryStore;
+    use crate::plan::{Plan, Take};
     use crate::quota::Quota;
     use crate::subject::Subject;
 
-    fn spending(cost: u64) -> Spending {
-        Spending { at: Timestamp::from_micros(5), cost, lease: None }
+    const NOW: Timestamp = Timestamp::from_micros(5);
+
+    fn spend(ledger: &mut Ledger, key: &Key<'_>, cost: u64) {
+        let limit = Arc::new(key.limit().clone());
+        ledger.spend(key.subject(), &limit, Spending { at: NOW, cost, lease: None }, NOW);
     }
 
     fn costs(left: &[(Name, Account)]) -> Vec<u64> {
@@ -152,17 +183,17 @@ mod tests {
 
     #[test]
     fn what_leaves_does_not_come_back() {
-        let limit = Arc::new(Limit::sliding_window(Quota::per_minute(9)).unwrap());
+        let limit = Limit::sliding_window(Quota::per_minute(9)).unwrap();
         let (mut ledger, subjects) =
             (Ledger::new(10), ["a", "b", "c"].map(|name| Subject::of([name])));
         for subject in &subjects {
-            ledger.spend(subject.as_str(), &limit, spending(2));
-            ledger.spend(subject.as_str(), &limit, spending(3));
-            ledger.spend(subject.as_str(), &limit, spending(0));
+            spend(&mut ledger, &Key::new(subject, &limit), 2);
+            spend(&mut ledger, &Key::new(subject, &limit), 3);
+            spend(&mut ledger, &Key::new(subject, &limit), 0);
         }
         assert_eq!(costs(&ledger.leave(2)), [5, 5]);
         // What is spent meanwhile is another matter.
-        subjects.iter().for_each(|subject| ledger.spend(subject.as_str(), &limit, spending(1)));
+        subjects.iter().for_each(|subject| spend(&mut ledger, &Key::new(subject, &limit), 1));
         assert_eq!(costs(&ledger.leave(9)), [5]);
         assert_eq!(costs(&ledger.leave(9)), [1, 1, 1]);
         assert!(ledger.is_empty());
@@ -170,10 +201,10 @@ mod tests {
 
     #[test]
     fn it_grows_no_larger_than_it_may_and_says_what_it_left_out() {
-        let limit = Arc::new(Limit::sliding_window(Quota::per_minute(9)).unwrap());
+        let limit = Limit::sliding_window(Quota::per_minute(9)).unwrap();
         let mut ledger = Ledger::new(2);
         for name in ["a", "b", "c", "a", "d"] {
-            ledger.spend(name, &limit, spending(1));
+            spend(&mut ledger, &Key::new(&Subject::of([name]), &limit), 1);
         }
         assert_eq!((ledger.take_unwritten(), ledger.take_unwritten()), (2, 0));
         let mut left = costs(&ledger.leave(9));
@@ -183,13 +214,34 @@ mod tests {
 
     #[test]
     fn a_key_that_is_reset_owes_nothing() {
-        let limit = Arc::new(Limit::concurrency(9, Duration::from_secs(9)).unwrap());
+        let limit = Limit::concurrency(9, Duration::from_secs(9)).unwrap();
         let (mut ledger, subject) = (Ledger::new(9), Subject::of(["a"]));
         let key = Key::new(&subject, &limit);
-        ledger.spend(key.subject(), &limit, spending(1));
+        spend(&mut ledger, &key, 1);
         assert!(ledger.leave(0).is_empty());
-        ledger.spend(key.subject(), &limit, spending(1));
+        spend(&mut ledger, &key, 1);
         ledger.forget(&key);
         assert!(ledger.is_empty());
+    }
+    #[test]
+    fn what_is_leaving_can_still_be_given_back() {
+        let limit = Limit::concurrency(9, Duration::from_secs(9)).unwrap();
+        let (mut ledger, store) = (Ledger::new(9), MemoryStore::new());
+        let subjects = ["a", "b"].map(|name| Subject::of([name]));
+        let leases = [1, 2].map(|id| LeaseId::from_u128(id).unwrap());
+        let held = subjects.iter().zip(leases).map(|(subject, id)| {
+            let key = Key::new(subject, &limit);
+            let plan = Plan::of_distinct([Take::new(key, 1)]).with_lease(id);
+            let spending = Spending { at: NOW, cost: 1, lease: Some(id) };
+            ledger.spend(key.subject(), &Arc::new(limit.clone()), spending, NOW);
+            Lease::of(&plan, &store.take(&plan)).unwrap()
+        });
+        let held: Vec<Lease> = held.collect();
+        // The store could be told of one, and not of the other.
+        assert_eq!(ledger.leave(1).len(), 1);
+        let left: Vec<&Lease> = held.iter().filter(|it| ledger.renew(it, NOW).is_some()).collect();
+        assert_eq!(left.len(), 1);
+        assert!(ledger.release(left.first().unwrap(), NOW));
+        assert_eq!(costs(&ledger.leave(9)), [0]);
     }
 }

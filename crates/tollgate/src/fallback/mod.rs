@@ -249,8 +249,9 @@ impl<S: Store, C: Clock> Store for FallbackStore<S, C> {
     }
 
     async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
-        let here = self.local.release(lease);
-        self.ledger.lock().release(lease);
+        let (counted, now) = (self.local.release(lease), self.clock.now());
+        // What nobody counted may be owed all the same.
+        let here = self.ledger.lock().release(lease, now) || counted;
         match self.only(self.store.release(lease)).await {
             Ok(there) => Ok(here || there),
             Err(_) if here => Ok(true),
@@ -259,8 +260,9 @@ impl<S: Store, C: Clock> Store for FallbackStore<S, C> {
     }
 
     async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
-        let here = self.local.renew(lease);
-        self.ledger.lock().renew(lease, self.clock.now());
+        let (counted, now) = (self.local.renew(lease), self.clock.now());
+        let owed = self.ledger.lock().renew(lease, now);
+        let here = counted.or(owed);
         match self.only(self.store.renew(lease)).await {
             Ok(there) => Ok(there.or(here)),
             Err(_) if here.is_some() => Ok(here),

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::FallbackStore;
+use super::breaker::Breaker;
 use super::event::{Outage, StoreEvent};
 use super::ledger::{Account, Name};
 use super::spent::Debit;
@@ -45,18 +46,25 @@ struct Told {
     untold: u64,
 }
 
-/// One at a time looks after a store, also if its future is dropped.
-struct Attending<'f>(&'f AtomicBool);
+/// One at a time looks after a store, also if its future is dropped: a request that tries the store may be given
+/// up, and others must be able to try again.
+struct Attending<'f> {
+    is_attended: &'f AtomicBool,
+    breaker: &'f Breaker,
+}
 
 impl<'f> Attending<'f> {
-    fn begin(is_attended: &'f AtomicBool) -> Option<Self> {
-        (!is_attended.swap(true, Ordering::AcqRel)).then_some(Self(is_attended))
+    fn begin(is_attended: &'f AtomicBool, breaker: &'f Breaker) -> Option<Self> {
+        let is_first = !is_attended.swap(true, Ordering::AcqRel);
+        is_first.then_some(Self { is_attended, breaker })
     }
 }
 
 impl Drop for Attending<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        // Unless it has been closed.
+        self.breaker.stay_open();
+        self.is_attended.store(false, Ordering::Release);
     }
 }
 
@@ -66,7 +74,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     ///
     /// It takes as long as the store takes to answer, and nothing when all is well.
     pub async fn attend(&self) {
-        let Some(_attending) = Attending::begin(&self.is_attended) else { return };
+        let Some(_attending) = Attending::begin(&self.is_attended, &self.breaker) else { return };
         if self.breaker.is_closed() {
             if !self.ledger.lock().is_empty() {
                 let _ = self.settle().await;
@@ -74,8 +82,8 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
             return;
         }
         self.breaker.try_store(self.clock.now());
-        if self.probe().await.is_err() || self.settle().await.is_err() {
-            self.breaker.stay_open();
+        if self.probe().await.is_ok() {
+            let _ = self.settle().await;
         }
     }
 
@@ -156,5 +164,24 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
             // So that its holder can give it back. Where there is no room for it, there is none to take.
             Some(lease) => self.store.take(&plan.with_lease(lease)).await.map(drop),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fallback::BreakerState;
+
+    #[test]
+    fn whoever_goes_away_while_trying_lets_others_try() {
+        let (is_attended, breaker) =
+            (AtomicBool::new(false), Breaker::new(1, Duration::from_secs(30)));
+        assert!(breaker.failed(breaker.asked(), Timestamp::EPOCH).is_some());
+        let attending = Attending::begin(&is_attended, &breaker);
+        breaker.try_store(Timestamp::EPOCH);
+        assert!(Attending::begin(&is_attended, &breaker).is_none());
+        drop(attending);
+        assert_eq!(breaker.state(), BreakerState::Open);
+        assert!(Attending::begin(&is_attended, &breaker).is_some());
     }
 }

@@ -51,19 +51,21 @@ impl Spent {
         }
     }
 
-    pub(super) fn add(&mut self, limit: &Limit, spending: Spending) {
+    /// Adds what was spent now, or some time ago.
+    pub(super) fn add(&mut self, limit: &Limit, spending: Spending, now: Timestamp) {
         match self {
             Self::Sum { state, since } => {
-                if state.is_fresh(spending.at) {
+                if state.is_fresh(now) {
                     *since = spending.at;
                 }
-                let op = Op::Debit { cost: spending.cost, age: Duration::ZERO };
-                let _ = limit.numbers().step(state, spending.at, op);
+                // At its age, not at its time: a step back would let the rest come back twice.
+                let op = Op::Debit { cost: spending.cost, age: since_then(spending.at, now) };
+                let _ = limit.numbers().step(state, now, op);
             }
             Self::Log(log) => {
                 log.push(spending);
                 if log.len() > MOST_APART {
-                    log.retain(|earlier| earlier.matters(limit, spending.at));
+                    log.retain(|earlier| earlier.matters(limit, now));
                 }
                 // Slots are given back one by one.
                 if log.len() > MOST_APART && limit.ttl().is_none() {
@@ -94,19 +96,20 @@ impl Spent {
         }
     }
 
-    /// Forgets the slots of a lease.
-    pub(super) fn release(&mut self, lease: LeaseId) {
-        if let Self::Log(log) = self {
-            log.retain(|spending| spending.lease != Some(lease));
-        }
+    /// Forgets the slots of a lease, and tells whether any were in use.
+    pub(super) fn release(&mut self, limit: &Limit, lease: LeaseId, now: Timestamp) -> bool {
+        let Self::Log(log) = self else { return false };
+        let is_held = log.iter().any(|spending| spending.is_held(limit, lease, now));
+        log.retain(|spending| spending.lease != Some(lease));
+        is_held
     }
 
-    /// Lets the slots of a lease count from now.
-    pub(super) fn renew(&mut self, lease: LeaseId, now: Timestamp) {
-        if let Self::Log(log) = self {
-            let of_lease = log.iter_mut().filter(|spending| spending.lease == Some(lease));
-            of_lease.for_each(|spending| spending.at = now);
-        }
+    /// Lets the slots of a lease count from now, and tells whether there were any: what has returned by itself
+    /// is no longer in use.
+    pub(super) fn renew(&mut self, limit: &Limit, lease: LeaseId, now: Timestamp) -> bool {
+        let Self::Log(log) = self else { return false };
+        let held = log.iter_mut().filter(|spending| spending.is_held(limit, lease, now));
+        held.map(|spending| spending.at = now).count() > 0
     }
 
     /// What still matters.
@@ -143,6 +146,10 @@ impl Spending {
         since_then(self.at, now) < memory
     }
 
+    fn is_held(&self, limit: &Limit, lease: LeaseId, now: Timestamp) -> bool {
+        self.lease == Some(lease) && self.matters(limit, now)
+    }
+
     fn debit(&self, now: Timestamp) -> Debit {
         Debit { cost: self.cost, age: since_then(self.at, now), lease: self.lease }
     }
@@ -170,11 +177,16 @@ mod tests {
         START + Duration::from_secs(seconds)
     }
 
+    fn add(all: &mut Spent, limit: &Limit, second: u64, cost: u64, lease: Option<LeaseId>) {
+        let at = after(second);
+        all.add(limit, Spending { at, cost, lease }, at);
+    }
+
     /// What is owed at the end of these (second, cost).
     fn owed(limit: &Limit, spent: &[(u64, u64)], now: u64) -> Vec<(u64, u64)> {
         let mut all = Spent::new(limit);
         for (second, cost) in spent {
-            all.add(limit, Spending { at: after(*second), cost: *cost, lease: None });
+            add(&mut all, limit, *second, *cost, None);
         }
         let debits = all.debits(limit, after(now));
         debits.iter().map(|debit| (debit.cost, debit.age.as_secs())).collect()
@@ -222,7 +234,7 @@ mod tests {
         let limit = Limit::sliding_window(Quota::per_minute(60)).unwrap();
         let mut spent = Spent::new(&limit);
         for second in [0, 10] {
-            spent.add(&limit, Spending { at: after(second), cost: 3, lease: None });
+            add(&mut spent, &limit, second, 3, None);
         }
         spent.give_back(&limit, 4, after(20));
         let debits = spent.debits(&limit, after(20));
@@ -235,12 +247,36 @@ mod tests {
         let [one, other, third] = [1, 2, 3].map(LeaseId::from_u128);
         let mut spent = Spent::new(&limit);
         for (lease, second) in [(one, 0), (other, 10), (third, 10)] {
-            spent.add(&limit, Spending { at: after(second), cost: 1, lease });
+            add(&mut spent, &limit, second, 1, lease);
         }
-        spent.release(other.unwrap());
-        spent.renew(one.unwrap(), after(20));
+        assert!(spent.release(&limit, other.unwrap(), after(20)));
+        assert!(!spent.release(&limit, other.unwrap(), after(20)));
+        assert!(spent.renew(&limit, one.unwrap(), after(20)));
         let leases: Vec<_> =
             spent.debits(&limit, after(35)).iter().map(|debit| debit.lease).collect();
         assert_eq!(leases, [one, third]);
+    }
+    #[test]
+    fn slots_that_have_returned_are_neither_renewed_nor_given_back() {
+        let limit = Limit::concurrency(10, Duration::from_secs(30)).unwrap();
+        let (mut spent, lease) = (Spent::new(&limit), LeaseId::from_u128(1).unwrap());
+        add(&mut spent, &limit, 0, 1, Some(lease));
+        assert!(!spent.renew(&limit, lease, after(30)));
+        assert_eq!(spent.debits(&limit, after(30)), []);
+        let mut spent = Spent::new(&limit);
+        add(&mut spent, &limit, 0, 1, Some(lease));
+        assert!(!spent.release(&limit, lease, after(30)));
+    }
+
+    #[test]
+    fn what_was_spent_some_time_ago_does_not_let_the_rest_come_back_sooner() {
+        let limit = Limit::token_bucket(Quota::per_minute(60).burst(100)).unwrap();
+        let mut spent = Spent::new(&limit);
+        add(&mut spent, &limit, 50, 60, None);
+        let long_ago = Spending { at: after(5), cost: 50, lease: None };
+        spent.add(&limit, long_ago, after(50));
+        // All of the 60, and of the 50 what 45 seconds have left.
+        let debits = spent.debits(&limit, after(50));
+        assert_eq!(debits, [Debit { cost: 65, age: Duration::ZERO, lease: None }]);
     }
 }

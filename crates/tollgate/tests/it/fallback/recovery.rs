@@ -1,5 +1,8 @@
 //! What a store knows when it is back.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use tollgate_testkit::faulty::Trouble;
 
 use super::*;
@@ -153,4 +156,29 @@ fn a_key_that_cannot_be_read_keeps_no_store_lost() {
     fleet.shared.fail_after(1, Trouble::Unreadable);
     block_on(fleet.nodes[0].attend());
     assert_eq!(fleet.nodes[0].breaker(), tollgate::BreakerState::Closed);
+}
+
+/// Whoever finds the store lost writes down what it spends, unless the store decides again by then.
+#[test]
+fn nothing_is_spent_alone_after_the_store_decides_again() {
+    let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(1_000_000)).unwrap());
+    for _ in 0..300 {
+        fleet.lose();
+        fleet.admitted(0, &limit, 5);
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        fleet.admitted(0, &limit, 1);
+                    }
+                });
+            }
+            fleet.restore();
+            is_over.store(true, Ordering::Relaxed);
+        });
+        let asked = fleet.shared.asked();
+        block_on(fleet.nodes[0].attend());
+        assert_eq!(fleet.shared.asked(), asked, "there is something left to tell");
+    }
 }
