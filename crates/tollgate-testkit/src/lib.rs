@@ -6,6 +6,7 @@
 //! - [`vectors`]: golden vectors that another language can replay.
 //! - [`server`]: real servers, started and stopped.
 //! - [`proxy`]: what a network does to those who talk to them.
+//! - [`mod@clock`]: wall clocks of other programs, right or wrong.
 
 #![allow(
     clippy::expect_used,
@@ -16,6 +17,7 @@
 )]
 
 pub mod answer;
+pub mod clock;
 pub mod conformance;
 pub mod history;
 pub mod oracle;

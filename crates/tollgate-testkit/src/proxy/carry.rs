@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, Scope};
 use std::time::Instant;
@@ -81,6 +82,7 @@ impl<'a> Carrier<'a> {
             Fault::Blackhole => Ok(()),
             Fault::Answer(answer) => {
                 self.link.wait_until_paid();
+                self.hub.answered.fetch_add(requests, Ordering::SeqCst);
                 (0..requests).try_for_each(|_| self.link.write(&self.link.client, answer))
             }
             _ => {

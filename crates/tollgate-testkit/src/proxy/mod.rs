@@ -95,6 +95,11 @@ impl Proxy {
     pub fn cuts(&self) -> u64 {
         self.hub.cuts.load(Ordering::SeqCst)
     }
+
+    /// How many requests it has answered itself so far, by [`Fault::Answer`].
+    pub fn answered(&self) -> u64 {
+        self.hub.answered.load(Ordering::SeqCst)
+    }
 }
 
 impl Drop for Proxy {

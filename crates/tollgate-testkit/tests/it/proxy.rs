@@ -199,6 +199,7 @@ fn each_request_is_answered_for_the_server() {
     server.kill();
     proxy.set(Fault::Answer(LOADING.to_vec()));
     assert_eq!(proxy.raw().call(&["PING"]), loading(), "it takes no server to answer for it");
+    assert_eq!(proxy.answered(), 6);
 }
 
 #[test]
