@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use tollgate::policy::Policy;
-use tollgate::{Clock, Limiter, LimiterError, SystemClock, Timestamp};
+use tollgate::{BreakerState, Clock, Limiter, SystemClock, Timestamp};
 
 use crate::backend::Backend;
-use crate::error::ApiError;
 use crate::metrics::{Exhausted, Metrics};
 use crate::opened::{About, Opened};
 use crate::policy_file::PolicyFile;
@@ -56,7 +55,7 @@ impl App {
         };
         let started = SystemClock::new().now();
         Self {
-            limiter: Limiter::new(store.backend, policy, Metrics::new(exhausted)),
+            limiter: Limiter::new(store.backend, policy, Metrics::new(exhausted, store.watch)),
             policy_file,
             loaded: Mutex::new(Loaded { at: started, error: None }),
             node: Node { id: settings.node_id.clone(), address, started },
@@ -72,6 +71,12 @@ impl App {
 
     pub(crate) fn backend(&self) -> &Backend {
         self.limiter.store()
+    }
+
+    /// Whether the store that nodes share is lost, and this node decides alone.
+    pub(crate) fn is_alone(&self) -> bool {
+        let fallback = self.backend().fallback();
+        fallback.is_some_and(|store| store.breaker() != BreakerState::Closed)
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {
@@ -93,16 +98,6 @@ impl App {
     /// What is told of the store.
     pub(crate) fn about_store(&self) -> &About {
         &self.about_store
-    }
-
-    /// What to tell of a question that was not answered. The observer counts decisions; the failures of
-    /// all else are counted here.
-    pub(crate) fn failed(&self, error: impl Into<LimiterError>) -> ApiError {
-        let error = error.into();
-        if let LimiterError::Store(error) = &error {
-            self.metrics().count_store_error(error);
-        }
-        ApiError::from(&error)
     }
 
     /// What an operator should look at.

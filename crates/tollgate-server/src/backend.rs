@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tollgate::{
-    Decision, Key, Lease, Listing, MemoryStore, Page, Plan, Status, Store, StoreError, Timestamp,
+    Decision, FallbackStore, Key, Lease, Listing, MemoryStore, Page, Plan, Status, Store,
+    StoreError, Timestamp,
 };
 use tollgate_redis::RedisStore;
 
@@ -14,8 +15,8 @@ use tollgate_redis::RedisStore;
 pub(crate) enum Backend {
     /// In this process.
     Memory(MemoryStore),
-    /// In a Redis.
-    Redis(RedisStore),
+    /// In a Redis, or in this process while that is lost.
+    Redis(Box<FallbackStore<RedisStore>>),
 }
 
 impl Backend {
@@ -31,17 +32,25 @@ impl Backend {
     pub(crate) const fn redis(&self) -> Option<&RedisStore> {
         match self {
             Self::Memory(_) => None,
+            Self::Redis(store) => Some(store.store()),
+        }
+    }
+
+    /// The same with what answers while it is lost.
+    pub(crate) const fn fallback(&self) -> Option<&FallbackStore<RedisStore>> {
+        match self {
+            Self::Memory(_) => None,
             Self::Redis(store) => Some(store),
         }
     }
 }
 
-/// Passes each question on.
+/// Passes each question on. Over a network an allocation is nothing; on memory a small future is much.
 macro_rules! forward {
     ($self:ident, $method:ident($($argument:expr),*)) => {
         match $self {
             Self::Memory(store) => Store::$method(store, $($argument),*).await,
-            Self::Redis(store) => Store::$method(store, $($argument),*).await,
+            Self::Redis(store) => Box::pin(Store::$method(&**store, $($argument),*)).await,
         }
     };
 }

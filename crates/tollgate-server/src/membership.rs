@@ -1,12 +1,13 @@
 //! This node among the others that share its Redis: it says that it is up, again and again, and that it
 //! leaves.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 use tollgate::StoreError;
-use tollgate_redis::{Directory, NodeRecord};
+use tollgate_redis::{Directory, Node, NodeRecord, NodeState};
 use tracing::{info, warn};
 
 use crate::app::App;
@@ -74,7 +75,7 @@ impl Membership {
         let is_up = result.is_ok();
         app.warnings().set_heartbeat(result.err().map(|error| error.to_string()));
         if is_up {
-            app.metrics().note_store_answer();
+            app.metrics().store().note_answer();
             look_for_eviction(app).await;
         }
     }
@@ -85,8 +86,19 @@ impl Membership {
         self.twin.look(&self.node, !self.is_known, &nodes, self.lifetime, Instant::now());
         app.warnings().set_twin(self.twin.warning(&self.node));
         self.directory.heartbeat(&self.node, self.lifetime).await?;
+        self.count(app, &nodes);
         self.is_known = true;
         Ok(())
+    }
+
+    /// Among so many nodes limits are divided while the store is lost.
+    fn count(&self, app: &App, nodes: &[Node]) {
+        let is_other = |node: &&Node| node.state == NodeState::Up && node.id != self.node.id;
+        let others = nodes.iter().filter(is_other).count();
+        let all = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
+        if let (Some(store), Some(all)) = (app.backend().fallback(), NonZeroU32::new(all)) {
+            store.set_nodes(all);
+        }
     }
 
     /// Says once that heartbeats fail, and once that they no longer do.

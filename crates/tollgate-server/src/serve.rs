@@ -11,6 +11,7 @@ use tracing::{info, warn};
 
 use crate::app::App;
 use crate::http::{Surface, listen};
+use crate::keeper;
 use crate::membership::Membership;
 use crate::opened::Opened;
 use crate::policy_file::PolicyFile;
@@ -52,6 +53,8 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     let saved = SavedState::open(&settings, &app)?;
     tell_start(&app);
     let membership = Membership::begin(&app, &settings).await;
+    let keeping =
+        tokio::spawn(keeper::keep(Arc::clone(&app), settings.redis.probe, shutdown.finished()));
     let beside = Beside::start(&app, &shutdown, saved, membership, (hangup, text));
 
     // Before anyone can ask: an answer of a node that is not ready closes its connection.
@@ -60,6 +63,7 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
         listening.await.map_err(ServeError::new)?;
     }
     shutdown.finish();
+    keeping.await.map_err(ServeError::new)?;
     beside.end().await?;
     info!("stopped");
     Ok(())

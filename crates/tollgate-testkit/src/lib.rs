@@ -1,6 +1,7 @@
 //! What the tests of tollgate share, and never ship.
 //!
 //! - [`oracle`]: every algorithm once more, slowly and with exact fractions, to compare with.
+//! - [`faulty`]: a store that fails when it is told to.
 //! - [`history`]: random histories of one key, replayable from a seed.
 //! - [`mod@conformance`]: one suite for every [`Store`](tollgate::Store); [`conformance!`] makes its tests.
 //! - [`vectors`]: golden vectors that another language can replay.
@@ -19,6 +20,7 @@
 pub mod answer;
 pub mod clock;
 pub mod conformance;
+pub mod faulty;
 pub mod history;
 pub mod oracle;
 pub mod proxy;

@@ -10,6 +10,8 @@ use crate::limit::Limit;
 use crate::plan::Mode;
 #[cfg(feature = "policy")]
 use crate::plan::{Plan, Take};
+use crate::sharing::OnStoreLoss;
+use crate::status::Status;
 use crate::time::Timestamp;
 
 /// Whether a request may pass now, and if not, when.
@@ -61,9 +63,10 @@ impl Verdict {
 /// Who answered.
 ///
 /// ```
-/// use tollgate::{Decision, Source, Timestamp};
+/// use tollgate::{Decision, OnStoreLoss, Source, Timestamp};
 ///
-/// let fallback = Decision::new(Timestamp::EPOCH, []).from_source(Source::Local).degraded();
+/// let alone = Decision::new(Timestamp::EPOCH, []).from_source(Source::Local);
+/// let fallback = alone.degraded(OnStoreLoss::Local);
 /// assert_eq!(fallback.source(), Source::Local);
 /// assert!(fallback.is_allowed() && fallback.is_degraded());
 /// ```
@@ -79,69 +82,6 @@ pub enum Source {
     Lease,
     /// This node alone, because the store could not be asked or is only being tried.
     Local,
-}
-
-/// One limit's part in a decision: its verdict, and the figures after it.
-///
-/// ```
-/// use tollgate::{Limit, LocalLimiter, Quota};
-///
-/// let limiter = LocalLimiter::new(Limit::token_bucket(Quota::per_minute(10).burst(5))?);
-/// let decision = limiter.take_n("k", 2);
-/// let status = &decision.statuses()[0];
-/// assert_eq!((status.count(), status.remaining()), (2, 3));
-/// assert_eq!(status.limit().capacity(), 5);
-/// assert_eq!(status.reset_after().as_secs(), 12);
-/// # Ok::<(), tollgate::QuotaError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Status<'a> {
-    limit: &'a Limit,
-    mode: Mode,
-    reply: Reply,
-}
-
-impl<'a> Status<'a> {
-    /// What a store has to say of one take. More than the limit's capacity never remains.
-    #[must_use]
-    pub fn new(limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
-        Self { limit, mode, reply: reply.within(limit.capacity()) }
-    }
-
-    /// The limit, which tells its name and numbers.
-    #[must_use]
-    pub const fn limit(&self) -> &'a Limit {
-        self.limit
-    }
-
-    /// Whether the limit is enforced or only watched.
-    #[must_use]
-    pub const fn mode(&self) -> Mode {
-        self.mode
-    }
-
-    /// What this limit alone would have said.
-    pub const fn verdict(&self) -> Verdict {
-        self.reply.verdict()
-    }
-
-    /// What is used now.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.limit.capacity() - self.reply.remaining()
-    }
-
-    /// What could be taken now.
-    #[must_use]
-    pub const fn remaining(&self) -> u64 {
-        self.reply.remaining()
-    }
-
-    /// The time until the limit is full again.
-    #[must_use]
-    pub const fn reset_after(&self) -> Duration {
-        self.reply.reset_after()
-    }
 }
 
 /// The answer to one plan: a verdict, one [`Status`] per limit, and where it came from.
@@ -163,8 +103,9 @@ impl<'a> Status<'a> {
 pub struct Decision<'a> {
     at: Timestamp,
     source: Source,
-    degraded: bool,
+    loss: Option<OnStoreLoss>,
     statuses: Statuses<'a>,
+    beside: Option<Box<Decision<'a>>>,
 }
 
 /// Up to two without allocating.
@@ -177,39 +118,42 @@ impl<'a> Decision<'a> {
     #[must_use]
     pub fn new(at: Timestamp, statuses: impl IntoIterator<Item = Status<'a>>) -> Self {
         let statuses = statuses.into_iter().collect();
-        Self { at, source: Source::Store, degraded: false, statuses }
+        Self { at, source: Source::Store, loss: None, statuses, beside: None }
     }
 
     #[inline]
     pub(crate) fn of_one(at: Timestamp, limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
         let mut statuses = Statuses::new();
-        statuses.push(Status { limit, mode, reply });
-        Self { at, source: Source::Store, degraded: false, statuses }
+        statuses.push(Status::known(limit, mode, reply));
+        Self { at, source: Source::Store, loss: None, statuses, beside: None }
     }
 
     /// The same decision, borrowing its limits from `limits` instead of from the plan that named
     /// them in this order.
     pub(crate) fn borrowing(self, limits: &[Limit]) -> Decision<'_> {
-        let Self { at, source, degraded, statuses } = self;
+        let Self { at, source, loss, statuses, .. } = self;
         let rebound = statuses.iter().zip(limits);
         let statuses = rebound.map(|(status, limit)| Status { limit, ..*status }).collect();
-        Decision { at, source, degraded, statuses }
+        Decision { at, source, loss, statuses, beside: None }
     }
 
     /// What a peek would have answered, had it taken: allowed, with the plan's costs less remaining.
     /// Times stay those before.
     #[cfg(feature = "policy")]
     pub(crate) fn if_taken(&self, plan: &Plan<'a>) -> Self {
-        let happens = |status: &Status<'a>| {
-            let mut group = self.statuses.iter().filter(|other| other.mode == status.mode);
-            self.is_allowed() && group.all(|other| other.reply.is_allowed())
-        };
         let after = |(status, take): (&Status<'a>, &Take<'a>)| {
-            let taken = if happens(status) { take.cost() } else { 0 };
+            let taken = if self.took(status.mode) { take.cost() } else { 0 };
             Status { reply: status.reply.with_less(taken), ..*status }
         };
         let statuses = self.statuses.iter().zip(plan.takes()).map(after).collect();
-        Self { statuses, ..*self }
+        Self { statuses, beside: self.beside.clone(), ..*self }
+    }
+
+    /// Whether the takes of this mode took anything: the enforced, or those of a shadow group that passed as a
+    /// whole.
+    pub(crate) fn took(&self, mode: Mode) -> bool {
+        let mut group = self.statuses.iter().filter(|status| status.mode == mode);
+        self.is_allowed() && group.all(|status| status.reply.is_allowed())
     }
 
     /// The same decision, said to come from elsewhere.
@@ -218,10 +162,16 @@ impl<'a> Decision<'a> {
         Self { source, ..self }
     }
 
-    /// The same decision, marked as a fallback's.
+    /// The same decision, marked as a fallback's, made in this way.
     #[must_use]
-    pub fn degraded(self) -> Self {
-        Self { degraded: true, ..self }
+    pub fn degraded(self, loss: OnStoreLoss) -> Self {
+        Self { loss: Some(loss), ..self }
+    }
+
+    /// The same decision, beside what the store said of the takes that are only tried on it.
+    #[must_use]
+    pub fn with_beside(self, beside: Decision<'a>) -> Self {
+        Self { beside: Some(Box::new(beside)), ..self }
     }
 
     /// Whether the request passes: the verdict of the enforced limit most in the way.
@@ -258,7 +208,22 @@ impl<'a> Decision<'a> {
     /// Whether a fallback answered because the store could not.
     #[must_use]
     pub const fn is_degraded(&self) -> bool {
-        self.degraded
+        self.loss.is_some()
+    }
+
+    /// In which way a fallback answered; none if none did.
+    #[must_use]
+    pub const fn loss(&self) -> Option<OnStoreLoss> {
+        self.loss
+    }
+
+    /// What the store said of the takes that are only tried on it ([`Distributed::Shadow`]), in the plan's
+    /// order; none if there are none or it could not be asked.
+    ///
+    /// [`Distributed::Shadow`]: crate::Distributed::Shadow
+    #[must_use]
+    pub fn beside(&self) -> Option<&Decision<'a>> {
+        self.beside.as_deref()
     }
 
     /// One status per limit, in the plan's order.

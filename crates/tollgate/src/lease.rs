@@ -9,7 +9,7 @@ use std::num::NonZeroU128;
 pub use text::LeaseError;
 
 use crate::decision::Decision;
-use crate::plan::{Mode, Plan, Take};
+use crate::plan::{Plan, Take};
 use crate::time::Timestamp;
 
 /// Whose slots they are. Never zero, which stands for nobody.
@@ -162,10 +162,6 @@ fn taken<'p, 'a>(
     plan: &'p Plan<'a>,
     decision: &'p Decision<'_>,
 ) -> impl Iterator<Item = &'p Take<'a>> {
-    let passed = |mode: Mode| {
-        let of_group = decision.statuses().iter().filter(move |status| status.mode() == mode);
-        of_group.into_iter().all(|status| status.verdict().is_allowed())
-    };
     let takes = plan.takes().iter().filter(|take| take.holds_slots());
-    takes.filter(move |take| decision.is_allowed() && passed(take.mode()))
+    takes.filter(|take| decision.took(take.mode()))
 }

@@ -265,6 +265,12 @@ impl Limit {
         Self { name: name.into(), registered: RegisterCell::default(), ..self }
     }
 
+    /// The same numbers under the rule and name of another.
+    pub(crate) fn instead_of(self, other: &Self) -> Self {
+        let (rule, name) = (other.rule.clone(), other.name.clone());
+        Self { rule, name, is_named: other.is_named, registered: RegisterCell::default(), ..self }
+    }
+
     /// Whether both would find the same state.
     pub(crate) fn same_scope(&self, other: &Self) -> bool {
         self.name == other.name

@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::lease::LeaseId;
 use crate::limit::Limit;
 use crate::scope::Algorithm;
+use crate::sharing::{Distributed, OnStoreLoss, Sharing};
 use crate::subject::Subject;
 
 /// The most takes a plan may have.
@@ -91,19 +92,27 @@ pub struct Take<'a> {
     key: Key<'a>,
     cost: u64,
     mode: Mode,
+    sharing: Sharing,
 }
 
 impl<'a> Take<'a> {
     /// An enforced take. A cost of 0 only peeks.
     #[must_use]
     pub const fn new(key: Key<'a>, cost: u64) -> Self {
-        Self { key, cost, mode: Mode::Enforce }
+        let sharing = Sharing { distributed: Distributed::On, on_store_loss: OnStoreLoss::Local };
+        Self { key, cost, mode: Mode::Enforce, sharing }
     }
 
     /// The same take, only watched.
     #[must_use]
     pub const fn shadow(self, group: u16) -> Self {
         Self { mode: Mode::Shadow { group }, ..self }
+    }
+
+    /// The same take, shared between nodes in another way.
+    #[must_use]
+    pub const fn shared(self, sharing: Sharing) -> Self {
+        Self { sharing, ..self }
     }
 
     /// The counter.
@@ -122,6 +131,17 @@ impl<'a> Take<'a> {
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
+    }
+
+    /// How nodes share its limit.
+    #[must_use]
+    pub const fn sharing(&self) -> Sharing {
+        self.sharing
+    }
+
+    /// The same of another counter.
+    pub(crate) fn of_key<'k>(&self, key: Key<'k>) -> Take<'k> {
+        Take { key, cost: self.cost, mode: self.mode, sharing: self.sharing }
     }
 
     /// Whether it takes slots, which a lease can give back.
@@ -166,7 +186,10 @@ impl<'a> Plan<'a> {
             };
             let is_full = merged.len() == MAX_TAKES;
             match merged.iter_mut().find(same) {
-                Some(earlier) if earlier.mode != take.mode || earlier.key != take.key => {
+                Some(earlier)
+                    if (earlier.mode, earlier.sharing) != (take.mode, take.sharing)
+                        || earlier.key != take.key =>
+                {
                     return Err(PlanError::at(PlanErrorKind::Conflict, &take.key));
                 }
                 Some(earlier) => earlier.cost = earlier.cost.saturating_add(take.cost),
@@ -193,6 +216,16 @@ impl<'a> Plan<'a> {
     #[must_use]
     pub fn with_lease(self, lease: LeaseId) -> Self {
         Self { lease: Some(lease), ..self }
+    }
+
+    /// The same plan, whose slots are held by this lease, if by any.
+    pub(crate) fn held_by(self, lease: Option<LeaseId>) -> Self {
+        Self { lease, ..self }
+    }
+
+    /// Whether none of its takes may refuse.
+    pub(crate) fn is_watched_only(&self) -> bool {
+        self.takes.iter().all(|take| take.mode != Mode::Enforce)
     }
 
     /// By which lease its slots are held.

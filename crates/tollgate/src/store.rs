@@ -6,10 +6,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::decision::{Decision, Status};
+use crate::decision::Decision;
 use crate::lease::Lease;
 use crate::listing::{Listing, Page};
 use crate::plan::{Key, Plan};
+use crate::status::Status;
 use crate::time::Timestamp;
 
 /// Decides plans and keeps the counters.

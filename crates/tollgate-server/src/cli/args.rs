@@ -6,7 +6,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use serde::Deserialize;
-use tollgate::AtCap;
+use tollgate::{AtCap, Distributed};
 use tollgate_redis::Scripting;
 
 use super::say::say;
@@ -88,6 +88,18 @@ pub(crate) struct ServeArgs {
     /// How long after it last said so a node counts as down [default: 30000]
     #[arg(long, value_name = "MS", env = "TOLLGATE_NODE_LIFETIME_MS")]
     pub(crate) node_lifetime_ms: Option<u64>,
+    /// After how many failures in a row Redis is no longer asked [default: 5]
+    #[arg(long, value_name = "N", env = "TOLLGATE_BREAKER_FAILURES")]
+    pub(crate) breaker_failures: Option<u64>,
+    /// For how long it is then not asked, unless a probe finds it back sooner [default: 30000]
+    #[arg(long, value_name = "MS", env = "TOLLGATE_BREAKER_OPEN_MS")]
+    pub(crate) breaker_open_ms: Option<u64>,
+    /// How often a lost Redis is probed, about [default: 1000]
+    #[arg(long, value_name = "MS", env = "TOLLGATE_PROBE_MS")]
+    pub(crate) probe_ms: Option<u64>,
+    /// How much Redis has to say at most, whatever rules say [default: on]
+    #[arg(long, value_name = "HOW", env = "TOLLGATE_DISTRIBUTED")]
+    pub(crate) distributed: Option<DistributedArg>,
     /// Keep counters here across restarts; not with Redis, which keeps them itself
     #[arg(long, value_name = "DIR", env = "TOLLGATE_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
@@ -130,6 +142,28 @@ pub(crate) enum AtCapArg {
     Allow,
     /// It is refused
     Deny,
+}
+
+/// How much a shared store has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum DistributedArg {
+    /// It decides
+    On,
+    /// This node decides by the whole limit; Redis is asked beside it, and differences are counted
+    Shadow,
+    /// This node decides by the whole limit
+    Off,
+}
+
+impl From<DistributedArg> for Distributed {
+    fn from(arg: DistributedArg) -> Self {
+        match arg {
+            DistributedArg::On => Self::On,
+            DistributedArg::Shadow => Self::Shadow,
+            DistributedArg::Off => Self::Off,
+        }
+    }
 }
 
 /// How programs reach Redis.

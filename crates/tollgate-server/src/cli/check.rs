@@ -61,7 +61,16 @@ fn told_otherwise(status: u16, answer: &str, json: bool) -> Exit {
             if (400..500).contains(&status) { Exit::Usage } else { Exit::NoAnswer }
         }
         Err(_) => {
-            eprintln!("tollgate: {status}: that is no answer of a tollgate service");
+            match serde_json::from_str::<Told>(answer) {
+                // The store is lost, and the rule says to refuse until it is back.
+                Ok(told) => {
+                    if json {
+                        say(&format!("{answer}\n"));
+                    }
+                    eprintln!("tollgate: {status}: {}", told.sentence());
+                }
+                Err(_) => eprintln!("tollgate: {status}: that is no answer of a tollgate service"),
+            }
             Exit::NoAnswer
         }
     }

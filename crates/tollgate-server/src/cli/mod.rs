@@ -11,6 +11,6 @@ mod serve;
 mod simulate;
 mod told;
 
-pub(crate) use args::{AtCapArg, LogArg, ScriptingArg, ServeArgs};
+pub(crate) use args::{AtCapArg, DistributedArg, LogArg, ScriptingArg, ServeArgs};
 pub use args::{Cli, run};
 pub use exit::Exit;

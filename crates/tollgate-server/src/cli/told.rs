@@ -2,14 +2,19 @@
 
 use serde::Deserialize;
 
+/// What is said of an answer that the shared store had no part in.
+const ALONE: &str = "the store is lost, this node decides alone";
+
 /// An answer of /check.
 #[derive(Debug, Deserialize)]
 pub(super) struct Told {
     pub(super) allowed: bool,
+    degraded: bool,
     verdict: String,
     rule: String,
     limit: Option<u64>,
     burst: Option<u64>,
+    share: Option<u64>,
     remaining: Option<u64>,
     retry_after: Option<f64>,
     reset_after_ms: Option<u64>,
@@ -70,9 +75,10 @@ impl Told {
             Some(limit) => format!("rule {rule}, limit {}", limit.name),
             None => format!("rule {rule}"),
         };
+        let by = if self.degraded { format!("{by}; degraded: {ALONE}") } else { by };
         match (self.verdict.as_str(), self.remaining, self.retry_after) {
             ("allow", Some(left), _) => {
-                let whole = self.burst.or(self.limit).unwrap_or(left);
+                let whole = self.share.or(self.burst).or(self.limit).unwrap_or(left);
                 format!("allowed: {left} of {whole} left ({by})")
             }
             ("allow", None, _) => format!("allowed: no limit ({by})"),

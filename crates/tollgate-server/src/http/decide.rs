@@ -8,10 +8,10 @@ use futures_util::future::join_all;
 use hyper::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tollgate::{Lease, Verb};
+use tollgate::{Lease, OnStoreLoss, Outcome, Verb};
 
 use super::body::{MAX_BATCH_BODY, MAX_BODY, MAX_LEASE_BODY, read};
-use super::reply::{Reply, json, or_problem, written};
+use super::reply::{Reply, json, or_problem, unavailable, written};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::wire::answer::answer;
@@ -37,8 +37,19 @@ where
 
 async fn decide_one(app: &App, verb: Verb, body: &[u8]) -> Result<Reply, ApiError> {
     let asked = question::read(body)?;
-    let told = app.limiter().decide(verb, &asked, |outcome| written(answer(outcome))).await;
+    let told = app.limiter().decide(verb, &asked, told).await;
     told.map_err(|error| ApiError::from(&error))
+}
+
+/// An answer is 200, whether allowed or not, unless it is that nobody may be asked.
+fn told(outcome: &Outcome<'_, '_>) -> Reply {
+    let decision = outcome.decision;
+    let reply = written(answer(outcome));
+    if decision.loss() == Some(OnStoreLoss::Deny) && !decision.is_allowed() {
+        unavailable(reply)
+    } else {
+        reply
+    }
 }
 
 /// POST /explain.
@@ -49,7 +60,7 @@ where
     let body = read(request, MAX_BODY).await?;
     let asked = question::read(&body)?;
     let told = app.limiter().explain(&asked, |explained| json(&Explanation::new(explained)));
-    told.await.map_err(|error| app.failed(error))
+    told.await.map_err(|error| ApiError::from(&error))
 }
 
 #[derive(Debug, Deserialize)]
@@ -114,7 +125,7 @@ where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let lease = read_lease(request).await?;
-    let released = app.limiter().release(&lease).await.map_err(|error| app.failed(error))?;
+    let released = app.limiter().release(&lease).await.map_err(|error| ApiError::from(&error))?;
     Ok(json(&Released { released }))
 }
 
@@ -124,7 +135,7 @@ where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let lease = read_lease(request).await?;
-    let until = app.limiter().renew(&lease).await.map_err(|error| app.failed(error))?;
+    let until = app.limiter().renew(&lease).await.map_err(|error| ApiError::from(&error))?;
     Ok(json(&Renewed::until(until)))
 }
 

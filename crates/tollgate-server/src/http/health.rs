@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
-use tollgate::MemoryStore;
+use tollgate::{FallbackStore, MemoryStore};
 
 use super::reply::{Reply, uncached, with_type};
 use crate::app::App;
@@ -20,15 +20,18 @@ pub(super) async fn healthz() -> Reply {
 
 /// Requests may be sent here.
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Reply {
-    let (status, text) = if app.is_ready() {
-        (StatusCode::OK, "ready\n")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "draining\n")
+    let (status, text) = match (app.is_ready(), app.is_alone()) {
+        (true, false) => (StatusCode::OK, "ready\n"),
+        // No other node could answer better.
+        (true, true) => (StatusCode::OK, "ready, degraded: the store is lost\n"),
+        (false, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
     };
     uncached(with_type(status, TEXT, text.into()))
 }
 
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Reply {
-    let text = app.metrics().render(app.backend().memory().map(MemoryStore::occupancy));
+    let occupancy = app.backend().memory().map(MemoryStore::occupancy);
+    let text =
+        app.metrics().render(occupancy, app.backend().fallback().map(FallbackStore::breaker));
     uncached(with_type(StatusCode::OK, METRICS, text.into()))
 }

@@ -33,11 +33,14 @@ pub(super) fn written(text: Vec<u8>) -> Reply {
 
 /// An error as problem details.
 pub(super) fn problem(error: &ApiError) -> Reply {
-    let mut reply = with_type(error.kind().status(), PROBLEM, error.to_json(None).into());
-    if error.kind() == ApiErrorKind::Unavailable {
-        reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    }
-    reply
+    let reply = with_type(error.kind().status(), PROBLEM, error.to_json(None).into());
+    if error.kind() == ApiErrorKind::Unavailable { unavailable(reply) } else { reply }
+}
+
+/// The same reply, to be asked for again soon.
+pub(super) fn unavailable(mut reply: Reply) -> Reply {
+    *reply.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    with_header(reply, RETRY_AFTER, "1")
 }
 
 /// An answer, or why there is none.

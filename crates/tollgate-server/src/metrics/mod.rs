@@ -1,21 +1,21 @@
 //! What is counted. Decisions are counted here only, through handles resolved when a policy is set.
 
 mod histogram;
-mod outage;
-mod store_errors;
+mod rules;
 mod text;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use tollgate::policy::Policy;
-use tollgate::{Decision, Mode, Observed, Observer, Occupancy, Source, StoreError, Verb};
+use tollgate::{BreakerState, Decision, Observed, Observer, Occupancy, OnStoreLoss, Source, Verb};
 
 use histogram::Histogram;
-use store_errors::StoreErrors;
+pub(crate) use rules::Handles;
+use rules::Rules;
 use text::Exposition;
+
+use crate::store_watch::StoreWatch;
 
 /// Counters of one node.
 #[derive(Debug)]
@@ -27,13 +27,33 @@ pub(crate) struct Metrics {
     local_exhausted: AtomicU64,
     distributed_exhausted: AtomicU64,
     backend_denied: AtomicU64,
-    store_errors: StoreErrors,
+    /// Decisions that a fallback made, by its way.
+    alone: Alone,
+    store: Arc<StoreWatch>,
     global_remaining: AtomicU64,
     route_remaining: AtomicU64,
     reloads: AtomicU64,
     failed_reloads: AtomicU64,
     failed_saves: AtomicU64,
-    rules: Mutex<BTreeMap<String, Arc<RuleCounters>>>,
+    rules: Rules,
+}
+
+/// Decisions without the store.
+#[derive(Debug, Default)]
+struct Alone {
+    local: AtomicU64,
+    allow: AtomicU64,
+    deny: AtomicU64,
+}
+
+impl Alone {
+    fn by(&self, loss: OnStoreLoss) -> &AtomicU64 {
+        match loss {
+            OnStoreLoss::Allow => &self.allow,
+            OnStoreLoss::Deny => &self.deny,
+            _ => &self.local,
+        }
+    }
 }
 
 /// What has run out when the store itself refuses.
@@ -45,37 +65,16 @@ pub(crate) enum Exhausted {
     Distributed,
 }
 
-/// What is counted for one rule.
-#[derive(Debug, Default)]
-pub(crate) struct RuleCounters {
-    shadow: AtomicU64,
-    next: AtomicU64,
-}
-
-/// A policy's rules in their order, the default last.
-#[derive(Debug)]
-pub(crate) struct Handles(Vec<Arc<RuleCounters>>);
-
 impl Observer for Metrics {
     type Handles = Handles;
 
-    /// Rules keep their counts across policies by name; those of rules that are gone are dropped, so
-    /// that the number of series stays that of the rules.
     fn resolve(&self, policy: &Policy) -> Handles {
-        let mut known = self.rules.lock();
-        let rules = policy.rules().iter().chain([policy.default_rule()]);
-        let named: Vec<(String, Arc<RuleCounters>)> = rules
-            .map(|rule| (rule.name().to_owned(), known.remove(rule.name()).unwrap_or_default()))
-            .collect();
-        let handles = named.iter().map(|(_, counters)| Arc::clone(counters)).collect();
-        *known = named.into_iter().collect();
-        Handles(handles)
+        self.rules.resolve(policy)
     }
 
     fn decided(&self, handles: &Handles, observed: &Observed<'_, '_>) {
-        match observed.result {
-            Ok(decision) => self.store_errors.note_decision(decision),
-            Err(error) => self.store_errors.note(error),
+        if let Ok(decision) = observed.result {
+            self.store.note_decision(decision);
         }
         if observed.verb != Verb::Take {
             return;
@@ -88,40 +87,16 @@ impl Observer for Metrics {
             self.count_refusal(decision);
         }
         self.note_remaining(decision);
-        if decision.statuses().iter().any(|status| status.mode() != Mode::Enforce) {
-            handles.count_shadows(observed, decision);
+        if let Some(loss) = decision.loss() {
+            add_one(self.alone.by(loss));
         }
-    }
-}
-
-impl Handles {
-    /// Once per rule that would have refused, however many of its limits would.
-    fn count_shadows(&self, observed: &Observed<'_, '_>, decision: &Decision<'_>) {
-        for matched in observed.applied.matched() {
-            let rule = matched.rule();
-            let Some(counters) = self.0.get(rule.index()) else { continue };
-            let refused = |is_next: bool| {
-                decision.statuses().iter().any(|status| {
-                    let limit = status.limit();
-                    status.mode() != Mode::Enforce
-                        && limit.rule() == rule.name()
-                        && rule.is_on_trial(limit.name()) == is_next
-                        && !status.verdict().is_allowed()
-                })
-            };
-            if refused(false) {
-                add_one(&counters.shadow);
-            }
-            if refused(true) {
-                add_one(&counters.next);
-            }
-        }
+        handles.count(observed, decision);
     }
 }
 
 impl Metrics {
-    /// Nothing counted yet, of a store that refuses for this reason.
-    pub(crate) fn new(exhausted: Exhausted) -> Self {
+    /// Nothing counted yet, of a store that refuses for this reason and fares like this.
+    pub(crate) fn new(exhausted: Exhausted, store: Arc<StoreWatch>) -> Self {
         Self {
             exhausted,
             allowed: AtomicU64::default(),
@@ -130,19 +105,21 @@ impl Metrics {
             local_exhausted: AtomicU64::default(),
             distributed_exhausted: AtomicU64::default(),
             backend_denied: AtomicU64::default(),
-            store_errors: StoreErrors::default(),
+            alone: Alone::default(),
+            store,
             global_remaining: AtomicU64::default(),
             route_remaining: AtomicU64::default(),
             reloads: AtomicU64::default(),
             failed_reloads: AtomicU64::default(),
             failed_saves: AtomicU64::default(),
-            rules: Mutex::default(),
+            rules: Rules::default(),
         }
     }
 
     fn count_refusal(&self, decision: &Decision<'_>) {
         add_one(&self.blocked);
         let reason = match (decision.source(), self.exhausted) {
+            _ if decision.loss() == Some(OnStoreLoss::Deny) => &self.backend_denied,
             (Source::Cache | Source::Lease, _) | (Source::Store, Exhausted::Distributed) => {
                 &self.distributed_exhausted
             }
@@ -161,19 +138,9 @@ impl Metrics {
         }
     }
 
-    /// A question other than for a decision could not be answered.
-    pub(crate) fn count_store_error(&self, error: &StoreError) {
-        self.store_errors.note(error);
-    }
-
-    /// A question other than for a decision was answered.
-    pub(crate) fn note_store_answer(&self) {
-        self.store_errors.note_answer();
-    }
-
-    /// Why the store could not answer what it was last asked, unless it has answered since.
-    pub(crate) fn store_failure(&self) -> Option<String> {
-        self.store_errors.last()
+    /// How the store fares.
+    pub(crate) fn store(&self) -> &StoreWatch {
+        &self.store
     }
 
     /// A policy was put in force, or could not be.
@@ -189,11 +156,17 @@ impl Metrics {
         add_one(&self.failed_saves);
     }
 
-    /// Everything, in Prometheus's text format, with the memory's figures if that is the store.
-    pub(crate) fn render(&self, occupancy: Option<Occupancy>) -> String {
+    /// Everything, in Prometheus's text format, with the memory's figures if that is the store, and the
+    /// breaker's if it is another.
+    pub(crate) fn render(
+        &self,
+        occupancy: Option<Occupancy>,
+        breaker: Option<BreakerState>,
+    ) -> String {
         let mut out = Exposition::default();
         self.render_decisions(&mut out);
-        self.render_rules(&mut out);
+        self.render_store(&mut out, breaker);
+        self.rules.render(&mut out);
         self.render_node(&mut out);
         if let Some(occupancy) = occupancy {
             render_memory(&mut out, occupancy);
@@ -215,19 +188,24 @@ impl Metrics {
         out.gauge("rate_limit_tokens_remaining", help)
             .sample(&[("scope", "global")], read(&self.global_remaining))
             .sample(&[("scope", "route")], read(&self.route_remaining));
-        out.counter("rate_limit_backend_errors_total", "Questions the store could not answer.")
-            .sample(&[], self.store_errors.count());
     }
 
-    fn render_rules(&self, out: &mut Exposition) {
-        let rules = self.rules.lock();
-        let help = "Checks that a shadow rule or a trial limit would have refused.";
-        let mut metric = out.counter("tollgate_would_refuse_total", help);
-        for (rule, counters) in rules.iter() {
-            metric
-                .sample(&[("rule", rule), ("trial", "shadow")], read(&counters.shadow))
-                .sample(&[("rule", rule), ("trial", "next")], read(&counters.next));
+    fn render_store(&self, out: &mut Exposition, breaker: Option<BreakerState>) {
+        out.counter("rate_limit_backend_errors_total", "Questions the store could not answer.")
+            .sample(&[], self.store.errors());
+        let help = "Checks decided without the store that nodes share, by what their rules say of its loss.";
+        let mut metric = out.counter("tollgate_degraded_decisions_total", help);
+        for loss in [OnStoreLoss::Local, OnStoreLoss::Allow, OnStoreLoss::Deny] {
+            metric.sample(&[("by", loss.as_str())], read(self.alone.by(loss)));
         }
+        // Memory needs none: what is always asked is closed.
+        let state = match breaker {
+            None | Some(BreakerState::Closed) => 0,
+            Some(BreakerState::Open) => 1,
+            Some(_) => 2,
+        };
+        let help = "Whether the store is asked: 0 it is (closed), 1 it is not (open), 2 it is tried (half-open).";
+        out.gauge("tollgate_breaker_state", help).sample(&[], state);
     }
 
     fn render_node(&self, out: &mut Exposition) {

@@ -61,7 +61,7 @@ pub(crate) async fn counters(app: &App, wanted: &Wanted) -> Result<Counters, Api
     while let Some(keys) = scan.step(counters.len()).await? {
         let found = keys.iter().filter_map(|listed| wanted.find(current.policy(), listed));
         let told = ask_all(found.map(|found| counter(app, found)).collect()).await;
-        counters.extend(told.map_err(|error| app.failed(error))?);
+        counters.extend(told.map_err(|error| ApiError::from(&error))?);
     }
     Ok(Counters { counters, cursor: scan.cursor() })
 }
@@ -75,7 +75,7 @@ pub(crate) async fn blocks(app: &App, wanted: &Wanted) -> Result<Blocks, ApiErro
         let found = keys.iter().filter_map(|listed| wanted.find(current.policy(), listed));
         let asked = found.map(|found| block(app, current.policy(), found));
         let told = ask_all(asked.collect()).await;
-        blocked.extend(told.map_err(|error| app.failed(error))?.into_iter().flatten());
+        blocked.extend(told.map_err(|error| ApiError::from(&error))?.into_iter().flatten());
     }
     Ok(Blocks { blocked, cursor: scan.cursor() })
 }

@@ -55,7 +55,7 @@ impl<'a> Scan<'a> {
         // for, and what it found is shown. Nearly full is full.
         let listing = listing.with_page_size(self.page_size - shown);
         let page = Store::list(self.app.limiter().store(), &listing).await;
-        let page = page.map_err(|error| self.app.failed(error))?;
+        let page = page.map_err(|error| ApiError::from(&error))?;
         self.listing = page.next.map(|next| listing.after(next));
         self.looked_at += page.keys.len();
         self.steps += 1;

@@ -14,7 +14,7 @@ pub(crate) struct Status<'a> {
     version: &'static str,
     node: NodeStatus<'a>,
     store: StoreStatus<'a>,
-    /// There is none yet; null says so.
+    /// Whether the store is asked; null where it is in this process.
     breaker: Option<&'static str>,
     policy: PolicyStatus<'a>,
 }
@@ -38,6 +38,8 @@ struct StoreStatus<'a> {
     keys: Option<usize>,
     max_keys: Option<usize>,
     untracked: Option<u64>,
+    /// Among how many nodes limits are divided while it is lost.
+    nodes: Option<u32>,
     /// What an operator should look at; none when all is well.
     warning: Option<String>,
 }
@@ -66,7 +68,7 @@ pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
             now: rfc3339(SystemClock::new().now()),
         },
         store: store_status(app),
-        breaker: None,
+        breaker: app.backend().fallback().map(|store| store.breaker().as_str()),
         policy: PolicyStatus {
             version: policy.version(),
             file: app.policy_file().path().map(|path| path.display().to_string()),
@@ -89,6 +91,7 @@ fn store_status(app: &App) -> StoreStatus<'_> {
         keys: occupancy.map(|occupancy| occupancy.keys),
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
         untracked: occupancy.map(|occupancy| occupancy.untracked),
+        nodes: app.backend().fallback().map(|store| store.nodes().get()),
         warning: warning(app, occupancy),
     }
 }
@@ -97,7 +100,7 @@ fn store_status(app: &App) -> StoreStatus<'_> {
 fn warning(app: &App, occupancy: Option<Occupancy>) -> Option<String> {
     let is_full = occupancy.is_some_and(|occupancy| occupancy.untracked > 0);
     let full = is_full.then(|| "new keys found no place; raise --max-keys".to_owned());
-    let failure = app.metrics().store_failure().map(|reason| format!("the store fails: {reason}"));
+    let failure = app.metrics().store().warning();
     let all: Vec<String> = full.into_iter().chain(app.warnings().all(failure)).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::SettingsError;
-use crate::cli::{AtCapArg, ScriptingArg};
+use crate::cli::{AtCapArg, DistributedArg, ScriptingArg};
 
 /// What a settings file may say. Its names are those of the flags.
 #[derive(Debug, Default, Deserialize)]
@@ -20,6 +20,10 @@ pub(super) struct SettingsFile {
     pub(super) scripting: Option<ScriptingArg>,
     pub(super) heartbeat_ms: Option<u64>,
     pub(super) node_lifetime_ms: Option<u64>,
+    pub(super) breaker_failures: Option<u64>,
+    pub(super) breaker_open_ms: Option<u64>,
+    pub(super) probe_ms: Option<u64>,
+    pub(super) distributed: Option<DistributedArg>,
     pub(super) data_dir: Option<PathBuf>,
     pub(super) discard_bad_state: Option<bool>,
     pub(super) node_id: Option<String>,

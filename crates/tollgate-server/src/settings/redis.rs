@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use tollgate::Distributed;
 use tollgate_redis::{Address, DEFAULT_PREFIX, DEFAULT_TIMEOUT, RedisStore, Scripting};
 
 use super::SettingsError;
@@ -13,6 +14,12 @@ use crate::cli::ServeArgs;
 const LONGEST_TIMEOUT_MS: u64 = 60_000;
 const HEARTBEAT_MS: RangeInclusive<u64> = 10..=3_600_000;
 const LONGEST_LIFETIME_MS: u64 = 86_400_000;
+const MOST_FAILURES: u64 = 1_000_000;
+const LONGEST_OPEN_MS: u64 = 3_600_000;
+const PROBE_MS: RangeInclusive<u64> = 10..=600_000;
+const DEFAULT_FAILURES: u32 = 5;
+const DEFAULT_OPEN: Duration = Duration::from_secs(30);
+const DEFAULT_PROBE: Duration = Duration::from_secs(1);
 const DEFAULT_HEARTBEAT: Duration = Duration::from_secs(10);
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(30);
 
@@ -26,6 +33,14 @@ pub(crate) struct RedisSettings {
     pub(crate) heartbeat: Duration,
     /// For how long it counts as up after it has said so.
     pub(crate) node_lifetime: Duration,
+    /// After how many failures in a row Redis is no longer asked.
+    pub(crate) breaker_failures: u32,
+    /// For how long, unless a probe finds it back sooner.
+    pub(crate) breaker_open: Duration,
+    /// How often a lost Redis is probed.
+    pub(crate) probe: Duration,
+    /// How much Redis has to say at most, whatever rules say.
+    pub(crate) distributed: Distributed,
 }
 
 impl RedisSettings {
@@ -40,6 +55,13 @@ impl RedisSettings {
         let lifetime = args.node_lifetime_ms.or(file.node_lifetime_ms);
         let lifetime = millis("--node-lifetime-ms", lifetime, 1..=LONGEST_LIFETIME_MS)?;
         let heartbeat = heartbeat.unwrap_or(DEFAULT_HEARTBEAT);
+        let failures = args.breaker_failures.or(file.breaker_failures);
+        let failures = within("--breaker-failures", failures, 1..=MOST_FAILURES)?;
+        let failures = failures.and_then(|failures| u32::try_from(failures).ok());
+        let open = args.breaker_open_ms.or(file.breaker_open_ms);
+        let open = millis("--breaker-open-ms", open, 1..=LONGEST_OPEN_MS)?;
+        let probe = millis("--probe-ms", args.probe_ms.or(file.probe_ms), PROBE_MS)?;
+        let distributed = args.distributed.or(file.distributed);
         let prefix = args.redis_prefix.as_ref().or(file.redis_prefix.as_ref());
         Ok(Self {
             timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
@@ -47,6 +69,10 @@ impl RedisSettings {
             scripting: args.scripting.or(file.scripting).map_or(Scripting::default(), Into::into),
             heartbeat,
             node_lifetime: outlasting(heartbeat, lifetime.unwrap_or(DEFAULT_LIFETIME))?,
+            breaker_failures: failures.unwrap_or(DEFAULT_FAILURES),
+            breaker_open: open.unwrap_or(DEFAULT_OPEN),
+            probe: probe.unwrap_or(DEFAULT_PROBE),
+            distributed: distributed.map_or(Distributed::default(), Into::into),
         })
     }
 }

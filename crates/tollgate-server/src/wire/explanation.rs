@@ -66,6 +66,19 @@ struct TakeView<'a> {
     retry_after_ms: Option<u64>,
     before: Figures,
     after: Figures,
+    /// How much the shared store has to say of it.
+    distributed: &'static str,
+    /// What that would say, where it is only tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beside: Option<Beside>,
+}
+
+#[derive(Debug, Serialize)]
+struct Beside {
+    verdict: &'static str,
+    retry_after_ms: Option<u64>,
+    count: u64,
+    remaining: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -79,7 +92,10 @@ impl Serialize for Takes<'_, '_> {
         let Explained { now, outcome, .. } = self.0;
         let figures = now.statuses().iter().zip(outcome.decision.statuses());
         let takes = outcome.plan.takes().iter().zip(figures);
-        serializer.collect_seq(takes.map(|(take, (now, then))| TakeView::new(take, now, then)))
+        serializer.collect_seq(takes.map(|(take, (status, then))| {
+            let beside = now.beside().and_then(|beside| same(beside.statuses(), status));
+            TakeView { beside: beside.map(Beside::of), ..TakeView::new(take, status, then) }
+        }))
     }
 }
 
@@ -98,6 +114,24 @@ impl<'a> TakeView<'a> {
             retry_after_ms: now.verdict().retry_after().map(round_up::millis),
             before: Figures::of(now),
             after: Figures::of(then),
+            distributed: take.sharing().distributed.as_str(),
+            beside: None,
+        }
+    }
+}
+
+/// The status of the same limit.
+fn same<'s, 'p>(statuses: &'s [Status<'p>], wanted: &Status<'_>) -> Option<&'s Status<'p>> {
+    statuses.iter().find(|status| status.limit().scope() == wanted.limit().scope())
+}
+
+impl Beside {
+    fn of(status: &Status<'_>) -> Self {
+        Self {
+            verdict: name_of(status.verdict()),
+            retry_after_ms: status.verdict().retry_after().map(round_up::millis),
+            count: status.count(),
+            remaining: status.remaining(),
         }
     }
 }

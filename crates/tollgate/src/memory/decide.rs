@@ -10,9 +10,10 @@ use super::table::Table;
 use super::{AtCap, MemoryStore};
 use crate::algorithm::{Op, Reply, State};
 use crate::clock::Clock;
-use crate::decision::{Decision, Status, Statuses, Verdict};
+use crate::decision::{Decision, Statuses, Verdict};
 use crate::lease::LeaseId;
 use crate::plan::{Key, Mode, Plan, Take};
+use crate::status::Status;
 use crate::time::Timestamp;
 
 /// Room for names that must be written out: almost always none.

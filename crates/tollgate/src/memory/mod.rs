@@ -21,10 +21,11 @@ pub(crate) use register::RegisterCell;
 pub use snapshot::{SnapshotError, SnapshotErrorKind};
 
 use crate::clock::{Clock, SystemClock};
-use crate::decision::{Decision, Status};
+use crate::decision::Decision;
 use crate::lease::Lease;
 use crate::listing::{Listing, Page};
 use crate::plan::{Key, Plan};
+use crate::status::Status;
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 use register::Register;

@@ -57,9 +57,11 @@ pub use condition::Condition;
 pub use error::{PolicyError, PolicyErrorKind};
 pub use fact_name::FactName;
 pub use planned::{Matched, Planned};
-pub use rule::{Distributed, Missing, OnStoreLoss, Rule, RuleMode};
+pub use rule::{Missing, Rule, RuleMode};
 pub use schema::SCHEMA;
 pub use trace::{Trace, Tried, TriedOutcome};
+
+pub use crate::sharing::{Distributed, OnStoreLoss};
 
 use crate::limit::Limit;
 use crate::quota::Quota;

@@ -151,7 +151,9 @@ impl<'p> Matched<'p> {
 
     /// Its takes, as the n-th rule of a plan.
     fn takes(&self, nth: u16) -> impl Iterator<Item = Take<'_>> {
-        let take = |limit| Take::new(Key::new(&self.subject, limit), self.cost);
+        let sharing = self.rule.sharing();
+        let take =
+            move |limit| Take::new(Key::new(&self.subject, limit), self.cost).shared(sharing);
         let live = self.limits().iter().map(move |limit| match self.rule.mode() {
             RuleMode::Enforce => take(limit),
             RuleMode::Shadow => take(limit).shadow(2 * nth),

@@ -2,6 +2,7 @@
 
 use crate::limit::Limit;
 use crate::scope::Algorithm;
+use crate::sharing::{Distributed, OnStoreLoss, Sharing};
 
 use super::condition::Condition;
 use super::fact_name::FactName;
@@ -39,8 +40,7 @@ pub struct Rule {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Settings {
     pub(super) mode: RuleMode,
-    pub(super) on_store_loss: OnStoreLoss,
-    pub(super) distributed: Distributed,
+    pub(super) sharing: Sharing,
     pub(super) missing: Missing,
 }
 
@@ -54,32 +54,6 @@ pub enum RuleMode {
     /// It is evaluated and counted but never refuses. It still decides: a request that it matches
     /// goes on to no other rule unless it continues.
     Shadow,
-}
-
-/// What a rule does while the store cannot be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum OnStoreLoss {
-    /// This node decides by its share of the limit.
-    #[default]
-    Local,
-    /// Everything passes.
-    Allow,
-    /// Nothing passes.
-    Deny,
-}
-
-/// Whether a rule counts in the store that nodes share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Distributed {
-    /// In the shared store.
-    #[default]
-    On,
-    /// In this node; the shared store is asked beside it, and differing verdicts are counted.
-    Shadow,
-    /// In this node only.
-    Off,
 }
 
 /// What a rule does with a request that lacks a fact it is keyed by.
@@ -102,30 +76,6 @@ impl RuleMode {
         match self {
             Self::Enforce => "enforce",
             Self::Shadow => "shadow",
-        }
-    }
-}
-
-impl OnStoreLoss {
-    /// Its name in policies and on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Local => "local",
-            Self::Allow => "allow",
-            Self::Deny => "deny",
-        }
-    }
-}
-
-impl Distributed {
-    /// Its name in policies and on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::On => "on",
-            Self::Shadow => "shadow",
-            Self::Off => "off",
         }
     }
 }
@@ -226,13 +176,19 @@ impl Rule {
     /// What it does while the store cannot be asked.
     #[must_use]
     pub const fn on_store_loss(&self) -> OnStoreLoss {
-        self.settings.on_store_loss
+        self.settings.sharing.on_store_loss
     }
 
     /// Whether it counts in the store that nodes share.
     #[must_use]
     pub const fn distributed(&self) -> Distributed {
-        self.settings.distributed
+        self.settings.sharing.distributed
+    }
+
+    /// Both of these.
+    #[must_use]
+    pub const fn sharing(&self) -> Sharing {
+        self.settings.sharing
     }
 
     /// What it does with a request that lacks a fact it is keyed by.

@@ -1,11 +1,12 @@
 //! The `defaults` of a file, and its default rule.
 
 use crate::limit::{DEFAULT_RULE, Limit};
-use crate::policy::cursor::Cursor;
+use crate::policy::cursor::{Cursor, Fields};
 use crate::policy::error::Flaw;
 use crate::policy::fact_name::FactName;
-use crate::policy::rule::{Distributed, Missing, OnStoreLoss, Rule, RuleMode, Settings};
+use crate::policy::rule::{Missing, Rule, RuleMode, Settings};
 use crate::scope::Algorithm;
+use crate::sharing::{Distributed, OnStoreLoss, Sharing};
 
 use super::{limit, rule};
 
@@ -13,7 +14,7 @@ use super::{limit, rule};
 pub(super) const DEFAULTS: &[&str] =
     &["limit", "algorithm", "on_store_loss", "missing", "per", "distributed"];
 
-pub(super) const ON_STORE_LOSS: &[(&str, OnStoreLoss)] = &[
+const ON_STORE_LOSS: &[(&str, OnStoreLoss)] = &[
     (OnStoreLoss::Local.as_str(), OnStoreLoss::Local),
     (OnStoreLoss::Allow.as_str(), OnStoreLoss::Allow),
     (OnStoreLoss::Deny.as_str(), OnStoreLoss::Deny),
@@ -23,11 +24,21 @@ pub(super) const MISSING: &[(&str, Missing)] = &[
     (Missing::Skip.as_str(), Missing::Skip),
     (Missing::Deny.as_str(), Missing::Deny),
 ];
-pub(super) const DISTRIBUTED: &[(&str, Distributed)] = &[
+const DISTRIBUTED: &[(&str, Distributed)] = &[
     (Distributed::On.as_str(), Distributed::On),
     (Distributed::Shadow.as_str(), Distributed::Shadow),
     (Distributed::Off.as_str(), Distributed::Off),
 ];
+
+/// How nodes share limits: as it is written, else as it was before.
+pub(super) fn sharing(fields: &Fields<'_>, inherited: Sharing) -> Result<Sharing, Flaw> {
+    let distributed = fields.read("distributed", |entry| entry.word(DISTRIBUTED))?;
+    let on_store_loss = fields.read("on_store_loss", |entry| entry.word(ON_STORE_LOSS))?;
+    Ok(Sharing {
+        distributed: distributed.unwrap_or(inherited.distributed),
+        on_store_loss: on_store_loss.unwrap_or(inherited.on_store_loss),
+    })
+}
 
 /// What rules inherit.
 pub(super) struct Defaults {
@@ -56,12 +67,7 @@ impl Defaults {
         let algorithm = fields.read("algorithm", word)?.unwrap_or(builtin.algorithm);
         let settings = Settings {
             mode: RuleMode::Enforce,
-            on_store_loss: fields
-                .read("on_store_loss", |entry| entry.word(ON_STORE_LOSS))?
-                .unwrap_or_default(),
-            distributed: fields
-                .read("distributed", |entry| entry.word(DISTRIBUTED))?
-                .unwrap_or_default(),
+            sharing: sharing(&fields, builtin.settings.sharing)?,
             missing: fields.read("missing", |entry| entry.word(MISSING))?.unwrap_or_default(),
         };
         let per = fields.read("per", rule::per)?.unwrap_or(builtin.per);

@@ -12,7 +12,7 @@ use crate::policy::rule::{Missing, Rule, RuleMode, Settings};
 use crate::policy::tiers::Tiers;
 use crate::scope::Algorithm;
 
-use super::defaults::{DISTRIBUTED, Defaults, MISSING, ON_STORE_LOSS};
+use super::defaults::{Defaults, MISSING, sharing};
 use super::{condition, limit};
 
 /// The fields of a rule.
@@ -135,12 +135,7 @@ fn settings(
     let missing = fields.read("missing", |entry| entry.word(MISSING))?;
     Ok(Settings {
         mode: fields.read("mode", |entry| entry.word(MODES))?.unwrap_or(inherited.mode),
-        on_store_loss: fields
-            .read("on_store_loss", |entry| entry.word(ON_STORE_LOSS))?
-            .unwrap_or(inherited.on_store_loss),
-        distributed: fields
-            .read("distributed", |entry| entry.word(DISTRIBUTED))?
-            .unwrap_or(inherited.distributed),
+        sharing: sharing(fields, inherited.sharing)?,
         // An unlimited rule refuses nobody, whatever the defaults say.
         missing: missing.unwrap_or(if is_unlimited { Missing::Share } else { inherited.missing }),
     })

@@ -1,0 +1,216 @@
+//! What people hear of a store that fails: everything is counted, and little is logged.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tollgate::{Decision, Outage, Source, StoreError, StoreErrorKind, StoreEvent};
+use tracing::{info, warn};
+
+/// While something lasts, the log has it once in so long.
+const SILENCE: Duration = Duration::from_secs(300);
+
+/// How the store has fared up to now.
+#[derive(Debug, Default)]
+pub(crate) struct StoreWatch {
+    errors: AtomicU64,
+    /// Whether it failed since it last answered. While it has not, an answer looks at nothing else.
+    is_failing: AtomicBool,
+    told: Mutex<Told>,
+}
+
+/// What the log has had, and what it has not.
+#[derive(Debug, Default)]
+struct Told {
+    /// How it failed last, unless it has answered since.
+    last: Option<String>,
+    /// Since when it is not asked.
+    lost: Option<Instant>,
+    /// When the log last had that it is lost.
+    lost_told: Option<Instant>,
+    /// Questions that were not answered, and that the log has not had.
+    unanswered: u64,
+    unanswered_told: Option<Instant>,
+    unreadable_told: Option<Instant>,
+}
+
+impl StoreWatch {
+    /// Hears what happens between this node and its store.
+    pub(crate) fn hear(&self, event: StoreEvent<'_>) {
+        match event {
+            StoreEvent::Failed(error) => self.note_failure(error),
+            StoreEvent::Lost { failures, reason, nodes } => {
+                let mut told = self.told.lock();
+                let now = Instant::now();
+                (told.lost, told.lost_told, told.unanswered) = (Some(now), Some(now), 0);
+                drop(told);
+                warn!(
+                    %reason, failures, nodes,
+                    "store lost: this node decides alone, by its share of each limit or as its rule says, until \
+                     the store is back"
+                );
+            }
+            StoreEvent::Restored(outage) => {
+                self.note_answer();
+                let mut told = self.told.lock();
+                (told.lost, told.lost_told) = (None, None);
+                drop(told);
+                tell_restored(&outage);
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes a question that the store did not answer.
+    pub(crate) fn note_failure(&self, error: &StoreError) {
+        self.errors.fetch_add(1, Ordering::Relaxed);
+        self.is_failing.store(true, Ordering::Relaxed);
+        let mut told = self.told.lock();
+        told.last = Some(error.to_string());
+        if error.kind() != StoreErrorKind::Incompatible {
+            told.unanswered += 1;
+        } else if is_due(told.unreadable_told, Instant::now()) {
+            told.unreadable_told = Some(Instant::now());
+            drop(told);
+            warn!(reason = %error, "the store cannot answer for a key; more of this is counted and not logged");
+        }
+    }
+
+    /// The store has decided, unless the decision needed no store.
+    pub(crate) fn note_decision(&self, decision: &Decision<'_>) {
+        let is_the_stores = decision.source() == Source::Store && !decision.statuses().is_empty();
+        if self.is_failing.load(Ordering::Relaxed) && is_the_stores {
+            self.note_answer();
+        }
+    }
+
+    /// The store has answered.
+    pub(crate) fn note_answer(&self) {
+        if self.is_failing.swap(false, Ordering::Relaxed) {
+            self.told.lock().last = None;
+        }
+    }
+
+    /// Reminds of what lasts. To be called now and then.
+    pub(crate) fn remind(&self, (admitted, refused): (u64, u64), now: Instant) {
+        let mut told = self.told.lock();
+        let reason = told.last.clone().unwrap_or_default();
+        if let Some(lost) = told.lost {
+            if is_due(told.lost_told, now) {
+                told.lost_told = Some(now);
+                drop(told);
+                let gone_s = now.duration_since(lost).as_secs();
+                warn!(%reason, gone_s, admitted, refused, "store still lost: this node decides alone");
+            }
+        } else if told.unanswered > 0 && is_due(told.unanswered_told, now) {
+            let unanswered = std::mem::take(&mut told.unanswered);
+            told.unanswered_told = Some(now);
+            drop(told);
+            warn!(%reason, unanswered, "the store left questions unanswered; this node answered them alone");
+        }
+    }
+
+    /// How many questions were not answered.
+    pub(crate) fn errors(&self) -> u64 {
+        self.errors.load(Ordering::Relaxed)
+    }
+
+    /// What an operator should know of it; none when all is well.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let told = self.told.lock();
+        let reason = told.last.as_deref();
+        match told.lost {
+            Some(_) => Some(format!(
+                "the store is lost and this node decides alone: {}",
+                reason.unwrap_or("it does not answer")
+            )),
+            None => reason.map(|reason| format!("the store fails: {reason}")),
+        }
+    }
+}
+
+fn is_due(told: Option<Instant>, now: Instant) -> bool {
+    told.is_none_or(|at| now.duration_since(at) >= SILENCE)
+}
+
+fn tell_restored(outage: &Outage) {
+    let gone_ms = u64::try_from(outage.lasted.as_millis()).unwrap_or(u64::MAX);
+    let Outage { admitted, refused, told, untold, .. } = outage;
+    info!(
+        gone_ms,
+        admitted,
+        refused,
+        keys_told = told,
+        keys_untold = untold,
+        "store back: it knows what was spent without it, and decides again"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use tollgate::Timestamp;
+
+    use super::*;
+
+    fn error(kind: StoreErrorKind) -> StoreError {
+        StoreError::new(kind, format!("{kind:?}"))
+    }
+
+    fn lose(watch: &StoreWatch) {
+        let reason = &error(StoreErrorKind::Timeout);
+        watch.hear(StoreEvent::Failed(reason));
+        watch.hear(StoreEvent::Lost { failures: 5, reason, nodes: NonZeroU32::MIN });
+    }
+
+    #[test]
+    fn each_failure_counts_once_and_the_last_is_known_until_an_answer() {
+        let watch = StoreWatch::default();
+        assert_eq!(watch.warning(), None);
+        watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
+        watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Incompatible)));
+        assert_eq!(watch.errors(), 2);
+        assert_eq!(watch.warning().as_deref(), Some("the store fails: Incompatible"));
+        watch.note_decision(&Decision::new(Timestamp::EPOCH, []));
+        assert!(watch.warning().is_some(), "that needed no store");
+        watch.note_answer();
+        assert_eq!(watch.warning(), None);
+    }
+
+    #[test]
+    fn a_lost_store_is_told_until_it_is_back() {
+        let watch = StoreWatch::default();
+        lose(&watch);
+        let warning = watch.warning().unwrap();
+        assert_eq!(warning, "the store is lost and this node decides alone: Timeout");
+        watch.hear(StoreEvent::Restored(Outage::default()));
+        assert_eq!(watch.warning(), None);
+    }
+
+    #[test]
+    fn what_lasts_is_told_again_and_not_too_often() {
+        let (watch, now) = (StoreWatch::default(), Instant::now());
+        lose(&watch);
+        let told = || watch.told.lock().lost_told.unwrap();
+        let first = told();
+        watch.remind((1, 2), now + SILENCE / 2);
+        assert_eq!(told(), first);
+        watch.remind((1, 2), first + SILENCE);
+        assert_eq!(told(), first + SILENCE);
+    }
+
+    #[test]
+    fn questions_that_some_answered_between_are_told_of_now_and_then() {
+        let (watch, now) = (StoreWatch::default(), Instant::now());
+        let unanswered = || watch.told.lock().unanswered;
+        watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
+        watch.remind((0, 0), now);
+        assert_eq!(unanswered(), 0);
+        watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Unavailable)));
+        watch.remind((0, 0), now + SILENCE / 2);
+        assert_eq!(unanswered(), 1);
+        watch.remind((0, 0), now + SILENCE);
+        assert_eq!(unanswered(), 0);
+    }
+}

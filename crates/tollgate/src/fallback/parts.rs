@@ -1,0 +1,99 @@
+//! Plans of which this node counts a part itself, since their rules are not in the shared store, or not yet.
+
+use super::FallbackStore;
+use super::alone::Act;
+use crate::clock::Clock;
+use crate::decision::{Decision, Source};
+use crate::lease::Lease;
+use crate::plan::{Plan, Take};
+use crate::sharing::Distributed;
+use crate::store::Store;
+
+impl<S: Store, C: Clock> FallbackStore<S, C> {
+    /// How much the shared store has to say of a take.
+    pub(super) fn reach(&self, take: &Take<'_>) -> Distributed {
+        take.sharing().distributed.min(self.at_most)
+    }
+
+    /// Decides a plan part by part: what is counted here, what is counted in the store, and what is only
+    /// tried there.
+    pub(super) async fn in_parts<'a>(&self, act: Act, plan: &Plan<'a>) -> Decision<'a> {
+        let part = |wanted: fn(Distributed) -> bool| {
+            let takes = plan.takes().iter().filter(|take| wanted(self.reach(take)));
+            Plan::of_distinct(takes.copied()).held_by(plan.lease())
+        };
+        let near = part(|reach| reach != Distributed::On);
+        let far = part(|reach| reach == Distributed::On);
+        let tried = part(|reach| reach == Distributed::Shadow);
+        let (here, there) = self.near_and_far(act, &near, &far).await;
+        let is_asked = there.as_ref().is_none_or(Decision::is_allowed);
+        let decision = self.joined(plan, &here, there.as_ref());
+        if tried.takes().is_empty() || !is_asked {
+            return decision;
+        }
+        match self.try_store(act, &tried).await {
+            Some(beside) => decision.with_beside(beside),
+            None => decision,
+        }
+    }
+
+    /// Takes here first: that waits for nobody, and is given back if the store then refuses.
+    async fn near_and_far<'a>(
+        &self,
+        act: Act,
+        near: &Plan<'a>,
+        far: &Plan<'a>,
+    ) -> (Decision<'a>, Option<Decision<'a>>) {
+        let here = act.on(&self.local, near);
+        if far.takes().is_empty() {
+            return (here, None);
+        }
+        let is_refused = act == Act::Take && !here.is_allowed();
+        let there = self.ask(if is_refused { Act::Peek } else { act }, far).await;
+        if act != Act::Take || is_refused || there.is_allowed() {
+            return (here, Some(there));
+        }
+        self.give_back(near, &here);
+        (self.local.peek(near), Some(there))
+    }
+
+    fn give_back(&self, near: &Plan<'_>, here: &Decision<'_>) {
+        let taken = near.takes().iter().filter(|take| here.took(take.mode()));
+        let _ = self.local.refund(&Plan::of_distinct(taken.copied()));
+        if let Some(lease) = Lease::of(near, here) {
+            self.local.release(&lease);
+        }
+    }
+
+    /// One decision of both, in the plan's order.
+    fn joined<'a>(
+        &self,
+        plan: &Plan<'a>,
+        here: &Decision<'a>,
+        there: Option<&Decision<'a>>,
+    ) -> Decision<'a> {
+        let at = here.at();
+        let mut near = here.statuses().iter().copied();
+        let mut far = there.into_iter().flat_map(Decision::statuses).copied();
+        let statuses = plan.takes().iter().filter_map(|take| match self.reach(take) {
+            Distributed::On => far.next(),
+            _ => near.next(),
+        });
+        let source = there.map_or(Source::Local, Decision::source);
+        let joined = Decision::new(at, statuses).from_source(source);
+        match there.and_then(Decision::loss) {
+            Some(loss) => joined.degraded(loss),
+            None => joined,
+        }
+    }
+
+    /// What the store says of takes that it does not decide; none if it cannot be asked.
+    async fn try_store<'a>(&self, act: Act, plan: &Plan<'a>) -> Option<Decision<'a>> {
+        if !self.breaker.is_closed() {
+            return None;
+        }
+        let asked = self.breaker.asked();
+        let answer = self.act(act, plan).await;
+        self.heard(asked, answer).ok()
+    }
+}
