@@ -1,8 +1,9 @@
 //! Wall clocks that step: ours, which must not matter, and that of Redis, which decides.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tollgate_testkit::clock::{Clock, Shift};
+use tollgate_testkit::server::Server;
 use tollgate_testkit::wait::eventually;
 
 use crate::client::{inline, inline_within};
@@ -69,25 +70,40 @@ pub(super) fn a_step_of_redis_s_clock_costs_one_refill_at_most(stage: &Stage) ->
     let node = stage.node().redis(&redis::url(&server)).patient().start();
     let mut seen = Vec::new();
     for algorithm in ALGORITHMS {
-        clock.set(Shift::None);
+        step(&clock, &server, Shift::None);
         let question = inline_within(algorithm, 1, (algorithm, LIMIT, REFILL));
         // Nobody is refused yet: a node that remembers a refusal would not ask.
         let spent = ask(&node, &question, LIMIT);
         assert_eq!(spent.admitted, LIMIT, "{algorithm}");
-        clock.set(Shift::Ahead(HOUR));
+        step(&clock, &server, Shift::Ahead(HOUR));
         let extra = use_up(&node, &question);
-        clock.set(Shift::None);
+        step(&clock, &server, Shift::None);
         let denied = wait_allowed(&node, &question);
         assert_bounded(algorithm, extra, denied);
         // From right to an hour behind, too.
         use_up(&node, &question);
-        clock.set(Shift::Behind(HOUR));
+        step(&clock, &server, Shift::Behind(HOUR));
         let denied = denied.max(wait_allowed(&node, &question));
         assert_bounded(algorithm, extra, denied);
         seen.push(format!("{algorithm} {} extra, {} denied", extra.admitted, shown(denied)));
     }
     let listed = seen.join("; ");
     format!("bursts of {LIMIT}, full again in {REFILL:?}: {listed}")
+}
+
+/// Sets the clock of a server, and waits until it has looked.
+fn step(clock: &Clock, server: &Server, shift: Shift) {
+    clock.set(shift);
+    let now = SystemTime::UNIX_EPOCH.elapsed().expect("it is later than 1970");
+    let expected = match shift {
+        Shift::None => now,
+        Shift::Ahead(by) => now + by,
+        Shift::Behind(by) => now - by,
+    };
+    eventually("the clock is looked at", || {
+        let told = server.raw().call(&["TIME"]).array()[0].text().parse::<u64>();
+        told.is_ok_and(|told| told.abs_diff(expected.as_secs()) < HOUR.as_secs() / 2)
+    });
 }
 
 /// What passed until somebody was refused, and how long that took.

@@ -55,7 +55,7 @@ pub(super) fn assert_undisturbed(node: &Node) {
 
 /// How often a node's breaker opened.
 pub(super) fn trips(node: &Node) -> usize {
-    node.logged(&["WARN", "breaker"])
+    node.logged(&["WARN", "store lost"])
 }
 
 /// Ends every connection that clients have.

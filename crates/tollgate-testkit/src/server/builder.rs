@@ -70,8 +70,7 @@ impl Builder {
         self
     }
 
-    /// By this clock instead of the machine's. The Valkey that `scripts/servers` installs does not look at
-    /// it: its program is linked with all that it needs.
+    /// By this clock instead of the machine's. A step of it may be noticed some milliseconds later.
     #[must_use]
     pub fn clock(mut self, clock: &Clock) -> Self {
         let set = |(name, value): (&str, OsString)| {
