@@ -17,7 +17,7 @@ pub(super) fn a_wrong_password_ends_the_start_and_a_new_one_degrades(stage: &Sta
     redis::set_password(&server, "another");
     let told = setup.refused();
     assert_eq!(told.lines().count(), 1, "{told}");
-    assert!(told.contains("refused the password") && told.contains("***@"), "{told}");
+    assert!(told.contains("refused the password"), "{told}");
     redis::set_password(&server, PASSWORD);
     let node = setup.start();
     assert!(node.log().contains("***@"), "the address is shown without its login: {}", node.log());
@@ -32,7 +32,7 @@ pub(super) fn a_wrong_password_ends_the_start_and_a_new_one_degrades(stage: &Sta
     });
     tally.assert_answered();
     assert!(tally.degraded() > 0);
-    assert_exact(&[node.address()], "after");
+    assert_exact(&[node.address()]);
     assert!(!server.log().contains(PASSWORD));
     format!(
         "start: one line, exit code not 0; live: {} answers, {} degraded, no 5xx; {}",

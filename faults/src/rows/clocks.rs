@@ -68,27 +68,28 @@ pub(super) fn a_step_of_redis_s_clock_costs_one_refill_at_most(stage: &Stage) ->
     let clock = Clock::new();
     let server = redis::builder().clock(&clock).start();
     let node = stage.node().redis(&redis::url(&server)).patient().start();
+    let questions = ALGORITHMS.map(|name| inline_within(name, 1, (name, LIMIT, REFILL)));
+    // Nobody is refused yet: a node that remembers a refusal would not ask.
+    for (algorithm, question) in ALGORITHMS.iter().zip(&questions) {
+        assert_eq!(ask(&node, question, LIMIT).admitted, LIMIT, "{algorithm}");
+    }
+    step(&clock, &server, Shift::Ahead(HOUR));
+    let extra = questions.each_ref().map(|question| use_up(&node, question));
+    step(&clock, &server, Shift::None);
+    let first = wait_all_allowed(&node, &questions);
+    // From right to an hour behind, too.
+    for question in &questions {
+        use_up(&node, question);
+    }
+    step(&clock, &server, Shift::Behind(HOUR));
+    let second = wait_all_allowed(&node, &questions);
     let mut seen = Vec::new();
-    for algorithm in ALGORITHMS {
-        step(&clock, &server, Shift::None);
-        let question = inline_within(algorithm, 1, (algorithm, LIMIT, REFILL));
-        // Nobody is refused yet: a node that remembers a refusal would not ask.
-        let spent = ask(&node, &question, LIMIT);
-        assert_eq!(spent.admitted, LIMIT, "{algorithm}");
-        step(&clock, &server, Shift::Ahead(HOUR));
-        let extra = use_up(&node, &question);
-        step(&clock, &server, Shift::None);
-        let denied = wait_allowed(&node, &question);
-        assert_bounded(algorithm, extra, denied);
-        // From right to an hour behind, too.
-        use_up(&node, &question);
-        step(&clock, &server, Shift::Behind(HOUR));
-        let denied = denied.max(wait_allowed(&node, &question));
+    for (nth, algorithm) in ALGORITHMS.into_iter().enumerate() {
+        let (extra, denied) = (extra[nth], first[nth].max(second[nth]));
         assert_bounded(algorithm, extra, denied);
         seen.push(format!("{algorithm} {} extra, {} denied", extra.admitted, shown(denied)));
     }
-    let listed = seen.join("; ");
-    format!("bursts of {LIMIT}, full again in {REFILL:?}: {listed}")
+    format!("bursts of {LIMIT}, full again in {REFILL:?}: {}", seen.join("; "))
 }
 
 /// Sets the clock of a server, and waits until it has looked.
@@ -125,10 +126,19 @@ fn ask(node: &Node, question: &str, count: u64) -> Burst {
     Burst { admitted: tally.admitted() as u64, took: began.elapsed() }
 }
 
-fn wait_allowed(node: &Node, question: &str) -> Duration {
+/// How long each was refused.
+fn wait_all_allowed(node: &Node, questions: &[String; 4]) -> [Duration; 4] {
     let began = Instant::now();
-    eventually("it passes again", || node.post("/check", question).is_allowed());
-    began.elapsed()
+    let mut waited = [None; 4];
+    eventually("all pass again", || {
+        for (waited, question) in waited.iter_mut().zip(questions) {
+            if waited.is_none() && node.post("/check", question).is_allowed() {
+                *waited = Some(began.elapsed());
+            }
+        }
+        waited.iter().all(Option::is_some)
+    });
+    waited.map(Option::unwrap_or_default)
 }
 
 /// One burst, and what comes back by itself meanwhile; then one refill, and the second for which a node

@@ -101,7 +101,7 @@ pub(super) fn limits_of_several_slots_are_no_error(stage: &Stage) -> String {
     let most = LIMIT * usize::try_from(users).expect("a number");
     assert_eq!(passed, most.min(1000), "what the refused held has returned");
     fleet.iter().for_each(assert_undisturbed);
-    assert_exact(&fleet.addresses(), "after");
+    assert_exact(&fleet.addresses());
     format!(
         "{} answers over three slots each: no error, {passed} of {most} admitted",
         tally.count()

@@ -1,6 +1,7 @@
 //! What rows share.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tollgate_testkit::server::Server;
@@ -26,10 +27,11 @@ const FEW: usize = 50;
 
 /// From clients that nobody knows exactly a limit is admitted, and by the store. Where a machine is so
 /// slow that a node did without the store nothing is shown, and another client is taken.
-pub(super) fn assert_exact(nodes: &[SocketAddr], name: &str) {
+pub(super) fn assert_exact(nodes: &[SocketAddr]) {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
     let asked = u64::try_from(FEW + 10).expect("a number");
-    for nth in 0..TRIES {
-        let client = format!("{name}-{nth}");
+    for _ in 0..TRIES {
+        let client = format!("fresh-{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let question = inline(&client, 1, "fixed_window", FEW as u64);
         let tally = Load::closed(nodes.to_vec(), 2).asking(|_| question.clone()).ask(asked);
         if tally.degraded() == 0 {

@@ -66,18 +66,17 @@ pub(super) fn no_answer_reaches_another_caller(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::seeded(server.port(), 5);
     // So many failures in a row do not come: each call is policy's, and the next one asks again.
-    let setup = stage.node().redis(&redis::through(&proxy)).with("breaker-failures", "1000000000");
+    let setup = stage.node().redis(&redis::through(&proxy)).with("breaker-failures", "1000000");
     let node = setup.patient().start();
     let mut callers: Vec<Caller> = (0..CALLERS).map(|number| Caller::new(number, &node)).collect();
     let wanted = stage.scale().pick(1_000, 100_000);
     while proxy.cuts() < wanted {
-        proxy.set(Fault::Pass);
         ask_until_answered(&mut callers);
         let before = proxy.cuts();
-        // About as long as what is sent and answered at once.
+        // About as long as what is sent and answered at once. Who is cut is back at once.
         proxy.set(match before % 2 {
-            0 => Fault::CutAfter { towards: Towards::Client, bytes: 0..300 },
-            _ => Fault::CutAfter { towards: Towards::Server, bytes: 0..1200 },
+            0 => Fault::CutOpen { towards: Towards::Client, bytes: 0..300 },
+            _ => Fault::CutOpen { towards: Towards::Server, bytes: 0..1200 },
         });
         while proxy.cuts() == before {
             ask_all(&mut callers);

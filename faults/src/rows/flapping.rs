@@ -38,7 +38,7 @@ pub(super) fn a_redis_that_comes_and_goes_fails_nobody(stage: &Stage) -> String 
     let slowest = tally.slowest();
     assert!(slowest < T + 2 * SLACK, "the slowest answer took {slowest:?}");
     assert!(tally.degraded() > 0 && tally.degraded() < tally.count(), "it came and went");
-    assert_exact(&[node.address()], "after");
+    assert_exact(&[node.address()]);
     format!(
         "{} answers in {rounds} rounds, no 5xx, {} degraded, p99 {}, slowest {}; {} warnings in the log; {}",
         tally.count(),

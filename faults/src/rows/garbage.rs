@@ -45,7 +45,8 @@ pub(super) fn nonsense_is_refused_and_harms_nothing(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::start(server.port());
     let setup = stage.node().redis(&redis::through(&proxy)).policy(&each("1000000/h", Loss::Local));
-    let node = setup.start();
+    // Kinds are many, and after each it is waited for.
+    let node = setup.with("probe-ms", "100").start();
     node.wait_exact();
     let (before, kinds) = (node.rss(), nonsense());
     let length = Duration::from_millis(stage.scale().pick(300, 3000));
@@ -67,7 +68,7 @@ pub(super) fn nonsense_is_refused_and_harms_nothing(stage: &Stage) -> String {
     let grown = node.rss().saturating_sub(before);
     assert!(grown < GROWTH, "{grown} bytes more");
     assert!(!node.log().contains("panicked"), "{}", node.log());
-    assert_exact(&[node.address()], "after");
+    assert_exact(&[node.address()]);
     format!(
         "{} kinds, {count} answers, no 5xx, slowest {}, {} KiB more, no panic; exact after each",
         kinds.len(),

@@ -90,7 +90,7 @@ fn endure(node: &Node, outage: &Outage<'_>) -> String {
         back = node.wait_exact();
     });
     tally.assert_answered();
-    assert_exact(&[node.address()], "after");
+    assert_exact(&[node.address()]);
     let during = tally.between(begun, ended);
     let calm = during.between(begun + SETTLED, ended);
     assert_felt_briefly(&during, &calm, outage);

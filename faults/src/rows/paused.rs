@@ -50,7 +50,7 @@ pub(super) fn a_node_that_slept_admits_one_burst_at_most(stage: &Stage) -> Strin
     let trips = trips(&node);
     assert!(trips <= 1, "the breaker opened {trips} times");
     let back = assert_back(node.wait_exact());
-    assert_exact(&address, "after");
+    assert_exact(&address);
     assert_eq!(node.post("/check", &key("another")).status, 200);
     format!(
         "asleep for {sleep:?}, {} answers: {by_store} at once by the bucket of {BURST}, {by_share} by its \

@@ -89,7 +89,7 @@ pub(super) fn a_loading_redis_is_not_pressed(stage: &Stage) -> String {
     assert!(answered > 0 && answered <= bound, "{answered} commands in {seconds} s");
     assert!(connects <= 5 + 2 * seconds, "{connects} connections in {seconds} s");
     let back = assert_back(node.wait_exact());
-    assert_exact(&[node.address()], "after");
+    assert_exact(&[node.address()]);
     format!(
         "{} answers, all degraded; Redis was asked {answered} times in {seconds} s over {connects} new \
          connections; {back}",
@@ -119,7 +119,7 @@ pub(super) fn a_busy_redis_is_left_alone(stage: &Stage) -> String {
     assert!(slowest < T + SLACK, "the slowest answer took {slowest:?}");
     let kills = [redis::calls(&server, "script|kill"), redis::calls(&server, "function|kill")];
     assert_eq!(kills, [1, 0], "nobody but us ends a script of somebody else");
-    assert_exact(&[node.address()], "after");
+    assert_exact(&[node.address()]);
     summary(&node, &tally, slowest, back)
 }
 

@@ -30,7 +30,7 @@ pub(super) fn a_replica_is_done_without_until_it_is_primary(stage: &Stage) -> St
         back = node.wait_exact();
     });
     tally.assert_answered();
-    assert_exact(&[node.address()], "after");
+    assert_exact(&[node.address()]);
     let alone = format!("{} answers, no 5xx, {}", tally.count(), assert_back(back));
     match stage.scale() {
         Scale::Quick => alone,
@@ -47,7 +47,7 @@ fn led(stage: &Stage) -> String {
         back = node.wait_exact();
     });
     tally.assert_answered();
-    assert_exact(&[node.address()], "after");
+    assert_exact(&[node.address()]);
     format!("{} answers, no 5xx, {} of the promotion", tally.count(), assert_back(back))
 }
 
@@ -99,7 +99,7 @@ pub(super) fn a_lagging_replica_forgets_what_it_did_not_hear(stage: &Stage) -> S
     });
     let all_admitted = before + unheard + meanwhile.admitted();
     assert!(all_admitted <= LIMIT + unheard, "{all_admitted} with {unheard} in the lag");
-    assert_exact(&[node.address()], "after");
+    assert_exact(&[node.address()]);
     format!(
         "{before} heard, {unheard} in the lag, {} after: {all_admitted} ≤ {LIMIT} + {unheard}; {} denied \
          meanwhile; exact again",

@@ -27,7 +27,7 @@ pub(super) fn lost_scripts_are_not_noticed(stage: &Stage) -> String {
         assert_eq!(tally.degraded(), 0, "{scripting}: nobody notices");
         assert_eq!(tally.admitted(), tally.count(), "{scripting}");
         assert_undisturbed(&node);
-        assert_exact(&[node.address()], "after");
+        assert_exact(&[node.address()]);
         format!("{scripting}: {flushes} flushes, {} answers", tally.count())
     });
     format!("{}; no error, none degraded", seen.join("; "))

@@ -36,7 +36,7 @@ pub(super) fn half_the_time_out_is_exact_and_twice_is_degraded(stage: &Stage) ->
     assert!(lost.degraded() * 10 > lost.count() * 9, "{} degraded", lost.degraded());
     proxy.set(Fault::Pass);
     let back = fleet.iter().map(|node| node.wait_exact()).max().expect("there are nodes");
-    assert_exact(&fleet.addresses(), "after");
+    assert_exact(&fleet.addresses());
     format!(
         "T = 400 ms; +T/2: {LIMIT} of {LIMIT} admitted, none degraded, slowest {}; +2T: {} of {} degraded, \
          slowest {}; {}",

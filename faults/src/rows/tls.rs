@@ -47,7 +47,7 @@ pub(super) fn a_certificate_that_does_not_hold_is_never_accepted(stage: &Stage) 
         }
     });
     tally.assert_answered();
-    assert_exact(&[node.address()], "after");
+    assert_exact(&[node.address()]);
     format!(
         "three bad certificates end the start; shown later: {} answers, {} degraded, no 5xx; nothing in \
          plain text; {}",

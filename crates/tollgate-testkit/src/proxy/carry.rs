@@ -26,6 +26,8 @@ pub(super) struct Carrier<'a> {
     pub(super) link: &'a Link,
     pub(super) upstream: u16,
     pub(super) seed: u64,
+    /// How often the fault had been changed when it was made.
+    pub(super) made: u64,
 }
 
 impl<'a> Carrier<'a> {
@@ -47,7 +49,7 @@ impl<'a> Carrier<'a> {
             self.server(scope)?;
         }
         let mut frames = Frames::default();
-        let mut allowance = Allowance::new(Towards::Server, self.seed);
+        let mut allowance = Allowance::new(Towards::Server, self.seed, self.made);
         let mut buffer = [0; CHUNK];
         loop {
             let read = self.link.read(&self.link.client, &mut buffer)?;
@@ -119,7 +121,7 @@ impl<'a> Carrier<'a> {
 
     fn answers(self, queued: &Receiver<Answers>) -> io::Result<()> {
         let mut frames = Frames::default();
-        let mut allowance = Allowance::new(Towards::Client, self.seed);
+        let mut allowance = Allowance::new(Towards::Client, self.seed, self.made);
         for (since, bytes) in queued {
             let current = self.hub.fate_of_answer(self.link, since);
             let answers = frames.count(&bytes);
