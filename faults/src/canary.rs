@@ -13,6 +13,9 @@ pub fn login() -> String {
     format!("{USER}:{PASSWORD}@")
 }
 
+/// How an address is shown that has a login.
+const HIDDEN: &str = "***@";
+
 /// All that the nodes of one row said: their logs, their metrics, how they fare.
 #[derive(Debug, Default, Clone)]
 pub struct Witness(Arc<Mutex<Vec<Told>>>);
@@ -30,11 +33,13 @@ impl Witness {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(told);
     }
 
-    /// Where the password was shown, if anywhere, or that nothing was heard, which proves nothing.
+    /// Where the password was shown, if anywhere; or that nobody had it, which proves nothing.
     pub fn complaint(&self) -> Option<String> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.is_empty() {
-            return Some("nothing was heard, so nothing is known of secrets".to_owned());
+        if !all.iter().any(|told| told.text.contains(HIDDEN)) {
+            return Some(
+                "no node was seen to have the password, so nothing is known of it".to_owned(),
+            );
         }
         let shown = all.iter().find(|told| told.text.contains(PASSWORD));
         shown.map(|told| format!("the password is shown by {}: {}", told.by, line(&told.text)))
@@ -55,6 +60,8 @@ mod tests {
         let witness = Witness::default();
         assert!(witness.complaint().is_some(), "silence is no proof");
         witness.hear("a log", "all is well".to_owned());
+        assert!(witness.complaint().is_some(), "nobody had it");
+        witness.hear("a log", "redis://***@host".to_owned());
         assert_eq!(witness.complaint(), None);
         witness.hear("a log", format!("one line\nredis://keeper:{PASSWORD}@host\n"));
         assert!(witness.complaint().is_some_and(|text| text.contains("a log")));

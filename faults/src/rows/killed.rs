@@ -8,6 +8,7 @@ use super::common::{assert_back, assert_exact};
 use crate::client::on_path;
 use crate::fleet::Fleet;
 use crate::load::Load;
+use crate::node::Node;
 use crate::passage::pass;
 use crate::policy::{Loss, each, every_loss};
 use crate::redis;
@@ -36,7 +37,7 @@ pub(super) fn a_fleet_without_redis_keeps_its_limit(stage: &Stage) -> String {
     let admitted = assert_policies(&tally);
     assert_marked(&fleet, &tally);
     server.restart();
-    let back = fleet.iter().map(|node| node.wait_exact()).sum();
+    let back = fleet.iter().map(Node::wait_exact).sum();
     // By now each of the last minute is there, and no earlier one: a minute admits what the limit says.
     let question = on_path("k", "/local");
     let known = || fleet[0].count(&question);
