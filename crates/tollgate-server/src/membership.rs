@@ -1,6 +1,7 @@
 //! This node among the others that share its Redis: it says that it is up, again and again, and that it
 //! leaves.
 
+use std::mem;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +26,12 @@ pub(crate) struct Membership {
     node: NodeRecord,
     every: Duration,
     lifetime: Duration,
-    is_failing: bool,
+    /// Whether the log has that they fail.
+    is_told: bool,
+    /// How many heartbeats have failed in a row.
+    failures: u32,
+    /// How many nodes there were lately at most, and when they were last so many.
+    most: (u32, Instant),
     /// Whether it has said once that it is up.
     is_known: bool,
     twin: Twin,
@@ -47,7 +53,9 @@ impl Membership {
             node,
             every,
             lifetime,
-            is_failing: false,
+            is_told: false,
+            failures: 0,
+            most: (1, Instant::now()),
             is_known: false,
             twin: Twin::default(),
         };
@@ -58,7 +66,7 @@ impl Membership {
     /// Says that this node is up until the end, and then that it leaves.
     pub(crate) async fn keep(mut self, app: Arc<App>, mut end: Awaited) {
         while !end.has_come() {
-            let rest = if self.is_failing { self.every.min(RETRY) } else { self.every };
+            let rest = if self.failures > 0 { self.every.min(RETRY) } else { self.every };
             tokio::select! {
                 () = end.wait() => break,
                 () = sleep(rest) => self.beat(&app).await,
@@ -71,7 +79,7 @@ impl Membership {
 
     async fn beat(&mut self, app: &App) {
         let result = self.say_up(app).await;
-        self.tell(&result);
+        self.tell(app, &result);
         let is_up = result.is_ok();
         app.warnings().set_heartbeat(result.err().map(|error| error.to_string()));
         if is_up {
@@ -91,26 +99,34 @@ impl Membership {
         Ok(())
     }
 
-    /// Among so many nodes limits are divided while the store is lost.
-    fn count(&self, app: &App, nodes: &[Node]) {
+    /// Among so many nodes limits are divided while the store is lost. A store that comes back empty knows of
+    /// nobody yet: until they have all had time to come, there are as many as there were.
+    fn count(&mut self, app: &App, nodes: &[Node]) {
         let is_other = |node: &&Node| node.state == NodeState::Up && node.id != self.node.id;
         let others = nodes.iter().filter(is_other).count();
         let all = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
-        if let (Some(store), Some(all)) = (app.backend().fallback(), NonZeroU32::new(all)) {
-            store.set_nodes(all);
+        let (most, at) = self.most;
+        if all >= most || at.elapsed() >= self.lifetime {
+            self.most = (all, Instant::now());
+        }
+        let most = NonZeroU32::new(self.most.0);
+        if let (Some(store), Some(nodes)) = (app.backend().fallback(), most) {
+            store.set_nodes(nodes);
         }
     }
 
-    /// Says once that heartbeats fail, and once that they no longer do.
-    fn tell(&mut self, result: &Result<(), StoreError>) {
+    /// Says once that heartbeats fail, and once that they no longer do. One that fails may be mere chance, and
+    /// of a store that is lost the log has more.
+    fn tell(&mut self, app: &App, result: &Result<(), StoreError>) {
+        self.failures = if result.is_ok() { 0 } else { self.failures.saturating_add(1) };
         match result {
-            Ok(()) if self.is_failing => info!("this node says again that it is up"),
-            Err(error) if !self.is_failing => {
+            Ok(()) if mem::take(&mut self.is_told) => info!("this node says again that it is up"),
+            Err(error) if self.failures > 1 && !self.is_told && !app.is_alone() => {
+                self.is_told = true;
                 warn!(reason = %error, "this node cannot say that it is up; it keeps trying");
             }
             _ => {}
         }
-        self.is_failing = result.is_err();
     }
 }
 

@@ -1,5 +1,6 @@
 //! What people hear of a store that fails: everything is counted, and little is logged.
 
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,9 @@ use tracing::{info, warn};
 
 /// While something lasts, the log has it once in so long.
 const SILENCE: Duration = Duration::from_secs(300);
+
+/// What has lasted for no longer may be the beginning of an outage, of which the log has more.
+const BRIEF: Duration = Duration::from_secs(2);
 
 /// How the store has fared up to now.
 #[derive(Debug, Default)]
@@ -30,6 +34,8 @@ struct Told {
     lost_told: Option<Instant>,
     /// Questions that were not answered, and that the log has not had.
     unanswered: u64,
+    /// Since the first of them.
+    unanswered_since: Option<Instant>,
     unanswered_told: Option<Instant>,
     unreadable_told: Option<Instant>,
 }
@@ -42,7 +48,8 @@ impl StoreWatch {
             StoreEvent::Lost { failures, reason, nodes } => {
                 let mut told = self.told.lock();
                 let now = Instant::now();
-                (told.lost, told.lost_told, told.unanswered) = (Some(now), Some(now), 0);
+                (told.lost, told.lost_told) = (Some(now), Some(now));
+                (told.unanswered, told.unanswered_since) = (0, None);
                 drop(told);
                 warn!(
                     %reason, failures, nodes,
@@ -69,6 +76,7 @@ impl StoreWatch {
         told.last = Some(error.to_string());
         if error.kind() != StoreErrorKind::Incompatible {
             told.unanswered += 1;
+            told.unanswered_since.get_or_insert_with(Instant::now);
         } else if is_due(told.unreadable_told, Instant::now()) {
             told.unreadable_told = Some(Instant::now());
             drop(told);
@@ -102,9 +110,11 @@ impl StoreWatch {
                 let gone_s = now.duration_since(lost).as_secs();
                 warn!(%reason, gone_s, admitted, refused, "store still lost: this node decides alone");
             }
-        } else if told.unanswered > 0 && is_due(told.unanswered_told, now) {
-            let unanswered = std::mem::take(&mut told.unanswered);
-            told.unanswered_told = Some(now);
+        } else if told.unanswered_since.is_some_and(|since| now.duration_since(since) >= BRIEF)
+            && is_due(told.unanswered_told, now)
+        {
+            let unanswered = mem::take(&mut told.unanswered);
+            (told.unanswered_since, told.unanswered_told) = (None, Some(now));
             drop(told);
             warn!(%reason, unanswered, "the store left questions unanswered; this node answered them alone");
         }
@@ -206,11 +216,14 @@ mod tests {
         let unanswered = || watch.told.lock().unanswered;
         watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
         watch.remind((0, 0), now);
+        assert_eq!(unanswered(), 1, "it may be lost in a moment");
+        let later = Instant::now() + BRIEF;
+        watch.remind((0, 0), later);
         assert_eq!(unanswered(), 0);
         watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Unavailable)));
-        watch.remind((0, 0), now + SILENCE / 2);
+        watch.remind((0, 0), later + SILENCE / 2);
         assert_eq!(unanswered(), 1);
-        watch.remind((0, 0), now + SILENCE);
+        watch.remind((0, 0), later + SILENCE);
         assert_eq!(unanswered(), 0);
     }
 }

@@ -26,7 +26,8 @@ pub enum Trouble {
 #[derive(Debug)]
 pub struct Faulty<S> {
     store: S,
-    trouble: Mutex<Trouble>,
+    /// What is wrong with it, and after how many questions more.
+    trouble: Mutex<(Trouble, u64)>,
     asked: AtomicU64,
 }
 
@@ -43,7 +44,19 @@ impl<S> Faulty<S> {
 
     /// From now on this is wrong with it.
     pub fn set(&self, trouble: Trouble) {
-        *self.trouble.lock().expect("nobody panics holding it") = trouble;
+        self.fail_after(0, trouble);
+    }
+
+    /// It answers so many questions more, and then this is wrong with it.
+    pub fn fail_after(&self, questions: u64, trouble: Trouble) {
+        *self.trouble.lock().expect("nobody panics holding it") = (trouble, questions);
+    }
+
+    fn trouble(&self) -> Trouble {
+        let mut held = self.trouble.lock().expect("nobody panics holding it");
+        let (trouble, left) = *held;
+        held.1 = left.saturating_sub(1);
+        if left == 0 { trouble } else { Trouble::None }
     }
 
     /// How often it was asked, whatever came of it.
@@ -56,7 +69,7 @@ impl<S> Faulty<S> {
         happens: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let trouble = *self.trouble.lock().expect("nobody panics holding it");
+        let trouble = self.trouble();
         let kind = match trouble {
             Trouble::None => return happens.await,
             Trouble::Unreachable => StoreErrorKind::Unavailable,

@@ -31,6 +31,7 @@ mod redis_lost;
 mod redis_metrics;
 mod redis_nodes;
 mod redis_refusing;
+mod redis_shadow;
 mod redis_shared;
 mod redis_start;
 mod reload;

@@ -18,55 +18,34 @@ const SOON: Duration = Duration::from_secs(15);
 const LEASE: &str =
     r#"{"key":"k","limits":[{"algorithm":"concurrency","limit":5,"ttl_ms":60000}]}"#;
 
-/// What is asked of a lost store.
-fn questions(lease: &Value) -> [(&'static str, String); 6] {
-    let key = r#"{"key":"k"}"#.to_owned();
+const ERRORS: &str = "rate_limit_backend_errors_total";
+const BREAKER: &str = "tollgate_breaker_state";
+
+/// A rule for each way to bear the loss, with windows that outlast any test.
+const POLICY: &str = "
+version: 1
+defaults: { limit: 5/d }
+rules:
+  - { name: lenient, match: { path: /lenient }, limits: [1/d], on_store_loss: allow }
+  - { name: strict, match: { path: /strict }, limits: [9/d], on_store_loss: deny }
+";
+
+fn asked(path: &str) -> String {
+    json!({"facts": {"client": "c", "path": path}}).to_string()
+}
+
+/// What only the store can answer.
+fn assert_needs_the_store(service: &Service, lease: &Value) {
     let lease = json!({ "lease": lease }).to_string();
-    [
-        ("/check", key.clone()),
-        ("/peek", key.clone()),
-        ("/refund", key.clone()),
-        ("/explain", key),
-        ("/release", lease.clone()),
-        ("/renew", lease),
-    ]
-}
-
-fn assert_unavailable(reply: &Reply, method: &str, path: &str) {
-    check(&description(), path, method, reply);
-    assert_eq!(reply.status, 503, "{path}: {}", reply.body);
-    assert_eq!(reply.header("content-type"), Some("application/problem+json"), "{path}");
-    assert_eq!(reply.header("retry-after"), Some("1"), "{path}");
-    let problem = reply.json();
-    assert_eq!(
-        (&problem["status"], &problem["title"]),
-        (&json!(503), &json!("Service Unavailable"))
-    );
-    assert!(problem["detail"].as_str().unwrap().contains("Redis"), "{path}: {problem}");
-}
-
-/// Asks everything, and holds each answer against what a lost store gives.
-fn assert_lost(service: &Service, lease: &Value) {
-    let errors = || Scrape::of(service).value("rate_limit_backend_errors_total");
-    let before = errors();
-    for (path, body) in questions(lease) {
-        let began = Instant::now();
-        assert_unavailable(&service.post(path, body), "post", path);
-        assert!(began.elapsed() < SOON, "{path} took {:?}", began.elapsed());
+    let posts = ["/release", "/renew"].map(|path| (path, "post", service.post(path, &lease)));
+    let gets = ["/api/nodes", "/api/counters", "/api/blocks"];
+    let gets = gets.map(|path| (path, "get", service.get(path)));
+    for (path, method, reply) in posts.into_iter().chain(gets) {
+        check(&description(), path, method, &reply);
+        assert_eq!(reply.status, 503, "{path}: {}", reply.body);
+        assert_eq!(reply.header("content-type"), Some("application/problem+json"), "{path}");
+        assert_eq!(reply.header("retry-after"), Some("1"), "{path}");
     }
-    let items: Vec<Value> = (0..500).map(|_| json!({"key": "k"})).chain([json!({})]).collect();
-    let began = Instant::now();
-    let batch = service.post("/check/batch", json!({ "requests": items }).to_string());
-    assert!(began.elapsed() < SOON, "all items wait as long as one");
-    assert_eq!(batch.status, 200);
-    let results = batch.json()["results"].clone();
-    assert_eq!((&results[0]["status"], &results[499]["status"]), (&json!(503), &json!(503)));
-    assert_eq!(results[500]["status"], 400);
-    for path in ["/api/nodes", "/api/counters", "/api/blocks"] {
-        assert_unavailable(&service.get(path), "get", path);
-    }
-    let counted = errors() - before;
-    assert!(counted == f64::from(6 + 500 + 3), "each failure counts once: {counted}");
     for path in ["/healthz", "/readyz", "/api/status", "/api/limits", "/metrics"] {
         let reply = service.get(path);
         assert_eq!(reply.status, 200, "{path}");
@@ -74,89 +53,186 @@ fn assert_lost(service: &Service, lease: &Value) {
     }
 }
 
-fn warning(service: &Service) -> Value {
-    service.get("/api/status").json()["store"]["warning"].clone()
+fn post(service: &Service, path: &str, body: &str) -> Reply {
+    let reply = service.post(path, body);
+    check(&description(), path, "post", &reply);
+    reply
+}
+
+fn assert_alone(answer: &Value) {
+    assert_eq!(
+        (&answer["source"], &answer["degraded"]),
+        (&json!("local"), &json!(true)),
+        "{answer}"
+    );
+}
+
+fn status(service: &Service) -> Value {
+    service.get("/api/status").json()
 }
 
 fn is_back(service: &Service) -> bool {
-    service.post("/peek", r#"{"key":"other"}"#).status == 200
+    service.post("/peek", r#"{"key":"other"}"#).json()["degraded"] == false
+}
+
+fn lose(service: &Service) {
+    eventually("the breaker opens", || {
+        service.post("/peek", r#"{"key":"whoever"}"#);
+        status(service)["breaker"] == "open"
+    });
 }
 
 #[test]
-fn killed_it_is_missed_at_once_and_exact_after() {
+fn each_rule_bears_the_loss_in_its_own_way() {
     let scratch = Scratch::new();
     let server = Server::start(Flavor::Redis);
-    let service = node(&server, &["--policy", &policy(&scratch, "5/d")]);
+    // It is not found back while this looks.
+    let args = ["--policy", &scratch.write("policy.yaml", POLICY), "--probe-ms", "600000"];
+    let service = node(&server, &args);
     let lease = service.post("/check", LEASE).json()["lease"].clone();
-    assert_eq!(warning(&service), Value::Null);
+    assert_eq!(status(&service)["breaker"], "closed");
     server.kill();
-    assert_eq!(service.post("/check", r#"{"key":"k"}"#).status, 503);
-    let told = warning(&service);
-    assert!(told.as_str().is_some_and(|text| text.contains("the store fails: Redis")), "{told}");
-    assert_lost(&service, &lease);
-    server.restart();
-    eventually("it answers again", || is_back(&service));
-    let told = warning(&service);
-    assert!(!told.as_str().is_some_and(|text| text.contains("the store fails")), "{told}");
-    // What answered is a server that knows nothing, and from here on every take counts.
-    let allowed = |_| service.post("/check", r#"{"key":"fresh"}"#).json()["allowed"] == true;
-    let answers: Vec<bool> = (0..7).map(allowed).collect();
-    assert_eq!(answers, [true, true, true, true, true, false, false]);
-    service.wait_for_log("the store could not answer");
-    let log = service.log();
-    assert_eq!(log.matches("the store could not answer").count(), 1, "{log}");
-    service.wait_for_log("store: answers again");
-    let (_, log) = service.stop();
-    let again: Vec<&str> = log.lines().filter(|line| line.contains("answers again")).collect();
-    let [again] = again[..] else { panic!("once: {log}") };
-    assert!(again.contains("INFO") && again.contains("gone_ms="), "{again}");
-    assert!(again.contains("errors="), "{again}");
+
+    let answers: Vec<Value> =
+        (0..6).map(|_| post(&service, "/check", r#"{"key":"k"}"#).json()).collect();
+    answers.iter().for_each(assert_alone);
+    let allowed: Vec<bool> = answers.iter().map(|answer| answer["allowed"] == true).collect();
+    assert_eq!(allowed, [true, true, true, true, true, false]);
+    for _ in 0..3 {
+        let answer = post(&service, "/check", &asked("/lenient")).json();
+        assert_alone(&answer);
+        assert_eq!((&answer["allowed"], &answer["rule"]), (&json!(true), &json!("lenient")));
+    }
+    for path in ["/check", "/peek", "/refund"] {
+        let reply = post(&service, path, &asked("/strict"));
+        assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")), "{}", reply.body);
+        assert_alone(&reply.json());
+        assert_eq!(
+            (&reply.json()["allowed"], &reply.json()["rule"]),
+            (&json!(false), &json!("strict"))
+        );
+    }
+    let explained = post(&service, "/explain", r#"{"key":"k"}"#).json();
+    assert_alone(&explained["answer"]);
+    assert_needs_the_store(&service, &lease);
+
+    let scrape = Scrape::of(&service);
+    for (series, value) in [
+        (BREAKER, 1.0),
+        (ERRORS, 5.0),
+        (r#"tollgate_degraded_decisions_total{by="local"}"#, 6.0),
+        (r#"tollgate_degraded_decisions_total{by="allow"}"#, 3.0),
+        (r#"tollgate_degraded_decisions_total{by="deny"}"#, 1.0),
+        (r#"rate_limit_rejections_total{reason="local_exhausted"}"#, 1.0),
+        (r#"rate_limit_rejections_total{reason="backend_error"}"#, 1.0),
+        (r#"rate_limit_rejections_total{reason="distributed_exhausted"}"#, 0.0),
+        (r#"ratelimiter_requests_checked_total{result="blocked"}"#, 2.0),
+    ] {
+        assert!(scrape.value(series) == value, "{series}: {}", scrape.value(series));
+    }
 }
 
 #[test]
-fn hung_it_is_waited_for_no_longer_than_the_time_out() {
+fn what_was_spent_alone_is_known_when_it_is_back() {
+    let scratch = Scratch::new();
+    let server = Server::start(Flavor::Redis);
+    let args = ["--policy", &policy(&scratch, "5/d"), "--probe-ms", "50", "--heartbeat-ms", "50"];
+    let nodes = [node(&server, &args), node(&server, &args)];
+    for node in &nodes {
+        eventually("both know of each other", || status(node)["store"]["nodes"] == 2);
+    }
+    server.kill();
+    for node in &nodes {
+        lose(node);
+        let told = status(node)["store"]["warning"].clone();
+        assert!(told.as_str().is_some_and(|text| text.contains("decides alone: Redis")), "{told}");
+        assert_eq!(node.get("/readyz").body, "ready, degraded: the store is lost\n");
+    }
+    // Each has three of five.
+    let answers: Vec<Value> = (0..4).map(|_| nodes[0].check("k")).collect();
+    let allowed: Vec<bool> = answers.iter().map(|answer| answer["allowed"] == true).collect();
+    assert_eq!(allowed, [true, true, true, false]);
+    assert_eq!((&answers[0]["limit"], &answers[0]["share"]), (&json!(5), &json!(3)));
+    assert_eq!((&answers[0]["count"], &answers[0]["remaining"]), (&json!(1), &json!(2)));
+    assert_eq!(nodes[1].check("k")["remaining"], 2);
+
+    server.restart();
+    nodes.iter().for_each(|node| eventually("it is back", || is_back(node)));
+    let told = nodes[1].check("k");
+    assert_eq!(
+        (&told["count"], &told["source"]),
+        (&json!(5), &json!("store")),
+        "3 + 1, and this one"
+    );
+    assert_eq!(nodes[0].check("k")["allowed"], false);
+    assert_eq!(status(&nodes[0])["breaker"], "closed");
+    assert!(Scrape::of(&nodes[0]).value(BREAKER) == 0.0);
+
+    let [node, _] = nodes;
+    let (_, log) = node.stop();
+    let lines = |words: &str| log.lines().filter(|line| line.contains(words)).count();
+    assert_eq!((lines("store lost"), lines("store back")), (1, 1), "{log}");
+    assert_eq!(lines("WARN"), 1, "nothing else is worth waking anybody: {log}");
+    let back = log.lines().find(|line| line.contains("store back")).unwrap();
+    assert!(back.contains("INFO") && back.contains("gone_ms="), "{back}");
+    assert!(back.contains("refused=1") && back.contains("keys_untold=0"), "{back}");
+}
+
+#[test]
+fn hung_it_is_waited_for_no_longer_than_the_time_out_and_then_not_at_all() {
     let scratch = Scratch::new();
     let server = Server::start(Flavor::Redis);
     let (url, file) = (server.url(), policy(&scratch, "1000/d"));
     let args = ["--redis", &url, "--redis-timeout-ms", "300", "--policy", &file];
-    let service = Service::start(&args);
-    let mut lease = Value::Null;
-    eventually("a lease", || {
-        lease = service.post("/check", LEASE).json()["lease"].clone();
-        lease.is_string()
-    });
+    let service = Service::start(&[&args[..], &["--probe-ms", "50"]].concat());
     server.hang();
-    assert_lost(&service, &lease);
+    let items: Vec<Value> = (0..500).map(|_| json!({"key": "k"})).chain([json!({})]).collect();
+    let began = Instant::now();
+    let batch = service.post("/check/batch", json!({ "requests": items }).to_string());
+    assert!(began.elapsed() < SOON, "all items wait as long as one");
+    let results = batch.json()["results"].clone();
+    (0..500).for_each(|item| assert_alone(&results[item]));
+    assert_eq!(results[500]["status"], 400);
+    assert_eq!(service.check("k")["degraded"], true);
+    let errors = Scrape::of(&service).value(ERRORS);
+    assert!(errors >= 500.0, "each failure counts once: {errors}");
     server.resume();
-    eventually("it answers again", || is_back(&service));
-    // Whatever was under way may have been counted, once at most.
+    eventually("it is back", || is_back(&service));
+    // Each take counted here, and where its answer was lost maybe there too.
     let count = service.post("/peek", r#"{"key":"k"}"#).json()["count"].as_u64().unwrap();
-    assert!(count <= 501, "{count}");
+    assert!((501..=1000).contains(&count), "{count}");
 }
 
 #[test]
 fn a_password_that_was_changed_is_told_without_it() {
     let server = Server::start(Flavor::Redis);
-    let service = node(&server, &[]);
+    let service = node(&server, &["--probe-ms", "50"]);
     assert!(is_back(&service));
     let mut raw = server.raw();
     raw.call(&["CONFIG", "SET", "requirepass", "hunter2"]);
     let connected = raw.call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     assert!(connected.int() > 0);
-    eventually("it is refused", || !is_back(&service));
-    let reply = service.post("/check", r#"{"key":"k"}"#);
-    assert_unavailable(&reply, "post", "/check");
+    lose(&service);
+    let told = service.get("/api/status").body;
     raw.call(&["CONFIG", "SET", "requirepass", ""]);
-    eventually("it answers again", || is_back(&service));
-    assert!(!service.log().contains("hunter2") && !reply.body.contains("hunter2"));
+    eventually("it is back", || is_back(&service));
+    assert!(!service.log().contains("hunter2") && !told.contains("hunter2"), "{told}");
 }
 
 #[test]
-fn lost_to_the_command_line_is_no_answer() {
+fn the_command_line_says_who_decided() {
+    let scratch = Scratch::new();
     let server = Server::start(Flavor::Redis);
-    let service = node(&server, &[]);
+    let service = node(&server, &["--policy", &scratch.write("policy.yaml", POLICY)]);
     server.kill();
-    let ended = crate::service::run(&["check", "k", "--server", &service.url()]);
+    let run = |what: &[&str]| {
+        let url = service.url();
+        crate::service::run(&[&["check"], what, &["--server", &url]].concat())
+    };
+    let ended = run(&["k"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stdout.contains("degraded: the store is lost"), "{}", ended.stdout);
+    let ended = run(&["client=c", "path=/strict"]);
     assert_eq!(ended.code, 3, "{}", ended.stderr);
-    assert!(ended.stderr.contains("503") && ended.stderr.contains("Redis"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("503: refused"), "{}", ended.stderr);
 }

@@ -19,6 +19,7 @@ mod documentation;
 mod errors;
 mod extremes;
 mod facts;
+mod fallback;
 mod forged;
 mod forgetting;
 mod limiter;

@@ -1,0 +1,119 @@
+//! A store that is lost, and what its users notice.
+
+mod breaker;
+mod leases;
+mod parts;
+mod recovery;
+mod shares;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::{
+    Decision, FallbackStore, Key, Limit, ManualClock, MemoryStore, OnStoreLoss, Plan, Quota,
+    Sharing, Store, Subject, Take, Timestamp,
+};
+use tollgate_testkit::conformance::Fixture;
+use tollgate_testkit::faulty::{Faulty, Trouble};
+use tollgate_testkit::runtime::block_on;
+
+type Shared = Arc<Faulty<MemoryStore<ManualClock>>>;
+
+/// Nodes that share a store.
+struct Fleet {
+    clock: ManualClock,
+    shared: Shared,
+    nodes: Vec<FallbackStore<Shared, ManualClock>>,
+}
+
+impl Fleet {
+    fn of(nodes: u32) -> Self {
+        let clock = ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000));
+        let memory = MemoryStore::builder().clock(clock.clone()).build();
+        let shared = Arc::new(Faulty::new(memory));
+        let all = NonZeroU32::new(nodes).unwrap();
+        let node = |_| {
+            let builder = FallbackStore::builder(Arc::clone(&shared)).nodes(all);
+            builder.clock(clock.clone()).build()
+        };
+        Self { nodes: (0..nodes).map(node).collect(), clock, shared }
+    }
+
+    fn lose(&self) {
+        self.shared.set(Trouble::Unreachable);
+    }
+
+    /// The store is back, and every node has looked.
+    fn restore(&self) {
+        self.shared.set(Trouble::None);
+        self.nodes.iter().for_each(|node| block_on(node.attend()));
+    }
+
+    fn wait(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+
+    /// How many of so many takes pass on one node.
+    fn admitted(&self, node: usize, limit: &Limit, asked: usize) -> usize {
+        let subject = Subject::of(["k"]);
+        let plan = one(&subject, limit);
+        (0..asked).filter(|_| take(&self.nodes[node], &plan).is_allowed()).count()
+    }
+
+    /// What the store itself has counted.
+    fn counted(&self, limit: &Limit) -> u64 {
+        self.shared.store().stats(&Key::new(&Subject::of(["k"]), limit)).count()
+    }
+}
+
+fn one<'a>(subject: &'a Subject, limit: &'a Limit) -> Plan<'a> {
+    Plan::new([Take::new(Key::new(subject, limit), 1)]).unwrap()
+}
+
+fn on_loss<'a>(subject: &'a Subject, limit: &'a Limit, on_store_loss: OnStoreLoss) -> Plan<'a> {
+    let sharing = Sharing { on_store_loss, ..Sharing::default() };
+    Plan::new([Take::new(Key::new(subject, limit), 1).shared(sharing)]).unwrap()
+}
+
+fn take<'a, S: Store>(store: &S, plan: &Plan<'a>) -> Decision<'a> {
+    block_on(store.take(plan)).unwrap()
+}
+
+/// One of each kind, with the same numbers.
+fn every_kind(count: u64) -> [Limit; 4] {
+    let quota = Quota::per_minute(count);
+    [
+        Limit::token_bucket(quota).unwrap(),
+        Limit::sliding_window(quota).unwrap(),
+        Limit::sliding_counter(quota).unwrap(),
+        Limit::fixed_window(quota).unwrap(),
+    ]
+}
+
+/// With a store that answers, it is that store.
+struct Healthy {
+    clock: ManualClock,
+    store: FallbackStore<MemoryStore<ManualClock>, ManualClock>,
+}
+
+impl Fixture for Healthy {
+    type Store = FallbackStore<MemoryStore<ManualClock>, ManualClock>;
+
+    fn store(&self) -> &Self::Store {
+        &self.store
+    }
+
+    fn set_now(&self, now: Timestamp) {
+        self.clock.set(now);
+    }
+}
+
+fn healthy() -> Healthy {
+    let clock = ManualClock::new();
+    let memory = MemoryStore::builder().clock(clock.clone()).build();
+    let store = FallbackStore::builder(memory).clock(clock.clone()).build();
+    Healthy { clock, store }
+}
+
+tollgate_testkit::conformance!(healthy(), block_on);
