@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::ops::Deref;
 
-use tollgate_testkit::server::{Raw, Value};
 use tollgate_testkit::wait::eventually;
 
 use crate::node::Node;
@@ -24,22 +23,12 @@ impl Fleet {
         self.nodes.iter().map(Node::address).collect()
     }
 
-    /// Waits until each knows of all. A node looks who is there before it says that it is, so from its
-    /// second word on it has seen all who were there at the first.
-    pub fn wait_acquainted(&self, raw: &mut Raw) {
-        let mut beats = || raw.call(&["HVALS", "rl:nodes"]).array().to_vec();
-        let mut all = Vec::new();
-        eventually("every node has said that it is up", || {
-            all = beats();
-            all.len() == self.nodes.len()
+    /// Waits until each knows how many there are.
+    pub fn wait_acquainted(&self) {
+        let all = self.nodes.len();
+        eventually("every node knows of all", || {
+            self.nodes.iter().all(|node| node.status()["store"]["nodes"] == all)
         });
-        for _ in 0..2 {
-            eventually("every node has said it again", || {
-                let now = beats();
-                !now.iter().any(|beat: &Value| all.contains(beat))
-            });
-            all = beats();
-        }
     }
 }
 

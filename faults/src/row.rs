@@ -28,18 +28,18 @@ pub struct Row {
     pub play: fn(&Stage) -> String,
 }
 
-/// A row whose claim is the name of its test.
-macro_rules! row {
-    ($number:literal, $pace:ident, $fault:literal, $injected:literal, $room:ident :: $test:ident) => {
-        $crate::row::Row {
+/// Rows: number and pace, fault, how it is injected, and the test, whose name is the claim.
+macro_rules! rows {
+    ($($number:literal $pace:ident, $fault:literal, $injected:literal: $room:ident :: $test:ident;)*) => {
+        vec![$($crate::row::Row {
             number: $number,
             fault: $fault,
             injected: $injected,
             claim: stringify!($test),
             pace: $crate::row::Pace::$pace,
-            play: super::rows::$room::$test,
-        }
+            play: $room::$test,
+        }),*]
     };
 }
 
-pub(crate) use row;
+pub(crate) use rows;

@@ -30,7 +30,7 @@ pub(super) fn a_fleet_without_redis_keeps_its_limit(stage: &Stage) -> String {
     let server = redis::start();
     let setup = stage.node().redis(&redis::url(&server)).policy(&every_loss("90/min"));
     let fleet = setup.start_fleet(NODES);
-    fleet.wait_acquainted(&mut server.raw());
+    fleet.wait_acquainted();
     server.kill();
     let load = Load::open(fleet.addresses(), 150).asking(|number| on_path("k", path(number)));
     let tally = load.during(|| pass(stage.scale().pick(4, 130) * Duration::from_secs(1)));

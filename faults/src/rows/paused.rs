@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::common::{assert_back, assert_exact, trips};
-use crate::client::{inline_within, key};
+use crate::client::inline_within;
 use crate::load::Load;
 use crate::passage::pass;
 use crate::redis;
@@ -51,7 +51,6 @@ pub(super) fn a_node_that_slept_admits_one_burst_at_most(stage: &Stage) -> Strin
     assert!(trips <= 1, "the breaker opened {trips} times");
     let back = assert_back(node.wait_exact());
     assert_exact(&address);
-    assert_eq!(node.post("/check", &key("another")).status, 200);
     format!(
         "asleep for {sleep:?}, {} answers: {by_store} at once by the bucket of {BURST}, {by_share} by its \
          share; {trips} trips; {back}",
