@@ -12,7 +12,8 @@ pub struct Window {
     warm_up: Duration,
     /// Without one it is open until it is told to close.
     length: Option<Duration>,
-    meters: [Meter; 2],
+    servers: Vec<Meter>,
+    load: Meter,
     opened: Option<(Instant, [f64; 2])>,
     span: Option<Span>,
 }
@@ -22,20 +23,22 @@ pub struct Window {
 pub struct Span {
     /// By the clock.
     pub seconds: f64,
-    /// The server's processor time.
+    /// The processor time of all servers.
     pub server: f64,
     /// That of this process, which is the load.
     pub load: f64,
 }
 
 impl Window {
-    /// Begins a run against the process of this number.
+    /// Begins a run against the processes of these numbers.
     ///
     /// # Errors
     /// A system that does not tell how it counts time.
-    pub fn begin(server: u32, warm_up: Duration, length: Option<Duration>) -> Outcome<Self> {
-        let meters = [Meter::of(&server.to_string())?, Meter::of("self")?];
-        Ok(Self { begun: Instant::now(), warm_up, length, meters, opened: None, span: None })
+    pub fn begin(servers: &[u32], warm_up: Duration, length: Option<Duration>) -> Outcome<Self> {
+        let servers = servers.iter().map(|server| Meter::of(&server.to_string()));
+        let (servers, load) = (servers.collect::<Outcome<_>>()?, Meter::of("self")?);
+        let begun = Instant::now();
+        Ok(Self { begun, warm_up, length, servers, load, opened: None, span: None })
     }
 
     /// Opens or closes it, if it is time.
@@ -88,8 +91,8 @@ impl Window {
     }
 
     fn cpu(&self) -> Outcome<[f64; 2]> {
-        let [server, load] = &self.meters;
-        Ok([server.seconds()?, load.seconds()?])
+        let servers = self.servers.iter().map(Meter::seconds).sum::<Outcome<f64>>()?;
+        Ok([servers, self.load.seconds()?])
     }
 }
 
@@ -98,7 +101,7 @@ mod tests {
     use super::*;
 
     fn window(length: Option<Duration>) -> Window {
-        Window::begin(std::process::id(), Duration::from_secs(1), length).unwrap()
+        Window::begin(&[std::process::id()], Duration::from_secs(1), length).unwrap()
     }
 
     fn at(window: &Window, seconds: u64) -> Instant {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tollgate_bench::machine::Given;
+use tollgate_bench::redis::cluster_report::ClusterReport;
 use tollgate_bench::redis::limits::Limits;
 use tollgate_bench::redis::report::Report;
 use tollgate_bench::redis::scale::Scale;
@@ -58,23 +59,60 @@ fn an_answer_that_is_not_the_right_one_ends_the_run_and_is_told() {
     assert!(error.ends_with("only tollgate is asked about fixed_window"), "{error}");
 }
 
-#[test]
-fn a_report_is_complete_and_every_figure_in_it_is_one() {
-    let scale = Scale {
-        rounds: 1,
-        warm_up: Duration::from_millis(100),
-        window: Duration::from_millis(100),
-        callers: [4, 8],
-        keys: 1000,
-        requests: [1000, 2],
-        logs: 2,
-    };
-    let given = Given {
+const BRIEF: Scale = Scale {
+    rounds: 1,
+    warm_up: Duration::from_millis(100),
+    window: Duration::from_millis(100),
+    callers: [4, 8],
+    keys: 1000,
+    requests: [1000, 2],
+    logs: 2,
+};
+
+fn given() -> Given {
+    Given {
         date: "today".to_owned(),
         rustc: "rustc".to_owned(),
         command: "scripts/bench redis --quick".to_owned(),
-    };
-    let report = Report::measure(scale, programs(), given).unwrap();
+    }
+}
+
+#[test]
+fn the_nodes_of_a_cluster_share_the_keys_and_admit_exactly_what_the_limit_does() {
+    let stage = Stage::cluster(programs(), 3).unwrap();
+    for limits in [Limits::TokenBucket, Limits::TwoLimits, Limits::TwoSubjects] {
+        let ask = Ask { keys: 50, first: stage.fresh(50), limits, burst: 2 };
+        let sample = stage.load(Way::Tollgate, 7, ask, BLINK).unwrap();
+        assert_eq!(sample.allowed, 100.0, "{limits:?}");
+    }
+    // Fifty keys of one bucket, and a hundred of two: about a third of them is here.
+    let [here, _] = stage.inside().unwrap().keys().unwrap();
+    assert!((30..=130).contains(&here), "{here} of 250 keys");
+}
+
+#[test]
+fn a_clusters_report_is_complete_and_every_figure_in_it_is_one() {
+    let report = ClusterReport::measure(BRIEF, &programs(), given()).unwrap();
+    for figure in report.figures() {
+        assert!(figure.is_finite() && figure >= 0.0, "{figure} in\n{report}");
+    }
+    let text = report.to_string();
+    let starting = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+    for (row, times) in [
+        ("4 callers, one server", 1),
+        // Figures and ratios.
+        ("8 callers, 1 primary", 2),
+        ("8 callers, 3 primaries", 2),
+        ("1 caller, one slot", 1),
+        ("4 callers, two slots", 1),
+    ] {
+        assert_eq!(starting(&format!("| {row} | ")), times, "{row}\n{text}");
+    }
+}
+
+#[test]
+fn a_report_is_complete_and_every_figure_in_it_is_one() {
+    let report = Report::measure(BRIEF, programs(), given()).unwrap();
     for figure in report.figures() {
         // Time is counted in ticks of which so short a window may have none.
         assert!(figure.is_finite() && figure >= 0.0, "{figure} in\n{report}");

@@ -37,7 +37,7 @@ impl Course {
             task: task.clone(),
             picks: Picks::new(u64::from(task.server)),
             in_turn: 0,
-            window: Window::begin(task.server, warm_up, length)?,
+            window: Window::begin(&[task.server], warm_up, length)?,
             answered: 0,
             body_bytes: 0,
             latencies: Latencies::new()?,

@@ -30,7 +30,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    pub(super) fn new(task: &Task, server: u32) -> Outcome<Self> {
+    pub(super) fn new(task: &Task, servers: &[u32]) -> Outcome<Self> {
         let (warm_up, length) = match task.work {
             Work::Fill => (Duration::ZERO, None),
             Work::Timed { warm_up, window } => (warm_up, Some(window)),
@@ -38,10 +38,10 @@ impl Course {
         Ok(Self {
             ask: task.ask,
             work: task.work,
-            picks: Picks::new(u64::from(server)),
+            picks: Picks::new(servers.iter().copied().map(u64::from).sum()),
             asked: vec![0; task.ask.keys as usize],
             in_turn: 0,
-            window: Window::begin(server, warm_up, length)?,
+            window: Window::begin(servers, warm_up, length)?,
             answered: 0,
             allowed: 0,
             least_remaining: u64::MAX,

@@ -14,8 +14,8 @@ impl Inside {
     ///
     /// # Errors
     /// Nobody listens there.
-    pub fn connect(url: &str) -> Outcome<Self> {
-        Ok(Self(redis::Client::open(url)?.get_connection()?))
+    pub fn connect(url: impl AsRef<str>) -> Outcome<Self> {
+        Ok(Self(redis::Client::open(url.as_ref())?.get_connection()?))
     }
 
     /// The server's process.
@@ -104,6 +104,26 @@ impl Inside {
     /// One of them failed.
     pub fn all(&mut self, commands: &redis::Pipeline) -> Outcome<()> {
         Ok(commands.exec(&mut self.0)?)
+    }
+
+    /// Tells it something about its cluster.
+    ///
+    /// # Errors
+    /// It refuses.
+    pub fn cluster<'w>(&mut self, words: impl IntoIterator<Item = &'w str>) -> Outcome<()> {
+        let mut command = redis::cmd("CLUSTER");
+        command.arg(words.into_iter().collect::<Vec<_>>());
+        self.call(&command)
+    }
+
+    /// Whether every slot has a node, of so many, and it knows which.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn is_whole(&mut self, nodes: usize) -> Outcome<bool> {
+        let told: String = self.call(redis::cmd("CLUSTER").arg("INFO"))?;
+        let size = format!("cluster_size:{nodes}");
+        Ok(["cluster_state:ok", &size].iter().all(|fact| told.lines().any(|line| line == *fact)))
     }
 
     fn info(&mut self, name: &str) -> Outcome<String> {

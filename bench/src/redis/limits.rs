@@ -23,11 +23,23 @@ pub enum Limits {
     FixedWindow,
     /// Two token buckets of the same key, in one plan.
     TwoLimits,
+    /// The same of two keys, which a cluster has in two slots.
+    TwoSubjects,
 }
 
 impl Limits {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
+        Self::TokenBucket,
+        Self::SlidingWindow,
+        Self::SlidingCounter,
+        Self::FixedWindow,
+        Self::TwoLimits,
+        Self::TwoSubjects,
+    ];
+
+    /// Those of one key.
+    pub const OF_ONE_KEY: [Self; 5] = [
         Self::TokenBucket,
         Self::SlidingWindow,
         Self::SlidingCounter,
@@ -44,6 +56,7 @@ impl Limits {
             Self::SlidingCounter => "sliding_counter",
             Self::FixedWindow => "fixed_window",
             Self::TwoLimits => "two_limits",
+            Self::TwoSubjects => "two_subjects",
         }
     }
 
@@ -78,7 +91,7 @@ impl Limits {
             Self::SlidingWindow => vec![Limit::sliding_window(window)?],
             Self::SlidingCounter => vec![Limit::sliding_counter(window)?],
             Self::FixedWindow => vec![Limit::fixed_window(window)?],
-            Self::TwoLimits => vec![bucket(PERIOD / 2)?, bucket(PERIOD)?],
+            Self::TwoLimits | Self::TwoSubjects => vec![bucket(PERIOD / 2)?, bucket(PERIOD)?],
         })
     }
 }

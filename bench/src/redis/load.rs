@@ -22,13 +22,14 @@ const STRETCH: u32 = 64;
 /// # Errors
 /// A decision that is not the right one, or none.
 pub fn run(task: &Task) -> Outcome<Sample> {
-    let mut inside = Inside::connect(&task.url)?;
-    let server = inside.process()?;
+    let mut insides = task.servers().map(Inside::connect).collect::<Outcome<Vec<_>>>()?;
+    let servers = insides.iter_mut().map(Inside::process).collect::<Outcome<Vec<_>>>()?;
+    let mut commands = || insides.iter_mut().map(Inside::commands).sum::<Outcome<f64>>();
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
         let asker = Asker::connect(task).await?;
-        let before = inside.commands()?;
-        let course = Arc::new(Mutex::new(Course::new(task, server)?));
+        let before = commands()?;
+        let course = Arc::new(Mutex::new(Course::new(task, &servers)?));
         let mut callers = JoinSet::new();
         for _ in 0..task.callers {
             callers.spawn(call(asker.clone(), Arc::clone(&course)));
@@ -37,7 +38,7 @@ pub fn run(task: &Task) -> Outcome<Sample> {
             caller??;
         }
         let now = Instant::now();
-        let commands = inside.commands()? - before;
+        let commands = commands()? - before;
         let course = Arc::into_inner(course).ok_or("somebody still asks")?;
         course.into_inner().unwrap_or_else(PoisonError::into_inner).finish(now, commands)
     })

@@ -4,11 +4,15 @@
 //! callers ask one [`way`] under some [`limits`], as fast as they are answered, and a [`sample`] is
 //! printed if every answer was right. A [`contest`] gives everyone a turn in each round and keeps the
 //! [`figures`]; [`asking`], [`idle`], [`refused`] and [`algorithms`] are its questions. [`floor`] asks
-//! Redis's own benchmark, [`memory`] looks [`inside`], and [`report`] is the document.
+//! Redis's own benchmark, [`memory`] looks [`inside`], and [`report`] is the document. On a cluster [`spread`]
+//! and [`across`] are the questions, and [`cluster_report`] is the document.
 
+pub mod across;
 pub mod algorithms;
 mod asker;
 pub mod asking;
+mod cluster;
+pub mod cluster_report;
 pub mod contest;
 mod course;
 pub mod figures;
@@ -25,6 +29,7 @@ pub mod refused;
 pub mod report;
 pub mod sample;
 pub mod scale;
+pub mod spread;
 pub mod stage;
 pub mod task;
 pub mod way;

@@ -1,5 +1,6 @@
 //! What the document says of each question.
 
+use super::cluster_report::PRIMARIES;
 use super::plain::CONNECTIONS;
 use super::scale::Scale;
 use super::way::Way;
@@ -64,6 +65,30 @@ pub(super) fn algorithms(scale: &Scale) -> String {
     format!(
         "{callers} callers, {} keys at random, every request allowed. Two limits are two token buckets of \
          the same key, decided together.",
+        spoken(scale.keys),
+    )
+}
+
+pub(super) fn spread(scale: &Scale) -> String {
+    let [few, many] = scale.callers;
+    format!(
+        "{few} and {many} callers of `RedisStore`, {} keys drawn at random, all of which have asked before and \
+         every request allowed, as for one server above. *One server* is no cluster; *1 primary* is a cluster \
+         that has all slots on one; *{PRIMARIES} primaries* share them equally. Before that, each had to admit \
+         exactly what a limit that was soon used up does. Commands are those of scripts too.\n\n\
+         All servers have the same core, and the callers the other: {PRIMARIES} primaries cannot decide more \
+         here than one, and these figures say nothing of how much more they do where each has a core. What \
+         they do say is what a cluster costs: calls carry the plans of one slot only, so that with keys all \
+         over the slots hardly any two plans share a call, and more primaries are more connections to write to.",
+        spoken(scale.keys),
+    )
+}
+
+pub(super) fn across(scale: &Scale) -> String {
+    format!(
+        "On the {PRIMARIES} primaries, plans of two token buckets each, every request allowed; {} keys at random. \
+         *One slot*: both are of one subject, decided in one call. *Two slots*: they are of two subjects; one is \
+         taken from, then the other, by one call each, one after the other.",
         spoken(scale.keys),
     )
 }

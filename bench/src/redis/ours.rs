@@ -1,11 +1,13 @@
 //! Asking as tollgate does.
 
+use std::iter;
 use std::sync::Arc;
 
 use tollgate::{Decision, Key, Limit, Plan, Store, Subject, Take};
 use tollgate_redis::{Address, RedisStore};
 
 use super::asker::Answer;
+use super::limits::Limits;
 use super::task::{PATIENCE, Task};
 use super::way::Way;
 use crate::Outcome;
@@ -15,6 +17,8 @@ use crate::Outcome;
 pub(super) struct Ours {
     store: RedisStore,
     limits: Arc<[Limit]>,
+    /// Whether the second limit is of another subject than the first.
+    has_two_subjects: bool,
 }
 
 impl Ours {
@@ -25,12 +29,16 @@ impl Ours {
             _ => builder.max_refusals(0).build(),
         };
         store.connect().await?;
-        Ok(Self { store, limits: task.ask.limits.of(task.ask.burst)?.into() })
+        let limits = task.ask.limits.of(task.ask.burst)?.into();
+        Ok(Self { store, limits, has_two_subjects: task.ask.limits == Limits::TwoSubjects })
     }
 
     pub(super) async fn ask(&self, key: &str) -> Outcome<Answer> {
         let subject = Subject::of([key]);
-        let takes = self.limits.iter().map(|limit| Take::new(Key::new(&subject, limit), 1));
+        let other = self.has_two_subjects.then(|| Subject::of([key, "other"]));
+        let subjects = iter::once(&subject).chain(iter::repeat(other.as_ref().unwrap_or(&subject)));
+        let takes = subjects.zip(self.limits.iter());
+        let takes = takes.map(|(subject, limit)| Take::new(Key::new(subject, limit), 1));
         let decision = self.store.take(&Plan::new(takes)?).await?;
         Ok(Answer { is_allowed: decision.is_allowed(), remaining: remaining(&decision) })
     }

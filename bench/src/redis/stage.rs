@@ -4,6 +4,9 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::Command;
 
+use tempfile::TempDir;
+
+use super::cluster;
 use super::inside::Inside;
 use super::sample::Sample;
 use super::task::{Ask, Task};
@@ -29,11 +32,25 @@ pub struct Programs {
     pub cores: Cores,
 }
 
-/// A server that runs, for everyone in turn.
+impl Programs {
+    /// Starts a server without persistence, with more to its command.
+    pub(super) fn start(&self, settings: impl FnOnce(&mut Command)) -> Outcome<Server> {
+        let address = Address::free()?;
+        let mut command = self.cores.command(Role::Server, &self.redis);
+        command.args(["--port", &address.port().to_string(), "--bind", "127.0.0.1"]);
+        command.args(["--save", "", "--appendonly", "no"]);
+        settings(&mut command);
+        Server::start(command, Address::Told(address))
+    }
+}
+
+/// A server or a cluster that runs, for everyone in turn.
 #[derive(Debug)]
 pub struct Stage {
     programs: Programs,
     server: Server,
+    /// The other nodes of its cluster, and the files of all; none if it is not one.
+    cluster: Option<(Vec<Server>, TempDir)>,
     next_fresh: Cell<u32>,
 }
 
@@ -43,15 +60,24 @@ impl Stage {
     /// # Errors
     /// It does not start.
     pub fn start(programs: Programs) -> Outcome<Self> {
-        let address = Address::free()?;
-        let mut command = programs.cores.command(Role::Server, &programs.redis);
-        command.args(["--port", &address.port().to_string(), "--bind", "127.0.0.1"]);
-        command.args(["--save", "", "--appendonly", "no"]);
-        if let Some((module, _)) = &programs.cell {
-            command.arg("--loadmodule").arg(module);
-        }
-        let server = Server::start(command, Address::Told(address))?;
-        Ok(Self { programs, server, next_fresh: Cell::new(FIRST_FRESH) })
+        let server = programs.start(|command| {
+            if let Some((module, _)) = &programs.cell {
+                command.arg("--loadmodule").arg(module);
+            }
+        })?;
+        Ok(Self { programs, server, cluster: None, next_fresh: Cell::new(FIRST_FRESH) })
+    }
+
+    /// Starts a cluster of so many primaries, which share a core.
+    ///
+    /// # Errors
+    /// It does not become one.
+    pub fn cluster(programs: Programs, primaries: u16) -> Outcome<Self> {
+        let files = TempDir::new()?;
+        let mut nodes = cluster::form(&programs, primaries, files.path())?;
+        let server = nodes.pop().ok_or("a cluster has a primary")?;
+        let cluster = Some((nodes, files));
+        Ok(Self { programs, server, cluster, next_fresh: Cell::new(FIRST_FRESH) })
     }
 
     /// The version of the module redis-cell, if it is loaded.
@@ -67,18 +93,22 @@ impl Stage {
         [Way::Tollgate, Way::Multiplexed, Way::Pool].into_iter().chain(cell).collect()
     }
 
-    /// The server's address for clients.
+    /// The address for clients: of the server, or of all nodes.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("redis://{}", self.server.address())
+        let Some((others, _)) = &self.cluster else {
+            return format!("redis://{}", self.server.address());
+        };
+        let nodes = others.iter().chain([&self.server]).map(|node| node.address().to_string());
+        format!("redis+cluster://{}", nodes.collect::<Vec<_>>().join(","))
     }
 
-    /// A connection to look at the server, or to put something into it.
+    /// A connection to look at the server, or a node, or to put something into it.
     ///
     /// # Errors
     /// The server is gone.
     pub fn inside(&self) -> Outcome<Inside> {
-        Inside::connect(&self.url())
+        Inside::connect(format!("redis://{}", self.server.address()))
     }
 
     /// Numbers of so many keys that nobody has asked about, by the first.

@@ -27,7 +27,7 @@ pub struct Ask {
 /// One run of the load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// The server, which runs on this machine.
+    /// The server, or all nodes of a cluster. They run on this machine.
     pub url: String,
     /// How it is asked.
     pub way: Way,
@@ -40,9 +40,9 @@ pub struct Task {
 }
 
 /// The options, with their defaults last.
-pub const OPTIONS: &str = "--url redis://HOST:PORT [--callers 64] [--seconds 5 | --fill] [--warm-up 1] \
+pub const OPTIONS: &str = "--url redis://HOST:PORT|redis+cluster://HOST:PORT,… [--callers 64] [--seconds 5 | --fill] [--warm-up 1] \
     [--keys 100000] [--first 0] [--burst PLENTY] \
-    [--algorithm sliding_window|sliding_counter|fixed_window|two_limits|token_bucket] \
+    [--algorithm sliding_window|sliding_counter|fixed_window|two_limits|two_subjects|token_bucket] \
     [--way remembering|multiplexed|pool|cell|tollgate]";
 
 impl Task {
@@ -65,6 +65,14 @@ impl Task {
         }
         let fill = (self.work == Work::Fill).then(|| "--fill".to_owned());
         pairs.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).chain(fill).collect()
+    }
+
+    /// The addresses of each server by itself.
+    pub(super) fn servers(&self) -> impl Iterator<Item = String> {
+        let nodes = self.url.strip_prefix("redis+cluster://").unwrap_or_default().split(',');
+        let nodes = nodes.filter(|node| !node.is_empty()).map(|node| format!("redis://{node}"));
+        let one = self.url.starts_with("redis://").then(|| self.url.clone());
+        nodes.chain(one)
     }
 
     /// From arguments.
@@ -131,6 +139,18 @@ mod tests {
             let url = "redis://127.0.0.1:7000".to_owned();
             let task = Task { url, way: Way::Pool, callers: 9, ask, work };
             assert_eq!(Task::parse(task.arguments()).unwrap(), task);
+        }
+    }
+
+    #[test]
+    fn every_node_of_a_cluster_is_a_server() {
+        for (url, servers) in [
+            ("redis://a:1", vec!["redis://a:1"]),
+            ("redis+cluster://a:1", vec!["redis://a:1"]),
+            ("redis+cluster://a:1,b:2", vec!["redis://a:1", "redis://b:2"]),
+        ] {
+            let task = Task::parse(words(&format!("--url {url}"))).unwrap();
+            assert_eq!(task.servers().collect::<Vec<_>>(), servers);
         }
     }
 

@@ -64,6 +64,11 @@ impl Failure {
         }
     }
 
+    /// Whether the server is a replica, so that nothing has run.
+    pub(crate) fn is_read_only(&self) -> bool {
+        matches!(self, Self::Refused(error) if code(error) == "READONLY")
+    }
+
     /// What the users of a store are told.
     pub(crate) fn into_store_error(self) -> StoreError {
         let kind = match &self {

@@ -82,6 +82,7 @@ fn with_fallback(
         .open_for(settings.redis.breaker_open)
         .distributed_at_most(settings.redis.distributed)
         .max_keys(settings.max_keys)
+        .at_cap(settings.at_cap)
         .on_event(move |event| heard.hear(event))
         .build()
 }

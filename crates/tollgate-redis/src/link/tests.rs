@@ -1,4 +1,5 @@
 mod cuts;
+mod demoted;
 mod faults;
 mod flush;
 mod sharing;

@@ -106,11 +106,12 @@ impl Wire {
         let Some(pending) = self.in_flight.pop_front() else { return Ok(()) };
         let reply = match reply {
             Reply::Error(error) => {
+                let failure = Failure::Refused(error);
                 // It was the primary once.
-                if error.code == "READONLY" {
+                if failure.is_read_only() {
                     shared.leave_server();
                 }
-                Err(Failure::Refused(error))
+                Err(failure)
             }
             reply => Ok(reply),
         };

@@ -11,8 +11,8 @@ use tokio::runtime::{Builder, Runtime};
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{Key, Limit, ManualClock, Plan, Quota, Subject, Take, Timestamp};
 use tollgate_redis::{Address, RedisStore, RedisStoreBuilder, Scripting};
-use tollgate_testkit::conformance::Fixture;
-use tollgate_testkit::server::{Cluster, Flavor, Server};
+use tollgate_testkit::conformance::{Extent, Fixture};
+use tollgate_testkit::server::{Certificates, Cluster, Flavor, Sentinels, Server};
 
 static RUNTIME: LazyLock<Runtime> =
     LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());
@@ -61,13 +61,51 @@ pub(crate) fn shared_cluster(flavor: Flavor) -> &'static Cluster {
     }
 }
 
+/// Likewise what sentinels lead.
+pub(crate) fn shared_sentinels(flavor: Flavor) -> &'static Sentinels {
+    static REDIS: LazyLock<Sentinels> = LazyLock::new(|| Sentinels::start(Flavor::Redis));
+    static VALKEY: LazyLock<Sentinels> = LazyLock::new(|| Sentinels::start(Flavor::Valkey));
+    match flavor {
+        Flavor::Redis => &REDIS,
+        Flavor::Valkey => &VALKEY,
+    }
+}
+
+/// Likewise a server that speaks TLS. Only Redis does: the Valkey that is installed was built without.
+pub(crate) fn shared_tls() -> String {
+    static SECURED: LazyLock<(Server, Certificates)> = LazyLock::new(|| {
+        let certificates = Certificates::new();
+        (Server::builder(Flavor::Redis).tls(&certificates).start(), certificates)
+    });
+    let (server, certificates) = &*SECURED;
+    format!("{}?ca={}", server.url(), certificates.ca.display())
+}
+
+/// Likewise a Unix socket.
+pub(crate) fn shared_socket(flavor: Flavor) -> String {
+    static REDIS: LazyLock<Server> =
+        LazyLock::new(|| Server::builder(Flavor::Redis).unix().start());
+    static VALKEY: LazyLock<Server> =
+        LazyLock::new(|| Server::builder(Flavor::Valkey).unix().start());
+    let server = match flavor {
+        Flavor::Redis => &REDIS,
+        Flavor::Valkey => &VALKEY,
+    };
+    format!("unix://{}", server.unix_path().display())
+}
+
 pub(crate) fn address(server: &Server) -> Address {
     server.url().parse().unwrap()
 }
 
 /// A store on the server's clock, for tests in which nothing should time out.
 pub(crate) fn patient(server: &Server) -> RedisStoreBuilder {
-    RedisStore::builder(address(server)).timeout(Duration::from_secs(60))
+    patient_at(&server.url())
+}
+
+/// The same on the servers of an address.
+pub(crate) fn patient_at(url: &str) -> RedisStoreBuilder {
+    RedisStore::builder(url.parse().unwrap()).timeout(Duration::from_secs(60))
 }
 
 /// A limit of each algorithm whose windows end long after any test does.
@@ -105,23 +143,28 @@ pub(crate) fn prefix() -> String {
 pub(crate) struct Timed {
     clock: ManualClock,
     store: RedisStore,
+    extent: Extent,
 }
 
 impl Timed {
     pub(crate) fn new(flavor: Flavor, scripting: Scripting) -> Self {
-        Self::of(patient(shared(flavor)).scripting(scripting))
+        Self::of(patient(shared(flavor)).scripting(scripting), Extent::Whole)
     }
 
     /// Over three primaries.
     pub(crate) fn on_cluster(flavor: Flavor) -> Self {
-        let address = shared_cluster(flavor).url().parse::<Address>().unwrap();
-        Self::of(RedisStore::builder(address).timeout(Duration::from_secs(60)))
+        Self::of(patient_at(&shared_cluster(flavor).url()), Extent::Whole)
     }
 
-    fn of(builder: RedisStoreBuilder) -> Self {
+    /// Over another way to servers that decide as those before.
+    pub(crate) fn by(url: &str) -> Self {
+        Self::of(patient_at(url), Extent::Short)
+    }
+
+    fn of(builder: RedisStoreBuilder, extent: Extent) -> Self {
         let clock = ManualClock::new();
         let builder = builder.prefix(prefix()).unwrap();
-        Self { store: builder.clock(clock.clone()).build(), clock }
+        Self { store: builder.clock(clock.clone()).build(), clock, extent }
     }
 }
 
@@ -134,5 +177,9 @@ impl Fixture for Timed {
 
     fn set_now(&self, now: Timestamp) {
         self.clock.set(now);
+    }
+
+    fn extent(&self) -> Extent {
+        self.extent
     }
 }

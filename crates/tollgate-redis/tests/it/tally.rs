@@ -1,5 +1,6 @@
 //! Takes that are counted while servers fail.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -60,9 +61,12 @@ pub(crate) fn meanwhile(store: &RedisStore, plan: &Plan<'_>, happens: impl FnOnc
             }
             tally
         });
-        happens();
+        // Also if it fails: the load would go on, and the test with it.
+        let happened = catch_unwind(AssertUnwindSafe(happens));
         is_over.store(true, Ordering::Relaxed);
-        load.join().unwrap()
+        let tally = load.join().unwrap();
+        happened.unwrap_or_else(|panic| resume_unwind(panic));
+        tally
     })
 }
 

@@ -96,7 +96,7 @@ pub async fn flip_flopping_numbers_never_open_a_hole(fixture: &impl Fixture) {
             let limits = [old.build().expect("fits"), new.build().expect("fits")];
             let mut random = Random::new(23);
             let (mut now, mut admitted) = (0, Vec::new());
-            for _ in 0..3000 {
+            for _ in 0..fixture.extent().of(3000) {
                 now += random.magnitude(2 * S);
                 at(fixture, now);
                 let limit = random.pick(&limits).expect("two");
@@ -142,9 +142,9 @@ pub async fn flip_flopping_numbers_never_hold_a_key_for_ever(fixture: &impl Fixt
             let _ = drain(fixture, &subject, &limits[0]).await;
             let _ = drain(fixture, &subject, &limits[1]).await;
             let refill = if old.align == new.align { 2 * 97 * S } else { 3600 * S };
-            let mut now = 0;
+            let (mut now, steps) = (0, fixture.extent().of(refill / (S / 2)));
             while now < refill {
-                now += S / 2;
+                now += refill / steps;
                 at(fixture, now);
                 for limit in &limits {
                     let _ = peek(fixture, &subject, limit, 1).await;

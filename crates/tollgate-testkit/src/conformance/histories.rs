@@ -50,7 +50,7 @@ async fn compare_all(fixture: &impl Fixture, wildness: Wildness) {
     let histories = std::env::var("TOLLGATE_HISTORIES").ok();
     let histories = histories.and_then(|count| count.parse().ok()).unwrap_or(HISTORIES);
     for kind in Kind::ALL {
-        for seed in 0..histories {
+        for seed in 0..fixture.extent().of(histories) {
             compare(fixture, seed, kind, wildness).await;
         }
     }

@@ -1,7 +1,5 @@
 //! What a node decides without the store: by its share of each limit, or as the limit says.
 
-use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -9,11 +7,11 @@ use smallvec::SmallVec;
 
 use super::FallbackStore;
 use super::ledger::Ledger;
+use super::shares::Part;
 use super::spent::Spending;
 use crate::algorithm::Reply;
 use crate::clock::Clock;
 use crate::decision::{Decision, Source, Verdict};
-use crate::limit::Limit;
 use crate::memory::MemoryStore;
 use crate::plan::{Key, Mode, Plan, Take};
 use crate::sharing::OnStoreLoss;
@@ -39,9 +37,6 @@ pub(super) struct Tally {
     pub(super) refused: AtomicU64,
 }
 
-/// This node's part of the limit of a take that it counts itself.
-type Part = Option<(Arc<Limit>, NonZeroU32)>;
-
 impl<S, C: Clock> FallbackStore<S, C> {
     /// Decides a plan without the store, and writes down what the store must be told of.
     pub(super) fn decide_alone<'a>(
@@ -53,47 +48,57 @@ impl<S, C: Clock> FallbackStore<S, C> {
         let loss = loss_of(plan);
         // What is refused takes nothing.
         let own = if act == Act::Take && loss == OnStoreLoss::Deny { Act::Peek } else { act };
-        let (at, statuses) = self.statuses(own, plan);
+        let parts: Parts =
+            plan.takes().iter().map(|take| self.shares.of(take.key().limit())).collect();
+        let (at, statuses) = self.statuses(own, plan, &parts);
         let decision = Decision::new(at, statuses).from_source(Source::Local).degraded(loss);
-        self.note(act, plan, &decision, ledger);
+        self.note(act, plan, &parts, &decision, ledger);
         decision
     }
 
-    fn statuses<'a>(&self, act: Act, plan: &Plan<'a>) -> (Timestamp, SmallVec<[Status<'a>; 2]>) {
-        let counted = |take: &Take<'a>| loss(take) == OnStoreLoss::Local;
-        let part = |take: &Take<'a>| counted(take).then(|| self.shares.of(take.key().limit()));
-        let parts: SmallVec<[Part; 2]> = plan.takes().iter().map(part).collect();
-        let takes = plan.takes().iter().zip(&parts);
-        let own = takes.clone().filter_map(|(take, part)| {
-            let (part, _) = part.as_ref()?;
-            Some(take.of_key(Key::private(take.key().subject(), part)))
-        });
+    fn statuses<'a>(
+        &self,
+        act: Act,
+        plan: &Plan<'a>,
+        parts: &[Part],
+    ) -> (Timestamp, SmallVec<[Status<'a>; 2]>) {
+        let takes = plan.takes().iter().zip(parts);
+        let own = takes.clone().filter(|(take, _)| is_counted(take));
+        let own = own.map(|(take, it)| take.of_key(Key::private(take.key().subject(), &it.part)));
         let own = Plan::of_distinct(own).held_by(plan.lease());
         let decided = act.on(&self.local, &own);
         let mut replies = decided.statuses().iter().map(|status| status.reply);
         let status = |(take, part): (&Take<'a>, &Part)| {
             let (limit, mode) = (take.key().limit(), take.mode());
-            match part {
-                Some((_, nodes)) => {
-                    let reply = replies.next().unwrap_or(refusal());
-                    Status::of_share(limit, mode, reply, *nodes)
-                }
-                None => Status::known(limit, mode, uncounted(take)),
+            if is_counted(take) {
+                let reply = replies.next().unwrap_or(refusal());
+                Status::of_share(limit, mode, reply, part.nodes)
+            } else {
+                Status::known(limit, mode, uncounted(take))
             }
         };
         (decided.at(), takes.map(status).collect())
     }
 
-    fn note(&self, act: Act, plan: &Plan<'_>, decision: &Decision<'_>, ledger: &mut Ledger) {
+    fn note(
+        &self,
+        act: Act,
+        plan: &Plan<'_>,
+        parts: &[Part],
+        decision: &Decision<'_>,
+        ledger: &mut Ledger,
+    ) {
         let at = decision.at();
+        let takes = plan.takes().iter().zip(parts);
         match act {
             Act::Take => {
                 let is_allowed = decision.is_allowed();
                 let tally = if is_allowed { &self.tally.admitted } else { &self.tally.refused };
                 tally.fetch_add(1, Ordering::Relaxed);
-                for take in plan.takes().iter().filter(|take| decision.took(take.mode())) {
+                for (take, part) in takes.filter(|(take, _)| decision.took(take.mode())) {
                     let lease = plan.lease().filter(|_| take.holds_slots());
-                    ledger.spend(&take.key(), Spending { at, cost: take.cost(), lease });
+                    let spending = Spending { at, cost: take.cost(), lease };
+                    ledger.spend(take.key().subject(), &part.whole, spending);
                 }
             }
             Act::Peek => {}
@@ -103,9 +108,9 @@ impl<S, C: Clock> FallbackStore<S, C> {
                 }
             }
             Act::Debit(age) => {
-                for take in plan.takes() {
+                for (take, part) in takes {
                     let spending = Spending { at: at - age, cost: take.cost(), lease: None };
-                    ledger.spend(&take.key(), spending);
+                    ledger.spend(take.key().subject(), &part.whole, spending);
                 }
             }
         }
@@ -122,6 +127,14 @@ impl Act {
             Self::Debit(age) => store.debit(plan, age),
         }
     }
+}
+
+/// This node's part of the limit of each take.
+type Parts = SmallVec<[Part; 2]>;
+
+/// Whether this node counts it.
+fn is_counted(take: &Take<'_>) -> bool {
+    loss(take) == OnStoreLoss::Local
 }
 
 fn loss(take: &Take<'_>) -> OnStoreLoss {

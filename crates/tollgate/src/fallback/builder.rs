@@ -14,7 +14,7 @@ use super::ledger::Ledger;
 use super::recovery::Probe;
 use super::shares::Shares;
 use crate::clock::{Clock, SystemClock};
-use crate::memory::{DEFAULT_MAX_KEYS, MemoryStore};
+use crate::memory::{AtCap, DEFAULT_MAX_KEYS, MemoryStore};
 use crate::sharing::Distributed;
 
 /// After how many failures in a row a store is no longer asked.
@@ -31,6 +31,7 @@ pub struct FallbackStoreBuilder<S, C = SystemClock> {
     failures: u32,
     open_for: Duration,
     max_keys: usize,
+    at_cap: AtCap,
     at_most: Distributed,
     listener: Listener,
 }
@@ -44,6 +45,7 @@ impl<S> FallbackStoreBuilder<S> {
             failures: FAILURES,
             open_for: OPEN_FOR,
             max_keys: DEFAULT_MAX_KEYS,
+            at_cap: AtCap::default(),
             at_most: Distributed::On,
             listener: Listener::default(),
         }
@@ -76,6 +78,12 @@ impl<S, C> FallbackStoreBuilder<S, C> {
         Self { max_keys, ..self }
     }
 
+    /// What happens to a new key when so many are remembered.
+    #[must_use]
+    pub fn at_cap(self, at_cap: AtCap) -> Self {
+        Self { at_cap, ..self }
+    }
+
     /// How much the store has to say at most, whatever the takes of a plan say: the one switch for all.
     #[must_use]
     pub fn distributed_at_most(self, at_most: Distributed) -> Self {
@@ -91,7 +99,8 @@ impl<S, C> FallbackStoreBuilder<S, C> {
     /// Where the time comes from, for tests.
     #[must_use]
     pub fn clock<D>(self, clock: D) -> FallbackStoreBuilder<S, D> {
-        let Self { store, nodes, failures, open_for, max_keys, at_most, listener, .. } = self;
+        let Self { store, nodes, failures, open_for, max_keys, at_cap, at_most, listener, .. } =
+            self;
         FallbackStoreBuilder {
             store,
             clock,
@@ -99,6 +108,7 @@ impl<S, C> FallbackStoreBuilder<S, C> {
             failures,
             open_for,
             max_keys,
+            at_cap,
             at_most,
             listener,
         }
@@ -109,7 +119,8 @@ impl<S, C> FallbackStoreBuilder<S, C> {
     where
         C: Clock + Clone,
     {
-        let local = MemoryStore::builder().max_keys(self.max_keys).clock(self.clock.clone());
+        let local = MemoryStore::builder().max_keys(self.max_keys).at_cap(self.at_cap);
+        let local = local.clock(self.clock.clone());
         FallbackStore {
             store: self.store,
             local: local.build(),

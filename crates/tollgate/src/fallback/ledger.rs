@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
@@ -32,7 +33,7 @@ pub(super) struct Name {
 /// What one key owes.
 #[derive(Debug)]
 pub(super) struct Account {
-    pub(super) limit: Limit,
+    pub(super) limit: Arc<Limit>,
     pub(super) spent: Spent,
     pub(super) paused_until: Option<Timestamp>,
 }
@@ -52,16 +53,16 @@ impl Ledger {
         mem::take(&mut self.unwritten)
     }
 
-    pub(super) fn spend(&mut self, key: &Key<'_>, spending: Spending) {
+    pub(super) fn spend(&mut self, subject: &str, limit: &Arc<Limit>, spending: Spending) {
         if spending.cost > 0
-            && let Some(account) = self.account(key)
+            && let Some(account) = self.account(subject, limit)
         {
             account.spent.add(&account.limit, spending);
         }
     }
 
-    pub(super) fn pause(&mut self, key: &Key<'_>, until: Timestamp) {
-        if let Some(account) = self.account(key) {
+    pub(super) fn pause(&mut self, subject: &str, limit: &Arc<Limit>, until: Timestamp) {
+        if let Some(account) = self.account(subject, limit) {
             account.paused_until = account.paused_until.max(Some(until));
         }
     }
@@ -104,18 +105,15 @@ impl Ledger {
     }
 
     /// The key's account, made if there is none; none if there is no place.
-    fn account(&mut self, key: &Key<'_>) -> Option<&mut Account> {
-        let (name, limit) = (Name::of(key), key.limit());
+    fn account(&mut self, subject: &str, limit: &Arc<Limit>) -> Option<&mut Account> {
+        let name = Name { scope: limit.scope(), subject: subject.to_owned() };
         if self.accounts.len() >= self.max_keys && !self.accounts.contains_key(&name) {
             self.unwritten += 1;
             return None;
         }
-        let account = self.accounts.entry(name);
-        let account = account.or_insert_with(|| Account::new(limit));
-        if account.limit != *limit {
-            // It is owed under the numbers of now.
-            account.limit = limit.clone();
-        }
+        let account = self.accounts.entry(name).or_insert_with(|| Account::new(limit));
+        // It is owed under the numbers of now.
+        account.limit = Arc::clone(limit);
         Some(account)
     }
 }
@@ -127,8 +125,8 @@ impl Name {
 }
 
 impl Account {
-    fn new(limit: &Limit) -> Self {
-        Self { limit: limit.clone(), spent: Spent::new(limit), paused_until: None }
+    fn new(limit: &Arc<Limit>) -> Self {
+        Self { limit: Arc::clone(limit), spent: Spent::new(limit), paused_until: None }
     }
 }
 
@@ -154,17 +152,17 @@ mod tests {
 
     #[test]
     fn what_leaves_does_not_come_back() {
-        let limit = Limit::sliding_window(Quota::per_minute(9)).unwrap();
+        let limit = Arc::new(Limit::sliding_window(Quota::per_minute(9)).unwrap());
         let (mut ledger, subjects) =
             (Ledger::new(10), ["a", "b", "c"].map(|name| Subject::of([name])));
         for subject in &subjects {
-            ledger.spend(&Key::new(subject, &limit), spending(2));
-            ledger.spend(&Key::new(subject, &limit), spending(3));
-            ledger.spend(&Key::new(subject, &limit), spending(0));
+            ledger.spend(subject.as_str(), &limit, spending(2));
+            ledger.spend(subject.as_str(), &limit, spending(3));
+            ledger.spend(subject.as_str(), &limit, spending(0));
         }
         assert_eq!(costs(&ledger.leave(2)), [5, 5]);
         // What is spent meanwhile is another matter.
-        subjects.iter().for_each(|subject| ledger.spend(&Key::new(subject, &limit), spending(1)));
+        subjects.iter().for_each(|subject| ledger.spend(subject.as_str(), &limit, spending(1)));
         assert_eq!(costs(&ledger.leave(9)), [5]);
         assert_eq!(costs(&ledger.leave(9)), [1, 1, 1]);
         assert!(ledger.is_empty());
@@ -172,10 +170,10 @@ mod tests {
 
     #[test]
     fn it_grows_no_larger_than_it_may_and_says_what_it_left_out() {
-        let limit = Limit::sliding_window(Quota::per_minute(9)).unwrap();
+        let limit = Arc::new(Limit::sliding_window(Quota::per_minute(9)).unwrap());
         let mut ledger = Ledger::new(2);
         for name in ["a", "b", "c", "a", "d"] {
-            ledger.spend(&Key::new(&Subject::of([name]), &limit), spending(1));
+            ledger.spend(name, &limit, spending(1));
         }
         assert_eq!((ledger.take_unwritten(), ledger.take_unwritten()), (2, 0));
         let mut left = costs(&ledger.leave(9));
@@ -185,12 +183,12 @@ mod tests {
 
     #[test]
     fn a_key_that_is_reset_owes_nothing() {
-        let limit = Limit::concurrency(9, Duration::from_secs(9)).unwrap();
+        let limit = Arc::new(Limit::concurrency(9, Duration::from_secs(9)).unwrap());
         let (mut ledger, subject) = (Ledger::new(9), Subject::of(["a"]));
         let key = Key::new(&subject, &limit);
-        ledger.spend(&key, spending(1));
+        ledger.spend(key.subject(), &limit, spending(1));
         assert!(ledger.leave(0).is_empty());
-        ledger.spend(&key, spending(1));
+        ledger.spend(key.subject(), &limit, spending(1));
         ledger.forget(&key);
         assert!(ledger.is_empty());
     }

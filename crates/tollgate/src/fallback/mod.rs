@@ -140,10 +140,10 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         if plan.takes().is_empty() {
             return Decision::new(self.clock.now(), []);
         }
-        if self.breaker.is_due(self.clock.now()) {
-            self.attend().await;
-        }
         if !self.breaker.is_closed() {
+            if self.breaker.is_due(self.clock.now()) {
+                self.attend().await;
+            }
             let mut ledger = self.ledger.lock();
             // It may have been closed while the ledger was held.
             if !self.breaker.is_closed() {
@@ -236,7 +236,8 @@ impl<S: Store, C: Clock> Store for FallbackStore<S, C> {
     async fn pause(&self, key: &Key<'_>, length: Duration) -> Result<(), StoreError> {
         self.local.pause(key, length);
         if self.only(self.store.pause(key, length)).await.is_err() {
-            self.ledger.lock().pause(key, self.clock.now() + length);
+            let whole = self.shares.of(key.limit()).whole;
+            self.ledger.lock().pause(key.subject(), &whole, self.clock.now() + length);
         }
         Ok(())
     }

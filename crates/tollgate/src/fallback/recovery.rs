@@ -1,6 +1,6 @@
 //! Looking after a store: whether it answers again, and what it must be told before it decides again.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::FallbackStore;
@@ -38,11 +38,11 @@ impl Probe {
     }
 }
 
-/// What has been told so far, and what could not be.
+/// Of how many keys the store has been told so far, and of how many it could not be.
 #[derive(Debug, Default)]
 struct Told {
-    told: AtomicU64,
-    untold: AtomicU64,
+    told: u64,
+    untold: u64,
 }
 
 /// One at a time looks after a store, also if its future is dropped.
@@ -81,50 +81,57 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
 
     async fn probe(&self) -> Result<(), StoreError> {
         let take = Take::new(Key::new(&self.probe.subject, &self.probe.limit), 1);
-        let answer = self.store.take(&Plan::of_distinct([take])).await;
-        answer.map(drop).inspect_err(|error| self.listener.tell(StoreEvent::Failed(error)))
+        match self.store.take(&Plan::of_distinct([take])).await {
+            Err(error) if error.is_transient() => {
+                self.listener.tell(StoreEvent::Failed(&error));
+                Err(error)
+            }
+            // Also when somebody else's value is under the probe's key: it answers.
+            _ => Ok(()),
+        }
     }
 
     /// Tells the store of what was spent, then lets it decide again.
     async fn settle(&self) -> Result<(), StoreError> {
-        let (began, told) = (self.clock.now(), Told::default());
+        let (began, mut told) = (self.clock.now(), Told::default());
         loop {
-            let leaving = self.ledger.lock().leave(AT_ONCE);
-            let is_late = self.clock.now() >= began + LONGEST;
-            if leaving.is_empty() || is_late {
-                // Whoever decides alone does so under this lock: nothing is spent between.
-                let mut ledger = self.ledger.lock();
-                if ledger.is_empty() || is_late {
-                    let unwritten = ledger.take_unwritten();
-                    told.untold.fetch_add(unwritten, Ordering::Relaxed);
-                    self.close(&told);
-                    drop(ledger);
-                    if leaving.is_empty() {
-                        return Ok(());
-                    }
-                }
+            let leaving = self.leaving(began, &mut told);
+            if leaving.is_empty() {
+                return Ok(());
             }
             let now = self.clock.now();
             let debits = leaving.into_iter().map(|(name, account)| self.tell(name, account, now));
-            let results = together(debits).await;
-            let failed = results.iter().filter(|result| result.is_err()).count() as u64;
-            told.told.fetch_add(results.len() as u64 - failed, Ordering::Relaxed);
-            told.untold.fetch_add(failed, Ordering::Relaxed);
-            results.into_iter().collect::<Result<(), _>>()?;
+            for result in together(debits).await {
+                match result {
+                    Ok(()) => told.told += 1,
+                    // A key that cannot be read keeps nobody else out.
+                    Err(error) if !error.is_transient() => told.untold += 1,
+                    Err(error) => return Err(error),
+                }
+            }
         }
     }
 
-    fn close(&self, told: &Told) {
-        if let Some(lasted) = self.breaker.close(self.clock.now()) {
-            let outage = Outage {
-                lasted,
-                admitted: self.tally.admitted.swap(0, Ordering::Relaxed),
-                refused: self.tally.refused.swap(0, Ordering::Relaxed),
-                told: told.told.load(Ordering::Relaxed),
-                untold: told.untold.load(Ordering::Relaxed),
-            };
+    /// The next accounts to tell of. When there are none the store decides again, and when it takes too long.
+    fn leaving(&self, began: Timestamp, told: &mut Told) -> Vec<(Name, Account)> {
+        let now = self.clock.now();
+        // Whoever decides alone does so under this lock: nothing is spent between.
+        let mut ledger = self.ledger.lock();
+        let leaving = ledger.leave(AT_ONCE);
+        let lasted = match leaving.is_empty() || now >= began + LONGEST {
+            true => self.breaker.close(now),
+            false => None,
+        };
+        told.untold += ledger.take_unwritten();
+        drop(ledger);
+        if let Some(lasted) = lasted {
+            let admitted = self.tally.admitted.swap(0, Ordering::Relaxed);
+            let refused = self.tally.refused.swap(0, Ordering::Relaxed);
+            let Told { told, untold } = *told;
+            let outage = Outage { lasted, admitted, refused, told, untold };
             self.listener.tell(StoreEvent::Restored(outage));
         }
+        leaving
     }
 
     /// Tells the store what one key spent. Never twice, whatever becomes of it.

@@ -27,10 +27,12 @@ struct Parts {
     known: HashMap<u64, Part>,
 }
 
-#[derive(Debug)]
-struct Part {
-    whole: Limit,
-    part: Arc<Limit>,
+/// A limit, and this node's part of it as one among so many.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) whole: Arc<Limit>,
+    pub(super) part: Arc<Limit>,
+    pub(super) nodes: NonZeroU32,
 }
 
 impl Shares {
@@ -49,21 +51,23 @@ impl Shares {
         }
     }
 
-    /// This node's part of a limit, and of how many.
-    pub(super) fn of(&self, limit: &Limit) -> (Arc<Limit>, NonZeroU32) {
+    /// This node's part of a limit.
+    pub(super) fn of(&self, limit: &Limit) -> Part {
         let hash = self.hasher.hash_one((limit.rule(), limit.name(), limit.count()));
         let parts = self.parts.read();
-        if let Some(known) = parts.known.get(&hash).filter(|known| known.whole == *limit) {
-            return (Arc::clone(&known.part), parts.nodes);
+        if let Some(known) = parts.known.get(&hash).filter(|known| *known.whole == *limit) {
+            return known.clone();
         }
         drop(parts);
         let mut parts = self.parts.write();
         if parts.known.len() >= MOST {
             parts.known.clear();
         }
-        let part = Arc::new(limit.share(parts.nodes));
-        parts.known.insert(hash, Part { whole: limit.clone(), part: Arc::clone(&part) });
-        (part, parts.nodes)
+        let nodes = parts.nodes;
+        let part = Arc::new(limit.share(nodes));
+        let part = Part { whole: Arc::new(limit.clone()), part, nodes };
+        parts.known.insert(hash, part.clone());
+        part
     }
 }
 
@@ -77,14 +81,14 @@ mod tests {
         let [one, three] = [1, 3].map(|nodes| NonZeroU32::new(nodes).unwrap());
         let (shares, limit) =
             (Shares::new(one), Limit::fixed_window(Quota::per_minute(10)).unwrap());
-        assert_eq!(shares.of(&limit).0.count(), 10);
+        assert_eq!(shares.of(&limit).part.count(), 10);
         shares.set_nodes(three);
-        let (part, nodes) = shares.of(&limit);
+        let Part { part, nodes, .. } = shares.of(&limit);
         assert_eq!((part.count(), nodes), (4, three));
         shares.set_nodes(three);
-        assert!(Arc::ptr_eq(&part, &shares.of(&limit).0));
+        assert!(Arc::ptr_eq(&part, &shares.of(&limit).part));
         let other = Limit::sliding_window(Quota::per_minute(10)).unwrap();
-        assert_eq!(shares.of(&other).0.algorithm(), other.algorithm());
+        assert_eq!(shares.of(&other).part.algorithm(), other.algorithm());
     }
 
     #[test]

@@ -143,3 +143,14 @@ fn a_store_that_fails_while_it_is_told_stays_lost_and_hears_the_rest_later() {
     // Nothing is told twice, so what was under way when it failed is lost.
     assert!((172..300).contains(&known), "{known}");
 }
+
+#[test]
+fn a_key_that_cannot_be_read_keeps_no_store_lost() {
+    let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(9)).unwrap());
+    fleet.lose();
+    assert_eq!(fleet.admitted(0, &limit, 9), 9);
+    // The probe is answered, and the one debit is not.
+    fleet.shared.fail_after(1, Trouble::Unreadable);
+    block_on(fleet.nodes[0].attend());
+    assert_eq!(fleet.nodes[0].breaker(), tollgate::BreakerState::Closed);
+}
