@@ -23,14 +23,17 @@ pub fn play(row: &Row, tollgate: &Path, scale: Scale) -> Played {
     let (began, stage) = (Instant::now(), Stage::new(tollgate.to_owned(), scale));
     let complaints = Complaints::listen();
     let played = panic::catch_unwind(AssertUnwindSafe(|| (row.play)(&stage)));
-    let first = complaints.stop();
+    let told = complaints.stop();
     let outcome = match (played, stage.witness().complaint()) {
-        (Err(_), _) => Err(format!("{}: {first}", row.claim)),
+        (Err(_), _) => Err(format!("{}: {told}", row.claim)),
         (Ok(_), Some(complaint)) => Err(complaint),
         (Ok(seen), None) => Ok(seen),
     };
     Played { outcome, took: began.elapsed() }
 }
+
+/// How many complaints are told.
+const FEW: usize = 3;
 
 /// What threads panic with while a row is played, be they helpers whose words would be lost.
 struct Complaints(Arc<Mutex<Vec<String>>>);
@@ -45,11 +48,11 @@ impl Complaints {
         Self(all)
     }
 
-    /// The first, which is the cause of the others.
+    /// The first few: the first is the cause of the others.
     fn stop(self) -> String {
         drop(panic::take_hook());
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.first().cloned().unwrap_or_default()
+        all.iter().take(FEW).cloned().collect::<Vec<_>>().join("; then ")
     }
 }
 
