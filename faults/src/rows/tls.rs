@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -71,14 +72,22 @@ fn show(server: &Server, identity: &Identity) {
 fn assert_never_plain(stage: &Stage, all: &Certificates) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = listener.local_addr().expect("it listens").port();
+    let (heard, all_heard) = channel();
     thread::spawn(move || {
         while let Ok((mut stream, _)) = listener.accept() {
             let mut bytes = vec![0; 4096];
             let read = stream.read(&mut bytes).unwrap_or_default();
-            let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
-            assert!(bytes[0] == HANDSHAKE && !text.contains(USER), "plain text: {text}");
+            bytes.truncate(read);
+            drop(heard.send(bytes));
         }
     });
     let told = node(stage, port, &all.ca).refused();
     assert!(told.contains("Redis at"), "{told}");
+    let heard: Vec<Vec<u8>> = all_heard.try_iter().collect();
+    assert!(!heard.is_empty(), "nobody called");
+    for bytes in heard {
+        let text = String::from_utf8_lossy(&bytes);
+        let is_tls = bytes.first() == Some(&HANDSHAKE) && !text.contains(USER);
+        assert!(is_tls, "plain text: {text}");
+    }
 }
