@@ -7,6 +7,7 @@
 //! - [`vectors`]: golden vectors that another language can replay.
 //! - [`server`]: real servers, started and stopped.
 //! - [`proxy`]: what a network does to those who talk to them.
+//! - [`mod@clock`]: wall clocks of other programs, right or wrong.
 
 #![allow(
     clippy::expect_used,
@@ -17,6 +18,7 @@
 )]
 
 pub mod answer;
+pub mod clock;
 pub mod conformance;
 pub mod faulty;
 pub mod history;

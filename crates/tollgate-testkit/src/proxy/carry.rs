@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, Scope};
 use std::time::Instant;
@@ -25,6 +26,8 @@ pub(super) struct Carrier<'a> {
     pub(super) link: &'a Link,
     pub(super) upstream: u16,
     pub(super) seed: u64,
+    /// How often the fault had been changed when it was made.
+    pub(super) made: u64,
 }
 
 impl<'a> Carrier<'a> {
@@ -46,7 +49,7 @@ impl<'a> Carrier<'a> {
             self.server(scope)?;
         }
         let mut frames = Frames::default();
-        let mut allowance = Allowance::new(Towards::Server, self.seed);
+        let mut allowance = Allowance::new(Towards::Server, self.seed, self.made);
         let mut buffer = [0; CHUNK];
         loop {
             let read = self.link.read(&self.link.client, &mut buffer)?;
@@ -81,6 +84,7 @@ impl<'a> Carrier<'a> {
             Fault::Blackhole => Ok(()),
             Fault::Answer(answer) => {
                 self.link.wait_until_paid();
+                self.hub.answered.fetch_add(requests, Ordering::SeqCst);
                 (0..requests).try_for_each(|_| self.link.write(&self.link.client, answer))
             }
             _ => {
@@ -117,7 +121,7 @@ impl<'a> Carrier<'a> {
 
     fn answers(self, queued: &Receiver<Answers>) -> io::Result<()> {
         let mut frames = Frames::default();
-        let mut allowance = Allowance::new(Towards::Client, self.seed);
+        let mut allowance = Allowance::new(Towards::Client, self.seed, self.made);
         for (since, bytes) in queued {
             let current = self.hub.fate_of_answer(self.link, since);
             let answers = frames.count(&bytes);

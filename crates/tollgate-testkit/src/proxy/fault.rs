@@ -19,6 +19,14 @@ pub enum Fault {
         /// How many it may be.
         bytes: Range<u64>,
     },
+    /// As `CutAfter`, but only the connections that there are: who connects from now on is not cut, and so
+    /// is back at once.
+    CutOpen {
+        /// Which way bytes are counted.
+        towards: Towards,
+        /// How many it may be.
+        bytes: Range<u64>,
+    },
     /// Each answer comes so much later. Requests do not: the server has done what a client gives up on.
     Delay(Duration),
     /// Connects, and swallows everything. Nothing reaches the server: [`Server::hang`] is for requests
@@ -45,19 +53,25 @@ pub enum Towards {
 pub(super) struct Allowance {
     towards: Towards,
     seed: u64,
+    /// How often the fault had been changed when the connection was made.
+    made: u64,
     /// Since which change of the fault, and how many bytes.
     left: Option<(u64, u64)>,
 }
 
 impl Allowance {
-    pub(super) fn new(towards: Towards, seed: u64) -> Self {
-        Self { towards, seed, left: None }
+    pub(super) fn new(towards: Towards, seed: u64, made: u64) -> Self {
+        Self { towards, seed, made, left: None }
     }
 
     /// How many of so many bytes are carried, and whether it is over then.
     pub(super) fn take(&mut self, length: usize, current: &Current) -> (usize, bool) {
         let Current { fault, change } = current;
-        let Fault::CutAfter { towards, bytes } = &**fault else { return (length, false) };
+        let (towards, bytes) = match &**fault {
+            Fault::CutAfter { towards, bytes } => (towards, bytes),
+            Fault::CutOpen { towards, bytes } if self.made < *change => (towards, bytes),
+            _ => return (length, false),
+        };
         if *towards != self.towards {
             return (length, false);
         }

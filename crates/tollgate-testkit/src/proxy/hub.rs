@@ -19,6 +19,7 @@ pub(super) struct Hub {
     ended: Condvar,
     pub(super) accepted: AtomicU64,
     pub(super) cuts: AtomicU64,
+    pub(super) answered: AtomicU64,
     pub(super) is_closing: AtomicBool,
 }
 
@@ -38,6 +39,7 @@ impl Hub {
             ended: Condvar::new(),
             accepted: AtomicU64::new(0),
             cuts: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
             is_closing: AtomicBool::new(false),
         }
     }

@@ -95,6 +95,11 @@ impl Proxy {
     pub fn cuts(&self) -> u64 {
         self.hub.cuts.load(Ordering::SeqCst)
     }
+
+    /// How many requests it has answered itself so far, by [`Fault::Answer`].
+    pub fn answered(&self) -> u64 {
+        self.hub.answered.load(Ordering::SeqCst)
+    }
 }
 
 impl Drop for Proxy {
@@ -129,9 +134,9 @@ fn accept(hub: &Arc<Hub>, listener: &TcpListener, upstream: u16, seed: u64) {
 fn open(hub: &Arc<Hub>, id: u64, client: TcpStream, upstream: u16, seed: u64) -> io::Result<()> {
     let link = Arc::new(Link::new(id, client)?);
     hub.add(&link);
-    let of_thread = Arc::clone(hub);
+    let (of_thread, made) = (Arc::clone(hub), hub.current().change);
     let spawned = thread::Builder::new().spawn(move || {
-        Carrier { hub: &of_thread, link: &link, upstream, seed }.run();
+        Carrier { hub: &of_thread, link: &link, upstream, seed, made }.run();
         // Before the hub forgets it, so that it is closed when nobody finds it there.
         drop(link);
         of_thread.remove(id);

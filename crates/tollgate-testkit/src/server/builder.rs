@@ -10,6 +10,7 @@ use super::keeper::scratch;
 use super::process::Process;
 use super::tls::Tls;
 use super::{Flavor, Raw, Server, port};
+use crate::clock::Clock;
 use crate::wait::{PATIENCE, pause};
 
 /// A server with settings of its own.
@@ -22,6 +23,7 @@ pub struct Builder {
     ready: Ready,
     pub(super) tls: Option<Tls>,
     unix: bool,
+    environment: Vec<OsString>,
 }
 
 /// How a server shows that it listens.
@@ -43,7 +45,8 @@ pub(super) enum Refusal {
 
 impl Builder {
     pub(super) fn new(flavor: Flavor) -> Self {
-        Self { flavor, args: Vec::new(), config: None, ready: Ready::Says, tls: None, unix: false }
+        let (args, environment) = (Vec::new(), Vec::new());
+        Self { flavor, args, config: None, ready: Ready::Says, tls: None, unix: false, environment }
     }
 
     /// One more word of the command line.
@@ -64,6 +67,18 @@ impl Builder {
     #[must_use]
     pub fn unix(mut self) -> Self {
         self.unix = true;
+        self
+    }
+
+    /// By this clock instead of the machine's. A step of it may be noticed some milliseconds later.
+    #[must_use]
+    pub fn clock(mut self, clock: &Clock) -> Self {
+        let set = |(name, value): (&str, OsString)| {
+            let mut set = OsString::from(format!("{name}="));
+            set.push(value);
+            set
+        };
+        self.environment = clock.environment().map(set).into();
         self
     }
 
@@ -103,10 +118,19 @@ impl Builder {
         let mut args = self.command_line(port, &dir);
         args.extend(self.tls.iter().zip(tls_port).flat_map(|(tls, port)| tls.args(port)));
         args.extend(unix.iter().flat_map(|path| ["--unixsocket".into(), path.clone().into()]));
-        let mut process = Process::new(dir, &self.flavor.program(), &args);
+        let mut process = Process::new(dir, self.program(), &args);
         run(&mut process, port, self.ready)?;
         let (flavor, ready) = (self.flavor, self.ready);
         Ok(Server { flavor, port, tls_port, unix, ready, process: Mutex::new(process) })
+    }
+
+    /// The words that run the program. `env` becomes what it runs: their process is the same.
+    fn program(&self) -> Vec<OsString> {
+        let program = self.flavor.program().into_os_string();
+        match self.environment.as_slice() {
+            [] => vec![program],
+            set => ["env".into()].into_iter().chain(set.iter().cloned()).chain([program]).collect(),
+        }
     }
 
     /// Without what is on other ports, and with its file of settings written.

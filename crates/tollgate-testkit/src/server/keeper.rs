@@ -33,7 +33,7 @@ const WATCH: &str = r#"
 "#;
 
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(crate) struct Keeper {
     watcher: Child,
     told: BufReader<ChildStdout>,
     dir: PathBuf,
@@ -41,7 +41,7 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// Takes over a directory and keeps a command for it, which does not run yet.
-    pub(super) fn new(dir: PathBuf, command: &[OsString]) -> Self {
+    pub(crate) fn new(dir: PathBuf, command: &[OsString]) -> Self {
         let mut watcher = Command::new("sh")
             .args(["-c", WATCH, "watch"])
             .arg(&dir)
@@ -88,7 +88,7 @@ impl Drop for Keeper {
 }
 
 /// A directory that nobody else has.
-pub(super) fn scratch() -> PathBuf {
+pub(crate) fn scratch() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!("tollgate-server-{}-{number}", std::process::id());

@@ -37,6 +37,7 @@ pub use value::Value;
 
 use crate::wait::{PATIENCE, pause};
 use builder::{Ready, Refusal, run};
+pub(crate) use keeper::{Keeper, scratch};
 use process::Process;
 
 /// How long a server is waited for that may hang or die meanwhile.

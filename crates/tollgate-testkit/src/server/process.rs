@@ -18,9 +18,9 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Will run a program in a directory, which is gone when this is dropped.
-    pub(super) fn new(dir: PathBuf, program: &Path, args: &[OsString]) -> Self {
-        let mut command = vec![program.as_os_str().to_owned()];
+    /// Will run a program, which may be several words, in a directory, which is gone when this is dropped.
+    pub(super) fn new(dir: PathBuf, program: Vec<OsString>, args: &[OsString]) -> Self {
+        let mut command = program;
         command.extend_from_slice(args);
         command.extend(["--dir".into(), dir.clone().into_os_string()]);
         Self { keeper: Keeper::new(dir, &command), id: None }

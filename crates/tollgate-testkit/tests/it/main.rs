@@ -7,6 +7,7 @@
     reason = "tests fail by panicking, also where they share a step"
 )]
 
+mod clock;
 mod cluster;
 mod proxy;
 mod sentinels;

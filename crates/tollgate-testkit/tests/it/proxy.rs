@@ -156,6 +156,21 @@ fn a_black_hole_swallows_and_then_cuts_who_lost_something() {
 }
 
 #[test]
+fn those_who_connect_later_are_not_cut() {
+    let (_server, proxy) = redis();
+    let mut old = proxy.raw();
+    old.call(&["PING"]);
+    proxy.set(Fault::CutOpen { towards: Towards::Client, bytes: 0..3 });
+    let mut new = proxy.raw();
+    assert_eq!(new.call(&["INCR", "n"]).int(), 1);
+    assert!(old.try_call(&["INCR", "n"]).is_err());
+    assert_eq!(new.call(&["INCR", "n"]).int(), 3, "what was cut was done");
+    proxy.set(Fault::CutOpen { towards: Towards::Client, bytes: 0..3 });
+    assert!(new.try_call(&["PING"]).is_err());
+    assert_eq!(proxy.cuts(), 2);
+}
+
+#[test]
 fn answers_come_late_and_none_later_for_another() {
     let (server, proxy) = redis();
     let mut raw = proxy.raw();
@@ -199,6 +214,7 @@ fn each_request_is_answered_for_the_server() {
     server.kill();
     proxy.set(Fault::Answer(LOADING.to_vec()));
     assert_eq!(proxy.raw().call(&["PING"]), loading(), "it takes no server to answer for it");
+    assert_eq!(proxy.answered(), 6);
 }
 
 #[test]

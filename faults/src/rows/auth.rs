@@ -1,0 +1,43 @@
+//! A password that is wrong, from the start or from now on.
+
+use std::time::Duration;
+
+use super::common::{assert_back, assert_exact, disconnect_all};
+use crate::canary::PASSWORD;
+use crate::load::Load;
+use crate::passage::pass;
+use crate::policy::{Loss, each};
+use crate::redis;
+use crate::stage::Stage;
+
+pub(super) fn a_wrong_password_ends_the_start_and_a_new_one_degrades(stage: &Stage) -> String {
+    let server = redis::start();
+    let setup = stage.node().redis(&redis::url(&server)).policy(&each("1000000/h", Loss::Local));
+    let setup = setup.with("redis-timeout-ms", "1000");
+    redis::set_password(&server, "another");
+    let told = setup.refused();
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.contains("refused the password"), "{told}");
+    redis::set_password(&server, PASSWORD);
+    let node = setup.start();
+    assert!(node.log().contains("***@"), "the address is shown without its login: {}", node.log());
+    let mut back = Duration::ZERO;
+    let tally = Load::open(vec![node.address()], 100).during(|| {
+        redis::set_password(&server, "another");
+        disconnect_all(&server);
+        node.wait_degraded();
+        pass(Duration::from_secs(stage.scale().pick(2, 10)));
+        redis::set_password(&server, PASSWORD);
+        back = node.wait_exact();
+    });
+    tally.assert_answered();
+    assert!(tally.degraded() > 0);
+    assert_exact(&[node.address()]);
+    assert!(!server.log().contains(PASSWORD));
+    format!(
+        "start: one line, exit code not 0; live: {} answers, {} degraded, no 5xx; {}",
+        tally.count(),
+        tally.degraded(),
+        assert_back(back)
+    )
+}

@@ -1,0 +1,109 @@
+//! A cluster: slots that move, and limits of several slots.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use tollgate_testkit::server::{Cluster, Flavor, slot_of};
+use tollgate_testkit::wait::pause;
+
+use super::common::{assert_exact, assert_undisturbed};
+use crate::client::key;
+use crate::fleet::Fleet;
+use crate::load::Load;
+use crate::policy::{Loss, each};
+use crate::redis;
+use crate::stage::Stage;
+use crate::tally::Tally;
+
+/// Three primaries, and nodes that know some of them.
+fn start(stage: &Stage, policy: &str) -> (Cluster, Fleet) {
+    let cluster = Cluster::of(Flavor::Redis, 3, 0);
+    redis::admit(cluster.nodes());
+    let setup = stage.node().redis(&redis::logged_in(&cluster.url())).policy(policy);
+    (cluster, setup.patient().start_fleet(2))
+}
+
+fn client(number: u64, of: u64) -> String {
+    format!("c{}", number % of)
+}
+
+pub(super) fn moving_slots_are_not_noticed(stage: &Stage) -> String {
+    const LIMIT: usize = 3000;
+    const CLIENTS: u64 = 6;
+    let (cluster, fleet) = start(stage, &each("3000/h", Loss::Local));
+    let load = Load::closed(fleet.addresses(), 4).asking(|number| key(&client(number, CLIENTS)));
+    let rounds = stage.scale().pick(3, 30);
+    let moving = load.during(|| (0..rounds).for_each(|round| move_all(&cluster, CLIENTS, round)));
+    let rest = load.ask(CLIENTS * 3200);
+    let mut admitted: BTreeMap<String, usize> = BTreeMap::new();
+    for tally in [&moving, &rest] {
+        assert_noticed_by_nobody(tally);
+        for heard in tally.heard().iter().filter(|heard| heard.is_allowed) {
+            *admitted.entry(client(heard.number, CLIENTS)).or_default() += 1;
+        }
+    }
+    let exact = |count: &usize| *count == LIMIT;
+    assert!(admitted.values().all(exact), "{LIMIT} each are allowed: {admitted:?}");
+    fleet.iter().for_each(assert_undisturbed);
+    format!(
+        "{} slots moved during {} answers: no error, none degraded, {LIMIT} of {LIMIT} for each of {CLIENTS} \
+         clients",
+        rounds * CLIENTS,
+        moving.count()
+    )
+}
+
+fn assert_noticed_by_nobody(tally: &Tally) {
+    tally.assert_answered();
+    assert_eq!(tally.degraded(), 0, "nobody notices");
+}
+
+/// Each client's slot goes to another primary, key by key.
+fn move_all(cluster: &Cluster, clients: u64, round: u64) {
+    for number in 0..clients {
+        let slot = slot_of(format!("{{:{}}}", client(number, clients)));
+        let from = cluster.primary_of_slot(slot).port();
+        let others = cluster.nodes().iter().filter(|node| node.port() != from);
+        let to = others.collect::<Vec<_>>()[usize::from(round.is_multiple_of(2))];
+        let mut migration = cluster.begin_migration(slot, to);
+        pause();
+        migration.move_keys(1);
+        pause();
+        migration.finish();
+    }
+}
+
+const ACROSS: &str = "version: 1
+rules:
+  - { name: client, per: [client], limits: [1000/h], algorithm: token_bucket, continue: true }
+  - { name: user, per: [user], limits: [30/h, 500/d], algorithm: fixed_window, continue: true }
+  - { name: all, per: [], limits: [1000/h], algorithm: fixed_window }
+";
+
+pub(super) fn limits_of_several_slots_are_no_error(stage: &Stage) -> String {
+    const LIMIT: usize = 30;
+    let (_cluster, fleet) = start(stage, ACROSS);
+    let users = stage.scale().pick(10, 30);
+    let question = |number: u64| {
+        let user = format!("u{}", number % users);
+        json!({ "facts": { "client": client(number, 7), "user": user } }).to_string()
+    };
+    let tally = Load::closed(fleet.addresses(), 4).asking(question).ask(users * 40);
+    assert_noticed_by_nobody(&tally);
+    for user in 0..users {
+        let of_user = tally.only(|heard| heard.number % users == user);
+        // Another who is refused may hold room for a moment, so one may be refused who had some.
+        assert!(of_user.admitted() <= LIMIT, "user {user}: {}", of_user.admitted());
+    }
+    let rest = Load::closed(fleet.addresses(), 1).asking(question).ask(users * 20);
+    assert_noticed_by_nobody(&rest);
+    let passed = tally.admitted() + rest.admitted();
+    let most = LIMIT * usize::try_from(users).expect("a number");
+    assert_eq!(passed, most.min(1000), "what the refused held has returned");
+    fleet.iter().for_each(assert_undisturbed);
+    assert_exact(&fleet.addresses());
+    format!(
+        "{} answers over three slots each: no error, {passed} of {most} admitted",
+        tally.count()
+    )
+}

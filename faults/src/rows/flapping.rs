@@ -1,0 +1,51 @@
+//! A Redis that comes and goes.
+
+use std::time::{Duration, Instant};
+
+use tollgate_testkit::proxy::{Fault, Proxy};
+
+use super::common::{SLACK, T, assert_back, assert_exact, trips};
+use crate::client::key;
+use crate::load::Load;
+use crate::passage::until;
+use crate::policy::{Loss, each};
+use crate::redis;
+use crate::stage::Stage;
+use crate::table::shown;
+
+pub(super) fn a_redis_that_comes_and_goes_fails_nobody(stage: &Stage) -> String {
+    let server = redis::start();
+    let proxy = Proxy::start(server.port());
+    let setup = stage.node().redis(&redis::through(&proxy)).policy(&each("1000000/h", Loss::Local));
+    let node = setup.start();
+    node.wait_exact();
+    let rounds = stage.scale().pick(10, 150);
+    let load =
+        Load::open(vec![node.address()], 200).asking(|number| key(&format!("c{}", number % 20)));
+    let tally = load.during(|| {
+        let began = Instant::now();
+        for round in 0..rounds {
+            proxy.set(Fault::Blackhole);
+            until(began + Duration::from_secs(2 * round + 1));
+            proxy.set(Fault::Pass);
+            until(began + Duration::from_secs(2 * round + 2));
+        }
+    });
+    let back = node.wait_exact();
+    tally.assert_answered();
+    let usual = tally.per_mille(990);
+    assert!(usual < T + SLACK / 2, "99 of 100 took up to {usual:?}");
+    let slowest = tally.slowest();
+    assert!(slowest < T + 2 * SLACK, "the slowest answer took {slowest:?}");
+    assert!(tally.degraded() > 0 && tally.degraded() < tally.count(), "it came and went");
+    assert_exact(&[node.address()]);
+    format!(
+        "{} answers in {rounds} rounds, no 5xx, {} degraded, p99 {}, slowest {}; {} warnings in the log; {}",
+        tally.count(),
+        tally.degraded(),
+        shown(usual),
+        shown(slowest),
+        trips(&node),
+        assert_back(back)
+    )
+}

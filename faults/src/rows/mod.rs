@@ -1,0 +1,90 @@
+//! The rows of the matrix, each beside its kin.
+
+use crate::row::{Row, rows};
+
+mod auth;
+mod clocks;
+mod cluster;
+mod common;
+mod cuts;
+mod flapping;
+mod garbage;
+mod herd;
+mod hung;
+mod killed;
+mod paused;
+mod refusing;
+mod reload;
+mod replicas;
+mod scripts;
+mod slow;
+mod split_brain;
+mod tls;
+
+/// All rows that are played here, in their order. Row 25 is of leases, and those from 27 on are of one
+/// process: they have tests of their own.
+pub fn all() -> Vec<Row> {
+    rows! {
+        1 Quick, "Redis killed", "kill -9, three nodes":
+            killed::a_fleet_without_redis_keeps_its_limit;
+        2 Quick, "hung", "SIGSTOP at 1000 requests/s":
+            hung::a_hung_redis_is_felt_for_one_time_out;
+        3 Quick, "slow", "proxy +T/2, then +2T":
+            slow::half_the_time_out_is_exact_and_twice_is_degraded;
+        4 Quick, "blackhole", "nothing answered, connects neither":
+            hung::a_black_hole_is_felt_for_one_time_out;
+        5 Quick, "reset mid-reply", "proxy cuts after any byte":
+            cuts::no_answer_reaches_another_caller;
+        6 Quick, "scripts flushed", "SCRIPT and FUNCTION FLUSH 100/s":
+            scripts::lost_scripts_are_not_noticed;
+        7 Quick, "restart empty", "kill -9, start":
+            killed::a_redis_that_forgot_admits_one_limit_more_at_most;
+        8 Quick, "out of memory", "noeviction, maxmemory 1":
+            refusing::nobody_passes_by_a_store_without_memory;
+        9 Quick, "evicting", "maxmemory-policy allkeys-lru":
+            refusing::an_evicting_redis_is_warned_of;
+        10 Quick, "READONLY", "REPLICAOF live; failover":
+            replicas::a_replica_is_done_without_until_it_is_primary;
+        11 Quick, "slots move", "three primaries, migration under load":
+            cluster::moving_slots_are_not_noticed;
+        12 Quick, "CROSSSLOT", "limits of several slots at once":
+            cluster::limits_of_several_slots_are_no_error;
+        13 Quick, "LOADING", "proxy answers -LOADING":
+            refusing::a_loading_redis_is_not_pressed;
+        14 Quick, "BUSY", "EVAL that never ends":
+            refusing::a_busy_redis_is_left_alone;
+        15 Quick, "auth", "wrong password; changed while running":
+            auth::a_wrong_password_ends_the_start_and_a_new_one_degrades;
+        16 Quick, "TLS", "wrong authority, expired, wrong name":
+            tls::a_certificate_that_does_not_hold_is_never_accepted;
+        17 Slow, "failover, lagging replica", "SIGSTOP replicas, kill primary":
+            replicas::a_lagging_replica_forgets_what_it_did_not_hear;
+        18 Quick, "split brain", "two primaries, link cut by proxy":
+            split_brain::each_side_admits_one_limit_at_most;
+        19 Quick, "garbage, huge replies", "proxy answers nonsense":
+            garbage::nonsense_is_refused_and_harms_nothing;
+        20 Quick, "herd on recovery", "eight nodes, Redis back":
+            herd::eight_nodes_do_not_storm_a_redis_that_is_back;
+        21 Slow, "flapping", "1 s there, 1 s gone":
+            flapping::a_redis_that_comes_and_goes_fails_nobody;
+        22 Quick, "our wall clock ±1 h", "clock shim":
+            clocks::our_own_wall_clock_decides_nothing;
+        23 Quick, "clock of Redis ±1 h", "clock shim":
+            clocks::a_step_of_redis_s_clock_costs_one_refill_at_most;
+        24 Slow, "our node paused", "SIGSTOP, SIGCONT":
+            paused::a_node_that_slept_admits_one_burst_at_most;
+        26 Slow, "bad policy file", "twelve kinds":
+            reload::a_bad_file_changes_nothing;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::all;
+
+    #[test]
+    fn the_rows_are_those_of_the_matrix_that_need_a_fleet() {
+        let numbers: Vec<u8> = all().iter().map(|row| row.number).collect();
+        assert_eq!(numbers, (1..=24).chain([26]).collect::<Vec<u8>>());
+    }
+}

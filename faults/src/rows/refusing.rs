@@ -1,0 +1,143 @@
+//! A Redis that answers, and says no.
+
+use std::time::Duration;
+
+use tollgate_testkit::proxy::{Fault, Proxy};
+use tollgate_testkit::server::Server;
+use tollgate_testkit::wait::eventually;
+
+use super::common::{SLACK, T, assert_back, assert_exact, trips};
+use crate::client::on_path;
+use crate::load::Load;
+use crate::node::Node;
+use crate::passage::pass;
+use crate::policy::{Loss, each, every_loss};
+use crate::redis;
+use crate::stage::Stage;
+use crate::table::shown;
+
+pub(super) fn nobody_passes_by_a_store_without_memory(stage: &Stage) -> String {
+    let server = redis::builder().arg("--maxmemory-policy").arg("noeviction").start();
+    let setup = stage.node().redis(&redis::url(&server)).policy(&every_loss("50/h"));
+    let node = setup.patient().start();
+    let (local, deny) = (on_path("k", "/local"), on_path("k", "/deny"));
+    for _ in 0..4 {
+        assert!(node.post("/check", &local).is_exact());
+    }
+    let mut raw = server.raw();
+    let held = raw.call(&["DBSIZE"]).int();
+    raw.call(&["CONFIG", "SET", "maxmemory", "1"]);
+    let length = Duration::from_secs(stage.scale().pick(3, 20));
+    let load = Load::open(vec![node.address()], 50);
+    let tally = load.asking(|_| local.clone()).during(|| pass(length));
+    tally.assert_answered();
+    let by_store = tally.only(|heard| heard.is_allowed && !heard.is_degraded);
+    assert_eq!(by_store.count(), 0, "a store without memory admits nobody");
+    assert!(tally.admitted() <= 50, "{} by the share of 50", tally.admitted());
+    let reply = node.post("/check", &deny);
+    assert_eq!((reply.status, reply.is_allowed()), (503, false), "{}", reply.body);
+    assert!(raw.call(&["DBSIZE"]).int() <= held, "something was written");
+    raw.call(&["CONFIG", "SET", "maxmemory", "0"]);
+    let back = node.wait_exact();
+    let spent = u64::try_from(4 + tally.admitted()).expect("a number").min(50);
+    eventually("what was spent alone is known", || node.count(&local) == Some(spent));
+    format!(
+        "{} answers, none admitted by Redis, {} by the share, nothing written; {} trips; {}",
+        tally.count(),
+        tally.admitted(),
+        trips(&node),
+        assert_back(back)
+    )
+}
+
+pub(super) fn an_evicting_redis_is_warned_of(stage: &Stage) -> String {
+    let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
+    let server = redis::builder().args(evicting).start();
+    let often = stage.node().redis(&redis::url(&server)).with("heartbeat-ms", "50");
+    let node = often.patient().start();
+    assert!(node.log().contains("noeviction"), "{}", node.log());
+    let warned = || node.warning().is_some_and(|text| text.contains("(allkeys-lru)"));
+    assert!(warned(), "{:?}", node.warning());
+    assert!(node.check("k").is_exact(), "it serves");
+    server.raw().call(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    eventually("no warning", || node.warning().is_none());
+    server.raw().call(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    eventually("a warning again", warned);
+    let advice = include_str!("../../../docs/REDIS.md");
+    assert!(advice.contains("noeviction"), "the documentation says what to do");
+    "warned of at the start, in /api/status and the log; gone with the policy, and back".to_owned()
+}
+
+pub(super) fn a_loading_redis_is_not_pressed(stage: &Stage) -> String {
+    let server = redis::start();
+    let proxy = Proxy::start(server.port());
+    let setup = stage.node().redis(&redis::through(&proxy));
+    let node =
+        setup.policy(&each("1000000/h", Loss::Local)).with("redis-timeout-ms", "1000").start();
+    assert!(node.check("k").is_exact());
+    let (seconds, per_second) = (stage.scale().pick(4, 20), 200);
+    proxy.set(Fault::Answer(b"-LOADING Redis is loading the dataset in memory\r\n".to_vec()));
+    let connected = proxy.connections();
+    let load = Load::open(vec![node.address()], per_second);
+    let tally = load.during(|| pass(Duration::from_secs(seconds)));
+    let (answered, connects) = (proxy.answered(), proxy.connections() - connected);
+    proxy.set(Fault::Pass);
+    tally.assert_answered();
+    assert_eq!(tally.degraded(), tally.count(), "LOADING decides nothing");
+    // Those under way until the breaker knows; then a probe a second, and what it takes to connect for it.
+    let bound = 50 + 10 * seconds;
+    assert!(answered > 0 && answered <= bound, "{answered} commands in {seconds} s");
+    assert!(connects <= 5 + 2 * seconds, "{connects} connections in {seconds} s");
+    let back = assert_back(node.wait_exact());
+    assert_exact(&[node.address()]);
+    format!(
+        "{} answers, all degraded; Redis was asked {answered} times in {seconds} s over {connects} new \
+         connections; {back}",
+        tally.count()
+    )
+}
+
+pub(super) fn a_busy_redis_is_left_alone(stage: &Stage) -> String {
+    let threshold = stage.scale().pick("1500", "5000");
+    let server = redis::builder().args(["--busy-reply-threshold", threshold]).start();
+    let policy = each("1000000/h", Loss::Local);
+    let node = stage.node().redis(&redis::url(&server)).policy(&policy).start();
+    node.wait_exact();
+    let mut endless = server.raw();
+    let load = Load::open(vec![node.address()], 100);
+    let tally = load.during(|| {
+        endless.send(&["EVAL", "while true do end", "0"]).expect("it is open");
+        wait_busy(&server);
+        pass(Duration::from_secs(stage.scale().pick(1, 5)));
+        // Ours is the only one who may.
+        assert!(!server.raw().call(&["SCRIPT", "KILL"]).is_error());
+    });
+    let back = node.wait_exact();
+    tally.assert_answered();
+    assert!(tally.degraded() > 0, "a busy Redis decides nothing");
+    let slowest = tally.slowest();
+    assert!(slowest < T + SLACK, "the slowest answer took {slowest:?}");
+    let kills = [redis::calls(&server, "script|kill"), redis::calls(&server, "function|kill")];
+    assert_eq!(kills, [1, 0], "nobody but us ends a script of somebody else");
+    assert_exact(&[node.address()]);
+    summary(&node, &tally, slowest, back)
+}
+
+fn summary(node: &Node, tally: &crate::tally::Tally, slowest: Duration, back: Duration) -> String {
+    format!(
+        "silent, then -BUSY: {} answers, {} degraded, slowest {}, {} trips; no SCRIPT KILL of ours; {}",
+        tally.count(),
+        tally.degraded(),
+        shown(slowest),
+        trips(node),
+        assert_back(back)
+    )
+}
+
+/// Waits until it says so itself.
+fn wait_busy(server: &Server) {
+    eventually("Redis says that it is busy", || {
+        let answer = server.raw().try_call(&["PING"]);
+        answer.is_ok_and(|answer| answer.is_error() && answer.error().starts_with("BUSY"))
+    });
+}

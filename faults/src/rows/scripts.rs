@@ -1,0 +1,46 @@
+//! A Redis that forgets our programs.
+
+use std::time::{Duration, Instant};
+
+use tollgate_testkit::server::Server;
+
+use super::common::{assert_exact, assert_undisturbed};
+use crate::client::inline;
+use crate::load::Load;
+use crate::passage::until;
+use crate::redis;
+use crate::stage::Stage;
+
+const APART: Duration = Duration::from_millis(10);
+
+pub(super) fn lost_scripts_are_not_noticed(stage: &Stage) -> String {
+    let length = Duration::from_secs(stage.scale().pick(4, 30));
+    let seen = ["script", "function"].map(|scripting| {
+        let server = redis::start();
+        let setup = stage.node().redis(&redis::url(&server)).with("scripting", scripting);
+        let node = setup.patient().start();
+        let mut flushes = 0;
+        let load = Load::closed(vec![node.address()], 4)
+            .asking(|number| inline(&format!("c{}", number % 50), 1, "fixed_window", 1_000_000));
+        let tally = load.during(|| flushes = flush(&server, length));
+        tally.assert_answered();
+        assert_eq!(tally.degraded(), 0, "{scripting}: nobody notices");
+        assert_eq!(tally.admitted(), tally.count(), "{scripting}");
+        assert_undisturbed(&node);
+        assert_exact(&[node.address()]);
+        format!("{scripting}: {flushes} flushes, {} answers", tally.count())
+    });
+    format!("{}; no error, none degraded", seen.join("; "))
+}
+
+/// Flushes everything that was taught, a hundred times a second.
+fn flush(server: &Server, length: Duration) -> u32 {
+    let (mut raw, began, mut flushes) = (server.raw(), Instant::now(), 0);
+    while began.elapsed() < length {
+        assert!(!raw.call(&["SCRIPT", "FLUSH"]).is_error());
+        assert!(!raw.call(&["FUNCTION", "FLUSH"]).is_error());
+        flushes += 1;
+        until(began + APART * flushes);
+    }
+    flushes
+}
