@@ -1,5 +1,6 @@
 //! The store.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -145,6 +146,9 @@ impl RedisStore {
     }
 }
 
+/// After this part of the time-out whoever still waits to be sent is sent.
+const HASTE: u32 = 4;
+
 impl Shared {
     async fn ask(&self, verb: Verb, takes: SmallVec<[AskedTake; 2]>) -> Result<Answer, Failure> {
         if Handle::try_current().is_err() {
@@ -155,7 +159,15 @@ impl Shared {
             takes.first().map_or(Slot::ONLY, |take| self.coalescer.router().slot(take.key()));
         let (ask, answer) = Ask::new(verb, takes);
         self.coalescer.submit(slot, ask);
-        match timeout(self.patience, answer).await {
+        let (soon, mut answer) = (self.patience / HASTE, pin!(answer));
+        let answered = match timeout(soon, answer.as_mut()).await {
+            Ok(answered) => Ok(answered),
+            Err(_) => {
+                self.coalescer.hurry(slot);
+                timeout(self.patience - soon, answer).await
+            }
+        };
+        match answered {
             Ok(Ok(answer)) => answer,
             // The link went away with the runtime that drove it.
             Ok(Err(_)) => {

@@ -69,7 +69,8 @@ impl Membership {
             let rest = if self.failures > 0 { self.every.min(RETRY) } else { self.every };
             tokio::select! {
                 () = end.wait() => break,
-                () = sleep(rest) => self.beat(&app).await,
+                // A lost store is looked after by probes, and hears of this node when it is back.
+                () = sleep(rest) => if !app.is_alone() { self.beat(&app).await },
             }
         }
         if let Err(error) = self.directory.leave(&self.node.id).await {

@@ -18,9 +18,17 @@ const BRIEF: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(crate) struct StoreWatch {
     errors: AtomicU64,
+    losses: AtomicU64,
     /// Whether it failed since it last answered. While it has not, an answer looks at nothing else.
     is_failing: AtomicBool,
     told: Mutex<Told>,
+}
+
+/// Whether the log has something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    Yes,
+    No,
 }
 
 /// What the log has had, and what it has not.
@@ -28,10 +36,12 @@ pub(crate) struct StoreWatch {
 struct Told {
     /// How it failed last, unless it has answered since.
     last: Option<String>,
-    /// Since when it is not asked.
-    lost: Option<Instant>,
+    /// Since when it is not asked, and whether the log has that.
+    lost: Option<(Instant, Heard)>,
     /// When the log last had that it is lost.
     lost_told: Option<Instant>,
+    /// How often it was lost since, for a moment, without the log having it.
+    flaps: u64,
     /// Questions that were not answered, and that the log has not had.
     unanswered: u64,
     /// Since the first of them.
@@ -46,26 +56,38 @@ impl StoreWatch {
         match event {
             StoreEvent::Failed(error) => self.note_failure(error),
             StoreEvent::Lost { failures, reason, nodes } => {
-                let mut told = self.told.lock();
-                let now = Instant::now();
-                (told.lost, told.lost_told) = (Some(now), Some(now));
-                (told.unanswered, told.unanswered_since) = (0, None);
-                drop(told);
-                warn!(
-                    %reason, failures, nodes,
-                    "store lost: this node decides alone, by its share of each limit or as its rule says, until \
-                     the store is back"
-                );
+                self.losses.fetch_add(1, Ordering::Relaxed);
+                if let Some(flaps) = self.note_loss(Instant::now()) {
+                    warn!(
+                        %reason, failures, nodes, flaps,
+                        "store lost: this node decides alone, by its share of each limit or as its rule says, \
+                         until the store is back"
+                    );
+                }
             }
             StoreEvent::Restored(outage) => {
                 self.note_answer();
-                let mut told = self.told.lock();
-                (told.lost, told.lost_told) = (None, None);
-                drop(told);
-                tell_restored(&outage);
+                let lost = self.told.lock().lost.take();
+                if lost.is_none_or(|(_, heard)| heard == Heard::Yes) {
+                    tell_restored(&outage);
+                }
             }
             _ => {}
         }
+    }
+
+    /// Notes that it is lost. Tells how often it was since the log last had it, if the log should have it now: of
+    /// a store that comes and goes it has one line in a while, and of one that stays away always.
+    fn note_loss(&self, now: Instant) -> Option<u64> {
+        let mut told = self.told.lock();
+        (told.unanswered, told.unanswered_since) = (0, None);
+        if !is_due(told.lost_told, now) {
+            told.flaps += 1;
+            told.lost = Some((now, Heard::No));
+            return None;
+        }
+        (told.lost, told.lost_told) = (Some((now, Heard::Yes)), Some(now));
+        Some(mem::take(&mut told.flaps))
     }
 
     /// Notes a question that the store did not answer.
@@ -103,12 +125,15 @@ impl StoreWatch {
     pub(crate) fn remind(&self, (admitted, refused): (u64, u64), now: Instant) {
         let mut told = self.told.lock();
         let reason = told.last.clone().unwrap_or_default();
-        if let Some(lost) = told.lost {
-            if is_due(told.lost_told, now) {
-                told.lost_told = Some(now);
+        if let Some((lost, heard)) = told.lost {
+            let gone = now.duration_since(lost);
+            let is_news = heard == Heard::No && gone >= BRIEF;
+            if is_news || is_due(told.lost_told, now) {
+                (told.lost, told.lost_told) = (Some((lost, Heard::Yes)), Some(now));
+                let flaps = mem::take(&mut told.flaps);
                 drop(told);
-                let gone_s = now.duration_since(lost).as_secs();
-                warn!(%reason, gone_s, admitted, refused, "store still lost: this node decides alone");
+                let gone_s = gone.as_secs();
+                warn!(%reason, gone_s, admitted, refused, flaps, "store still lost: this node decides alone");
             }
         } else if told.unanswered_since.is_some_and(|since| now.duration_since(since) >= BRIEF)
             && is_due(told.unanswered_told, now)
@@ -123,6 +148,11 @@ impl StoreWatch {
     /// How many questions were not answered.
     pub(crate) fn errors(&self) -> u64 {
         self.errors.load(Ordering::Relaxed)
+    }
+
+    /// How often it was lost.
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Relaxed)
     }
 
     /// What an operator should know of it; none when all is well.
@@ -200,11 +230,11 @@ mod tests {
 
     #[test]
     fn what_lasts_is_told_again_and_not_too_often() {
-        let (watch, now) = (StoreWatch::default(), Instant::now());
+        let watch = StoreWatch::default();
         lose(&watch);
         let told = || watch.told.lock().lost_told.unwrap();
         let first = told();
-        watch.remind((1, 2), now + SILENCE / 2);
+        watch.remind((1, 2), first + SILENCE / 2);
         assert_eq!(told(), first);
         watch.remind((1, 2), first + SILENCE);
         assert_eq!(told(), first + SILENCE);
@@ -225,5 +255,23 @@ mod tests {
         assert_eq!(unanswered(), 1);
         watch.remind((0, 0), later + SILENCE);
         assert_eq!(unanswered(), 0);
+    }
+
+    #[test]
+    fn a_store_that_comes_and_goes_is_told_of_once_and_one_that_then_stays_away_too() {
+        let (watch, now) = (StoreWatch::default(), Instant::now());
+        assert_eq!(watch.note_loss(now), Some(0));
+        let later = now + Duration::from_secs(1);
+        for _ in 0..3 {
+            watch.hear(StoreEvent::Restored(Outage::default()));
+            assert_eq!(watch.note_loss(later), None);
+        }
+        let heard = || watch.told.lock().lost.unwrap().1;
+        watch.remind((0, 0), later + BRIEF / 2);
+        assert_eq!(heard(), Heard::No);
+        watch.remind((0, 0), later + BRIEF);
+        assert_eq!((heard(), watch.told.lock().flaps), (Heard::Yes, 0));
+        watch.hear(StoreEvent::Restored(Outage::default()));
+        assert_eq!(watch.note_loss(later + BRIEF + SILENCE), Some(0));
     }
 }

@@ -56,8 +56,8 @@ pub(super) fn assert_undisturbed(node: &Node) {
 }
 
 /// How often a node's breaker opened.
-pub(super) fn trips(node: &Node) -> usize {
-    node.logged(&["WARN", "store lost"])
+pub(super) fn trips(node: &Node) -> f64 {
+    node.metric("tollgate_breaker_opened_total")
 }
 
 /// Ends every connection that clients have.

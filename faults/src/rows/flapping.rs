@@ -39,8 +39,11 @@ pub(super) fn a_redis_that_comes_and_goes_fails_nobody(stage: &Stage) -> String 
     assert!(slowest < T + 2 * SLACK, "the slowest answer took {slowest:?}");
     assert!(tally.degraded() > 0 && tally.degraded() < tally.count(), "it came and went");
     assert_exact(&[node.address()]);
+    let warnings = node.logged(&["WARN"]);
+    assert!(warnings <= 4, "who comes and goes fills no log: {warnings} warnings");
     format!(
-        "{} answers in {rounds} rounds, no 5xx, {} degraded, p99 {}, slowest {}; {} warnings in the log; {}",
+        "{} answers in {rounds} rounds, no 5xx, {} degraded, p99 {}, slowest {}; lost {} times, {warnings} warnings \
+         in the log; {}",
         tally.count(),
         tally.degraded(),
         shown(usual),

@@ -48,7 +48,7 @@ pub(super) fn a_node_that_slept_admits_one_burst_at_most(stage: &Stage) -> Strin
     assert!(by_store <= BURST + refilled, "{by_store} at once by a bucket of {BURST}");
     assert!(by_share <= BURST + refilled, "{by_share} at once by its share of {BURST}");
     let trips = trips(&node);
-    assert!(trips <= 1, "the breaker opened {trips} times");
+    assert!(trips <= 1.0, "the breaker opened {trips} times");
     let back = assert_back(node.wait_exact());
     assert_exact(&address);
     format!(

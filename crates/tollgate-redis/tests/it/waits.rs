@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tollgate::{Key, Limit, Quota, Store, StoreErrorKind, Subject};
 use tollgate_redis::RedisStore;
+use tollgate_testkit::proxy::{Fault, Proxy};
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::eventually;
 
@@ -130,4 +131,26 @@ fn what_nobody_waits_for_any_more_is_not_sent() {
     let used = || block_on(store.stats(&Key::new(&subject, &limit))).unwrap().count();
     assert_eq!(used(), 2);
     assert_eq!(block_on(store.take(&ask)).unwrap().remaining(), Some(97));
+}
+
+/// Who waits behind calls that take more than half of the time-out is not made to wait for two of them.
+#[test]
+fn a_crowd_behind_slow_answers_is_answered_in_time() {
+    const SLOW: Duration = Duration::from_secs(4);
+    let server = Server::start(Flavor::Redis);
+    let proxy = Proxy::start(server.port());
+    let builder = RedisStore::builder(proxy.url().parse().unwrap()).timeout(SLOW);
+    let store = builder.max_refusals(0).build();
+    eventually("there is a connection", || block_on(store.connect()).is_ok());
+    let (subject, limit) = (Subject::of(["k"]), daily(20));
+    let ask = plan(&subject, &limit, 1);
+    // So that the server knows the program.
+    assert!(block_on(store.peek(&ask)).unwrap().is_allowed());
+    proxy.set(Fault::Delay(SLOW * 5 / 8));
+    let began = Instant::now();
+    // The first two are under way; all others wait for them, or are sent in time.
+    let answers = block_on(in_order((0..40).map(|_| store.take(&ask))));
+    let admitted =
+        answers.into_iter().filter(|answer| answer.as_ref().unwrap().is_allowed()).count();
+    assert_eq!(admitted, 20, "after {:?}", began.elapsed());
 }

@@ -206,6 +206,8 @@ impl Metrics {
         };
         let help = "Whether the store is asked: 0 it is (closed), 1 it is not (open), 2 it is tried (half-open).";
         out.gauge("tollgate_breaker_state", help).sample(&[], state);
+        out.counter("tollgate_breaker_opened_total", "Times the store was given up as lost.")
+            .sample(&[], self.store.losses());
     }
 
     fn render_node(&self, out: &mut Exposition) {
