@@ -1,0 +1,374 @@
+//! What must hold at every moment, whatever goes wrong.
+
+mod bounds;
+mod decisions;
+mod mirror;
+mod owed;
+mod telling;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub(super) use decisions::Worked;
+use mirror::{Attends, Mirror};
+
+use super::Figures;
+use super::clockwork::TaskId;
+use super::network::Purpose;
+use super::request::{Act, Oracles, Request};
+use super::setting::{Attendance, OPEN_FOR, SECOND, Setting};
+use crate::answer::Answer;
+
+/// Within so long of a store's return its nodes ask it again.
+const BACK_WITHIN: u64 = 2 * SECOND;
+
+/// Nodes look after their store no more often than this.
+const SHORTEST_REST: u64 = 900_000;
+
+/// Who waits for the store.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Role {
+    Attends,
+    Calls { act: Act, lease: Option<u64> },
+}
+
+/// What the store said to a caller, and when it decided.
+#[derive(Debug, Clone)]
+struct Heard {
+    answers: Option<Vec<Answer>>,
+    at: u64,
+}
+
+/// What passed.
+#[derive(Debug, Clone, Copy)]
+struct Admission {
+    at: u64,
+    cost: u64,
+    by: By,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Store,
+    Node(usize),
+}
+
+/// Slots in use.
+#[derive(Debug, Clone, Copy)]
+struct Holding {
+    key: usize,
+    lease: Option<u64>,
+    cost: u64,
+    from: u64,
+    until: u64,
+}
+
+/// In which part of the hour, or after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Hour,
+    /// All is well, and everything has come back.
+    Rested,
+    /// Then the store is lost once more.
+    LostAgain,
+}
+
+/// Everything that is known about a simulation from outside.
+#[derive(Debug)]
+pub(super) struct Check {
+    setting: Arc<Setting>,
+    failure: Option<String>,
+    timeline: Option<Vec<String>>,
+    pub(super) figures: Figures,
+    pub(super) stage: Stage,
+    server: Oracles,
+    mirrors: Vec<Mirror>,
+    roles: HashMap<TaskId, Role>,
+    heard: HashMap<TaskId, Heard>,
+    admissions: Vec<Vec<Admission>>,
+    holdings: Vec<Holding>,
+    /// When the store lost its data or its clock stepped.
+    upsets: Vec<u64>,
+}
+
+impl Check {
+    pub(super) fn new(setting: &Arc<Setting>, timeline: Option<Vec<String>>) -> Self {
+        let keys = setting.keys.len();
+        Self {
+            setting: Arc::clone(setting),
+            failure: None,
+            timeline,
+            figures: Figures::default(),
+            stage: Stage::Hour,
+            server: Oracles::new(keys),
+            mirrors: Vec::new(),
+            roles: HashMap::new(),
+            heard: HashMap::new(),
+            admissions: vec![Vec::new(); keys],
+            holdings: Vec::new(),
+            upsets: Vec::new(),
+        }
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// What failed first, and all that led to it if it was written down.
+    pub(super) fn take_failure(&mut self) -> Option<(String, Vec<String>)> {
+        let why = self.failure.take()?;
+        Some((why, self.timeline.take().unwrap_or_default()))
+    }
+
+    pub(super) fn take_timeline(&mut self) -> Vec<String> {
+        self.timeline.take().unwrap_or_default()
+    }
+
+    pub(super) fn note(&mut self, now: u64, what: impl FnOnce() -> String) {
+        if let Some(timeline) = self.timeline.as_mut().filter(|_| self.failure.is_none()) {
+            timeline.push(format!("{now:>20} {}", what()));
+        }
+    }
+
+    fn fail(&mut self, now: u64, why: impl FnOnce() -> String) {
+        if self.failure.is_none() {
+            let why = why();
+            self.note(now, || format!("FAILS: {why}"));
+            self.failure = Some(why);
+        }
+    }
+
+    fn hold(&mut self, now: u64, holds: Holds, why: impl FnOnce() -> String) {
+        if holds == Holds::No {
+            self.fail(now, why);
+        }
+    }
+
+    pub(super) fn set_role(&mut self, task: TaskId, role: Role) {
+        self.roles.insert(task, role);
+    }
+
+    pub(super) fn is_attending(&self, task: TaskId) -> bool {
+        matches!(self.roles.get(&task), Some(Role::Attends))
+    }
+
+    pub(super) fn joined(&mut self, nodes: u32, now: u64) {
+        let setting = Arc::clone(&self.setting);
+        self.mirrors.push(Mirror::new(&setting, nodes, now));
+    }
+
+    pub(super) fn learned(&mut self, node: usize, nodes: u32, now: u64) {
+        let setting = Arc::clone(&self.setting);
+        self.mirrors[node].learn(&setting, nodes, now);
+    }
+
+    /// The store has forgotten everything.
+    pub(super) fn emptied(&mut self, now: u64) {
+        self.server = Oracles::new(self.setting.keys.len());
+        self.upset(now);
+    }
+
+    pub(super) fn upset(&mut self, now: u64) {
+        self.upsets.push(now);
+    }
+
+    /// Whether the store answers a node, from now on.
+    pub(super) fn set_well(&mut self, node: usize, well: Well, now: u64) {
+        let since = &mut self.mirrors[node].well_since;
+        *since = match well {
+            Well::No => None,
+            Well::Yes => since.or(Some(now)),
+        };
+    }
+
+    pub(super) fn breaker_changes(&self, node: usize) -> u64 {
+        self.mirrors[node].breaker.changes
+    }
+
+    /// A question runs in the store, at the store's time.
+    pub(super) fn ran(
+        &mut self,
+        task: Option<TaskId>,
+        request: &Request,
+        answers: Option<Vec<Answer>>,
+        times: Times,
+    ) {
+        let setting = Arc::clone(&self.setting);
+        let right = self.server.run(&setting.specs, request, times.of_store);
+        if let Some(answers) = answers.as_ref().filter(|_| !request.wants.is_empty()) {
+            let holds = Holds::from(*answers == right);
+            self.hold(times.now, holds, || {
+                format!("the store answered {answers:?} to {request:?}, the oracle {right:?}")
+            });
+        }
+        if let Some(task) = task {
+            self.heard.insert(task, Heard { answers, at: times.now });
+        }
+    }
+
+    /// A node asks the store.
+    pub(super) fn asks(
+        &mut self,
+        node: usize,
+        task: TaskId,
+        request: &Request,
+        now: u64,
+    ) -> Purpose {
+        let purpose = self.purpose(task, request);
+        let mirror = &mut self.mirrors[node];
+        match purpose {
+            Purpose::Ask => {
+                let holds = Holds::from(mirror.breaker.is_closed);
+                self.hold(now, holds, || format!("node {node} asked the lost store {request:?}"));
+            }
+            Purpose::Probe => {
+                let rest = match self.setting.attendance {
+                    Attendance::EachSecond => SHORTEST_REST,
+                    Attendance::ByRequests => OPEN_FOR,
+                };
+                let last = mirror.breaker.probed_at.replace(now);
+                self.figures.probes += 1;
+                let holds = Holds::from(last.is_none_or(|last| last + rest <= now));
+                self.hold(now, holds, || format!("node {node} probed at {last:?} and again"));
+            }
+            Purpose::Tell => self.tells(node, task, request, now),
+        }
+        purpose
+    }
+
+    /// Who asks tells what for. A node tells within the call of whoever comes when nobody looks after the store.
+    fn purpose(&self, task: TaskId, request: &Request) -> Purpose {
+        let is_debit = |act: Act| matches!(act, Act::Debit { .. });
+        match self.roles.get(&task) {
+            _ if request.wants.is_empty() => Purpose::Probe,
+            Some(Role::Calls { act, lease })
+                if (is_debit(*act) || !is_debit(request.act))
+                    && (request.lease.is_none() || request.lease == *lease) =>
+            {
+                Purpose::Ask
+            }
+            _ => Purpose::Tell,
+        }
+    }
+
+    /// A node has its answer, or none.
+    pub(super) fn answered(
+        &mut self,
+        node: usize,
+        request: &Request,
+        purpose: Purpose,
+        outcome: Outcome,
+        now: u64,
+    ) {
+        let threshold = self.setting.threshold;
+        let breaker = &mut self.mirrors[node].breaker;
+        match purpose {
+            Purpose::Probe if outcome.is_heard => breaker.probe_answered_at = Some(now),
+            Purpose::Probe => {}
+            Purpose::Tell => self.told(node, request, outcome),
+            Purpose::Ask if outcome.is_heard => breaker.failures = 0,
+            Purpose::Ask => {
+                if breaker.changes == outcome.changes_then {
+                    breaker.failures += 1;
+                    if breaker.failures >= threshold && breaker.is_closed {
+                        (breaker.is_closed, breaker.changes) = (false, breaker.changes + 1);
+                    }
+                }
+                self.heard.remove(&outcome.task);
+            }
+        }
+        self.note(now, || {
+            let heard = if outcome.is_heard { "heard" } else { "did not hear" };
+            format!("node {node} {heard} of {purpose:?} {request:?}")
+        });
+    }
+
+    /// A node says that it asks the store again.
+    pub(super) fn restored(&mut self, node: usize, now: u64) {
+        self.note(now, || format!("node {node} restored"));
+        self.figures.restored += 1;
+        let breaker = &mut self.mirrors[node].breaker;
+        let holds = Holds::from(!breaker.is_closed && breaker.probe_answered_at.is_some());
+        let took = breaker.probe_answered_at.take().map_or(0, |at| now - at);
+        (breaker.is_closed, breaker.failures) = (true, 0);
+        breaker.changes += 1;
+        self.hold(now, holds, || format!("node {node} was back without a probe"));
+        if took < SECOND {
+            self.owes_nothing(node, now);
+        }
+    }
+
+    /// A node says that it is alone.
+    pub(super) fn lost(&mut self, node: usize, now: u64) {
+        self.note(now, || format!("node {node} lost the store"));
+        self.figures.lost += 1;
+        let holds = Holds::from(!self.mirrors[node].breaker.is_closed);
+        self.hold(now, holds, || format!("node {node} gave the store up too soon"));
+    }
+
+    /// Somebody has done something on a node, which now asks the store or not.
+    pub(super) fn is_asking(&mut self, node: usize, asks: Asks, now: u64) {
+        let mirror = &self.mirrors[node];
+        let holds = Holds::from(mirror.breaker.is_closed == (asks == Asks::Yes));
+        let is_back = mirror.breaker.is_closed
+            || self.setting.attendance == Attendance::ByRequests
+            || mirror.well_since.is_none_or(|since| now <= since + BACK_WITHIN);
+        let well_since = mirror.well_since;
+        self.hold(now, holds, || format!("node {node} should not be {asks:?} with asking"));
+        self.hold(now, Holds::from(is_back), || {
+            format!("the store answers node {node} since {well_since:?} and it does not ask")
+        });
+    }
+
+    pub(super) fn attend_begins(&mut self, node: usize) {
+        self.mirrors[node].attends = Attends::Calmly;
+    }
+
+    /// A node has looked after the store: if that answered all the time, it owes nothing.
+    pub(super) fn attended(&mut self, node: usize, now: u64) {
+        let mirror = &self.mirrors[node];
+        if mirror.breaker.is_closed && mirror.attends == Attends::Calmly {
+            self.owes_nothing(node, now);
+        }
+    }
+}
+
+/// Two clocks at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    pub(super) now: u64,
+    pub(super) of_store: u64,
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outcome {
+    pub(super) task: TaskId,
+    pub(super) is_heard: bool,
+    /// How often the node had changed its mind about the store when it asked.
+    pub(super) changes_then: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Well {
+    Yes,
+    No,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    Yes,
+    No,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Yes,
+    No,
+}
+
+impl From<bool> for Holds {
+    fn from(holds: bool) -> Self {
+        if holds { Self::Yes } else { Self::No }
+    }
+}
