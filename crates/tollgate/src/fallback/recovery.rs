@@ -139,10 +139,12 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     async fn tell(&self, name: Name, account: Account, now: Timestamp) -> Result<(), StoreError> {
         let Account { limit, spent, paused_until } = account;
         let key = Key::private(&name.subject, &limit);
-        for debit in spent.debits(&limit, now) {
-            let told = self.debit_one(&key, debit).await;
-            told.inspect_err(|error| self.listener.tell(StoreEvent::Failed(error)))?;
-        }
+        // At once: one after the other, a slow store would be back only after as many answers.
+        let debits = spent.debits(&limit, now);
+        let told = together(debits.into_iter().map(|debit| self.debit_one(&key, debit))).await;
+        let failed = told.iter().filter_map(|told| told.as_ref().err());
+        failed.for_each(|error| self.listener.tell(StoreEvent::Failed(error)));
+        told.into_iter().collect::<Result<(), _>>()?;
         if let Some(until) = paused_until.filter(|until| *until > now) {
             let left = Duration::from_micros(until.as_micros() - now.as_micros());
             self.store.pause(&key, left).await?;
