@@ -55,6 +55,9 @@ pub(super) enum Purpose {
     Tell,
 }
 
+/// The store that all share.
+pub(super) type Shared = MemoryStore<ManualClock>;
+
 /// Why there was no answer.
 type Failure = (u64, StoreErrorKind);
 
@@ -63,7 +66,7 @@ impl Link {
     async fn call<T>(
         &self,
         request: Request,
-        run: impl FnOnce(&MemoryStore<ManualClock>) -> T,
+        run: impl FnOnce(&Shared) -> T,
         told: impl Fn(&T) -> Option<Vec<Answer>>,
     ) -> Result<T, StoreError> {
         let world = &self.world;
@@ -86,7 +89,7 @@ impl Link {
         &self,
         request: &Request,
         purpose: Purpose,
-        run: impl FnOnce(&MemoryStore<ManualClock>) -> T,
+        run: impl FnOnce(&Shared) -> T,
         told: impl Fn(&T) -> Option<Vec<Answer>>,
     ) -> Result<T, Failure> {
         let world = &self.world;
@@ -141,6 +144,14 @@ impl Link {
         Random::new(mix).within(setting.round_trip / 10, setting.round_trip)
     }
 
+    /// Looks at the keys as well, as the oracle does: whoever looks repairs what is ahead of a clock.
+    fn seeing<T>(&self, request: &Request, store: &Shared, answer: T) -> T {
+        for want in &request.wants {
+            let _ = store.stats(&self.world.setting.keys[want.key].key());
+        }
+        answer
+    }
+
     fn request(&self, act: Act, plan: &Plan<'_>) -> Request {
         Request::of(&self.world.setting, act, plan)
     }
@@ -175,12 +186,16 @@ impl Store for Link {
 
     async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
         let request = Request::about(&self.world.setting, Act::Release, lease);
-        self.call(request, |store| store.release(lease), |_| None).await
+        let seen = request.clone();
+        let run = |store: &Shared| self.seeing(&seen, store, store.release(lease));
+        self.call(request, run, |_| None).await
     }
 
     async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
         let request = Request::about(&self.world.setting, Act::Renew, lease);
-        self.call(request, |store| store.renew(lease), |_| None).await
+        let seen = request.clone();
+        let run = |store: &Shared| self.seeing(&seen, store, store.renew(lease));
+        self.call(request, run, |_| None).await
     }
 
     async fn pause(&self, _: &Key<'_>, _: Duration) -> Result<(), StoreError> {

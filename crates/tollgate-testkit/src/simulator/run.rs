@@ -88,9 +88,11 @@ impl Simulation {
         self.run_until(end);
         self.all_is_well();
         self.run_until(end + COMEBACK - SECOND);
+        // Whoever comes first looks after the store, and the next finds it: what a clock left ahead is repaired.
         self.ask_everywhere(end + COMEBACK, |_, _| 0);
+        self.ask_everywhere(end + COMEBACK + SECOND, |_, _| 0);
         let longest = self.world.setting.specs.iter().map(|spec| 3 * spec.window_us).max();
-        let quiet = end + COMEBACK + SECOND;
+        let quiet = end + COMEBACK + 2 * SECOND;
         self.run_until(quiet);
         self.nobody_attends();
         self.run_until(quiet + longest.unwrap_or(0));

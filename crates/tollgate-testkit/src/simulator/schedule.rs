@@ -78,6 +78,10 @@ fn draw_one(
         0..=2 => {
             let data = if random.one_in(2) { Data::Lost } else { Data::Kept };
             faults.extend([(begin, Fault::Kill(data)), (end, Fault::Start)]);
+            // Whoever comes back may be slow at first.
+            if random.one_in(3) {
+                faults.extend([(begin, Fault::Slow(50_000)), (end + 9 * SECOND, Fault::Brisk)]);
+            }
         }
         3 | 4 => faults.extend([(begin, Fault::Hang(silence(random))), (end, Fault::Resume)]),
         5 | 6 => {

@@ -106,7 +106,7 @@ impl Mirror {
         let told = |want: &Want| match loss(want.key) {
             OnStoreLoss::Allow => passes(capacity(want)),
             OnStoreLoss::Deny => refused(capacity(want)),
-            _ => own.next().expect("one answer each"),
+            _ => until_back(want, capacity(want), own.next().expect("one answer each")),
         };
         let answers: Vec<Answer> = request.wants.iter().map(told).collect();
         if request.act != Act::Take || answers.iter().all(Answer::is_allowed) {
@@ -156,6 +156,14 @@ impl Mirror {
         let fewest = later.chain(before).map(|(_, nodes)| *nodes).min().unwrap_or(u32::MAX);
         (share(spec, fewest), changes)
     }
+}
+
+/// What only the whole limit can hold may pass when the store is back.
+fn until_back(want: &Want, capacity: u64, answer: Answer) -> Answer {
+    if answer.verdict == Told::Never && want.cost <= capacity {
+        return Answer { verdict: Told::Deny, retry_after_us: Some(SECOND), ..answer };
+    }
+    answer
 }
 
 fn passes(capacity: u64) -> Answer {

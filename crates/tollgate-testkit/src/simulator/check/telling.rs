@@ -34,12 +34,12 @@ impl Check {
         });
     }
 
-    /// The store heard of it, or the rest of what this key owes is lost.
+    /// The store heard of it, or it is lost. The rest is told all the same.
     pub(super) fn told(&mut self, node: usize, request: &Request, outcome: Outcome) {
         let mirror = &mut self.mirrors[node];
         for want in &request.wants {
             let is_last = mirror.telling.get(&want.key).is_none_or(|(_, queue)| queue.is_empty());
-            if is_last || !outcome.is_heard {
+            if is_last {
                 mirror.telling.remove(&want.key);
             }
         }
