@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::FallbackStore;
-use super::breaker::Breaker;
+use super::breaker::{Asked, Breaker};
 use super::event::{Outage, StoreEvent};
 use super::ledger::{Account, Name};
 use super::spent::Debit;
@@ -75,15 +75,16 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     /// It takes as long as the store takes to answer, and nothing when all is well.
     pub async fn attend(&self) {
         let Some(_attending) = Attending::begin(&self.is_attended, &self.breaker) else { return };
+        let asked = self.breaker.asked();
         if self.breaker.is_closed() {
             if !self.ledger.lock().is_empty() {
-                let _ = self.settle().await;
+                let _ = self.settle(asked).await;
             }
             return;
         }
         self.breaker.try_store(self.clock.now());
         if self.probe().await.is_ok() {
-            let _ = self.settle().await;
+            let _ = self.settle(asked).await;
         }
     }
 
@@ -94,7 +95,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     }
 
     /// Tells the store of what was spent, then lets it decide again.
-    async fn settle(&self) -> Result<(), StoreError> {
+    async fn settle(&self, asked: Asked) -> Result<(), StoreError> {
         let (began, told) = (self.clock.now(), Told::default());
         loop {
             let leaving = self.ledger.lock().leave(AT_ONCE);
@@ -105,7 +106,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
                 if ledger.is_empty() || is_late {
                     let unwritten = ledger.take_unwritten();
                     told.untold.fetch_add(unwritten, Ordering::Relaxed);
-                    self.close(&told);
+                    self.close(asked, &told);
                     drop(ledger);
                     if leaving.is_empty() {
                         return Ok(());
@@ -122,8 +123,8 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         }
     }
 
-    fn close(&self, told: &Told) {
-        if let Some(lasted) = self.breaker.close(self.clock.now()) {
+    fn close(&self, asked: Asked, told: &Told) {
+        if let Some(lasted) = self.breaker.close(asked, self.clock.now()) {
             let outage = Outage {
                 lasted,
                 admitted: self.tally.admitted.swap(0, Ordering::Relaxed),
