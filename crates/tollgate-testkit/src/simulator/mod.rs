@@ -8,6 +8,8 @@
 //! 2. **A node alone is exact**: it answers as the oracle does for its share, ⌈L ÷ N⌉ of the N it knows of.
 //!    Over any window nodes alone let pass at most the sum of their shares, and the store at most L and L more
 //!    for each time that it lost its data or its clock stepped: together L + N·⌈L ÷ N⌉ however often it fails.
+//!    Of a bucket that is burst and refill over any time; of a window that opens at its first take two windows,
+//!    and one more for each debit of the past; of slots those in use at any moment.
 //! 3. **Each debt is told once**: when a node asks the store again it has told what it let pass and still
 //!    matters, spending by spending, with the right age; what was not heard is not told twice. From then on 1.
 //!    is the bound.
@@ -16,7 +18,8 @@
 //! 5. **Answers say what they are**: degraded if and only if the store did not decide; `deny` lets nothing
 //!    pass, `allow` refuses nothing.
 //! 6. **A lost store is left alone**: the breaker opens at exactly its threshold of failures without an answer
-//!    between; then only probes go out, one a second at most; the node asks again within two seconds.
+//!    between; then only probes go out, one a second at most (and one more when a node wakes that stood
+//!    still); the node asks again within two seconds of the store's return.
 //! 7. **What is not in the store does not depend on it**: limits that are `off` or `shadow` are decided as the
 //!    oracle decides for each node, whatever happens.
 

@@ -272,6 +272,7 @@ impl Simulation {
             return;
         };
         node.state = State::Live;
+        self.world.check().woke(node.number);
         let waiting = std::mem::take(&mut node.waiting);
         waiting.into_iter().for_each(|task| self.poll(task));
     }

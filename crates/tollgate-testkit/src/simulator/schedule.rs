@@ -85,7 +85,7 @@ fn draw_one(
         }
         3 | 4 => faults.extend([(begin, Fault::Hang(silence(random))), (end, Fault::Resume)]),
         5 | 6 => {
-            faults.extend([(begin, Fault::Cut(node, silence(random))), (end, Fault::Heal(node))])
+            faults.extend([(begin, Fault::Cut(node, silence(random))), (end, Fault::Heal(node))]);
         }
         7 => flap(random, faults, begin),
         8 => {

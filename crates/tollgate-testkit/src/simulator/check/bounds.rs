@@ -137,9 +137,11 @@ impl Stretch<'_> {
         self.check.mirrors.iter().map(of_node).sum()
     }
 
-    /// A window that opens at its first take may end and another begin within any stretch of its length.
+    /// A window that opens at its first take may end and another begin within any stretch of its length. One
+    /// that opens with a debit of the past ends sooner.
     fn windows(&self, spec: &LimitSpec) -> u64 {
-        if spec.algorithm == Kind::FixedWindow { 2 } else { 1 }
+        let aged = self.check.aged.iter().filter(|at| self.from <= **at && **at <= self.to);
+        if spec.algorithm == Kind::FixedWindow { 2 + aged.count() as u64 } else { 1 }
     }
 
     /// What a bucket gains meanwhile.

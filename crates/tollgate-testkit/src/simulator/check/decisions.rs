@@ -86,6 +86,7 @@ impl Check {
         now: u64,
     ) {
         self.note(now, || told(node, request, decision));
+        self.note_age(request, now);
         self.figures.decided += 1;
         let setting = Arc::clone(&self.setting);
         let is_far = |key: usize| setting.reach(key) == Distributed::On;
@@ -95,7 +96,7 @@ impl Check {
         let far = if is_refused { far.with(Act::Peek) } else { far };
         let heard = self.heard.remove(&task);
         let said = if far.wants.is_empty() {
-            let said = heard.as_ref().and_then(|heard| heard.answers.clone());
+            let said = heard.as_ref().and_then(|heard| heard.answers.as_ref());
             self.is_beside(&near, decision, said, now);
             Vec::new()
         } else if decision.is_degraded() {
@@ -171,7 +172,7 @@ impl Check {
         &mut self,
         near: &Request,
         decision: &Decision<'_>,
-        said: Option<Vec<Answer>>,
+        said: Option<&Vec<Answer>>,
         now: u64,
     ) {
         let holds = decision.source() == Source::Local && !decision.is_degraded();
@@ -179,7 +180,7 @@ impl Check {
         let beside = decision.beside().map(|beside| beside.statuses().iter().map(Answer::from));
         let beside: Option<Vec<Answer>> = beside.map(Iterator::collect);
         self.figures.beside += u64::from(beside.is_some());
-        self.hold(now, Holds::from(beside == said), || {
+        self.hold(now, Holds::from(beside.as_ref() == said), || {
             format!("{near:?}: the store said {said:?}, and beside is {beside:?}")
         });
     }

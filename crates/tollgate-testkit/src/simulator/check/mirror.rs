@@ -51,6 +51,9 @@ pub(super) struct Breaker {
     pub(super) failures: u32,
     pub(super) changes: u64,
     pub(super) probed_at: Option<u64>,
+    /// How often it may probe sooner: who stood still for long does at once what was due meanwhile, and its
+    /// first caller and its timer both try the store.
+    pub(super) spare_probes: u32,
     pub(super) probe_answered_at: Option<u64>,
 }
 
@@ -61,6 +64,7 @@ impl Mirror {
             failures: 0,
             changes: 0,
             probed_at: None,
+            spare_probes: 0,
             probe_answered_at: None,
         };
         let mut mirror = Self {

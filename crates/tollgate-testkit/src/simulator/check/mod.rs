@@ -89,6 +89,8 @@ pub(super) struct Check {
     holdings: Vec<Holding>,
     /// When the store lost its data or its clock stepped.
     upsets: Vec<u64>,
+    /// When something was debited as of some time ago: a window that opens so closes sooner.
+    aged: Vec<u64>,
 }
 
 impl Check {
@@ -107,6 +109,7 @@ impl Check {
             admissions: vec![Vec::new(); keys],
             holdings: Vec::new(),
             upsets: Vec::new(),
+            aged: Vec::new(),
         }
     }
 
@@ -181,6 +184,11 @@ impl Check {
         };
     }
 
+    /// A node goes on that stood still.
+    pub(super) fn woke(&mut self, node: usize) {
+        self.mirrors[node].breaker.spare_probes = 1;
+    }
+
     pub(super) fn breaker_changes(&self, node: usize) -> u64 {
         self.mirrors[node].breaker.changes
     }
@@ -193,6 +201,7 @@ impl Check {
         answers: Option<Vec<Answer>>,
         times: Times,
     ) {
+        self.note_age(request, times.now);
         let setting = Arc::clone(&self.setting);
         let right = self.server.run(&setting.specs, request, times.of_store);
         if let Some(answers) = answers.as_ref().filter(|_| !request.wants.is_empty()) {
@@ -203,6 +212,12 @@ impl Check {
         }
         if let Some(task) = task {
             self.heard.insert(task, Heard { answers, at: times.now });
+        }
+    }
+
+    fn note_age(&mut self, request: &Request, now: u64) {
+        if matches!(request.act, Act::Debit { age_us: 1.. }) {
+            self.aged.push(now);
         }
     }
 
@@ -226,9 +241,12 @@ impl Check {
                     Attendance::EachSecond => SHORTEST_REST,
                     Attendance::ByRequests => OPEN_FOR,
                 };
-                let last = mirror.breaker.probed_at.replace(now);
+                let (last, spare) =
+                    (mirror.breaker.probed_at.replace(now), mirror.breaker.spare_probes);
                 self.figures.probes += 1;
-                let holds = Holds::from(last.is_none_or(|last| last + rest <= now));
+                let is_rested = last.is_none_or(|last| last + rest <= now);
+                mirror.breaker.spare_probes -= u32::from(!is_rested && spare > 0);
+                let holds = Holds::from(is_rested || spare > 0);
                 self.hold(now, holds, || format!("node {node} probed at {last:?} and again"));
             }
             Purpose::Tell => self.tells(node, task, request, now),
