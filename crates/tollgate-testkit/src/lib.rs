@@ -4,6 +4,7 @@
 //! - [`faulty`]: a store that fails when it is told to.
 //! - [`history`]: random histories of one key, replayable from a seed.
 //! - [`mod@conformance`]: one suite for every [`Store`](tollgate::Store); [`conformance!`] makes its tests.
+//! - [`simulator`]: an hour of a fleet in virtual time, and all that may go wrong in it.
 //! - [`vectors`]: golden vectors that another language can replay.
 //! - [`server`]: real servers, started and stopped.
 //! - [`proxy`]: what a network does to those who talk to them.
@@ -27,6 +28,7 @@ pub mod proxy;
 pub mod random;
 pub mod runtime;
 pub mod server;
+pub mod simulator;
 pub mod spec;
 pub mod vectors;
 pub mod wait;

@@ -103,4 +103,8 @@ impl Model for Bucket {
     fn reset_after(&self, _: &LimitSpec, _: u64) -> u64 {
         (&self.missing / &self.rate).ceil().to_integer().to_u64().unwrap_or(u64::MAX)
     }
+    fn guess_wait(&self, spec: &LimitSpec, _: u64, cost: u64) -> u64 {
+        let over = &self.missing + whole(cost) - whole(spec.capacity());
+        (over / &self.rate).ceil().to_integer().to_u64().unwrap_or(1)
+    }
 }

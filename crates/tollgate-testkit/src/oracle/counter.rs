@@ -162,4 +162,17 @@ impl Model for Counter {
             _ => end + spec.window_us - now,
         }
     }
+    /// Where steps are of a microsecond.
+    fn guess_wait(&self, spec: &LimitSpec, now: u64, cost: u64) -> u64 {
+        let (before, here) = self.counts(spec.window_us, now);
+        let (window, into) = (spec.window_us, now % spec.window_us);
+        let faded = |room: u64, count: u64| {
+            let still = u128::from(room) * u128::from(window) / u128::from(count.max(1));
+            window.saturating_sub(u64::try_from(still).unwrap_or(window))
+        };
+        match (spec.count - cost).checked_sub(here) {
+            Some(room) => faded(room, before.min(spec.count)).saturating_sub(into),
+            None => window - into + faded(spec.count - cost, here.min(spec.count)),
+        }
+    }
 }

@@ -31,6 +31,10 @@ trait Model: Clone {
     fn used(&self, spec: &LimitSpec, now: u64) -> u64;
     /// When a settled key is as if never seen.
     fn reset_after(&self, spec: &LimitSpec, now: u64) -> u64;
+    /// How long a settled key may have to wait for `cost`: where to begin trying.
+    fn guess_wait(&self, _: &LimitSpec, _: u64, _: u64) -> u64 {
+        1
+    }
 }
 
 /// One key, whatever its algorithm.
@@ -167,6 +171,10 @@ fn first_wait<M: Model>(model: &M, spec: &LimitSpec, now: u64, cost: u64) -> u64
         later.settle(spec, now + wait);
         later.has_room(spec, now + wait, cost)
     };
+    let guess = model.guess_wait(spec, now, cost);
+    if guess > 1 && has_room_after(guess) && !has_room_after(guess - 1) {
+        return guess;
+    }
     let mut enough = 1;
     while !has_room_after(enough) {
         enough *= 2;

@@ -71,7 +71,7 @@ impl<S, C: Clock> FallbackStore<S, C> {
         let status = |(take, part): (&Take<'a>, &Part)| {
             let (limit, mode) = (take.key().limit(), take.mode());
             if is_counted(take) {
-                let reply = replies.next().unwrap_or(refusal());
+                let reply = until_back(take, replies.next().unwrap_or(refusal()));
                 Status::of_share(limit, mode, reply, part.nodes)
             } else {
                 Status::known(limit, mode, uncounted(take))
@@ -164,6 +164,38 @@ fn uncounted(take: &Take<'_>) -> Reply {
     }
 }
 
+/// What this node's share can never hold the whole limit can, when the store is back.
+fn until_back(take: &Take<'_>, reply: Reply) -> Reply {
+    if reply.verdict() == Verdict::Never && take.cost() <= take.key().limit().capacity() {
+        return reply.with_verdict(Verdict::Deny { retry_after: RETRY });
+    }
+    reply
+}
+
 fn refusal() -> Reply {
     Reply::new(Verdict::Deny { retry_after: RETRY }, 0, Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+    use crate::limit::Limit;
+    use crate::quota::Quota;
+    use crate::subject::Subject;
+
+    #[test]
+    fn what_only_the_whole_limit_can_hold_is_not_refused_for_good() {
+        let three = NonZeroU32::new(3).unwrap();
+        let store = FallbackStore::builder(MemoryStore::new()).nodes(three).build();
+        let (limit, subject) =
+            (Limit::sliding_window(Quota::per_minute(9)).unwrap(), Subject::of(["a"]));
+        let verdicts = [3, 4, 9, 10].map(|cost| {
+            let plan = Plan::of_distinct([Take::new(Key::new(&subject, &limit), cost)]);
+            store.decide_alone(Act::Peek, &plan, &mut store.ledger.lock()).verdict()
+        });
+        let later = Verdict::Deny { retry_after: RETRY };
+        assert_eq!(verdicts, [Verdict::Allow, later, later, Verdict::Never]);
+    }
 }

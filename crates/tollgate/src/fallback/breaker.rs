@@ -47,7 +47,7 @@ pub(super) struct Breaker {
     tried_at: AtomicU64,
 }
 
-/// When a question was put: failures of before the last change say nothing about now.
+/// When a question was put: what came of those before the last change says nothing about now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Asked(u64);
 
@@ -124,9 +124,9 @@ impl Breaker {
         self.moves(HALF_OPEN, OPEN);
     }
 
-    /// It answered. Tells for how long it had not been asked.
-    pub(super) fn close(&self, now: Timestamp) -> Option<Duration> {
-        if self.state.swap(CLOSED, Ordering::AcqRel) == CLOSED {
+    /// It answered, if that was asked since the last change. Tells for how long it had not been asked.
+    pub(super) fn close(&self, asked: Asked, now: Timestamp) -> Option<Duration> {
+        if asked != self.asked() || self.state.swap(CLOSED, Ordering::AcqRel) == CLOSED {
             return None;
         }
         self.failures.store(0, Ordering::Relaxed);
@@ -154,6 +154,10 @@ mod tests {
         breaker.failed(breaker.asked(), START)
     }
 
+    fn close(breaker: &Breaker, now: Timestamp) -> Option<Duration> {
+        breaker.close(breaker.asked(), now)
+    }
+
     fn open(breaker: &Breaker) {
         assert_eq!([(); 3].map(|()| fail(breaker)), [None, None, Some(3)]);
     }
@@ -176,7 +180,7 @@ mod tests {
         let before = breaker.asked();
         open(&breaker);
         breaker.try_store(START);
-        assert_eq!(breaker.close(START + Duration::from_secs(7)), Some(Duration::from_secs(7)));
+        assert_eq!(close(&breaker, START + Duration::from_secs(7)), Some(Duration::from_secs(7)));
         for _ in 0..9 {
             assert_eq!(breaker.failed(before, START), None);
         }
@@ -202,10 +206,18 @@ mod tests {
     #[test]
     fn it_closes_once() {
         let breaker = breaker();
-        assert_eq!(breaker.close(START), None);
+        assert_eq!(close(&breaker, START), None);
         open(&breaker);
-        assert!(breaker.close(START).is_some());
-        assert_eq!(breaker.close(START), None);
+        assert!(close(&breaker, START).is_some());
+        assert_eq!(close(&breaker, START), None);
         assert_eq!(fail(&breaker), None, "it counts from the beginning");
+    }
+    #[test]
+    fn answers_of_before_the_last_change_do_not_close_it() {
+        let breaker = breaker();
+        let before = breaker.asked();
+        open(&breaker);
+        assert_eq!(breaker.close(before, START), None);
+        assert_eq!(breaker.state(), BreakerState::Open);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::FallbackStore;
-use super::breaker::Breaker;
+use super::breaker::{Asked, Breaker};
 use super::event::{Outage, StoreEvent};
 use super::ledger::{Account, Name};
 use super::spent::Debit;
@@ -75,15 +75,16 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     /// It takes as long as the store takes to answer, and nothing when all is well.
     pub async fn attend(&self) {
         let Some(_attending) = Attending::begin(&self.is_attended, &self.breaker) else { return };
+        let asked = self.breaker.asked();
         if self.breaker.is_closed() {
             if !self.ledger.lock().is_empty() {
-                let _ = self.settle().await;
+                let _ = self.settle(asked).await;
             }
             return;
         }
         self.breaker.try_store(self.clock.now());
         if self.probe().await.is_ok() {
-            let _ = self.settle().await;
+            let _ = self.settle(asked).await;
         }
     }
 
@@ -100,10 +101,10 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     }
 
     /// Tells the store of what was spent, then lets it decide again.
-    async fn settle(&self) -> Result<(), StoreError> {
+    async fn settle(&self, asked: Asked) -> Result<(), StoreError> {
         let (began, mut told) = (self.clock.now(), Told::default());
         loop {
-            let leaving = self.leaving(began, &mut told);
+            let leaving = self.leaving(asked, began, &mut told);
             if leaving.is_empty() {
                 return Ok(());
             }
@@ -121,13 +122,13 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     }
 
     /// The next accounts to tell of. When there are none the store decides again, and when it takes too long.
-    fn leaving(&self, began: Timestamp, told: &mut Told) -> Vec<(Name, Account)> {
+    fn leaving(&self, asked: Asked, began: Timestamp, told: &mut Told) -> Vec<(Name, Account)> {
         let now = self.clock.now();
         // Whoever decides alone does so under this lock: nothing is spent between.
         let mut ledger = self.ledger.lock();
         let leaving = ledger.leave(AT_ONCE);
         let lasted = match leaving.is_empty() || now >= began + LONGEST {
-            true => self.breaker.close(now),
+            true => self.breaker.close(asked, now),
             false => None,
         };
         told.untold += ledger.take_unwritten();
@@ -146,10 +147,12 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     async fn tell(&self, name: Name, account: Account, now: Timestamp) -> Result<(), StoreError> {
         let Account { limit, spent, paused_until } = account;
         let key = Key::private(&name.subject, &limit);
-        for debit in spent.debits(&limit, now) {
-            let told = self.debit_one(&key, debit).await;
-            told.inspect_err(|error| self.listener.tell(StoreEvent::Failed(error)))?;
-        }
+        // At once: one after the other, a slow store would be back only after as many answers.
+        let debits = spent.debits(&limit, now);
+        let told = together(debits.into_iter().map(|debit| self.debit_one(&key, debit))).await;
+        let failed = told.iter().filter_map(|told| told.as_ref().err());
+        failed.for_each(|error| self.listener.tell(StoreEvent::Failed(error)));
+        told.into_iter().collect::<Result<(), _>>()?;
         if let Some(until) = paused_until.filter(|until| *until > now) {
             let left = Duration::from_micros(until.as_micros() - now.as_micros());
             self.store.pause(&key, left).await?;

@@ -28,5 +28,6 @@ mod local;
 mod rates;
 mod saving;
 mod scopes;
+mod simulation;
 mod stores;
 mod vectors;

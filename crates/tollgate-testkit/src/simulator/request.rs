@@ -1,0 +1,123 @@
+//! What is asked of several keys at once, and what oracles make of it.
+
+use tollgate::{Key, Lease, LeaseId, Plan, Take};
+
+use super::setting::Setting;
+use crate::answer::{Answer, Ask};
+use crate::oracle::Oracle;
+use crate::spec::LimitSpec;
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Act {
+    Take,
+    Peek,
+    Refund,
+    Debit { age_us: u64 },
+    Release,
+    Renew,
+}
+
+/// How much of which key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Want {
+    pub(super) key: usize,
+    pub(super) cost: u64,
+}
+
+/// A plan by numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) act: Act,
+    pub(super) wants: Vec<Want>,
+    pub(super) lease: Option<u64>,
+}
+
+impl Request {
+    /// What a node asks the store by this plan; of the probe nothing.
+    pub(super) fn of(setting: &Setting, act: Act, plan: &Plan<'_>) -> Self {
+        let want =
+            |take: &Take<'_>| Some(Want { key: setting.find(&take.key())?, cost: take.cost() });
+        let lease = plan.lease().map(number_of);
+        Self { act, wants: plan.takes().iter().filter_map(want).collect(), lease }
+    }
+
+    /// What a node asks the store about a lease.
+    pub(super) fn about(setting: &Setting, act: Act, lease: &Lease) -> Self {
+        let held = |held: &tollgate::HeldKey| {
+            let is_it = |key: &Key<'_>| {
+                key.subject() == held.subject() && key.limit().scope() == held.scope()
+            };
+            let key = setting.keys.iter().position(|key| is_it(&key.key()))?;
+            Some(Want { key, cost: 0 })
+        };
+        let wants = lease.held().iter().filter_map(held).collect();
+        Self { act, wants, lease: Some(number_of(lease.id())) }
+    }
+
+    pub(super) fn plan<'s>(&self, setting: &'s Setting) -> Plan<'s> {
+        let take = |want: &Want| {
+            let key = &setting.keys[want.key];
+            Take::new(key.key(), want.cost).shared(key.sharing)
+        };
+        let plan = Plan::new(self.wants.iter().map(take)).expect("each key once");
+        match self.lease.and_then(lease_id) {
+            Some(lease) => plan.with_lease(lease),
+            None => plan,
+        }
+    }
+
+    /// The same for those keys only.
+    pub(super) fn part(&self, is_in: impl Fn(usize) -> bool) -> Self {
+        let wants = self.wants.iter().copied().filter(|want| is_in(want.key)).collect();
+        Self { wants, ..self.clone() }
+    }
+
+    pub(super) fn with(&self, act: Act) -> Self {
+        Self { act, ..self.clone() }
+    }
+}
+
+pub(super) fn lease_id(number: u64) -> Option<LeaseId> {
+    LeaseId::from_u128(u128::from(number))
+}
+
+fn number_of(lease: LeaseId) -> u64 {
+    u64::try_from(lease.as_u128()).unwrap_or(u64::MAX)
+}
+
+/// One oracle a key.
+#[derive(Debug, Clone)]
+pub(super) struct Oracles(Vec<Oracle>);
+
+impl Oracles {
+    pub(super) fn new(keys: usize) -> Self {
+        Self(vec![Oracle::new(); keys])
+    }
+
+    /// What a store must answer whose limits are these: all or nothing.
+    pub(super) fn run(&mut self, specs: &[LimitSpec], request: &Request, now: u64) -> Vec<Answer> {
+        let mut each = |ask: &dyn Fn(u64) -> Ask| -> Vec<Answer> {
+            let one = |want: &Want| self.0[want.key].ask(&specs[want.key], now, ask(want.cost));
+            request.wants.iter().map(one).collect()
+        };
+        let lease = request.lease.unwrap_or(0);
+        match request.act {
+            Act::Peek => each(&|cost| Ask::Peek { cost }),
+            Act::Refund => each(&|cost| Ask::Refund { cost }),
+            Act::Debit { age_us } => each(&|cost| Ask::Debit { cost, age_us }),
+            Act::Release => each(&|_| Ask::Release { lease }),
+            Act::Renew => each(&|_| Ask::Renew { lease }),
+            Act::Take => {
+                let peeked = each(&|cost| Ask::Peek { cost });
+                if !peeked.iter().all(Answer::is_allowed) {
+                    return peeked;
+                }
+                match request.lease {
+                    Some(lease) => each(&|cost| Ask::Hold { cost, lease }),
+                    None => each(&|cost| Ask::Take { cost }),
+                }
+            }
+        }
+    }
+}
