@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::{Decision, Key, Lease, LeaseId, Limit, Listing, Plan, Store, Subject, Take};
+use tollgate::{Decision, Key, Lease, LeaseId, Limit, Listing, Plan, Status, Store, Subject, Take};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::server::Flavor;
 
@@ -33,7 +33,7 @@ fn shop(url: &str) -> Vec<String> {
 
 /// Without times, which go on while a test runs.
 fn shown(what: &str, decision: &Decision<'_>) -> String {
-    let left = decision.statuses().iter().map(|status| status.remaining()).collect::<Vec<_>>();
+    let left = decision.statuses().iter().map(Status::remaining).collect::<Vec<_>>();
     let waits = decision.retry_after().is_some();
     format!("{what}: {}, {left:?} left, waits {waits}", decision.is_allowed())
 }
