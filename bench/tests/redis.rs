@@ -91,6 +91,19 @@ fn the_nodes_of_a_cluster_share_the_keys_and_admit_exactly_what_the_limit_does()
 }
 
 #[test]
+fn a_plan_of_two_subjects_is_two_calls_on_a_cluster_and_one_of_two_limits_is_one() {
+    let stage = Stage::cluster(programs(), 3).unwrap();
+    let [within, across] = [Limits::TwoLimits, Limits::TwoSubjects].map(|limits| {
+        // Of keys that have asked before, by programs that are known.
+        let ask = Ask { keys: 200, first: stage.fresh(200), limits, burst: limits.plenty() };
+        stage.load(Way::Tollgate, 1, ask, Work::Fill).unwrap();
+        stage.load(Way::Tollgate, 1, ask, Work::Fill).unwrap().commands
+    });
+    // A call, the time, one read, a write for each key: five commands, and twice four.
+    assert!(within < 1100.0 && across > 1550.0, "{within} and {across}");
+}
+
+#[test]
 fn a_clusters_report_is_complete_and_every_figure_in_it_is_one() {
     let report = ClusterReport::measure(BRIEF, &programs(), given()).unwrap();
     for figure in report.figures() {

@@ -76,10 +76,11 @@ pub(super) fn spread(scale: &Scale) -> String {
          every request allowed, as for one server above. *One server* is no cluster; *1 primary* is a cluster \
          that has all slots on one; *{PRIMARIES} primaries* share them equally. Before that, each had to admit \
          exactly what a limit that was soon used up does. Commands are those of scripts too.\n\n\
-         All servers have the same core, and the callers the other: {PRIMARIES} primaries cannot decide more \
-         here than one, and these figures say nothing of how much more they do where each has a core. What \
-         they do say is what a cluster costs: calls carry the plans of one slot only, so that with keys all \
-         over the slots hardly any two plans share a call, and more primaries are more connections to write to.",
+         All servers have the same core, and the callers the other: {PRIMARIES} primaries have no more processor \
+         time here than one, so these figures say nothing of what they gain where each has a core. What they do \
+         say is what a cluster costs: a call carries the plans of one slot only, and with keys all over the \
+         slots hardly any two plans share one, which the commands a decision show. Whatever else runs on the \
+         servers' core favours {PRIMARIES} processes over one: only a run on a quiet machine compares them.",
         spoken(scale.keys),
     )
 }
