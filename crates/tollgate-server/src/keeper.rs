@@ -4,10 +4,13 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::app::App;
 use crate::shutdown::Awaited;
+
+/// How long the store is told of what was spent when this node ends.
+const LAST: Duration = Duration::from_secs(2);
 
 /// Looks after a store that nodes share, until the end.
 pub(crate) async fn keep(app: Arc<App>, every: Duration, mut end: Awaited) {
@@ -17,9 +20,17 @@ pub(crate) async fn keep(app: Arc<App>, every: Duration, mut end: Awaited) {
             () = end.wait() => {}
             () = sleep(jittered(every)) => {}
         }
-        // At the end too: what was spent alone should be known to the others.
+        // At the end too: what was spent alone should be known to the others. But nobody waits for long then.
+        if end.has_come() {
+            let _ = timeout(LAST, store.attend()).await;
+            return;
+        }
         store.attend().await;
-        app.metrics().store().remind(store.decided_alone(), Instant::now());
+        let watch = app.metrics().store();
+        if !app.is_alone() {
+            watch.note_asked();
+        }
+        watch.remind(store.decided_alone(), Instant::now());
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod app;
 mod backend;
+mod census;
 mod cli;
 mod client;
 mod error;

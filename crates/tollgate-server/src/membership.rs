@@ -12,6 +12,7 @@ use tollgate_redis::{Directory, Node, NodeRecord, NodeState};
 use tracing::{info, warn};
 
 use crate::app::App;
+use crate::census::Census;
 use crate::settings::Settings;
 use crate::shutdown::Awaited;
 use crate::twin::Twin;
@@ -30,8 +31,7 @@ pub(crate) struct Membership {
     is_told: bool,
     /// How many heartbeats have failed in a row.
     failures: u32,
-    /// How many nodes there were lately at most, and when they were last so many.
-    most: (u32, Instant),
+    census: Census,
     /// Whether it has said once that it is up.
     is_known: bool,
     twin: Twin,
@@ -55,7 +55,7 @@ impl Membership {
             lifetime,
             is_told: false,
             failures: 0,
-            most: (1, Instant::now()),
+            census: Census::new(lifetime, Instant::now()),
             is_known: false,
             twin: Twin::default(),
         };
@@ -100,18 +100,13 @@ impl Membership {
         Ok(())
     }
 
-    /// Among so many nodes limits are divided while the store is lost. A store that comes back empty knows of
-    /// nobody yet: until they have all had time to come, there are as many as there were.
+    /// Among so many nodes limits are divided while the store is lost.
     fn count(&mut self, app: &App, nodes: &[Node]) {
         let is_other = |node: &&Node| node.state == NodeState::Up && node.id != self.node.id;
         let others = nodes.iter().filter(is_other).count();
         let all = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
-        let (most, at) = self.most;
-        if all >= most || at.elapsed() >= self.lifetime {
-            self.most = (all, Instant::now());
-        }
-        let most = NonZeroU32::new(self.most.0);
-        if let (Some(store), Some(nodes)) = (app.backend().fallback(), most) {
+        let all = NonZeroU32::new(self.census.count(all, self.every, Instant::now()));
+        if let (Some(store), Some(nodes)) = (app.backend().fallback(), all) {
             store.set_nodes(nodes);
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tollgate::{Decision, Outage, Source, StoreError, StoreErrorKind, StoreEvent};
+use tollgate::{Alone, Decision, Outage, Source, StoreError, StoreErrorKind, StoreEvent};
 use tracing::{info, warn};
 
 /// While something lasts, the log has it once in so long.
@@ -13,6 +13,10 @@ const SILENCE: Duration = Duration::from_secs(300);
 
 /// What has lasted for no longer may be the beginning of an outage, of which the log has more.
 const BRIEF: Duration = Duration::from_secs(2);
+
+/// A loss soon after another is told of when it has lasted for so long: a store that comes and goes must not fill the
+/// log, and one that stays away must be in it.
+const LASTING: Duration = Duration::from_secs(60);
 
 /// How the store has fared up to now.
 #[derive(Debug, Default)]
@@ -121,18 +125,24 @@ impl StoreWatch {
         }
     }
 
+    /// The store is asked: whatever was heard last, it is not lost.
+    pub(crate) fn note_asked(&self) {
+        self.told.lock().lost = None;
+    }
+
     /// Reminds of what lasts. To be called now and then.
-    pub(crate) fn remind(&self, (admitted, refused): (u64, u64), now: Instant) {
+    pub(crate) fn remind(&self, alone: Alone, now: Instant) {
         let mut told = self.told.lock();
         let reason = told.last.clone().unwrap_or_default();
         if let Some((lost, heard)) = told.lost {
             let gone = now.duration_since(lost);
-            let is_news = heard == Heard::No && gone >= BRIEF;
+            let is_news = heard == Heard::No && gone >= LASTING;
             if is_news || is_due(told.lost_told, now) {
                 (told.lost, told.lost_told) = (Some((lost, Heard::Yes)), Some(now));
                 let flaps = mem::take(&mut told.flaps);
                 drop(told);
                 let gone_s = gone.as_secs();
+                let Alone { admitted, refused, .. } = alone;
                 warn!(%reason, gone_s, admitted, refused, flaps, "store still lost: this node decides alone");
             }
         } else if told.unanswered_since.is_some_and(|since| now.duration_since(since) >= BRIEF)
@@ -234,9 +244,9 @@ mod tests {
         lose(&watch);
         let told = || watch.told.lock().lost_told.unwrap();
         let first = told();
-        watch.remind((1, 2), first + SILENCE / 2);
+        watch.remind(Alone::default(), first + SILENCE / 2);
         assert_eq!(told(), first);
-        watch.remind((1, 2), first + SILENCE);
+        watch.remind(Alone::default(), first + SILENCE);
         assert_eq!(told(), first + SILENCE);
     }
 
@@ -245,15 +255,15 @@ mod tests {
         let (watch, now) = (StoreWatch::default(), Instant::now());
         let unanswered = || watch.told.lock().unanswered;
         watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
-        watch.remind((0, 0), now);
+        watch.remind(Alone::default(), now);
         assert_eq!(unanswered(), 1, "it may be lost in a moment");
         let later = Instant::now() + BRIEF;
-        watch.remind((0, 0), later);
+        watch.remind(Alone::default(), later);
         assert_eq!(unanswered(), 0);
         watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Unavailable)));
-        watch.remind((0, 0), later + SILENCE / 2);
+        watch.remind(Alone::default(), later + SILENCE / 2);
         assert_eq!(unanswered(), 1);
-        watch.remind((0, 0), later + SILENCE);
+        watch.remind(Alone::default(), later + SILENCE);
         assert_eq!(unanswered(), 0);
     }
 
@@ -267,11 +277,11 @@ mod tests {
             assert_eq!(watch.note_loss(later), None);
         }
         let heard = || watch.told.lock().lost.unwrap().1;
-        watch.remind((0, 0), later + BRIEF / 2);
+        watch.remind(Alone::default(), later + LASTING / 2);
         assert_eq!(heard(), Heard::No);
-        watch.remind((0, 0), later + BRIEF);
+        watch.remind(Alone::default(), later + LASTING);
         assert_eq!((heard(), watch.told.lock().flaps), (Heard::Yes, 0));
         watch.hear(StoreEvent::Restored(Outage::default()));
-        assert_eq!(watch.note_loss(later + BRIEF + SILENCE), Some(0));
+        assert_eq!(watch.note_loss(later + LASTING + SILENCE), Some(0));
     }
 }

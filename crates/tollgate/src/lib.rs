@@ -38,7 +38,7 @@ pub use clock::{Clock, ManualClock, SystemClock, TickingClock};
 pub use decision::{Decision, Source, Verdict};
 pub use error::{QuotaError, QuotaErrorKind};
 pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
-pub use fallback::{BreakerState, FallbackStore, FallbackStoreBuilder, Outage, StoreEvent};
+pub use fallback::{Alone, BreakerState, FallbackStore, FallbackStoreBuilder, Outage, StoreEvent};
 pub use lease::{HeldKey, Lease, LeaseError, LeaseId};
 pub use limit::Limit;
 #[cfg(feature = "policy")]

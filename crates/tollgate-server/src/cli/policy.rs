@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tollgate::policy::{self, Policy, PolicyError};
-use tollgate::{Limiter, ManualClock, MemoryStore};
+use tollgate::{Distributed, Limiter, ManualClock, MemoryStore};
 
 use super::args::PolicyCommand;
 use super::facts::body_of;
@@ -92,8 +92,9 @@ fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
         let asked = question::read(body.as_bytes()).map_err(|error| error.to_string())?;
         let store = MemoryStore::builder().clock(ManualClock::new()).build();
         let limiter = Limiter::new(store, policy, ());
-        let told = limiter
-            .explain(&asked, |explained| serde_json::to_string(&Explanation::new(explained)));
+        let told = limiter.explain(&asked, |explained| {
+            serde_json::to_string(&Explanation::new(explained, Distributed::On))
+        });
         let told = ready::now(told).map_err(|error| error.to_string())?;
         told.map_err(|error| error.to_string())
     });

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use hyper::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tollgate::{Lease, OnStoreLoss, Outcome, Verb};
+use tollgate::{Distributed, FallbackStore, Lease, OnStoreLoss, Outcome, Verb};
 
 use super::body::{MAX_BATCH_BODY, MAX_BODY, MAX_LEASE_BODY, read};
 use super::reply::{Reply, json, or_problem, unavailable, written};
@@ -59,7 +59,9 @@ where
 {
     let body = read(request, MAX_BODY).await?;
     let asked = question::read(&body)?;
-    let told = app.limiter().explain(&asked, |explained| json(&Explanation::new(explained)));
+    let at_most = app.backend().fallback().map_or(Distributed::On, FallbackStore::at_most);
+    let told =
+        app.limiter().explain(&asked, |explained| json(&Explanation::new(explained, at_most)));
     told.await.map_err(|error| ApiError::from(&error))
 }
 

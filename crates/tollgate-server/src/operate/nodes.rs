@@ -4,7 +4,7 @@ use serde::Serialize;
 use tollgate_redis::NodeState;
 
 use crate::app::App;
-use crate::error::{ApiError, ApiErrorKind};
+use crate::error::ApiError;
 use crate::wire::time::rfc3339;
 
 /// The answer to /api/nodes.
@@ -26,14 +26,11 @@ const DOWN: &str = "Down";
 
 /// The nodes that share a Redis; on memory, this one.
 pub(crate) async fn nodes(app: &App) -> Result<Nodes, ApiError> {
-    let Some(redis) = app.backend().redis() else {
+    let Some(store) = app.backend().fallback() else {
         return Ok(Nodes { nodes: vec![Node::this(app)] });
     };
-    if app.is_alone() {
-        let why = "the store is lost, and not asked until it is back";
-        return Err(ApiError::new(ApiErrorKind::Unavailable, why));
-    }
-    let nodes = redis.directory().nodes().await;
+    store.ensure_asked().map_err(|error| ApiError::from(&error))?;
+    let nodes = store.store().directory().nodes().await;
     let nodes = nodes.inspect_err(|error| app.metrics().store().note_failure(error));
     let nodes = nodes.map_err(|error| ApiError::from(&error))?;
     Ok(Nodes { nodes: nodes.into_iter().map(Node::from).collect() })

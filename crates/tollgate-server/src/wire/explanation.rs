@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tollgate::policy::{Tried, TriedOutcome};
-use tollgate::{Explained, Status, Take, round_up};
+use tollgate::{Distributed, Explained, Status, Take, round_up};
 
 use super::answer::{LimitNumbers, answer, name_of, name_of_mode};
 
@@ -22,10 +22,16 @@ pub(crate) struct Explanation<'o, 'p> {
 }
 
 impl<'o, 'p> Explanation<'o, 'p> {
-    pub(crate) fn new(explained: &Explained<'o, 'p>) -> Self {
+    /// With how much the shared store has to say at most.
+    pub(crate) fn new(explained: &Explained<'o, 'p>, at_most: Distributed) -> Self {
         let answer = String::from_utf8(answer(explained.outcome)).ok();
         let answer = answer.and_then(|text| RawValue::from_string(text).ok());
-        Self { answer, rules: Rules(explained.tried), takes: Takes(*explained), override_: None }
+        Self {
+            answer,
+            rules: Rules(explained.tried),
+            takes: Takes(*explained, at_most),
+            override_: None,
+        }
     }
 }
 
@@ -51,7 +57,7 @@ impl Serialize for Rules<'_> {
 }
 
 #[derive(Debug)]
-struct Takes<'o, 'p>(Explained<'o, 'p>);
+struct Takes<'o, 'p>(Explained<'o, 'p>, Distributed);
 
 #[derive(Debug, Serialize)]
 struct TakeView<'a> {
@@ -94,7 +100,9 @@ impl Serialize for Takes<'_, '_> {
         let takes = outcome.plan.takes().iter().zip(figures);
         serializer.collect_seq(takes.map(|(take, (status, then))| {
             let beside = now.beside().and_then(|beside| same(beside.statuses(), status));
-            TakeView { beside: beside.map(Beside::of), ..TakeView::new(take, status, then) }
+            let distributed = take.sharing().distributed.min(self.1).as_str();
+            let beside = beside.map(Beside::of);
+            TakeView { distributed, beside, ..TakeView::new(take, status, then) }
         }))
     }
 }

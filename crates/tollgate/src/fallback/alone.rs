@@ -30,11 +30,34 @@ pub(super) enum Act {
     Debit(Duration),
 }
 
+/// How many requests a node has decided alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Alone {
+    /// How many passed.
+    pub admitted: u64,
+    /// How many were refused.
+    pub refused: u64,
+}
+
 /// What came of it, since the store was lost.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    pub(super) admitted: AtomicU64,
-    pub(super) refused: AtomicU64,
+    admitted: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Tally {
+    pub(super) fn get(&self) -> Alone {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Alone { admitted: read(&self.admitted), refused: read(&self.refused) }
+    }
+
+    /// The same, and from now on anew.
+    pub(super) fn take(&self) -> Alone {
+        let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
+        Alone { admitted: take(&self.admitted), refused: take(&self.refused) }
+    }
 }
 
 impl<S, C: Clock> FallbackStore<S, C> {
@@ -46,8 +69,11 @@ impl<S, C: Clock> FallbackStore<S, C> {
         ledger: &mut Ledger,
     ) -> Decision<'a> {
         let loss = loss_of(plan);
-        // What is refused takes nothing.
-        let own = if act == Act::Take && loss == OnStoreLoss::Deny { Act::Peek } else { act };
+        // What is refused takes nothing, and gives nothing back.
+        let own = match act {
+            Act::Take | Act::Refund if loss == OnStoreLoss::Deny => Act::Peek,
+            act => act,
+        };
         let parts: Parts =
             plan.takes().iter().map(|take| self.shares.of(take.key().limit())).collect();
         let (at, statuses) = self.statuses(own, plan, &parts);
@@ -102,6 +128,7 @@ impl<S, C: Clock> FallbackStore<S, C> {
                 }
             }
             Act::Peek => {}
+            Act::Refund if decision.loss() == Some(OnStoreLoss::Deny) => {}
             Act::Refund => {
                 for take in plan.takes() {
                     ledger.give_back(&take.key(), take.cost(), at);

@@ -1,8 +1,9 @@
 //! What was spent while the store could not be asked, key by key, until the store is told.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
@@ -17,11 +18,22 @@ use crate::time::Timestamp;
 pub(super) struct Ledger {
     accounts: HashMap<Name, Account, RandomState>,
     /// What is being told, when it could not be told to the end.
-    leaving: VecDeque<(Name, Account)>,
+    leaving: HashMap<Name, Account, RandomState>,
     max_keys: usize,
-    /// How often a key found no place.
-    unwritten: u64,
+    /// When accounts that owe nothing were last looked for.
+    swept_at: Timestamp,
+    told: Told,
 }
+
+/// Of how many keys the store has been told, and of how many it was not: it failed, or they found no place here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Told {
+    pub(super) told: u64,
+    pub(super) untold: u64,
+}
+
+/// How often accounts that owe nothing are looked for when there is no place.
+const SWEEP: Duration = Duration::from_secs(1);
 
 /// Whose account it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -40,17 +52,23 @@ pub(super) struct Account {
 
 impl Ledger {
     pub(super) fn new(max_keys: usize) -> Self {
-        let (accounts, leaving) = (HashMap::default(), VecDeque::new());
-        Self { accounts, leaving, max_keys, unwritten: 0 }
+        let (accounts, leaving) = (HashMap::default(), HashMap::default());
+        Self { accounts, leaving, max_keys, swept_at: Timestamp::EPOCH, told: Told::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.accounts.is_empty() && self.leaving.is_empty()
     }
 
-    /// How many spendings found no place, since it was last asked.
-    pub(super) fn take_unwritten(&mut self) -> u64 {
-        mem::take(&mut self.unwritten)
+    /// Of how many keys the store was and was not told, since this was last asked.
+    pub(super) fn take_told(&mut self) -> Told {
+        mem::take(&mut self.told)
+    }
+
+    /// Notes of how many the store was and was not told.
+    pub(super) fn note(&mut self, told: Told) {
+        self.told.told += told.told;
+        self.told.untold += told.untold;
     }
 
     pub(super) fn spend(
@@ -61,15 +79,22 @@ impl Ledger {
         now: Timestamp,
     ) {
         if spending.cost > 0
-            && let Some(account) = self.account(subject, limit)
+            && let Some(account) = self.account(subject, limit, now)
         {
             account.spent.add(&account.limit, spending, now);
         }
     }
 
-    pub(super) fn pause(&mut self, subject: &str, limit: &Arc<Limit>, until: Timestamp) {
-        if let Some(account) = self.account(subject, limit) {
-            account.paused_until = account.paused_until.max(Some(until));
+    /// Remembers a pause of so long from now.
+    pub(super) fn pause(
+        &mut self,
+        subject: &str,
+        limit: &Arc<Limit>,
+        now: Timestamp,
+        length: Duration,
+    ) {
+        if let Some(account) = self.account(subject, limit, now) {
+            account.paused_until = account.paused_until.max(Some(now + length));
         }
     }
 
@@ -83,7 +108,7 @@ impl Ledger {
     pub(super) fn forget(&mut self, key: &Key<'_>) {
         let name = Name::of(key);
         self.accounts.remove(&name);
-        self.leaving.retain(|(leaving, _)| *leaving != name);
+        self.leaving.remove(&name);
     }
 
     /// Forgets the slots of a lease, and tells whether any were in use.
@@ -108,12 +133,22 @@ impl Ledger {
         first
     }
 
-    /// Up to so many accounts, for good.
-    pub(super) fn leave(&mut self, most: usize) -> Vec<(Name, Account)> {
+    /// Some accounts, for good: one at least, and no more than come to so many debits.
+    pub(super) fn leave(&mut self, most_debits: usize) -> Vec<(Name, Account)> {
         if self.leaving.is_empty() {
-            self.leaving.extend(self.accounts.drain());
+            mem::swap(&mut self.leaving, &mut self.accounts);
         }
-        self.leaving.drain(..most.min(self.leaving.len())).collect()
+        // Looking for what is left in a table that is mostly empty would take ever longer.
+        if self.leaving.len() < self.leaving.capacity() / 4 {
+            self.leaving.shrink_to_fit();
+        }
+        let mut debits = 0;
+        let fits = |_: &Name, account: &mut Account| {
+            let is_first = debits == 0;
+            debits += account.spent.len().max(1);
+            is_first || debits <= most_debits
+        };
+        self.leaving.extract_if(fits).take(most_debits.max(1)).collect()
     }
 
     fn each_of(&mut self, lease: &Lease, mut change: impl FnMut(&mut Account)) {
@@ -125,21 +160,40 @@ impl Ledger {
 
     /// What a name owes, and what of it is leaving.
     fn accounts_of(&mut self, name: &Name) -> impl Iterator<Item = &mut Account> {
-        let leaving = self.leaving.iter_mut().filter(move |(leaving, _)| leaving == name);
-        self.accounts.get_mut(name).into_iter().chain(leaving.map(|(_, account)| account))
+        self.accounts.get_mut(name).into_iter().chain(self.leaving.get_mut(name))
     }
 
     /// The key's account, made if there is none; none if there is no place.
-    fn account(&mut self, subject: &str, limit: &Arc<Limit>) -> Option<&mut Account> {
+    fn account(
+        &mut self,
+        subject: &str,
+        limit: &Arc<Limit>,
+        now: Timestamp,
+    ) -> Option<&mut Account> {
         let name = Name { scope: limit.scope(), subject: subject.to_owned() };
-        if self.accounts.len() >= self.max_keys && !self.accounts.contains_key(&name) {
-            self.unwritten += 1;
-            return None;
+        if self.is_full() && !self.accounts.contains_key(&name) {
+            self.sweep(now);
+            if self.is_full() {
+                self.told.untold += 1;
+                return None;
+            }
         }
         let account = self.accounts.entry(name).or_insert_with(|| Account::new(limit));
         // It is owed under the numbers of now.
         account.limit = Arc::clone(limit);
         Some(account)
+    }
+
+    fn is_full(&self) -> bool {
+        self.accounts.len() + self.leaving.len() >= self.max_keys
+    }
+
+    /// Forgets who owes nothing any more, now and then.
+    fn sweep(&mut self, now: Timestamp) {
+        if now >= self.swept_at + SWEEP {
+            self.swept_at = now;
+            self.accounts.retain(|_, account| !account.is_over(now));
+        }
     }
 }
 
@@ -152,6 +206,11 @@ impl Name {
 impl Account {
     fn new(limit: &Arc<Limit>) -> Self {
         Self { limit: Arc::clone(limit), spent: Spent::new(limit), paused_until: None }
+    }
+
+    fn is_over(&self, now: Timestamp) -> bool {
+        let is_paused = self.paused_until.is_some_and(|until| until > now);
+        !is_paused && self.spent.is_over(&self.limit, now)
     }
 }
 
@@ -191,7 +250,8 @@ mod tests {
             spend(&mut ledger, &Key::new(subject, &limit), 3);
             spend(&mut ledger, &Key::new(subject, &limit), 0);
         }
-        assert_eq!(costs(&ledger.leave(2)), [5, 5]);
+        // Each is two debits.
+        assert_eq!(costs(&ledger.leave(4)), [5, 5]);
         // What is spent meanwhile is another matter.
         subjects.iter().for_each(|subject| spend(&mut ledger, &Key::new(subject, &limit), 1));
         assert_eq!(costs(&ledger.leave(9)), [5]);
@@ -206,7 +266,8 @@ mod tests {
         for name in ["a", "b", "c", "a", "d"] {
             spend(&mut ledger, &Key::new(&Subject::of([name]), &limit), 1);
         }
-        assert_eq!((ledger.take_unwritten(), ledger.take_unwritten()), (2, 0));
+        assert_eq!(ledger.take_told(), Told { told: 0, untold: 2 });
+        assert_eq!(ledger.take_told(), Told::default());
         let mut left = costs(&ledger.leave(9));
         left.sort_unstable();
         assert_eq!(left, [1, 2]);
@@ -217,8 +278,6 @@ mod tests {
         let limit = Limit::concurrency(9, Duration::from_secs(9)).unwrap();
         let (mut ledger, subject) = (Ledger::new(9), Subject::of(["a"]));
         let key = Key::new(&subject, &limit);
-        spend(&mut ledger, &key, 1);
-        assert!(ledger.leave(0).is_empty());
         spend(&mut ledger, &key, 1);
         ledger.forget(&key);
         assert!(ledger.is_empty());
@@ -243,5 +302,30 @@ mod tests {
         assert_eq!(left.len(), 1);
         assert!(ledger.release(left.first().unwrap(), NOW));
         assert_eq!(costs(&ledger.leave(9)), [0]);
+    }
+
+    #[test]
+    fn one_that_owes_much_leaves_alone() {
+        let limit = Limit::sliding_window(Quota::per_minute(99)).unwrap();
+        let (mut ledger, subjects) = (Ledger::new(10), ["a", "b"].map(|name| Subject::of([name])));
+        for subject in subjects.iter().flat_map(|subject| [subject; 50]) {
+            spend(&mut ledger, &Key::new(subject, &limit), 1);
+        }
+        assert_eq!(costs(&ledger.leave(9)), [50]);
+        assert_eq!(costs(&ledger.leave(9)), [50]);
+    }
+
+    #[test]
+    fn who_owes_nothing_any_more_makes_room() {
+        let limit = Limit::sliding_window(Quota::per_minute(9)).unwrap();
+        let (mut ledger, shared) = (Ledger::new(2), Arc::new(limit));
+        let mut spend = |name: &str, seconds| {
+            let at = NOW + Duration::from_secs(seconds);
+            ledger.spend(name, &shared, Spending { at, cost: 1, lease: None }, at);
+        };
+        for (name, at) in [("a", 0), ("b", 30), ("c", 59), ("d", 60), ("e", 61)] {
+            spend(name, at);
+        }
+        assert_eq!(ledger.take_told(), Told { told: 0, untold: 2 }, "c and e found no place");
     }
 }

@@ -12,11 +12,12 @@ mod spent;
 mod together;
 
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
+pub use alone::Alone;
 pub use breaker::BreakerState;
 pub use builder::FallbackStoreBuilder;
 pub use event::{Outage, StoreEvent};
@@ -107,6 +108,12 @@ impl<S, C> FallbackStore<S, C> {
         self.breaker.state()
     }
 
+    /// How much it has to say at most, whatever the takes of a plan say.
+    #[must_use]
+    pub const fn at_most(&self) -> Distributed {
+        self.at_most
+    }
+
     /// Among how many nodes limits are divided while the store cannot be asked.
     #[must_use]
     pub fn nodes(&self) -> NonZeroU32 {
@@ -118,11 +125,22 @@ impl<S, C> FallbackStore<S, C> {
         self.shares.set_nodes(nodes);
     }
 
-    /// How many requests have passed and been refused without the store since it was lost.
+    /// How many requests have been decided without the store since it was lost.
     #[must_use]
-    pub fn decided_alone(&self) -> (u64, u64) {
-        let Tally { admitted, refused } = &self.tally;
-        (admitted.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
+    pub fn decided_alone(&self) -> Alone {
+        self.tally.get()
+    }
+
+    /// Whether what only the store can answer may be asked now.
+    ///
+    /// # Errors
+    /// It is lost.
+    pub fn ensure_asked(&self) -> Result<(), StoreError> {
+        if self.breaker.is_closed() {
+            return Ok(());
+        }
+        let why = "the store is lost, and not asked until it is back";
+        Err(StoreError::new(StoreErrorKind::Unavailable, why))
     }
 }
 
@@ -142,7 +160,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         }
         if !self.breaker.is_closed() {
             if self.breaker.is_due(self.clock.now()) {
-                self.attend().await;
+                self.attend_briefly().await;
             }
             let mut ledger = self.ledger.lock();
             // It may have been closed while the ledger was held.
@@ -194,6 +212,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
             && let Some(failures) = self.breaker.failed(asked, self.clock.now())
         {
             let nodes = self.nodes();
+            let _ = self.tally.take();
             self.listener.tell(StoreEvent::Lost { failures, reason: &error, nodes });
         }
         error
@@ -204,10 +223,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         &self,
         question: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        if !self.breaker.is_closed() {
-            let why = "the store is lost, and not asked until it is back";
-            return Err(StoreError::new(StoreErrorKind::Unavailable, why));
-        }
+        self.ensure_asked()?;
         let asked = self.breaker.asked();
         let answer = question.await;
         answer.inspect(|_| self.breaker.answered()).map_err(|error| self.failed(asked, error))
@@ -237,15 +253,16 @@ impl<S: Store, C: Clock> Store for FallbackStore<S, C> {
         self.local.pause(key, length);
         if self.only(self.store.pause(key, length)).await.is_err() {
             let whole = self.shares.of(key.limit()).whole;
-            self.ledger.lock().pause(key.subject(), &whole, self.clock.now() + length);
+            self.ledger.lock().pause(key.subject(), &whole, self.clock.now(), length);
         }
         Ok(())
     }
 
     async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
+        self.only(self.store.reset(key)).await?;
         self.local.reset(key);
         self.ledger.lock().forget(key);
-        self.only(self.store.reset(key)).await
+        Ok(())
     }
 
     async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {

@@ -5,7 +5,7 @@ use super::alone::Act;
 use crate::clock::Clock;
 use crate::decision::{Decision, Source};
 use crate::lease::Lease;
-use crate::plan::{Plan, Take};
+use crate::plan::{Mode, Plan, Take};
 use crate::sharing::Distributed;
 use crate::store::Store;
 
@@ -26,15 +26,26 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         let far = part(|reach| reach == Distributed::On);
         let tried = part(|reach| reach == Distributed::Shadow);
         let (here, there) = self.near_and_far(act, &near, &far).await;
-        let is_asked = there.as_ref().is_none_or(Decision::is_allowed);
         let decision = self.joined(plan, &here, there.as_ref());
-        if tried.takes().is_empty() || !is_asked {
+        if tried.takes().is_empty() {
             return decision;
         }
+        // What others refuse is taken from nobody, and so from nobody there either.
+        let is_refused = self.is_refused_by_others(plan, &decision);
+        let act = if act == Act::Take && is_refused { Act::Peek } else { act };
         match self.try_store(act, &tried).await {
             Some(beside) => decision.with_beside(beside),
             None => decision,
         }
+    }
+
+    /// Whether a limit refuses that is not only tried in the store.
+    fn is_refused_by_others(&self, plan: &Plan<'_>, decision: &Decision<'_>) -> bool {
+        plan.takes().iter().zip(decision.statuses()).any(|(take, status)| {
+            self.reach(take) != Distributed::Shadow
+                && take.mode() == Mode::Enforce
+                && !status.verdict().is_allowed()
+        })
     }
 
     /// Takes here first: that waits for nobody, and is given back if the store then refuses.
@@ -79,12 +90,24 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
             Distributed::On => far.next(),
             _ => near.next(),
         });
-        let source = there.map_or(Source::Local, Decision::source);
-        let joined = Decision::new(at, statuses).from_source(source);
+        let joined = Decision::new(at, statuses);
+        let source = match there {
+            Some(there) if !self.is_refused_here(plan, &joined) => there.source(),
+            _ => Source::Local,
+        };
+        let joined = joined.from_source(source);
         match there.and_then(Decision::loss) {
             Some(loss) => joined.degraded(loss),
             None => joined,
         }
+    }
+
+    /// Whether the limit that refuses is one that this node counts itself.
+    fn is_refused_here(&self, plan: &Plan<'_>, decision: &Decision<'_>) -> bool {
+        let deciding = decision.deciding().filter(|status| !status.verdict().is_allowed());
+        let mut decided = plan.takes().iter().zip(decision.statuses());
+        let found = decided.find(|(_, status)| deciding == Some(*status));
+        found.is_some_and(|(take, _)| self.reach(take) != Distributed::On)
     }
 
     /// What the store says of takes that it does not decide; none if it cannot be asked.

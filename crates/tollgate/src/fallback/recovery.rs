@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::FallbackStore;
+use super::alone::Alone;
 use super::breaker::{Asked, Breaker};
 use super::event::{Outage, StoreEvent};
-use super::ledger::{Account, Name};
+use super::ledger::{Account, Name, Told};
 use super::spent::Debit;
 use super::together::together;
 use crate::clock::Clock;
@@ -17,8 +18,8 @@ use crate::store::{Store, StoreError};
 use crate::subject::Subject;
 use crate::time::Timestamp;
 
-/// As many keys are told of at once.
-const AT_ONCE: usize = 128;
+/// As many debits are under way at once.
+const AT_ONCE: usize = 512;
 
 /// After so long the store decides again although it has not been told of every key.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -39,11 +40,20 @@ impl Probe {
     }
 }
 
-/// Of how many keys the store has been told so far, and of how many it could not be.
-#[derive(Debug, Default)]
-struct Told {
-    told: u64,
-    untold: u64,
+/// Whether there was anything to tell of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Telling {
+    Nothing,
+    Told,
+}
+
+/// For how long somebody goes on telling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// Until there is nothing left.
+    Empty,
+    /// Until it has taken long enough: a request waits for it.
+    Late,
 }
 
 /// One at a time looks after a store, also if its future is dropped: a request that tries the store may be given
@@ -74,17 +84,27 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     ///
     /// It takes as long as the store takes to answer, and nothing when all is well.
     pub async fn attend(&self) {
+        self.look_after(Until::Empty).await;
+    }
+
+    /// The same in the time of a request: what is left to tell when the store has long been back waits for the
+    /// next who looks after it.
+    pub(super) async fn attend_briefly(&self) {
+        self.look_after(Until::Late).await;
+    }
+
+    async fn look_after(&self, until: Until) {
         let Some(_attending) = Attending::begin(&self.is_attended, &self.breaker) else { return };
         let asked = self.breaker.asked();
         if self.breaker.is_closed() {
             if !self.ledger.lock().is_empty() {
-                let _ = self.settle(asked).await;
+                let _ = self.settle(asked, until).await;
             }
             return;
         }
         self.breaker.try_store(self.clock.now());
         if self.probe().await.is_ok() {
-            let _ = self.settle(asked).await;
+            let _ = self.settle(asked, until).await;
         }
     }
 
@@ -101,42 +121,49 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     }
 
     /// Tells the store of what was spent, then lets it decide again.
-    async fn settle(&self, asked: Asked) -> Result<(), StoreError> {
-        let (began, mut told) = (self.clock.now(), Told::default());
+    async fn settle(&self, asked: Asked, until: Until) -> Result<(), StoreError> {
+        let began = self.clock.now();
         loop {
-            let leaving = self.leaving(asked, began, &mut told);
+            let is_late = self.clock.now() >= began + LONGEST;
+            let leaving = self.leaving(asked, is_late, until);
             if leaving.is_empty() {
                 return Ok(());
             }
             let now = self.clock.now();
             let debits = leaving.into_iter().map(|(name, account)| self.tell(name, account, now));
-            for result in together(debits).await {
-                match result {
-                    Ok(()) => told.told += 1,
-                    // A key that cannot be read keeps nobody else out.
-                    Err(error) if !error.is_transient() => told.untold += 1,
-                    Err(error) => return Err(error),
-                }
+            let results = together(debits).await;
+            let count = |wanted: fn(&Result<Telling, StoreError>) -> bool| {
+                results.iter().filter(|result| wanted(result)).count() as u64
+            };
+            let told = count(|result| matches!(result, Ok(Telling::Told)));
+            let untold = count(Result::is_err);
+            self.ledger.lock().note(Told { told, untold });
+            let failed = results.into_iter().filter_map(Result::err);
+            // A key that cannot be read keeps nobody else out.
+            if let Some(error) = failed.into_iter().find(StoreError::is_transient) {
+                return Err(error);
             }
         }
     }
 
     /// The next accounts to tell of. When there are none the store decides again, and when it takes too long.
-    fn leaving(&self, asked: Asked, began: Timestamp, told: &mut Told) -> Vec<(Name, Account)> {
+    fn leaving(&self, asked: Asked, is_late: bool, until: Until) -> Vec<(Name, Account)> {
         let now = self.clock.now();
         // Whoever decides alone does so under this lock: nothing is spent between.
         let mut ledger = self.ledger.lock();
-        let leaving = ledger.leave(AT_ONCE);
-        let lasted = match leaving.is_empty() || now >= began + LONGEST {
+        let leaving = match is_late && until == Until::Late {
+            true => Vec::new(),
+            false => ledger.leave(AT_ONCE),
+        };
+        let lasted = match leaving.is_empty() || is_late {
             true => self.breaker.close(asked, now),
             false => None,
         };
-        told.untold += ledger.take_unwritten();
+        let told = if lasted.is_some() { ledger.take_told() } else { Told::default() };
         drop(ledger);
         if let Some(lasted) = lasted {
-            let admitted = self.tally.admitted.swap(0, Ordering::Relaxed);
-            let refused = self.tally.refused.swap(0, Ordering::Relaxed);
-            let Told { told, untold } = *told;
+            let Alone { admitted, refused } = self.tally.take();
+            let Told { told, untold } = told;
             let outage = Outage { lasted, admitted, refused, told, untold };
             self.listener.tell(StoreEvent::Restored(outage));
         }
@@ -144,20 +171,30 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     }
 
     /// Tells the store what one key spent. Never twice, whatever becomes of it.
-    async fn tell(&self, name: Name, account: Account, now: Timestamp) -> Result<(), StoreError> {
+    async fn tell(
+        &self,
+        name: Name,
+        account: Account,
+        now: Timestamp,
+    ) -> Result<Telling, StoreError> {
         let Account { limit, spent, paused_until } = account;
         let key = Key::private(&name.subject, &limit);
-        // At once: one after the other, a slow store would be back only after as many answers.
-        let debits = spent.debits(&limit, now);
-        let told = together(debits.into_iter().map(|debit| self.debit_one(&key, debit))).await;
-        let failed = told.iter().filter_map(|told| told.as_ref().err());
-        failed.for_each(|error| self.listener.tell(StoreEvent::Failed(error)));
-        told.into_iter().collect::<Result<(), _>>()?;
+        let (debits, mut telling) = (spent.debits(&limit, now), Telling::Nothing);
+        for some in debits.chunks(AT_ONCE) {
+            // At once: one after the other, a slow store would be back only after as many answers.
+            let told = together(some.iter().map(|debit| self.debit_one(&key, *debit))).await;
+            let failed = told.iter().filter_map(|told| told.as_ref().err());
+            failed.for_each(|error| self.listener.tell(StoreEvent::Failed(error)));
+            told.into_iter().collect::<Result<(), _>>()?;
+            telling = Telling::Told;
+        }
         if let Some(until) = paused_until.filter(|until| *until > now) {
             let left = Duration::from_micros(until.as_micros() - now.as_micros());
-            self.store.pause(&key, left).await?;
+            let paused = self.store.pause(&key, left).await;
+            paused.inspect_err(|error| self.listener.tell(StoreEvent::Failed(error)))?;
+            telling = Telling::Told;
         }
-        Ok(())
+        Ok(telling)
     }
 
     async fn debit_one(&self, key: &Key<'_>, debit: Debit) -> Result<(), StoreError> {

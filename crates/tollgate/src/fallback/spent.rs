@@ -64,14 +64,26 @@ impl Spent {
             }
             Self::Log(log) => {
                 log.push(spending);
-                if log.len() > MOST_APART {
-                    log.retain(|earlier| earlier.matters(limit, now));
-                }
-                // Slots are given back one by one.
-                if log.len() > MOST_APART && limit.ttl().is_none() {
-                    *log = log.chunks(2).map(together).collect();
+                if log.len() > most_apart(limit) {
+                    shorten(log, limit, now);
                 }
             }
+        }
+    }
+
+    /// How many debits it may come to.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Sum { .. } => 1,
+            Self::Log(log) => log.len(),
+        }
+    }
+
+    /// Whether nothing of it matters any more.
+    pub(super) fn is_over(&self, limit: &Limit, now: Timestamp) -> bool {
+        match self {
+            Self::Sum { state, .. } => state.is_fresh(now),
+            Self::Log(log) => !log.iter().any(|spending| spending.matters(limit, now)),
         }
     }
 
@@ -133,6 +145,29 @@ impl Spent {
                 matter.map(|spending| spending.debit(now)).collect()
             }
         }
+    }
+}
+
+/// How long a log may become before it is shortened. Slots are given back one by one, so they stay apart.
+fn most_apart(limit: &Limit) -> usize {
+    match limit.ttl() {
+        None => MOST_APART,
+        Some(_) => MOST_APART.max(2 * slots(limit)),
+    }
+}
+
+fn slots(limit: &Limit) -> usize {
+    usize::try_from(limit.capacity()).unwrap_or(usize::MAX / 2)
+}
+
+/// Drops what no longer matters, and takes neighbours together. Of slots the newest are kept, as many as there are:
+/// the store has no room for more.
+fn shorten(log: &mut Vec<Spending>, limit: &Limit, now: Timestamp) {
+    log.retain(|earlier| earlier.matters(limit, now));
+    if limit.ttl().is_some() {
+        log.drain(..log.len().saturating_sub(slots(limit)));
+    } else if log.len() > MOST_APART {
+        *log = log.chunks(2).map(together).collect();
     }
 }
 
@@ -227,6 +262,19 @@ mod tests {
                 owed.iter().filter(|(_, old)| *old <= age).map(|(cost, _)| cost).sum::<u64>();
             assert!(younger >= age, "{younger} at {age}");
         }
+    }
+
+    #[test]
+    fn no_more_slots_are_owed_than_there_are() {
+        let limit = Limit::concurrency(100, Duration::from_secs(30)).unwrap();
+        let mut spent = Spent::new(&limit);
+        for number in 0_u32..5000 {
+            let lease = LeaseId::from_u128(number.into());
+            spent.add(&limit, Spending { at: START, cost: 1, lease }, START);
+            assert!(spent.len() <= 200);
+        }
+        let newest = spent.debits(&limit, START).last().and_then(|debit| debit.lease);
+        assert_eq!(newest, LeaseId::from_u128(4999));
     }
 
     #[test]

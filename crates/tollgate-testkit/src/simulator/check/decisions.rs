@@ -8,7 +8,7 @@ use super::mirror::Held;
 use super::{Admission, By, Check, Holding, Holds, Stage};
 use crate::answer::Answer;
 use crate::simulator::clockwork::TaskId;
-use crate::simulator::request::{Act, Request};
+use crate::simulator::request::{Act, Request, Want};
 use crate::spec::Kind;
 
 /// What is known of a request once its node has begun it.
@@ -104,7 +104,7 @@ impl Check {
             self.is_by_its_share(&far, decision, now);
             self.mirrors[node].alone(&setting, &far, now)
         } else {
-            self.is_the_stores(decision, now);
+            self.is_the_stores(request, decision, now);
             heard.as_ref().and_then(|heard| heard.answers.clone()).unwrap_or_default()
         };
         let mut here = begun.near;
@@ -153,8 +153,18 @@ impl Check {
         self.hold(now, holds, || format!("{request:?}: {decision:?} instead of {right:?}"));
     }
 
-    fn is_the_stores(&mut self, decision: &Decision<'_>, now: u64) {
-        let holds = decision.source() == Source::Store && decision.loss().is_none();
+    /// The store answered, unless a limit refused that this node counts itself.
+    fn is_the_stores(&mut self, request: &Request, decision: &Decision<'_>, now: u64) {
+        let reach = |want: &Want| self.setting.reach(want.key);
+        let mut decided = request.wants.iter().zip(decision.statuses());
+        // Of equals the first.
+        let deciding = decided.find(|(_, status)| decision.deciding() == Some(*status));
+        let is_near = deciding.is_some_and(|(want, _)| reach(want) != Distributed::On);
+        let right = match is_near && !decision.is_allowed() {
+            true => Source::Local,
+            false => Source::Store,
+        };
+        let holds = decision.source() == right && decision.loss().is_none();
         self.hold(now, Holds::from(holds), || format!("not marked as the store's: {decision:?}"));
     }
 

@@ -101,7 +101,7 @@ impl Mirror {
         let loss = |key: usize| setting.keys[key].sharing.on_store_loss;
         let has = |wanted| request.wants.iter().any(|want| loss(want.key) == wanted);
         let act = match request.act {
-            Act::Take if has(OnStoreLoss::Deny) => Act::Peek,
+            Act::Take | Act::Refund if has(OnStoreLoss::Deny) => Act::Peek,
             act => act,
         };
         let own = request.part(|key| loss(key) == OnStoreLoss::Local).with(act);
@@ -113,8 +113,8 @@ impl Mirror {
             _ => until_back(want, capacity(want), own.next().expect("one answer each")),
         };
         let answers: Vec<Answer> = request.wants.iter().map(told).collect();
-        if request.act != Act::Take || answers.iter().all(Answer::is_allowed) {
-            self.note(setting, request, now);
+        if act != Act::Take || answers.iter().all(Answer::is_allowed) {
+            self.note(setting, &request.clone().with(act), now);
         }
         answers
     }

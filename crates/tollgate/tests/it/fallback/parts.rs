@@ -118,3 +118,33 @@ fn one_switch_holds_all_back() {
         assert_eq!(decision.source() == Source::Store, at_most == Distributed::On);
     }
 }
+
+#[test]
+fn what_another_limit_refuses_is_only_looked_at_in_the_store() {
+    let (fleet, [near, far], subject) = (Fleet::of(1), limits(), Subject::of(["k"]));
+    // Off refuses from the fourth on; the other is only tried.
+    let takes =
+        [shared(&subject, &far, Distributed::Off), shared(&subject, &near, Distributed::Shadow)];
+    let plan = Plan::new(takes).unwrap();
+    let allowed = (0..9).filter(|_| take(&fleet.nodes[0], &plan).is_allowed()).count();
+    assert_eq!((allowed, left(&fleet.nodes[0], &plan)), (3, [0, 2]));
+    assert_eq!(fleet.counted(&near), 3, "what passed nowhere is counted nowhere");
+}
+
+#[test]
+fn who_refused_is_who_answered() {
+    let (fleet, limits, subject) = (Fleet::of(1), limits(), Subject::of(["k"]));
+    let plan = mixed(&subject, &limits, Distributed::Off);
+    let [_, far] = &limits;
+    assert_eq!(take(&fleet.nodes[0], &plan).source(), Source::Store);
+    assert_eq!(fleet.admitted(0, far, 9), 2);
+    assert_eq!(take(&fleet.nodes[0], &plan).source(), Source::Store);
+    let (fleet, swapped) = (
+        Fleet::of(1),
+        [far.clone().in_rule("near").unwrap(), limits[0].clone().in_rule("far").unwrap()],
+    );
+    let plan = mixed(&subject, &swapped, Distributed::Off);
+    (0..9).for_each(|_| drop(take(&fleet.nodes[0], &plan)));
+    let last = take(&fleet.nodes[0], &plan);
+    assert!(!last.is_allowed() && last.source() == Source::Local);
+}

@@ -1,8 +1,10 @@
 //! What a store knows when it is back.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use tollgate::StoreEvent;
 use tollgate_testkit::faulty::Trouble;
 
 use super::*;
@@ -129,7 +131,16 @@ fn a_pause_holds_here_at_once_and_everywhere_when_it_is_back() {
 
 #[test]
 fn a_store_that_fails_while_it_is_told_stays_lost_and_hears_the_rest_later() {
-    let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(9)).unwrap());
+    let (mut fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(9)).unwrap());
+    let outage = Arc::new(Mutex::new(None));
+    let heard = Arc::clone(&outage);
+    let builder = FallbackStore::builder(Arc::clone(&fleet.shared)).clock(fleet.clock.clone());
+    let node = builder.on_event(move |event| {
+        if let StoreEvent::Restored(outage) = event {
+            *heard.lock().unwrap() = Some(outage);
+        }
+    });
+    fleet.nodes = vec![node.build()];
     let subjects: Vec<Subject> = (0..300).map(|number| Subject::of([number.to_string()])).collect();
     fleet.lose();
     subjects
@@ -143,8 +154,10 @@ fn a_store_that_fails_while_it_is_told_stays_lost_and_hears_the_rest_later() {
     let known =
         |subject: &&Subject| fleet.shared.store().stats(&Key::new(subject, &limit)).count() == 1;
     let known = subjects.iter().filter(known).count();
-    // Nothing is told twice, so what was under way when it failed is lost.
-    assert!((172..300).contains(&known), "{known}");
+    // Nothing is told twice, so what was under way when it failed is lost, and said to be.
+    assert!((1..300).contains(&known), "{known}");
+    let outage = outage.lock().unwrap().unwrap();
+    assert_eq!((outage.told + outage.untold, outage.told), (300, known as u64), "{outage:?}");
 }
 
 #[test]
