@@ -22,7 +22,7 @@ pub enum StoreEvent<'e> {
         /// Among how many nodes limits are divided meanwhile.
         nodes: NonZeroU32,
     },
-    /// It is asked again, and knows what was spent meanwhile.
+    /// It is asked again, and has been told what was spent meanwhile, or is being told.
     Restored(Outage),
 }
 
