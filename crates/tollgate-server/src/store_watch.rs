@@ -101,8 +101,11 @@ impl StoreWatch {
         let mut told = self.told.lock();
         told.last = Some(error.to_string());
         if error.kind() != StoreErrorKind::Incompatible {
-            told.unanswered += 1;
-            told.unanswered_since.get_or_insert_with(Instant::now);
+            // Probes of a lost store fail too, and of its loss the log has more.
+            if told.lost.is_none() {
+                told.unanswered += 1;
+                told.unanswered_since.get_or_insert_with(Instant::now);
+            }
         } else if is_due(told.unreadable_told, Instant::now()) {
             told.unreadable_told = Some(Instant::now());
             drop(told);
@@ -236,6 +239,15 @@ mod tests {
         assert_eq!(warning, "the store is lost and this node decides alone: Timeout");
         watch.hear(StoreEvent::Restored(Outage::default()));
         assert_eq!(watch.warning(), None);
+    }
+
+    #[test]
+    fn probes_of_a_lost_store_are_no_questions_left_unanswered() {
+        let watch = StoreWatch::default();
+        lose(&watch);
+        watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
+        watch.hear(StoreEvent::Restored(Outage::default()));
+        assert_eq!((watch.told.lock().unanswered_since, watch.errors()), (None, 2));
     }
 
     #[test]
