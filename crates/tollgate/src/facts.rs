@@ -100,6 +100,26 @@ impl<'a> Facts<'a> {
         Ok(())
     }
 
+    /// The same facts, for as long as one likes.
+    ///
+    /// ```
+    /// use tollgate::Facts;
+    ///
+    /// let kept: Facts<'static> = {
+    ///     let header = String::from("c1");
+    ///     Facts::of([("client", &header)])?.into_owned()
+    /// };
+    /// assert_eq!(kept.get("client"), Some(&b"c1"[..]));
+    /// # Ok::<(), tollgate::FactsError>(())
+    /// ```
+    #[must_use]
+    pub fn into_owned(self) -> Facts<'static> {
+        let owned = |(name, value): Entry<'a>| {
+            (Cow::Owned(name.into_owned()), Cow::Owned(value.into_owned()))
+        };
+        Facts { entries: self.entries.into_iter().map(owned).collect() }
+    }
+
     /// The value of a fact, if it is known.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {

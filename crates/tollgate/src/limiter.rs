@@ -24,6 +24,8 @@ pub enum Verb {
     Peek,
     /// Give it back, never above full.
     Refund,
+    /// Take it without asking, down to empty at most: what has been used already is paid.
+    Debit,
 }
 
 /// Sees every decision, once.
@@ -220,8 +222,36 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         asked: &Asked<'_>,
         tell: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
+        self.decide_by(&self.current.load_full(), verb, asked, tell).await
+    }
+
+    /// Decides by a policy that was in force before, so that what is given back or paid later is that of the
+    /// limits that were asked first.
+    ///
+    /// ```
+    /// use tollgate::{Asked, Facts, Limiter, MemoryStore, Policy, Request, Verb};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
+    /// let asked = Asked::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
+    /// let then = limiter.current();
+    /// limiter.decide_by(&then, Verb::Take, &asked, |_| ()).await?;
+    /// let left = |outcome: &tollgate::Outcome<'_, '_>| outcome.decision.remaining();
+    /// assert_eq!(limiter.decide_by(&then, Verb::Refund, &asked, left).await?, Some(100));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`decide`](Self::decide).
+    pub async fn decide_by<T>(
+        &self,
+        current: &Current<O::Handles>,
+        verb: Verb,
+        asked: &Asked<'_>,
+        tell: impl FnOnce(&Outcome<'_, '_>) -> T,
+    ) -> Result<T, LimiterError> {
         let began = Instant::now();
-        let current = self.current.load_full();
         let applied = &apply(&current.policy, asked);
         let mut plan = applied.plan()?;
         if verb == Verb::Take && plan.holds_slots() {
@@ -231,6 +261,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
             Verb::Take => self.store.take(&plan).await,
             Verb::Peek => self.store.peek(&plan).await,
             Verb::Refund => self.store.refund(&plan).await,
+            Verb::Debit => self.store.debit(&plan, Duration::ZERO).await,
         };
         let observed = Observed { verb, applied, result: result.as_ref(), took: began.elapsed() };
         self.observer.decided(&current.handles, &observed);

@@ -48,7 +48,7 @@ mod tree;
 mod view;
 mod wildcard;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
@@ -87,6 +87,7 @@ pub struct Policy {
     by_name: HashMap<Box<str>, usize, RandomState>,
     default: Rule,
     index: Index,
+    wanted: Vec<FactName>,
     warnings: Vec<String>,
 }
 
@@ -132,7 +133,8 @@ impl Policy {
         let File { tenant, tiers, rules, default, warnings } = file;
         let names = rules.iter().map(|rule| (rule.name.clone(), rule.index));
         let (by_name, index) = (names.collect(), Index::new(&rules));
-        Self { version, tenant, tiers, rules, by_name, default, index, warnings }
+        let wanted = wanted(rules.iter().chain([&default]));
+        Self { version, tenant, tiers, rules, by_name, default, index, wanted, warnings }
     }
 
     /// The rules that decide this request, and whom they count.
@@ -232,6 +234,20 @@ impl Policy {
         self.rule(rule)?.limit(name, algorithm)
     }
 
+    /// The facts that some rule matches or counts by, each once, headers last. Others make no difference, so a
+    /// front end need not look for them.
+    ///
+    /// ```
+    /// use tollgate::Policy;
+    ///
+    /// let names: Vec<&str> = Policy::builtin().wanted().iter().map(|fact| fact.as_str()).collect();
+    /// assert_eq!(names, ["client", "tenant"]);
+    /// ```
+    #[must_use]
+    pub fn wanted(&self) -> &[FactName] {
+        &self.wanted
+    }
+
     /// The tenant of requests that name none; empty without one.
     #[must_use]
     pub fn tenant(&self) -> &str {
@@ -249,4 +265,20 @@ impl Policy {
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
+}
+
+/// What these rules look at. A tier may come from an API key, and every key is a tenant's.
+fn wanted<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<FactName> {
+    let facts =
+        rules.flat_map(|rule| rule.conditions().iter().map(Condition::fact).chain(rule.per()));
+    let (tenant, tier) = (FactName::new("tenant"), FactName::new("tier"));
+    let mut seen = HashSet::with_hasher(RandomState::default());
+    let mut wanted: Vec<FactName> =
+        facts.chain([&tenant]).filter(|fact| seen.insert(*fact)).cloned().collect();
+    let api_key = FactName::new("api_key");
+    if wanted.contains(&tier) && !wanted.contains(&api_key) {
+        wanted.push(api_key);
+    }
+    wanted.sort_by_key(|fact| fact.as_str().starts_with("header:"));
+    wanted
 }
