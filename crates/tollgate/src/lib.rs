@@ -9,6 +9,7 @@ mod error;
 mod facts;
 mod fallback;
 mod fields;
+mod headers;
 mod lease;
 mod limit;
 #[cfg(feature = "policy")]
@@ -20,6 +21,7 @@ mod naming;
 mod plan;
 #[cfg(feature = "policy")]
 pub mod policy;
+mod policy_name;
 mod quota;
 mod request;
 pub mod round_up;
@@ -39,6 +41,7 @@ pub use decision::{Decision, Source, Verdict};
 pub use error::{QuotaError, QuotaErrorKind};
 pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
 pub use fallback::{Alone, BreakerState, FallbackStore, FallbackStoreBuilder, Outage, StoreEvent};
+pub use headers::{FieldValue, HeaderStyle};
 pub use lease::{HeldKey, Lease, LeaseError, LeaseId};
 pub use limit::Limit;
 #[cfg(feature = "policy")]

@@ -22,6 +22,7 @@ mod facts;
 mod fallback;
 mod forged;
 mod forgetting;
+mod headers;
 mod limiter;
 mod listings;
 mod local;
