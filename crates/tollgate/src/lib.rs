@@ -23,6 +23,7 @@ mod plan;
 pub mod policy;
 mod policy_name;
 mod quota;
+mod refusal;
 mod request;
 pub mod round_up;
 mod scope;
@@ -56,6 +57,7 @@ pub use plan::{Key, MAX_TAKES, Mode, Plan, PlanError, PlanErrorKind, Take};
 #[cfg(feature = "policy")]
 pub use policy::{Policy, PolicyError, PolicyErrorKind};
 pub use quota::Quota;
+pub use refusal::{Refusal, RefusalStyle};
 pub use request::Request;
 pub use scope::Algorithm;
 pub use sharing::{Distributed, OnStoreLoss, Sharing};

@@ -27,6 +27,7 @@ mod limiter;
 mod listings;
 mod local;
 mod rates;
+mod refusals;
 mod saving;
 mod scopes;
 mod simulation;
