@@ -9,6 +9,7 @@ mod error;
 mod facts;
 mod fallback;
 mod fields;
+mod headers;
 mod lease;
 mod limit;
 #[cfg(feature = "policy")]
@@ -20,7 +21,9 @@ mod naming;
 mod plan;
 #[cfg(feature = "policy")]
 pub mod policy;
+mod policy_name;
 mod quota;
+mod refusal;
 mod request;
 pub mod round_up;
 mod scope;
@@ -39,6 +42,7 @@ pub use decision::{Decision, Source, Verdict};
 pub use error::{QuotaError, QuotaErrorKind};
 pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
 pub use fallback::{Alone, BreakerState, FallbackStore, FallbackStoreBuilder, Outage, StoreEvent};
+pub use headers::{FieldValue, HeaderStyle};
 pub use lease::{HeldKey, Lease, LeaseError, LeaseId};
 pub use limit::Limit;
 #[cfg(feature = "policy")]
@@ -53,6 +57,7 @@ pub use plan::{Key, MAX_TAKES, Mode, Plan, PlanError, PlanErrorKind, Take};
 #[cfg(feature = "policy")]
 pub use policy::{Policy, PolicyError, PolicyErrorKind};
 pub use quota::Quota;
+pub use refusal::{Refusal, RefusalStyle};
 pub use request::Request;
 pub use scope::Algorithm;
 pub use sharing::{Distributed, OnStoreLoss, Sharing};

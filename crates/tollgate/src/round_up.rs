@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use crate::time::{SECOND, Timestamp};
+
 /// Whole milliseconds, a part of one counted whole.
 ///
 /// ```
@@ -29,4 +31,17 @@ pub fn millis(duration: Duration) -> u64 {
 #[must_use]
 pub fn seconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000_000)).unwrap_or(u64::MAX)
+}
+
+/// Whole seconds since the Unix epoch, a part of one counted whole.
+///
+/// ```
+/// use tollgate::{Timestamp, round_up};
+///
+/// assert_eq!(round_up::unix_seconds(Timestamp::from_micros(1_000_001)), 2);
+/// assert_eq!(round_up::unix_seconds(Timestamp::from_micros(1_000_000)), 1);
+/// ```
+#[must_use]
+pub const fn unix_seconds(moment: Timestamp) -> u64 {
+    moment.as_micros().div_ceil(SECOND)
 }

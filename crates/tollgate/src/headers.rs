@@ -1,0 +1,179 @@
+//! What a response tells of a decision in its header.
+
+use std::fmt::{self, Write};
+
+use crate::decision::Decision;
+use crate::policy_name::{PolicyName, enforced};
+use crate::round_up;
+use crate::status::Status;
+
+/// The largest integer of a structured field (RFC 9651): fifteen digits.
+const MAX_FIELD_INTEGER: u64 = 999_999_999_999_999;
+
+/// A way to tell callers how much they have left, so that those who heed it need never be refused.
+///
+/// Clients agree on no single one, so styles can be combined; only [`XUnix`](Self::XUnix) and
+/// [`XDelta`](Self::XDelta) share their fields' names and exclude each other.
+///
+/// All figures are of the [deciding](Decision::deciding) limit, and its limit is the configured count: a
+/// bucket's burst is not told, nor the share of a node that answers alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HeaderStyle {
+    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, the last as Unix time in seconds by the store's clock.
+    XUnix,
+    /// The same, the last in seconds from now.
+    XDelta,
+    /// `RateLimit-Limit`, `-Remaining` and `-Reset`, in seconds from now, as the sixth draft of the IETF had
+    /// them. Its integers have at most fifteen digits: what is more is told as 999 999 999 999 999.
+    Draft6,
+    /// `RateLimit-Policy` with every enforced limit and `RateLimit` with the deciding one, the structured
+    /// fields of the eleventh draft. The same fifteen digits hold.
+    Draft11,
+}
+
+/// The value of a field. Numbers are left to the caller to format, who may have a way without allocating.
+///
+/// ```
+/// use tollgate::FieldValue;
+///
+/// assert_eq!(FieldValue::Number(7).to_string(), "7");
+/// assert_eq!(FieldValue::Text("\"60s\";r=7;t=5".into()).to_string(), "\"60s\";r=7;t=5");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldValue {
+    /// A bare integer.
+    Number(u64),
+    /// Anything else, in printable ASCII.
+    Text(String),
+}
+
+impl fmt::Display for FieldValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl HeaderStyle {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::XUnix, Self::XDelta, Self::Draft6, Self::Draft11];
+
+    /// Its name in settings.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::XUnix => "x-unix",
+            Self::XDelta => "x-delta",
+            Self::Draft6 => "draft6",
+            Self::Draft11 => "draft11",
+        }
+    }
+
+    /// The style of this name; none if there is none.
+    ///
+    /// ```
+    /// use tollgate::HeaderStyle;
+    ///
+    /// assert_eq!(HeaderStyle::named("x-unix"), Some(HeaderStyle::XUnix));
+    /// assert_eq!(HeaderStyle::named("loud"), None);
+    /// ```
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|style| style.as_str() == name)
+    }
+
+    /// The names of its fields in lower case, in the order they are written, for those who must say which a
+    /// browser may read.
+    ///
+    /// ```
+    /// use tollgate::HeaderStyle;
+    ///
+    /// assert_eq!(HeaderStyle::Draft11.fields(), ["ratelimit-policy", "ratelimit"]);
+    /// ```
+    #[must_use]
+    pub const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::XUnix | Self::XDelta => {
+                &["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]
+            }
+            Self::Draft6 => &["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"],
+            Self::Draft11 => &["ratelimit-policy", "ratelimit"],
+        }
+    }
+
+    /// Hands out each field with its value; none when no limit applies. The styles of plain numbers allocate
+    /// nothing.
+    ///
+    /// ```
+    /// use tollgate::{HeaderStyle, Limit, LocalLimiter, Quota};
+    ///
+    /// let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(10))?);
+    /// let decision = limiter.take("c1");
+    /// let told = |style: HeaderStyle| {
+    ///     let mut fields = Vec::new();
+    ///     style.write(&decision, |name, value| fields.push(format!("{name}: {value}")));
+    ///     fields
+    /// };
+    /// assert_eq!(
+    ///     told(HeaderStyle::XDelta),
+    ///     ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 9", "x-ratelimit-reset: 60"]
+    /// );
+    /// assert_eq!(
+    ///     told(HeaderStyle::Draft11),
+    ///     ["ratelimit-policy: \"60s\";q=10;w=60", "ratelimit: \"60s\";r=9;t=60"]
+    /// );
+    /// # Ok::<(), tollgate::QuotaError>(())
+    /// ```
+    pub fn write(self, decision: &Decision<'_>, mut put: impl FnMut(&'static str, FieldValue)) {
+        let Some(deciding) = decision.deciding() else { return };
+        let delta = round_up::seconds(deciding.reset_after());
+        let at = || round_up::unix_seconds(decision.at() + deciding.reset_after());
+        let figures = |reset| [deciding.limit().count(), deciding.remaining(), reset];
+        let figures = match self {
+            Self::XUnix => figures(at()),
+            Self::XDelta => figures(delta),
+            Self::Draft6 => figures(delta).map(fifteen_digits),
+            Self::Draft11 => {
+                let statuses = decision.statuses();
+                put("ratelimit-policy", FieldValue::Text(policies(statuses)));
+                put("ratelimit", FieldValue::Text(service_limit(statuses, deciding)));
+                return;
+            }
+        };
+        for (name, figure) in self.fields().iter().zip(figures) {
+            put(name, FieldValue::Number(figure));
+        }
+    }
+}
+
+/// Every enforced limit, as `"name";q=count;w=seconds`. A limit without a window has no `w`.
+fn policies(statuses: &[Status<'_>]) -> String {
+    let mut list = String::new();
+    for status in enforced(statuses) {
+        if !list.is_empty() {
+            list.push(',');
+        }
+        let (name, limit) = (PolicyName::among(statuses, status), status.limit());
+        // Writing to a string cannot fail.
+        let _ = write!(list, "\"{name}\";q={}", fifteen_digits(limit.count()));
+        if !limit.window().is_zero() {
+            let _ = write!(list, ";w={}", round_up::seconds(limit.window()));
+        }
+    }
+    list
+}
+
+fn service_limit(statuses: &[Status<'_>], deciding: &Status<'_>) -> String {
+    let name = PolicyName::among(statuses, deciding);
+    let remaining = fifteen_digits(deciding.remaining());
+    let reset = fifteen_digits(round_up::seconds(deciding.reset_after()));
+    format!("\"{name}\";r={remaining};t={reset}")
+}
+
+/// Counts go to 2^53 − 1, which has sixteen.
+fn fifteen_digits(number: u64) -> u64 {
+    number.min(MAX_FIELD_INTEGER)
+}
