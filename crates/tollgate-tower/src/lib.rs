@@ -1,1 +1,5 @@
 //! Tollgate as middleware.
+
+mod address;
+
+pub use address::{ClientAddress, ProxyHeader, TrustedProxies, TrustedProxiesError};

@@ -1,0 +1,149 @@
+//! Proxies whose word is taken for whom they speak.
+
+use std::net::IpAddr;
+
+use http::HeaderMap;
+use ipnet::{IpNet, Ipv4Net};
+use thiserror::Error;
+
+use super::{forwarded, hops, node};
+
+/// The bits in front of an IPv4 address that is written as an IPv6 one.
+const MAPPED_BITS: u8 = 96;
+
+/// What of an entry an error shows at most.
+const MAX_SHOWN: usize = 64;
+
+/// The address that an element of a header names.
+type ReadAddress = fn(&[u8]) -> Option<IpAddr>;
+
+/// The proxies in front of a service, and the header they write.
+///
+/// ```
+/// use tollgate_tower::{ProxyHeader, TrustedProxies};
+///
+/// let proxies = TrustedProxies::parse(["10.0.0.0/8", "::1"])?.reading(ProxyHeader::Forwarded);
+/// assert!(proxies.trusts("10.1.2.3".parse()?) && !proxies.trusts("192.0.2.1".parse()?));
+///
+/// let error = TrustedProxies::parse(["10.0.0.0/8", "my-proxy"]).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "trusted proxy \"my-proxy\" must be an address or a network, such as 192.0.2.7 or 192.0.2.0/24"
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TrustedProxies {
+    nets: Vec<IpNet>,
+    header: ProxyHeader,
+}
+
+/// The header in which proxies write whom they speak for. One only is read: a proxy that writes one passes
+/// the other on as the client sent it.
+///
+/// ```
+/// use tollgate_tower::ProxyHeader;
+///
+/// assert_eq!(ProxyHeader::default(), ProxyHeader::XForwardedFor);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum ProxyHeader {
+    /// `X-Forwarded-For`: addresses, separated by commas.
+    #[default]
+    XForwardedFor,
+    /// `Forwarded`, as RFC 7239 has it.
+    Forwarded,
+}
+
+impl TrustedProxies {
+    /// Addresses and networks of proxies. A network of IPv4 addresses written as IPv6 ones is that of IPv4; a
+    /// wider one is of IPv6 alone.
+    ///
+    /// # Errors
+    /// An entry that is neither, or a network with bits set beyond its length, which may not be the one that
+    /// was meant.
+    pub fn parse<T: AsRef<str>>(
+        entries: impl IntoIterator<Item = T>,
+    ) -> Result<Self, TrustedProxiesError> {
+        let nets = entries.into_iter().map(|entry| net(entry.as_ref()));
+        Ok(Self { nets: nets.collect::<Result<_, _>>()?, header: ProxyHeader::default() })
+    }
+
+    /// The same proxies, which write this header.
+    #[must_use]
+    pub fn reading(self, header: ProxyHeader) -> Self {
+        Self { header, ..self }
+    }
+
+    /// Whether it is the address of one of them.
+    #[must_use]
+    pub fn trusts(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.nets.iter().any(|net| net.contains(&address))
+    }
+
+    /// Whom each proxy spoke for, the nearest first, up to the first that is no address.
+    pub(super) fn hops<'h>(&self, headers: &'h HeaderMap) -> impl Iterator<Item = IpAddr> + 'h {
+        let (elements, address): (_, ReadAddress) = match self.header {
+            ProxyHeader::XForwardedFor => {
+                (hops::from_right(headers, "x-forwarded-for", hops::last_comma), node::address)
+            }
+            ProxyHeader::Forwarded => {
+                (hops::from_right(headers, "forwarded", forwarded::last_comma), forwarded::address)
+            }
+        };
+        elements.map_while(address)
+    }
+}
+
+/// An entry of trusted proxies that is no address and no network.
+///
+/// ```
+/// use tollgate_tower::TrustedProxies;
+///
+/// let error = TrustedProxies::parse(["10.0.0.1/8"]).unwrap_err();
+/// assert_eq!(error.entry(), "10.0.0.1/8");
+/// assert_eq!(
+///     error.to_string(),
+///     "trusted proxy \"10.0.0.1/8\" has bits set beyond its length, did you mean \"10.0.0.0/8\"?"
+/// );
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("trusted proxy {entry:?} {reason}")]
+pub struct TrustedProxiesError {
+    entry: String,
+    reason: String,
+}
+
+impl TrustedProxiesError {
+    fn new(entry: &str, reason: String) -> Self {
+        Self { entry: entry.chars().take(MAX_SHOWN).collect(), reason }
+    }
+
+    /// The entry, or the beginning of a long one.
+    #[must_use]
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+}
+
+fn net(entry: &str) -> Result<IpNet, TrustedProxiesError> {
+    let parsed = entry.parse().or_else(|_| entry.parse::<IpAddr>().map(IpNet::from));
+    let net = parsed.map_err(|_| {
+        let reason = "must be an address or a network, such as 192.0.2.7 or 192.0.2.0/24";
+        TrustedProxiesError::new(entry, reason.to_owned())
+    })?;
+    if net != net.trunc() {
+        let reason = format!("has bits set beyond its length, did you mean \"{}\"?", net.trunc());
+        return Err(TrustedProxiesError::new(entry, reason));
+    }
+    Ok(canonical(net))
+}
+
+/// A network of mapped addresses is the IPv4 network.
+fn canonical(net: IpNet) -> IpNet {
+    let IpNet::V6(v6) = net else { return net };
+    let mapped = v6.addr().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(MAPPED_BITS));
+    mapped.and_then(|(address, length)| Ipv4Net::new(address, length).ok()).map_or(net, IpNet::V4)
+}
