@@ -1,5 +1,15 @@
 //! Tollgate as middleware.
 
 mod address;
+mod detach;
+mod facts;
+mod inbound;
 
 pub use address::{ClientAddress, ProxyHeader, TrustedProxies, TrustedProxiesError};
+#[cfg(feature = "axum")]
+pub use facts::MatchedRoute;
+pub use facts::{ApiKey, Header, PeerAddress, Source};
+pub use inbound::{
+    Counting, OnError, RateLimit, RateLimitLayer, RateLimitLayerBuilder, Refused, ResponseBody,
+    ResponseFuture,
+};

@@ -53,7 +53,7 @@ pub enum Verb {
 /// ```
 pub trait Observer: Send + Sync {
     /// What is resolved for a policy.
-    type Handles: Send + Sync;
+    type Handles: Send + Sync + 'static;
 
     /// Prepares for a policy that is about to be set.
     fn resolve(&self, policy: &Policy) -> Self::Handles;

@@ -80,6 +80,20 @@ impl<'a> Refusal<'a> {
         Some(Self { statuses: decision.statuses(), retry_after, is_unavailable })
     }
 
+    /// What to tell a caller about whom nothing could be decided, because a store without a fallback could not
+    /// be asked.
+    ///
+    /// ```
+    /// use tollgate::Refusal;
+    ///
+    /// assert_eq!(Refusal::undecided().status(), 503);
+    /// assert_eq!(Refusal::undecided().retry_after_seconds(), Some(1));
+    /// ```
+    #[must_use]
+    pub const fn undecided() -> Self {
+        Self { statuses: &[], retry_after: Some(1), is_unavailable: true }
+    }
+
     /// The HTTP status: 429, or 503 where nobody could be asked.
     #[must_use]
     pub const fn status(&self) -> u16 {

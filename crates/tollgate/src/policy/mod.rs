@@ -88,6 +88,7 @@ pub struct Policy {
     default: Rule,
     index: Index,
     wanted: Vec<FactName>,
+    holds_slots: bool,
     warnings: Vec<String>,
 }
 
@@ -133,8 +134,20 @@ impl Policy {
         let File { tenant, tiers, rules, default, warnings } = file;
         let names = rules.iter().map(|rule| (rule.name.clone(), rule.index));
         let (by_name, index) = (names.collect(), Index::new(&rules));
-        let wanted = wanted(rules.iter().chain([&default]));
-        Self { version, tenant, tiers, rules, by_name, default, index, wanted, warnings }
+        let all = || rules.iter().chain([&default]);
+        let (wanted, holds_slots) = (wanted(all()), holds_slots(all()));
+        Self {
+            version,
+            tenant,
+            tiers,
+            rules,
+            by_name,
+            default,
+            index,
+            wanted,
+            holds_slots,
+            warnings,
+        }
     }
 
     /// The rules that decide this request, and whom they count.
@@ -248,6 +261,16 @@ impl Policy {
         &self.wanted
     }
 
+    /// Whether some limit is of [slots](crate::Limit::concurrency), which are to be given back.
+    ///
+    /// ```
+    /// assert!(!tollgate::Policy::builtin().holds_slots());
+    /// ```
+    #[must_use]
+    pub const fn holds_slots(&self) -> bool {
+        self.holds_slots
+    }
+
     /// The tenant of requests that name none; empty without one.
     #[must_use]
     pub fn tenant(&self) -> &str {
@@ -281,4 +304,11 @@ fn wanted<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<FactName> {
     }
     wanted.sort_by_key(|fact| fact.as_str().starts_with("header:"));
     wanted
+}
+
+fn holds_slots<'r>(mut rules: impl Iterator<Item = &'r Rule>) -> bool {
+    rules.any(|rule| {
+        let mut limits = rule.limits().iter().chain(rule.next());
+        limits.any(|limit| limit.algorithm() == Algorithm::Concurrency)
+    })
 }

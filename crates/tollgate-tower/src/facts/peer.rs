@@ -1,0 +1,42 @@
+//! Who is at the other end of the connection.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, SocketAddr};
+
+use http::request::Parts;
+
+use super::Source;
+use crate::address::ClientAddress;
+
+/// The address at the other end of the connection, for servers that are not axum's: put it into the extensions
+/// of every request. Those of axum have it when they are served with `into_make_service_with_connect_info`.
+///
+/// ```
+/// use std::net::SocketAddr;
+/// use tollgate_tower::PeerAddress;
+///
+/// let mut request = http::Request::new(());
+/// request.extensions_mut().insert(PeerAddress(SocketAddr::from(([192, 0, 2, 1], 4711))));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerAddress(pub SocketAddr);
+
+pub(crate) fn peer(request: &Parts) -> Option<IpAddr> {
+    if let Some(PeerAddress(peer)) = request.extensions.get() {
+        return Some(peer.ip());
+    }
+    #[cfg(feature = "axum")]
+    if let Some(axum::extract::ConnectInfo(peer)) =
+        request.extensions.get::<axum::extract::ConnectInfo<SocketAddr>>()
+    {
+        return Some(peer.ip());
+    }
+    None
+}
+
+impl Source for ClientAddress {
+    fn value<'r>(&'r self, request: &'r Parts) -> Option<Cow<'r, [u8]>> {
+        let client = self.of(peer(request)?, &request.headers);
+        Some(Cow::Owned(Self::fact(client).into_bytes()))
+    }
+}

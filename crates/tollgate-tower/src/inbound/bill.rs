@@ -1,0 +1,74 @@
+//! What is settled with the limiter when more is known of a request.
+
+use std::sync::Arc;
+
+use tollgate::{Asked, Current, Facts, Observer, Request, Store, Verb};
+
+use super::settings::Settings;
+use super::told::Fields;
+use crate::detach::detach;
+
+/// A request that was let in, so that it can be settled by the policy that let it in.
+pub(super) struct Bill<S, O: Observer> {
+    settings: Arc<Settings<S, O>>,
+    current: Arc<Current<O::Handles>>,
+    facts: Facts<'static>,
+    /// What was taken when it came.
+    taken: u64,
+}
+
+impl<S: Store + 'static, O: Observer + 'static> Bill<S, O> {
+    pub(super) fn new(
+        settings: Arc<Settings<S, O>>,
+        current: Arc<Current<O::Handles>>,
+        facts: Facts<'static>,
+        taken: u64,
+    ) -> Self {
+        Self { settings, current, facts, taken }
+    }
+
+    /// Gives back what was taken, and says what is left then.
+    pub(super) async fn give_back(self) -> Option<Fields> {
+        let taken = self.taken;
+        self.settle(Verb::Refund, taken).await
+    }
+
+    /// Takes what it turned out to cost, and says what is left then.
+    pub(super) async fn pay(self, cost: u64) -> Option<Fields> {
+        self.settle(Verb::Debit, cost).await
+    }
+
+    /// The same, when nobody waits for it any more.
+    pub(super) fn pay_later(self, cost: u64) {
+        detach(async move { drop(self.pay(cost).await) });
+    }
+
+    async fn settle(self, verb: Verb, cost: u64) -> Option<Fields> {
+        let Self { settings, current, facts, .. } = self;
+        let asked = Asked::ByPolicy(Request::new(facts).with_cost(cost));
+        let tell = |outcome: &tollgate::Outcome<'_, '_>| settings.telling.of(outcome.decision);
+        let told = settings.limiter.decide_by(&current, verb, &asked, tell).await;
+        told.inspect_err(|error| settings.failed(error)).ok()
+    }
+}
+
+/// A bill that is paid in any case: by what is said, or by 1 if the client is gone before anything is known.
+pub(super) struct Unpaid<S: Store + 'static, O: Observer + 'static>(Option<Box<Bill<S, O>>>);
+
+impl<S: Store + 'static, O: Observer + 'static> Unpaid<S, O> {
+    pub(super) const fn new(bill: Box<Bill<S, O>>) -> Self {
+        Self(Some(bill))
+    }
+
+    pub(super) fn into_bill(mut self) -> Option<Box<Bill<S, O>>> {
+        self.0.take()
+    }
+}
+
+impl<S: Store + 'static, O: Observer + 'static> Drop for Unpaid<S, O> {
+    fn drop(&mut self) {
+        if let Some(bill) = self.0.take() {
+            bill.pay_later(1);
+        }
+    }
+}

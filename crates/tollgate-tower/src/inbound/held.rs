@@ -1,0 +1,72 @@
+//! Slots that a request holds while it is served.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+use tollgate::{Lease, Limiter, Observer, Outcome, Store};
+
+use crate::detach::detach;
+
+/// A slot's lease as it was taken.
+pub(super) struct Taken {
+    lease: Lease,
+    lasts: Duration,
+}
+
+impl Taken {
+    pub(super) fn of(outcome: &Outcome<'_, '_>) -> Option<Self> {
+        let lease = outcome.lease.clone()?;
+        let until = outcome.expires_at?.as_micros();
+        let lasts = until.saturating_sub(outcome.decision.at().as_micros());
+        Some(Self { lease, lasts: Duration::from_micros(lasts) })
+    }
+}
+
+/// Slots of concurrency limits. They are kept for as long as this is, and given back when it is dropped: when
+/// the body ends, or the client goes away.
+pub(super) struct Held {
+    release: Option<Box<dyn FnOnce() + Send + Sync>>,
+    renewal: Option<AbortHandle>,
+}
+
+impl Held {
+    pub(super) fn new<S, O>(limiter: &Arc<Limiter<S, O>>, taken: Taken) -> Self
+    where
+        S: Store + 'static,
+        O: Observer + 'static,
+    {
+        let Taken { lease, lasts } = taken;
+        let renewal = Handle::try_current().ok().map(|runtime| {
+            let renewal = renew(Arc::clone(limiter), lease.clone(), lasts / 3);
+            runtime.spawn(renewal).abort_handle()
+        });
+        let limiter = Arc::clone(limiter);
+        let release = move || detach(async move { drop(limiter.release(&lease).await) });
+        Self { release: Some(Box::new(release)), renewal }
+    }
+}
+
+/// Keeps slots while a request takes longer than they last by themselves.
+async fn renew<S: Store, O: Observer>(limiter: Arc<Limiter<S, O>>, lease: Lease, every: Duration) {
+    // A slot that lasts no time at all cannot be kept.
+    let every = every.max(Duration::from_millis(1));
+    loop {
+        tokio::time::sleep(every).await;
+        if let Ok(None) = limiter.renew(&lease).await {
+            return;
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(renewal) = &self.renewal {
+            renewal.abort();
+        }
+        if let Some(release) = self.release.take() {
+            release();
+        }
+    }
+}

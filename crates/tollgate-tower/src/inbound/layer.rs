@@ -1,0 +1,99 @@
+//! The layer.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::HeaderName;
+use tollgate::{Limiter, Observer, Store};
+use tower_layer::Layer;
+
+use super::builder::RateLimitLayerBuilder;
+use super::service::RateLimit;
+use super::settings::Settings;
+
+/// Lets a limiter decide every request before the service sees it.
+///
+/// Clones, and the services they make, share one limiter: a limit is never multiplied by workers, connections or
+/// routes. Every response tells what is left; a refused request is answered without the service.
+///
+/// ```
+/// use tollgate::{Limit, Limiter, MemoryStore, Policy};
+/// use tollgate_tower::{Header, RateLimitLayer};
+///
+/// let text = "
+/// version: 1
+/// rules:
+///   - name: external-api
+///     per: [client]
+///     limits: [10/min, 100/h]
+///     algorithm: token_bucket
+/// ";
+/// let policy = Policy::from_yaml("policy.yaml", text, Limit::block())?;
+/// let limiter = Limiter::new(MemoryStore::new(), policy, ());
+/// let layer = RateLimitLayer::builder(limiter)
+///     .fact("client", Header::from_static("x-client-id"))
+///     .build();
+/// let app: axum::Router = axum::Router::new().layer(layer);
+/// # Ok::<(), tollgate::PolicyError>(())
+/// ```
+pub struct RateLimitLayer<S, O: Observer = ()> {
+    settings: Arc<Settings<S, O>>,
+}
+
+impl<S: Store, O: Observer> RateLimitLayer<S, O> {
+    /// By this limiter; clients are told apart by the address at the other end of the connection.
+    #[must_use]
+    pub fn new(limiter: impl Into<Arc<Limiter<S, O>>>) -> Self {
+        Self::builder(limiter).build()
+    }
+
+    /// By this limiter, with all else to be chosen.
+    pub fn builder(limiter: impl Into<Arc<Limiter<S, O>>>) -> RateLimitLayerBuilder<S, O> {
+        RateLimitLayerBuilder::new(limiter.into())
+    }
+
+    pub(super) fn of(settings: Settings<S, O>) -> Self {
+        Self { settings: Arc::new(settings) }
+    }
+
+    /// The limiter, whose policy may be replaced while it serves.
+    #[must_use]
+    pub fn limiter(&self) -> &Arc<Limiter<S, O>> {
+        &self.settings.limiter
+    }
+
+    /// The headers that this layer adds, for a CORS layer that says which a browser may read. See also
+    /// [`RateLimitLayerBuilder::expose_headers`].
+    ///
+    /// ```
+    /// use tollgate::{Limiter, MemoryStore, Policy};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let layer = RateLimitLayer::new(Limiter::new(MemoryStore::new(), Policy::builtin(), ()));
+    /// let names: Vec<String> = layer.exposed_headers().map(|name| name.to_string()).collect();
+    /// assert_eq!(names.join(" "), "x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset retry-after");
+    /// ```
+    pub fn exposed_headers(&self) -> impl Iterator<Item = HeaderName> {
+        self.settings.telling.names().into_iter()
+    }
+}
+
+impl<S, O: Observer> Clone for RateLimitLayer<S, O> {
+    fn clone(&self) -> Self {
+        Self { settings: Arc::clone(&self.settings) }
+    }
+}
+
+impl<S, O: Observer> fmt::Debug for RateLimitLayer<S, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimitLayer").field("settings", &self.settings).finish()
+    }
+}
+
+impl<S, O: Observer, V> Layer<V> for RateLimitLayer<S, O> {
+    type Service = RateLimit<V, S, O>;
+
+    fn layer(&self, inner: V) -> Self::Service {
+        RateLimit::new(inner, Arc::clone(&self.settings))
+    }
+}

@@ -1,0 +1,74 @@
+//! What every response tells of limits.
+
+use std::time::Duration;
+
+use tollgate::HeaderStyle;
+
+use crate::fixture::{ask, by_client, get, hello, ten_a_minute};
+
+#[tokio::test]
+async fn every_response_tells_of_the_limit_most_in_the_way() {
+    let (builder, clock) = by_client(ten_a_minute());
+    let service = hello(builder);
+    for left in (0..10).rev() {
+        let answer = ask(&service, get("/", "c1")).await;
+        assert_eq!((answer.status.as_u16(), answer.text()), (200, "hello"));
+        assert_eq!(answer.header("x-ratelimit-limit"), Some("10"));
+        assert_eq!(answer.header("x-ratelimit-remaining"), Some(&*left.to_string()));
+        // A token is back every 6 s; the quarter of a second rounds up.
+        let reset = 1_702_200_000 + (10 - left) * 6 + 1;
+        assert_eq!(answer.header("x-ratelimit-reset"), Some(&*reset.to_string()));
+        assert_eq!(answer.header("retry-after"), None);
+    }
+    let refused = ask(&service, get("/", "c1")).await;
+    assert_eq!(refused.status.as_u16(), 429);
+    assert_eq!(refused.header("x-ratelimit-remaining"), Some("0"));
+    assert_eq!(refused.header("retry-after"), Some("6"));
+    assert_eq!(refused.header("cache-control"), Some("no-store"));
+    clock.advance(Duration::from_secs(6));
+    assert_eq!(ask(&service, get("/", "c1")).await.status.as_u16(), 200);
+}
+
+#[tokio::test]
+async fn styles_are_combined() {
+    let (builder, _) = by_client(ten_a_minute());
+    let styles = [HeaderStyle::Draft11, HeaderStyle::Draft6, HeaderStyle::Draft11];
+    let service = hello(builder.header_styles(styles));
+    let answer = ask(&service, get("/", "c1")).await;
+    let policy = r#""60s";q=10;w=60,"3600s";q=100;w=3600"#;
+    assert_eq!(answer.header("ratelimit-policy"), Some(policy));
+    assert_eq!(answer.header("ratelimit"), Some(r#""60s";r=9;t=6"#));
+    assert_eq!(answer.header("ratelimit-limit"), Some("10"));
+    assert_eq!(answer.header("ratelimit-reset"), Some("6"));
+    assert_eq!(answer.header("x-ratelimit-limit"), None);
+    assert_eq!(answer.headers.get_all("ratelimit").iter().count(), 1);
+}
+
+#[tokio::test]
+async fn deltas_are_seconds_from_now() {
+    let (builder, _) = by_client(ten_a_minute());
+    let service = hello(builder.header_styles([HeaderStyle::XDelta]));
+    assert_eq!(ask(&service, get("/", "c1")).await.header("x-ratelimit-reset"), Some("6"));
+}
+
+#[tokio::test]
+async fn no_style_tells_nothing() {
+    let (builder, _) = by_client(ten_a_minute());
+    let service = hello(builder.header_styles([]));
+    let answer = ask(&service, get("/", "c1")).await;
+    assert!(answer.headers.keys().all(|name| !name.as_str().contains("ratelimit")));
+}
+
+#[tokio::test]
+async fn browsers_may_read_them_where_that_is_said() {
+    let (builder, _) = by_client(ten_a_minute());
+    let service = hello(builder.expose_headers());
+    let list = "x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after";
+    for _ in 0..11 {
+        let answer = ask(&service, get("/", "c1")).await;
+        assert_eq!(answer.header("access-control-expose-headers"), Some(list));
+    }
+    let (builder, _) = by_client(ten_a_minute());
+    let answer = ask(&hello(builder), get("/", "c1")).await;
+    assert_eq!(answer.header("access-control-expose-headers"), None);
+}
