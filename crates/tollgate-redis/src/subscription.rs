@@ -3,13 +3,13 @@
 //! Whoever listens acts on silence as much as on messages: so a connection that may be dead is told as
 //! lost at once, and it is asked every second whether it lives.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tollgate::jittered;
 
 use crate::connection::Connection;
 use crate::link::Patience;
@@ -151,10 +151,4 @@ fn event(reply: &Reply) -> Option<Event<'_>> {
         [Reply::Bulk(kind), ..] if kind == b"pong" => Some(Event::Pong),
         _ => None,
     }
-}
-
-/// Half of it to all of it, so that the many who lost one server do not come back as one.
-fn jittered(delay: Duration) -> Duration {
-    let thousandths = u32::try_from(RandomState::new().hash_one(0) % 1000).unwrap_or(0);
-    delay / 2 + delay * thousandths / 2000
 }

@@ -1,10 +1,10 @@
 //! Looking after the store, beside the answering.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
+use tollgate::jittered;
 
 use crate::app::App;
 use crate::shutdown::Awaited;
@@ -31,25 +31,5 @@ pub(crate) async fn keep(app: Arc<App>, every: Duration, mut end: Awaited) {
             watch.note_asked();
         }
         watch.remind(store.decided_alone(), Instant::now());
-    }
-}
-
-/// About as long, and not as long for every node: when a store comes back they do not all come at once.
-fn jittered(length: Duration) -> Duration {
-    let drawn = RandomState::new().hash_one(0_u8) % 1024;
-    // From 3/4 to 5/4.
-    length * 3 / 4 + length / 2 * u32::try_from(drawn).unwrap_or_default() / 1024
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nodes_do_not_all_come_at_once() {
-        let drawn: Vec<Duration> = (0..200).map(|_| jittered(Duration::from_secs(1))).collect();
-        let (least, most) = (drawn.iter().min().unwrap(), drawn.iter().max().unwrap());
-        assert!(*least >= Duration::from_millis(750) && *most < Duration::from_millis(1250));
-        assert!(*most - *least > Duration::from_millis(100), "{least:?} {most:?}");
     }
 }

@@ -4,6 +4,7 @@ mod address;
 mod detach;
 mod facts;
 mod inbound;
+mod keeper;
 
 pub use address::{ClientAddress, ProxyHeader, TrustedProxies, TrustedProxiesError};
 #[cfg(feature = "axum")]
@@ -13,3 +14,4 @@ pub use inbound::{
     Counting, OnError, RateLimit, RateLimitLayer, RateLimitLayerBuilder, Refused, ResponseBody,
     ResponseFuture,
 };
+pub use keeper::look_after;

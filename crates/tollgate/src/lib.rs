@@ -10,6 +10,7 @@ mod facts;
 mod fallback;
 mod fields;
 mod headers;
+mod jitter;
 mod lease;
 mod limit;
 #[cfg(feature = "policy")]
@@ -43,6 +44,7 @@ pub use error::{QuotaError, QuotaErrorKind};
 pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
 pub use fallback::{Alone, BreakerState, FallbackStore, FallbackStoreBuilder, Outage, StoreEvent};
 pub use headers::{FieldValue, HeaderStyle};
+pub use jitter::jittered;
 pub use lease::{HeldKey, Lease, LeaseError, LeaseId};
 pub use limit::Limit;
 #[cfg(feature = "policy")]
