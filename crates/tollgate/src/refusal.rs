@@ -100,6 +100,12 @@ impl<'a> Refusal<'a> {
         if self.is_unavailable { 503 } else { 429 }
     }
 
+    /// Whether it is because nobody could be asked, and not because of what the caller did.
+    #[must_use]
+    pub const fn is_unavailable(&self) -> bool {
+        self.is_unavailable
+    }
+
     /// For `Retry-After`: whole seconds, up, at least one, because a caller told 0 would be back at once and
     /// be refused. None when waiting will not help.
     #[must_use]

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use hyper::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tollgate::{Distributed, FallbackStore, Lease, OnStoreLoss, Outcome, Verb};
+use tollgate::{Distributed, FallbackStore, Lease, Outcome, Refusal, Verb};
 
 use super::body::{MAX_BATCH_BODY, MAX_BODY, MAX_LEASE_BODY, read};
 use super::reply::{Reply, json, or_problem, unavailable, written};
@@ -43,12 +43,12 @@ async fn decide_one(app: &App, verb: Verb, body: &[u8]) -> Result<Reply, ApiErro
 
 /// An answer is 200, whether allowed or not, unless it is that nobody may be asked.
 fn told(outcome: &Outcome<'_, '_>) -> Reply {
-    let decision = outcome.decision;
     let reply = written(answer(outcome));
-    if decision.loss() == Some(OnStoreLoss::Deny) && !decision.is_allowed() {
-        unavailable(reply)
-    } else {
-        reply
+    match Refusal::of(outcome.decision) {
+        Some(refusal) if refusal.is_unavailable() => {
+            unavailable(reply, refusal.retry_after_seconds())
+        }
+        _ => reply,
     }
 }
 

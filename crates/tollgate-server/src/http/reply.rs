@@ -34,13 +34,14 @@ pub(super) fn written(text: Vec<u8>) -> Reply {
 /// An error as problem details.
 pub(super) fn problem(error: &ApiError) -> Reply {
     let reply = with_type(error.kind().status(), PROBLEM, error.to_json(None).into());
-    if error.kind() == ApiErrorKind::Unavailable { unavailable(reply) } else { reply }
+    if error.kind() == ApiErrorKind::Unavailable { unavailable(reply, None) } else { reply }
 }
 
-/// The same reply, to be asked for again soon.
-pub(super) fn unavailable(mut reply: Reply) -> Reply {
+/// The same reply, to be asked for again after so many seconds; soon, if nobody knows.
+pub(super) fn unavailable(mut reply: Reply, retry_after: Option<u64>) -> Reply {
     *reply.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-    with_header(reply, RETRY_AFTER, "1")
+    reply.headers_mut().insert(RETRY_AFTER, retry_after.unwrap_or(1).into());
+    reply
 }
 
 /// An answer, or why there is none.

@@ -82,6 +82,7 @@ fn a_lost_store_that_denies_is_unavailable_and_not_too_many() {
         let decision = refusing(&limit, verdict).degraded(OnStoreLoss::Deny);
         let refusal = Refusal::of(&decision).unwrap();
         assert_eq!((refusal.status(), refusal.retry_after_seconds()), (503, Some(seconds)));
+        assert!(refusal.is_unavailable());
         assert_eq!(
             refusal.body(RefusalStyle::Simple),
             r#"{"error":"rate_limiter_unavailable","message":"Requests cannot be counted now. Please wait 1 seconds.","retry_after":1,"allowed":false,"degraded":true}"#
@@ -106,7 +107,8 @@ fn a_lost_store_that_denies_is_unavailable_and_not_too_many() {
 fn a_degraded_refusal_is_still_too_many() {
     let limit = minute("user");
     let decision = refusing(&limit, deny(Duration::from_secs(6))).degraded(OnStoreLoss::Local);
-    assert_eq!(Refusal::of(&decision).unwrap().status(), 429);
+    let refusal = Refusal::of(&decision).unwrap();
+    assert_eq!((refusal.status(), refusal.is_unavailable()), (429, false));
 }
 
 #[test]
