@@ -4,7 +4,8 @@
 //! [`entrant`], with [`keys`] drawn in one way. [`speed`], [`fullness`], [`pauses`] and [`memory`] repeat
 //! passes and keep every [`rounds`]' figure; [`report`] gathers them. A [`server`] in a process of its own is
 //! measured by [`http`] and by [`redis`], each with a load that counts [`latencies`] within a [`window`].
-//! What they have in common is the command line in [`cli`], and the [`document`] of [`markdown`] tables.
+//! A [`layer`]
+//! is measured in process too, before a route of axum. What they have in common is the command line in [`cli`], and the [`document`] of [`markdown`] tables.
 
 pub mod cli;
 pub mod cpu;
@@ -15,6 +16,7 @@ pub mod fullness;
 pub mod http;
 pub mod keys;
 pub mod latencies;
+pub mod layer;
 pub mod limiter;
 pub mod lines;
 pub mod machine;

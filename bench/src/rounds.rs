@@ -39,6 +39,12 @@ impl Rounds {
         Self(self.0.iter().zip(&other.0).map(|(ours, theirs)| ours / theirs).collect())
     }
 
+    /// Each round's figure less another's in the same round.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(ours, theirs)| ours - theirs).collect())
+    }
+
     /// Each round's figure less a constant.
     #[must_use]
     pub fn less(&self, constant: f64) -> Self {
