@@ -55,6 +55,9 @@ pub trait Observer: Send + Sync {
     /// What is resolved for a policy.
     type Handles: Send + Sync + 'static;
 
+    /// Whether it looks at how long decisions took; without, no clock is read for it.
+    const IS_TIMED: bool = true;
+
     /// Prepares for a policy that is about to be set.
     fn resolve(&self, policy: &Policy) -> Self::Handles;
 
@@ -65,6 +68,8 @@ pub trait Observer: Send + Sync {
 /// Nobody watches.
 impl Observer for () {
     type Handles = ();
+
+    const IS_TIMED: bool = false;
 
     fn resolve(&self, _policy: &Policy) {}
 
@@ -81,7 +86,7 @@ pub struct Observed<'o, 'p> {
     pub applied: &'o Applied<'o>,
     /// What the store said.
     pub result: Result<&'o Decision<'p>, &'o StoreError>,
-    /// How long it took, planning included.
+    /// How long it took, planning included; nothing if the observer [is not timed](Observer::IS_TIMED).
     pub took: Duration,
 }
 
@@ -251,7 +256,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         asked: &Asked<'_>,
         tell: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
-        let began = Instant::now();
+        let began = O::IS_TIMED.then(Instant::now);
         let applied = &apply(&current.policy, asked);
         let mut plan = applied.plan()?;
         if verb == Verb::Take && plan.holds_slots() {
@@ -263,7 +268,8 @@ impl<S: Store, O: Observer> Limiter<S, O> {
             Verb::Refund => self.store.refund(&plan).await,
             Verb::Debit => self.store.debit(&plan, Duration::ZERO).await,
         };
-        let observed = Observed { verb, applied, result: result.as_ref(), took: began.elapsed() };
+        let took = began.map_or(Duration::ZERO, |began| began.elapsed());
+        let observed = Observed { verb, applied, result: result.as_ref(), took };
         self.observer.decided(&current.handles, &observed);
         Ok(tell(&Outcome::new(applied, &plan, &result?)))
     }

@@ -152,7 +152,8 @@ pub struct SubjectParts {
 /// Writes a fact so that nothing in it can be mistaken for the structure around it. What is written is
 /// printable ASCII.
 fn escape_into(text: &mut Vec<u8>, fact: &[u8]) {
-    let needs_escape = |byte: &u8| !byte.is_ascii_graphic() || b"%{}:/".contains(byte);
+    let needs_escape =
+        |byte: &u8| !byte.is_ascii_graphic() || matches!(byte, b'%' | b'{' | b'}' | b':' | b'/');
     let mut rest = fact;
     while let Some(place) = rest.iter().position(needs_escape) {
         let (plain, from) = rest.split_at(place);

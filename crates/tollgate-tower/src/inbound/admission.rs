@@ -1,19 +1,20 @@
-//! Whether a request comes in, and what is done when its response is there.
+//! Whether a request comes in.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::Response;
 use http::request::Parts;
-use http::{Response, response};
-use http_body::Body;
-use tollgate::{Asked, Current, Facts, LimiterError, Observer, Outcome, Request, Store, Verb};
+use tollgate::{Asked, Current, Facts, LimiterError, Observer, Outcome, Request, Store};
 
-use super::bill::{Bill, Unpaid};
-use super::body::{AtEnd, ResponseBody};
-use super::charge::{Entry, Payment};
+use super::charge::Entry;
 use super::held::{Held, Taken};
+use super::pass::{Due, Pass};
 use super::settings::{OnError, Settings};
 use super::told::Fields;
+use crate::detach::Carried;
 
 /// Whether a request comes in.
 pub(super) enum Admission<S: Store + 'static, O: Observer + 'static> {
@@ -21,22 +22,11 @@ pub(super) enum Admission<S: Store + 'static, O: Observer + 'static> {
     Passed(Pass<S, O>),
 }
 
-/// A request that is being served.
-pub(super) struct Pass<S: Store + 'static, O: Observer + 'static> {
-    settings: Arc<Settings<S, O>>,
-    fields: Fields,
-    held: Option<Held>,
-    due: Due<S, O>,
-}
+/// A request's head, and what becomes of it.
+type Admitted<S, O> = (Parts, Admission<S, O>);
 
-/// What is left to settle.
-enum Due<S: Store + 'static, O: Observer + 'static> {
-    Nothing,
-    /// What was taken is given back if the response does not count.
-    Taken(Box<Bill<S, O>>),
-    /// Nothing was taken yet.
-    Unpaid(Unpaid<S, O>),
-}
+/// The limiter is being asked.
+pub(super) type Admitting<S, O> = Pin<Box<dyn Future<Output = Admitted<S, O>> + Send>>;
 
 /// What a decision comes to.
 enum Said {
@@ -46,18 +36,30 @@ enum Said {
 
 impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
     /// Asks the limiter.
-    pub(super) async fn of(settings: &Arc<Settings<S, O>>, request: &Parts) -> Self {
-        let current = settings.limiter.current();
-        let facts = settings.sources.gather(current.policy(), request);
-        let kept = settings.charging.is_settled_later().then(|| facts.clone().into_owned());
-        let entry = settings.charging.entry(request);
-        let (verb, cost) = match entry {
-            Entry::Take(cost) => (Verb::Take, cost),
-            Entry::Look => (Verb::Peek, 1),
+    pub(super) fn begin(settings: &Arc<Settings<S, O>>, head: Parts) -> Admitting<S, O> {
+        let (settings, current) = (Arc::clone(settings), settings.limiter.current());
+        let holds_slots = current.policy().holds_slots();
+        let admitting = async move {
+            let admission = Self::of(&settings, current, &head).await;
+            (head, admission)
         };
-        let asked = Asked::ByPolicy(Request::new(facts).with_cost(cost));
+        if holds_slots {
+            // A client that goes away while a slot is being taken for it does not take it along.
+            return Box::pin(Carried::new(admitting));
+        }
+        Box::pin(admitting)
+    }
+
+    async fn of(
+        settings: &Arc<Settings<S, O>>,
+        current: Arc<Current<O::Handles>>,
+        request: &Parts,
+    ) -> Self {
+        let entry = settings.charging.entry(request);
+        // What is held while the store is asked makes every request's future as large, so it is little.
+        let (asked, kept) = settings.question(&current, request, entry);
         let say = |outcome: &Outcome<'_, '_>| settings.say(outcome, request);
-        let said = settings.limiter.decide_by(&current, verb, &asked, say).await;
+        let said = settings.limiter.decide_by(&current, entry.verb(), &asked, say).await;
         drop(asked);
         match said {
             Ok(Said::Refused(response)) => Self::Refused(response),
@@ -66,7 +68,7 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
                 let due = kept.map_or(Due::Nothing, |facts| {
                     Due::new(Arc::clone(settings), current, facts, entry)
                 });
-                Self::Passed(Pass { settings: Arc::clone(settings), fields, held, due })
+                Self::Passed(Pass::new(Arc::clone(settings), fields, held, due))
             }
             Err(error) => settings.undecided(&error, request),
         }
@@ -74,6 +76,19 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
 }
 
 impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
+    /// What is asked, and what is kept of it where something is settled later.
+    fn question<'r>(
+        &'r self,
+        current: &'r Current<O::Handles>,
+        request: &'r Parts,
+        entry: Entry,
+    ) -> (Asked<'r>, Option<Box<Facts<'static>>>) {
+        let facts = self.sources.gather(current.policy(), request);
+        let is_kept = self.charging.is_settled_later();
+        let kept = is_kept.then(|| Box::new(facts.clone().into_owned()));
+        (Asked::ByPolicy(Request::new(facts).with_cost(entry.cost())), kept)
+    }
+
     fn say(&self, outcome: &Outcome<'_, '_>, request: &Parts) -> Said {
         match self.refusing.of(outcome, request, &self.telling) {
             Some(refusal) => Said::Refused(refusal),
@@ -85,106 +100,10 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
         self.failed(error);
         match self.on_error {
             OnError::Refuse => Admission::Refused(self.refusing.undecided(request)),
-            OnError::Pass => Admission::Passed(Pass {
-                settings: Arc::clone(self),
-                fields: Fields::new(),
-                held: None,
-                due: Due::Nothing,
-            }),
-        }
-    }
-}
-
-impl<S: Store + 'static, O: Observer + 'static> Due<S, O> {
-    fn new(
-        settings: Arc<Settings<S, O>>,
-        current: Arc<Current<O::Handles>>,
-        facts: Facts<'static>,
-        entry: Entry,
-    ) -> Self {
-        match entry {
-            Entry::Take(cost) => Self::Taken(Box::new(Bill::new(settings, current, facts, cost))),
-            Entry::Look => {
-                Self::Unpaid(Unpaid::new(Box::new(Bill::new(settings, current, facts, 0))))
+            OnError::Pass => {
+                let (settings, told) = (Arc::clone(self), Fields::new());
+                Admission::Passed(Pass::new(settings, told, None, Due::Nothing))
             }
-        }
-    }
-}
-
-impl<S: Store + 'static, O: Observer + 'static> Pass<S, O> {
-    /// Settles what the response's head tells, and has the rest settled when its body ends.
-    pub(super) async fn settle<B: Body>(self, response: Response<B>) -> Response<ResponseBody<B>> {
-        let Self { settings, mut fields, held, due } = self;
-        let (mut head, body) = response.into_parts();
-        let rest = match due {
-            Due::Nothing => None,
-            Due::Taken(_) if settings.charging.counts(&head) => None,
-            Due::Taken(bill) => {
-                fields = bill.give_back().await.unwrap_or(fields);
-                None
-            }
-            Due::Unpaid(unpaid) => match settings.price(&head, &body) {
-                Price::Known(cost) => {
-                    if let Some(bill) = unpaid.into_bill() {
-                        fields = bill.pay(cost).await.unwrap_or(fields);
-                    }
-                    None
-                }
-                Price::AtEnd => unpaid.into_bill(),
-            },
-        };
-        settings.telling.tell(&mut head.headers, fields);
-        let at_end = settings.at_end(held, rest);
-        Response::from_parts(head, ResponseBody::of_service(body, at_end))
-    }
-
-    /// The service failed: it has no response to count.
-    pub(super) async fn settle_failure(self) {
-        if let Due::Taken(bill) = self.due {
-            let (failure, ()) = Response::builder()
-                .status(http::StatusCode::INTERNAL_SERVER_ERROR)
-                .body(())
-                .unwrap_or_default()
-                .into_parts();
-            if !self.settings.charging.counts(&failure) {
-                bill.give_back().await;
-            }
-        }
-    }
-}
-
-/// What a response costs.
-enum Price {
-    Known(u64),
-    AtEnd,
-}
-
-impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
-    fn price<B: Body>(&self, head: &response::Parts, body: &B) -> Price {
-        let cost = match &self.charging.payment {
-            Payment::Before => 0,
-            _ if !self.charging.counts(head) => 0,
-            Payment::ByHead(cost) => cost(head),
-            Payment::BySize(cost) => match body.size_hint().exact() {
-                Some(size) => cost(size),
-                None => return Price::AtEnd,
-            },
-        };
-        Price::Known(cost)
-    }
-
-    fn at_end(&self, held: Option<Held>, rest: Option<Box<Bill<S, O>>>) -> AtEnd {
-        let size = match &self.charging.payment {
-            Payment::BySize(cost) => Some(Arc::clone(cost)),
-            _ => None,
-        };
-        match (rest, size) {
-            (Some(bill), Some(cost)) => AtEnd::new(move |sent| {
-                drop(held);
-                bill.pay_later(cost(sent));
-            }),
-            _ if held.is_some() => AtEnd::new(move |_| drop(held)),
-            _ => AtEnd::default(),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::detach::detach;
 pub(super) struct Bill<S, O: Observer> {
     settings: Arc<Settings<S, O>>,
     current: Arc<Current<O::Handles>>,
-    facts: Facts<'static>,
+    facts: Box<Facts<'static>>,
     /// What was taken when it came.
     taken: u64,
 }
@@ -21,7 +21,7 @@ impl<S: Store + 'static, O: Observer + 'static> Bill<S, O> {
     pub(super) fn new(
         settings: Arc<Settings<S, O>>,
         current: Arc<Current<O::Handles>>,
-        facts: Facts<'static>,
+        facts: Box<Facts<'static>>,
         taken: u64,
     ) -> Self {
         Self { settings, current, facts, taken }
@@ -45,7 +45,7 @@ impl<S: Store + 'static, O: Observer + 'static> Bill<S, O> {
 
     async fn settle(self, verb: Verb, cost: u64) -> Option<Fields> {
         let Self { settings, current, facts, .. } = self;
-        let asked = Asked::ByPolicy(Request::new(facts).with_cost(cost));
+        let asked = Asked::ByPolicy(Request::new(*facts).with_cost(cost));
         let tell = |outcome: &tollgate::Outcome<'_, '_>| settings.telling.of(outcome.decision);
         let told = settings.limiter.decide_by(&current, verb, &asked, tell).await;
         told.inspect_err(|error| settings.failed(error)).ok()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use http::{HeaderName, response};
+use tollgate::Verb;
 
 /// Which responses count, where not all do.
 ///
@@ -77,6 +78,22 @@ pub(super) enum Entry {
     Take(u64),
     /// Whether anything is left.
     Look,
+}
+
+impl Entry {
+    pub(super) const fn verb(self) -> Verb {
+        match self {
+            Self::Take(_) => Verb::Take,
+            Self::Look => Verb::Peek,
+        }
+    }
+
+    pub(super) const fn cost(self) -> u64 {
+        match self {
+            Self::Take(cost) => cost,
+            Self::Look => 1,
+        }
+    }
 }
 
 impl Charging {

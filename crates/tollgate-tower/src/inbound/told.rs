@@ -8,13 +8,17 @@ use tollgate::{Decision, FieldValue, HeaderStyle};
 #[derive(Debug)]
 pub(super) struct Telling {
     styles: Vec<HeaderStyle>,
+    /// Every field there may be, made once: a name is checked when it is made.
+    names: Vec<HeaderName>,
     exposed: Option<HeaderValue>,
     is_exposed: bool,
 }
 
 impl Default for Telling {
     fn default() -> Self {
-        Self { styles: vec![HeaderStyle::XUnix], exposed: None, is_exposed: false }
+        let styles = vec![HeaderStyle::XUnix];
+        let names = names(&styles);
+        Self { styles, names, exposed: None, is_exposed: false }
     }
 }
 
@@ -29,6 +33,7 @@ impl Telling {
                 self.styles.push(style);
             }
         }
+        self.names = names(&self.styles);
         self.list();
     }
 
@@ -38,22 +43,14 @@ impl Telling {
     }
 
     fn list(&mut self) {
-        let names: Vec<HeaderName> = self.names();
-        let names: Vec<&str> = names.iter().map(HeaderName::as_str).collect();
+        let names: Vec<&str> = self.names.iter().map(HeaderName::as_str).collect();
         let list = self.is_exposed.then(|| HeaderValue::from_str(&names.join(", ")).ok());
         self.exposed = list.flatten();
     }
 
     /// Every header there may be.
-    pub(super) fn names(&self) -> Vec<HeaderName> {
-        let mut names: Vec<HeaderName> = Vec::new();
-        let told = self.styles.iter().flat_map(|style| style.fields());
-        for name in told.map(|name| HeaderName::from_static(name)).chain([RETRY_AFTER]) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
+    pub(super) fn names(&self) -> &[HeaderName] {
+        &self.names
     }
 
     pub(super) fn of(&self, decision: &Decision<'_>) -> Fields {
@@ -61,17 +58,18 @@ impl Telling {
         for style in &self.styles {
             style.write(decision, |name, value| {
                 let value = match value {
-                    FieldValue::Number(number) => Some(HeaderValue::from(number)),
+                    FieldValue::Number(number) => number_value(number),
                     FieldValue::Text(text) => HeaderValue::try_from(text).ok(),
                 };
-                fields.extend(value.map(|value| (HeaderName::from_static(name), value)));
+                let name = self.names.iter().find(|known| known.as_str() == name);
+                fields.extend(name.cloned().zip(value));
             });
         }
         fields
     }
 
-    /// Adds what is told. What the service said itself of these limits stays beside it in no case: two answers to
-    /// one question are none.
+    /// Adds what is told, in place of what the service itself may have said under these names: two answers to one
+    /// question are none.
     pub(super) fn tell(&self, headers: &mut HeaderMap, fields: Fields) {
         for (name, value) in fields {
             headers.insert(name, value);
@@ -80,4 +78,21 @@ impl Telling {
             headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
         }
     }
+}
+
+fn names(styles: &[HeaderStyle]) -> Vec<HeaderName> {
+    let mut names: Vec<HeaderName> = Vec::new();
+    let told = styles.iter().flat_map(|style| style.fields());
+    for name in told.map(|name| HeaderName::from_static(name)).chain([RETRY_AFTER]) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The value of a number, with one small allocation; `HeaderValue::from` needs two.
+fn number_value(number: u64) -> Option<HeaderValue> {
+    let mut digits = itoa::Buffer::new();
+    HeaderValue::from_str(digits.format(number)).ok()
 }

@@ -253,7 +253,8 @@ impl Policy {
     /// ```
     /// use tollgate::Policy;
     ///
-    /// let names: Vec<&str> = Policy::builtin().wanted().iter().map(|fact| fact.as_str()).collect();
+    /// let policy = Policy::builtin();
+    /// let names: Vec<&str> = policy.wanted().iter().map(|fact| fact.as_str()).collect();
     /// assert_eq!(names, ["client", "tenant"]);
     /// ```
     #[must_use]
