@@ -69,6 +69,11 @@ impl Inline {
         Ok(Self { key, subject, limits, cost })
     }
 
+    /// Whom it counts, and by what: its counters, whatever is taken from them.
+    pub(crate) fn into_counters(self) -> (Subject, Vec<Limit>) {
+        (self.subject, self.limits)
+    }
+
     fn plan(&self) -> Plan<'_> {
         let take = |limit| Take::new(Key::new(&self.subject, limit), self.cost);
         Plan::of_distinct(self.limits.iter().map(take))

@@ -33,6 +33,7 @@ mod digest;
 mod error;
 mod fact_name;
 mod index;
+mod limiters;
 mod nearest;
 mod net;
 mod path;
@@ -46,9 +47,10 @@ mod tiers;
 mod trace;
 mod tree;
 mod view;
+mod wanted;
 mod wildcard;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
@@ -56,6 +58,7 @@ use smallvec::SmallVec;
 pub use condition::Condition;
 pub use error::{PolicyError, PolicyErrorKind};
 pub use fact_name::FactName;
+pub use limiters::{AcquireMode, NamedLimits};
 pub use planned::{Matched, Planned};
 pub use rule::{Missing, Rule, RuleMode};
 pub use schema::SCHEMA;
@@ -72,6 +75,7 @@ use read::File;
 use rule::Outcome;
 use tiers::Tiers;
 use view::View;
+use wanted::{holds_slots, wanted};
 
 /// The rules, defaults and tenant that decide what applies to a request.
 ///
@@ -89,6 +93,7 @@ pub struct Policy {
     index: Index,
     wanted: Vec<FactName>,
     holds_slots: bool,
+    limiters: Vec<NamedLimits>,
     warnings: Vec<String>,
 }
 
@@ -131,7 +136,7 @@ impl Policy {
     }
 
     fn of(file: File, version: Box<str>) -> Self {
-        let File { tenant, tiers, rules, default, warnings } = file;
+        let File { tenant, tiers, rules, default, limiters, warnings } = file;
         let names = rules.iter().map(|rule| (rule.name.clone(), rule.index));
         let (by_name, index) = (names.collect(), Index::new(&rules));
         let all = || rules.iter().chain([&default]);
@@ -146,6 +151,7 @@ impl Policy {
             index,
             wanted,
             holds_slots,
+            limiters,
             warnings,
         }
     }
@@ -272,6 +278,23 @@ impl Policy {
         self.holds_slots
     }
 
+    /// The limiters of outbound calls, in the file's order. They decide no request: programs that call
+    /// others take them from here.
+    ///
+    /// ```
+    /// use tollgate::Policy;
+    ///
+    /// let text = "version: 1\nlimiters: { igdb: { key: 'igdb:api', limits: [4/s] }, mirror: 1/s }\n";
+    /// let policy = Policy::from_yaml("policy.yaml", text, Policy::builtin_limit())?;
+    /// let keys: Vec<&str> = policy.limiters().iter().map(|limiter| limiter.key()).collect();
+    /// assert_eq!(keys, ["igdb:api", "mirror"]);
+    /// # Ok::<(), tollgate::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub fn limiters(&self) -> &[NamedLimits] {
+        &self.limiters
+    }
+
     /// The tenant of requests that name none; empty without one.
     #[must_use]
     pub fn tenant(&self) -> &str {
@@ -289,27 +312,4 @@ impl Policy {
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
-}
-
-/// What these rules look at. A tier may come from an API key, and every key is a tenant's.
-fn wanted<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<FactName> {
-    let facts =
-        rules.flat_map(|rule| rule.conditions().iter().map(Condition::fact).chain(rule.per()));
-    let (tenant, tier) = (FactName::new("tenant"), FactName::new("tier"));
-    let mut seen = HashSet::with_hasher(RandomState::default());
-    let mut wanted: Vec<FactName> =
-        facts.chain([&tenant]).filter(|fact| seen.insert(*fact)).cloned().collect();
-    let api_key = FactName::new("api_key");
-    if wanted.contains(&tier) && !wanted.contains(&api_key) {
-        wanted.push(api_key);
-    }
-    wanted.sort_by_key(|fact| fact.as_str().starts_with("header:"));
-    wanted
-}
-
-fn holds_slots<'r>(mut rules: impl Iterator<Item = &'r Rule>) -> bool {
-    rules.any(|rule| {
-        let mut limits = rule.limits().iter().chain(rule.next());
-        limits.any(|limit| limit.algorithm() == Algorithm::Concurrency)
-    })
 }

@@ -3,6 +3,7 @@
 mod condition;
 mod defaults;
 mod limit;
+mod limiters;
 mod rate;
 mod rule;
 mod tiers;
@@ -14,6 +15,7 @@ use crate::limit::Limit;
 
 use super::cursor::{Cursor, Fields};
 use super::error::{Flaw, Flaws, PolicyError, PolicyErrorKind};
+use super::limiters::NamedLimits;
 use super::rule::Rule;
 use super::tiers::Tiers;
 use super::tree::Tree;
@@ -23,7 +25,7 @@ use defaults::Defaults;
 const MAX_RULES: usize = 20_000;
 
 /// The fields of a file.
-const FILE: &[&str] = &["version", "tenant", "defaults", "tiers", "rules"];
+const FILE: &[&str] = &["version", "tenant", "defaults", "tiers", "rules", "limiters"];
 
 /// What a file says.
 pub(super) struct File {
@@ -31,6 +33,7 @@ pub(super) struct File {
     pub(super) tiers: Tiers,
     pub(super) rules: Vec<Rule>,
     pub(super) default: Rule,
+    pub(super) limiters: Vec<NamedLimits>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -56,6 +59,7 @@ impl File {
             tiers: Tiers::default(),
             rules: Vec::new(),
             default: Defaults::default().rule(limit, 0),
+            limiters: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -72,7 +76,8 @@ impl File {
         let tiers = tiers.flatten().unwrap_or_default();
         let warnings = warn::about(&rules, &tiers);
         let default = defaults.rule(default, rules.len());
-        Self { tenant, tiers, rules, default, warnings }
+        let limiters = limiters::read(fields, flaws);
+        Self { tenant, tiers, rules, default, limiters, warnings }
     }
 }
 
@@ -121,4 +126,5 @@ pub(super) const FIELDS: &[(&str, &[&str])] = &[
     ("/$defs/rule/properties/next", rule::NEXT),
     ("/$defs/match", condition::MATCH),
     ("/$defs/limit_map", limit::LIMIT),
+    ("/$defs/limiter", limiters::LIMITER),
 ];

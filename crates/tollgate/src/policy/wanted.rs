@@ -1,0 +1,34 @@
+//! What rules want of requests, so that front ends need not look for more.
+
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
+
+use super::condition::Condition;
+use super::fact_name::FactName;
+use super::rule::Rule;
+use crate::scope::Algorithm;
+
+/// What these rules look at. A tier may come from an API key, and every key is a tenant's.
+pub(super) fn wanted<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<FactName> {
+    let facts =
+        rules.flat_map(|rule| rule.conditions().iter().map(Condition::fact).chain(rule.per()));
+    let (tenant, tier) = (FactName::new("tenant"), FactName::new("tier"));
+    let mut seen = HashSet::with_hasher(RandomState::default());
+    let mut wanted: Vec<FactName> =
+        facts.chain([&tenant]).filter(|fact| seen.insert(*fact)).cloned().collect();
+    let api_key = FactName::new("api_key");
+    if wanted.contains(&tier) && !wanted.contains(&api_key) {
+        wanted.push(api_key);
+    }
+    wanted.sort_by_key(|fact| fact.as_str().starts_with("header:"));
+    wanted
+}
+
+/// Whether some limit is of slots.
+pub(super) fn holds_slots<'r>(mut rules: impl Iterator<Item = &'r Rule>) -> bool {
+    rules.any(|rule| {
+        let mut limits = rule.limits().iter().chain(rule.next());
+        limits.any(|limit| limit.algorithm() == Algorithm::Concurrency)
+    })
+}
