@@ -5,6 +5,8 @@ mod detach;
 mod facts;
 mod inbound;
 mod keeper;
+pub mod outbound;
+pub mod pace;
 
 pub use address::{ClientAddress, ProxyHeader, TrustedProxies, TrustedProxiesError};
 #[cfg(feature = "axum")]

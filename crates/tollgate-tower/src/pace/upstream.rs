@@ -1,0 +1,156 @@
+//! What an answer of the other side says about when to come back.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http::header::{DATE, RETRY_AFTER};
+use http::{HeaderMap, StatusCode};
+
+use super::limit_field;
+
+/// A number of seconds above this is a time of the Unix clock, not a length: nobody waits for 30 years.
+const UNIX_FROM: u64 = 1_000_000_000;
+
+/// For how long an answer asks not to be called; none if it does not, or not in a way that makes sense.
+pub(super) fn wanted_pause(
+    status: StatusCode,
+    headers: &HeaderMap,
+    now: SystemTime,
+) -> Option<Duration> {
+    if !matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        return None;
+    }
+    // The other side's dates are by its clock, which it tells.
+    let now = text(headers, DATE.as_str()).and_then(date).unwrap_or(now);
+    retry_after(headers, now)
+        .or_else(|| rate_limit(headers))
+        .or_else(|| reset(headers, "ratelimit-remaining", "ratelimit-reset", None))
+        .or_else(|| reset(headers, "x-ratelimit-remaining", "x-ratelimit-reset", Some(now)))
+}
+
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = text(headers, RETRY_AFTER.as_str())?;
+    let until = |then: SystemTime| then.duration_since(now).unwrap_or_default();
+    seconds(text).map(Duration::from_secs).or_else(|| date(text).map(until))
+}
+
+/// `RateLimit` of the IETF draft, on one line or several.
+fn rate_limit(headers: &HeaderMap) -> Option<Duration> {
+    let lines = headers.get_all("ratelimit").iter().map(|line| line.to_str().ok());
+    let field = lines.collect::<Option<Vec<_>>>()?.join(", ");
+    limit_field::used_up_for(&field).map(Duration::from_secs)
+}
+
+/// When a used-up limit is full again: in so many seconds or, where `now` is given, maybe at a Unix time.
+fn reset(
+    headers: &HeaderMap,
+    remaining: &str,
+    reset: &str,
+    now: Option<SystemTime>,
+) -> Option<Duration> {
+    if seconds(text(headers, remaining)?)? != 0 {
+        return None;
+    }
+    let reset = seconds(text(headers, reset)?)?;
+    match now {
+        Some(now) if reset > UNIX_FROM => {
+            let then = UNIX_EPOCH.checked_add(Duration::from_secs(reset))?;
+            Some(then.duration_since(now).unwrap_or_default())
+        }
+        _ => Some(Duration::from_secs(reset)),
+    }
+}
+
+/// A header that comes once and is text.
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let mut values = headers.get_all(name).iter();
+    let (first, second) = (values.next()?, values.next());
+    if second.is_some() { None } else { first.to_str().ok().map(str::trim) }
+}
+
+/// Digits only. More than there are numbers for is a very long time, which is cut elsewhere.
+fn seconds(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+fn date(text: &str) -> Option<SystemTime> {
+    httpdate::parse_http_date(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, HeaderMap, StatusCode, UNIX_EPOCH, wanted_pause};
+    use http::{HeaderName, HeaderValue};
+
+    /// Sunday, 6 November 1994, 08:49:37.
+    const NOW: u64 = 784_111_777;
+
+    fn pause(status: u16, lines: &[(&str, &str)]) -> Option<u64> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            let name: HeaderName = name.parse().unwrap();
+            headers.append(name, HeaderValue::from_str(value).unwrap());
+        }
+        let now = UNIX_EPOCH + Duration::from_secs(NOW);
+        let pause = wanted_pause(StatusCode::from_u16(status).unwrap(), &headers, now);
+        pause.map(|pause| pause.as_secs())
+    }
+
+    #[test]
+    fn only_refusals_pause() {
+        for status in [200, 301, 400, 403, 500, 502, 504] {
+            assert_eq!(pause(status, &[("retry-after", "30")]), None, "{status}");
+        }
+        assert_eq!(pause(429, &[("retry-after", "30")]), Some(30));
+        assert_eq!(pause(503, &[("retry-after", "30")]), Some(30));
+        assert_eq!(pause(429, &[]), None);
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let later = "Sun, 06 Nov 1994 08:50:07 GMT";
+        assert_eq!(pause(429, &[("retry-after", later)]), Some(30));
+        // By the other side's clock, which is ten seconds ahead.
+        let date = ("date", "Sun, 06 Nov 1994 08:49:47 GMT");
+        assert_eq!(pause(429, &[("retry-after", later), date]), Some(20));
+        assert_eq!(pause(429, &[("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT")]), Some(0));
+        assert_eq!(pause(429, &[("retry-after", "0")]), Some(0));
+        assert_eq!(pause(429, &[("retry-after", "99999999999999999999999")]), Some(u64::MAX));
+    }
+
+    #[test]
+    fn the_first_that_makes_sense_counts() {
+        let draft = ("ratelimit", "\"burst\";r=0;t=7, \"day\";r=3;t=99");
+        assert_eq!(pause(429, &[draft]), Some(7));
+        assert_eq!(pause(429, &[draft, ("retry-after", "5")]), Some(5));
+        assert_eq!(pause(429, &[draft, ("retry-after", "soon")]), Some(7));
+        assert_eq!(pause(429, &[("ratelimit-remaining", "0"), ("ratelimit-reset", "9")]), Some(9));
+        let x = |reset| [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", reset)];
+        assert_eq!(pause(429, &x("9")), Some(9));
+        assert_eq!(pause(429, &x("1000000000")), Some(1_000_000_000));
+        assert_eq!(pause(429, &x("1000000001")), Some(1_000_000_001 - NOW));
+        let date = ("date", "Sun, 09 Sep 2001 01:46:35 GMT");
+        assert_eq!(pause(429, &[x("1000000001")[0], x("1000000001")[1], date]), Some(6));
+        // Two lines are one list.
+        assert_eq!(
+            pause(503, &[("ratelimit", "\"a\";r=0;t=7"), ("ratelimit", "\"b\";r=0;t=8")]),
+            Some(8)
+        );
+    }
+
+    #[test]
+    fn nonsense_pauses_nothing() {
+        for text in ["", " ", "-5", "+5", "1.5", "5s", "NaN", "0x10", "٣", "5, 6", "tomorrow"] {
+            assert_eq!(pause(429, &[("retry-after", text)]), None, "{text}");
+            let reset = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", text)];
+            assert_eq!(pause(429, &reset), None, "{text}");
+            let remaining = [("ratelimit-remaining", text), ("ratelimit-reset", "5")];
+            assert_eq!(pause(429, &remaining), None, "{text}");
+        }
+        assert_eq!(pause(429, &[("retry-after", "5"), ("retry-after", "6")]), None);
+        assert_eq!(pause(429, &[("ratelimit-remaining", "1"), ("ratelimit-reset", "5")]), None);
+        assert_eq!(pause(429, &[("ratelimit-reset", "5")]), None);
+        let far = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "18446744073709551615")];
+        assert_eq!(pause(429, &far), None);
+    }
+}
