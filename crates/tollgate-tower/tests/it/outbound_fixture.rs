@@ -1,0 +1,79 @@
+//! Limiters over a clock that tests move, and over servers of their own.
+
+use std::sync::Arc;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tollgate::policy::NamedLimits;
+use tollgate::{Clock, Limit, MemoryStore, Quota, Timestamp};
+use tollgate_redis::RedisStore;
+use tollgate_testkit::server::{Flavor, Server};
+use tollgate_tower::outbound::{AcquireError, Acquired, NamedLimiter};
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+/// By how much later than asked a timer of the runtime may wake: it counts in milliseconds.
+pub(crate) const TICK: Duration = Duration::from_millis(1);
+
+/// The runtime's time, which stands still until everybody waits, and then is when the first wakes.
+#[derive(Debug, Clone)]
+pub(crate) struct RuntimeClock(Instant);
+
+impl RuntimeClock {
+    pub(crate) fn new() -> Self {
+        Self(Instant::now())
+    }
+}
+
+impl Clock for RuntimeClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::EPOCH + Duration::from_secs(86_400) + self.0.elapsed()
+    }
+}
+
+pub(crate) type Memory = Arc<MemoryStore<RuntimeClock>>;
+
+pub(crate) fn memory() -> Memory {
+    Arc::new(MemoryStore::builder().clock(RuntimeClock::new()).build())
+}
+
+/// So many in any second.
+pub(crate) fn per_second(count: u64) -> NamedLimits {
+    per(count, SECOND)
+}
+
+/// So many in any such time.
+pub(crate) fn per(count: u64, window: Duration) -> NamedLimits {
+    let limit = Limit::sliding_window(Quota::new(count, window)).unwrap();
+    NamedLimits::new("igdb:api", limit).unwrap()
+}
+
+/// A limiter over memory on the runtime's time.
+pub(crate) fn limiter(limits: NamedLimits) -> NamedLimiter<Memory> {
+    NamedLimiter::new(memory(), limits)
+}
+
+/// A window that ends long after any test does.
+pub(crate) fn per_century(count: u64) -> NamedLimits {
+    per(count, Duration::from_secs(36_525 * 86_400))
+}
+
+/// One server for all tests, which differ by their prefix.
+pub(crate) fn redis() -> &'static Server {
+    static SERVER: LazyLock<Server> = LazyLock::new(|| Server::start(Flavor::Redis));
+    &SERVER
+}
+
+/// A store in which nothing should time out.
+pub(crate) fn patient(url: &str, prefix: &str) -> RedisStore {
+    let builder = RedisStore::builder(url.parse().unwrap()).timeout(Duration::from_secs(60));
+    builder.prefix(prefix).unwrap().build()
+}
+
+/// Why it was refused: the key, and for how long.
+pub(crate) fn refusal(result: Result<Acquired, AcquireError>) -> (String, Option<Duration>) {
+    match result {
+        Err(AcquireError::Exceeded(refused)) => (refused.key, refused.retry_after),
+        other => panic!("not refused: {other:?}"),
+    }
+}

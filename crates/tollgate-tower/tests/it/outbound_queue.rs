@@ -1,0 +1,128 @@
+//! Who came first is first, and who gives up holds up nobody.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::task::yield_now;
+use tokio::time::{Instant, advance, sleep};
+use tollgate_tower::outbound::{AcquireError, Acquired, NamedLimiter};
+
+use crate::outbound_fixture::{Memory, SECOND, TICK, limiter, memory, per_second, refusal};
+
+type Log = Arc<Mutex<Vec<(u64, u64)>>>;
+
+/// Starts a caller that writes down when it was let through, in tenths of a second.
+async fn start(limiter: &NamedLimiter<Memory>, log: &Log, began: Instant, id: u64) {
+    let (limiter, log) = (limiter.clone(), Arc::clone(log));
+    tokio::spawn(async move {
+        limiter.acquire().await.unwrap();
+        let tenths = u64::try_from(began.elapsed().as_millis() / 100).unwrap();
+        log.lock().unwrap().push((id, tenths));
+    });
+    // It has asked, and waits.
+    yield_now().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn twenty_waiters_are_served_in_their_order() {
+    let (limiter, log, began) = (limiter(per_second(2)), Log::default(), Instant::now());
+    limiter.acquire_many(2).await.unwrap();
+    for id in 0..20 {
+        start(&limiter, &log, began, id).await;
+        advance(TICK).await;
+    }
+    assert_eq!(limiter.counts().waiting, 20);
+    sleep(Duration::from_secs(30)).await;
+    let served = log.lock().unwrap().clone();
+    assert_eq!(served.iter().map(|(id, _)| *id).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
+    // Two a second: none is late either.
+    let seconds: Vec<u64> = served.iter().map(|(_, tenths)| tenths / 10).collect();
+    assert_eq!(seconds, (0..20).map(|id| 1 + id / 2).collect::<Vec<_>>());
+}
+
+/// The first waits for more than there is; there would be room for the second.
+#[tokio::test(start_paused = true)]
+async fn nobody_overtakes_the_first() {
+    let store = memory();
+    let limiter = NamedLimiter::new(Arc::clone(&store), per_second(4));
+    limiter.acquire().await.unwrap();
+    let large = tokio::spawn({
+        let limiter = limiter.clone();
+        async move { limiter.acquire_many(4).await }
+    });
+    yield_now().await;
+    assert_eq!(limiter.peek().await.unwrap().remaining, 3);
+    assert_eq!(refusal(limiter.try_acquire().await).1, Some(SECOND));
+    assert_eq!(refusal(limiter.acquire_within(SECOND / 2).await).1, Some(SECOND));
+    // Another process does not know of the queue.
+    let other = NamedLimiter::new(store, per_second(4));
+    assert_eq!(other.try_acquire().await.unwrap().remaining, 2);
+    assert_eq!(large.await.unwrap().unwrap().remaining, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn patience_that_will_not_do_ends_at_once() {
+    let (limiter, began) = (limiter(per_second(4)), Instant::now());
+    limiter.acquire_many(4).await.unwrap();
+    let short = Duration::from_millis(999);
+    assert_eq!(refusal(limiter.acquire_within(short).await).1, Some(SECOND));
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert!(limiter.acquire_within(SECOND).await.unwrap().waited >= SECOND);
+    let by_mode = crate::outbound_fixture::limiter(per_second(1).longest_wait(short));
+    by_mode.acquire().await.unwrap();
+    assert_eq!(refusal(by_mode.acquire().await).1, Some(SECOND));
+    assert!(limiter.acquire_within(Duration::MAX).await.is_ok());
+}
+
+/// One a second: the first two of the queue are served at 1 s and 2 s, the third gives up at 1.5 s, and the
+/// fourth has its place.
+#[tokio::test(start_paused = true)]
+async fn who_gives_up_in_the_queue_holds_up_nobody() {
+    let (limiter, log, began) = (limiter(per_second(1)), Log::default(), Instant::now());
+    limiter.acquire().await.unwrap();
+    start(&limiter, &log, began, 1).await;
+    start(&limiter, &log, began, 2).await;
+    let impatient: tokio::task::JoinHandle<(Result<Acquired, AcquireError>, Duration)> =
+        tokio::spawn({
+            let limiter = limiter.clone();
+            async move {
+                let result = limiter.acquire_within(Duration::from_millis(1500)).await;
+                (result, began.elapsed())
+            }
+        });
+    yield_now().await;
+    start(&limiter, &log, began, 4).await;
+    assert_eq!(limiter.counts().waiting, 4);
+    let (result, after) = impatient.await.unwrap();
+    assert!((1500..=1502).contains(&after.as_millis()), "{after:?}");
+    // At least until the first of the queue asks again.
+    let retry_after = refusal(result).1.unwrap();
+    assert!((498..=502).contains(&retry_after.as_millis()), "{retry_after:?}");
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(*log.lock().unwrap(), [(1, 10), (2, 20), (4, 30)]);
+    assert_eq!(limiter.counts().waiting, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_first_is_dropped_the_next_is_first() {
+    let (limiter, log, began) = (limiter(per_second(1)), Log::default(), Instant::now());
+    limiter.acquire().await.unwrap();
+    let first = tokio::spawn({
+        let limiter = limiter.clone();
+        async move { limiter.acquire_many(1).await }
+    });
+    yield_now().await;
+    start(&limiter, &log, began, 2).await;
+    let third = tokio::spawn({
+        let limiter = limiter.clone();
+        async move { limiter.acquire().await }
+    });
+    yield_now().await;
+    start(&limiter, &log, began, 4).await;
+    first.abort();
+    third.abort();
+    sleep(Duration::from_secs(3)).await;
+    assert_eq!(*log.lock().unwrap(), [(2, 10), (4, 20)]);
+    // Those who were dropped took nothing.
+    assert_eq!(limiter.counts().acquired, 3);
+}

@@ -1,0 +1,94 @@
+//! Limiters by name.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::policy::{AcquireMode, NamedLimits};
+use tollgate::{MemoryStore, PolicyErrorKind};
+use tollgate_tower::outbound::{AcquireError, Limiters};
+
+use crate::outbound_fixture::per_second;
+
+const TEXT: &str = "\
+version: 1
+limiters:
+  igdb: { key: \"igdb:api\", limits: [4/s], mode: blocking, longest_wait: 30s }
+  thumbnails: { limits: [10/s, 1000/h], mode: immediate }
+  musicbrainz: 1/s
+";
+
+#[tokio::test]
+async fn limiters_come_from_a_file() {
+    let limiters = Limiters::from_yaml(Arc::new(MemoryStore::new()), "p.yaml", TEXT).unwrap();
+    let names: Vec<_> = limiters.iter().map(|limiter| limiter.name().to_owned()).collect();
+    assert_eq!(names, ["igdb", "musicbrainz", "thumbnails"]);
+    let igdb = limiters.get("igdb").unwrap();
+    assert_eq!(igdb.key(), "igdb:api");
+    let longest_wait = Some(Duration::from_secs(30));
+    assert_eq!(igdb.limits().mode(), AcquireMode::Blocking { longest_wait });
+    assert_eq!(igdb.limits().limits(), NamedLimits::igdb().limits());
+    let thumbnails = limiters.get("thumbnails").unwrap();
+    assert_eq!((thumbnails.key(), thumbnails.limits().limits().len()), ("thumbnails", 2));
+    assert_eq!(thumbnails.limits().mode(), AcquireMode::Immediate);
+    assert_eq!(limiters.get("musicbrainz").unwrap().limits().mode(), AcquireMode::default());
+    igdb.acquire().await.unwrap();
+    let counts = limiters.counts();
+    assert_eq!(counts.iter().map(|(_, counts)| counts.acquired).collect::<Vec<_>>(), [1, 0, 0]);
+}
+
+#[test]
+fn mistakes_in_a_file_are_told_by_line() {
+    let store = || Arc::new(MemoryStore::new());
+    for (text, kind, line, told) in [
+        (
+            TEXT.replace("longest_wait", "longestwait"),
+            PolicyErrorKind::UnknownField,
+            3,
+            "p.yaml:3:59: limiters.igdb.longestwait: unknown field, did you mean \"longest_wait\"?",
+        ),
+        (
+            TEXT.replace("1/s\n", "1/sec\n"),
+            PolicyErrorKind::Limit,
+            5,
+            "p.yaml:5:16: limiters.musicbrainz: the unit must be one of ms, s, min, h, d, w (60s, 5min)",
+        ),
+        (
+            format!("{TEXT}  igdb: 5/s\n"),
+            PolicyErrorKind::Duplicate,
+            6,
+            "p.yaml:6:3: limiters.igdb: this field comes twice",
+        ),
+    ] {
+        let error = Limiters::from_yaml(store(), "p.yaml", &text).unwrap_err();
+        assert_eq!((error.kind(), error.line()), (kind, line), "{error}");
+        assert_eq!(error.to_string(), told);
+    }
+}
+
+#[tokio::test]
+async fn limiters_come_from_code_and_the_later_replaces_the_earlier() {
+    let store = Arc::new(MemoryStore::new());
+    let own = per_second(8).named("igdb").unwrap();
+    let limiters = Limiters::builder(store).ready().limiter(own).build();
+    let numbers: Vec<_> = limiters
+        .iter()
+        .map(|limiter| (limiter.name(), limiter.limits().limits()[0].count()))
+        .collect();
+    assert_eq!(numbers, [("igdb", 8), ("musicbrainz", 1), ("spotify", 180), ("tmdb", 40)]);
+    // All that are had by one name are one limiter.
+    limiters.get("igdb").unwrap().acquire_many(8).await.unwrap();
+    assert!(limiters.get("igdb").unwrap().try_acquire().await.is_err());
+    let counts = limiters.require("igdb").unwrap().counts();
+    assert_eq!((counts.acquired, counts.refused), (1, 1));
+}
+
+#[test]
+fn an_unknown_name_is_told_with_those_there_are() {
+    let limiters = Limiters::builder(Arc::new(MemoryStore::new())).ready().build();
+    let error = AcquireError::from(limiters.require("imdb").unwrap_err());
+    let told = "there is no limiter called 'imdb'; there are igdb, musicbrainz, spotify, tmdb";
+    assert_eq!((error.to_string().as_str(), error.is_transient()), (told, false));
+    let none = Limiters::builder(Arc::new(MemoryStore::new())).build();
+    let error = none.require("imdb").unwrap_err();
+    assert_eq!(error.to_string(), "there is no limiter called 'imdb'; there are none");
+}
