@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::task::yield_now;
-use tokio::time::{Instant, advance, sleep};
+use tokio::time::{Instant, advance, sleep, timeout};
 use tollgate_tower::outbound::{AcquireError, Acquired, NamedLimiter};
 
 use crate::outbound_fixture::{Memory, SECOND, TICK, limiter, memory, per_second, refusal};
@@ -13,9 +13,13 @@ type Log = Arc<Mutex<Vec<(u64, u64)>>>;
 
 /// Starts a caller that writes down when it was let through, in tenths of a second.
 async fn start(limiter: &NamedLimiter<Memory>, log: &Log, began: Instant, id: u64) {
+    start_with(limiter, log, began, id, 1).await;
+}
+
+async fn start_with(limiter: &NamedLimiter<Memory>, log: &Log, began: Instant, id: u64, cost: u64) {
     let (limiter, log) = (limiter.clone(), Arc::clone(log));
     tokio::spawn(async move {
-        limiter.acquire().await.unwrap();
+        limiter.acquire_many(cost).await.unwrap();
         let tenths = u64::try_from(began.elapsed().as_millis() / 100).unwrap();
         log.lock().unwrap().push((id, tenths));
     });
@@ -38,6 +42,23 @@ async fn twenty_waiters_are_served_in_their_order() {
     // Two a second: none is late either.
     let seconds: Vec<u64> = served.iter().map(|(_, tenths)| tenths / 10).collect();
     assert_eq!(seconds, (0..20).map(|id| 1 + id / 2).collect::<Vec<_>>());
+}
+
+/// Who wants more has room later than who wants less, and is still served in turn.
+#[tokio::test(start_paused = true)]
+async fn twenty_waiters_of_different_costs_are_served_in_their_order() {
+    let (limiter, log, began) = (limiter(per_second(3)), Log::default(), Instant::now());
+    for _ in 0..3 {
+        limiter.acquire().await.unwrap();
+        advance(Duration::from_millis(300)).await;
+    }
+    for id in 0..20 {
+        start_with(&limiter, &log, began, id, 3 - id % 3).await;
+    }
+    assert_eq!(limiter.counts().waiting, 20);
+    sleep(Duration::from_secs(60)).await;
+    let served: Vec<u64> = log.lock().unwrap().iter().map(|(id, _)| *id).collect();
+    assert_eq!(served, (0..20).collect::<Vec<_>>());
 }
 
 /// The first waits for more than there is; there would be room for the second.
@@ -125,4 +146,16 @@ async fn when_the_first_is_dropped_the_next_is_first() {
     assert_eq!(*log.lock().unwrap(), [(2, 10), (4, 20)]);
     // Those who were dropped took nothing.
     assert_eq!(limiter.counts().acquired, 3);
+}
+
+/// What the first of an earlier queue was told is no reason to refuse anybody now.
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_was_given_up_is_forgotten() {
+    let limiter = limiter(per_second(1));
+    limiter.pause(Duration::from_secs(3600)).await.unwrap();
+    assert!(timeout(SECOND, limiter.acquire()).await.is_err(), "it is paused for an hour");
+    limiter.reset().await.unwrap();
+    limiter.acquire().await.unwrap();
+    let second = limiter.acquire_within(2 * SECOND).await.unwrap();
+    assert!((SECOND..=SECOND + TICK).contains(&second.waited), "{second:?}");
 }
