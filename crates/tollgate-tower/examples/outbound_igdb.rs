@@ -7,6 +7,7 @@
 //! Run it twice at once and the two share the quota. Without `REDIS_URL` it is this process's alone.
 
 use std::env;
+use std::error::Error;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -39,7 +40,8 @@ pub(crate) async fn run(calls: Option<String>) -> ExitCode {
     match made {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("outbound_igdb: {error}");
+            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+            eprintln!("outbound_igdb: {error}{cause}");
             ExitCode::FAILURE
         }
     }

@@ -80,7 +80,7 @@ async fn over_redis_what_was_taken_for_nobody_is_given_back() {
     let behind = NamedLimiter::new(patient(&proxy.url(), prefix), per_century(10));
     let beside = NamedLimiter::new(patient(&server.url(), prefix), per_century(10));
     behind.acquire().await.unwrap();
-    proxy.set(Fault::Delay(Duration::from_secs(1)));
+    proxy.set(Fault::Delay(PATIENCE));
     let held = tokio::spawn({
         let behind = behind.clone();
         async move { behind.acquire_many(5).await }
@@ -88,6 +88,8 @@ async fn over_redis_what_was_taken_for_nobody_is_given_back() {
     counts(&beside, 6).await;
     held.abort();
     assert!(held.await.unwrap_err().is_cancelled(), "the answer was still on its way");
+    assert_eq!(beside.stats().await.unwrap().count, 6);
+    proxy.set(Fault::Pass);
     counts(&beside, 1).await;
     assert_eq!(behind.counts().acquired, 1);
 }
