@@ -29,6 +29,10 @@ use crate::time::Timestamp;
 /// }
 /// ```
 pub trait Store: Send + Sync {
+    /// Whether every answer is there when it is first asked for, as it is with memory. Who asks such a store need
+    /// not make ready to wait.
+    const IS_IMMEDIATE: bool = false;
+
     /// Takes all that the plan wants, or nothing.
     fn take<'a>(
         &self,
@@ -90,6 +94,8 @@ pub trait Store: Send + Sync {
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
         impl<S: Store> Store for $pointer {
+            const IS_IMMEDIATE: bool = S::IS_IMMEDIATE;
+
             async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
                 S::take(self, plan).await
             }

@@ -81,6 +81,7 @@ impl Sources {
     }
 
     /// What the policy looks at, as far as it is known of this request.
+    #[inline]
     pub(crate) fn gather<'r>(&'r self, policy: &'r Policy, request: &'r Parts) -> Facts<'r> {
         let mut facts = Facts::new();
         for fact in policy.wanted() {

@@ -1,13 +1,17 @@
 //! Whether a request comes in.
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
-use tollgate::{Asked, Current, Facts, LimiterError, Observer, Outcome, Request, Store};
+use tollgate::{
+    Asked, Current, Facts, LimiterError, Observer, Outcome, Request, Store, StoreError,
+    StoreErrorKind,
+};
 
 use super::charge::Entry;
 use super::held::{Held, Taken};
@@ -35,7 +39,7 @@ enum Said {
 }
 
 impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
-    /// Asks the limiter.
+    /// Asks a limiter whose store may have to be waited for.
     pub(super) fn begin(settings: &Arc<Settings<S, O>>, head: Parts) -> Admitting<S, O> {
         let (settings, current) = (Arc::clone(settings), settings.limiter.current());
         let holds_slots = current.policy().holds_slots();
@@ -48,6 +52,20 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
             return Box::pin(Carried::new(admitting));
         }
         Box::pin(admitting)
+    }
+
+    /// Asks a limiter whose store answers at once: without a future to be kept, and without a clone of the
+    /// service to be called later.
+    pub(super) fn now(settings: &Arc<Settings<S, O>>, request: &Parts) -> Self {
+        let asking = pin!(Self::of(settings, settings.limiter.current(), request));
+        match asking.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(admission) => admission,
+            Poll::Pending => {
+                let late = "the store promised to answer at once, and did not";
+                let late = StoreError::new(StoreErrorKind::Timeout, late);
+                settings.undecided(&LimiterError::from(late), request)
+            }
+        }
     }
 
     async fn of(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -60,19 +60,17 @@ where
         if self.settings.skips(&head) {
             return ResponseFuture::skipped(self.inner.call(Request::from_parts(head, body)));
         }
-        let mut admission = Admission::begin(&self.settings, head);
-        // A store in memory has decided when it is first asked. Then the service is called at once, without
-        // being cloned to be called later. Another store is asked again when the future is first polled.
-        match admission.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready((_, Admission::Refused(refusal))) => ResponseFuture::refused(refusal),
-            Poll::Ready((head, Admission::Passed(pass))) => {
+        if !S::IS_IMMEDIATE {
+            let admission = Admission::begin(&self.settings, head);
+            // The one that is ready must be the one that is called.
+            let next = self.inner.clone();
+            let ready = std::mem::replace(&mut self.inner, next);
+            return ResponseFuture::deciding(admission, ready, body);
+        }
+        match Admission::now(&self.settings, &head) {
+            Admission::Refused(refusal) => ResponseFuture::refused(refusal),
+            Admission::Passed(pass) => {
                 ResponseFuture::served(self.inner.call(Request::from_parts(head, body)), pass)
-            }
-            Poll::Pending => {
-                // The one that is ready must be the one that is called.
-                let next = self.inner.clone();
-                let ready = std::mem::replace(&mut self.inner, next);
-                ResponseFuture::deciding(admission, ready, body)
             }
         }
     }

@@ -163,6 +163,8 @@ impl<C, H> MemoryStore<C, H> {
 
 /// The same methods as the inherent ones; none of them waits or fails, but for a foreign cursor.
 impl<C: Clock, H: BuildHasher + Send + Sync> Store for MemoryStore<C, H> {
+    const IS_IMMEDIATE: bool = true;
+
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
         Ok(self.take(plan))
     }
