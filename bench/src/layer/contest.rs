@@ -35,35 +35,42 @@ pub(super) fn measure(scale: Scale) -> Outcome<Vec<(Contender, Rounds)>> {
     }
     // The first round fills the maps.
     for round in 0..=scale.rounds {
-        for (router, (_, rounds)) in routers.iter_mut().zip(&mut figures) {
-            let nanos = runtime.block_on(pass(router, scale))?;
-            if round > 0 {
-                rounds.push(nanos);
-            }
+        let nanos = runtime.block_on(by_turns(&mut routers, scale))?;
+        if round > 0 {
+            figures.iter_mut().zip(nanos).for_each(|((_, rounds), nanos)| rounds.push(nanos));
         }
     }
     Ok(figures)
 }
 
-/// Requests are made before they are timed, a thousand at a time so that they stay in the cache.
-async fn pass(router: &mut Router, scale: Scale) -> Outcome<f64> {
-    const BATCH: u32 = 1000;
-    let mut nanos = 0;
+/// A round: everyone answers a thousand requests, then a thousand more, so that what slows the machine for some
+/// milliseconds slows all.
+async fn by_turns(routers: &mut [Router], scale: Scale) -> Outcome<Vec<f64>> {
+    let mut nanos = vec![0; routers.len()];
     for first in (0..scale.requests).step_by(BATCH as usize) {
-        let peers = (first..first + BATCH).map(|nth| nth.wrapping_mul(7919) % scale.peers);
-        let requests: Vec<Request> = peers.map(request).collect::<Outcome<_>>()?;
-        let begun = Instant::now();
-        for request in requests {
-            let response = router.call(request).await?;
-            if response.status() != 200 {
-                return Err(format!("a request was answered {}", response.status()).into());
-            }
+        for (router, nanos) in routers.iter_mut().zip(&mut nanos) {
+            *nanos += batch(router, first, scale.peers).await?;
         }
-        nanos += begun.elapsed().as_nanos();
     }
     #[expect(clippy::cast_precision_loss, reason = "seconds in nanoseconds are far below 2^53")]
-    let nanos = nanos as f64;
-    Ok(nanos / f64::from(scale.requests))
+    let each = |nanos: u128| nanos as f64 / f64::from(scale.requests);
+    Ok(nanos.into_iter().map(each).collect())
+}
+
+const BATCH: u32 = 1000;
+
+/// Nanoseconds for requests that are made before they are timed.
+async fn batch(router: &mut Router, first: u32, peers: u32) -> Outcome<u128> {
+    let peers = (first..first + BATCH).map(|nth| nth.wrapping_mul(7919) % peers);
+    let requests: Vec<Request> = peers.map(request).collect::<Outcome<_>>()?;
+    let begun = Instant::now();
+    for request in requests {
+        let response = router.call(request).await?;
+        if response.status() != 200 {
+            return Err(format!("a request was answered {}", response.status()).into());
+        }
+    }
+    Ok(begun.elapsed().as_nanos())
 }
 
 #[cfg(test)]

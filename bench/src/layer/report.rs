@@ -81,7 +81,7 @@ impl fmt::Display for Report {
             given: &self.given,
             peers: ["tower_governor", "governor", "axum"].map(machine::peer).to_vec(),
             figures: format!(
-                "median (least–most) of {} rounds of {} requests, everyone's turn in each round, differences \
+                "median (least–most) of {} rounds of {} requests, a thousand at a time by turns, differences \
                  and ratios taken round by round",
                 self.scale.rounds,
                 spoken(self.scale.requests),

@@ -119,7 +119,7 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
         match self.on_error {
             OnError::Refuse => Admission::Refused(self.refusing.undecided(request)),
             OnError::Pass => {
-                let (settings, told) = (Arc::clone(self), Fields::new());
+                let (settings, told) = (Arc::clone(self), Fields::default());
                 Admission::Passed(Pass::new(settings, told, None, Due::Nothing))
             }
         }

@@ -74,7 +74,7 @@ impl<S: Store, O: Observer> RateLimitLayer<S, O> {
     /// assert_eq!(names.join(" "), "x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset retry-after");
     /// ```
     pub fn exposed_headers(&self) -> impl Iterator<Item = HeaderName> {
-        self.settings.telling.names().iter().cloned()
+        self.settings.telling.exposed().into_iter()
     }
 }
 

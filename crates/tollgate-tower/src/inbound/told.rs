@@ -8,7 +8,7 @@ use tollgate::{Decision, FieldValue, HeaderStyle};
 #[derive(Debug)]
 pub(super) struct Telling {
     styles: Vec<HeaderStyle>,
-    /// Every field there may be, made once: a name is checked when it is made.
+    /// The fields of all styles in their order, made once: a name is checked when it is made.
     names: Vec<HeaderName>,
     exposed: Option<HeaderValue>,
     is_exposed: bool,
@@ -17,13 +17,13 @@ pub(super) struct Telling {
 impl Default for Telling {
     fn default() -> Self {
         let styles = vec![HeaderStyle::XUnix];
-        let names = names(&styles);
-        Self { styles, names, exposed: None, is_exposed: false }
+        Self { names: names(&styles), styles, exposed: None, is_exposed: false }
     }
 }
 
-/// Header fields that one decision gave.
-pub(super) type Fields = Vec<(HeaderName, HeaderValue)>;
+/// What one decision gave for the fields of all styles; nothing if no limit applies.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fields(Vec<HeaderValue>);
 
 impl Telling {
     pub(super) fn set_styles(&mut self, styles: impl IntoIterator<Item = HeaderStyle>) {
@@ -43,27 +43,27 @@ impl Telling {
     }
 
     fn list(&mut self) {
-        let names: Vec<&str> = self.names.iter().map(HeaderName::as_str).collect();
+        let names = self.exposed();
+        let names: Vec<&str> = names.iter().map(HeaderName::as_str).collect();
         let list = self.is_exposed.then(|| HeaderValue::from_str(&names.join(", ")).ok());
         self.exposed = list.flatten();
     }
 
-    /// Every header there may be.
-    pub(super) fn names(&self) -> &[HeaderName] {
-        &self.names
+    /// Every header there may be, each once.
+    pub(super) fn exposed(&self) -> Vec<HeaderName> {
+        let mut exposed: Vec<HeaderName> = Vec::new();
+        for name in self.names.iter().chain([&RETRY_AFTER]) {
+            if !exposed.contains(name) {
+                exposed.push(name.clone());
+            }
+        }
+        exposed
     }
 
     pub(super) fn of(&self, decision: &Decision<'_>) -> Fields {
-        let mut fields = Fields::with_capacity(3 * self.styles.len());
+        let mut fields = Fields(Vec::with_capacity(self.names.len()));
         for style in &self.styles {
-            style.write(decision, |name, value| {
-                let value = match value {
-                    FieldValue::Number(number) => number_value(number),
-                    FieldValue::Text(text) => HeaderValue::try_from(text).ok(),
-                };
-                let name = self.names.iter().find(|known| known.as_str() == name);
-                fields.extend(name.cloned().zip(value));
-            });
+            style.write(decision, |_, value| fields.0.push(header_value(value)));
         }
         fields
     }
@@ -71,7 +71,7 @@ impl Telling {
     /// Adds what is told, in place of what the service itself may have said under these names: two answers to one
     /// question are none.
     pub(super) fn tell(&self, headers: &mut HeaderMap, fields: Fields) {
-        for (name, value) in fields {
+        for (name, value) in self.names.iter().zip(fields.0) {
             headers.insert(name, value);
         }
         if let Some(exposed) = &self.exposed {
@@ -80,19 +80,36 @@ impl Telling {
     }
 }
 
+/// In the order in which the styles write their fields.
 fn names(styles: &[HeaderStyle]) -> Vec<HeaderName> {
-    let mut names: Vec<HeaderName> = Vec::new();
-    let told = styles.iter().flat_map(|style| style.fields());
-    for name in told.map(|name| HeaderName::from_static(name)).chain([RETRY_AFTER]) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+    let fields = styles.iter().flat_map(|style| style.fields());
+    fields.map(|name| HeaderName::from_static(name)).collect()
 }
 
-/// The value of a number, with one small allocation; `HeaderValue::from` needs two.
-fn number_value(number: u64) -> Option<HeaderValue> {
-    let mut digits = itoa::Buffer::new();
-    HeaderValue::from_str(digits.format(number)).ok()
+/// A number takes one small allocation; `HeaderValue::from` needs two. Texts are names and numbers, all of them
+/// printable.
+fn header_value(value: FieldValue) -> HeaderValue {
+    let value = match value {
+        FieldValue::Number(number) => HeaderValue::from_str(itoa::Buffer::new().format(number)),
+        FieldValue::Text(text) => return text.try_into().unwrap_or(EMPTY),
+    };
+    value.unwrap_or(EMPTY)
+}
+
+const EMPTY: HeaderValue = HeaderValue::from_static("");
+
+#[cfg(test)]
+mod tests {
+    use tollgate::{HeaderStyle, Limit, LocalLimiter, Quota};
+
+    /// Names and values are told apart, so they must come in one order.
+    #[test]
+    fn fields_are_written_in_the_order_of_their_names() {
+        let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(10)).unwrap());
+        for style in HeaderStyle::ALL {
+            let mut written = Vec::new();
+            style.write(&limiter.take("c1"), |name, _| written.push(name));
+            assert_eq!(written, style.fields());
+        }
+    }
 }
