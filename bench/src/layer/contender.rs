@@ -13,8 +13,9 @@ use tower_governor::governor::GovernorConfigBuilder;
 
 use crate::Outcome;
 
-/// Nobody is refused: what is measured is passing.
-const BURST: u32 = 1_000_000_000;
+/// So much a day, one every 8.64 s. Nobody is refused: what is measured is passing.
+const BURST: u32 = 10_000;
+const PERIOD_MILLIS: u64 = 8640;
 
 /// What stands before the route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub(super) enum Contender {
     Bare,
     /// Our layer; what is left is told.
     Tollgate,
-    /// Our layer with a minute's and an hour's limit.
+    /// Our layer with a day's and a week's limit.
     TollgateTwo,
     /// Our layer without headers.
     TollgateSilent,
@@ -66,8 +67,8 @@ impl Contender {
     /// The service, counting by the peer's address.
     pub(super) fn router(self) -> Outcome<Router> {
         let route = Router::new().route("/", get(async || "Hello, world!"));
-        let one = format!("[{BURST}/s]");
-        let two = format!("[{BURST}/min, {BURST}/h]");
+        let one = format!("[{BURST}/d]");
+        let two = format!("[{BURST}/d, {BURST}0/w]");
         Ok(match self {
             Self::Bare => route,
             Self::Tollgate => route.layer(ours(&one)?.build()),
@@ -77,12 +78,13 @@ impl Contender {
             }
             Self::Governor => {
                 let mut config = GovernorConfigBuilder::default();
-                let mut config = config.per_nanosecond(1).burst_size(BURST).use_headers();
+                let mut config =
+                    config.per_millisecond(PERIOD_MILLIS).burst_size(BURST).use_headers();
                 route.layer(GovernorLayer::new(config.finish().ok_or("a valid configuration")?))
             }
             Self::GovernorSilent => {
                 let mut config = GovernorConfigBuilder::default();
-                let config = config.per_nanosecond(1).burst_size(BURST).finish();
+                let config = config.per_millisecond(PERIOD_MILLIS).burst_size(BURST).finish();
                 route.layer(GovernorLayer::new(config.ok_or("a valid configuration")?))
             }
         })
