@@ -20,7 +20,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    pub(super) const FULL: Self = Self { rounds: 15, requests: 200_000, peers: 10_000 };
+    pub(super) const FULL: Self = Self { rounds: 15, requests: 200_000, peers: 1_000 };
     pub(super) const QUICK: Self = Self { rounds: 3, requests: 10_000, peers: 1_000 };
 }
 

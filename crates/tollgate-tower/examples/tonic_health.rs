@@ -11,10 +11,9 @@ use std::env;
 use std::error::Error;
 use std::net::SocketAddr;
 
-use http::request::Parts;
 use tokio::net::TcpListener;
 use tollgate::{Limiter, MemoryStore, Policy};
-use tollgate_tower::{ClientAddress, RateLimitLayer};
+use tollgate_tower::{ClientAddress, Head, RateLimitLayer};
 use tonic::transport::Server;
 use tonic::transport::server::{TcpConnectInfo, TcpIncoming};
 
@@ -42,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// tonic keeps the peer's address in a type of its own.
-fn peer(request: &Parts) -> Option<String> {
+fn peer(request: &Head<'_>) -> Option<String> {
     let info = request.extensions.get::<TcpConnectInfo>()?;
     info.remote_addr().map(|peer| ClientAddress::fact(peer.ip()))
 }

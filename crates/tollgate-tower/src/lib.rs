@@ -11,7 +11,7 @@ pub mod pace;
 pub use address::{ClientAddress, ProxyHeader, TrustedProxies, TrustedProxiesError};
 #[cfg(feature = "axum")]
 pub use facts::MatchedRoute;
-pub use facts::{ApiKey, Header, PeerAddress, Source};
+pub use facts::{ApiKey, Head, Header, PeerAddress, Source};
 pub use inbound::{
     Counting, OnError, RateLimit, RateLimitLayer, RateLimitLayerBuilder, Refused, ResponseBody,
     ResponseFuture,

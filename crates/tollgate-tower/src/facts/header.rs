@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 use http::header::{AUTHORIZATION, AsHeaderName};
-use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 
-use super::Source;
+use super::{Head, Source};
 
 /// The value of a header that comes once. Of one that comes twice nobody knows which is meant.
 pub(super) fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&[u8]> {
@@ -21,12 +20,11 @@ pub(super) fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&[u8]
 /// comes twice is not known.
 ///
 /// ```
-/// use tollgate_tower::{Header, Source};
+/// use tollgate_tower::{Head, Header, Source};
 ///
 /// let client = Header::from_static("x-client-id");
 /// let request = http::Request::builder().header("X-Client-Id", "c1").header("X-Client-Id", "c2");
-/// let (parts, ()) = request.body(())?.into_parts();
-/// assert_eq!(client.value(&parts), None);
+/// assert_eq!(client.value(&Head::from(&request.body(())?)), None);
 /// # Ok::<(), http::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -50,8 +48,8 @@ impl Header {
 }
 
 impl Source for Header {
-    fn value<'r>(&'r self, request: &'r Parts) -> Option<Cow<'r, [u8]>> {
-        only(&request.headers, &self.0).map(Cow::Borrowed)
+    fn value<'r>(&'r self, request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
+        only(request.headers, &self.0).map(Cow::Borrowed)
     }
 }
 
@@ -59,13 +57,11 @@ impl Source for Header {
 /// the policy's `tiers` say what tier it stands for.
 ///
 /// ```
-/// use tollgate_tower::{ApiKey, Source};
+/// use tollgate_tower::{ApiKey, Head, Source};
 ///
-/// let (parts, ()) = http::Request::builder()
-///     .header("authorization", "Bearer s3cret")
-///     .body(())?
-///     .into_parts();
-/// assert_eq!(ApiKey::bearer().value(&parts).as_deref(), Some(&b"s3cret"[..]));
+/// let request = http::Request::builder().header("authorization", "Bearer s3cret").body(())?;
+/// let key = ApiKey::bearer();
+/// assert_eq!(key.value(&Head::from(&request)).as_deref(), Some(&b"s3cret"[..]));
 /// # Ok::<(), http::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -92,10 +88,10 @@ impl ApiKey {
 }
 
 impl Source for ApiKey {
-    fn value<'r>(&'r self, request: &'r Parts) -> Option<Cow<'r, [u8]>> {
+    fn value<'r>(&'r self, request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
         let key = match &self.0 {
-            Place::Header(name) => only(&request.headers, name),
-            Place::Bearer => only(&request.headers, AUTHORIZATION).and_then(after_bearer),
+            Place::Header(name) => only(request.headers, name),
+            Place::Bearer => only(request.headers, AUTHORIZATION).and_then(after_bearer),
         };
         key.map(Cow::Borrowed)
     }

@@ -1,5 +1,6 @@
 //! What is known of an HTTP request, and where it is found.
 
+mod head;
 mod header;
 mod peer;
 #[cfg(feature = "axum")]
@@ -9,9 +10,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use http::header::HOST;
-use http::request::Parts;
 use tollgate::{Facts, MAX_FACT_LENGTH, Policy};
 
+pub use head::Head;
 pub use header::{ApiKey, Header};
 pub use peer::PeerAddress;
 #[cfg(feature = "axum")]
@@ -23,10 +24,9 @@ pub use route::MatchedRoute;
 /// (`missing: share | skip | deny`), so nothing here fails.
 ///
 /// ```
-/// use http::request::Parts;
-/// use tollgate_tower::{Header, Source};
+/// /// use tollgate_tower::{Header, Source};
 ///
-/// let session = |request: &Parts| request.extensions.get::<String>().cloned();
+/// let session = |request: &Head<'_>| request.extensions.get::<String>().cloned();
 /// let (parts, ()) = http::Request::builder().header("x-client-id", "c1").body(())?.into_parts();
 /// assert_eq!(Header::from_static("x-client-id").value(&parts).as_deref(), Some(&b"c1"[..]));
 /// assert_eq!(session.value(&parts), None);
@@ -34,14 +34,14 @@ pub use route::MatchedRoute;
 /// ```
 pub trait Source: Send + Sync + 'static {
     /// The fact of this request, if it is known.
-    fn value<'r>(&'r self, request: &'r Parts) -> Option<Cow<'r, [u8]>>;
+    fn value<'r>(&'r self, request: &Head<'r>) -> Option<Cow<'r, [u8]>>;
 }
 
 impl<F> Source for F
 where
-    F: Fn(&Parts) -> Option<String> + Send + Sync + 'static,
+    F: Fn(&Head<'_>) -> Option<String> + Send + Sync + 'static,
 {
-    fn value<'r>(&'r self, request: &'r Parts) -> Option<Cow<'r, [u8]>> {
+    fn value<'r>(&'r self, request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
         self(request).map(|text| Cow::Owned(text.into_bytes()))
     }
 }
@@ -82,7 +82,7 @@ impl Sources {
 
     /// What the policy looks at, as far as it is known of this request.
     #[inline]
-    pub(crate) fn gather<'r>(&'r self, policy: &'r Policy, request: &'r Parts) -> Facts<'r> {
+    pub(crate) fn gather<'r>(&'r self, policy: &'r Policy, request: &Head<'r>) -> Facts<'r> {
         let mut facts = Facts::new();
         for fact in policy.wanted() {
             let name = fact.as_str();
@@ -100,7 +100,7 @@ impl Sources {
 }
 
 /// What every request tells of itself.
-fn standard<'r>(fact: &str, request: &'r Parts) -> Option<&'r [u8]> {
+fn standard<'r>(fact: &str, request: &Head<'r>) -> Option<&'r [u8]> {
     match fact {
         "method" => Some(request.method.as_str().as_bytes()),
         "path" => {
@@ -110,9 +110,9 @@ fn standard<'r>(fact: &str, request: &'r Parts) -> Option<&'r [u8]> {
         }
         "host" => match request.uri.authority() {
             Some(authority) => Some(authority.as_str().as_bytes()),
-            None => header::only(&request.headers, HOST),
+            None => header::only(request.headers, HOST),
         },
-        _ => header::only(&request.headers, fact.strip_prefix("header:")?),
+        _ => header::only(request.headers, fact.strip_prefix("header:")?),
     }
 }
 
@@ -121,10 +121,10 @@ mod tests {
     use http::Request;
     use tollgate::{Limit, Policy};
 
-    use super::{Header, Parts, Sources};
+    use super::{Head, Header, Sources};
 
-    fn parts(request: http::request::Builder) -> Parts {
-        request.body(()).unwrap().into_parts().0
+    fn parts(request: http::request::Builder) -> Request<()> {
+        request.body(()).unwrap()
     }
 
     fn policy(rules: &str) -> Policy {
@@ -140,7 +140,7 @@ mod tests {
         let request = Request::get("http://h.example/a?q").header("x-plan", "gold");
         let request = parts(request.header("x-other", "1"));
         let gathered = Sources::default();
-        let gathered = gathered.gather(&policy, &request);
+        let gathered = gathered.gather(&policy, &Head::from(&request));
         let known: Vec<_> = gathered.iter().collect();
         assert_eq!(known, [("path", &b"/a"[..]), ("header:x-plan", &b"gold"[..])]);
     }
@@ -150,11 +150,14 @@ mod tests {
         let policy = policy("  - { name: a, limits: [1/s] }");
         let mut sources = Sources::default();
         sources.add("client", Header::from_static("x-client-id"));
-        sources.add("client", |_: &Parts| Some("other".to_owned()));
+        sources.add("client", |_: &Head<'_>| Some("other".to_owned()));
         let named = parts(Request::get("/").header("x-client-id", "c1"));
-        assert_eq!(sources.gather(&policy, &named).get("client"), Some(&b"c1"[..]));
+        assert_eq!(sources.gather(&policy, &Head::from(&named)).get("client"), Some(&b"c1"[..]));
         let unnamed = parts(Request::get("/"));
-        assert_eq!(sources.gather(&policy, &unnamed).get("client"), Some(&b"other"[..]));
+        assert_eq!(
+            sources.gather(&policy, &Head::from(&unnamed)).get("client"),
+            Some(&b"other"[..])
+        );
     }
 
     #[test]
@@ -164,7 +167,7 @@ mod tests {
         sources.add("client", Header::from_static("x-client-id"));
         for value in ["", &"x".repeat(1025)] {
             let request = parts(Request::get("/").header("x-client-id", value));
-            assert_eq!(sources.gather(&policy, &request).get("client"), None);
+            assert_eq!(sources.gather(&policy, &Head::from(&request)).get("client"), None);
         }
     }
 
@@ -173,7 +176,7 @@ mod tests {
         let policy = policy("  - { name: a, match: { path: /files/** }, limits: [1/s] }");
         let request = parts(Request::get(format!("/files/{}", "x".repeat(5000))));
         let sources = Sources::default();
-        let facts = sources.gather(&policy, &request);
+        let facts = sources.gather(&policy, &Head::from(&request));
         assert_eq!(facts.get("path").map(<[u8]>::len), Some(1024));
         let planned = policy.plan(&tollgate::Request::new(facts));
         assert_eq!(planned.rule().name(), "a");

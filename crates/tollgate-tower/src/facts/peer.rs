@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
-use http::request::Parts;
-
-use super::Source;
+use super::{Head, Source};
 use crate::address::ClientAddress;
 
 /// The address at the other end of the connection, for servers that are not axum's: put it into the extensions
@@ -21,7 +19,7 @@ use crate::address::ClientAddress;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerAddress(pub SocketAddr);
 
-pub(crate) fn peer(request: &Parts) -> Option<IpAddr> {
+pub(crate) fn peer(request: &Head<'_>) -> Option<IpAddr> {
     if let Some(PeerAddress(peer)) = request.extensions.get() {
         return Some(peer.ip());
     }
@@ -35,8 +33,8 @@ pub(crate) fn peer(request: &Parts) -> Option<IpAddr> {
 }
 
 impl Source for ClientAddress {
-    fn value<'r>(&'r self, request: &'r Parts) -> Option<Cow<'r, [u8]>> {
-        let client = self.of(peer(request)?, &request.headers);
+    fn value<'r>(&'r self, request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
+        let client = self.of(peer(request)?, request.headers);
         Some(Cow::Owned(Self::fact(client).into_bytes()))
     }
 }

@@ -19,6 +19,7 @@ use super::pass::{Due, Pass};
 use super::settings::{OnError, Settings};
 use super::told::Fields;
 use crate::detach::Carried;
+use crate::facts::Head;
 
 /// Whether a request comes in.
 pub(super) enum Admission<S: Store + 'static, O: Observer + 'static> {
@@ -44,7 +45,7 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
         let (settings, current) = (Arc::clone(settings), settings.limiter.current());
         let holds_slots = current.policy().holds_slots();
         let admitting = async move {
-            let admission = Self::of(&settings, current, &head).await;
+            let admission = Self::of(&settings, current, &Head::from(&head)).await;
             (head, admission)
         };
         if holds_slots {
@@ -56,7 +57,7 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
 
     /// Asks a limiter whose store answers at once: without a future to be kept, and without a clone of the
     /// service to be called later.
-    pub(super) fn now(settings: &Arc<Settings<S, O>>, request: &Parts) -> Self {
+    pub(super) fn now(settings: &Arc<Settings<S, O>>, request: &Head<'_>) -> Self {
         let asking = pin!(Self::of(settings, settings.limiter.current(), request));
         match asking.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(admission) => admission,
@@ -71,7 +72,7 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
     async fn of(
         settings: &Arc<Settings<S, O>>,
         current: Arc<Current<O::Handles>>,
-        request: &Parts,
+        request: &Head<'_>,
     ) -> Self {
         let entry = settings.charging.entry(request);
         // What is held while the store is asked makes every request's future as large, so it is little.
@@ -98,7 +99,7 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
     fn question<'r>(
         &'r self,
         current: &'r Current<O::Handles>,
-        request: &'r Parts,
+        request: &Head<'r>,
         entry: Entry,
     ) -> (Asked<'r>, Option<Box<Facts<'static>>>) {
         let facts = self.sources.gather(current.policy(), request);
@@ -107,14 +108,14 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
         (Asked::ByPolicy(Request::new(facts).with_cost(entry.cost())), kept)
     }
 
-    fn say(&self, outcome: &Outcome<'_, '_>, request: &Parts) -> Said {
+    fn say(&self, outcome: &Outcome<'_, '_>, request: &Head<'_>) -> Said {
         match self.refusing.of(outcome, request, &self.telling) {
             Some(refusal) => Said::Refused(refusal),
             None => Said::Passed(self.telling.of(outcome.decision), Taken::of(outcome)),
         }
     }
 
-    fn undecided(self: &Arc<Self>, error: &LimiterError, request: &Parts) -> Admission<S, O> {
+    fn undecided(self: &Arc<Self>, error: &LimiterError, request: &Head<'_>) -> Admission<S, O> {
         self.failed(error);
         match self.on_error {
             OnError::Refuse => Admission::Refused(self.refusing.undecided(request)),

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::request::Parts;
 use http::{HeaderName, Method, Response, response};
 use tollgate::{HeaderStyle, Limiter, LimiterError, Observer, RefusalStyle, Store};
 
@@ -14,7 +13,7 @@ use super::refused::{Refused, Refusing};
 use super::settings::{OnError, Settings, Skip};
 use super::told::Telling;
 use crate::address::ClientAddress;
-use crate::facts::{Source, Sources};
+use crate::facts::{Head, Source, Sources};
 
 /// A [`RateLimitLayer`] in the making.
 ///
@@ -73,7 +72,7 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
     }
 
     /// What a request costs; 1 unless said. What costs 0 passes and takes nothing.
-    pub fn cost(mut self, cost: impl Fn(&Parts) -> u64 + Send + Sync + 'static) -> Self {
+    pub fn cost(mut self, cost: impl Fn(&Head<'_>) -> u64 + Send + Sync + 'static) -> Self {
         self.settings.charging.cost = Cost::Of(Box::new(cost));
         self
     }
@@ -166,7 +165,10 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
     }
 
     /// Lets these requests pass uncounted.
-    pub fn skip_if(mut self, is_skipped: impl Fn(&Parts) -> bool + Send + Sync + 'static) -> Self {
+    pub fn skip_if(
+        mut self,
+        is_skipped: impl Fn(&Head<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
         self.settings.skips.push(Skip::If(Box::new(is_skipped)));
         self
     }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use http::request::Parts;
 use http::{HeaderName, response};
 use tollgate::Verb;
+
+use crate::facts::Head;
 
 /// Which responses count, where not all do.
 ///
@@ -30,11 +31,11 @@ pub(super) enum Cost {
     #[default]
     One,
     Header(HeaderName),
-    Of(Box<dyn Fn(&Parts) -> u64 + Send + Sync>),
+    Of(Box<dyn Fn(&Head<'_>) -> u64 + Send + Sync>),
 }
 
 impl Cost {
-    fn of(&self, request: &Parts) -> u64 {
+    fn of(&self, request: &Head<'_>) -> u64 {
         match self {
             Self::One => 1,
             Self::Header(name) => told(request, name).filter(|cost| *cost > 0).unwrap_or(1),
@@ -43,7 +44,7 @@ impl Cost {
     }
 }
 
-fn told(request: &Parts, name: &HeaderName) -> Option<u64> {
+fn told(request: &Head<'_>, name: &HeaderName) -> Option<u64> {
     request.headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }
 
@@ -97,7 +98,7 @@ impl Entry {
 }
 
 impl Charging {
-    pub(super) fn entry(&self, request: &Parts) -> Entry {
+    pub(super) fn entry(&self, request: &Head<'_>) -> Entry {
         match self.payment {
             Payment::Before => Entry::Take(self.cost.of(request)),
             Payment::ByHead(_) | Payment::BySize(_) => Entry::Look,

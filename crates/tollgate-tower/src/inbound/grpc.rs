@@ -6,8 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::request::Parts;
 use http::{HeaderValue, Response};
+
+use crate::facts::Head;
 
 const MEDIA_TYPE: &[u8] = b"application/grpc";
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
@@ -20,7 +21,7 @@ pub(super) enum Code {
 }
 
 /// Whether a request is one of gRPC, and not of gRPC-Web, whose clients read bodies.
-pub(super) fn is_asked(request: &Parts) -> bool {
+pub(super) fn is_asked(request: &Head<'_>) -> bool {
     let content_type = request.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     let rest = content_type.and_then(|value| value.strip_prefix(MEDIA_TYPE));
     rest.is_some_and(|rest| matches!(rest, [] | [b'+' | b';' | b' ', ..]))

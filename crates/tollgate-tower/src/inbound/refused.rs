@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
-use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use tollgate::{Outcome, Refusal, RefusalStyle};
 
 use super::grpc;
 use super::told::{Fields, Telling};
+use crate::facts::Head;
 
 /// A request that may not pass, as a hook sees it.
 ///
@@ -33,7 +33,7 @@ pub struct Refused<'r> {
     key: Cow<'r, str>,
     retry_after: Option<Duration>,
     refusal: &'r Refusal<'r>,
-    request: &'r Parts,
+    request: Head<'r>,
     style: RefusalStyle,
     telling: &'r Telling,
     fields: Fields,
@@ -52,8 +52,8 @@ impl fmt::Debug for Refused<'_> {
 impl<'r> Refused<'r> {
     /// The request.
     #[must_use]
-    pub const fn request(&self) -> &'r Parts {
-        self.request
+    pub const fn request(&self) -> &Head<'r> {
+        &self.request
     }
 
     /// The rule that refused it.
@@ -83,7 +83,7 @@ impl<'r> Refused<'r> {
     /// What would be answered: status, headers and body in the style that was chosen, or what gRPC knows.
     #[must_use]
     pub fn response(&self) -> Response<Bytes> {
-        let mut response = if grpc::is_asked(self.request) {
+        let mut response = if grpc::is_asked(&self.request) {
             self.of_grpc()
         } else {
             of_http(self.refusal, self.style)
@@ -133,7 +133,7 @@ impl Refusing {
     pub(super) fn of(
         &self,
         outcome: &Outcome<'_, '_>,
-        request: &Parts,
+        request: &Head<'_>,
         telling: &Telling,
     ) -> Option<Response<Bytes>> {
         let refusal = Refusal::of(outcome.decision)?;
@@ -142,7 +142,7 @@ impl Refusing {
             key: outcome.key(),
             retry_after: outcome.decision.retry_after(),
             refusal: &refusal,
-            request,
+            request: *request,
             style: self.style,
             telling,
             fields: telling.of(outcome.decision),
@@ -151,7 +151,7 @@ impl Refusing {
     }
 
     /// The answer where nothing could be decided.
-    pub(super) fn undecided(&self, request: &Parts) -> Response<Bytes> {
+    pub(super) fn undecided(&self, request: &Head<'_>) -> Response<Bytes> {
         if grpc::is_asked(request) {
             return unavailable_to_grpc();
         }

@@ -14,6 +14,7 @@ use super::admission::Admission;
 use super::body::ResponseBody;
 use super::future::ResponseFuture;
 use super::settings::Settings;
+use crate::facts::Head;
 
 /// A service behind a [`RateLimitLayer`](crate::RateLimitLayer).
 pub struct RateLimit<V, S, O: Observer = ()> {
@@ -56,22 +57,21 @@ where
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        let (head, body) = request.into_parts();
+        let head = Head::from(&request);
         if self.settings.skips(&head) {
-            return ResponseFuture::skipped(self.inner.call(Request::from_parts(head, body)));
+            return ResponseFuture::skipped(self.inner.call(request));
         }
-        if !S::IS_IMMEDIATE {
-            let admission = Admission::begin(&self.settings, head);
-            // The one that is ready must be the one that is called.
-            let next = self.inner.clone();
-            let ready = std::mem::replace(&mut self.inner, next);
-            return ResponseFuture::deciding(admission, ready, body);
+        if S::IS_IMMEDIATE {
+            return match Admission::now(&self.settings, &head) {
+                Admission::Refused(refusal) => ResponseFuture::refused(refusal),
+                Admission::Passed(pass) => ResponseFuture::served(self.inner.call(request), pass),
+            };
         }
-        match Admission::now(&self.settings, &head) {
-            Admission::Refused(refusal) => ResponseFuture::refused(refusal),
-            Admission::Passed(pass) => {
-                ResponseFuture::served(self.inner.call(Request::from_parts(head, body)), pass)
-            }
-        }
+        let (head, body) = request.into_parts();
+        let admission = Admission::begin(&self.settings, head);
+        // The one that is ready must be the one that is called.
+        let next = self.inner.clone();
+        let ready = std::mem::replace(&mut self.inner, next);
+        ResponseFuture::deciding(admission, ready, body)
     }
 }

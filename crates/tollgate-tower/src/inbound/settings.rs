@@ -4,13 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::Method;
-use http::request::Parts;
 use tollgate::{Limiter, LimiterError, Observer};
 
 use super::charge::Charging;
 use super::refused::Refusing;
 use super::told::Telling;
-use crate::facts::Sources;
+use crate::facts::{Head, Sources};
 
 /// What becomes of a request when the limiter cannot decide: its store could not be asked and has no fallback, or
 /// the rules that match are too many together.
@@ -30,7 +29,7 @@ pub enum OnError {
 pub(super) enum Skip {
     Method(Method),
     Path(Box<str>),
-    If(Box<dyn Fn(&Parts) -> bool + Send + Sync>),
+    If(Box<dyn Fn(&Head<'_>) -> bool + Send + Sync>),
 }
 
 /// Hears of errors.
@@ -48,7 +47,7 @@ pub(super) struct Settings<S, O: Observer> {
 }
 
 impl<S, O: Observer> Settings<S, O> {
-    pub(super) fn skips(&self, request: &Parts) -> bool {
+    pub(super) fn skips(&self, request: &Head<'_>) -> bool {
         self.skips.iter().any(|skip| match skip {
             Skip::Method(method) => request.method == *method,
             Skip::Path(path) => request.uri.path() == &**path,

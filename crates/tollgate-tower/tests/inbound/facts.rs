@@ -7,7 +7,7 @@ use axum::routing::get as route;
 use axum::{Router, extract::ConnectInfo};
 use http::{HeaderName, Request, StatusCode};
 use tollgate_tower::{
-    ApiKey, ClientAddress, Header, MatchedRoute, PeerAddress, RateLimitLayer, TrustedProxies,
+    ApiKey, ClientAddress, Head, Header, MatchedRoute, PeerAddress, RateLimitLayer, TrustedProxies,
 };
 use tower::ServiceExt;
 
@@ -149,9 +149,7 @@ async fn closures_tell_what_only_the_program_knows() {
     #[derive(Clone)]
     struct User(&'static str);
     let (limiter, _) = limiter(policy("  - { name: api, per: [user], limits: [1/min] }"));
-    let user = |request: &http::request::Parts| {
-        request.extensions.get::<User>().map(|user| user.0.to_owned())
-    };
+    let user = |request: &Head<'_>| request.extensions.get::<User>().map(|user| user.0.to_owned());
     let service = hello(RateLimitLayer::builder(limiter).fact("user", user));
     let of = |user: &'static str| {
         let mut request = Request::get("/").body(Body::empty()).unwrap();
