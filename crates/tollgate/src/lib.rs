@@ -34,6 +34,8 @@ mod sharing;
 mod status;
 mod store;
 mod subject;
+#[cfg(feature = "policy")]
+mod taken;
 mod time;
 
 #[cfg(feature = "policy")]
@@ -66,6 +68,8 @@ pub use sharing::{Distributed, OnStoreLoss, Sharing};
 pub use status::Status;
 pub use store::{Store, StoreError, StoreErrorKind};
 pub use subject::{Subject, SubjectParts};
+#[cfg(feature = "policy")]
+pub use taken::Taken;
 pub use time::Timestamp;
 
 /// The examples of the documentation compile.

@@ -1,150 +1,26 @@
 //! The limiter: a policy, a store, and one who watches. Every decision takes this one path.
 
-use std::borrow::Cow;
+mod error;
+mod observer;
+mod outcome;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use thiserror::Error;
+
+pub use error::LimiterError;
+pub use observer::{Observed, Observer, Verb};
+pub use outcome::{Explained, Outcome};
 
 use crate::asked::{Applied, Asked};
 use crate::decision::Decision;
 use crate::lease::{Lease, LeaseId};
-use crate::plan::{Plan, PlanError};
-use crate::policy::{Policy, Trace, Tried};
+use crate::plan::{Plan, Take};
+use crate::policy::{Policy, Trace};
 use crate::store::{Store, StoreError};
+use crate::taken::Taken;
 use crate::time::Timestamp;
-
-/// What is to be done with what a request costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verb {
-    /// Take it, all or nothing.
-    Take,
-    /// Tell what a take would be told, and take nothing.
-    Peek,
-    /// Give it back, never above full.
-    Refund,
-    /// Take it without asking, down to empty at most: what has been used already is paid.
-    Debit,
-}
-
-/// Sees every decision, once.
-///
-/// What it needs per rule is resolved when a policy is set, not searched for at every decision.
-///
-/// ```
-/// use std::sync::atomic::{AtomicU64, Ordering};
-/// use tollgate::{Observed, Observer, Policy};
-///
-/// #[derive(Debug, Default)]
-/// struct Refusals(AtomicU64);
-///
-/// impl Observer for Refusals {
-///     type Handles = ();
-///
-///     fn resolve(&self, _policy: &Policy) {}
-///
-///     fn decided(&self, _handles: &(), observed: &Observed<'_, '_>) {
-///         if observed.result.is_ok_and(|decision| !decision.is_allowed()) {
-///             self.0.fetch_add(1, Ordering::Relaxed);
-///         }
-///     }
-/// }
-/// ```
-pub trait Observer: Send + Sync {
-    /// What is resolved for a policy.
-    type Handles: Send + Sync + 'static;
-
-    /// Whether it looks at how long decisions took; without, no clock is read for it.
-    const IS_TIMED: bool = true;
-
-    /// Prepares for a policy that is about to be set.
-    fn resolve(&self, policy: &Policy) -> Self::Handles;
-
-    /// Sees a decision, or that there is none.
-    fn decided(&self, handles: &Self::Handles, observed: &Observed<'_, '_>);
-}
-
-/// Nobody watches.
-impl Observer for () {
-    type Handles = ();
-
-    const IS_TIMED: bool = false;
-
-    fn resolve(&self, _policy: &Policy) {}
-
-    fn decided(&self, _handles: &(), _observed: &Observed<'_, '_>) {}
-}
-
-/// One decision, as an [`Observer`] sees it.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Observed<'o, 'p> {
-    /// What was asked.
-    pub verb: Verb,
-    /// What applied.
-    pub applied: &'o Applied<'o>,
-    /// What the store said.
-    pub result: Result<&'o Decision<'p>, &'o StoreError>,
-    /// How long it took, planning included; nothing if the observer [is not timed](Observer::IS_TIMED).
-    pub took: Duration,
-}
-
-/// A decision with what led to it.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Outcome<'o, 'p> {
-    /// What applied, and to whom.
-    pub applied: &'o Applied<'o>,
-    /// The takes.
-    pub plan: &'o Plan<'p>,
-    /// What the store said.
-    pub decision: &'o Decision<'p>,
-    /// What gives slots of concurrency limits back, if any were taken.
-    pub lease: Option<Lease>,
-    /// When the first of those slots returns by itself.
-    pub expires_at: Option<Timestamp>,
-}
-
-fn apply<'a>(policy: &'a Policy, asked: &'a Asked<'_>) -> Applied<'a> {
-    match asked {
-        Asked::ByPolicy(request) => Applied::Policy(policy.plan(request)),
-        Asked::Inline(inline) => Applied::Inline(inline),
-    }
-}
-
-impl<'o, 'p> Outcome<'o, 'p> {
-    fn new(applied: &'o Applied<'o>, plan: &'o Plan<'p>, decision: &'o Decision<'p>) -> Self {
-        let lease = Lease::of(plan, decision);
-        let expires_at = lease.as_ref().and_then(|_| Lease::expires_at(plan, decision));
-        Self { applied, plan, decision, lease, expires_at }
-    }
-
-    /// The rule of the limit that decided; where none did, the last that applied.
-    #[must_use]
-    pub fn rule(&self) -> &str {
-        let deciding = self.decision.deciding();
-        deciding.map_or_else(|| self.applied.last_rule(), |status| status.limit().rule())
-    }
-
-    /// Whom that rule counts, as people call it.
-    #[must_use]
-    pub fn key(&self) -> Cow<'_, str> {
-        self.applied.key_of(self.rule())
-    }
-}
-
-/// Why a request would be decided as it would be.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Explained<'o, 'p> {
-    /// Every rule that was tried, in order; none for limits that came with the request.
-    pub tried: &'o [Tried],
-    /// What is counted now.
-    pub now: &'o Decision<'p>,
-    /// What a take would be told.
-    pub outcome: &'o Outcome<'o, 'p>,
-}
 
 /// Decides requests by a policy that may be replaced at any time.
 ///
@@ -259,17 +135,69 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         let began = O::IS_TIMED.then(Instant::now);
         let applied = &apply(&current.policy, asked);
         let mut plan = applied.plan()?;
-        if verb == Verb::Take && plan.holds_slots() {
+        if matches!(verb, Verb::Take | Verb::Enter) && plan.holds_slots() {
             plan = plan.with_lease(LeaseId::random());
         }
         let result = match verb {
             Verb::Take => self.store.take(&plan).await,
             Verb::Peek => self.store.peek(&plan).await,
             Verb::Refund => self.store.refund(&plan).await,
-            Verb::Debit => self.store.debit(&plan, Duration::ZERO).await,
+            Verb::Enter => self.enter(&mut plan).await,
+            Verb::Debit => {
+                plan = plan.only(|take| !take.holds_slots());
+                self.store.debit(&plan, Duration::ZERO).await
+            }
         };
         let took = began.map_or(Duration::ZERO, |began| began.elapsed());
         let observed = Observed { verb, applied, result: result.as_ref(), took };
+        self.observer.decided(&current.handles, &observed);
+        Ok(tell(&Outcome::new(applied, &plan, &result?)))
+    }
+
+    /// Looks at all, then takes the slots. Who is let in between the two takes no slot that there is not.
+    async fn enter<'p>(&self, plan: &mut Plan<'p>) -> Result<Decision<'p>, StoreError> {
+        let looked = self.store.peek(plan).await?;
+        if !looked.is_allowed() || !plan.holds_slots() {
+            return Ok(looked);
+        }
+        *plan = plan.clone().only(Take::holds_slots);
+        self.store.take(plan).await
+    }
+
+    /// Gives back what was taken by a policy that was in force then, so long ago: of each limit what it took and
+    /// still counts. What has left its window is not given back, for it would be another's.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Asked, Facts, Limiter, MemoryStore, Outcome, Policy, Request, Taken, Verb};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
+    /// let asked = Asked::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
+    /// let then = limiter.current();
+    /// let taken = limiter.decide_by(&then, Verb::Take, &asked, Taken::of).await?;
+    /// let age = Duration::from_secs(1);
+    /// let left = |outcome: &Outcome<'_, '_>| outcome.decision.remaining();
+    /// assert_eq!(limiter.give_back(&then, &asked, (&taken, age), left).await?, Some(100));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`decide`](Self::decide).
+    pub async fn give_back<T>(
+        &self,
+        current: &Current<O::Handles>,
+        asked: &Asked<'_>,
+        (taken, age): (&Taken, Duration),
+        tell: impl FnOnce(&Outcome<'_, '_>) -> T,
+    ) -> Result<T, LimiterError> {
+        let began = O::IS_TIMED.then(Instant::now);
+        let applied = &apply(&current.policy, asked);
+        let plan = taken.still_counted(applied.plan()?, age);
+        let result = self.store.refund(&plan).await;
+        let took = began.map_or(Duration::ZERO, |began| began.elapsed());
+        let observed = Observed { verb: Verb::Refund, applied, result: result.as_ref(), took };
         self.observer.decided(&current.handles, &observed);
         Ok(tell(&Outcome::new(applied, &plan, &result?)))
     }
@@ -327,24 +255,9 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     }
 }
 
-/// Why a limiter could not decide.
-#[derive(Debug, Error)]
-#[error(transparent)]
-#[non_exhaustive]
-pub enum LimiterError {
-    /// The rules that match do not make a plan.
-    Plan(#[from] PlanError),
-    /// The store could not be asked.
-    Store(#[from] StoreError),
-}
-
-impl LimiterError {
-    /// Whether asking again later may succeed.
-    #[must_use]
-    pub const fn is_transient(&self) -> bool {
-        match self {
-            Self::Plan(error) => error.is_transient(),
-            Self::Store(error) => error.is_transient(),
-        }
+fn apply<'a>(policy: &'a Policy, asked: &'a Asked<'_>) -> Applied<'a> {
+    match asked {
+        Asked::ByPolicy(request) => Applied::Policy(policy.plan(request)),
+        Asked::Inline(inline) => Applied::Inline(inline),
     }
 }

@@ -223,6 +223,13 @@ impl<'a> Plan<'a> {
         Self { lease, ..self }
     }
 
+    /// The same plan with some of its takes.
+    #[cfg(feature = "policy")]
+    pub(crate) fn only(mut self, mut is_kept: impl FnMut(&Take<'a>) -> bool) -> Self {
+        self.takes.retain(|take| is_kept(take));
+        self
+    }
+
     /// Whether none of its takes may refuse.
     pub(crate) fn is_watched_only(&self) -> bool {
         self.takes.iter().all(|take| take.mode != Mode::Enforce)
