@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpListener;
 use tollgate::{Limiter, MemoryStore, Policy};
-use tollgate_tower::{ClientAddress, Head, RateLimitLayer};
+use tollgate_tower::{Head, RateLimitLayer};
 use tonic::transport::Server;
 use tonic::transport::server::{TcpConnectInfo, TcpIncoming};
 
@@ -43,5 +43,5 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// tonic keeps the peer's address in a type of its own.
 fn peer(request: &Head<'_>) -> Option<String> {
     let info = request.extensions.get::<TcpConnectInfo>()?;
-    info.remote_addr().map(|peer| ClientAddress::fact(peer.ip()))
+    info.remote_addr().map(|peer| peer.ip().to_string())
 }

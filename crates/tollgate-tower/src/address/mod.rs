@@ -106,7 +106,12 @@ impl ClientAddress {
     /// ```
     #[must_use]
     pub fn fact(address: IpAddr) -> String {
-        match Self::network(address) {
+        Self::text(Self::network(address))
+    }
+
+    /// The address as text.
+    pub(crate) fn text(address: IpAddr) -> String {
+        match address {
             IpAddr::V4(address) => dotted(address),
             IpAddr::V6(address) => address.to_string(),
         }

@@ -12,6 +12,8 @@ use std::fmt;
 use http::header::HOST;
 use tollgate::{Facts, MAX_FACT_LENGTH, Policy};
 
+use crate::address::ClientAddress;
+
 pub use head::Head;
 pub use header::{ApiKey, Header};
 pub use peer::PeerAddress;
@@ -35,6 +37,12 @@ pub use route::MatchedRoute;
 pub trait Source: Send + Sync + 'static {
     /// The fact of this request, if it is known.
     fn value<'r>(&'r self, request: &Head<'r>) -> Option<Cow<'r, [u8]>>;
+
+    /// The same as the fact of this name, where that makes a difference.
+    fn value_as<'r>(&'r self, fact: &str, request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
+        let _ = fact;
+        self.value(request)
+    }
 }
 
 impl<F> Source for F
@@ -71,11 +79,6 @@ impl Sources {
         }
     }
 
-    /// Whether anything was said of where this fact is found.
-    pub(crate) fn knows(&self, fact: &str) -> bool {
-        self.of(fact).is_some()
-    }
-
     fn of(&self, fact: &str) -> Option<&[Box<dyn Source>]> {
         self.named.iter().find(|(name, _)| **name == *fact).map(|(_, sources)| &**sources)
     }
@@ -86,16 +89,40 @@ impl Sources {
         let mut facts = Facts::new();
         for fact in policy.wanted() {
             let name = fact.as_str();
-            let value = match self.of(name) {
-                Some(sources) => sources.iter().find_map(|source| source.value(request)),
-                None => standard(name, request).map(Cow::Borrowed),
-            };
-            if let Some(value) = value {
-                // What cannot be a fact, an empty header or one of kilobytes, is not known.
+            if let Some(value) = self.value(name, request) {
+                // Names are a policy's, each once, and the value fits; only a 33rd fact is left out.
                 let _ = facts.insert(name, value);
             }
         }
         facts
+    }
+
+    fn value<'r>(&'r self, fact: &str, request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
+        match self.of(fact) {
+            Some(sources) => {
+                sources.iter().find_map(|source| known(source.value_as(fact, request)))
+            }
+            // Unless said otherwise a client is an address.
+            None if fact == "client" => Some(by_network(self.value("ip", request)?)),
+            None if fact == "ip" => Some(Cow::Owned(
+                ClientAddress::text(peer::peer(request)?.to_canonical()).into_bytes(),
+            )),
+            None => known(standard(fact, request).map(Cow::Borrowed)),
+        }
+    }
+}
+
+/// What cannot be a fact, an empty header or one of kilobytes, is not known.
+fn known(value: Option<Cow<'_, [u8]>>) -> Option<Cow<'_, [u8]>> {
+    value.filter(|value| (1..=MAX_FACT_LENGTH).contains(&value.len()))
+}
+
+/// Clients are counted by the network that is theirs.
+fn by_network(address: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    let parsed = std::str::from_utf8(&address).ok().and_then(|text| text.parse().ok());
+    match parsed {
+        Some(parsed) => Cow::Owned(ClientAddress::fact(parsed).into_bytes()),
+        None => address,
     }
 }
 
@@ -109,7 +136,7 @@ fn standard<'r>(fact: &str, request: &Head<'r>) -> Option<&'r [u8]> {
             Some(path.get(..MAX_FACT_LENGTH).unwrap_or(path))
         }
         "host" => match request.uri.authority() {
-            Some(authority) => Some(authority.as_str().as_bytes()),
+            Some(authority) => Some(authority.host().as_bytes()),
             None => header::only(request.headers, HOST),
         },
         _ => header::only(request.headers, fact.strip_prefix("header:")?),
@@ -165,10 +192,37 @@ mod tests {
         let policy = policy("  - { name: a, limits: [1/s] }");
         let mut sources = Sources::default();
         sources.add("client", Header::from_static("x-client-id"));
-        for value in ["", &"x".repeat(1025)] {
+        let unusable = ["".to_owned(), "x".repeat(1025)];
+        for value in &unusable {
             let request = parts(Request::get("/").header("x-client-id", value));
             assert_eq!(sources.gather(&policy, &Head::from(&request)).get("client"), None);
         }
+        sources.add("client", |_: &Head<'_>| Some("other".to_owned()));
+        for value in &unusable {
+            let request = parts(Request::get("/").header("x-client-id", value));
+            let known = sources.gather(&policy, &Head::from(&request));
+            assert_eq!(known.get("client"), Some(&b"other"[..]), "it is looked for further");
+        }
+    }
+
+    #[test]
+    fn a_client_is_the_address_unless_said_otherwise() {
+        let policy = policy("  - { name: a, per: [client, ip], limits: [1/s] }");
+        let mut sources = Sources::default();
+        sources.add("ip", |_: &Head<'_>| Some("2001:db8:1:2::7".to_owned()));
+        let request = parts(Request::get("/"));
+        let known = sources.gather(&policy, &Head::from(&request));
+        assert_eq!(known.get("client"), Some(&b"2001:db8:1:2::"[..]));
+        assert_eq!(known.get("ip"), Some(&b"2001:db8:1:2::7"[..]), "rules match it in full");
+    }
+
+    #[test]
+    fn a_host_has_no_user() {
+        let policy = policy("  - { name: a, match: { host: h.example }, limits: [1/s] }");
+        let request = parts(Request::get("http://me@h.example:80/"));
+        let sources = Sources::default();
+        let known = sources.gather(&policy, &Head::from(&request));
+        assert_eq!(known.get("host"), Some(&b"h.example"[..]));
     }
 
     #[test]

@@ -32,9 +32,19 @@ pub(crate) fn peer(request: &Head<'_>) -> Option<IpAddr> {
     None
 }
 
+/// As the fact `ip` the address itself, so that rules can match it; as any other, such as `client`, the network it is
+/// counted by.
 impl Source for ClientAddress {
     fn value<'r>(&'r self, request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
         let client = self.of(peer(request)?, request.headers);
         Some(Cow::Owned(Self::fact(client).into_bytes()))
+    }
+
+    fn value_as<'r>(&'r self, fact: &str, request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
+        if fact != "ip" {
+            return self.value(request);
+        }
+        let client = self.of(peer(request)?, request.headers);
+        Some(Cow::Owned(Self::text(client).into_bytes()))
     }
 }

@@ -10,11 +10,12 @@ use http::Response;
 use http::request::Parts;
 use tollgate::{
     Asked, Current, Facts, LimiterError, Observer, Outcome, Request, Store, StoreError,
-    StoreErrorKind,
+    StoreErrorKind, Taken,
 };
 
+use super::bill::Bill;
 use super::charge::Entry;
-use super::held::{Held, Taken};
+use super::held::{Held, Slots};
 use super::pass::{Due, Pass};
 use super::settings::{OnError, Settings};
 use super::told::Fields;
@@ -36,7 +37,7 @@ pub(super) type Admitting<S, O> = Pin<Box<dyn Future<Output = Admitted<S, O>> + 
 /// What a decision comes to.
 enum Said {
     Refused(Response<Bytes>),
-    Passed(Fields, Option<Taken>),
+    Passed(Fields, Option<Slots>, Option<Taken>),
 }
 
 impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
@@ -82,11 +83,16 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
         drop(asked);
         match said {
             Ok(Said::Refused(response)) => Self::Refused(response),
-            Ok(Said::Passed(fields, taken)) => {
-                let held = taken.map(|taken| Held::new(&settings.limiter, taken));
-                let due = kept.map_or(Due::Nothing, |facts| {
-                    Due::new(Arc::clone(settings), current, facts, entry)
-                });
+            Ok(Said::Passed(fields, slots, taken)) => {
+                let held = slots.map(|slots| Held::new(&settings.limiter, slots));
+                let due = match (kept, taken) {
+                    (Some(facts), Some(taken)) => {
+                        let taken = (entry.cost(), taken);
+                        let bill = Bill::new(Arc::clone(settings), current, facts, taken);
+                        Due::new(Box::new(bill), entry)
+                    }
+                    _ => Due::Nothing,
+                };
                 Self::Passed(Pass::new(Arc::clone(settings), fields, held, due))
             }
             Err(error) => settings.undecided(&error, request),
@@ -111,15 +117,21 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
     fn say(&self, outcome: &Outcome<'_, '_>, request: &Head<'_>) -> Said {
         match self.refusing.of(outcome, request, &self.telling) {
             Some(refusal) => Said::Refused(refusal),
-            None => Said::Passed(self.telling.of(outcome.decision), Taken::of(outcome)),
+            None => {
+                let taken = self.charging.is_settled_later().then(|| Taken::of(outcome));
+                Said::Passed(self.telling.of(outcome.decision), Slots::of(outcome), taken)
+            }
         }
     }
 
     fn undecided(self: &Arc<Self>, error: &LimiterError, request: &Head<'_>) -> Admission<S, O> {
         self.failed(error);
-        match self.on_error {
-            OnError::Refuse => Admission::Refused(self.refusing.undecided(request)),
-            OnError::Pass => {
+        match (self.on_error, error) {
+            // Who can make more rules match than a plan holds must not pass by it.
+            (OnError::Refuse, _) | (_, LimiterError::Plan(_)) => {
+                Admission::Refused(self.refusing.undecided(request, &self.telling))
+            }
+            (OnError::Pass, _) => {
                 let (settings, told) = (Arc::clone(self), Fields::default());
                 Admission::Passed(Pass::new(settings, told, None, Due::Nothing))
             }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tollgate::{Asked, Current, Facts, Observer, Request, Store, Verb};
+use tokio::time::Instant;
+use tollgate::{Asked, Current, Facts, Observer, Outcome, Request, Store, Taken, Verb};
 
 use super::settings::Settings;
 use super::told::Fields;
@@ -13,8 +14,10 @@ pub(super) struct Bill<S, O: Observer> {
     settings: Arc<Settings<S, O>>,
     current: Arc<Current<O::Handles>>,
     facts: Box<Facts<'static>>,
-    /// What was taken when it came.
-    taken: u64,
+    /// What it cost when it came, and what that took.
+    cost: u64,
+    taken: Taken,
+    came: Instant,
 }
 
 impl<S: Store + 'static, O: Observer + 'static> Bill<S, O> {
@@ -22,33 +25,33 @@ impl<S: Store + 'static, O: Observer + 'static> Bill<S, O> {
         settings: Arc<Settings<S, O>>,
         current: Arc<Current<O::Handles>>,
         facts: Box<Facts<'static>>,
-        taken: u64,
+        (cost, taken): (u64, Taken),
     ) -> Self {
-        Self { settings, current, facts, taken }
+        Self { settings, current, facts, cost, taken, came: Instant::now() }
     }
 
-    /// Gives back what was taken, and says what is left then.
+    /// Gives back what was taken and still counts, and says what is left then.
     pub(super) async fn give_back(self) -> Option<Fields> {
-        let taken = self.taken;
-        self.settle(Verb::Refund, taken).await
+        let Self { settings, current, facts, cost, taken, came } = self;
+        let asked = Asked::ByPolicy(Request::new(*facts).with_cost(cost));
+        let tell = |outcome: &Outcome<'_, '_>| settings.telling.of(outcome.decision);
+        let taken = (&taken, came.elapsed());
+        let told = settings.limiter.give_back(&current, &asked, taken, tell).await;
+        told.inspect_err(|error| settings.failed(error)).ok()
     }
 
     /// Takes what it turned out to cost, and says what is left then.
     pub(super) async fn pay(self, cost: u64) -> Option<Fields> {
-        self.settle(Verb::Debit, cost).await
+        let Self { settings, current, facts, .. } = self;
+        let asked = Asked::ByPolicy(Request::new(*facts).with_cost(cost));
+        let tell = |outcome: &Outcome<'_, '_>| settings.telling.of(outcome.decision);
+        let told = settings.limiter.decide_by(&current, Verb::Debit, &asked, tell).await;
+        told.inspect_err(|error| settings.failed(error)).ok()
     }
 
     /// The same, when nobody waits for it any more.
     pub(super) fn pay_later(self, cost: u64) {
         detach(async move { drop(self.pay(cost).await) });
-    }
-
-    async fn settle(self, verb: Verb, cost: u64) -> Option<Fields> {
-        let Self { settings, current, facts, .. } = self;
-        let asked = Asked::ByPolicy(Request::new(*facts).with_cost(cost));
-        let tell = |outcome: &tollgate::Outcome<'_, '_>| settings.telling.of(outcome.decision);
-        let told = settings.limiter.decide_by(&current, verb, &asked, tell).await;
-        told.inspect_err(|error| settings.failed(error)).ok()
     }
 }
 

@@ -12,7 +12,6 @@ use super::layer::RateLimitLayer;
 use super::refused::{Refused, Refusing};
 use super::settings::{OnError, Settings, Skip};
 use super::told::Telling;
-use crate::address::ClientAddress;
 use crate::facts::{Head, Source, Sources};
 
 /// A [`RateLimitLayer`] in the making.
@@ -63,30 +62,36 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
     /// was not found before.
     ///
     /// `method`, `path`, `host` and headers (`header:x-plan`) need not be said. `ip` is the address at the other
-    /// end of the connection unless said otherwise, and `client` is the same as `ip`. What is not known is not an
-    /// error: the rule's `missing` says what then happens. A value that is empty or longer than 1024 bytes is
-    /// not known.
+    /// end of the connection unless said otherwise, and `client`, unless said, is `ip`, IPv6 by its first 64
+    /// bits. axum knows that address only if it serves `into_make_service_with_connect_info::<SocketAddr>()`.
+    ///
+    /// What is not known is not an error: the rule's `missing` says what then happens; without it all of whom it
+    /// is not known share one counter. A value that is empty or longer than 1024 bytes is not known.
+    ///
+    /// `path` is what the layer sees: within a nested router of axum, without the prefix. One of more than 1024
+    /// bytes is known by its beginning.
     pub fn fact(mut self, name: &str, source: impl Source) -> Self {
         self.settings.sources.add(name, source);
         self
     }
 
-    /// What a request costs; 1 unless said. What costs 0 passes and takes nothing.
+    /// What a request costs; 1 unless said. What costs 0 passes and takes nothing. What costs more than 1 takes as
+    /// many slots of concurrency limits: those are better in a layer of their own.
     pub fn cost(mut self, cost: impl Fn(&Head<'_>) -> u64 + Send + Sync + 'static) -> Self {
         self.settings.charging.cost = Cost::Of(Box::new(cost));
         self
     }
 
     /// What a request costs, as a header says that your gateway sets. Without it, or with what is no whole number
-    /// from 1 on, it costs 1.
+    /// from 1 on, it costs 1; of several the largest counts.
     pub fn cost_header(mut self, name: HeaderName) -> Self {
         self.settings.charging.cost = Cost::Header(name);
         self
     }
 
     /// Which responses count. Every request takes what it costs when it comes, so that a limit holds for all that
-    /// are in flight; what does not count is given back when the response is known. A client that goes away
-    /// before is not given anything back.
+    /// are in flight; what does not count is given back when the response begins, unless it has left its window
+    /// by then. A client that goes away before is not given anything back.
     pub fn count_only(self, counting: Counting) -> Self {
         match counting {
             Counting::Failures => self.count_where(super::charge::is_failure),
@@ -116,8 +121,9 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
         self
     }
 
-    /// What a request costs is known from the size of its response in bytes: the whole body, or as much of it as
-    /// was sent before the client went away. See [`charge_by_response`](Self::charge_by_response).
+    /// What a request costs is known from the size of its response in bytes. A body that says its size is paid
+    /// when the response begins; another when it has ended, or when the client has gone away, as far as it was
+    /// sent. See [`charge_by_response`](Self::charge_by_response).
     pub fn charge_by_size(mut self, cost: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Self {
         self.settings.charging.payment = Payment::BySize(Arc::new(cost));
         self
@@ -158,7 +164,7 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
         self
     }
 
-    /// Lets requests for this path pass uncounted, such as `/healthz`.
+    /// Lets requests for this path pass uncounted, such as `/healthz`: the whole path, as the layer sees it.
     pub fn skip_path(mut self, path: &str) -> Self {
         self.settings.skips.push(Skip::Path(path.into()));
         self
@@ -187,13 +193,7 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
 
     /// The layer.
     #[must_use]
-    pub fn build(mut self) -> RateLimitLayer<S, O> {
-        let sources = &mut self.settings.sources;
-        for fact in ["ip", "client"] {
-            if !sources.knows(fact) {
-                sources.add(fact, ClientAddress::peer());
-            }
-        }
+    pub fn build(self) -> RateLimitLayer<S, O> {
         RateLimitLayer::of(self.settings)
     }
 }

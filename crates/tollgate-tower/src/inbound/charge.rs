@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::{HeaderName, response};
+use http::{HeaderName, HeaderValue, response};
 use tollgate::Verb;
 
 use crate::facts::Head;
@@ -19,7 +19,8 @@ use crate::facts::Head;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
-    /// Those of a status from 400 on, and gRPC's other than OK: wrong passwords, say.
+    /// Those of a status from 400 on, and calls of gRPC that were refused without a body (a status in trailers
+    /// comes too late): wrong passwords, say.
     Failures,
     /// All others: what was not served is not charged.
     Successes,
@@ -38,14 +39,21 @@ impl Cost {
     fn of(&self, request: &Head<'_>) -> u64 {
         match self {
             Self::One => 1,
-            Self::Header(name) => told(request, name).filter(|cost| *cost > 0).unwrap_or(1),
+            Self::Header(name) => told(request, name).unwrap_or(1),
             Self::Of(cost) => cost(request),
         }
     }
 }
 
+/// A gateway may have added its value to one that a client sent.
 fn told(request: &Head<'_>, name: &HeaderName) -> Option<u64> {
-    request.headers.get(name)?.to_str().ok()?.trim().parse().ok()
+    let digits = |value: &HeaderValue| {
+        let text = value.to_str().ok()?.trim();
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        // More than can be counted never passes.
+        is_number.then(|| text.parse().unwrap_or(u64::MAX)).filter(|_| !text.is_empty())
+    };
+    request.headers.get_all(name).iter().filter_map(digits).max()
 }
 
 /// When it is paid.
@@ -77,7 +85,7 @@ pub(super) struct Charging {
 pub(super) enum Entry {
     /// To take so much.
     Take(u64),
-    /// Whether anything is left.
+    /// Whether anything is left, and slots.
     Look,
 }
 
@@ -85,7 +93,7 @@ impl Entry {
     pub(super) const fn verb(self) -> Verb {
         match self {
             Self::Take(_) => Verb::Take,
-            Self::Look => Verb::Peek,
+            Self::Look => Verb::Enter,
         }
     }
 

@@ -9,13 +9,13 @@ use tollgate::{Lease, Limiter, Observer, Outcome, Store};
 
 use crate::detach::detach;
 
-/// A slot's lease as it was taken.
-pub(super) struct Taken {
+/// Slots as they were taken: their lease, and how long they last by themselves.
+pub(super) struct Slots {
     lease: Lease,
     lasts: Duration,
 }
 
-impl Taken {
+impl Slots {
     pub(super) fn of(outcome: &Outcome<'_, '_>) -> Option<Self> {
         let lease = outcome.lease.clone()?;
         let until = outcome.expires_at?.as_micros();
@@ -32,12 +32,12 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub(super) fn new<S, O>(limiter: &Arc<Limiter<S, O>>, taken: Taken) -> Self
+    pub(super) fn new<S, O>(limiter: &Arc<Limiter<S, O>>, slots: Slots) -> Self
     where
         S: Store + 'static,
         O: Observer + 'static,
     {
-        let Taken { lease, lasts } = taken;
+        let Slots { lease, lasts } = slots;
         let renewal = Handle::try_current().ok().map(|runtime| {
             let renewal = renew(Arc::clone(limiter), lease.clone(), lasts / 3);
             runtime.spawn(renewal).abort_handle()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{Response, StatusCode, response};
 use http_body::Body;
-use tollgate::{Current, Facts, Observer, Store};
+use tollgate::{Observer, Store};
 
 use super::bill::{Bill, Unpaid};
 use super::body::{AtEnd, ResponseBody};
@@ -35,17 +35,10 @@ pub(super) enum Due<S: Store + 'static, O: Observer + 'static> {
 pub(super) type Settlement = Carried<Option<Fields>>;
 
 impl<S: Store + 'static, O: Observer + 'static> Due<S, O> {
-    pub(super) fn new(
-        settings: Arc<Settings<S, O>>,
-        current: Arc<Current<O::Handles>>,
-        facts: Box<Facts<'static>>,
-        entry: Entry,
-    ) -> Self {
+    pub(super) const fn new(bill: Box<Bill<S, O>>, entry: Entry) -> Self {
         match entry {
-            Entry::Take(cost) => Self::Taken(Box::new(Bill::new(settings, current, facts, cost))),
-            Entry::Look => {
-                Self::Unpaid(Unpaid::new(Box::new(Bill::new(settings, current, facts, 0))))
-            }
+            Entry::Take(_) => Self::Taken(bill),
+            Entry::Look => Self::Unpaid(Unpaid::new(bill)),
         }
     }
 }
@@ -81,12 +74,16 @@ impl<S: Store + 'static, O: Observer + 'static> Pass<S, O> {
 
     /// The service failed: there is no response to count.
     pub(super) fn failed(self) {
-        if let Due::Taken(bill) = self.due {
-            let (mut head, ()) = Response::new(()).into_parts();
-            head.status = StatusCode::INTERNAL_SERVER_ERROR;
-            if !self.settings.charging.counts(&head) {
-                detach(async move { drop(bill.give_back().await) });
-            }
+        let (mut head, ()) = Response::new(()).into_parts();
+        head.status = StatusCode::INTERNAL_SERVER_ERROR;
+        if self.settings.charging.counts(&head) {
+            // What is not yet paid is paid by being dropped.
+            return;
+        }
+        match self.due {
+            Due::Nothing => {}
+            Due::Taken(bill) => detach(async move { drop(bill.give_back().await) }),
+            Due::Unpaid(unpaid) => drop(unpaid.into_bill()),
         }
     }
 }

@@ -56,13 +56,13 @@ impl<'r> Refused<'r> {
         &self.request
     }
 
-    /// The rule that refused it.
+    /// The rule that refused it; empty where nothing could be decided.
     #[must_use]
     pub const fn rule(&self) -> &str {
         self.rule
     }
 
-    /// Whom that rule counts.
+    /// Whom that rule counts; empty where nothing could be decided.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
@@ -97,7 +97,11 @@ impl<'r> Refused<'r> {
             let message = "too many requests";
             return grpc::refusal(grpc::Code::ResourceExhausted, message, self.retry_after);
         }
-        unavailable_to_grpc()
+        grpc::refusal(
+            grpc::Code::Unavailable,
+            "requests cannot be counted now",
+            self.refusal.retry_after_seconds().map(Duration::from_secs),
+        )
     }
 }
 
@@ -112,11 +116,6 @@ fn of_http(refusal: &Refusal<'_>, style: RefusalStyle) -> Response<Bytes> {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
-}
-
-fn unavailable_to_grpc() -> Response<Bytes> {
-    let wait = Some(Duration::from_secs(1));
-    grpc::refusal(grpc::Code::Unavailable, "requests cannot be counted now", wait)
 }
 
 /// How refusals are answered.
@@ -147,14 +146,25 @@ impl Refusing {
             telling,
             fields: telling.of(outcome.decision),
         };
-        Some(self.respond.as_ref().map_or_else(|| refused.response(), |respond| respond(&refused)))
+        Some(self.answer(&refused))
     }
 
     /// The answer where nothing could be decided.
-    pub(super) fn undecided(&self, request: &Head<'_>) -> Response<Bytes> {
-        if grpc::is_asked(request) {
-            return unavailable_to_grpc();
-        }
-        of_http(&Refusal::undecided(), self.style)
+    pub(super) fn undecided(&self, request: &Head<'_>, telling: &Telling) -> Response<Bytes> {
+        let refusal = Refusal::undecided();
+        self.answer(&Refused {
+            rule: "",
+            key: Cow::Borrowed(""),
+            retry_after: refusal.retry_after_seconds().map(Duration::from_secs),
+            refusal: &refusal,
+            request: *request,
+            style: self.style,
+            telling,
+            fields: Fields::default(),
+        })
+    }
+
+    fn answer(&self, refused: &Refused<'_>) -> Response<Bytes> {
+        self.respond.as_ref().map_or_else(|| refused.response(), |respond| respond(refused))
     }
 }

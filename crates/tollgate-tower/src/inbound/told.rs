@@ -68,16 +68,39 @@ impl Telling {
         fields
     }
 
-    /// Adds what is told, in place of what the service itself may have said under these names: two answers to one
-    /// question are none.
+    /// Adds what is told. Where the response has told of less already, as by a layer within, that stays: of several
+    /// limits the one most in the way is told of.
     pub(super) fn tell(&self, headers: &mut HeaderMap, fields: Fields) {
+        let mut before = Vec::new();
         for (name, value) in self.names.iter().zip(fields.0) {
-            headers.insert(name, value);
+            if let Some(old) = headers.insert(name, value) {
+                before.push((name, old));
+            }
+        }
+        let told_less = before.iter().any(|(name, old)| left(name, old) < left_in(headers, name));
+        if told_less {
+            for (name, old) in before {
+                headers.insert(name, old);
+            }
         }
         if let Some(exposed) = &self.exposed {
             headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
         }
     }
+}
+
+fn left_in(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
+    headers.get(name).and_then(|value| left(name, value))
+}
+
+/// What is left, as a field says it: a number, or the `r` of a structured one. None of a field that does not say.
+fn left(name: &HeaderName, value: &HeaderValue) -> Option<u64> {
+    let text = value.to_str().ok()?;
+    if name.as_str().ends_with("-remaining") {
+        return text.parse().ok();
+    }
+    let (_, after) = text.split_once(";r=").filter(|_| name.as_str() == "ratelimit")?;
+    after.split(';').next()?.parse().ok()
 }
 
 /// In the order in which the styles write their fields.

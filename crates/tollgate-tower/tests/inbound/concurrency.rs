@@ -8,7 +8,7 @@ use axum::body::Body;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use tokio::sync::Semaphore;
-use tower::util::BoxCloneService;
+use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::fixture::{Served, ask, begin, by_client, get, hello, policy};
@@ -53,7 +53,7 @@ fn endless(builder: tollgate_tower::RateLimitLayerBuilder<crate::fixture::Store>
             Ok::<_, Infallible>(Response::new(Body::empty()))
         }
     });
-    BoxCloneService::new(builder.build().layer(service))
+    BoxCloneSyncService::new(builder.build().layer(service))
 }
 
 #[tokio::test]

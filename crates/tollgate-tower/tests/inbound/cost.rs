@@ -13,8 +13,10 @@ use http::{HeaderName, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::BodyExt;
 use tollgate_tower::{Counting, RateLimitLayerBuilder};
+use tower::util::BoxCloneSyncService;
+use tower::{Layer, service_fn};
 
-use crate::fixture::{Served, Store, ask, begin, by_client, get, hello, one, served};
+use crate::fixture::{Served, Store, ask, begin, by_client, get, hello, one, policy, served};
 
 const COST: HeaderName = HeaderName::from_static("x-cost");
 
@@ -183,4 +185,47 @@ async fn a_response_may_say_what_it_cost() {
     });
     assert_eq!(left(&service, get("/dear", "c1")).await, Some(75));
     assert_eq!(left(&service, get("/cheap", "c1")).await, Some(74));
+}
+
+/// A failure that comes a minute late takes nothing from those who came meanwhile.
+#[tokio::test(start_paused = true)]
+async fn what_has_left_its_window_is_not_given_back() {
+    let (builder, clock) = by_client(one("2/min"));
+    let layer = builder.count_only(Counting::Successes).build();
+    let quick =
+        service_fn(async |_: Request<Body>| Ok::<_, Infallible>(Response::new(Body::empty())));
+    let quick: Served = BoxCloneSyncService::new(layer.layer(quick));
+    let others = quick.clone();
+    let slow = service_fn(move |_: Request<Body>| {
+        let (others, clock) = (others.clone(), clock.clone());
+        async move {
+            tokio::time::advance(Duration::from_secs(61)).await;
+            clock.advance(Duration::from_secs(61));
+            assert_eq!(left(&others, get("/", "c1")).await, Some(1));
+            let failed = Response::builder().status(StatusCode::BAD_GATEWAY);
+            Ok::<_, Infallible>(failed.body(Body::empty()).unwrap())
+        }
+    });
+    let slow: Served = BoxCloneSyncService::new(layer.layer(slow));
+    assert_eq!(ask(&slow, get("/", "c1")).await.status.as_u16(), 502);
+    assert_eq!(left(&quick, get("/", "c1")).await, Some(0), "the other's is still counted");
+}
+
+#[tokio::test]
+async fn slots_are_held_and_not_paid_for_where_cost_is_known_later() {
+    let rules = policy("  - { name: api, limits: [100/min, { concurrency: 2, ttl: 60s }] }");
+    let (builder, _) = by_client(rules);
+    let service = served(builder.charge_by_size(|bytes| bytes), |_| {
+        Response::new(stream(&["twelve bytes", "eight by"]))
+    });
+    let first = begin(&service, get("/", "c1")).await;
+    let second = begin(&service, get("/", "c1")).await;
+    assert_eq!(ask(&service, get("/", "c1")).await.status.as_u16(), 429, "both slots are held");
+    drop((first, second));
+    for _ in 0..4 {
+        assert_eq!(ask(&service, get("/", "c1")).await.status.as_u16(), 200);
+    }
+    // Two of nothing sent, four of twenty bytes: what is left is less than one more would leave.
+    assert_eq!(ask(&service, get("/", "c1")).await.status.as_u16(), 200);
+    assert_eq!(ask(&service, get("/", "c1")).await.status.as_u16(), 429, "100 bytes are sent");
 }

@@ -8,9 +8,9 @@ use axum::body::Body;
 use http::{Request, Response};
 use tollgate::{FallbackStore, Limiter, LimiterError, MemoryStore, Policy, Store};
 use tollgate_testkit::faulty::{Faulty, Trouble};
-use tollgate_tower::{Header, OnError, RateLimitLayer, RateLimitLayerBuilder};
-use tower::util::BoxCloneService;
-use tower::{Layer, service_fn};
+use tollgate_tower::{Counting, Header, OnError, RateLimitLayer, RateLimitLayerBuilder};
+use tower::util::BoxCloneSyncService;
+use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::fixture::{Served, ask, get, one, policy};
 
@@ -19,7 +19,7 @@ fn served<S: Store + 'static>(builder: RateLimitLayerBuilder<S>) -> Served {
     let service = service_fn(async |_: Request<Body>| {
         Ok::<_, Infallible>(Response::new(Body::from("hello")))
     });
-    BoxCloneService::new(builder.fact("client", client).build().layer(service))
+    BoxCloneSyncService::new(builder.fact("client", client).build().layer(service))
 }
 
 fn lost() -> Faulty<MemoryStore> {
@@ -74,4 +74,46 @@ async fn a_rule_that_denies_without_its_store_answers_503() {
     let refused = ask(&served(RateLimitLayer::builder(limiter)), get("/", "c1")).await;
     assert_eq!(refused.status.as_u16(), 503);
     assert!(refused.header("retry-after").is_some());
+}
+
+#[tokio::test]
+async fn what_cannot_be_decided_goes_to_the_hook_too() {
+    let builder = RateLimitLayer::builder(Limiter::new(lost(), one("1/min"), ()));
+    let builder = builder.on_error(OnError::Refuse).expose_headers().on_refusal(|refused| {
+        let mut response = refused.response();
+        response.headers_mut().insert("x-rule", refused.rule().len().into());
+        response
+    });
+    let refused = ask(&served(builder), get("/", "c1")).await;
+    assert_eq!(refused.status.as_u16(), 503);
+    assert_eq!(refused.header("x-rule"), Some("0"));
+    assert!(refused.header("access-control-expose-headers").is_some());
+}
+
+/// Nobody passes by making more rules match than can be counted at once.
+#[tokio::test]
+async fn more_limits_than_a_plan_holds_refuse() {
+    let rule = |nth: usize| {
+        let limits: Vec<String> = (1..=9).map(|count| format!("{count}/min")).collect();
+        let limits = limits.join(", ");
+        format!("  - {{ name: r{nth}, limits: [{limits}], continue: true }}\n")
+    };
+    let policy = policy(&format!("{}{}", rule(1), rule(2)));
+    let builder = RateLimitLayer::builder(Limiter::new(MemoryStore::new(), policy, ()));
+    assert_eq!(ask(&served(builder), get("/", "c1")).await.status.as_u16(), 503);
+}
+
+/// A service that fails has no response, and is counted as a failure.
+#[tokio::test]
+async fn a_failed_service_counts_as_a_failure() {
+    let limiter = Limiter::new(MemoryStore::new(), one("1/min"), ());
+    let builder =
+        RateLimitLayer::builder(limiter).fact("client", Header::from_static("x-client-id"));
+    let layer = builder.count_only(Counting::Successes).build();
+    let failing = service_fn(async |_: Request<Body>| Err::<Response<Body>, _>("down"));
+    for _ in 0..3 {
+        let mut service = layer.layer(failing);
+        let failed = service.ready().await.unwrap().call(get("/", "c1")).await;
+        assert_eq!(failed.map(|_| ()), Err("down"), "it was given back, so it is called again");
+    }
 }

@@ -8,11 +8,12 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use tollgate::{Limit, Limiter, ManualClock, MemoryStore, Policy, Timestamp};
 use tollgate_tower::{Header, RateLimitLayer, RateLimitLayerBuilder, ResponseBody};
-use tower::util::BoxCloneService;
+use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 pub(crate) type Store = MemoryStore<ManualClock>;
-pub(crate) type Served = BoxCloneService<Request<Body>, Response<ResponseBody<Body>>, Infallible>;
+pub(crate) type Served =
+    BoxCloneSyncService<Request<Body>, Response<ResponseBody<Body>>, Infallible>;
 
 /// 2023-12-10 09:20:00 UTC, and a quarter of a second.
 pub(crate) const NOW: Timestamp = Timestamp::from_micros(1_702_200_000_250_000);
@@ -53,7 +54,7 @@ pub(crate) fn served(
         let response = answer(&request);
         async move { Ok::<_, Infallible>(response) }
     });
-    BoxCloneService::new(builder.build().layer(service))
+    BoxCloneSyncService::new(builder.build().layer(service))
 }
 
 pub(crate) fn get(path: &str, client: &str) -> Request<Body> {

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use tollgate::HeaderStyle;
 
-use crate::fixture::{ask, by_client, get, hello, ten_a_minute};
+use axum::Router;
+use axum::routing::get as route;
+use tower::ServiceExt;
+
+use crate::fixture::{ask, by_client, get, hello, one, ten_a_minute};
 
 #[tokio::test]
 async fn every_response_tells_of_the_limit_most_in_the_way() {
@@ -71,4 +75,22 @@ async fn browsers_may_read_them_where_that_is_said() {
     let (builder, _) = by_client(ten_a_minute());
     let answer = ask(&hello(builder), get("/", "c1")).await;
     assert_eq!(answer.header("access-control-expose-headers"), None);
+}
+
+/// Of two layers the one is told of that is more in the way, whichever is within.
+#[tokio::test]
+async fn of_stacked_layers_the_stricter_is_told_of() {
+    for style in HeaderStyle::ALL {
+        for (inner, outer) in [("2/min", "5/h"), ("5/h", "2/min")] {
+            let (within, _) = by_client(one(inner));
+            let (around, _) = by_client(one(outer));
+            let within = within.header_styles([style]).build();
+            let around = around.header_styles([style]).build();
+            let app: Router = Router::new().route("/", route(async || "hello").layer(within));
+            let told = app.layer(around).oneshot(get("/", "c1")).await.unwrap();
+            let field = style.fields()[1];
+            let left = told.headers()[field].to_str().unwrap();
+            assert!(left == "1" || left.contains(";r=1;"), "{style:?} {inner} {outer}: {left}");
+        }
+    }
 }

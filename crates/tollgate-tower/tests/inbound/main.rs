@@ -6,6 +6,7 @@
     reason = "tests fail by panicking, and their helpers too"
 )]
 
+mod clients_gone;
 mod concurrency;
 mod cost;
 mod errors;
@@ -13,6 +14,7 @@ mod facts;
 mod fixture;
 mod grpc;
 mod headers;
+mod later;
 mod refusals;
 mod sharing;
 mod skips;
