@@ -7,11 +7,22 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 /// The bits in front of an IPv4 address that is written as an IPv6 one.
 const MAPPED_BITS: u8 = 96;
 
+/// The first 64 bits: what one IPv6 customer has at least to himself.
+const COUNTED: u128 = !0 << 64;
+
 /// The address a fact holds. An IPv4 address written as an IPv6 one is that IPv4 address, however it
 /// is spelled.
 pub(super) fn address(fact: &[u8]) -> Option<IpAddr> {
     let address: IpAddr = std::str::from_utf8(fact).ok()?.parse().ok()?;
     Some(address.to_canonical())
+}
+
+/// What one customer has: an IPv4 address, or the first 64 bits of an IPv6 one.
+pub(super) fn counted(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & COUNTED).into(),
+        address @ IpAddr::V4(_) => address,
+    }
 }
 
 /// Reads an address or a network, or says what is wrong with it.

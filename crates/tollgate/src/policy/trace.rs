@@ -1,5 +1,6 @@
 //! Why a request is decided by the rules it is.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::rule::{Outcome, Rule};
@@ -72,13 +73,13 @@ impl Trace {
         view: &View<'_, '_>,
         is_default: bool,
     ) {
-        let lossy = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+        let lossy = |value: Cow<'_, [u8]>| String::from_utf8_lossy(&value).into_owned();
         let outcome = match outcome {
             Outcome::Matches => TriedOutcome::Matched,
             Outcome::Fails(condition) => TriedOutcome::Failed {
                 condition: condition.name().to_owned(),
                 wanted: condition.alternatives().iter().map(ToString::to_string).collect(),
-                found: view.get(condition.fact()).map(lossy),
+                found: view.looked_at(condition.fact()).map(lossy),
             },
             Outcome::Lacks(fact) => TriedOutcome::Lacked { fact: fact.to_string() },
         };

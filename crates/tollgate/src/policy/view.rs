@@ -14,7 +14,8 @@ use super::tiers::Tiers;
 
 /// The facts of a request in the one spelling that rules match and key by, each worked out when it is
 /// first asked for: methods in upper case, hosts in lower case without a port, paths without a query,
-/// addresses in their shortest form, API keys by digest, and the tier that a digest stands for.
+/// API keys by digest, and the tier that a digest stands for. Only of addresses the two differ: rules
+/// match all of one, and key by what a customer has.
 pub(super) struct View<'v, 'r> {
     facts: &'v Facts<'r>,
     tiers: &'v Tiers,
@@ -40,6 +41,7 @@ impl<'v, 'r> View<'v, 'r> {
         }
     }
 
+    /// What rules are keyed by. Conditions on addresses look at the [address](Self::address).
     pub(super) fn get(&self, fact: &FactName) -> Option<&[u8]> {
         match fact.meaning() {
             Meaning::Plain => self.facts.get(fact.as_str()),
@@ -53,7 +55,7 @@ impl<'v, 'r> View<'v, 'r> {
             }
             Meaning::Path => self.facts.get("path").map(without_query),
             Meaning::Ip => {
-                let ip = || self.facts.get("ip").map(|ip| shortest(ip, self.address()));
+                let ip = || self.facts.get("ip").map(|ip| counted(ip, self.address()));
                 self.ip.get_or_init(ip).as_deref()
             }
             Meaning::ApiKey => self.api_key(),
@@ -65,6 +67,14 @@ impl<'v, 'r> View<'v, 'r> {
     /// The tenant; empty without one.
     pub(super) fn tenant(&self) -> &[u8] {
         self.facts.get("tenant").unwrap_or(self.tenant.as_bytes())
+    }
+
+    /// The value that a condition looked at: of an address all of it, also what is not counted by.
+    pub(super) fn looked_at(&self, fact: &FactName) -> Option<Cow<'_, [u8]>> {
+        match self.address() {
+            Some(address) if fact.is_address() => Some(address.to_string().into_bytes().into()),
+            _ => self.get(fact).map(Cow::Borrowed),
+        }
     }
 
     /// The address that the fact `ip` holds.
@@ -119,10 +129,10 @@ fn without_query(path: &[u8]) -> &[u8] {
     path.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or(path)
 }
 
-/// What is no address stays as it is.
-fn shortest(ip: &[u8], address: Option<IpAddr>) -> Cow<'_, [u8]> {
+/// An IPv6 address is counted by its network. What is no address stays as it is.
+fn counted(ip: &[u8], address: Option<IpAddr>) -> Cow<'_, [u8]> {
     // Of an IPv4 address there is only one spelling, unless it is written as an IPv6 one.
     let Some(address) = address.filter(|_| ip.contains(&b':')) else { return Cow::Borrowed(ip) };
-    let written = address.to_string().into_bytes();
+    let written = net::counted(address).to_string().into_bytes();
     if written == ip { Cow::Borrowed(ip) } else { Cow::Owned(written) }
 }

@@ -16,6 +16,8 @@ fn values(fact: &'static str) -> BoxedStrategy<String> {
             "::ffff:10.0.0.0/127",
             "::/0",
             "2001:db8::/32",
+            "2001:db8::/80",
+            "2001:db8::1",
             "0.0.0.0/0",
         ])
         .prop_map(str::to_owned)
@@ -63,6 +65,8 @@ fn value(fact: &str) -> BoxedStrategy<String> {
             "::ffff:a00:2",
             "10.9.9.9",
             "2001:db8::1",
+            "2001:db8::2",
+            "2001:db8:0:0:1::1",
             "none",
         ])
         .prop_map(str::to_owned)

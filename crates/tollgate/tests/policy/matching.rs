@@ -49,6 +49,26 @@ fn addresses_match_by_bits_and_not_by_notation() {
 }
 
 #[test]
+fn ipv6_addresses_match_in_full() {
+    for (matching, inside, outside) in [
+        ("ip: '::1'", "::1", "::2"),
+        ("ip: '2001:db8:1:2::1'", "2001:DB8:1:2:0::1", "2001:db8:1:2::2"),
+        ("ip: '2001:db8:1:2::1/128'", "2001:db8:1:2::1", "2001:db8:1:2::"),
+        ("ip: '2001:db8:1:2:3::/80'", "2001:db8:1:2:3:ffff::9", "2001:db8:1:2:4::9"),
+        ("ip: '2001:db8:1:2::/64'", "2001:db8:1:2:3::9", "2001:db8:1:3::9"),
+        ("facts: { ip: '::1' }", "::1", "::2"),
+    ] {
+        assert!(holds(matching, &[("ip", inside)]), "{matching}");
+        assert!(!holds(matching, &[("ip", outside)]), "{matching}");
+    }
+    let policy = rules("- { name: a, match: { ip: '2001:db8::1' }, limits: [1/s] }");
+    assert_eq!(
+        policy.explain(&request(&[("ip", "2001:DB8::2")])).to_string(),
+        "a: ip is \"2001:db8::2\", not \"2001:db8::1\"\ndefault: matches\n"
+    );
+}
+
+#[test]
 fn headers_and_other_facts_match_by_name() {
     assert!(holds("headers: { X-Plan: 'gold*' }", &[("header:x-plan", "golden")]));
     assert!(!holds("headers: { X-Plan: gold }", &[("header:x-plan", "Gold")]));

@@ -128,7 +128,7 @@ fn a_missing_fact_is_shared_skipped_or_denied() {
     assert_eq!(matched(&policy, &[("path", "/skip"), ("user", "u")]), ["skips"]);
     assert_eq!(takes(&policy, &[("path", "/deny")]), ["{:%-}:denies/missing 1 Enforce"]);
     assert_eq!(takes(&policy, &[("path", "/deny"), ("user", "u")]).len(), 2);
-    assert_eq!(takes(&policy, &[("ip", "::1")]), ["{:%-:%3A%3A1}:shares/1s 1 Enforce"]);
+    assert_eq!(takes(&policy, &[("ip", "::1")]), ["{:%-:%3A%3A}:shares/1s 1 Enforce"]);
 
     let store = MemoryStore::new();
     let request = request(&[("path", "/deny")]);

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use tollgate::{Facts, Request, Subject};
+use tollgate::{Facts, MemoryStore, Request, Subject};
 
-use crate::helpers::{request, rules};
+use crate::helpers::{matched, request, rules, takes};
 
 fn key(per: &str, facts: &[(&str, &str)]) -> String {
     let policy = rules(&format!("- {{ name: a, per: {per}, limits: [1/s] }}"));
@@ -17,7 +17,7 @@ fn key(per: &str, facts: &[(&str, &str)]) -> String {
 fn a_key_is_called_as_people_call_it() {
     assert_eq!(key("[user]", &[("user", "a b/c")]), "a b/c");
     assert_eq!(key("[user]", &[("user", "%-")]), "%-");
-    assert_eq!(key("[user, ip]", &[("user", "a b"), ("ip", "::1")]), "a%20b:%3A%3A1");
+    assert_eq!(key("[user, ip]", &[("user", "a b"), ("ip", "::1")]), "a%20b:%3A%3A");
     assert_eq!(key("[user]", &[]), "*anonymous*");
     assert_eq!(key("[]", &[("user", "u")]), "*");
 }
@@ -26,13 +26,59 @@ fn a_key_is_called_as_people_call_it() {
 fn one_thing_in_two_spellings_is_one_subject() {
     for (per, one, other) in [
         ("ip", "192.0.2.7", "::ffff:c000:207"),
-        ("ip", "2001:db8::1", "2001:0DB8:0::0001"),
+        ("ip", "2001:db8:0:1::1", "2001:0DB8:0:0001::0001"),
         ("host", "a.example", "A.EXAMPLE:80"),
         ("method", "get", "GET"),
         ("path", "/a?b", "/a#c"),
     ] {
         assert_eq!(key(per, &[(per, one)]), key(per, &[(per, other)]), "{per}");
     }
+}
+
+#[test]
+fn ipv6_addresses_count_by_their_network() {
+    for (ip, counted) in [
+        ("2001:db8:1:2::1", "2001:db8:1:2::"),
+        ("2001:DB8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::"),
+        ("2001:db8:1:2::", "2001:db8:1:2::"),
+        ("2001:db8:1:3::1", "2001:db8:1:3::"),
+        ("::1", "::"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("192.0.2.7", "192.0.2.7"),
+        ("no:address", "no:address"),
+        ("fe80::1%eth0", "fe80::1%eth0"),
+    ] {
+        assert_eq!(key("[ip]", &[("ip", ip)]), counted, "{ip}");
+    }
+}
+
+#[test]
+fn a_rule_for_one_host_leaves_the_rest_of_its_network() {
+    let policy = rules(
+        "
+- { name: host, match: { ip: '2001:db8:1:2::1' }, per: [ip], limits: [1/s] }
+- { name: rest, per: [ip], limits: [1/s] }
+",
+    );
+    let from = |ip| takes(&policy, &[("ip", ip)]);
+    assert_eq!(matched(&policy, &[("ip", "2001:db8:1:2::1")]), ["host"]);
+    assert_eq!(from("2001:db8:1:2::2"), from("2001:db8:1:2:9::3"));
+    assert_eq!(from("2001:db8:1:2::2"), ["{:2001%3Adb8%3A1%3A2%3A%3A}:rest/1s 1 Enforce"]);
+    assert_ne!(from("2001:db8:1:2::2"), from("2001:db8:1:3::2"));
+}
+
+#[test]
+fn hosts_of_one_network_share_a_counter() {
+    let policy = rules("- { name: a, per: [ip], limits: [2/min] }");
+    let store = MemoryStore::new();
+    let is_allowed = |ip| {
+        let request = request(&[("ip", ip)]);
+        let planned = policy.plan(&request);
+        store.take(&planned.plan().unwrap()).is_allowed()
+    };
+    assert!(is_allowed("2001:db8:1:2::1") && is_allowed("2001:db8:1:2:a::2"));
+    assert!(!is_allowed("2001:db8:1:2:b::3"));
+    assert!(is_allowed("2001:db8:1:3::1"));
 }
 
 #[test]
