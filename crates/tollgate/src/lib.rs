@@ -19,6 +19,8 @@ mod listing;
 mod local;
 mod memory;
 mod naming;
+#[cfg(feature = "policy")]
+pub mod net;
 mod plan;
 #[cfg(feature = "policy")]
 pub mod policy;

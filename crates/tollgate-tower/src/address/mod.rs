@@ -8,14 +8,11 @@ mod proxies;
 #[cfg(test)]
 mod tests;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use http::HeaderMap;
 
 pub use proxies::{ProxyHeader, TrustedProxies, TrustedProxiesError};
-
-/// The first 64 bits: what one IPv6 customer has at least to himself.
-const NETWORK: u128 = !0 << 64;
 
 /// Finds the address of a request's client, which a limit can be counted by.
 ///
@@ -89,10 +86,7 @@ impl ClientAddress {
     /// ```
     #[must_use]
     pub fn network(address: IpAddr) -> IpAddr {
-        match address.to_canonical() {
-            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & NETWORK).into(),
-            address @ IpAddr::V4(_) => address,
-        }
+        tollgate::net::counted(address)
     }
 
     /// The [network](Self::network) as it goes into the fact `ip`, spelled in one way only, so that a client

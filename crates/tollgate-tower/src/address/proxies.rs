@@ -3,16 +3,10 @@
 use std::net::IpAddr;
 
 use http::HeaderMap;
-use ipnet::{IpNet, Ipv4Net};
 use thiserror::Error;
+use tollgate::net::{NetworkError, Networks};
 
 use super::{forwarded, hops, node};
-
-/// The bits in front of an IPv4 address that is written as an IPv6 one.
-const MAPPED_BITS: u8 = 96;
-
-/// What of an entry an error shows at most.
-const MAX_SHOWN: usize = 64;
 
 /// The address that an element of a header names.
 type ReadAddress = fn(&[u8]) -> Option<IpAddr>;
@@ -34,7 +28,7 @@ type ReadAddress = fn(&[u8]) -> Option<IpAddr>;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TrustedProxies {
-    nets: Vec<IpNet>,
+    nets: Networks,
     header: ProxyHeader,
 }
 
@@ -66,8 +60,8 @@ impl TrustedProxies {
     pub fn parse<T: AsRef<str>>(
         entries: impl IntoIterator<Item = T>,
     ) -> Result<Self, TrustedProxiesError> {
-        let nets = entries.into_iter().map(|entry| net(entry.as_ref()));
-        Ok(Self { nets: nets.collect::<Result<_, _>>()?, header: ProxyHeader::default() })
+        let nets = Networks::parse(entries).map_err(TrustedProxiesError)?;
+        Ok(Self { nets, header: ProxyHeader::default() })
     }
 
     /// The same proxies, which write this header.
@@ -79,8 +73,7 @@ impl TrustedProxies {
     /// Whether it is the address of one of them.
     #[must_use]
     pub fn trusts(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        self.nets.iter().any(|net| net.contains(&address))
+        self.nets.contains(address)
     }
 
     /// Whom each proxy spoke for, the nearest first, up to the first that is no address.
@@ -110,40 +103,13 @@ impl TrustedProxies {
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("trusted proxy {entry:?} {reason}")]
-pub struct TrustedProxiesError {
-    entry: String,
-    reason: String,
-}
+#[error("trusted proxy {0}")]
+pub struct TrustedProxiesError(NetworkError);
 
 impl TrustedProxiesError {
-    fn new(entry: &str, reason: String) -> Self {
-        Self { entry: entry.chars().take(MAX_SHOWN).collect(), reason }
-    }
-
     /// The entry, or the beginning of a long one.
     #[must_use]
     pub fn entry(&self) -> &str {
-        &self.entry
+        self.0.entry()
     }
-}
-
-fn net(entry: &str) -> Result<IpNet, TrustedProxiesError> {
-    let parsed = entry.parse().or_else(|_| entry.parse::<IpAddr>().map(IpNet::from));
-    let net = parsed.map_err(|_| {
-        let reason = "must be an address or a network, such as 192.0.2.7 or 192.0.2.0/24";
-        TrustedProxiesError::new(entry, reason.to_owned())
-    })?;
-    if net != net.trunc() {
-        let reason = format!("has bits set beyond its length, did you mean \"{}\"?", net.trunc());
-        return Err(TrustedProxiesError::new(entry, reason));
-    }
-    Ok(canonical(net))
-}
-
-/// A network of mapped addresses is the IPv4 network.
-fn canonical(net: IpNet) -> IpNet {
-    let IpNet::V6(v6) = net else { return net };
-    let mapped = v6.addr().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(MAPPED_BITS));
-    mapped.and_then(|(address, length)| Ipv4Net::new(address, length).ok()).map_or(net, IpNet::V4)
 }

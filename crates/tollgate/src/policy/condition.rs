@@ -6,10 +6,10 @@ use foldhash::fast::RandomState;
 use ipnet::IpNet;
 
 use super::fact_name::FactName;
-use super::net::NetSet;
 use super::path::PathPattern;
 use super::view::View;
 use super::wildcard::{Literal, Wildcard};
+use crate::net::Networks;
 
 /// What a rule's `match` says of one fact. It holds if the fact has any of the values.
 ///
@@ -36,7 +36,7 @@ pub struct Condition {
     values: Vec<Alternative>,
     /// The exact ones of many values, so that a long list costs no more than a short one.
     exact: HashSet<Literal, RandomState>,
-    nets: NetSet,
+    nets: Networks,
 }
 
 /// Up to so many values are compared one by one, which is faster than hashing.
@@ -58,7 +58,7 @@ impl Condition {
         written: Vec<Box<str>>,
         values: Vec<Alternative>,
     ) -> Self {
-        let nets = NetSet::of(values.iter().filter_map(|value| match value {
+        let nets = Networks::of(values.iter().filter_map(|value| match value {
             Alternative::Net(net) => Some(net),
             _ => None,
         }));

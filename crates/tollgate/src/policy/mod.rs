@@ -35,7 +35,6 @@ mod fact_name;
 mod index;
 mod limiters;
 mod nearest;
-mod net;
 mod path;
 mod planned;
 mod read;

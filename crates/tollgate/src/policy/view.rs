@@ -5,11 +5,11 @@ use std::cell::OnceCell;
 use std::net::IpAddr;
 
 use crate::facts::Facts;
+use crate::net;
 use crate::request::Request;
 
 use super::digest::{self, Digest};
 use super::fact_name::{FactName, Meaning};
-use super::net;
 use super::tiers::Tiers;
 
 /// The facts of a request in the one spelling that rules match and key by, each worked out when it is

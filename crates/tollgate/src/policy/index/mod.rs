@@ -19,10 +19,10 @@ use smallvec::SmallVec;
 
 use super::condition::Condition;
 use super::fact_name::FactName;
-use super::net;
 use super::rule::Rule;
 use super::view::View;
 use super::wildcard::Literal;
+use crate::net;
 use by_length::{ByLength, End};
 use slot::Slot;
 use trie::Trie;

@@ -1,13 +1,13 @@
 //! What a rule matches.
 
 use crate::facts::is_fact_name;
+use crate::net;
 use crate::policy::condition::{Alternative, Condition};
 use crate::policy::cursor::{Cursor, shown};
 use crate::policy::digest;
 use crate::policy::error::{Flaw, PolicyErrorKind};
 use crate::policy::fact_name::{FactName, Meaning};
 use crate::policy::nearest::did_you_mean;
-use crate::policy::net;
 use crate::policy::path::Path;
 use crate::policy::tiers::Tiers;
 use crate::policy::wildcard::Text;
