@@ -39,7 +39,7 @@ impl Cost {
     fn of(&self, request: &Head<'_>) -> u64 {
         match self {
             Self::One => 1,
-            Self::Header(name) => told(request, name).unwrap_or(1),
+            Self::Header(name) => told(request, name).filter(|cost| *cost > 0).unwrap_or(1),
             Self::Of(cost) => cost(request),
         }
     }
