@@ -1,4 +1,4 @@
-//! Tollgate as middleware.
+#![doc = include_str!("lib.md")]
 
 mod address;
 mod detach;
@@ -17,3 +17,8 @@ pub use inbound::{
     ResponseFuture,
 };
 pub use keeper::look_after;
+
+/// The examples of the documentation compile.
+#[cfg(all(doctest, feature = "axum"))]
+#[doc = include_str!("../../../docs/MIDDLEWARE.md")]
+struct Documentation;

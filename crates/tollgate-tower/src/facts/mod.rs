@@ -26,12 +26,13 @@ pub use route::MatchedRoute;
 /// (`missing: share | skip | deny`), so nothing here fails.
 ///
 /// ```
-/// /// use tollgate_tower::{Header, Source};
+/// use tollgate_tower::{Head, Header, Source};
 ///
 /// let session = |request: &Head<'_>| request.extensions.get::<String>().cloned();
-/// let (parts, ()) = http::Request::builder().header("x-client-id", "c1").body(())?.into_parts();
-/// assert_eq!(Header::from_static("x-client-id").value(&parts).as_deref(), Some(&b"c1"[..]));
-/// assert_eq!(session.value(&parts), None);
+/// let client = Header::from_static("x-client-id");
+/// let request = http::Request::builder().header("x-client-id", "c1").body(())?;
+/// assert_eq!(client.value(&Head::from(&request)).as_deref(), Some(&b"c1"[..]));
+/// assert_eq!(session.value(&Head::from(&request)), None);
 /// # Ok::<(), http::Error>(())
 /// ```
 pub trait Source: Send + Sync + 'static {

@@ -83,6 +83,11 @@ async fn an_untrusted_peer_cannot_say_who_it_is() {
         let spoofed = forwarded("192.0.2.1:1", &format!("203.0.113.{nth}"));
         assert_eq!(ask(&service, spoofed).await.status.as_u16(), 429);
     }
+    // Counted by its network, whichever of its addresses it comes from.
+    let first = forwarded("10.0.0.1:1", "2001:db8:1:2::1");
+    assert_eq!(ask(&service, first).await.status.as_u16(), 200);
+    let second = forwarded("10.0.0.1:1", "2001:db8:1:2:ffff::2");
+    assert_eq!(ask(&service, second).await.status.as_u16(), 429);
     // The proxy is believed, but not what its client wrote before it.
     let believed = forwarded("10.0.0.1:1", "203.0.113.1");
     assert_eq!(ask(&service, believed).await.status.as_u16(), 200);
