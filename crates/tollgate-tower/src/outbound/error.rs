@@ -32,7 +32,8 @@ pub enum AcquireError {
     /// There is no room, and the caller would not wait for as long as it takes.
     #[error(transparent)]
     Exceeded(#[from] RateLimitExceeded),
-    /// The store could not be reached: nothing was taken.
+    /// The store could not be reached, or not be used by anybody. Mostly nothing was taken; if the connection
+    /// was lost before the answer came, it may have been.
     #[error("the store of the limiter cannot be reached")]
     Unavailable(#[source] StoreError),
     /// The store did not answer in time: it may have been taken.
@@ -63,6 +64,11 @@ impl AcquireError {
             }
             Self::Unknown(_) | Self::NoRuntime | Self::WithinRuntime => false,
         }
+    }
+
+    /// Whether the store gave no answer.
+    pub(super) const fn is_of_store(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Timeout(_) | Self::Store(_))
     }
 
     /// How long to wait, where that is known and helps.

@@ -9,12 +9,12 @@ use tollgate::policy::NamedLimits;
 use tollgate::{RateLimitExceeded, Store, Verdict};
 
 use super::answers::{Acquired, Answer};
-use super::asking::Asking;
+use super::asking::asking;
 use super::counts::Tally;
 use super::error::AcquireError;
 use super::event::{LimiterEvent, Listener};
 use super::patience::{Patience, from_now};
-use super::queue::Queue;
+use super::queue::{Awake, NotBefore, Queue};
 
 #[derive(Debug)]
 pub(super) struct Shared<S> {
@@ -28,8 +28,7 @@ pub(super) struct Shared<S> {
 /// What one question came to.
 enum Outcome {
     Had(Answer),
-    /// Not before then.
-    NotBefore(Instant),
+    Wait(NotBefore),
 }
 
 impl<S: Store + 'static> Shared<S> {
@@ -39,24 +38,38 @@ impl<S: Store + 'static> Shared<S> {
         cost: u64,
         patience: Patience,
     ) -> Result<Acquired, AcquireError> {
+        let acquired = self.take(cost, patience).await;
+        if let Err(error) = &acquired
+            && error.is_of_store()
+        {
+            self.tally.failed();
+        }
+        acquired
+    }
+
+    async fn take(
+        self: &Arc<Self>,
+        cost: u64,
+        patience: Patience,
+    ) -> Result<Acquired, AcquireError> {
         if self.queue.waiting() > 0 {
             return self.wait(cost, patience, None).await;
         }
         match self.ask(cost, patience).await? {
             Outcome::Had(answer) => Ok(self.let_through(answer, None)),
-            Outcome::NotBefore(then) => self.wait(cost, patience, Some(then)).await,
+            Outcome::Wait(told) => self.wait(cost, patience, Some(told)).await,
         }
     }
 
-    /// Takes as the first of the queue, not before `then` if it has been told when.
+    /// Takes as the first of the queue, not before then if it has been told when.
     async fn wait(
         self: &Arc<Self>,
         cost: u64,
         patience: Patience,
-        mut then: Option<Instant>,
+        mut told: Option<NotBefore>,
     ) -> Result<Acquired, AcquireError> {
         // Who cannot be served before the first in the queue need not wait to find that out.
-        let in_vain = self.queue.asks_at().is_some_and(|at| patience.ends_before(at));
+        let in_vain = self.queue.room_at().is_some_and(|at| patience.ends_before(at));
         if in_vain || matches!(patience, Patience::None) {
             return Err(self.refused(Some(self.queue.least_wait())));
         }
@@ -64,26 +77,37 @@ impl<S: Store + 'static> Shared<S> {
             return Err(AcquireError::NoRuntime);
         }
         let (came, place) = (Instant::now(), self.queue.join());
-        let Some(turn) = place.first(patience).await else {
-            return Err(self.refused(Some(self.queue.least_wait())));
+        let turn = match place.first_at_once() {
+            Some(turn) => turn,
+            None => {
+                // Others are first, so what it was told will be old when it is.
+                told = None;
+                let turn = place.first(patience).await;
+                turn.ok_or_else(|| self.refused(Some(self.queue.least_wait())))?
+            }
         };
         loop {
-            if let Some(then) = then {
-                turn.sleep_until(then).await;
-            }
-            match self.ask(cost, patience).await? {
-                Outcome::Had(answer) => return Ok(self.let_through(answer, Some(came.elapsed()))),
-                Outcome::NotBefore(later) => then = Some(later),
+            let awake = match told {
+                Some(told) => turn.sleep(told).await,
+                None => Awake::InTime,
+            };
+            match self.ask(cost, patience).await {
+                Ok(Outcome::Had(answer)) => {
+                    return Ok(self.let_through(answer, Some(came.elapsed())));
+                }
+                Ok(Outcome::Wait(later)) => told = Some(later),
+                // Who looks before there should be room need not fail with a store that will be back by then.
+                Err(AcquireError::Unavailable(_) | AcquireError::Timeout(_))
+                    if awake == Awake::Early => {}
+                Err(error) => return Err(error),
             }
         }
     }
 
     /// Asks the store once. An error if it refuses for longer than patience lasts.
     async fn ask(self: &Arc<Self>, cost: u64, patience: Patience) -> Result<Outcome, AcquireError> {
-        let answer = Asking::new(self, cost).await.map_err(|error| {
-            self.tally.failed();
-            AcquireError::from(error)
-        })?;
+        let look = self.queue.look();
+        let answer = asking(self, cost).await?.heard();
         let retry_after = match answer.verdict {
             Verdict::Allow => return Ok(Outcome::Had(answer)),
             Verdict::Never => return Err(self.refused(None)),
@@ -93,7 +117,7 @@ impl<S: Store + 'static> Shared<S> {
         if patience.ends_before(then) {
             return Err(self.refused(Some(retry_after)));
         }
-        Ok(Outcome::NotBefore(then))
+        Ok(Outcome::Wait(NotBefore { then, look }))
     }
 
     fn let_through(&self, answer: Answer, waited: Option<Duration>) -> Acquired {

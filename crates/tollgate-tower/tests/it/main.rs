@@ -10,6 +10,7 @@
 
 mod outbound;
 mod outbound_blocking;
+mod outbound_distant;
 mod outbound_drops;
 mod outbound_fixture;
 mod outbound_processes;
