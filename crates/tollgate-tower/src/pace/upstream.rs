@@ -9,6 +9,10 @@ use super::limit_field;
 
 /// A number of seconds above this is a time of the Unix clock, not a length: nobody waits for 30 years.
 const UNIX_FROM: u64 = 1_000_000_000;
+/// Above this such a time is in milliseconds: as seconds it would be in the year 5138 or later.
+const UNIX_MILLIS_FROM: u64 = 100_000_000_000;
+/// Above this it is in neither.
+const UNIX_MILLIS_TO: u64 = 1000 * UNIX_MILLIS_FROM;
 
 /// For how long an answer asks not to be called; none if it does not, or not in a way that makes sense.
 pub(super) fn wanted_pause(
@@ -53,7 +57,12 @@ fn reset(
     let reset = seconds(text(headers, reset)?)?;
     match now {
         Some(now) if reset > UNIX_FROM => {
-            let then = UNIX_EPOCH.checked_add(Duration::from_secs(reset))?;
+            if reset > UNIX_MILLIS_TO {
+                return None;
+            }
+            let is_millis = reset > UNIX_MILLIS_FROM;
+            let unit = if is_millis { Duration::from_millis } else { Duration::from_secs };
+            let then = UNIX_EPOCH.checked_add(unit(reset))?;
             Some(then.duration_since(now).unwrap_or_default())
         }
         _ => Some(Duration::from_secs(reset)),
@@ -131,6 +140,13 @@ mod tests {
         assert_eq!(pause(429, &x("1000000001")), Some(1_000_000_001 - NOW));
         let date = ("date", "Sun, 09 Sep 2001 01:46:35 GMT");
         assert_eq!(pause(429, &[x("1000000001")[0], x("1000000001")[1], date]), Some(6));
+        // In milliseconds too, up to where seconds would be an age from now.
+        assert_eq!(pause(429, &x("784111807000")), Some(30));
+        assert_eq!(pause(429, &x("784111707000")), Some(0));
+        assert_eq!(pause(429, &x("100000000000")), Some(100_000_000_000 - NOW));
+        assert_eq!(pause(429, &x("100000000001")), Some(0));
+        assert_eq!(pause(429, &x("100000000000000")), Some(100_000_000_000 - NOW));
+        assert_eq!(pause(429, &x("100000000000001")), None);
         // Two lines are one list.
         assert_eq!(
             pause(503, &[("ratelimit", "\"a\";r=0;t=7"), ("ratelimit", "\"b\";r=0;t=8")]),
