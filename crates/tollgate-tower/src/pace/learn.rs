@@ -6,6 +6,7 @@ use http::{HeaderMap, StatusCode};
 use tollgate::Store;
 
 use super::upstream::wanted_pause;
+use crate::detach::Carried;
 use crate::outbound::{AcquireError, Acquired, NamedLimiter};
 
 /// The longest pause that is heeded unless another is chosen: an hour. Whoever answers could otherwise stop a
@@ -41,8 +42,10 @@ impl<S: Store + 'static> Learner<S> {
         let Some(pause) = wanted_pause(status, headers, SystemTime::now()) else { return };
         let pause = pause.min(self.longest_pause);
         if !pause.is_zero() {
-            // If it fails, the answer is still the caller's; the limiter's listener hears of it.
-            let _ = self.limiter.pause(pause).await;
+            let limiter = self.limiter.clone();
+            // The others must hear of it also if this caller goes before the store has. If it fails, the answer
+            // is still the caller's; the limiter's listener hears of it.
+            let _ = Carried::new(async move { limiter.pause(pause).await }).await;
         }
     }
 }

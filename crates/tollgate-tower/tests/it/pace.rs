@@ -13,8 +13,9 @@ use tollgate_tower::outbound::{AcquireError, NamedLimiter};
 use tollgate_tower::pace::{BoxError, PaceLayer};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
+use crate::outbound_distant::{Distant, poll_and_drop};
 use crate::outbound_fixture::{
-    SECOND, TICK, limiter, patient, per_century, per_second, redis, refusal,
+    SECOND, TICK, limiter, memory, patient, per_century, per_second, redis, refusal,
 };
 
 /// Another side that answers like this, and how often it was asked.
@@ -112,6 +113,27 @@ async fn a_pause_that_fails_does_not_lose_the_answer() {
     assert_eq!((answer.status(), *answer.body()), (StatusCode::TOO_MANY_REQUESTS, "body"));
     // And nothing is tried again.
     assert_eq!((asked.load(Ordering::SeqCst), store.asked()), (1, 2));
+}
+
+/// Whoever has the answer of the other side tells it to the store, and may be gone before the store has heard.
+#[tokio::test(start_paused = true)]
+async fn a_pause_goes_on_though_its_caller_is_gone() {
+    let mut ends = Vec::new();
+    for times in 0..7 {
+        let limiter = NamedLimiter::new(Distant(memory()), per_century(4));
+        let (service, asked) = upstream(429, &[("retry-after", "30")]);
+        let call = PaceLayer::new(limiter.clone()).layer(service).oneshot(Request::new(()));
+        let is_answered = poll_and_drop(times, call).is_some();
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        let is_asked = asked.load(Ordering::SeqCst) == 1;
+        let is_paused = limiter.peek().await.unwrap().retry_after == Some(30 * SECOND);
+        assert_eq!(is_paused, is_asked, "polled {times} times");
+        ends.push((is_asked, is_answered));
+    }
+    let (before, during, after) = ((false, false), (true, false), (true, true));
+    assert_eq!(ends, [before, before, before, during, during, after, after]);
 }
 
 /// The one that was refused tells the other, through Redis.
