@@ -13,9 +13,10 @@ use tower_governor::governor::GovernorConfigBuilder;
 
 use crate::Outcome;
 
-/// So much a day, one every 8.64 s. Nobody is refused: what is measured is passing.
-const BURST: u32 = 10_000;
-const PERIOD_MILLIS: u64 = 8640;
+/// What all clients together may ask in a day: more than they do, because what is measured is passing. And so
+/// little for each of many that a key lasts: what has refilled is forgotten, and to make it anew costs more.
+const BURST_OF_ALL: u32 = 100_000_000;
+const DAY_NANOS: u64 = 86_400_000_000_000;
 
 /// What stands before the route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,11 +65,13 @@ impl Contender {
         }
     }
 
-    /// The service, counting by the peer's address.
-    pub(super) fn router(self) -> Outcome<Router> {
+    /// The service, counting so many clients by their addresses.
+    pub(super) fn router(self, peers: u32) -> Outcome<Router> {
+        let burst = BURST_OF_ALL / peers;
+        let period = DAY_NANOS / u64::from(burst);
         let route = Router::new().route("/", get(async || "Hello, world!"));
-        let one = format!("[{BURST}/d]");
-        let two = format!("[{BURST}/d, {BURST}0/w]");
+        let one = format!("[{burst}/d]");
+        let two = format!("[{burst}/d, {burst}0/w]");
         Ok(match self {
             Self::Bare => route,
             Self::Tollgate => route.layer(ours(&one)?.build()),
@@ -78,13 +81,12 @@ impl Contender {
             }
             Self::Governor => {
                 let mut config = GovernorConfigBuilder::default();
-                let mut config =
-                    config.per_millisecond(PERIOD_MILLIS).burst_size(BURST).use_headers();
+                let mut config = config.per_nanosecond(period).burst_size(burst).use_headers();
                 route.layer(GovernorLayer::new(config.finish().ok_or("a valid configuration")?))
             }
             Self::GovernorSilent => {
                 let mut config = GovernorConfigBuilder::default();
-                let config = config.per_millisecond(PERIOD_MILLIS).burst_size(BURST).finish();
+                let config = config.per_nanosecond(period).burst_size(burst).finish();
                 route.layer(GovernorLayer::new(config.ok_or("a valid configuration")?))
             }
         })

@@ -19,7 +19,14 @@ const OVERHEAD: Target = Target::AtMost(1000.0);
 pub struct Report {
     scale: Scale,
     given: Given,
-    figures: Vec<(Contender, Rounds)>,
+    tables: Vec<Figures>,
+}
+
+/// With so many clients.
+#[derive(Debug)]
+struct Figures {
+    peers: u32,
+    of: Vec<(Contender, Rounds)>,
 }
 
 impl Report {
@@ -29,22 +36,45 @@ impl Report {
     /// A request was refused, or there is no runtime.
     pub fn measure(is_quick: bool, given: Given) -> Outcome<Self> {
         let scale = if is_quick { Scale::QUICK } else { Scale::FULL };
-        Ok(Self { scale, given, figures: measure(scale)? })
+        let mut tables = Vec::new();
+        for peers in scale.peers {
+            tables.push(Figures { peers, of: measure(scale, peers)? });
+        }
+        Ok(Self { scale, given, tables })
     }
 
-    fn of(&self, wanted: Contender) -> Option<&Rounds> {
-        self.figures.iter().find(|(contender, _)| *contender == wanted).map(|(_, rounds)| rounds)
+    fn sections(&self) -> Vec<Section> {
+        let titles = ["One client", "Many clients"];
+        let tables = self.tables.iter().zip(titles);
+        tables.map(|(figures, title)| figures.section(title)).collect()
+    }
+}
+
+impl Figures {
+    fn rounds(&self, wanted: Contender) -> Option<&Rounds> {
+        self.of.iter().find(|(contender, _)| *contender == wanted).map(|(_, rounds)| rounds)
     }
 
     /// What a layer adds, round by round.
     fn added(&self, contender: Contender) -> Option<Rounds> {
-        Some(self.of(contender)?.minus(self.of(Contender::Bare)?))
+        Some(self.rounds(contender)?.minus(self.rounds(Contender::Bare)?))
+    }
+
+    fn section(&self, title: &'static str) -> Section {
+        let added = self.added(Contender::Tollgate).unwrap_or_default().median();
+        let note = format!(
+            "Clients are {}, told apart by the connection's address; nobody is refused. Wanted of one limit with \
+             headers: {OVERHEAD} ns added: {}.",
+            spoken(self.peers),
+            OVERHEAD.verdict(added),
+        );
+        Section { title, note, tables: vec![self.table()] }
     }
 
     fn table(&self) -> Table {
         let mut table =
             Table::new(["before the route", "ns a request", "added, ns", "× the peer's added"]);
-        for (contender, rounds) in &self.figures {
+        for (contender, rounds) in &self.of {
             let added = self.added(*contender).filter(|_| *contender != Contender::Bare);
             let ratio = contender
                 .peer()
@@ -61,17 +91,6 @@ impl Report {
         }
         table
     }
-
-    fn note(&self) -> String {
-        let added = self.added(Contender::Tollgate).unwrap_or_default().median();
-        format!(
-            "A `Router` of axum that answers a constant, called in process on one thread: no sockets, so that \
-             what a layer adds is seen. Clients are {} addresses, read from the connection's; nobody is refused. \
-             Wanted of one limit with headers: {OVERHEAD} ns added: {}.",
-            spoken(self.scale.peers),
-            OVERHEAD.verdict(added),
-        )
-    }
 }
 
 impl fmt::Display for Report {
@@ -81,16 +100,13 @@ impl fmt::Display for Report {
             given: &self.given,
             peers: ["tower_governor", "governor", "axum"].map(machine::peer).to_vec(),
             figures: format!(
-                "median (least–most) of {} rounds of {} requests, a thousand at a time by turns, differences \
-                 and ratios taken round by round",
+                "a `Router` of axum that answers a constant, called in process on one thread, so that what a layer \
+                 adds is seen; median (least–most) of {} rounds of {} requests, a thousand at a time by turns, \
+                 differences and ratios taken round by round",
                 self.scale.rounds,
                 spoken(self.scale.requests),
             ),
-            sections: vec![Section {
-                title: "What it adds to a hello-world route",
-                note: self.note(),
-                tables: vec![self.table()],
-            }],
+            sections: self.sections(),
         };
         write!(f, "{document}")
     }

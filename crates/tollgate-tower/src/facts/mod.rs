@@ -103,11 +103,12 @@ impl Sources {
             Some(sources) => {
                 sources.iter().find_map(|source| known(source.value_as(fact, request)))
             }
-            // Unless said otherwise a client is an address.
-            None if fact == "client" => Some(by_network(self.value("ip", request)?)),
-            None if fact == "ip" => Some(Cow::Owned(
-                ClientAddress::text(peer::peer(request)?.to_canonical()).into_bytes(),
-            )),
+            // Unless said otherwise a client is an address, and an address the peer's.
+            None if fact == "client" && self.of("ip").is_some() => {
+                Some(by_network(self.value("ip", request)?))
+            }
+            None if fact == "client" => peer::network(request),
+            None if fact == "ip" => peer::address(request),
             None => known(standard(fact, request).map(Cow::Borrowed)),
         }
     }

@@ -19,7 +19,7 @@ use crate::address::ClientAddress;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerAddress(pub SocketAddr);
 
-pub(crate) fn peer(request: &Head<'_>) -> Option<IpAddr> {
+fn peer(request: &Head<'_>) -> Option<IpAddr> {
     if let Some(PeerAddress(peer)) = request.extensions.get() {
         return Some(peer.ip());
     }
@@ -30,6 +30,17 @@ pub(crate) fn peer(request: &Head<'_>) -> Option<IpAddr> {
         return Some(peer.ip());
     }
     None
+}
+
+/// The peer's address, to match.
+pub(super) fn address<'r>(request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
+    let peer = peer(request)?.to_canonical();
+    Some(Cow::Owned(ClientAddress::text(peer).into_bytes()))
+}
+
+/// What of the peer's address is counted.
+pub(super) fn network<'r>(request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
+    Some(Cow::Owned(ClientAddress::fact(peer(request)?).into_bytes()))
 }
 
 /// As the fact `ip` the address itself, so that rules can match it; as any other, such as `client`, the network it is

@@ -102,6 +102,7 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
 
 impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
     /// What is asked, and what is kept of it where something is settled later.
+    #[inline]
     fn question<'r>(
         &'r self,
         current: &'r Current<O::Handles>,
