@@ -136,11 +136,3 @@ fn it_is_lost_with_its_runtime_and_never_live_without_one() {
     let (_subscription, diary) = subscribe(address_of(&server), patient());
     assert!(diary.entries().is_empty());
 }
-
-#[test]
-fn delays_are_spread_over_their_upper_half() {
-    for _ in 0..1000 {
-        let delay = super::jittered(LONG);
-        assert!(LONG / 2 <= delay && delay < LONG, "{delay:?}");
-    }
-}
