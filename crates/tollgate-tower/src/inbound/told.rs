@@ -77,7 +77,9 @@ impl Telling {
                 before.push((name, old));
             }
         }
-        let told_less = before.iter().any(|(name, old)| left(name, old) < left_in(headers, name));
+        let told_less = before.iter().any(|(name, old)| {
+            left(name, old).is_some_and(|old| Some(old) < left_in(headers, name))
+        });
         if told_less {
             for (name, old) in before {
                 headers.insert(name, old);
@@ -123,7 +125,23 @@ const EMPTY: HeaderValue = HeaderValue::from_static("");
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderMap;
     use tollgate::{HeaderStyle, Limit, LocalLimiter, Quota};
+
+    use super::Telling;
+
+    /// What a service says of limits stays only if it says of less.
+    #[test]
+    fn nonsense_is_not_told_in_our_place() {
+        let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(10)).unwrap());
+        let telling = Telling::default();
+        for (said, told) in [("many", "10"), ("12", "10"), ("3", "3")] {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-ratelimit-remaining", said.parse().unwrap());
+            telling.tell(&mut headers, telling.of(&limiter.peek("c1")));
+            assert_eq!(headers["x-ratelimit-remaining"], told, "{said}");
+        }
+    }
 
     /// Names and values are told apart, so they must come in one order.
     #[test]
