@@ -265,3 +265,17 @@ fn the_version_is_that_of_the_text() {
     assert_ne!(one.version(), other.version());
     assert_eq!(one.version().len(), 12);
 }
+
+#[test]
+fn more_facts_than_a_request_may_have_are_warned_of() {
+    let rules = |headers: usize| {
+        let headers: Vec<String> = (0..headers).map(|nth| format!("x-h{nth}: a")).collect();
+        let headers = headers.join(", ");
+        parse(&format!(
+            "version: 1\nrules: [{{ name: a, match: {{ headers: {{ {headers} }} }}, limits: [1/s] }}]"
+        ))
+    };
+    // The client and the tenant are looked at, too.
+    assert_eq!(rules(30).warnings(), [""; 0]);
+    assert!(rules(31).warnings()[0].contains("33 facts"), "{:?}", rules(31).warnings());
+}

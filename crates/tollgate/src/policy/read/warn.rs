@@ -1,9 +1,11 @@
 //! What is not wrong in a file, but probably not meant.
 
+use crate::facts::MAX_FACTS;
 use crate::plan::MAX_TAKES;
 use crate::policy::fact_name::Meaning;
 use crate::policy::rule::{Missing, Rule};
 use crate::policy::tiers::Tiers;
+use crate::policy::wanted::wanted;
 
 pub(super) fn about(rules: &[Rule], tiers: &Tiers) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -15,6 +17,7 @@ pub(super) fn about(rules: &[Rule], tiers: &Tiers) -> Vec<String> {
     );
     warnings.extend(unreachable(rules));
     warnings.extend(too_many(rules));
+    warnings.extend(too_much(rules));
     warnings
 }
 
@@ -38,6 +41,14 @@ fn unreachable(rules: &[Rule]) -> Option<String> {
         "rules[{}] ({}): matches every request, so no rule from {} on is ever tried",
         last.index, last.name, next.name
     ))
+}
+
+/// More facts than a request may have: a caller who sends many of the headers would leave others unknown.
+fn too_much(rules: &[Rule]) -> Option<String> {
+    let facts = wanted(rules.iter()).len();
+    (facts > MAX_FACTS).then(|| {
+        format!("the rules look at {facts} facts, but a request may have {MAX_FACTS} at most")
+    })
 }
 
 /// Rules that continue, and whatever decides behind them, if all match one request.
