@@ -149,11 +149,22 @@ pub struct SubjectParts {
     pub facts: Vec<Option<Vec<u8>>>,
 }
 
+/// Which bytes stand for themselves, a bit for each: printable ASCII, but for what the structure is written with.
+const PLAIN: u128 = {
+    let (mut plain, mut byte) = (0, b'!');
+    while byte <= b'~' {
+        if !matches!(byte, b'%' | b'{' | b'}' | b':' | b'/') {
+            plain |= 1 << byte;
+        }
+        byte += 1;
+    }
+    plain
+};
+
 /// Writes a fact so that nothing in it can be mistaken for the structure around it. What is written is
 /// printable ASCII.
 fn escape_into(text: &mut Vec<u8>, fact: &[u8]) {
-    let needs_escape =
-        |byte: &u8| !byte.is_ascii_graphic() || matches!(byte, b'%' | b'{' | b'}' | b':' | b'/');
+    let needs_escape = |byte: &u8| *byte > b'~' || PLAIN >> *byte & 1 == 0;
     let mut rest = fact;
     while let Some(place) = rest.iter().position(needs_escape) {
         let (plain, from) = rest.split_at(place);

@@ -62,6 +62,12 @@ impl<'p> Planned<'p> {
     /// # Errors
     /// More than [`MAX_TAKES`] takes; the message names the rules.
     pub fn plan(&self) -> Result<Plan<'_>, PlanError> {
+        // The usual case, without the machinery of the others.
+        if let [matched] = self.matched()
+            && let Some(take) = matched.only_take()
+        {
+            return Ok(Plan::of_distinct([take]));
+        }
         let takes =
             self.matched().iter().zip(0..).flat_map(|(matched, group)| matched.takes(group));
         let length: usize = self.matched().iter().map(Matched::len).sum();
@@ -149,11 +155,21 @@ impl<'p> Matched<'p> {
         self.limits().len() + self.next().len()
     }
 
+    /// Its take, if it is a rule of one limit that is enforced.
+    fn only_take(&self) -> Option<Take<'_>> {
+        match (self.limits(), self.next(), self.rule.mode()) {
+            ([limit], [], RuleMode::Enforce) => Some(self.take(limit)),
+            _ => None,
+        }
+    }
+
+    fn take<'t>(&'t self, limit: &'t Limit) -> Take<'t> {
+        Take::new(Key::new(&self.subject, limit), self.cost).shared(self.rule.sharing())
+    }
+
     /// Its takes, as the n-th rule of a plan.
     fn takes(&self, nth: u16) -> impl Iterator<Item = Take<'_>> {
-        let sharing = self.rule.sharing();
-        let take =
-            move |limit| Take::new(Key::new(&self.subject, limit), self.cost).shared(sharing);
+        let take = move |limit| self.take(limit);
         let live = self.limits().iter().map(move |limit| match self.rule.mode() {
             RuleMode::Enforce => take(limit),
             RuleMode::Shadow => take(limit).shadow(2 * nth),
