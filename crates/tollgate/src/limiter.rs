@@ -46,6 +46,14 @@ pub struct Limiter<S, O: Observer = ()> {
     current: ArcSwap<Current<O::Handles>>,
 }
 
+/// A decision on its way.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    verb: Verb,
+    /// None if nobody wants to know how long it took.
+    at: Option<Instant>,
+}
+
 /// A policy in force, and what its observer resolved for it.
 #[derive(Debug)]
 pub struct Current<H> {
@@ -132,7 +140,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         asked: &Asked<'_>,
         tell: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
-        let began = O::IS_TIMED.then(Instant::now);
+        let begun = self.begin(verb);
         let applied = &apply(&current.policy, asked);
         let mut plan = applied.plan()?;
         if matches!(verb, Verb::Take | Verb::Enter) && plan.holds_slots() {
@@ -148,10 +156,25 @@ impl<S: Store, O: Observer> Limiter<S, O> {
                 self.store.debit(&plan, Duration::ZERO).await
             }
         };
-        let took = began.map_or(Duration::ZERO, |began| began.elapsed());
-        let observed = Observed { verb, applied, result: result.as_ref(), took };
-        self.observer.decided(&current.handles, &observed);
+        self.show(current, begun, applied, &result);
         Ok(tell(&Outcome::new(applied, &plan, &result?)))
+    }
+
+    fn begin(&self, verb: Verb) -> Begun {
+        Begun { verb, at: O::IS_TIMED.then(Instant::now) }
+    }
+
+    /// Every decision is seen here, and here only.
+    fn show(
+        &self,
+        current: &Current<O::Handles>,
+        begun: Begun,
+        applied: &Applied<'_>,
+        result: &Result<Decision<'_>, StoreError>,
+    ) {
+        let took = begun.at.map_or(Duration::ZERO, |at| at.elapsed());
+        let observed = Observed { verb: begun.verb, applied, result: result.as_ref(), took };
+        self.observer.decided(&current.handles, &observed);
     }
 
     /// Looks at all, then takes the slots. Who is let in between the two takes no slot that there is not.
@@ -192,13 +215,11 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         (taken, age): (&Taken, Duration),
         tell: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
-        let began = O::IS_TIMED.then(Instant::now);
+        let begun = self.begin(Verb::Refund);
         let applied = &apply(&current.policy, asked);
         let plan = taken.still_counted(applied.plan()?, age);
         let result = self.store.refund(&plan).await;
-        let took = began.map_or(Duration::ZERO, |began| began.elapsed());
-        let observed = Observed { verb: Verb::Refund, applied, result: result.as_ref(), took };
-        self.observer.decided(&current.handles, &observed);
+        self.show(current, begun, applied, &result);
         Ok(tell(&Outcome::new(applied, &plan, &result?)))
     }
 
