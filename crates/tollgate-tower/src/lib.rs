@@ -7,6 +7,7 @@ mod inbound;
 mod keeper;
 pub mod outbound;
 pub mod pace;
+mod strict;
 
 pub use address::{ClientAddress, ProxyHeader, TrustedProxies, TrustedProxiesError};
 #[cfg(feature = "axum")]

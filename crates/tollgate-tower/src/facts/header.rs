@@ -2,17 +2,11 @@
 
 use std::borrow::Cow;
 
-use http::header::{AUTHORIZATION, AsHeaderName};
-use http::{HeaderMap, HeaderName};
+use http::HeaderName;
+use http::header::AUTHORIZATION;
 
 use super::{Head, Source};
-
-/// The value of a header that comes once. Of one that comes twice nobody knows which is meant.
-pub(super) fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&[u8]> {
-    let mut values = headers.get_all(name).iter();
-    let value = values.next()?;
-    values.next().is_none().then_some(value.as_bytes())
-}
+use crate::strict::only;
 
 /// A header that names the client, the user, or whatever else.
 ///

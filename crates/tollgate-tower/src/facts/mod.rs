@@ -13,6 +13,7 @@ use http::header::HOST;
 use tollgate::{Facts, MAX_FACT_LENGTH, Policy};
 
 use crate::address::ClientAddress;
+use crate::strict::only;
 
 pub use head::Head;
 pub use header::{ApiKey, Header};
@@ -139,9 +140,9 @@ fn standard<'r>(fact: &str, request: &Head<'r>) -> Option<&'r [u8]> {
         }
         "host" => match request.uri.authority() {
             Some(authority) => Some(authority.host().as_bytes()),
-            None => header::only(request.headers, HOST),
+            None => only(request.headers, HOST),
         },
-        _ => header::only(request.headers, fact.strip_prefix("header:")?),
+        _ => only(request.headers, fact.strip_prefix("header:")?),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use http::{HeaderName, HeaderValue, response};
+use http::{HeaderName, response};
 use tollgate::Verb;
 
 use crate::facts::Head;
+use crate::strict::number;
 
 /// Which responses count, where not all do.
 ///
@@ -45,15 +46,10 @@ impl Cost {
     }
 }
 
-/// A gateway may have added its value to one that a client sent.
+/// A gateway may have added its value to one that a client sent. More than can be counted never passes.
 fn told(request: &Head<'_>, name: &HeaderName) -> Option<u64> {
-    let digits = |value: &HeaderValue| {
-        let text = value.to_str().ok()?.trim();
-        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-        // More than can be counted never passes.
-        is_number.then(|| text.parse().unwrap_or(u64::MAX)).filter(|_| !text.is_empty())
-    };
-    request.headers.get_all(name).iter().filter_map(digits).max()
+    let values = request.headers.get_all(name).iter();
+    values.filter_map(|value| number(value.as_bytes())).max()
 }
 
 /// When it is paid.

@@ -6,6 +6,7 @@ use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 
 use super::limit_field;
+use crate::strict::{number, only};
 
 /// A number of seconds above this is a time of the Unix clock, not a length: nobody waits for 30 years.
 const UNIX_FROM: u64 = 1_000_000_000;
@@ -71,15 +72,12 @@ fn reset(
 
 /// A header that comes once and is text.
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    let mut values = headers.get_all(name).iter();
-    let (first, second) = (values.next()?, values.next());
-    if second.is_some() { None } else { first.to_str().ok().map(str::trim) }
+    std::str::from_utf8(only(headers, name)?).ok().map(str::trim)
 }
 
-/// Digits only. More than there are numbers for is a very long time, which is cut elsewhere.
+/// More than there are numbers for is a very long time, which is cut elsewhere.
 fn seconds(text: &str) -> Option<u64> {
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().unwrap_or(u64::MAX))
+    number(text.as_bytes())
 }
 
 fn date(text: &str) -> Option<SystemTime> {
