@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use tollgate::{Asked, Current, Facts, Observer, Outcome, Request, Store, Taken, Verb};
+use tollgate::{
+    Asked, Current, Facts, LimiterError, Observer, Outcome, Request, Store, Taken, Verb,
+};
 
 use super::settings::Settings;
 use super::told::Fields;
@@ -34,24 +36,34 @@ impl<S: Store + 'static, O: Observer + 'static> Bill<S, O> {
     pub(super) async fn give_back(self) -> Option<Fields> {
         let Self { settings, current, facts, cost, taken, came } = self;
         let asked = Asked::ByPolicy(Request::new(*facts).with_cost(cost));
-        let tell = |outcome: &Outcome<'_, '_>| settings.telling.of(outcome.decision);
         let taken = (&taken, came.elapsed());
-        let told = settings.limiter.give_back(&current, &asked, taken, tell).await;
-        told.inspect_err(|error| settings.failed(error)).ok()
+        let left = |outcome: &Outcome<'_, '_>| settings.left(outcome);
+        settings.settled(settings.limiter.give_back(&current, &asked, taken, left).await)
     }
 
     /// Takes what it turned out to cost, and says what is left then.
     pub(super) async fn pay(self, cost: u64) -> Option<Fields> {
         let Self { settings, current, facts, .. } = self;
         let asked = Asked::ByPolicy(Request::new(*facts).with_cost(cost));
-        let tell = |outcome: &Outcome<'_, '_>| settings.telling.of(outcome.decision);
-        let told = settings.limiter.decide_by(&current, Verb::Debit, &asked, tell).await;
-        told.inspect_err(|error| settings.failed(error)).ok()
+        let left = |outcome: &Outcome<'_, '_>| settings.left(outcome);
+        settings.settled(settings.limiter.decide_by(&current, Verb::Debit, &asked, left).await)
     }
 
     /// The same, when nobody waits for it any more.
     pub(super) fn pay_later(self, cost: u64) {
         detach(async move { drop(self.pay(cost).await) });
+    }
+}
+
+impl<S, O: Observer> Settings<S, O> {
+    /// What is left after a settlement; none if no limit was left to settle with, so that what was told when the
+    /// request came still is.
+    fn left(&self, outcome: &Outcome<'_, '_>) -> Option<Fields> {
+        outcome.decision.deciding().map(|_| self.telling.of(outcome.decision))
+    }
+
+    fn settled(&self, left: Result<Option<Fields>, LimiterError>) -> Option<Fields> {
+        left.inspect_err(|error| self.failed(error)).ok().flatten()
     }
 }
 

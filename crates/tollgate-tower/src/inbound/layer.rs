@@ -41,7 +41,8 @@ pub struct RateLimitLayer<S, O: Observer = ()> {
 }
 
 impl<S: Store, O: Observer> RateLimitLayer<S, O> {
-    /// By this limiter; clients are told apart by the address at the other end of the connection.
+    /// By this limiter; clients are told apart by the address at the other end of the connection. Where that is not
+    /// known they are one: see [`fact`](RateLimitLayerBuilder::fact) for what axum needs to know it.
     #[must_use]
     pub fn new(limiter: impl Into<Arc<Limiter<S, O>>>) -> Self {
         Self::builder(limiter).build()

@@ -93,15 +93,12 @@ impl<'r> Refused<'r> {
     }
 
     fn of_grpc(&self) -> Response<Bytes> {
-        if self.refusal.status() == 429 {
-            let message = "too many requests";
-            return grpc::refusal(grpc::Code::ResourceExhausted, message, self.retry_after);
+        if self.refusal.is_unavailable() {
+            let (message, wait) =
+                ("requests cannot be counted now", self.refusal.retry_after_seconds());
+            return grpc::refusal(grpc::Code::Unavailable, message, wait.map(Duration::from_secs));
         }
-        grpc::refusal(
-            grpc::Code::Unavailable,
-            "requests cannot be counted now",
-            self.refusal.retry_after_seconds().map(Duration::from_secs),
-        )
+        grpc::refusal(grpc::Code::ResourceExhausted, "too many requests", self.retry_after)
     }
 }
 

@@ -11,10 +11,10 @@ use super::refused::Refusing;
 use super::told::Telling;
 use crate::facts::{Head, Sources};
 
-/// What becomes of a request when the limiter cannot decide: its store could not be asked and has no fallback, or
-/// the rules that match are too many together.
+/// What becomes of a request when the limiter cannot decide, because its store could not be asked and has no fallback.
 ///
-/// A store within a [`FallbackStore`](tollgate::FallbackStore) always decides.
+/// A store within a [`FallbackStore`](tollgate::FallbackStore) always decides. A request for which more limits apply
+/// than can be taken from at once is refused in any case: nobody is to pass by making more rules match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnError {

@@ -207,7 +207,9 @@ async fn what_has_left_its_window_is_not_given_back() {
         }
     });
     let slow: Served = BoxCloneSyncService::new(layer.layer(slow));
-    assert_eq!(ask(&slow, get("/", "c1")).await.status.as_u16(), 502);
+    let failed = ask(&slow, get("/", "c1")).await;
+    assert_eq!(failed.status.as_u16(), 502);
+    assert!(failed.header("x-ratelimit-remaining").is_some(), "every response tells of the limit");
     assert_eq!(left(&quick, get("/", "c1")).await, Some(0), "the other's is still counted");
 }
 
