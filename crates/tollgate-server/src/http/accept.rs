@@ -1,6 +1,7 @@
 //! Taking connections in, never more than are allowed, until there are to be no more.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -73,8 +74,8 @@ async fn take_in(
     places: Arc<Semaphore>,
 ) -> Infallible {
     loop {
-        let (stream, place) = next(listener, &places).await;
-        let connection = connections.watch(serve(stream, Arc::clone(dispatch)));
+        let (stream, peer, place) = next(listener, &places).await;
+        let connection = connections.watch(serve(stream, peer, Arc::clone(dispatch)));
         tokio::spawn(async move {
             // A connection that breaks off is its client's affair.
             let _ = connection.await;
@@ -90,8 +91,8 @@ fn take_in_waiting(
     connections: &GracefulShutdown,
 ) {
     let mut context = Context::from_waker(Waker::noop());
-    while let Poll::Ready(Ok((stream, _))) = listener.poll_accept(&mut context) {
-        let connection = connections.watch(serve(stream, Arc::clone(dispatch)));
+    while let Poll::Ready(Ok((stream, peer))) = listener.poll_accept(&mut context) {
+        let connection = connections.watch(serve(stream, peer, Arc::clone(dispatch)));
         tokio::spawn(async move {
             let _ = connection.await;
         });
@@ -102,15 +103,15 @@ fn take_in_waiting(
 async fn next(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-) -> (TcpStream, Option<OwnedSemaphorePermit>) {
+) -> (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>) {
     let place = Arc::clone(places).acquire_owned().await.ok();
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 // Small answers must not wait for a full packet. Where that cannot be set it is slow,
                 // not wrong.
                 let _ = stream.set_nodelay(true);
-                return (stream, place);
+                return (stream, peer, place);
             }
             // Mostly no descriptor is free. The connection waits in the queue meanwhile.
             Err(error) => {

@@ -1,6 +1,7 @@
 //! One connection: the deciding paths by hand, the others by the router.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -29,6 +30,10 @@ const MAX_HEADERS: usize = 64;
 /// A body of ours, or one of the router's.
 type Body = Either<Full<Bytes>, axum::body::Body>;
 
+/// Who sent a request, as the router's paths find it among its extensions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer(pub(super) SocketAddr);
+
 /// What the requests of a listener share.
 #[derive(Debug)]
 pub(super) struct Dispatch {
@@ -40,6 +45,7 @@ pub(super) struct Dispatch {
 /// Serves one connection.
 pub(super) fn serve(
     stream: TcpStream,
+    peer: SocketAddr,
     dispatch: Arc<Dispatch>,
 ) -> impl GracefulConnection<Error = hyper::Error> {
     let progress = Arc::new(Progress::default());
@@ -48,7 +54,7 @@ pub(super) fn serve(
         let (dispatch, progress) = (Arc::clone(&dispatch), Arc::clone(&progress));
         async move {
             progress.begin();
-            let response = answer(&dispatch, request).await;
+            let response = answer(&dispatch, peer, request).await;
             progress.end();
             response
         }
@@ -61,11 +67,15 @@ pub(super) fn serve(
 
 async fn answer(
     dispatch: &Dispatch,
-    request: Request<Incoming>,
+    peer: SocketAddr,
+    mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let mut response = match verb_of(dispatch.surface, &request) {
         Some(verb) => decide(&dispatch.app, verb, request).await.map(Either::Left),
-        None => dispatch.router.clone().call(request).await?.map(Either::Right),
+        None => {
+            request.extensions_mut().insert(Peer(peer));
+            dispatch.router.clone().call(request).await?.map(Either::Right)
+        }
     };
     if !dispatch.app.is_ready() {
         // The client goes elsewhere for its next request, instead of finding us gone.
