@@ -16,9 +16,12 @@ pub use outcome::{Explained, Outcome};
 use crate::asked::{Applied, Asked};
 use crate::decision::Decision;
 use crate::lease::{Lease, LeaseId};
+use crate::limit::Limit;
 use crate::plan::{Plan, Take};
-use crate::policy::{Policy, Trace};
+use crate::policy::{Effective, Overrides, Policy, Trace};
+use crate::scope::Algorithm;
 use crate::store::{Store, StoreError};
+use crate::subject::Subject;
 use crate::taken::Taken;
 use crate::time::Timestamp;
 
@@ -54,18 +57,50 @@ struct Begun {
     at: Option<Instant>,
 }
 
-/// A policy in force, and what its observer resolved for it.
+/// A policy in force, what its observer resolved for it, and the exceptions from it.
 #[derive(Debug)]
 pub struct Current<H> {
-    policy: Policy,
-    handles: H,
+    policy: Arc<Policy>,
+    handles: Arc<H>,
+    overrides: Effective,
 }
 
 impl<H> Current<H> {
     /// The policy.
     #[must_use]
-    pub const fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// The exceptions from it.
+    #[must_use]
+    pub const fn overrides(&self) -> &Overrides {
+        self.overrides.all()
+    }
+
+    /// The limit that a stored key belongs to: its client's own if it has one, else the policy's; none if
+    /// neither has it any more.
+    ///
+    /// ```
+    /// use tollgate::{Algorithm, Limiter, MemoryStore, Policy, Subject};
+    ///
+    /// let current = Limiter::new(MemoryStore::new(), Policy::builtin(), ()).current();
+    /// let limit = current.limit(&Subject::of(["c1"]), "default", "60s", Algorithm::SlidingWindow);
+    /// assert_eq!(limit.map(|limit| limit.count()), Some(100));
+    /// ```
+    #[must_use]
+    pub fn limit(
+        &self,
+        subject: &Subject,
+        rule: &str,
+        name: &str,
+        algorithm: Algorithm,
+    ) -> Option<Limit> {
+        let of_rule = self.policy.rule(rule)?;
+        let is_it = |limit: &&Limit| limit.name() == name && limit.algorithm() == algorithm;
+        let own = self.overrides.limits_of(of_rule, subject);
+        let own = own.and_then(|limits| limits.iter().find(is_it).cloned());
+        own.or_else(|| self.policy.limit(rule, name, algorithm).cloned())
     }
 }
 
@@ -73,7 +108,9 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     /// A limiter of this policy over this store.
     pub fn new(store: S, policy: Policy, observer: O) -> Self {
         let handles = observer.resolve(&policy);
-        let current = ArcSwap::from_pointee(Current { policy, handles });
+        let (policy, handles) = (Arc::new(policy), Arc::new(handles));
+        let overrides = Effective::default();
+        let current = ArcSwap::from_pointee(Current { policy, handles, overrides });
         Self { store, observer, current }
     }
 
@@ -95,10 +132,25 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         self.current.load_full()
     }
 
-    /// Puts another policy in force. Counters are found by rule and name, so they are kept.
+    /// Puts another policy in force. Counters are found by rule and name, so they are kept; overrides stay.
     pub fn set_policy(&self, policy: Policy) {
-        let handles = self.observer.resolve(&policy);
-        self.current.store(Arc::new(Current { policy, handles }));
+        let handles = Arc::new(self.observer.resolve(&policy));
+        let policy = Arc::new(policy);
+        self.current.rcu(|current| Current {
+            policy: Arc::clone(&policy),
+            handles: Arc::clone(&handles),
+            overrides: Effective::of(current.overrides.all().clone()),
+        });
+    }
+
+    /// Puts these exceptions in force, in place of those before. What was used stays used. One that has
+    /// ended is in force until others are set without it.
+    pub fn set_overrides(&self, overrides: Overrides) {
+        self.current.rcu(|current| Current {
+            policy: Arc::clone(&current.policy),
+            handles: Arc::clone(&current.handles),
+            overrides: Effective::instead_of(&current.overrides, overrides.clone()),
+        });
     }
 
     /// Decides, and hands the outcome to `tell` while the policy it refers to is held.
@@ -141,7 +193,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         tell: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
         let begun = self.begin(verb);
-        let applied = &apply(&current.policy, asked);
+        let applied = &apply(current, asked);
         let mut plan = applied.plan()?;
         if matches!(verb, Verb::Take | Verb::Enter) && plan.holds_slots() {
             plan = plan.with_lease(LeaseId::random());
@@ -216,7 +268,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         tell: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
         let begun = self.begin(Verb::Refund);
-        let applied = &apply(&current.policy, asked);
+        let applied = &apply(current, asked);
         let plan = taken.still_counted(applied.plan()?, age);
         let result = self.store.refund(&plan).await;
         self.show(current, begun, applied, &result);
@@ -238,7 +290,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
             Asked::ByPolicy(request) => current.policy.explain(request),
             Asked::Inline(_) => Trace::default(),
         };
-        let applied = &apply(&current.policy, asked);
+        let applied = &apply(&current, asked);
         let plan = &applied.plan()?;
         let now = &self.store.peek(plan).await?;
         let then = now.if_taken(plan);
@@ -252,7 +304,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     /// As [`decide`](Self::decide).
     pub async fn reset(&self, asked: &Asked<'_>) -> Result<(), LimiterError> {
         let current = self.current.load_full();
-        let applied = apply(&current.policy, asked);
+        let applied = apply(&current, asked);
         for take in applied.plan()?.takes() {
             self.store.reset(&take.key()).await?;
         }
@@ -276,9 +328,11 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     }
 }
 
-fn apply<'a>(policy: &'a Policy, asked: &'a Asked<'_>) -> Applied<'a> {
+fn apply<'a, H>(current: &'a Current<H>, asked: &'a Asked<'_>) -> Applied<'a> {
     match asked {
-        Asked::ByPolicy(request) => Applied::Policy(policy.plan(request)),
+        Asked::ByPolicy(request) => {
+            Applied::Policy(current.policy.plan_with(request, Some(&current.overrides)))
+        }
         Asked::Inline(inline) => Applied::Inline(inline),
     }
 }

@@ -35,6 +35,7 @@ mod fact_name;
 mod index;
 mod limiters;
 mod nearest;
+mod overrides;
 mod path;
 mod planned;
 mod read;
@@ -58,6 +59,8 @@ pub use condition::Condition;
 pub use error::{PolicyError, PolicyErrorKind};
 pub use fact_name::FactName;
 pub use limiters::{AcquireMode, NamedLimits};
+pub(crate) use overrides::Effective;
+pub use overrides::{Override, OverrideError, OverrideErrorKind, Overrides, OwnLimit};
 pub use planned::{Matched, Planned};
 pub use rule::{Missing, Rule, RuleMode};
 pub use schema::SCHEMA;
@@ -75,6 +78,9 @@ use rule::Outcome;
 use tiers::Tiers;
 use view::View;
 use wanted::{holds_slots, wanted};
+
+/// The fact by which clients are told apart, and overrides find them.
+const CLIENT: &str = "client";
 
 /// The rules, defaults and tenant that decide what applies to a request.
 ///
@@ -158,12 +164,22 @@ impl Policy {
     /// The rules that decide this request, and whom they count.
     #[must_use]
     pub fn plan<'p>(&'p self, request: &Request<'_>) -> Planned<'p> {
+        self.plan_with(request, None)
+    }
+
+    /// The same where some clients have limits of their own.
+    pub(crate) fn plan_with<'p>(
+        &'p self,
+        request: &Request<'_>,
+        overrides: Option<&Effective>,
+    ) -> Planned<'p> {
         let view = self.view(request);
         let candidates = self.index.candidates(&view);
         let candidates =
             candidates.filter_map(|number| self.rules.get(usize::try_from(number).ok()?));
         let matched = self.walk(candidates, &view, |_, _| {});
-        let matched = matched.into_iter().map(|rule| Matched::new(rule, &view, request.cost()));
+        let matched =
+            matched.into_iter().map(|rule| Matched::new(rule, &view, request.cost(), overrides));
         Planned::new(matched, &self.default)
     }
 

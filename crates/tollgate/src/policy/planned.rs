@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 use std::slice;
+use std::sync::Arc;
 
 use crate::limit::Limit;
 use crate::plan::{Key, MAX_TAKES, Plan, PlanError, Take};
 use crate::subject::Subject;
 use crate::time::MAX_EXACT;
 
+use super::overrides::Effective;
 use super::rule::{Missing, Rule, RuleMode};
 use super::view::View;
 
@@ -99,16 +101,24 @@ pub struct Matched<'p> {
     rule: &'p Rule,
     subject: Subject,
     cost: u64,
+    /// The client's own limits.
+    own: Option<Arc<[Limit]>>,
     /// It lacks a fact, and the rule refuses such requests.
     is_refused: bool,
 }
 
 impl<'p> Matched<'p> {
-    pub(super) fn new(rule: &'p Rule, view: &View<'_, '_>, cost: u64) -> Self {
+    pub(super) fn new(
+        rule: &'p Rule,
+        view: &View<'_, '_>,
+        cost: u64,
+        overrides: Option<&Effective>,
+    ) -> Self {
         let subject = Subject::of_known(view.tenant(), rule.per.iter().map(|fact| view.get(fact)));
         let cost = cost.saturating_mul(rule.cost).min(MAX_EXACT);
         let is_refused = rule.missing() == Missing::Deny && rule.lacking(view).is_some();
-        Self { rule, subject, cost, is_refused }
+        let own = overrides.and_then(|overrides| overrides.limits(rule, &subject, view));
+        Self { rule, subject, cost, own, is_refused }
     }
 
     /// The rule.
@@ -129,14 +139,21 @@ impl<'p> Matched<'p> {
         self.cost
     }
 
-    /// The limits that decide: the rule's, or a block called `missing` where the request lacks a fact
-    /// and the rule denies those.
+    /// The limits that decide: the client's own, or the rule's, or a block called `missing` where the
+    /// request lacks a fact and the rule denies those.
     #[must_use]
-    pub fn limits(&self) -> &'p [Limit] {
-        match &self.rule.refusal {
-            Some(block) if self.is_refused => slice::from_ref(block),
-            _ => &self.rule.limits,
+    pub fn limits(&self) -> &[Limit] {
+        match (&self.rule.refusal, &self.own) {
+            (Some(block), _) if self.is_refused => slice::from_ref(block),
+            (_, Some(own)) => own,
+            (_, None) => &self.rule.limits,
         }
+    }
+
+    /// Whether an [`Override`](crate::Override) has replaced the rule's limits.
+    #[must_use]
+    pub const fn is_overridden(&self) -> bool {
+        self.own.is_some()
     }
 
     /// What people call the key: the value itself where the rule is keyed by one fact, else the

@@ -14,5 +14,6 @@ mod errors;
 mod helpers;
 mod index;
 mod matching;
+mod overrides;
 mod planning;
 mod subjects;

@@ -1,0 +1,252 @@
+//! Overrides: stored exceptions for one client. They are data, not configuration, and outlive policies.
+
+mod effective;
+mod error;
+mod own_limit;
+mod text;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(crate) use effective::Effective;
+pub use error::{OverrideError, OverrideErrorKind};
+pub use own_limit::OwnLimit;
+
+use super::rule::Rule;
+use super::{CLIENT, Policy};
+use crate::limit::Limit;
+use crate::subject::Subject;
+use crate::time::Timestamp;
+
+/// The most limits of one override: with those of other rules they must fit into one plan.
+const MAX_LIMITS: usize = 8;
+
+/// A client's own limits, in place of those of the rules that count it; with who said so, why and until when.
+///
+/// An override replaces the limits of every rule keyed per client, or of the one it names. What was used stays
+/// used: each limit takes over the counter of the one with the same window.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Asked, Facts, Limiter, MemoryStore, Override, Overrides, OwnLimit, Policy};
+/// use tollgate::{Request, Subject, Verb};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
+/// let asked = Asked::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
+/// let left = limiter.decide(Verb::Take, &asked, |outcome| outcome.decision.remaining());
+/// assert_eq!(left.await?, Some(99));
+///
+/// let raised = Override::new(vec![OwnLimit::new(200, Duration::from_secs(60))])?;
+/// let overrides = Overrides::default().with(&Subject::of(["c1"]), Some(raised));
+/// limiter.set_overrides(overrides);
+/// let left = limiter.decide(Verb::Take, &asked, |outcome| outcome.decision.remaining());
+/// assert_eq!(left.await?, Some(198));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Override {
+    limits: Vec<OwnLimit>,
+    /// The one rule it is for; every rule keyed per client without one.
+    pub rule: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// Who said so.
+    pub author: String,
+    /// Since when.
+    pub set_at: Timestamp,
+    /// When it ends by itself; none if it does not.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Override {
+    /// These limits, for every rule keyed per client, for good.
+    ///
+    /// # Errors
+    /// No limit, more than 8, or two that would share a counter.
+    pub fn new(limits: Vec<OwnLimit>) -> Result<Self, OverrideError> {
+        if limits.is_empty() || limits.len() > MAX_LIMITS {
+            let reason = format!("1 to {MAX_LIMITS} limits are wanted, not {}", limits.len());
+            return Err(OverrideError::new(OverrideErrorKind::Limits, reason));
+        }
+        let is_twin = |(place, limit): (usize, &OwnLimit)| {
+            limits.iter().take(place).any(|other| other.shares_with(limit))
+        };
+        if let Some(place) = limits.iter().enumerate().position(is_twin) {
+            let reason = "has the window and name of another before it";
+            return Err(OverrideError::new(OverrideErrorKind::Limit { place }, reason));
+        }
+        Ok(Self {
+            limits,
+            rule: None,
+            reason: String::new(),
+            author: String::new(),
+            set_at: Timestamp::EPOCH,
+            expires_at: None,
+        })
+    }
+
+    /// The same for one rule only.
+    #[must_use]
+    pub fn for_rule(self, rule: impl Into<String>) -> Self {
+        Self { rule: Some(rule.into()), ..self }
+    }
+
+    /// The same, said by someone for a reason.
+    #[must_use]
+    pub fn said(self, author: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { author: author.into(), reason: reason.into(), ..self }
+    }
+
+    /// The same from one moment on, and until another if there is one.
+    #[must_use]
+    pub fn lasting(self, from: Timestamp, until: Option<Timestamp>) -> Self {
+        Self { set_at: from, expires_at: until, ..self }
+    }
+
+    /// Its limits, as they were given.
+    #[must_use]
+    pub fn limits(&self) -> &[OwnLimit] {
+        &self.limits
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn has_ended(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
+
+    /// The rules of the policy that it changes now, the default included.
+    ///
+    /// # Errors
+    /// It names a rule that there is not or that counts others than clients, it changes nothing, or one of its
+    /// limits cannot be counted as a rule counts.
+    pub fn applies_to<'p>(&self, policy: &'p Policy) -> Result<Vec<&'p str>, OverrideError> {
+        let all = || policy.rules().iter().chain([policy.default_rule()]);
+        if let Some(name) = &self.rule {
+            let Some(rule) = policy.rule(name) else {
+                let known: Vec<&str> = all().map(Rule::name).take(20).collect();
+                let reason = format!("no rule is called {name:?}; there are {}", known.join(", "));
+                return Err(OverrideError::new(OverrideErrorKind::Rule, reason));
+            };
+            if !rule.is_per_client() {
+                let reason = format!("rule {name:?} is not keyed per client");
+                return Err(OverrideError::new(OverrideErrorKind::Rule, reason));
+            }
+        }
+        let mut names = Vec::new();
+        for rule in all().filter(|rule| self.is_for(rule)) {
+            if self.limits_for(rule)?.is_some() {
+                names.push(rule.name());
+            }
+        }
+        if names.is_empty() {
+            let reason = "no rule of the policy would be changed by it";
+            return Err(OverrideError::new(OverrideErrorKind::Limits, reason));
+        }
+        Ok(names)
+    }
+
+    fn is_for(&self, rule: &Rule) -> bool {
+        rule.is_per_client() && self.rule.as_deref().is_none_or(|name| name == rule.name())
+    }
+
+    /// What it puts in place of the rule's limits; none if it leaves them.
+    fn limits_for(&self, rule: &Rule) -> Result<Option<Vec<Limit>>, OverrideError> {
+        let mut limits = Vec::with_capacity(self.limits.len());
+        for (place, own) in self.limits.iter().enumerate() {
+            let built = own.build(rule).map_err(|error| {
+                let reason = format!("{error} (as rule {} counts)", rule.name());
+                OverrideError::new(OverrideErrorKind::Limit { place }, reason)
+            })?;
+            let Some(limit) = built else { continue };
+            if limits.iter().any(|other: &Limit| other.name() == limit.name()) {
+                let name = limit.name();
+                let reason = format!("two limits would be called {name:?} in rule {}", rule.name());
+                return Err(OverrideError::new(OverrideErrorKind::Limit { place }, reason));
+            }
+            limits.push(limit);
+        }
+        Ok(Some(limits).filter(|limits| !limits.is_empty()))
+    }
+}
+
+impl Rule {
+    /// Whether it counts clients, each by itself or by more than that, so that an [`Override`] may change it.
+    #[must_use]
+    pub fn is_per_client(&self) -> bool {
+        !self.is_unlimited && self.per.iter().any(|fact| fact.as_str() == CLIENT)
+    }
+}
+
+/// The overrides there are, by whom they are for. A copy costs little, and never changes.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    by_client: Arc<BTreeMap<Box<str>, Arc<Override>>>,
+}
+
+impl Overrides {
+    /// These and one more, or without one: `client` is the [`Subject`] of a tenant and a client.
+    #[must_use]
+    pub fn with(&self, client: &Subject, own: Option<Override>) -> Self {
+        let mut by_client = BTreeMap::clone(&self.by_client);
+        match own {
+            Some(own) => by_client.insert(client.as_str().into(), Arc::new(own)),
+            None => by_client.remove(client.as_str()),
+        };
+        Self { by_client: Arc::new(by_client) }
+    }
+
+    /// Those that have not ended.
+    #[must_use]
+    pub fn without_ended(&self, now: Timestamp) -> Self {
+        let lasting = self.by_client.iter().filter(|(_, own)| !own.has_ended(now));
+        Self {
+            by_client: Arc::new(lasting.map(|(key, own)| (key.clone(), Arc::clone(own))).collect()),
+        }
+    }
+
+    /// When the next of them ends.
+    #[must_use]
+    pub fn next_end(&self) -> Option<Timestamp> {
+        self.by_client.values().filter_map(|own| own.expires_at).min()
+    }
+
+    /// The client's.
+    #[must_use]
+    pub fn get(&self, client: &Subject) -> Option<&Arc<Override>> {
+        self.by_client.get(client.as_str())
+    }
+
+    /// All of them in the order of their subjects' texts, from the one after this text.
+    pub fn after(&self, text: &str) -> impl Iterator<Item = (&str, &Arc<Override>)> {
+        use std::ops::Bound;
+        let range = (Bound::Excluded(text), Bound::Unbounded);
+        self.by_client.range::<str, _>(range).map(|(client, own)| (&**client, own))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_client.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_client.is_empty()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&Box<str>, &Arc<Override>)> {
+        self.by_client.iter()
+    }
+}
+
+impl FromIterator<(Subject, Override)> for Overrides {
+    fn from_iter<I: IntoIterator<Item = (Subject, Override)>>(all: I) -> Self {
+        let all = all.into_iter().map(|(client, own)| (client.as_str().into(), Arc::new(own)));
+        Self { by_client: Arc::new(all.collect()) }
+    }
+}
