@@ -58,6 +58,12 @@ impl Keys {
         format!("{}overrides", self.prefix)
     }
 
+    /// Who changed what. Its tag is the key of the overrides, beside which it lives in a cluster: both change in
+    /// one call.
+    pub(crate) fn audit(&self) -> String {
+        format!("{}audit{{{}}}", self.prefix, self.overrides())
+    }
+
     /// Where changes are told.
     pub(crate) fn channel(&self) -> String {
         format!("{}events", self.prefix)

@@ -39,7 +39,7 @@ pub use builder::{
 pub use caller::Scripting;
 pub use connection::ServerInfo;
 pub use directory::{
-    Change, Directory, Event, Node, NodeRecord, NodeState, Override, OverridePage,
+    Audited, Change, Directory, Event, Following, Node, NodeRecord, NodeState, StoredOverrides,
 };
 pub use store::RedisStore;
 

@@ -18,7 +18,7 @@ pub enum Change {
     },
     /// A client's override is new, other, or gone.
     Override {
-        /// Whose.
+        /// Whose: the escaped text of a tenant and a client.
         client: String,
     },
 }

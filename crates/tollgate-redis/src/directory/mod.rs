@@ -1,14 +1,18 @@
 //! What a deployment keeps beside its counters: who serves, exceptions for clients, news of changes.
 
+mod audit;
 mod changes;
+mod following;
 mod nodes;
 mod overrides;
 
 use std::sync::Arc;
 
+pub use audit::Audited;
 pub use changes::{Change, Event};
+pub use following::Following;
 pub use nodes::{Node, NodeRecord, NodeState};
-pub use overrides::{Override, OverridePage};
+pub use overrides::StoredOverrides;
 
 use crate::store::Shared;
 

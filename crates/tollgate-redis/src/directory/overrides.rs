@@ -1,6 +1,6 @@
-//! Overrides: stored exceptions for one client. What they say is their reader's business.
+//! Overrides: stored exceptions for one client, each change with its entry in the audit.
 
-use tollgate::{StoreError, StoreErrorKind, Timestamp};
+use tollgate::{Override, Overrides, StoreError, StoreErrorKind, Subject, Timestamp};
 
 use super::Directory;
 use crate::failure::Failure;
@@ -11,68 +11,122 @@ use crate::script::Entry;
 /// The most that Redis looks at in one go.
 const SCANNED: u64 = 100;
 
-/// An exception as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Every override of a deployment.
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Override {
-    /// Whose.
-    pub client: String,
-    /// What it says.
-    pub text: Vec<u8>,
-    /// When it ends by itself; none if it does not.
-    pub expires_at: Option<Timestamp>,
+pub struct StoredOverrides {
+    /// Those that can be in force.
+    pub overrides: Overrides,
+    /// Whose overrides cannot be read: they are of a later version, or were not stored by this library.
+    pub unreadable: Vec<String>,
 }
 
-/// Some overrides, and where to go on.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct OverridePage {
-    /// The overrides. One may come again on a later page.
-    pub overrides: Vec<Override>,
-    /// Where the next page begins; none after the last.
-    pub next: Option<u64>,
+/// What a program is to do.
+#[derive(Debug, Clone, Copy)]
+enum Verb {
+    Put,
+    Get,
+    Remove,
+    Record,
+}
+
+impl Verb {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Get => "get",
+            Self::Remove => "remove",
+            Self::Record => "record",
+        }
+    }
 }
 
 impl Directory {
-    /// Stores an exception for the client in place of the one it has, which is given back, and tells every
-    /// node.
+    /// Stores an exception for the client in place of the one it has, whose text is given back, and tells every
+    /// node. The audit keeps both, and who did it: `entry` is what its reader makes of it.
     ///
     /// # Errors
     /// Redis could not be told.
     pub async fn put_override(
         &self,
-        client: &str,
-        text: &[u8],
-        expires_at: Option<Timestamp>,
-    ) -> Result<Option<Override>, StoreError> {
-        let ends = expires_at.map_or(0, Timestamp::as_micros);
-        self.run_override("put", client, [ends.to_string().into_bytes(), text.to_vec()]).await
+        client: &Subject,
+        own: &Override,
+        entry: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let ends = own.expires_at.map_or(0, Timestamp::as_micros).to_string();
+        let text = own.to_text();
+        let before = self.run_override(Verb::Put, client.as_str(), [&ends, &text, entry]).await?;
+        Ok(before.as_deref().map(text_of))
     }
 
     /// The client's exception, if it has one.
     ///
     /// # Errors
-    /// Redis could not be asked.
-    pub async fn get_override(&self, client: &str) -> Result<Option<Override>, StoreError> {
-        self.run_override("get", client, Default::default()).await
+    /// Redis could not be asked, or the exception is of a later version.
+    pub async fn get_override(&self, client: &Subject) -> Result<Option<Override>, StoreError> {
+        let kept = self.run_override(Verb::Get, client.as_str(), ["0", "", ""]).await?;
+        let later = || {
+            let message = format!("the override of {client} is not of this version");
+            StoreError::new(StoreErrorKind::Incompatible, message)
+        };
+        kept.map(|kept| read(&kept).ok_or_else(later)).transpose()
     }
 
-    /// Removes the client's exception, which is given back, and tells every node.
+    /// Removes the client's exception, whose text is given back, and tells every node. The audit keeps it.
     ///
     /// # Errors
     /// Redis could not be told.
-    pub async fn remove_override(&self, client: &str) -> Result<Option<Override>, StoreError> {
-        self.run_override("remove", client, Default::default()).await
+    pub async fn remove_override(
+        &self,
+        client: &Subject,
+        entry: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let kept = self.run_override(Verb::Remove, client.as_str(), ["0", "", entry]).await?;
+        Ok(kept.as_deref().map(text_of))
     }
 
-    /// A page of all exceptions, from the beginning or from where a page ended.
+    /// Adds to the audit what changed no override.
+    ///
+    /// # Errors
+    /// Redis could not be told.
+    pub async fn record(&self, entry: &str) -> Result<(), StoreError> {
+        self.run_override(Verb::Record, "", ["0", "", entry]).await.map(|_| ())
+    }
+
+    /// All exceptions. Each page is asked for by itself, so changes of the meantime may be among them or not.
     ///
     /// # Errors
     /// Redis could not be asked.
-    pub async fn overrides(&self, from: Option<u64>) -> Result<OverridePage, StoreError> {
+    pub async fn overrides(&self) -> Result<StoredOverrides, StoreError> {
+        let (mut found, mut unreadable, mut from) = (Vec::new(), Vec::new(), 0);
+        loop {
+            let (pairs, next) = self.page(from).await?;
+            for (client, kept) in pairs {
+                match (Subject::from_escaped(&client), read(&kept)) {
+                    (Some(subject), Some(own)) => found.push((subject, own)),
+                    _ => unreadable.push(client),
+                }
+            }
+            if next == 0 {
+                break;
+            }
+            from = next;
+        }
+        unreadable.sort();
+        unreadable.dedup();
+        let overrides = found.into_iter().collect::<Overrides>();
+        Ok(StoredOverrides { overrides: overrides.without_ended(self.now()), unreadable })
+    }
+
+    /// About what the clock of Redis says.
+    pub(super) fn now(&self) -> Timestamp {
+        self.shared.coalescer.time().about_now()
+    }
+
+    async fn page(&self, from: u64) -> Result<(Vec<(String, Vec<u8>)>, u64), StoreError> {
         let key = self.shared.keys.overrides();
         let command = Command::new("HSCAN").arg(&key);
-        let command = command.number(from.unwrap_or(0)).arg("COUNT").number(SCANNED);
+        let command = command.number(from).arg("COUNT").number(SCANNED);
         let reply = self.shared.coalescer.router().ask(key.as_bytes(), command).await;
         let unexpected = || Failure::unexpected().into_store_error();
         let Reply::Array(parts) = reply.map_err(Failure::into_store_error)? else {
@@ -81,43 +135,42 @@ impl Directory {
         let [Reply::Bulk(next), Reply::Array(pairs)] = parts.as_slice() else {
             return Err(unexpected());
         };
-        let next = std::str::from_utf8(next).ok().and_then(|text| text.parse::<u64>().ok());
-        let now = self.shared.coalescer.time().about_now();
-        let all = pairs.chunks_exact(2).filter_map(|pair| match pair {
+        let next = std::str::from_utf8(next).ok().and_then(|text| text.parse().ok());
+        let pairs = pairs.chunks_exact(2).filter_map(|pair| match pair {
             [Reply::Bulk(client), Reply::Bulk(kept)] => {
-                read(std::str::from_utf8(client).ok()?, kept)
+                Some((String::from_utf8_lossy(client).into_owned(), kept.clone()))
             }
             _ => None,
         });
-        let has_ended = |one: &Override| one.expires_at.is_some_and(|end| end <= now);
-        let overrides = all.filter(|one| !has_ended(one)).collect();
-        let next = next.ok_or_else(unexpected)?;
-        Ok(OverridePage { overrides, next: (next != 0).then_some(next) })
+        Ok((pairs.collect(), next.ok_or_else(unexpected)?))
     }
 
     async fn run_override(
         &self,
-        verb: &str,
+        verb: Verb,
         client: &str,
-        [ends, text]: [Vec<u8>; 2],
-    ) -> Result<Option<Override>, StoreError> {
-        let texts = [verb, client].map(|text| text.as_bytes().to_vec());
-        let channel = self.shared.keys.channel().into_bytes();
-        let arguments = texts.into_iter().chain([ends, text, channel]).collect();
-        let keys = vec![self.shared.keys.overrides().into_bytes()];
+        [ends, text, entry]: [&str; 3],
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let channel = self.shared.keys.channel();
+        let arguments = [verb.as_str(), client, ends, text, &channel, entry];
+        let arguments = arguments.map(|argument| argument.as_bytes().to_vec()).to_vec();
+        let keys = [self.shared.keys.overrides(), self.shared.keys.audit()];
+        let keys = keys.map(String::into_bytes).to_vec();
         match self.shared.run(Entry::Override, keys, arguments).await? {
             Reply::Null => Ok(None),
-            Reply::Bulk(kept) => read(client, &kept).map(Some).ok_or_else(|| {
-                let message = format!("the override of {client:?} is not of this version");
-                StoreError::new(StoreErrorKind::Incompatible, message)
-            }),
+            Reply::Bulk(kept) => Ok(Some(kept)),
             _ => Err(Failure::unexpected().into_store_error()),
         }
     }
 }
 
-fn read(client: &str, kept: &[u8]) -> Option<Override> {
-    let (ends, text) = get_number(kept)?;
-    let expires_at = (ends > 0).then(|| Timestamp::from_micros(ends));
-    Some(Override { client: client.to_owned(), text: text.to_vec(), expires_at })
+/// An override as it is kept; none if it is not of this version.
+fn read(kept: &[u8]) -> Option<Override> {
+    Override::from_text(&text_of(kept)).ok()
+}
+
+/// Its text, which stands behind its end.
+fn text_of(kept: &[u8]) -> String {
+    let text = get_number(kept).map_or(kept, |(_, text)| text);
+    String::from_utf8_lossy(text).into_owned()
 }

@@ -8,7 +8,7 @@ use tollgate_redis::{Change, Event, NodeRecord, RedisStore, Scripting};
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::PATIENCE;
 
-use crate::fixture::{block_on, of_each_kind, plan};
+use crate::fixture::{block_on, of_each_kind, own, plan};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/redis.acl");
 const HOUR: Duration = Duration::from_secs(3600);
@@ -58,12 +58,15 @@ fn keep(store: &RedisStore) {
     block_on(directory.heartbeat(&node, HOUR)).unwrap();
     assert_eq!(block_on(directory.nodes()).unwrap().len(), 1);
     block_on(directory.leave("a")).unwrap();
-    block_on(directory.put_override("c", b"text", None)).unwrap();
-    assert!(block_on(directory.get_override("c")).unwrap().is_some());
-    assert_eq!(block_on(directory.overrides(None)).unwrap().overrides.len(), 1);
-    block_on(directory.remove_override("c")).unwrap();
+    let client = Subject::of(["c"]);
+    block_on(directory.put_override(&client, &own(1), "who")).unwrap();
+    assert!(block_on(directory.get_override(&client)).unwrap().is_some());
+    assert_eq!(block_on(directory.overrides()).unwrap().overrides.len(), 1);
+    block_on(directory.remove_override(&client, "who")).unwrap();
+    block_on(directory.record("who")).unwrap();
+    assert_eq!(block_on(directory.audit(None, 3)).unwrap().len(), 3);
     block_on(directory.announce(&Change::Room { subject: ":k".to_owned() })).unwrap();
-    for change in ["c", "c"].map(|client| Change::Override { client: client.to_owned() }) {
+    for change in [":c", ":c"].map(|client| Change::Override { client: client.to_owned() }) {
         assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Changed(change)));
     }
     let room = Change::Room { subject: ":k".to_owned() };

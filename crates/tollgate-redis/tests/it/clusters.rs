@@ -12,7 +12,9 @@ use tollgate_redis::{
 use tollgate_testkit::server::{Cluster, Flavor, slot_of};
 use tollgate_testkit::wait::{PATIENCE, eventually, pause};
 
-use crate::fixture::{block_on, in_order, name_of, of_each_kind, plan, prefix, shared_cluster};
+use crate::fixture::{
+    block_on, in_order, name_of, of_each_kind, own, plan, prefix, shared_cluster,
+};
 use crate::tally::{LOST, Tally, assert_exact, lasting, meanwhile, sync};
 
 const CALLERS: usize = 8;
@@ -267,12 +269,14 @@ fn what_is_kept_beside_counters_works_on_a_cluster() {
     assert_eq!((nodes.len(), nodes[0].state), (1, NodeState::Up));
     block_on(directory.leave("a")).unwrap();
     assert_eq!(block_on(directory.nodes()).unwrap(), []);
-    assert_eq!(block_on(directory.put_override("c", b"one", None)).unwrap(), None);
-    let listed = block_on(watching.directory().overrides(None)).unwrap().overrides;
-    assert_eq!((listed.len(), &*listed[0].text), (1, &b"one"[..]));
-    assert!(block_on(directory.remove_override("c")).unwrap().is_some());
+    let client = Subject::of(["c"]);
+    assert_eq!(block_on(directory.put_override(&client, &own(1), "who")).unwrap(), None);
+    let listed = block_on(watching.directory().overrides()).unwrap().overrides;
+    assert_eq!(listed.get(&client).map(|stored| (**stored).clone()), Some(own(1)));
+    assert!(block_on(directory.remove_override(&client, "who")).unwrap().is_some());
+    assert_eq!(block_on(directory.audit(None, 9)).unwrap().len(), 2);
     let limit = lasting(10);
-    let mut expected = vec![Change::Override { client: "c".to_owned() }; 2];
+    let mut expected = vec![Change::Override { client: ":c".to_owned() }; 2];
     // Whichever node a change happens on.
     for subject in &subjects(9) {
         let _ = block_on(store.take(&plan(subject, &limit, 2))).unwrap();

@@ -8,7 +8,7 @@ use tollgate_redis::{Change, Directory, Event, Node, NodeRecord, NodeState, Redi
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::{PATIENCE, eventually};
 
-use crate::fixture::{block_on, patient, plan, prefix, shared};
+use crate::fixture::{block_on, own, patient, plan, prefix, shared};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -66,64 +66,6 @@ fn the_list_of_nodes_expires_without_nodes() {
     assert!((86_000..=86_400).contains(&ttl), "{ttl} s");
 }
 
-#[test]
-fn an_override_is_kept_until_it_is_replaced_or_removed() {
-    let directory = store().directory();
-    let get = |client: &str| block_on(directory.get_override(client)).unwrap();
-    assert_eq!(get("c"), None);
-    assert_eq!(block_on(directory.put_override("c", b"one", None)).unwrap(), None);
-    let one = get("c").unwrap();
-    assert_eq!((one.client.as_str(), &*one.text, one.expires_at), ("c", &b"one"[..], None));
-    let end = Timestamp::from_micros(1 << 52);
-    let before = block_on(directory.put_override("c", b"\0\xff", Some(end))).unwrap();
-    assert_eq!(before, Some(one));
-    let two = get("c").unwrap();
-    assert_eq!((&*two.text, two.expires_at), (&b"\0\xff"[..], Some(end)));
-    assert_eq!(get("C"), None, "another client");
-    assert_eq!(block_on(directory.remove_override("c")).unwrap(), Some(two));
-    assert_eq!(block_on(directory.remove_override("c")).unwrap(), None);
-    assert_eq!(get("c"), None);
-}
-
-#[test]
-fn an_override_that_has_ended_was_never_there() {
-    let directory = store().directory();
-    let past = Some(Timestamp::from_micros(1));
-    block_on(directory.put_override("c", b"x", past)).unwrap();
-    assert_eq!(all_clients(&directory), [""; 0]);
-    assert_eq!(block_on(directory.get_override("c")).unwrap(), None);
-    block_on(directory.put_override("c", b"x", past)).unwrap();
-    assert_eq!(block_on(directory.put_override("c", b"y", None)).unwrap(), None);
-    assert_eq!(all_clients(&directory), ["c"]);
-    block_on(directory.put_override("d", b"x", past)).unwrap();
-    assert_eq!(block_on(directory.remove_override("d")).unwrap(), None);
-}
-
-fn all_clients(directory: &Directory) -> Vec<String> {
-    let (mut clients, mut from) = (Vec::new(), None);
-    loop {
-        let page = block_on(directory.overrides(from)).unwrap();
-        clients.extend(page.overrides.into_iter().map(|one| one.client));
-        from = page.next;
-        if from.is_none() {
-            clients.sort();
-            clients.dedup();
-            return clients;
-        }
-    }
-}
-
-#[test]
-fn every_override_is_listed() {
-    let directory = store().directory();
-    let mut clients: Vec<String> = (0..1000).map(|nth| format!("client {nth}")).collect();
-    clients.sort();
-    for client in &clients {
-        block_on(directory.put_override(client, b"text", None)).unwrap();
-    }
-    assert_eq!(all_clients(&directory), clients);
-}
-
 /// What one who watches hears, once it listens.
 fn watched(store: &RedisStore) -> Receiver<Event> {
     let (sender, receiver) = channel();
@@ -143,11 +85,13 @@ fn changes_are_told_to_every_node() {
     let limit = Limit::token_bucket(Quota::per_hour(3)).unwrap();
     let subjects = [Subject::of(["c 1"]), Subject::of([""; 0])];
     let directory = one.directory();
-    block_on(directory.put_override("c", b"x", None)).unwrap();
-    block_on(directory.remove_override("c")).unwrap();
+    let client = Subject::of(["c"]);
+    block_on(directory.put_override(&client, &own(1), "who")).unwrap();
+    block_on(directory.remove_override(&client, "who")).unwrap();
     // Nothing has changed.
-    block_on(directory.remove_override("c")).unwrap();
-    let mut expected = vec![Change::Override { client: "c".to_owned() }; 2];
+    block_on(directory.remove_override(&client, "who")).unwrap();
+    block_on(directory.record("who")).unwrap();
+    let mut expected = vec![Change::Override { client: ":c".to_owned() }; 2];
     for subject in &subjects {
         let _ = block_on(one.take(&plan(subject, &limit, 2))).unwrap();
         let _ = block_on(one.refund(&plan(subject, &limit, 1))).unwrap();

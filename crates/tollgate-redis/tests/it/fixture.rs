@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tollgate::algorithm::CalendarUnit;
-use tollgate::{Key, Limit, ManualClock, Plan, Quota, Subject, Take, Timestamp};
+use tollgate::{
+    Key, Limit, ManualClock, Override, OwnLimit, Plan, Quota, Subject, Take, Timestamp,
+};
 use tollgate_redis::{Address, RedisStore, RedisStoreBuilder, Scripting};
 use tollgate_testkit::conformance::{Extent, Fixture};
 use tollgate_testkit::server::{Certificates, Cluster, Flavor, Sentinels, Server};
@@ -182,4 +184,9 @@ impl Fixture for Timed {
     fn extent(&self) -> Extent {
         self.extent
     }
+}
+
+/// An exception of so many a minute.
+pub(crate) fn own(count: u64) -> Override {
+    Override::new(vec![OwnLimit::new(count, Duration::from_secs(60))]).unwrap()
 }

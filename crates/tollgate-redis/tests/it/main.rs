@@ -19,6 +19,7 @@ mod expiry;
 mod fixture;
 mod foreign_keys;
 mod memory_full;
+mod overrides;
 mod processes;
 mod read_only;
 mod refusals;

@@ -1,0 +1,82 @@
+//! The audit: who did what, newest first. A capped stream, so that it never grows for good.
+
+use std::time::Duration;
+
+use tollgate::{Override, StoreError, StoreErrorKind, Timestamp};
+
+use super::Directory;
+use crate::failure::Failure;
+use crate::resp::{Command, Reply};
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Audited {
+    /// Where it stands, for [`Directory::audit`] to go on from.
+    pub id: String,
+    /// When, by the clock of Redis.
+    pub at: Timestamp,
+    /// Who did what, as it was given.
+    pub entry: String,
+    /// The override that was before; none if there was none, or it cannot be read.
+    pub old: Option<Override>,
+    /// The override that is since.
+    pub new: Option<Override>,
+}
+
+impl Directory {
+    /// Some entries, newest first, from the newest of all or from the one before that of an id.
+    ///
+    /// # Errors
+    /// Redis could not be asked, or knows no such id.
+    pub async fn audit(
+        &self,
+        before: Option<&str>,
+        most: usize,
+    ) -> Result<Vec<Audited>, StoreError> {
+        let from = match before {
+            None => "+".to_owned(),
+            Some(id) if is_id(id) => format!("({id}"),
+            Some(_) => {
+                let message = "no page of the audit ended here";
+                return Err(StoreError::new(StoreErrorKind::Cursor, message));
+            }
+        };
+        let key = self.shared.keys.audit();
+        let most = u64::try_from(most).unwrap_or(u64::MAX);
+        let command = Command::new("XREVRANGE").arg(&key).arg(from).arg("-").arg("COUNT");
+        let reply = self.shared.coalescer.router().ask(key.as_bytes(), command.number(most)).await;
+        match reply.map_err(Failure::into_store_error)? {
+            Reply::Array(entries) => Ok(entries.iter().filter_map(read).collect()),
+            _ => Err(Failure::unexpected().into_store_error()),
+        }
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    let is_number = |part: &str| part.parse::<u64>().is_ok();
+    text.split_once('-').is_some_and(|(millis, nth)| is_number(millis) && is_number(nth))
+}
+
+fn read(reply: &Reply) -> Option<Audited> {
+    let Reply::Array(parts) = reply else { return None };
+    let [Reply::Bulk(id), Reply::Array(fields)] = parts.as_slice() else { return None };
+    let id = std::str::from_utf8(id).ok()?;
+    let millis = id.split('-').next()?.parse().ok()?;
+    let field = |wanted: &str| {
+        fields.chunks_exact(2).find_map(|pair| match pair {
+            [Reply::Bulk(name), Reply::Bulk(value)] if name == wanted.as_bytes() => {
+                std::str::from_utf8(value).ok()
+            }
+            _ => None,
+        })
+    };
+    let own = |name: &str| field(name).and_then(|text| Override::from_text(text).ok());
+    Some(Audited {
+        id: id.to_owned(),
+        at: Timestamp::EPOCH + Duration::from_millis(millis),
+        entry: field("entry")?.to_owned(),
+        old: own("old"),
+        new: own("new"),
+    })
+}

@@ -1,0 +1,211 @@
+//! Following the overrides of a deployment: what one node stores is in force on every other in a moment.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use tollgate::{Overrides, StoreError, Subject, Timestamp, jittered};
+
+use super::{Change, Directory, Event, StoredOverrides};
+
+/// How long after a failure Redis is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// However soon an override ends, or however late: nobody turns in circles, and no timer is beyond its range.
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Overrides that are kept up to date for as long as this lives.
+pub struct Following {
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+struct Shared {
+    directory: Directory,
+    obey: Box<dyn Fn(&StoredOverrides) + Send + Sync>,
+    /// Held while Redis is asked, so that what is asked last is in force last.
+    known: tokio::sync::Mutex<StoredOverrides>,
+    missed: Mutex<Missed>,
+    news: Notify,
+}
+
+/// What may have changed since it was last asked for.
+#[derive(Debug, Default)]
+struct Missed {
+    all: bool,
+    clients: BTreeSet<String>,
+}
+
+impl fmt::Debug for Following {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Following").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Directory {
+    /// Hands the overrides to `obey`, now and whenever they change: because some node stores, replaces or
+    /// removes one, because one ends, or because Redis is back. While Redis is lost those that are known stay.
+    /// `obey` must not block.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    /// use tollgate::{Limiter, Policy};
+    /// use tollgate_redis::{Address, RedisStore};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = RedisStore::new(Address::local());
+    /// let limiter = Arc::new(Limiter::new(store.clone(), Policy::builtin(), ()));
+    /// let obeying = Arc::clone(&limiter);
+    /// let obey = move |stored: &tollgate_redis::StoredOverrides| {
+    ///     obeying.set_overrides(stored.overrides.clone());
+    /// };
+    /// let _following = store.directory().follow_overrides(obey).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Redis could not be asked for the overrides there are.
+    pub async fn follow_overrides(
+        &self,
+        obey: impl Fn(&StoredOverrides) + Send + Sync + 'static,
+    ) -> Result<Following, StoreError> {
+        let shared = Arc::new(Shared {
+            directory: self.clone(),
+            obey: Box::new(obey),
+            known: tokio::sync::Mutex::default(),
+            missed: Mutex::default(),
+            news: Notify::new(),
+        });
+        let watching = Arc::downgrade(&shared);
+        self.watch(move |event| {
+            if let Some(shared) = watching.upgrade() {
+                shared.note(event);
+            }
+        });
+        shared.ask_all().await?;
+        let task = tokio::spawn(Arc::clone(&shared).follow());
+        Ok(Following { shared, task })
+    }
+}
+
+impl Following {
+    /// Asks for one client's override now, and puts what there is in force here: whoever has just changed it
+    /// need not wait for the news of it.
+    ///
+    /// # Errors
+    /// Redis could not be asked. It will be again.
+    pub async fn refresh(&self, client: &Subject) -> Result<(), StoreError> {
+        let asked = self.shared.ask(client).await;
+        if asked.is_err() {
+            self.shared.missed.lock().clients.insert(client.as_str().to_owned());
+            self.shared.news.notify_one();
+        }
+        asked
+    }
+}
+
+impl Shared {
+    fn note(&self, event: Event) {
+        match event {
+            Event::Listening => self.missed.lock().all = true,
+            Event::Changed(Change::Override { client }) => {
+                self.missed.lock().clients.insert(client);
+            }
+            Event::Changed(Change::Room { .. }) | Event::Deaf => return,
+        }
+        self.news.notify_one();
+    }
+
+    async fn follow(self: Arc<Self>) {
+        let mut has_failed = false;
+        loop {
+            let rest = if has_failed { jittered(AGAIN) } else { self.until_next_end().await };
+            tokio::select! {
+                () = self.news.notified(), if !has_failed => {}
+                () = sleep(rest) => {}
+            }
+            self.forget_ended().await;
+            has_failed = self.catch_up().await.is_err();
+        }
+    }
+
+    async fn until_next_end(&self) -> Duration {
+        let end = self.known.lock().await.overrides.next_end();
+        let rest = |end: Timestamp| {
+            Duration::from_micros(end.as_micros().saturating_sub(self.directory.now().as_micros()))
+        };
+        end.map_or(LONGEST, rest).clamp(SHORTEST, LONGEST)
+    }
+
+    async fn forget_ended(&self) {
+        let now = self.directory.now();
+        let ended = {
+            let mut known = self.known.lock().await;
+            let all = known.overrides.clone();
+            if all.next_end().is_none_or(|end| end > now) {
+                return;
+            }
+            known.overrides = all.without_ended(now);
+            (self.obey)(&known);
+            all
+        };
+        // Redis forgets them when it is asked for them. If it cannot be, then another time.
+        for (client, own) in ended.after("") {
+            if let Some(client) = Subject::from_escaped(client).filter(|_| own.has_ended(now)) {
+                let _ = self.directory.get_override(&client).await;
+            }
+        }
+    }
+
+    /// Asks for what was missed; what could not be asked for is still missed.
+    async fn catch_up(&self) -> Result<(), StoreError> {
+        let Missed { all, clients } = std::mem::take(&mut *self.missed.lock());
+        if all {
+            return self.ask_all().await.inspect_err(|_| self.missed.lock().all = true);
+        }
+        for client in &clients {
+            let Some(subject) = Subject::from_escaped(client) else { continue };
+            if let Err(error) = self.ask(&subject).await {
+                self.missed.lock().clients.extend(clients);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask_all(&self) -> Result<(), StoreError> {
+        let mut known = self.known.lock().await;
+        *known = self.directory.overrides().await?;
+        (self.obey)(&known);
+        Ok(())
+    }
+
+    async fn ask(&self, client: &Subject) -> Result<(), StoreError> {
+        let mut known = self.known.lock().await;
+        let own = match self.directory.get_override(client).await {
+            Err(error) if error.is_transient() => return Err(error),
+            other => other,
+        };
+        known.unreadable.retain(|other| other != client.as_str());
+        if own.is_err() {
+            known.unreadable.push(client.as_str().to_owned());
+        }
+        let overrides: Overrides = known.overrides.with(client, own.ok().flatten());
+        known.overrides = overrides;
+        (self.obey)(&known);
+        Ok(())
+    }
+}
