@@ -1,16 +1,20 @@
 //! What every request of a node shares.
 
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use tollgate::policy::Policy;
 use tollgate::{BreakerState, Clock, Limiter, SystemClock, Timestamp};
 
+use crate::access::Guard;
+use crate::administer::Book;
 use crate::backend::Backend;
 use crate::metrics::{Exhausted, Metrics};
 use crate::opened::{About, Opened};
 use crate::policy_file::PolicyFile;
+use crate::reload::ReloadRequests;
 use crate::settings::Settings;
 use crate::warnings::Warnings;
 
@@ -24,6 +28,9 @@ pub(crate) struct App {
     about_store: About,
     warnings: Mutex<Warnings>,
     is_ready: AtomicBool,
+    guard: Guard,
+    book: OnceLock<Book>,
+    reloads: ReloadRequests,
 }
 
 /// Who this node is.
@@ -48,6 +55,7 @@ impl App {
         address: SocketAddr,
         policy: Policy,
         policy_file: PolicyFile,
+        reloads: ReloadRequests,
     ) -> Self {
         let exhausted = match &store.backend {
             Backend::Memory(_) => Exhausted::Local,
@@ -62,6 +70,9 @@ impl App {
             about_store: store.about,
             warnings: Mutex::default(),
             is_ready: AtomicBool::new(false),
+            guard: Guard::new(settings.tokens.clone()),
+            book: OnceLock::new(),
+            reloads,
         }
     }
 
@@ -118,6 +129,26 @@ impl App {
     /// Remembers why the policy of the file is not in force.
     pub(crate) fn note_policy_error(&self, reason: String) {
         self.loaded.lock().error = Some(reason);
+    }
+
+    /// Who may come in.
+    pub(crate) const fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// The overrides and the audit; none before they are opened.
+    pub(crate) fn book(&self) -> Option<&Book> {
+        self.book.get()
+    }
+
+    /// Opens them, once.
+    pub(crate) fn set_book(&self, book: Book) {
+        let _ = self.book.set(book);
+    }
+
+    /// Reads the policy file again; why not, if it cannot be in force.
+    pub(crate) async fn reload(&self) -> Result<(), String> {
+        self.reloads.ask().await
     }
 
     /// Whether requests should be sent here.

@@ -20,6 +20,7 @@ pub struct ApiError {
     kind: ApiErrorKind,
     field: Option<String>,
     detail: String,
+    retry_after: Option<u64>,
 }
 
 /// What kind of error it is.
@@ -28,6 +29,10 @@ pub struct ApiError {
 pub enum ApiErrorKind {
     /// The question is wrong; the same one will be wrong again.
     Invalid,
+    /// A token is missing or wrong.
+    Unauthorized,
+    /// It is asked by a page of another site.
+    Forbidden,
     /// Nothing lives at this path.
     NotFound,
     /// The path is right, the method is not.
@@ -38,6 +43,10 @@ pub enum ApiErrorKind {
     TooLarge,
     /// The body is not JSON by its Content-Type.
     MediaType,
+    /// What it asks to be put in force is wrong: a policy file.
+    Unprocessable,
+    /// Wrong tokens have come too often.
+    TooMany,
     /// The store could not be asked; later it may.
     Unavailable,
     /// The store holds something under this key that is not ours to read; that lasts until it is removed.
@@ -50,11 +59,15 @@ impl ApiErrorKind {
     pub const fn status(self) -> StatusCode {
         match self {
             Self::Invalid => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Unprocessable => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable | Self::Incompatible => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -63,7 +76,8 @@ impl ApiErrorKind {
 impl ApiError {
     /// An error of this kind. The detail is shown to the caller.
     pub fn new(kind: ApiErrorKind, detail: impl Into<String>) -> Self {
-        Self { kind, field: None, detail: detail.into() }
+        let retry_after = (kind == ApiErrorKind::Unavailable).then_some(1);
+        Self { kind, field: None, detail: detail.into(), retry_after }
     }
 
     /// A wrong question.
@@ -87,6 +101,18 @@ impl ApiError {
         self.at(field)
     }
 
+    /// The same error, to be asked again after so many seconds.
+    #[must_use]
+    pub(crate) fn retry_after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
+    }
+
+    /// After how many seconds it may be asked again, if that helps.
+    #[must_use]
+    pub(crate) const fn wait(&self) -> Option<u64> {
+        self.retry_after
+    }
+
     /// What kind of error it is.
     #[must_use]
     pub const fn kind(&self) -> ApiErrorKind {
@@ -102,7 +128,7 @@ impl ApiError {
     /// Whether asking again later may succeed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self.kind, ApiErrorKind::Unavailable | ApiErrorKind::Slow)
+        matches!(self.kind, ApiErrorKind::Unavailable | ApiErrorKind::Slow | ApiErrorKind::TooMany)
     }
 
     /// The error as problem details (RFC 9457), told to be about a line where there is one.

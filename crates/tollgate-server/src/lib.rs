@@ -3,11 +3,14 @@
 //! A request comes in as bytes, becomes a question (`wire`), is decided by the one
 //! [`Limiter`](tollgate::Limiter), and leaves as bytes again. Nothing here runs an algorithm.
 
+mod access;
+mod administer;
 mod app;
 mod backend;
 mod census;
 mod cli;
 mod client;
+mod durable;
 mod error;
 mod http;
 mod keeper;

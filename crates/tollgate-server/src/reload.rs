@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::Signal;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 use tollgate::policy::Policy;
@@ -19,6 +20,29 @@ use crate::shutdown::Awaited;
 /// and where a whole directory is swapped beneath a link.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// Asks for the policy file to be read again.
+#[derive(Debug, Clone)]
+pub(crate) struct ReloadRequests(mpsc::Sender<Answer>);
+
+/// Where it is told what came of that.
+pub(crate) type Answer = oneshot::Sender<Result<(), String>>;
+
+impl ReloadRequests {
+    /// The asking and the hearing end.
+    pub(crate) fn new() -> (Self, mpsc::Receiver<Answer>) {
+        let (sender, receiver) = mpsc::channel(1);
+        (Self(sender), receiver)
+    }
+
+    /// Asks, and waits for what comes of it.
+    pub(crate) async fn ask(&self) -> Result<(), String> {
+        let (answer, told) = oneshot::channel();
+        let ending = || "the service is ending".to_owned();
+        self.0.send(answer).await.map_err(|_| ending())?;
+        told.await.map_err(|_| ending())?
+    }
+}
+
 /// What the file was last seen to say, or why it could not be read.
 type Seen = Result<Option<String>, String>;
 
@@ -27,7 +51,7 @@ type Seen = Result<Option<String>, String>;
 pub(crate) async fn watch(
     app: Arc<App>,
     text: Option<String>,
-    mut hangup: Signal,
+    (mut hangup, mut requests): (Signal, mpsc::Receiver<Answer>),
     mut stop: Awaited,
 ) -> io::Result<()> {
     let mut looks = interval(LOOK_EVERY);
@@ -36,13 +60,22 @@ pub(crate) async fn watch(
     let mut seen: Seen = Ok(text);
     let mut unsettled: Option<Seen> = None;
     loop {
+        let mut answer = None;
         let forced = tokio::select! {
             () = stop.wait() => return Ok(()),
             _ = hangup.recv() => true,
+            Some(asked) = requests.recv() => {
+                answer = Some(asked);
+                true
+            }
             _ = looks.tick(), if has_file => false,
         };
         if !has_file {
-            info!("SIGHUP: there is no policy file to read again");
+            let reason = "there is no policy file to read again";
+            match answer {
+                Some(answer) => drop(answer.send(Err(reason.to_owned()))),
+                None => info!("SIGHUP: {reason}"),
+            }
             continue;
         }
         let looking = Arc::clone(&app);
@@ -53,8 +86,11 @@ pub(crate) async fn watch(
         let is_settled = unsettled.replace(now.clone()) == Some(now.clone());
         if forced || (now != seen && is_settled) {
             let (app, text) = (Arc::clone(&app), now.clone());
-            off_the_workers(move || set(&app, &text)).await?;
+            let done = off_the_workers(move || set(&app, &text)).await?;
             seen = now;
+            if let Some(answer) = answer {
+                drop(answer.send(done));
+            }
         }
     }
 }
@@ -66,17 +102,21 @@ async fn off_the_workers<T: Send + 'static>(
     spawn_blocking(work).await.map_err(io::Error::other)
 }
 
-fn set(app: &App, seen: &Seen) {
+fn set(app: &App, seen: &Seen) -> Result<(), String> {
     let loaded = match seen {
         Ok(text) => app.policy_file().compile(text.as_deref()),
         Err(reason) => Err(LoadError::Unreadable(reason.clone())),
     };
     match loaded {
-        Ok(policy) => put_in_force(app, policy),
+        Ok(policy) => {
+            put_in_force(app, policy);
+            Ok(())
+        }
         Err(failure) => {
             error!(reason = %failure, "policy not reloaded; the old one serves on");
             app.note_policy_error(failure.to_string());
             app.metrics().count_reload(Reload::Failed);
+            Err(failure.to_string())
         }
     }
 }

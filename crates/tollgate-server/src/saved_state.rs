@@ -1,8 +1,7 @@
 //! Counters that survive a restart: saved every few seconds and at the end, whole or not at all.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,12 +12,12 @@ use tollgate::SnapshotErrorKind;
 use tracing::{error, info, warn};
 
 use crate::app::App;
+use crate::durable;
 use crate::serve::ServeError;
 use crate::settings::{BadState, Settings};
 use crate::shutdown::Awaited;
 
 const FILE: &str = "counters";
-const NEW_FILE: &str = "counters.new";
 const BAD_FILE: &str = "counters.bad";
 const LOCK_FILE: &str = "lock";
 
@@ -131,27 +130,8 @@ fn restore(directory: &Path, bad_state: BadState, app: &App) -> Result<(), Strin
     Ok(())
 }
 
-/// Writes beside the old file, then puts the new one in its place: a crash leaves one or the other.
 fn save(directory: &Path, app: &App) -> io::Result<u64> {
-    let new = directory.join(NEW_FILE);
-    let saved = write_new(&new, app).and_then(|keys| {
-        std::fs::rename(&new, directory.join(FILE))?;
-        File::open(directory)?.sync_all()?;
-        Ok(keys)
-    });
-    if saved.is_err() {
-        // What there is of it helps nobody, and takes room that is perhaps wanting.
-        let _ = std::fs::remove_file(&new);
-    }
-    saved
-}
-
-fn write_new(new: &Path, app: &App) -> io::Result<u64> {
-    // Keys may be people's names: the file is its owner's.
-    let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(new)?;
-    let mut out = BufWriter::new(file);
-    let keys = app.backend().memory().map_or(Ok(0), |memory| memory.save(&mut out))?;
-    out.flush()?;
-    out.get_ref().sync_all()?;
-    Ok(keys)
+    durable::replace(directory, FILE, |out| {
+        app.backend().memory().map_or(Ok(0), |memory| memory.save(out))
+    })
 }

@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
+use crate::administer::Book;
 use crate::app::App;
 use crate::http::{Surface, listen};
 use crate::keeper;
 use crate::membership::Membership;
 use crate::opened::Opened;
 use crate::policy_file::PolicyFile;
-use crate::reload;
+use crate::reload::{self, Answer, ReloadRequests};
 use crate::saved_state::SavedState;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
@@ -49,13 +51,16 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     let hangup = signal(SignalKind::hangup()).map_err(ServeError::new)?;
     let store = Opened::open(&settings).await?;
     let listeners = Listeners::bind(&settings).await?;
-    let app = Arc::new(App::new(&settings, store, listeners.address()?, policy, source));
+    let (reloads, asked) = ReloadRequests::new();
+    let address = listeners.address()?;
+    let app = Arc::new(App::new(&settings, store, address, policy, source, reloads));
     let saved = SavedState::open(&settings, &app)?;
-    tell_start(&app);
+    app.set_book(Book::open(&app, &settings).await?);
+    tell_start(&app, &settings);
     let membership = Membership::begin(&app, &settings).await;
     let keeping =
         tokio::spawn(keeper::keep(Arc::clone(&app), settings.redis.probe, shutdown.finished()));
-    let beside = Beside::start(&app, &shutdown, saved, membership, (hangup, text));
+    let beside = Beside::start(&app, &shutdown, saved, membership, (hangup, asked, text));
 
     // Before anyone can ask: an answer of a node that is not ready closes its connection.
     app.set_ready();
@@ -70,15 +75,23 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
 }
 
 /// Which store, why, and what it is: so that nobody must guess.
-fn tell_start(app: &App) {
+fn tell_start(app: &App, settings: &Settings) {
     let about = app.about_store();
     let (address, server) = (about.address.as_deref(), about.server.as_deref());
     info!(store = about.kind, why = about.why, address, server, node = app.node_id(), "starting");
+    for warning in &settings.unprotected {
+        warn!(%warning, "unprotected, as --allow-unprotected says");
+    }
+    let is_forgotten = app.book().is_some_and(|book| book.kept_in() == "memory");
+    if app.guard().has_admin() && is_forgotten {
+        warn!("overrides are forgotten when this service ends; --data-dir keeps them");
+    }
 }
 
 /// What goes on beside the answering.
 struct Beside {
     reloading: JoinHandle<std::io::Result<()>>,
+    administering: JoinHandle<()>,
     membership: Option<JoinHandle<()>>,
     saving: Option<JoinHandle<Result<(), ServeError>>>,
 }
@@ -89,11 +102,17 @@ impl Beside {
         shutdown: &Shutdown,
         saved: Option<SavedState>,
         membership: Option<Membership>,
-        (hangup, text): (Signal, Option<String>),
+        (hangup, asked, text): (Signal, mpsc::Receiver<Answer>, Option<String>),
     ) -> Self {
         let app = || Arc::clone(app);
         Self {
-            reloading: tokio::spawn(reload::watch(app(), text, hangup, shutdown.requested())),
+            reloading: tokio::spawn(reload::watch(
+                app(),
+                text,
+                (hangup, asked),
+                shutdown.requested(),
+            )),
+            administering: tokio::spawn(Book::keep(app(), shutdown.finished())),
             membership: membership.map(|node| tokio::spawn(node.keep(app(), shutdown.finished()))),
             saving: saved.map(|saved| tokio::spawn(saved.keep(app(), shutdown.finished()))),
         }
@@ -102,6 +121,7 @@ impl Beside {
     /// Waits until all of it has ended.
     async fn end(self) -> Result<(), ServeError> {
         self.reloading.await.map_err(ServeError::new)?.map_err(ServeError::new)?;
+        self.administering.await.map_err(ServeError::new)?;
         if let Some(membership) = self.membership {
             membership.await.map_err(ServeError::new)?;
         }

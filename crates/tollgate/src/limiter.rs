@@ -78,6 +78,13 @@ impl<H> Current<H> {
         self.overrides.all()
     }
 
+    /// The client's own limits in place of a rule's, where it has some: of the client that the subject of a counter
+    /// is of.
+    #[must_use]
+    pub fn own_limits(&self, subject: &Subject, rule: &str) -> Option<Arc<[Limit]>> {
+        self.overrides.limits_of(self.policy.rule(rule)?, subject)
+    }
+
     /// The limit that a stored key belongs to: its client's own if it has one, else the policy's; none if
     /// neither has it any more.
     ///
@@ -96,9 +103,8 @@ impl<H> Current<H> {
         name: &str,
         algorithm: Algorithm,
     ) -> Option<Limit> {
-        let of_rule = self.policy.rule(rule)?;
         let is_it = |limit: &&Limit| limit.name() == name && limit.algorithm() == algorithm;
-        let own = self.overrides.limits_of(of_rule, subject);
+        let own = self.own_limits(subject, rule);
         let own = own.and_then(|limits| limits.iter().find(is_it).cloned());
         own.or_else(|| self.policy.limit(rule, name, algorithm).cloned())
     }

@@ -93,7 +93,7 @@ fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
         let store = MemoryStore::builder().clock(ManualClock::new()).build();
         let limiter = Limiter::new(store, policy, ());
         let told = limiter.explain(&asked, |explained| {
-            serde_json::to_string(&Explanation::new(explained, Distributed::On))
+            serde_json::to_string(&Explanation::new(explained, Distributed::On, None))
         });
         let told = ready::now(told).map_err(|error| error.to_string())?;
         told.map_err(|error| error.to_string())

@@ -21,6 +21,8 @@ use tower_service::Service as _;
 use super::Surface;
 use super::decide::decide;
 use super::patience::{Patient, Progress};
+use super::reply::{Reply, problem};
+use crate::access::Role;
 use crate::app::App;
 
 /// The most bytes of a head, and the most headers in it.
@@ -71,7 +73,7 @@ async fn answer(
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let mut response = match verb_of(dispatch.surface, &request) {
-        Some(verb) => decide(&dispatch.app, verb, request).await.map(Either::Left),
+        Some(verb) => decided(&dispatch.app, peer, verb, request).await.map(Either::Left),
         None => {
             request.extensions_mut().insert(Peer(peer));
             dispatch.router.clone().call(request).await?.map(Either::Right)
@@ -82,6 +84,14 @@ async fn answer(
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response)
+}
+
+/// A decision, for whoever may ask for one.
+async fn decided(app: &App, peer: SocketAddr, verb: Verb, request: Request<Incoming>) -> Reply {
+    match app.guard().admit(Role::Check, request.headers(), peer.ip()) {
+        Ok(_) => decide(app, verb, request).await,
+        Err(error) => problem(&error),
+    }
 }
 
 fn verb_of(surface: Surface, request: &Request<Incoming>) -> Option<Verb> {

@@ -12,11 +12,13 @@ use tollgate::{Distributed, FallbackStore, Lease, Outcome, Refusal, Verb};
 
 use super::body::{MAX_BATCH_BODY, MAX_BODY, MAX_LEASE_BODY, read};
 use super::reply::{Reply, json, or_problem, unavailable, written};
+use crate::administer::Client;
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::wire::answer::answer;
 use crate::wire::explanation::Explanation;
 use crate::wire::lease::{Released, Renewed};
+use crate::wire::override_view::told as told_override;
 use crate::wire::parse::parse;
 use crate::wire::question;
 use crate::wire::scalar::Text;
@@ -60,8 +62,14 @@ where
     let body = read(request, MAX_BODY).await?;
     let asked = question::read(&body)?;
     let at_most = app.backend().fallback().map_or(Distributed::On, FallbackStore::at_most);
+    let current = app.limiter().current();
+    let client = Client::asking(&asked, current.policy());
+    let own = client.as_ref().and_then(|client| {
+        let own = current.overrides().get(&client.subject())?;
+        Some(told_override((&client.id, &client.tenant), own, current.policy()))
+    });
     let told =
-        app.limiter().explain(&asked, |explained| json(&Explanation::new(explained, at_most)));
+        app.limiter().explain(&asked, |explained| json(&Explanation::new(explained, at_most, own)));
     told.await.map_err(|error| ApiError::from(&error))
 }
 

@@ -24,7 +24,7 @@ struct ListQuery {
     tenant: Option<String>,
 }
 
-fn wanted(uri: &Uri) -> Result<Wanted, ApiError> {
+pub(super) fn wanted(uri: &Uri) -> Result<Wanted, ApiError> {
     let query = Query::<ListQuery>::try_from_uri(uri)
         .map_err(|rejection| ApiError::invalid(rejection.body_text()))?;
     let Query(ListQuery { limit, cursor, prefix, tenant }) = query;
@@ -57,8 +57,9 @@ pub(super) async fn blocks(State(app): State<Arc<App>>, uri: Uri) -> Result<Repl
     Ok(uncached(json(&operate::blocks(&app, &wanted(&uri)?).await?)))
 }
 
-pub(super) async fn limits(State(app): State<Arc<App>>) -> Reply {
-    uncached(json(&operate::limits(app.limiter().current().policy())))
+pub(super) async fn limits(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
+    let (current, wanted) = (app.limiter().current(), wanted(&uri)?);
+    Ok(uncached(json(&operate::limits(current.policy(), current.overrides(), &wanted))))
 }
 
 pub(super) async fn nodes(State(app): State<Arc<App>>) -> Result<Reply, ApiError> {

@@ -1,10 +1,12 @@
 //! HTTP: bytes in, bytes out. Nothing is decided here.
 
 mod accept;
+mod admin;
 mod body;
 mod connection;
 mod decide;
 mod docs;
+mod guarded;
 mod health;
 mod listings;
 mod patience;

@@ -3,7 +3,9 @@
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
@@ -33,8 +35,14 @@ pub(super) fn written(text: Vec<u8>) -> Reply {
 
 /// An error as problem details.
 pub(super) fn problem(error: &ApiError) -> Reply {
-    let reply = with_type(error.kind().status(), PROBLEM, error.to_json(None).into());
-    if error.kind() == ApiErrorKind::Unavailable { unavailable(reply, None) } else { reply }
+    let mut reply = with_type(error.kind().status(), PROBLEM, error.to_json(None).into());
+    if let Some(seconds) = error.wait() {
+        reply.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
+    if error.kind() == ApiErrorKind::Unauthorized {
+        return with_header(reply, WWW_AUTHENTICATE, "Bearer realm=\"tollgate\"");
+    }
+    reply
 }
 
 /// The same reply, to be asked for again after so many seconds; soon, if nobody knows.

@@ -4,21 +4,22 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::routing::{get, post};
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post, put};
 use hyper::{Method, Uri};
 use tollgate::Verb;
 
 use super::reply::Reply;
-use super::{Surface, decide, docs, health, listings};
+use super::{Surface, admin, decide, docs, guarded, health, listings};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 
 /// The paths of a surface.
 pub(super) fn router(surface: Surface, app: Arc<App>) -> Router {
     let router = match surface {
-        Surface::Whole => deciding().merge(operating()),
-        Surface::Deciding => deciding(),
-        Surface::Operating => operating(),
+        Surface::Whole => deciding(&app).merge(operating(&app)),
+        Surface::Deciding => deciding(&app),
+        Surface::Operating => operating(&app),
     };
     router
         .route("/metrics", get(health::metrics))
@@ -34,7 +35,7 @@ pub(super) fn router(surface: Surface, app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-fn deciding() -> Router<Arc<App>> {
+fn deciding(app: &Arc<App>) -> Router<Arc<App>> {
     let one = |verb: Verb| {
         post(move |State(app): State<Arc<App>>, request: Request| async move {
             decide::decide(&app, verb, request).await
@@ -48,15 +49,31 @@ fn deciding() -> Router<Arc<App>> {
         .route("/check/batch", post(batch))
         .route("/release", post(release))
         .route("/renew", post(renew))
+        .route_layer(from_fn_with_state(Arc::clone(app), guarded::check))
 }
 
-fn operating() -> Router<Arc<App>> {
-    Router::new()
+fn operating(app: &Arc<App>) -> Router<Arc<App>> {
+    let reading = Router::new()
         .route("/api/nodes", get(listings::nodes))
         .route("/api/counters", get(listings::counters))
         .route("/api/limits", get(listings::limits))
         .route("/api/blocks", get(listings::blocks))
         .route("/api/status", get(listings::status))
+        .route_layer(from_fn_with_state(Arc::clone(app), guarded::read));
+    // Where there is no token for administrators there is nothing of theirs, not even a door.
+    if app.guard().has_admin() { reading.merge(administering(app)) } else { reading }
+}
+
+fn administering(app: &Arc<App>) -> Router<Arc<App>> {
+    let limits = put(admin::put_limits).get(admin::get_limits).delete(admin::delete_limits);
+    Router::new()
+        .route("/admin/external/clients/{id}/limits", limits)
+        .route("/admin/external/clients/{id}/stats", get(admin::stats))
+        .route("/admin/external/clients/{id}/reset", post(admin::reset))
+        .route("/admin/overrides", get(admin::overrides))
+        .route("/admin/audit", get(admin::audit))
+        .route("/admin/policy/reload", post(admin::reload))
+        .route_layer(from_fn_with_state(Arc::clone(app), guarded::admin))
 }
 
 async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Reply, ApiError> {

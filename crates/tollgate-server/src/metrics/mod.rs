@@ -15,6 +15,7 @@ pub(crate) use rules::Handles;
 use rules::Rules;
 use text::Exposition;
 
+use crate::access::{Guard, Role};
 use crate::store_watch::StoreWatch;
 
 /// Counters of one node.
@@ -36,6 +37,17 @@ pub(crate) struct Metrics {
     failed_reloads: AtomicU64,
     failed_saves: AtomicU64,
     rules: Rules,
+}
+
+/// What others know, and is told beside what is counted here.
+#[derive(Debug)]
+pub(crate) struct Beside<'a> {
+    /// The memory's, if that is the store.
+    pub(crate) occupancy: Option<Occupancy>,
+    /// The breaker's, if it is another.
+    pub(crate) breaker: Option<BreakerState>,
+    pub(crate) guard: &'a Guard,
+    pub(crate) overrides: usize,
 }
 
 /// Decisions without the store.
@@ -156,19 +168,15 @@ impl Metrics {
         add_one(&self.failed_saves);
     }
 
-    /// Everything, in Prometheus's text format, with the memory's figures if that is the store, and the
-    /// breaker's if it is another.
-    pub(crate) fn render(
-        &self,
-        occupancy: Option<Occupancy>,
-        breaker: Option<BreakerState>,
-    ) -> String {
+    /// Everything, in Prometheus's text format.
+    pub(crate) fn render(&self, beside: &Beside<'_>) -> String {
         let mut out = Exposition::default();
         self.render_decisions(&mut out);
-        self.render_store(&mut out, breaker);
+        self.render_store(&mut out, beside.breaker);
         self.rules.render(&mut out);
         self.render_node(&mut out);
-        if let Some(occupancy) = occupancy {
+        render_administration(&mut out, beside);
+        if let Some(occupancy) = beside.occupancy {
             render_memory(&mut out, occupancy);
         }
         out.into_text()
@@ -218,6 +226,18 @@ impl Metrics {
             .sample(&[], read(&self.failed_saves));
         out.gauge("tollgate_build_info", "The build, as labels; always 1.")
             .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    }
+}
+
+fn render_administration(out: &mut Exposition, beside: &Beside<'_>) {
+    out.gauge("tollgate_overrides", "Clients with limits of their own in force.")
+        .sample(&[], beside.overrides as u64);
+    let mut metric = out.counter(
+        "tollgate_auth_failures_total",
+        "Requests whose token was missing or wrong, by the token that was wanted.",
+    );
+    for role in Role::ALL {
+        metric.sample(&[("token", role.as_str())], beside.guard.failed(role));
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) async fn counters(app: &App, wanted: &Wanted) -> Result<Counters, Api
     let mut scan = Scan::begin(app, current.policy(), wanted);
     let mut counters = Vec::new();
     while let Some(keys) = scan.step(counters.len()).await? {
-        let found = keys.iter().filter_map(|listed| wanted.find(current.policy(), listed));
+        let found = keys.iter().filter_map(|listed| wanted.find(&current, listed));
         let told = ask_all(found.map(|found| counter(app, found)).collect()).await;
         counters.extend(told.map_err(|error| ApiError::from(&error))?);
     }
@@ -72,7 +72,7 @@ pub(crate) async fn blocks(app: &App, wanted: &Wanted) -> Result<Blocks, ApiErro
     let mut scan = Scan::begin(app, current.policy(), wanted);
     let mut blocked = Vec::new();
     while let Some(keys) = scan.step(blocked.len()).await? {
-        let found = keys.iter().filter_map(|listed| wanted.find(current.policy(), listed));
+        let found = keys.iter().filter_map(|listed| wanted.find(&current, listed));
         let asked = found.map(|found| block(app, current.policy(), found));
         let told = ask_all(asked.collect()).await;
         blocked.extend(told.map_err(|error| ApiError::from(&error))?.into_iter().flatten());
@@ -81,19 +81,19 @@ pub(crate) async fn blocks(app: &App, wanted: &Wanted) -> Result<Blocks, ApiErro
 }
 
 async fn counter(app: &App, found: Found<'_>) -> Result<Counter, StoreError> {
-    let key = Key::new(&found.subject, found.limit);
+    let key = Key::new(&found.subject, &found.limit);
     let status = app.backend().stats(&key).await?;
     Ok(Counter {
         place: Place::new(&found),
         algorithm: found.limit.algorithm().as_str(),
         count: status.count(),
         remaining: status.remaining(),
-        numbers: LimitNumbers::of(found.limit),
+        numbers: LimitNumbers::of(&found.limit),
     })
 }
 
 async fn block(app: &App, policy: &Policy, found: Found<'_>) -> Result<Option<Block>, StoreError> {
-    let (listed, limit) = (found.listed, found.limit);
+    let (listed, limit) = (found.listed, &found.limit);
     let rule = policy.rule(&listed.rule);
     let is_trial =
         rule.is_some_and(|rule| rule.is_on_trial(&listed.limit) || rule.mode() == RuleMode::Shadow);

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tollgate::policy::{FactName, Policy, Rule};
-use tollgate::{Limit, policy};
+use tollgate::{Limit, Overrides, policy};
 
+use super::scan::Wanted;
+use crate::administer::Client;
 use crate::wire::answer::{LimitNumbers, window_ms};
 
 /// The answer to /api/limits.
@@ -13,7 +15,9 @@ use crate::wire::answer::{LimitNumbers, window_ms};
 pub(crate) struct Limits<'a> {
     default_limit: Option<u64>,
     default_window_ms: Option<u64>,
+    /// Of clients with limits of their own, the first of those.
     per_key_limits: BTreeMap<String, u64>,
+    cursor: Option<String>,
     default: RuleView<'a>,
     rules: Vec<RuleView<'a>>,
 }
@@ -51,16 +55,38 @@ struct LimitView<'a> {
 }
 
 /// What a policy limits.
-pub(crate) fn limits(policy: &Policy) -> Limits<'_> {
+pub(crate) fn limits<'a>(policy: &'a Policy, overrides: &Overrides, wanted: &Wanted) -> Limits<'a> {
     let default = policy.default_rule();
     let first = default.limits().first();
+    let (per_key_limits, cursor) = per_key(policy, overrides, wanted);
     Limits {
         default_limit: first.map(Limit::count),
         default_window_ms: first.and_then(window_ms),
-        per_key_limits: BTreeMap::new(),
+        per_key_limits,
+        cursor,
         default: RuleView::new(default),
         rules: policy.rules().iter().map(RuleView::new).collect(),
     }
+}
+
+/// A page of the clients with limits of their own. Those of other tenants than asked for are others.
+fn per_key(
+    policy: &Policy,
+    overrides: &Overrides,
+    wanted: &Wanted,
+) -> (BTreeMap<String, u64>, Option<String>) {
+    let tenant = wanted.tenant.as_deref().unwrap_or(policy.tenant());
+    let all = overrides.after(wanted.cursor.as_deref().unwrap_or_default());
+    let mut found = all.filter_map(|(text, own)| {
+        let client = Client::from_text(text)?;
+        let is_wanted = client.tenant == tenant && client.id.starts_with(&wanted.prefix);
+        let first = own.limits().first()?.count;
+        is_wanted.then_some((text, client.id, first))
+    });
+    let page: Vec<(&str, String, u64)> = found.by_ref().take(wanted.page_size).collect();
+    let is_last = found.next().is_none();
+    let cursor = page.last().filter(|_| !is_last).map(|(text, ..)| (*text).to_owned());
+    (page.into_iter().map(|(_, id, count)| (id, count)).collect(), cursor)
 }
 
 impl<'a> RuleView<'a> {

@@ -1,7 +1,7 @@
 //! Going through the keys in use, page by page, for those that are asked for.
 
 use tollgate::policy::Policy;
-use tollgate::{Cursor, Limit, ListedKey, Listing, Store, Subject};
+use tollgate::{Current, Cursor, Limit, ListedKey, Listing, Store, Subject};
 
 use crate::app::App;
 use crate::error::ApiError;
@@ -24,7 +24,7 @@ pub(crate) struct Wanted {
 #[derive(Debug)]
 pub(super) struct Found<'a> {
     pub(super) listed: &'a ListedKey,
-    pub(super) limit: &'a Limit,
+    pub(super) limit: Limit,
     pub(super) subject: Subject,
     pub(super) tenant: String,
 }
@@ -98,11 +98,16 @@ impl Wanted {
         }
     }
 
-    /// The key with its limit, as the policy has it now or else as the store last saw it.
-    pub(super) fn find<'a>(&self, policy: &'a Policy, listed: &'a ListedKey) -> Option<Found<'a>> {
-        let now = policy.limit(&listed.rule, &listed.limit, listed.algorithm);
-        let limit = now.or(listed.known.as_ref())?;
+    /// The key with its limit, as it is in force now or else as the store last saw it.
+    pub(super) fn find<'a, H>(
+        &self,
+        current: &Current<H>,
+        listed: &'a ListedKey,
+    ) -> Option<Found<'a>> {
+        let policy = current.policy();
         let subject = Subject::from_escaped(&listed.subject)?;
+        let now = current.limit(&subject, &listed.rule, &listed.limit, listed.algorithm);
+        let limit = now.or_else(|| listed.known.clone())?;
         let tenant = Subject::parse(&listed.subject)?.tenant;
         let tenant = String::from_utf8_lossy(&tenant).into_owned();
         let is_wanted = subject.key().starts_with(&self.prefix)

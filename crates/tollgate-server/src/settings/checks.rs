@@ -15,24 +15,6 @@ pub(super) fn address(setting: &str, text: &str) -> Result<SocketAddr, SettingsE
     found.next().ok_or_else(|| wrong(&"the host has no address"))
 }
 
-/// Not beyond loopback, unless that is meant.
-pub(super) fn protected(
-    setting: &str,
-    address: Option<SocketAddr>,
-    open: bool,
-) -> Result<(), SettingsError> {
-    match address {
-        Some(address) if !address.ip().is_loopback() && !open => Err(SettingsError::new(
-            setting,
-            format!(
-                "{address} can be reached from other machines, and nothing protects it; listen on \
-                 127.0.0.1, or say --allow-unprotected if the network does",
-            ),
-        )),
-        _ => Ok(()),
-    }
-}
-
 /// A number within bounds, if one is given.
 pub(super) fn within(
     setting: &str,

@@ -5,8 +5,10 @@ mod environment;
 mod file;
 mod global_limit;
 mod node_id;
+mod protection;
 mod redis;
 mod store_choice;
+mod tokens;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,11 +18,13 @@ use std::time::Duration;
 use tollgate::{AtCap, DEFAULT_MAX_KEYS, Limit};
 
 use crate::cli::ServeArgs;
-use checks::{address, counted, protected, within};
+use checks::{address, counted, within};
 pub(crate) use environment::Environment;
 use file::SettingsFile;
+use protection::Reachable;
 pub(crate) use redis::RedisSettings;
 pub(crate) use store_choice::StoreChoice;
+pub(crate) use tokens::TokenSettings;
 
 const DEFAULT_HTTP: &str = "127.0.0.1:8080";
 const DEFAULT_MAX_CONNECTIONS: usize = 10_000;
@@ -45,6 +49,9 @@ pub(crate) struct Settings {
     pub(crate) default_limit: Limit,
     pub(crate) store: StoreChoice,
     pub(crate) redis: RedisSettings,
+    pub(crate) tokens: TokenSettings,
+    /// What other machines reach without being asked who they are, because that was said to be meant.
+    pub(crate) unprotected: Vec<String>,
 }
 
 /// What to do when the saved state cannot be read.
@@ -89,9 +96,13 @@ impl Settings {
         let admin = args.admin.or(file.admin);
         let admin = admin.map(|text| address("--admin", &text)).transpose()?;
         let open = args.allow_unprotected.or(file.allow_unprotected).unwrap_or(false);
-        for (flag, address) in [("--http", Some(http)), ("--admin", admin)] {
-            protected(flag, address, open)?;
+        let tokens = TokenSettings::of(environment)?;
+        let reachable = Reachable { http, admin };
+        let unprotected = reachable.unprotected(&tokens);
+        if let Some(found) = unprotected.first().filter(|_| !open) {
+            return Err(found.refused());
         }
+        let unprotected = unprotected.iter().map(ToString::to_string).collect();
         let drain = within("--drain-ms", args.drain_ms.or(file.drain_ms), 0..=LONGEST_DRAIN_MS)?;
         let drain = drain.map(Duration::from_millis);
         let node_id = args.node_id.or(file.node_id);
@@ -119,6 +130,8 @@ impl Settings {
             default_limit: global_limit::from_environment(environment)?,
             store,
             redis,
+            tokens,
+            unprotected,
         })
     }
 }

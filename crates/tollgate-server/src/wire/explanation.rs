@@ -6,6 +6,7 @@ use tollgate::policy::{Tried, TriedOutcome};
 use tollgate::{Distributed, Explained, Status, Take, round_up};
 
 use super::answer::{LimitNumbers, answer, name_of, name_of_mode};
+use super::override_view::ToldOverride;
 
 /// The answer to /explain.
 #[derive(Debug, Serialize)]
@@ -18,20 +19,19 @@ pub(crate) struct Explanation<'o, 'p> {
     takes: Takes<'o, 'p>,
     /// The client's own limits, where it has some.
     #[serde(rename = "override")]
-    override_: Option<()>,
+    override_: Option<ToldOverride<'o>>,
 }
 
 impl<'o, 'p> Explanation<'o, 'p> {
     /// With how much the shared store has to say at most.
-    pub(crate) fn new(explained: &Explained<'o, 'p>, at_most: Distributed) -> Self {
+    pub(crate) fn new(
+        explained: &Explained<'o, 'p>,
+        at_most: Distributed,
+        override_: Option<ToldOverride<'o>>,
+    ) -> Self {
         let answer = String::from_utf8(answer(explained.outcome)).ok();
         let answer = answer.and_then(|text| RawValue::from_string(text).ok());
-        Self {
-            answer,
-            rules: Rules(explained.tried),
-            takes: Takes(*explained, at_most),
-            override_: None,
-        }
+        Self { answer, rules: Rules(explained.tried), takes: Takes(*explained, at_most), override_ }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use tollgate::algorithm::CalendarUnit;
-use tollgate::{Limit, Quota, QuotaError, QuotaErrorKind};
+use tollgate::{Limit, OwnLimit, Quota, QuotaError, QuotaErrorKind};
 
 use super::scalar::{Text, Whole, present};
 use crate::error::ApiError;
@@ -19,8 +19,8 @@ const DEFAULT_TTL: Duration = Duration::from_secs(60);
 pub(crate) struct LimitBody<'a> {
     #[serde(default, borrow, deserialize_with = "present")]
     name: Option<Text<'a>>,
-    #[serde(default)]
-    algorithm: Algorithm,
+    #[serde(default, deserialize_with = "present")]
+    algorithm: Option<Algorithm>,
     limit: Whole,
     #[serde(default, deserialize_with = "present")]
     window_ms: Option<Whole>,
@@ -43,6 +43,18 @@ enum Algorithm {
     SlidingCounter,
     FixedWindow,
     Concurrency,
+}
+
+impl From<Algorithm> for tollgate::Algorithm {
+    fn from(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::TokenBucket => Self::TokenBucket,
+            Algorithm::SlidingWindow => Self::SlidingWindow,
+            Algorithm::SlidingCounter => Self::SlidingCounter,
+            Algorithm::FixedWindow => Self::FixedWindow,
+            Algorithm::Concurrency => Self::Concurrency,
+        }
+    }
 }
 
 /// A unit of the calendar, by its name.
@@ -71,6 +83,58 @@ impl LimitBody<'_> {
         }
     }
 
+    /// One limit of an override: what it does not say it takes from the rule that it is put into.
+    pub(crate) fn own(&self) -> Result<OwnLimit, ApiError> {
+        let given = [
+            ("align", self.align.is_some()),
+            ("tz", self.tz.is_some()),
+            ("ttl_ms", self.ttl_ms.is_some()),
+        ];
+        if let Some((field, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+            let detail = "is not for overrides: they take it from the rule's limit";
+            return Err(ApiError::invalid(detail).at(field));
+        }
+        self.fits_override()?;
+        let own = match self.window_ms {
+            Some(window) => OwnLimit::new(self.limit.0, Duration::from_millis(window.0)),
+            None => OwnLimit::slots(self.limit.0),
+        };
+        let own = match (self.algorithm, self.burst) {
+            (Some(algorithm), None) => own.counted_by(algorithm.into()),
+            (Some(algorithm), Some(burst)) => own.counted_by(algorithm.into()).burst(burst.0),
+            (None, Some(burst)) => own.burst(burst.0),
+            (None, None) => own,
+        };
+        match &self.name {
+            None => Ok(own),
+            Some(name) => {
+                // Only what a limit can be called.
+                let named = Limit::block().named(name.as_str());
+                named.map_err(|error| self.blame(&error))?;
+                Ok(own.named(name.as_str()))
+            }
+        }
+    }
+
+    fn fits_override(&self) -> Result<(), ApiError> {
+        if self.algorithm.is_some() {
+            self.fits_algorithm()?;
+        }
+        if self.algorithm() == Algorithm::Concurrency {
+            return Ok(());
+        }
+        if self.window_ms.is_none() {
+            return Err(ApiError::invalid("is missing").at("window_ms"));
+        }
+        let count = self.limit.0.max(1);
+        let quota = self.quota_of(count);
+        quota.map(|_| ()).map_err(|error| self.blame(&error))
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm.unwrap_or_default()
+    }
+
     fn unnamed(&self) -> Result<Limit, QuotaError> {
         let count = self.limit.0;
         if count == 0 {
@@ -80,7 +144,7 @@ impl LimitBody<'_> {
             let zone = self.tz.as_ref().map_or("UTC", Text::as_str);
             return Limit::calendar_window(count, align.0, zone);
         }
-        match self.algorithm {
+        match self.algorithm() {
             Algorithm::TokenBucket => Limit::token_bucket(self.quota()?),
             Algorithm::SlidingWindow => Limit::sliding_window(self.quota()?),
             Algorithm::SlidingCounter => Limit::sliding_counter(self.quota()?),
@@ -93,8 +157,12 @@ impl LimitBody<'_> {
     }
 
     fn quota(&self) -> Result<Quota, QuotaError> {
+        self.quota_of(self.limit.0)
+    }
+
+    fn quota_of(&self, count: u64) -> Result<Quota, QuotaError> {
         let window = self.window_ms.map_or(0, |window| window.0);
-        let quota = Quota::try_new(self.limit.0, Duration::from_millis(window))?;
+        let quota = Quota::try_new(count, Duration::from_millis(window))?;
         match self.burst {
             Some(burst) => quota.try_burst(burst.0),
             None => Ok(quota),
@@ -103,12 +171,12 @@ impl LimitBody<'_> {
 
     /// Refuses fields that mean nothing to the algorithm, and misses those it needs.
     fn fits_algorithm(&self) -> Result<(), ApiError> {
-        let is_slots = self.algorithm == Algorithm::Concurrency;
+        let is_slots = self.algorithm() == Algorithm::Concurrency;
         let wrong = |field: &str, detail: &str| Err(ApiError::invalid(detail).at(field));
-        if self.burst.is_some() && self.algorithm != Algorithm::TokenBucket {
+        if self.burst.is_some() && self.algorithm() != Algorithm::TokenBucket {
             return wrong("burst", "is for token_bucket only");
         }
-        if self.align.is_some() && self.algorithm != Algorithm::FixedWindow {
+        if self.align.is_some() && self.algorithm() != Algorithm::FixedWindow {
             return wrong("align", "is for fixed_window only");
         }
         if self.tz.is_some() && self.align.is_none() {
@@ -133,7 +201,7 @@ impl LimitBody<'_> {
 
     /// The field that an error of the library is about.
     fn blame(&self, error: &QuotaError) -> ApiError {
-        let is_slots = self.algorithm == Algorithm::Concurrency;
+        let is_slots = self.algorithm() == Algorithm::Concurrency;
         let field = match error.kind() {
             QuotaErrorKind::Count => "limit",
             QuotaErrorKind::Period if is_slots => "ttl_ms",

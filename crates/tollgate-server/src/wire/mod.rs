@@ -5,6 +5,8 @@ pub(crate) mod explanation;
 pub(crate) mod json;
 pub(crate) mod lease;
 pub(crate) mod limit;
+pub(crate) mod override_body;
+pub(crate) mod override_view;
 pub(crate) mod parse;
 pub(crate) mod question;
 pub(crate) mod scalar;

@@ -1,0 +1,143 @@
+//! The guard: who may come in where.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use hyper::header::{AUTHORIZATION, HeaderMap};
+use tollgate::round_up;
+
+use super::failures::Failures;
+use super::tokens::{Fingerprint, Tokens};
+use crate::error::{ApiError, ApiErrorKind};
+use crate::settings::TokenSettings;
+
+/// What a token is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Deciding.
+    Check,
+    /// Looking at what is configured and counted.
+    Read,
+    /// Changing it.
+    Admin,
+}
+
+impl Role {
+    pub(crate) const ALL: [Self; 3] = [Self::Check, Self::Read, Self::Admin];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Read => "read",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// Holds tokens against those that are valid.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    tokens: TokenSettings,
+    failures: Failures,
+    failed: [AtomicU64; Role::ALL.len()],
+}
+
+impl Guard {
+    pub(crate) fn new(tokens: TokenSettings) -> Self {
+        Self { tokens, failures: Failures::new(), failed: Default::default() }
+    }
+
+    /// Whether there is anything for administrators here.
+    pub(crate) const fn has_admin(&self) -> bool {
+        self.tokens.admin.is_some()
+    }
+
+    /// How often a token was missing or wrong.
+    pub(crate) fn failed(&self, role: Role) -> u64 {
+        self.failed_of(role).load(Ordering::Relaxed)
+    }
+
+    /// Lets the request in, and tells by which token; by none where none is wanted.
+    ///
+    /// Who guesses at what only administrators may do is not listened to for a while, even if right at last. The
+    /// other tokens are programs', many behind one address: a right one always passes.
+    #[inline]
+    pub(crate) fn admit(
+        &self,
+        role: Role,
+        headers: &HeaderMap,
+        peer: IpAddr,
+    ) -> Result<Option<Fingerprint>, ApiError> {
+        let Some(valid) = self.valid(role) else { return Ok(None) };
+        self.hold(role, valid, headers, peer)
+    }
+
+    fn hold(
+        &self,
+        role: Role,
+        valid: &Tokens,
+        headers: &HeaderMap,
+        peer: IpAddr,
+    ) -> Result<Option<Fingerprint>, ApiError> {
+        if role == Role::Admin
+            && let Some(wait) = self.failures.wait(role, peer)
+        {
+            return Err(too_many(wait));
+        }
+        let presented = bearer(headers);
+        // Who may change things may look at them.
+        let also = self.tokens.admin.as_ref().filter(|_| role == Role::Read);
+        let found = presented.and_then(|token| {
+            valid.find(token).or_else(|| also.and_then(|tokens| tokens.find(token)))
+        });
+        if found.is_some() {
+            return Ok(found);
+        }
+        self.failed_of(role).fetch_add(1, Ordering::Relaxed);
+        match self.failures.note(role, peer) {
+            Some(wait) => Err(too_many(wait)),
+            None => Err(ApiError::new(ApiErrorKind::Unauthorized, wanted(role, presented))),
+        }
+    }
+
+    /// The tokens that let in; none if everyone may.
+    const fn valid(&self, role: Role) -> Option<&Tokens> {
+        match role {
+            Role::Check => self.tokens.check.as_ref(),
+            Role::Read => self.tokens.read.as_ref(),
+            Role::Admin => self.tokens.admin.as_ref(),
+        }
+    }
+
+    const fn failed_of(&self, role: Role) -> &AtomicU64 {
+        let [check, read, admin] = &self.failed;
+        match role {
+            Role::Check => check,
+            Role::Read => read,
+            Role::Admin => admin,
+        }
+    }
+}
+
+fn too_many(wait: Duration) -> ApiError {
+    let seconds = round_up::seconds(wait).max(1);
+    let detail = format!("too many wrong tokens came from your address; wait {seconds} s");
+    ApiError::new(ApiErrorKind::TooMany, detail).retry_after(seconds)
+}
+
+fn wanted(role: Role, presented: Option<&[u8]>) -> String {
+    let what = match presented {
+        Some(_) => "the token is not valid here",
+        None => "a token is wanted: Authorization: Bearer …",
+    };
+    format!("{what} (the {} token)", role.as_str())
+}
+
+/// The token of the one `Authorization` header; of two nobody knows which is meant.
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    let (scheme, token) = value.as_bytes().split_at_checked("Bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii())
+}

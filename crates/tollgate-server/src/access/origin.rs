@@ -1,0 +1,65 @@
+//! Requests that a page of another site has made in someone's browser.
+
+use hyper::header::{HOST, HeaderMap, ORIGIN};
+
+/// Whether the request comes from a page that is not ours. Programs send none of these headers.
+pub(crate) fn is_foreign(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+    if site.is_some_and(|site| !matches!(site, b"same-origin" | b"none")) {
+        return true;
+    }
+    let mut origins = headers.get_all(ORIGIN).iter();
+    match (origins.next(), origins.next()) {
+        (None, _) => false,
+        (Some(origin), None) => !is_ours(origin.as_bytes(), headers),
+        (Some(_), Some(_)) => true,
+    }
+}
+
+/// Whether the origin is where the request was sent to. The scheme is not compared: TLS may end before us.
+fn is_ours(origin: &[u8], headers: &HeaderMap) -> bool {
+    let authority =
+        [&b"http://"[..], b"https://"].iter().find_map(|scheme| origin.strip_prefix(*scheme));
+    let host = headers.get(HOST).map(|host| host.as_bytes());
+    matches!((authority, host), (Some(origin), Some(host)) if origin.eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs.iter().map(pair) {
+            map.append(name, value);
+        }
+        map
+    }
+
+    #[test]
+    fn pages_of_other_sites_are_foreign_and_programs_are_not() {
+        let host = ("host", "limits.example:8080");
+        let ours = ("origin", "http://limits.example:8080");
+        assert!(!is_foreign(&headers(&[host])));
+        assert!(!is_foreign(&headers(&[host, ours])));
+        assert!(!is_foreign(&headers(&[host, ours, ("sec-fetch-site", "same-origin")])));
+        for foreign in [
+            ("origin", "http://evil.example"),
+            ("origin", "http://limits.example:8081"),
+            ("origin", "http://limits.example:8080.evil.example"),
+            ("origin", "limits.example:8080"),
+            ("origin", "null"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+        ] {
+            assert!(is_foreign(&headers(&[host, foreign])), "{foreign:?}");
+        }
+        assert!(is_foreign(&headers(&[host, ours, ours])), "two origins");
+        assert!(is_foreign(&headers(&[ours])), "sent to nowhere");
+    }
+}

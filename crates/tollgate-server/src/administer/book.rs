@@ -1,0 +1,228 @@
+//! The book of overrides: where they are kept, and that they are in force here.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tollgate::{Override, Overrides, StoreError};
+use tollgate_redis::{Directory, Following, StoredOverrides};
+use tracing::warn;
+
+use super::change::Change;
+use super::clients::Client;
+use super::embedded::Embedded;
+use crate::app::App;
+use crate::error::{ApiError, ApiErrorKind};
+use crate::serve::ServeError;
+use crate::settings::{BadState, Settings};
+use crate::shutdown::Awaited;
+
+/// The most overrides: every node holds all of them.
+const MOST: usize = 100_000;
+/// However late the next of them ends.
+const LONGEST_REST: Duration = Duration::from_secs(3600);
+
+/// Where overrides are kept.
+pub(crate) struct Book {
+    place: Place,
+    /// When the next to end has changed.
+    changed: Notify,
+}
+
+pub(super) enum Place {
+    /// In the Redis that nodes share.
+    Shared { directory: Directory, following: Following },
+    /// With this node.
+    Here(Embedded),
+}
+
+impl fmt::Debug for Book {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Book").field("kept_in", &self.kept_in()).finish_non_exhaustive()
+    }
+}
+
+impl Book {
+    /// Opens it, and puts what it says in force.
+    pub(crate) async fn open(app: &Arc<App>, settings: &Settings) -> Result<Self, ServeError> {
+        let place = match app.backend().redis() {
+            Some(store) => {
+                let directory = store.directory();
+                let following = follow(app, &directory).await;
+                let following = following.map_err(|error| {
+                    ServeError::new(format!("the overrides could not be read: {error}"))
+                })?;
+                Place::Shared { directory, following }
+            }
+            None => {
+                let embedded = open_here(settings.data_dir.as_deref(), settings.bad_state)?;
+                app.limiter().set_overrides(embedded.without_ended().await);
+                Place::Here(embedded)
+            }
+        };
+        Ok(Self { place, changed: Notify::new() })
+    }
+
+    pub(super) const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Where overrides are kept, in a word.
+    pub(crate) const fn kept_in(&self) -> &'static str {
+        match &self.place {
+            Place::Shared { .. } => "redis",
+            Place::Here(embedded) if embedded.is_kept() => "data_dir",
+            Place::Here(_) => "memory",
+        }
+    }
+
+    /// Sets a client's own limits, or removes them. What was before; none where there was nothing to remove.
+    pub(crate) async fn set(
+        &self,
+        app: &App,
+        client: &Client,
+        own: Option<Override>,
+        change: &Change,
+    ) -> Result<Changed, ApiError> {
+        let subject = client.subject();
+        let known = app.limiter().current();
+        if own.is_some() && known.overrides().len() >= MOST {
+            let detail = format!("there are {MOST} overrides already; remove some");
+            return Err(ApiError::invalid(detail));
+        }
+        let changed = match &self.place {
+            Place::Shared { directory, following } => {
+                ensure_asked(app)?;
+                let entry = change.to_text();
+                let before = match &own {
+                    Some(own) => directory.put_override(&subject, own, &entry).await,
+                    None => directory.remove_override(&subject, &entry).await,
+                };
+                let before = before.map_err(|error| failed(app, &error))?;
+                // Stored it is; if it cannot be asked for now, it will be in a moment.
+                let _ = following.refresh(&subject).await;
+                if own.is_none() && before.is_none() {
+                    return Ok(Changed::Nothing);
+                }
+                Changed::From(before.and_then(|text| Override::from_text(&text).ok()))
+            }
+            Place::Here(embedded) => match embedded.set(&subject, own.clone(), change).await {
+                Ok(Some((old, overrides))) => {
+                    self.obey(app, overrides);
+                    Changed::From(old)
+                }
+                Ok(None) => return Ok(Changed::Nothing),
+                Err(error) => return Err(unwritten(&error)),
+            },
+        };
+        if let Changed::From(old) = &changed {
+            change.log(old.as_ref(), own.as_ref());
+        }
+        Ok(changed)
+    }
+
+    /// Notes a change that is about to be made, and is not of an override. If it cannot be noted it must not be
+    /// made.
+    pub(crate) async fn record(&self, app: &App, change: &Change) -> Result<(), ApiError> {
+        match &self.place {
+            Place::Shared { directory, .. } => {
+                ensure_asked(app)?;
+                let recorded = directory.record(&change.to_text()).await;
+                recorded.map_err(|error| failed(app, &error))?;
+            }
+            Place::Here(embedded) => {
+                embedded.record(change).await.map_err(|error| unwritten(&error))?;
+            }
+        }
+        change.log(None, None);
+        Ok(())
+    }
+
+    fn obey(&self, app: &App, overrides: Overrides) {
+        app.limiter().set_overrides(overrides);
+        self.changed.notify_one();
+    }
+
+    /// Lets overrides end when they are to, until the service does. Those of a Redis are followed anyway.
+    pub(crate) async fn keep(app: Arc<App>, mut end: Awaited) {
+        let Some((book, embedded)) = app.book().and_then(|book| match &book.place {
+            Place::Here(embedded) => Some((book, embedded)),
+            Place::Shared { .. } => None,
+        }) else {
+            return;
+        };
+        loop {
+            let next = embedded.overrides().await.next_end();
+            let rest = next.map_or(LONGEST_REST, |next| {
+                let micros = next.as_micros().saturating_sub(embedded.now().as_micros());
+                Duration::from_micros(micros).min(LONGEST_REST)
+            });
+            tokio::select! {
+                () = end.wait() => return,
+                () = book.changed.notified() => {}
+                () = sleep(rest) => app.limiter().set_overrides(embedded.without_ended().await),
+            }
+        }
+    }
+}
+
+/// What came of a change.
+#[derive(Debug)]
+pub(crate) enum Changed {
+    /// It was made; this was before.
+    From(Option<Override>),
+    /// There was nothing to change.
+    Nothing,
+}
+
+async fn follow(app: &Arc<App>, directory: &Directory) -> Result<Following, StoreError> {
+    let obeying = Arc::downgrade(app);
+    let told = parking_lot::Mutex::new(0);
+    let obey = move |stored: &StoredOverrides| {
+        let Some(app) = obeying.upgrade() else { return };
+        app.limiter().set_overrides(stored.overrides.clone());
+        let unreadable = stored.unreadable.len();
+        if unreadable > std::mem::replace(&mut *told.lock(), unreadable) {
+            warn!(unreadable, "overrides that this version cannot read are not in force");
+        }
+    };
+    directory.follow_overrides(obey).await
+}
+
+fn open_here(directory: Option<&Path>, bad_state: BadState) -> Result<Embedded, ServeError> {
+    let Some(path) = directory else { return Embedded::open(None).map_err(ServeError::new) };
+    let named = |reason: &dyn fmt::Display| {
+        ServeError::new(format!("--data-dir: {}: {reason}", path.display()))
+    };
+    match (Embedded::open(Some(path.to_owned())), bad_state) {
+        (Ok(embedded), _) => Ok(embedded),
+        (Err(reason), BadState::Refuse) => Err(named(&format!(
+            "{reason}; to put it aside and start without overrides, say --discard-bad-state"
+        ))),
+        (Err(reason), BadState::PutAside) => {
+            Embedded::put_aside(path).map_err(|error| named(&error))?;
+            warn!(reason, "the stored overrides were put aside; starting without");
+            Embedded::open(Some(path.to_owned())).map_err(|reason| named(&reason))
+        }
+    }
+}
+
+/// A store that is known to be lost is not asked.
+pub(super) fn ensure_asked(app: &App) -> Result<(), ApiError> {
+    let fallback = app.backend().fallback();
+    let asked = fallback.map_or(Ok(()), tollgate::FallbackStore::ensure_asked);
+    asked.map_err(|error| ApiError::from(&error))
+}
+
+pub(super) fn failed(app: &App, error: &StoreError) -> ApiError {
+    app.metrics().store().note_failure(error);
+    ApiError::from(error)
+}
+
+fn unwritten(error: &std::io::Error) -> ApiError {
+    let detail = format!("it could not be stored, and is not in force: {error}");
+    ApiError::new(ApiErrorKind::Unavailable, detail)
+}

@@ -1,0 +1,44 @@
+//! All overrides, page by page.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use tollgate::policy::Policy;
+use tollgate::{Override, Overrides};
+
+use super::clients::Client;
+use crate::operate::Wanted;
+use crate::wire::override_view::{ToldOverride, told};
+
+/// A page of all overrides.
+#[derive(Debug, Serialize)]
+pub(crate) struct OverrideList<'a> {
+    overrides: Vec<ToldOverride<'a>>,
+    cursor: Option<String>,
+    /// Where they are kept.
+    kept_in: &'static str,
+}
+
+impl<'a> OverrideList<'a> {
+    /// Some of them, behind a cursor: of clients that begin so.
+    pub(crate) fn page(
+        (overrides, policy): (&'a Overrides, &'a Policy),
+        wanted: &Wanted,
+        kept_in: &'static str,
+    ) -> Self {
+        let all = overrides.after(wanted.cursor.as_deref().unwrap_or_default());
+        let mut found = all.filter_map(|(text, own)| {
+            let client = Client::from_text(text)?;
+            let is_tenant = wanted.tenant.as_ref().is_none_or(|tenant| *tenant == client.tenant);
+            (is_tenant && client.id.starts_with(&wanted.prefix)).then_some((text, client, own))
+        });
+        let page: Vec<(&str, Client, &Arc<Override>)> =
+            found.by_ref().take(wanted.page_size).collect();
+        let is_last = found.next().is_none();
+        let cursor = page.last().filter(|_| !is_last).map(|(text, ..)| (*text).to_owned());
+        let overrides = page
+            .into_iter()
+            .map(|(_, client, own)| told((&client.id, &client.tenant), own, policy));
+        Self { overrides: overrides.collect(), cursor, kept_in }
+    }
+}

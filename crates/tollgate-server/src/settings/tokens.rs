@@ -1,0 +1,29 @@
+//! The tokens of a service: from variables or the files they name, never from the command line.
+
+use super::{Environment, SettingsError};
+use crate::access::Tokens;
+
+/// Which tokens there are. Where there is none, everyone may look and ask, and nobody may change.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TokenSettings {
+    pub(crate) check: Option<Tokens>,
+    pub(crate) read: Option<Tokens>,
+    pub(crate) admin: Option<Tokens>,
+}
+
+impl TokenSettings {
+    pub(super) fn of(environment: &Environment) -> Result<Self, SettingsError> {
+        let read = |name, file| {
+            let given = environment.secret(name, file)?;
+            let tokens = given.map(|(setting, text)| {
+                Tokens::parse(&text).map_err(|reason| SettingsError::new(setting, reason))
+            });
+            tokens.transpose()
+        };
+        Ok(Self {
+            check: read("TOLLGATE_CHECK_TOKEN", "TOLLGATE_CHECK_TOKEN_FILE")?,
+            read: read("TOLLGATE_READ_TOKEN", "TOLLGATE_READ_TOKEN_FILE")?,
+            admin: read("TOLLGATE_ADMIN_TOKEN", "TOLLGATE_ADMIN_TOKEN_FILE")?,
+        })
+    }
+}

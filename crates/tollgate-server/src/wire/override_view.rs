@@ -1,0 +1,82 @@
+//! Overrides as they are shown.
+
+use serde::Serialize;
+use tollgate::policy::Policy;
+use tollgate::{Override, OwnLimit, round_up};
+
+use super::time::rfc3339;
+
+/// An override, without whose it is.
+#[derive(Debug, Serialize)]
+pub(crate) struct OverrideView<'a> {
+    limits: Vec<OwnLimitView<'a>>,
+    rule: Option<&'a str>,
+    reason: &'a str,
+    author: &'a str,
+    set_at: String,
+    expires_at: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct OwnLimitView<'a> {
+    limit: u64,
+    window_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    burst: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    algorithm: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+}
+
+impl<'a> OverrideView<'a> {
+    pub(crate) fn of(own: &'a Override) -> Self {
+        Self {
+            limits: own.limits().iter().map(OwnLimitView::of).collect(),
+            rule: own.rule.as_deref(),
+            reason: &own.reason,
+            author: &own.author,
+            set_at: rfc3339(own.set_at),
+            expires_at: own.expires_at.map(rfc3339),
+        }
+    }
+}
+
+impl<'a> OwnLimitView<'a> {
+    fn of(own: &'a OwnLimit) -> Self {
+        Self {
+            limit: own.count,
+            window_ms: own.window.map(round_up::millis),
+            burst: own.burst,
+            algorithm: own.algorithm.map(tollgate::Algorithm::as_str),
+            name: own.name.as_deref(),
+        }
+    }
+}
+
+/// An override with whose it is, and the rules that it changes.
+#[derive(Debug, Serialize)]
+pub(crate) struct ToldOverride<'a> {
+    client: String,
+    tenant: String,
+    #[serde(flatten)]
+    own: OverrideView<'a>,
+    /// The rules of the policy in force that it changes.
+    applies_to: Vec<&'a str>,
+    /// Why it changes none, or not all that it should.
+    problem: Option<String>,
+}
+
+/// A client's override under a policy.
+pub(crate) fn told<'a>(
+    (client, tenant): (&str, &str),
+    own: &'a Override,
+    policy: &'a Policy,
+) -> ToldOverride<'a> {
+    let (applies_to, problem) = match own.applies_to(policy) {
+        Ok(rules) => (rules, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    let (client, tenant) = (client.to_owned(), tenant.to_owned());
+    ToldOverride { client, tenant, own: OverrideView::of(own), applies_to, problem }
+}
