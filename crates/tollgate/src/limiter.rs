@@ -151,7 +151,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
 
     /// Puts these exceptions in force, in place of those before. What was used stays used. One that has
     /// ended is in force until others are set without it.
-    pub fn set_overrides(&self, overrides: Overrides) {
+    pub fn set_overrides(&self, overrides: &Overrides) {
         self.current.rcu(|current| Current {
             policy: Arc::clone(&current.policy),
             handles: Arc::clone(&current.handles),

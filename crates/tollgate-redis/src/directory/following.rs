@@ -69,7 +69,7 @@ impl Directory {
     /// let limiter = Arc::new(Limiter::new(store.clone(), Policy::builtin(), ()));
     /// let obeying = Arc::clone(&limiter);
     /// let obey = move |stored: &tollgate_redis::StoredOverrides| {
-    ///     obeying.set_overrides(stored.overrides.clone());
+    ///     obeying.set_overrides(&stored.overrides);
     /// };
     /// let _following = store.directory().follow_overrides(obey).await?;
     /// # Ok(())

@@ -1,10 +1,10 @@
 //! Requests that a page of another site has made in someone's browser.
 
-use hyper::header::{HOST, HeaderMap, ORIGIN};
+use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
 
 /// Whether the request comes from a page that is not ours. Programs send none of these headers.
 pub(crate) fn is_foreign(headers: &HeaderMap) -> bool {
-    let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     if site.is_some_and(|site| !matches!(site, b"same-origin" | b"none")) {
         return true;
     }
@@ -20,13 +20,13 @@ pub(crate) fn is_foreign(headers: &HeaderMap) -> bool {
 fn is_ours(origin: &[u8], headers: &HeaderMap) -> bool {
     let authority =
         [&b"http://"[..], b"https://"].iter().find_map(|scheme| origin.strip_prefix(*scheme));
-    let host = headers.get(HOST).map(|host| host.as_bytes());
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
     matches!((authority, host), (Some(origin), Some(host)) if origin.eq_ignore_ascii_case(host))
 }
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::{HeaderName, HeaderValue};
+    use hyper::header::HeaderName;
 
     use super::*;
 

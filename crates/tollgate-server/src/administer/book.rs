@@ -59,7 +59,7 @@ impl Book {
             }
             None => {
                 let embedded = open_here(settings.data_dir.as_deref(), settings.bad_state)?;
-                app.limiter().set_overrides(embedded.without_ended().await);
+                app.limiter().set_overrides(&embedded.without_ended().await);
                 Place::Here(embedded)
             }
         };
@@ -111,7 +111,7 @@ impl Book {
             }
             Place::Here(embedded) => match embedded.set(&subject, own.clone(), change).await {
                 Ok(Some((old, overrides))) => {
-                    self.obey(app, overrides);
+                    self.obey(app, &overrides);
                     Changed::From(old)
                 }
                 Ok(None) => return Ok(Changed::Nothing),
@@ -141,7 +141,7 @@ impl Book {
         Ok(())
     }
 
-    fn obey(&self, app: &App, overrides: Overrides) {
+    fn obey(&self, app: &App, overrides: &Overrides) {
         app.limiter().set_overrides(overrides);
         self.changed.notify_one();
     }
@@ -163,7 +163,7 @@ impl Book {
             tokio::select! {
                 () = end.wait() => return,
                 () = book.changed.notified() => {}
-                () = sleep(rest) => app.limiter().set_overrides(embedded.without_ended().await),
+                () = sleep(rest) => app.limiter().set_overrides(&embedded.without_ended().await),
             }
         }
     }
@@ -183,7 +183,7 @@ async fn follow(app: &Arc<App>, directory: &Directory) -> Result<Following, Stor
     let told = parking_lot::Mutex::new(0);
     let obey = move |stored: &StoredOverrides| {
         let Some(app) = obeying.upgrade() else { return };
-        app.limiter().set_overrides(stored.overrides.clone());
+        app.limiter().set_overrides(&stored.overrides);
         let unreadable = stored.unreadable.len();
         if unreadable > std::mem::replace(&mut *told.lock(), unreadable) {
             warn!(unreadable, "overrides that this version cannot read are not in force");

@@ -38,7 +38,7 @@ impl Fixture {
 
     fn set(&self, client: &Subject, own: Option<Override>) {
         let overrides = self.limiter.current().overrides().with(client, own);
-        self.limiter.set_overrides(overrides);
+        self.limiter.set_overrides(&overrides);
     }
 
     /// Each limit that applies, as its name, its algorithm, its numbers and what is left after taking so much.

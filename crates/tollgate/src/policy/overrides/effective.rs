@@ -20,10 +20,13 @@ pub(crate) struct Effective {
     all: Overrides,
 }
 
+/// What it makes of a rule, by the rule's place; none if it leaves the rule as it is.
+type ByRule = HashMap<usize, Option<Arc<[Limit]>>, RandomState>;
+
 #[derive(Debug)]
 struct Own {
     given: Arc<Override>,
-    by_rule: RwLock<HashMap<usize, Option<Arc<[Limit]>>, RandomState>>,
+    by_rule: RwLock<ByRule>,
 }
 
 impl Effective {
@@ -34,10 +37,10 @@ impl Effective {
 
     /// In place of others under the same policy; what was worked out of those that stay is kept.
     pub(crate) fn instead_of(before: &Self, overrides: Overrides) -> Self {
-        let own = |(client, given): (&Box<str>, &Arc<Override>)| {
+        let own = |(client, given): (&str, &Arc<Override>)| {
             let known = before.by_client.get(client);
             let kept = known.filter(|known| Arc::ptr_eq(&known.given, given)).cloned();
-            (client.clone(), kept.unwrap_or_else(|| Arc::new(Own::new(given))))
+            (client.into(), kept.unwrap_or_else(|| Arc::new(Own::new(given))))
         };
         Self { by_client: overrides.iter().map(own).collect(), all: overrides }
     }

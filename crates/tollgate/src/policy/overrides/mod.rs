@@ -39,7 +39,7 @@ const MAX_LIMITS: usize = 8;
 ///
 /// let raised = Override::new(vec![OwnLimit::new(200, Duration::from_secs(60))])?;
 /// let overrides = Overrides::default().with(&Subject::of(["c1"]), Some(raised));
-/// limiter.set_overrides(overrides);
+/// limiter.set_overrides(&overrides);
 /// let left = limiter.decide(Verb::Take, &asked, |outcome| outcome.decision.remaining());
 /// assert_eq!(left.await?, Some(198));
 /// # Ok(())
@@ -239,8 +239,8 @@ impl Overrides {
         self.by_client.is_empty()
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&Box<str>, &Arc<Override>)> {
-        self.by_client.iter()
+    fn iter(&self) -> impl Iterator<Item = (&str, &Arc<Override>)> {
+        self.by_client.iter().map(|(client, own)| (&**client, own))
     }
 }
 
