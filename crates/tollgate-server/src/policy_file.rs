@@ -1,12 +1,12 @@
 //! Where the policy comes from.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use tollgate::Limit;
 use tollgate::policy::{Policy, PolicyError};
+
+use crate::regular_file;
 
 /// More than this is not a policy.
 const MAX_BYTES: u64 = 4 << 20;
@@ -68,19 +68,9 @@ impl PolicyFile {
     }
 }
 
-/// The text of a policy file. Only of a regular file: anything else might never end, or never begin.
+/// The text of a policy file.
 fn read(path: &Path) -> Result<String, LoadError> {
-    let unreadable =
-        |reason: &dyn fmt::Display| LoadError::Unreadable(format!("{}: {reason}", path.display()));
-    let found = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
-    if !found.is_file() {
-        return Err(unreadable(&"is not a regular file"));
-    }
-    let file = File::open(path).map_err(|error| unreadable(&error))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(unreadable(&format!("is longer than the {MAX_BYTES} bytes of a policy")));
-    }
-    String::from_utf8(bytes).map_err(|_| unreadable(&"is not text in UTF-8"))
+    let unreadable = |reason: &str| LoadError::Unreadable(format!("{}: {reason}", path.display()));
+    let bytes = regular_file::read(path, MAX_BYTES).map_err(|reason| unreadable(&reason))?;
+    String::from_utf8(bytes).map_err(|_| unreadable("is not text in UTF-8"))
 }

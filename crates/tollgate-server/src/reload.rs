@@ -14,6 +14,7 @@ use tracing::{error, info, warn};
 use crate::app::App;
 use crate::metrics::Reload;
 use crate::policy_file::LoadError;
+use crate::settled::{Look, Settled};
 use crate::shutdown::Awaited;
 
 /// How often the file is looked at. Reading is sure where watching is not: on network file systems,
@@ -57,18 +58,17 @@ pub(crate) async fn watch(
     let mut looks = interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let has_file = app.policy_file().path().is_some();
-    let mut seen: Seen = Ok(text);
-    let mut unsettled: Option<Seen> = None;
+    let mut file: Settled<Seen> = Settled::new(Ok(text));
     loop {
         let mut answer = None;
-        let forced = tokio::select! {
+        let look = tokio::select! {
             () = stop.wait() => return Ok(()),
-            _ = hangup.recv() => true,
+            _ = hangup.recv() => Look::Asked,
             Some(asked) = requests.recv() => {
                 answer = Some(asked);
-                true
+                Look::Asked
             }
-            _ = looks.tick(), if has_file => false,
+            _ = looks.tick(), if has_file => Look::Routine,
         };
         if !has_file {
             let reason = "there is no policy file to read again";
@@ -79,15 +79,11 @@ pub(crate) async fn watch(
             continue;
         }
         let looking = Arc::clone(&app);
-        let look = move || looking.policy_file().read().map_err(|error| error.to_string());
-        let now = off_the_workers(look).await?;
-        // Whoever writes the file in place may be half way through: only what has stayed the same since
-        // the last look is taken for whole.
-        let is_settled = unsettled.replace(now.clone()) == Some(now.clone());
-        if forced || (now != seen && is_settled) {
-            let (app, text) = (Arc::clone(&app), now.clone());
-            let done = off_the_workers(move || set(&app, &text)).await?;
-            seen = now;
+        let read = move || looking.policy_file().read().map_err(|error| error.to_string());
+        let now = off_the_workers(read).await?;
+        if file.takes(look, &now) {
+            let app = Arc::clone(&app);
+            let done = off_the_workers(move || set(&app, &now)).await?;
             if let Some(answer) = answer {
                 drop(answer.send(done));
             }
