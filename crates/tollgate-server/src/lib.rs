@@ -27,6 +27,7 @@ mod settings;
 mod settled;
 mod shutdown;
 mod store_watch;
+mod tls;
 mod twin;
 mod warnings;
 mod wire;

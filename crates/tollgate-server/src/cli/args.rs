@@ -10,6 +10,7 @@ use tollgate::{AtCap, Distributed};
 use tollgate_redis::Scripting;
 
 use super::say::say;
+use super::server_args::ServerArgs;
 use super::{Exit, check, policy, serve, simulate};
 
 /// A rate limiter that is exact under any concurrency, and says why and until when it refuses.
@@ -215,14 +216,8 @@ pub(crate) struct CheckArgs {
     /// How much to take; 0 only asks
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) cost: u64,
-    /// The service to ask
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "TOLLGATE_SERVER",
-        default_value = "http://127.0.0.1:8080"
-    )]
-    pub(crate) server: String,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
     /// Print the service's answer as it is
     #[arg(long)]
     pub(crate) json: bool,

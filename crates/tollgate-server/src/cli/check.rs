@@ -1,5 +1,6 @@
 //! `tollgate check`.
 
+use hyper::Method;
 use tokio::runtime;
 
 use super::Exit;
@@ -7,23 +8,33 @@ use super::args::CheckArgs;
 use super::facts::body_of;
 use super::say::say;
 use super::told::{Told, ToldProblem};
-use crate::client::{self, AskError};
+use crate::client::{AskError, Server};
 
 pub(super) fn run(args: &CheckArgs) -> Exit {
     let body = match body_of(&args.what, args.cost) {
         Ok(body) => body,
         Err(reason) => return usage(&reason),
     };
+    let server = match Server::of(&args.server) {
+        Ok(server) => server,
+        Err(error) => return unasked(args, &error),
+    };
     let Ok(runtime) = runtime::Builder::new_current_thread().enable_all().build() else {
         eprintln!("tollgate: the runtime could not be started");
         return Exit::NoAnswer;
     };
-    match runtime.block_on(client::post(&args.server, "/check", body)) {
+    match runtime.block_on(server.ask(Method::POST, "/check", Some(body), None)) {
         Ok((200, answer)) => tell(&answer, args.json),
         Ok((status, answer)) => told_otherwise(status, &answer, args.json),
-        Err(AskError::Url(reason)) => usage(&reason),
-        Err(AskError::NoAnswer(reason)) => {
-            eprintln!("tollgate: no answer from {}: {reason}", args.server);
+        Err(error) => unasked(args, &error),
+    }
+}
+
+fn unasked(args: &CheckArgs, error: &AskError) -> Exit {
+    match error {
+        AskError::Usage(reason) => usage(reason),
+        AskError::NoAnswer(reason) => {
+            eprintln!("tollgate: no answer from {}: {reason}", args.server.server);
             Exit::NoAnswer
         }
     }

@@ -8,9 +8,11 @@ mod policy;
 mod ready;
 mod say;
 mod serve;
+mod server_args;
 mod simulate;
 mod told;
 
 pub(crate) use args::{AtCapArg, DistributedArg, LogArg, ScriptingArg, ServeArgs};
 pub use args::{Cli, run};
 pub use exit::Exit;
+pub(crate) use server_args::ServerArgs;

@@ -113,7 +113,8 @@ fn a_wrong_check_is_exit_code_two() {
 #[test]
 fn a_server_that_cannot_be_asked_by_its_url_is_usage() {
     for (url, words) in [
-        ("https://127.0.0.1:1", "TLS"),
+        ("https://127.0.0.1:1/check", "path"),
+        ("https://a_b!:1", "--server"),
         ("127.0.0.1:8080", "http://"),
         ("ftp://127.0.0.1", "http://"),
         ("http://", "--server"),
@@ -345,7 +346,18 @@ fn every_command_tells_its_flags() {
                 "TOLLGATE_CONFIG",
             ],
         ),
-        (&["check"], &["--cost", "--server", "--json", "TOLLGATE_SERVER", "Exit code"]),
+        (
+            &["check"],
+            &[
+                "--cost",
+                "--server",
+                "--json",
+                "--ca",
+                "--client-cert",
+                "TOLLGATE_SERVER",
+                "Exit code",
+            ],
+        ),
         (&["policy"], &["validate", "explain", "schema"]),
         (&["policy", "validate"], &["--json", "FILE"]),
         (&["policy", "explain"], &["--json", "--cost", "FACT=VALUE"]),
