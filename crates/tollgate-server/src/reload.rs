@@ -92,7 +92,7 @@ pub(crate) async fn watch(
 }
 
 /// Where a slow disk or a long policy holds no request up.
-async fn off_the_workers<T: Send + 'static>(
+pub(crate) async fn off_the_workers<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     spawn_blocking(work).await.map_err(io::Error::other)

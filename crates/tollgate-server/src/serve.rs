@@ -8,19 +8,20 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::administer::Book;
 use crate::app::App;
-use crate::http::{Surface, listen};
+use crate::http::{Door, Surface, listen};
 use crate::keeper;
 use crate::membership::Membership;
 use crate::opened::Opened;
 use crate::policy_file::PolicyFile;
 use crate::reload::{self, Answer, ReloadRequests};
 use crate::saved_state::SavedState;
-use crate::settings::Settings;
+use crate::settings::{Settings, TlsSettings};
 use crate::shutdown::Shutdown;
+use crate::tls::{self, Current};
 
 /// Why the service could not start or go on.
 #[derive(Debug)]
@@ -62,9 +63,11 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
         tokio::spawn(keeper::keep(Arc::clone(&app), settings.redis.probe, shutdown.finished()));
     let beside = Beside::start(&app, &shutdown, saved, membership, (hangup, asked, text));
 
+    let tls = secured(settings.tls.as_ref(), &shutdown)?;
+
     // Before anyone can ask: an answer of a node that is not ready closes its connection.
     app.set_ready();
-    for listening in listeners.listen(&app, &shutdown, &settings) {
+    for listening in listeners.listen(tls.as_ref(), &app, &shutdown, &settings) {
         listening.await.map_err(ServeError::new)?;
     }
     shutdown.finish();
@@ -86,6 +89,24 @@ fn tell_start(app: &App, settings: &Settings) {
     if app.guard().has_admin() && is_forgotten {
         warn!("overrides are forgotten when this service ends; --data-dir keeps them");
     }
+}
+
+/// What TLS is agreed on with, kept that of its files until the end.
+fn secured(
+    settings: Option<&TlsSettings>,
+    shutdown: &Shutdown,
+) -> Result<Option<Arc<Current>>, ServeError> {
+    let Some(TlsSettings { files, held, config }) = settings else { return Ok(None) };
+    let current = Arc::new(Current::new(Arc::clone(config)));
+    let hangup = signal(SignalKind::hangup()).map_err(ServeError::new)?;
+    let (files, held, stop) = (files.clone(), held.clone(), shutdown.requested());
+    let watching = tls::watch(Arc::clone(&current), files, held, hangup, stop);
+    tokio::spawn(async {
+        if let Err(error) = watching.await {
+            error!(%error, "certificates are no longer read again");
+        }
+    });
+    Ok(Some(current))
 }
 
 /// What goes on beside the answering.
@@ -155,6 +176,7 @@ impl Listeners {
 
     fn listen(
         self,
+        tls: Option<&Arc<Current>>,
         app: &Arc<App>,
         shutdown: &Shutdown,
         settings: &Settings,
@@ -162,7 +184,8 @@ impl Listeners {
         let surface = if self.operating.is_some() { Surface::Deciding } else { Surface::Whole };
         let operating = self.operating.map(|listener| (listener, Surface::Operating));
         let all = [(self.deciding, surface)].into_iter().chain(operating);
-        all.map(|(at, surface)| listen(at, surface, Arc::clone(app), shutdown, settings)).collect()
+        let doors = all.map(|(listener, surface)| Door { listener, surface, tls: tls.cloned() });
+        doors.map(|door| listen(door, Arc::clone(app), shutdown, settings)).collect()
     }
 }
 

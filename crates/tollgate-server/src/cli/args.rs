@@ -127,6 +127,15 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "TOLLGATE_ALLOW_UNPROTECTED", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) allow_unprotected: Option<bool>,
+    /// Speak HTTPS by this certificate, in PEM with those it depends on; it is read again when it changes
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_TLS_CERT")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The certificate's private key, in PEM without a passphrase
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_TLS_KEY")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Only let clients in that show a certificate of one of these CAs, in PEM
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_TLS_CLIENT_CA")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
     /// How log lines look
     #[arg(long, value_name = "FORMAT", env = "TOLLGATE_LOG_FORMAT", default_value = "text")]
     pub(crate) log_format: LogArg,

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-use super::connection::{Dispatch, serve};
+use super::reception::Reception;
 use crate::shutdown::Awaited;
 
 /// How long a shutdown waits for requests under way.
@@ -36,20 +35,19 @@ pub(super) struct Limits {
 /// heard of it is turned away; then finishes those that are open.
 pub(super) async fn accept(
     listener: TcpListener,
-    dispatch: Arc<Dispatch>,
+    reception: Reception,
     limits: Limits,
     mut stop: Awaited,
     mut hurry: Awaited,
 ) {
-    let connections = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(limits.connections));
     {
-        let mut accepting = pin!(take_in(&listener, &dispatch, &connections, places));
+        let mut accepting = pin!(take_in(&listener, &reception, places));
         tokio::select! {
             () = stop.wait() => {}
             never = &mut accepting => match never {},
         }
-        dispatch.app.set_not_ready();
+        reception.dispatch().app.set_not_ready();
         info!("draining");
         let drained = timeout(limits.drain, accepting);
         tokio::select! {
@@ -59,43 +57,30 @@ pub(super) async fn accept(
     }
     // Who is connected already, or waits to be accepted, has been promised an answer: each gets a moment
     // to ask, and hears that this connection closes.
-    take_in_waiting(&listener, &dispatch, &connections);
+    take_in_waiting(&listener, &reception);
     drop(listener);
     sleep(MOMENT.min(limits.drain)).await;
-    if timeout(LONGEST_FINISH, connections.shutdown()).await.is_err() {
+    if timeout(LONGEST_FINISH, reception.close()).await.is_err() {
         warn!("some requests did not end in time and were cut off");
     }
 }
 
 async fn take_in(
     listener: &TcpListener,
-    dispatch: &Arc<Dispatch>,
-    connections: &GracefulShutdown,
+    reception: &Reception,
     places: Arc<Semaphore>,
 ) -> Infallible {
     loop {
         let (stream, peer, place) = next(listener, &places).await;
-        let connection = connections.watch(serve(stream, peer, Arc::clone(dispatch)));
-        tokio::spawn(async move {
-            // A connection that breaks off is its client's affair.
-            let _ = connection.await;
-            drop(place);
-        });
+        reception.admit(stream, peer, place);
     }
 }
 
 /// Those that wait to be accepted and need not be waited for.
-fn take_in_waiting(
-    listener: &TcpListener,
-    dispatch: &Arc<Dispatch>,
-    connections: &GracefulShutdown,
-) {
+fn take_in_waiting(listener: &TcpListener, reception: &Reception) {
     let mut context = Context::from_waker(Waker::noop());
     while let Poll::Ready(Ok((stream, peer))) = listener.poll_accept(&mut context) {
-        let connection = connections.watch(serve(stream, peer, Arc::clone(dispatch)));
-        tokio::spawn(async move {
-            let _ = connection.await;
-        });
+        reception.admit(stream, peer, None);
     }
 }
 

@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulConnection;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tollgate::Verb;
 use tower_service::Service as _;
 
@@ -44,9 +44,9 @@ pub(super) struct Dispatch {
     pub(super) surface: Surface,
 }
 
-/// Serves one connection.
-pub(super) fn serve(
-    stream: TcpStream,
+/// Serves one connection, whatever it is made over.
+pub(super) fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+    stream: S,
     peer: SocketAddr,
     dispatch: Arc<Dispatch>,
 ) -> impl GracefulConnection<Error = hyper::Error> {

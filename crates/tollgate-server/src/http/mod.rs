@@ -7,9 +7,11 @@ mod connection;
 mod decide;
 mod docs;
 mod guarded;
+mod handshake;
 mod health;
 mod listings;
 mod patience;
+mod reception;
 mod reply;
 mod routes;
 
@@ -21,6 +23,8 @@ use tokio::task::JoinHandle;
 use crate::app::App;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
+use crate::tls::Current;
+use reception::Reception;
 
 /// Which paths a listener serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,23 +37,33 @@ pub(crate) enum Surface {
     Operating,
 }
 
+/// Where clients come in.
+#[derive(Debug)]
+pub(crate) struct Door {
+    pub(crate) listener: TcpListener,
+    pub(crate) surface: Surface,
+    /// What TLS is agreed on with; without it HTTP is plain.
+    pub(crate) tls: Option<Arc<Current>>,
+}
+
 /// Serves on a listener in the background until the shutdown is through.
 pub(crate) fn listen(
-    listener: TcpListener,
-    surface: Surface,
+    door: Door,
     app: Arc<App>,
     shutdown: &Shutdown,
     settings: &Settings,
 ) -> JoinHandle<()> {
+    let Door { listener, surface, tls } = door;
     if let Ok(address) = listener.local_addr() {
-        eprintln!("listening on http://{address}");
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        eprintln!("listening on {scheme}://{address}");
     }
     let limits = accept::Limits { connections: settings.max_connections, drain: settings.drain };
     let router = routes::router(surface, Arc::clone(&app));
     let dispatch = Arc::new(connection::Dispatch { app, router, surface });
     tokio::spawn(accept::accept(
         listener,
-        dispatch,
+        Reception::new(dispatch, tls),
         limits,
         shutdown.requested(),
         shutdown.hurried(),

@@ -9,6 +9,7 @@ mod protection;
 mod redis;
 mod store_choice;
 mod tokens;
+mod tls;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -25,6 +26,7 @@ use protection::Reachable;
 pub(crate) use redis::RedisSettings;
 pub(crate) use store_choice::StoreChoice;
 pub(crate) use tokens::TokenSettings;
+pub(crate) use tls::TlsSettings;
 
 const DEFAULT_HTTP: &str = "127.0.0.1:8080";
 const DEFAULT_MAX_CONNECTIONS: usize = 10_000;
@@ -52,6 +54,7 @@ pub(crate) struct Settings {
     pub(crate) tokens: TokenSettings,
     /// What other machines reach without being asked who they are, because that was said to be meant.
     pub(crate) unprotected: Vec<String>,
+    pub(crate) tls: Option<TlsSettings>,
 }
 
 /// What to do when the saved state cannot be read.
@@ -92,12 +95,13 @@ impl Settings {
             None => SettingsFile::default(),
         };
         let redis = RedisSettings::of(&args, &file)?;
+        let tls = TlsSettings::of(&args, &file)?;
         let http = address("--http", args.http.or(file.http).as_deref().unwrap_or(DEFAULT_HTTP))?;
         let admin = args.admin.or(file.admin);
         let admin = admin.map(|text| address("--admin", &text)).transpose()?;
         let open = args.allow_unprotected.or(file.allow_unprotected).unwrap_or(false);
         let tokens = TokenSettings::of(environment)?;
-        let reachable = Reachable { http, admin };
+        let reachable = Reachable { http, admin, tls: tls.as_ref() };
         let unprotected = reachable.unprotected(&tokens);
         if let Some(found) = unprotected.first().filter(|_| !open) {
             return Err(found.refused());
@@ -132,6 +136,7 @@ impl Settings {
             redis,
             tokens,
             unprotected,
+            tls,
         })
     }
 }

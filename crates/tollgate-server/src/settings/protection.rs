@@ -3,13 +3,14 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::{SettingsError, TokenSettings};
+use super::{SettingsError, TlsSettings, TokenSettings};
 
 /// Where a service listens.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reachable {
+pub(super) struct Reachable<'a> {
     pub(super) http: SocketAddr,
     pub(super) admin: Option<SocketAddr>,
+    pub(super) tls: Option<&'a TlsSettings>,
 }
 
 /// Paths that other machines reach, and whoever asks is answered.
@@ -21,9 +22,13 @@ pub(super) struct Unprotected {
     token: &'static str,
 }
 
-impl Reachable {
+impl Reachable<'_> {
     /// All such paths. What changes anything is not among them: it needs a token wherever it is.
     pub(super) fn unprotected(self, tokens: &TokenSettings) -> Vec<Unprotected> {
+        // Whoever connects has proven who they are.
+        if self.tls.is_some_and(TlsSettings::asks_clients) {
+            return Vec::new();
+        }
         let deciding = Unprotected {
             flag: "--http",
             address: self.http,

@@ -1,0 +1,61 @@
+//! Reading certificates again: when their files change, and on SIGHUP.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::Signal;
+use tokio::time::{MissedTickBehavior, interval};
+use tracing::{error, info};
+
+use super::current::Current;
+use super::serving::{Held, ServingFiles};
+use crate::reload::off_the_workers;
+use crate::settings::SettingsError;
+use crate::settled::{Look, Settled};
+use crate::shutdown::Awaited;
+
+/// How often the files are looked at. A certificate is replaced days before it expires.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// What the files were last seen to hold, or why they could not be read.
+type Seen = Result<Held, SettingsError>;
+
+/// Keeps what is in force that of its files until asked to stop. `held` is what it was made of.
+///
+/// Certificate and key are two files, replaced one after the other: what does not fit together is often
+/// just not whole yet. It is told once, and what was in force stays so until they fit.
+pub(crate) async fn watch(
+    current: Arc<Current>,
+    files: ServingFiles,
+    held: Held,
+    mut hangup: Signal,
+    mut stop: Awaited,
+) -> io::Result<()> {
+    let mut looks = interval(LOOK_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut all: Settled<Seen> = Settled::new(Ok(held));
+    loop {
+        let look = tokio::select! {
+            () = stop.wait() => return Ok(()),
+            _ = hangup.recv() => Look::Asked,
+            _ = looks.tick() => Look::Routine,
+        };
+        let read = files.clone();
+        let now = off_the_workers(move || read.read()).await?;
+        if all.takes(look, &now) {
+            let (files, current) = (files.clone(), Arc::clone(&current));
+            off_the_workers(move || set(&files, &current, now)).await?;
+        }
+    }
+}
+
+fn set(files: &ServingFiles, current: &Current, seen: Seen) {
+    match seen.and_then(|held| files.config(&held)) {
+        Ok(config) => {
+            current.replace(config);
+            info!("certificates reloaded");
+        }
+        Err(reason) => error!(%reason, "certificates not reloaded; the old ones serve on"),
+    }
+}
