@@ -6,9 +6,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+/// What a connection is made over.
+pub(crate) trait Stream: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Stream for T {}
+
 /// One connection.
 pub(crate) struct Client {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     unread: Vec<u8>,
 }
 
@@ -30,7 +35,11 @@ impl Client {
         // Longer than anything the service waits for: a test that hangs fails instead.
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, unread: Vec::new() })
+        Ok(Self::over(stream))
+    }
+
+    pub(crate) fn over(stream: impl Stream + 'static) -> Self {
+        Self { stream: Box::new(stream), unread: Vec::new() }
     }
 
     /// Posts JSON and reads the answer.

@@ -12,6 +12,7 @@ mod client;
 mod metrics_text;
 mod redis;
 mod service;
+mod tls_client;
 
 mod bad_input;
 mod batch;
@@ -40,3 +41,4 @@ mod settings;
 mod shutdown;
 mod simulate;
 mod simulate_oracle;
+mod tls;

@@ -17,6 +17,7 @@ use crate::client::{Client, Reply};
 /// A running service.
 pub(crate) struct Service {
     process: Child,
+    scheme: &'static str,
     address: SocketAddr,
     log: Arc<Mutex<String>>,
     reader: Option<JoinHandle<()>>,
@@ -33,18 +34,18 @@ impl Service {
         let mut process =
             command.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().expect("the binary starts");
         let mut stderr = BufReader::new(process.stderr.take().expect("stderr is piped"));
-        let (mut told, mut address) = (String::new(), None);
-        while address.is_none() {
+        let (mut told, mut found) = (String::new(), None);
+        while found.is_none() {
             let mut line = String::new();
             let read = stderr.read_line(&mut line).expect("stderr is text");
             told.push_str(&line);
             assert_ne!(read, 0, "the service did not start: {told}");
-            let at = line.trim().strip_prefix("listening on http://");
-            address = at.map(|address| address.parse().expect("an address"));
+            found = listening(line.trim());
         }
         let log = Arc::new(Mutex::new(told));
-        let (reader, address) = (follow(stderr, Arc::clone(&log)), address.expect("just found"));
-        Self { process, address, log, reader: Some(reader) }
+        let (reader, (scheme, address)) =
+            (follow(stderr, Arc::clone(&log)), found.expect("just found"));
+        Self { process, scheme, address, log, reader: Some(reader) }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -56,15 +57,14 @@ impl Service {
         let second = || {
             let log = self.log();
             let lines = log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-            let mut told = lines.filter_map(|line| line.strip_prefix("listening on http://"));
-            told.nth(1).map(|address| address.parse().expect("an address"))
+            lines.filter_map(listening).nth(1).map(|(_, address)| address)
         };
         eventually("a second listener", || second().is_some());
         second().expect("just seen")
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -140,6 +140,14 @@ impl Drop for Service {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// What is spoken where, if the line tells that.
+fn listening(line: &str) -> Option<(&'static str, SocketAddr)> {
+    ["http", "https"].into_iter().find_map(|scheme| {
+        let address = line.strip_prefix(&format!("listening on {scheme}://"))?;
+        Some((scheme, address.parse().expect("an address")))
+    })
 }
 
 fn follow(mut stderr: impl Read + Send + 'static, log: Arc<Mutex<String>>) -> JoinHandle<()> {

@@ -12,7 +12,7 @@ fn is_last(reply: &Reply) -> bool {
 }
 
 /// Asks without pause until the service says that it wants no more; how often it answered.
-fn ask_until_told(mut client: Client, answered: &AtomicU64) -> u64 {
+pub(crate) fn ask_until_told(mut client: Client, answered: &AtomicU64) -> u64 {
     let mut count = 0;
     loop {
         let reply = client.try_post("/check", br#"{"key":"k","cost":0}"#);
