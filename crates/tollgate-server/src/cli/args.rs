@@ -11,7 +11,7 @@ use tollgate_redis::Scripting;
 
 use super::say::say;
 use super::server_args::ServerArgs;
-use super::{Exit, check, policy, serve, simulate};
+use super::{Exit, OverrideCommand, ResetArgs, administer, check, policy, serve, simulate};
 
 /// A rate limiter that is exact under any concurrency, and says why and until when it refuses.
 #[derive(Debug, Parser)]
@@ -33,6 +33,16 @@ enum Command {
     ///
     /// Exit code 0: allowed. 1: refused. 2: the question was wrong. 3: no answer.
     Check(CheckArgs),
+    /// Give clients limits of their own, and see and remove them (admin token)
+    ///
+    /// The token is that of TOLLGATE_ADMIN_TOKEN, or of the file that TOLLGATE_ADMIN_TOKEN_FILE names.
+    /// Exit code 0: done. 1: the client has none. 2: the question or the token was wrong. 3: no answer.
+    #[command(subcommand)]
+    Override(OverrideCommand),
+    /// Forget what a client has used (admin token)
+    ///
+    /// Exit code 0: done. 2: the question or the token was wrong. 3: no answer.
+    Reset(ResetArgs),
     /// Work with policy files
     #[command(subcommand)]
     Policy(PolicyCommand),
@@ -276,6 +286,8 @@ pub fn run(cli: Cli) -> Exit {
     match cli.command {
         Command::Serve(args) => serve::run(*args),
         Command::Check(args) => check::run(&args),
+        Command::Override(command) => administer::run(&command),
+        Command::Reset(args) => administer::reset(&args),
         Command::Policy(command) => policy::run(&command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Completions { shell } => {

@@ -1,42 +1,27 @@
 //! `tollgate check`.
 
 use hyper::Method;
-use tokio::runtime;
 
 use super::Exit;
 use super::args::CheckArgs;
+use super::asking::{ask, token};
 use super::facts::body_of;
 use super::say::say;
 use super::told::{Told, ToldProblem};
-use crate::client::{AskError, Server};
 
 pub(super) fn run(args: &CheckArgs) -> Exit {
     let body = match body_of(&args.what, args.cost) {
         Ok(body) => body,
         Err(reason) => return usage(&reason),
     };
-    let server = match Server::of(&args.server) {
-        Ok(server) => server,
-        Err(error) => return unasked(args, &error),
+    let token = match token("TOLLGATE_CHECK_TOKEN", "TOLLGATE_CHECK_TOKEN_FILE") {
+        Ok(token) => token,
+        Err(error) => return usage(&error.to_string()),
     };
-    let Ok(runtime) = runtime::Builder::new_current_thread().enable_all().build() else {
-        eprintln!("tollgate: the runtime could not be started");
-        return Exit::NoAnswer;
-    };
-    match runtime.block_on(server.ask(Method::POST, "/check", Some(body), None)) {
+    match ask(&args.server, token.as_deref(), (Method::POST, "/check", Some(body))) {
         Ok((200, answer)) => tell(&answer, args.json),
         Ok((status, answer)) => told_otherwise(status, &answer, args.json),
-        Err(error) => unasked(args, &error),
-    }
-}
-
-fn unasked(args: &CheckArgs, error: &AskError) -> Exit {
-    match error {
-        AskError::Usage(reason) => usage(reason),
-        AskError::NoAnswer(reason) => {
-            eprintln!("tollgate: no answer from {}: {reason}", args.server.server);
-            Exit::NoAnswer
-        }
+        Err(exit) => exit,
     }
 }
 

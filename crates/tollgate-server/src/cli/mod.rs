@@ -1,6 +1,9 @@
 //! The command line: arguments in, an exit code out.
 
+mod administer;
+mod administer_args;
 mod args;
+mod asking;
 mod check;
 mod exit;
 mod facts;
@@ -11,7 +14,9 @@ mod serve;
 mod server_args;
 mod simulate;
 mod told;
+mod told_override;
 
+pub(crate) use administer_args::{OverrideCommand, ResetArgs, SetArgs, WhoArgs};
 pub(crate) use args::{AtCapArg, DistributedArg, LogArg, ScriptingArg, ServeArgs};
 pub use args::{Cli, run};
 pub use exit::Exit;

@@ -8,8 +8,8 @@ mod node_id;
 mod protection;
 mod redis;
 mod store_choice;
-mod tokens;
 mod tls;
+mod tokens;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -25,8 +25,8 @@ use file::SettingsFile;
 use protection::Reachable;
 pub(crate) use redis::RedisSettings;
 pub(crate) use store_choice::StoreChoice;
-pub(crate) use tokens::TokenSettings;
 pub(crate) use tls::TlsSettings;
+pub(crate) use tokens::TokenSettings;
 
 const DEFAULT_HTTP: &str = "127.0.0.1:8080";
 const DEFAULT_MAX_CONNECTIONS: usize = 10_000;

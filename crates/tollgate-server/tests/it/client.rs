@@ -63,6 +63,25 @@ impl Client {
             .expect("the service answers")
     }
 
+    /// A request with a head of its own, and JSON if there is a body.
+    pub(crate) fn request(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Reply {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: tollgate\r\n");
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !body.is_empty() {
+            head.push_str("content-type: application/json\r\n");
+        }
+        head.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+        self.send(head.as_bytes()).and_then(|()| self.reply()).expect("the service answers")
+    }
+
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }

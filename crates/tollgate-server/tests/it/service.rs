@@ -29,6 +29,12 @@ impl Service {
         Self::start_as(&mut tollgate(&[&["serve", "--http", "127.0.0.1:0"], args].concat()))
     }
 
+    /// The same, with these in the environment.
+    pub(crate) fn start_with(args: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut command = tollgate(&[&["serve", "--http", "127.0.0.1:0"], args].concat());
+        Self::start_as(command.envs(environment.iter().copied()))
+    }
+
     /// A command that serves, whatever its flags and environment.
     pub(crate) fn start_as(command: &mut Command) -> Self {
         let mut process =

@@ -79,6 +79,21 @@ use tiers::Tiers;
 use view::View;
 use wanted::{holds_slots, wanted};
 
+/// A length of time, as policies write it: `30s`, `5min`, `2h`.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// assert_eq!(tollgate::policy::length("2h"), Ok(Duration::from_secs(7200)));
+/// assert!(tollgate::policy::length("2 hours").is_err());
+/// ```
+///
+/// # Errors
+/// Why it is none.
+pub fn length(text: &str) -> Result<std::time::Duration, &'static str> {
+    read::rate::length(text)
+}
+
 /// The fact by which clients are told apart, and overrides find them.
 const CLIENT: &str = "client";
 

@@ -1,11 +1,15 @@
 //! One limit of an override: numbers, and how they are counted where that is said.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::algorithm::Numbers;
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::limit::Limit;
+use crate::policy::read::rate::{Period, Rate};
 use crate::policy::rule::Rule;
+
+use super::error::{OverrideError, OverrideErrorKind};
 use crate::quota::Quota;
 use crate::scope::Algorithm;
 
@@ -139,6 +143,31 @@ impl OwnLimit {
             Some(_) => {
                 Err(QuotaError::fixed(QuotaErrorKind::Burst, "burst is for token buckets only"))
             }
+        }
+    }
+}
+
+/// What refuses everything may have any window.
+const ANY: Duration = Duration::from_secs(60);
+
+/// A rate, as policies write it: `10/min`, `100/60s`, `0`.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::OwnLimit;
+///
+/// assert_eq!("20/min".parse(), Ok(OwnLimit::new(20, Duration::from_secs(60))));
+/// assert!("20".parse::<OwnLimit>().is_err());
+/// ```
+impl FromStr for OwnLimit {
+    type Err = OverrideError;
+
+    fn from_str(text: &str) -> Result<Self, OverrideError> {
+        let wrong = |reason| OverrideError::new(OverrideErrorKind::Limits, reason);
+        match Rate::parse(text).map_err(wrong)? {
+            Rate::Block => Ok(Self::new(0, ANY)),
+            Rate::Count { count, period: Period::Length(window) } => Ok(Self::new(count, window)),
+            Rate::Count { .. } => Err(wrong("months and years differ in length; give it in days")),
         }
     }
 }

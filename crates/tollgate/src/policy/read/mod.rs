@@ -4,7 +4,7 @@ mod condition;
 mod defaults;
 mod limit;
 mod limiters;
-mod rate;
+pub(super) mod rate;
 mod rule;
 mod tiers;
 mod warn;

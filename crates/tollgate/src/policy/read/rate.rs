@@ -6,7 +6,7 @@ use crate::algorithm::CalendarUnit;
 
 /// So many in so long.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Rate {
+pub(in crate::policy) enum Rate {
     /// None at all.
     Block,
     Count {
@@ -17,7 +17,7 @@ pub(super) enum Rate {
 
 /// How long a rate's window is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Period {
+pub(in crate::policy) enum Period {
     Length(Duration),
     /// A month or a year, whose lengths differ.
     Calendar(CalendarUnit),
@@ -38,7 +38,7 @@ const LONG: &str = "period must be at most 100 years (36525 days)";
 
 impl Rate {
     /// Reads a rate, or says what is wrong with it.
-    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+    pub(in crate::policy) fn parse(text: &str) -> Result<Self, &'static str> {
         if text == "0" {
             return Ok(Self::Block);
         }
@@ -80,7 +80,7 @@ impl Period {
 }
 
 /// Reads a length of time: `60s`, or `s` for one second.
-pub(super) fn length(text: &str) -> Result<Duration, &'static str> {
+pub(in crate::policy) fn length(text: &str) -> Result<Duration, &'static str> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at_checked(digits).unwrap_or(("", text));
     let known = UNITS.iter().find(|(name, _)| *name == unit);
