@@ -1,10 +1,11 @@
 //! The service from start to end.
 
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -22,6 +23,10 @@ use crate::saved_state::SavedState;
 use crate::settings::{Settings, TlsSettings};
 use crate::shutdown::Shutdown;
 use crate::tls::{self, Current};
+
+/// How many connections may wait to be accepted. One that finds no room tries again only after a second,
+/// and the usual 128 are few when all clients come back at once.
+const MOST_WAITING: u32 = 4096;
 
 /// Why the service could not start or go on.
 #[derive(Debug)]
@@ -51,7 +56,7 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     // Before anything that takes time: unheeded, it would end the process.
     let hangup = signal(SignalKind::hangup()).map_err(ServeError::new)?;
     let store = Opened::open(&settings).await?;
-    let listeners = Listeners::bind(&settings).await?;
+    let listeners = Listeners::bind(&settings)?;
     let (reloads, asked) = ReloadRequests::new();
     let address = listeners.address()?;
     let app = Arc::new(App::new(&settings, store, address, policy, source, reloads));
@@ -111,7 +116,7 @@ fn secured(
 
 /// What goes on beside the answering.
 struct Beside {
-    reloading: JoinHandle<std::io::Result<()>>,
+    reloading: JoinHandle<io::Result<()>>,
     administering: JoinHandle<()>,
     membership: Option<JoinHandle<()>>,
     saving: Option<JoinHandle<Result<(), ServeError>>>,
@@ -161,10 +166,10 @@ struct Listeners {
 }
 
 impl Listeners {
-    async fn bind(settings: &Settings) -> Result<Self, ServeError> {
-        let deciding = bind("--http", settings.http).await?;
+    fn bind(settings: &Settings) -> Result<Self, ServeError> {
+        let deciding = bind("--http", settings.http)?;
         let operating = match settings.admin {
-            Some(address) => Some(bind("--admin", address).await?),
+            Some(address) => Some(bind("--admin", address)?),
             None => None,
         };
         Ok(Self { deciding, operating })
@@ -189,8 +194,15 @@ impl Listeners {
     }
 }
 
-async fn bind(setting: &str, address: SocketAddr) -> Result<TcpListener, ServeError> {
-    let listener = TcpListener::bind(address).await;
-    listener
+fn bind(setting: &str, address: SocketAddr) -> Result<TcpListener, ServeError> {
+    listener(address)
         .map_err(|error| ServeError::new(format!("{setting}: cannot listen on {address}: {error}")))
+}
+
+fn listener(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // The next service need not wait until the last connections of this one are forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(MOST_WAITING)
 }

@@ -136,6 +136,26 @@ fn no_more_connections_than_allowed_are_served_at_once() {
 }
 
 #[test]
+fn a_crowd_waits_to_be_accepted_without_trying_again() {
+    let service = Service::start(&[]);
+    service.signal("STOP");
+    // Who found no room would try again after a second, and then after longer and longer.
+    let patience = Duration::from_secs(30);
+    let crowd: Vec<TcpStream> = (0..400)
+        .map(|_| TcpStream::connect_timeout(&service.address(), patience).expect("there is room"))
+        .collect();
+    service.signal("CONT");
+    for mut waiting in crowd {
+        waiting
+            .write_all(b"GET /healthz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n")
+            .unwrap();
+        let mut told = String::new();
+        waiting.read_to_string(&mut told).unwrap();
+        assert!(told.starts_with("HTTP/1.1 200"), "{told}");
+    }
+}
+
+#[test]
 fn without_file_descriptors_it_waits_and_recovers() {
     let service = Service::start(&[]);
     let limited = std::process::Command::new("prlimit")
