@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::error::{ApiError, ApiErrorKind};
@@ -24,9 +24,13 @@ pub(super) const MAX_BODY: usize = 64 * 1024;
 pub(super) const MAX_BATCH_BODY: usize = 1024 * 1024;
 
 /// All bodies that are still on their way take no more memory than this many kibibytes together, however
-/// many connections send them; those beyond wait.
+/// many connections send them; those beyond wait. What was announced and has not come takes none.
 const MAX_UNFINISHED: u32 = 64 * 1024;
 static UNFINISHED: Semaphore = Semaphore::const_new(MAX_UNFINISHED as usize);
+
+/// So much of a body needs no room among those: a connection holds more than that anyway. Else a few clients
+/// who announce much and send nothing could hold up everybody whose body comes after its head.
+const SMALL: usize = 8 * 1024;
 
 const JSON: &str = "application/json";
 
@@ -43,12 +47,11 @@ where
 {
     let (head, body) = request.into_parts();
     let typed = is_json(&head.headers);
-    let length = body.size_hint().upper().map_or(most, |upper| bounded(upper, most));
     let mut collecting = pin!(collect(body, most));
-    // Mostly the body came with the head, and needs neither a timer nor a share of the budget.
+    // Mostly the body came with the head, and needs no timer.
     let read = match poll_fn(|context| Poll::Ready(collecting.as_mut().poll(context))).await {
         Poll::Ready(read) => Ok(read),
-        Poll::Pending => timeout(BODY_TIMEOUT, within_budget(length, collecting)).await,
+        Poll::Pending => timeout(BODY_TIMEOUT, collecting).await,
     };
     typed?;
     read.unwrap_or_else(|_| {
@@ -58,12 +61,11 @@ where
     })
 }
 
-/// Waits until there is room for one more unfinished body of this length, and then for the body.
-async fn within_budget<T>(length: usize, collecting: impl Future<Output = T>) -> T {
+/// Waits until there is room for one more unfinished body of this length.
+async fn share(length: usize) -> Option<SemaphorePermit<'static>> {
     let kibibytes = u32::try_from(length.div_ceil(1024)).unwrap_or(u32::MAX);
     // Never closed, so there is always a permit in the end.
-    let _permit = UNFINISHED.acquire_many(kibibytes.min(MAX_UNFINISHED)).await;
-    collecting.await
+    UNFINISHED.acquire_many(kibibytes.min(MAX_UNFINISHED)).await.ok()
 }
 
 /// A length as memory can hold it, at most so much.
@@ -81,9 +83,8 @@ where
     };
     // Where the head says that the body is too long, nothing of it is kept.
     let is_too_large = body.size_hint().lower() > most as u64;
-    let mut first = Bytes::new();
-    let mut all = BytesMut::new();
-    let mut length = 0;
+    let (mut first, mut all) = (Bytes::new(), BytesMut::new());
+    let (mut length, mut room) = (0, None);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| ApiError::invalid("the body broke off"))?;
         let Ok(data) = frame.into_data() else { continue };
@@ -97,15 +98,17 @@ where
         // Almost always the first frame is all of it, and is used as it came.
         if first.is_empty() && all.is_empty() {
             first = data;
-        } else {
-            if all.is_empty() {
-                // At once, where the length is known: growing would hold it twice over.
-                let rest = body.size_hint().upper().map_or(0, |upper| bounded(upper, most));
-                all.reserve(first.len() + data.len() + rest);
-            }
-            all.extend_from_slice(&std::mem::take(&mut first));
-            all.extend_from_slice(&data);
+            continue;
         }
+        if length > SMALL && room.is_none() {
+            // All of it at once: were it taken bit by bit, all could wait for each other.
+            let rest = body.size_hint().upper().map(|upper| bounded(upper, most));
+            room = share(rest.map_or(most, |rest| length + rest)).await;
+            // Where the length is known: growing would hold it twice over.
+            all.reserve(first.len() + data.len() + rest.unwrap_or(0));
+        }
+        all.extend_from_slice(&std::mem::take(&mut first));
+        all.extend_from_slice(&data);
     }
     match length {
         length if is_too_large || length > most => Err(too_large()),

@@ -227,3 +227,41 @@ fn bodies_on_their_way_share_one_budget() {
     let grown = resident(&service).saturating_sub(before);
     assert!(grown < 128 * 1024, "{grown} kB more for {} bodies", held.len());
 }
+
+#[test]
+fn who_announces_much_and_sends_nothing_holds_up_nobody() {
+    let service = Service::start(&[]);
+    let announced = |path: &str, how: &str| {
+        let mut slow = TcpStream::connect(service.address()).unwrap();
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n{how}");
+        slow.write_all(head.as_bytes()).unwrap();
+        slow
+    };
+    // Together more than all bodies that are on their way may have.
+    let held: Vec<TcpStream> = (0..100)
+        .flat_map(|_| {
+            [
+                announced("/release", "content-length: 2000000\r\n\r\n{"),
+                announced("/check/batch", "transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"),
+            ]
+        })
+        .collect();
+    let body = r#"{"key":"late"}"#;
+    let mut late = service.client();
+    let began = Instant::now();
+    late.send(
+        format!(
+            "POST /check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
+             expect: 100-continue\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        )
+        .as_bytes(),
+    )
+    .unwrap();
+    assert_eq!(late.reply().unwrap().status, 100, "the body is being waited for");
+    late.send(body.as_bytes()).unwrap();
+    assert_eq!(late.reply().unwrap().json()["remaining"], 99);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?} beside {} slow ones", held.len());
+}
