@@ -8,6 +8,7 @@
 //! - [`vectors`]: golden vectors that another language can replay.
 //! - [`server`]: real servers, started and stopped.
 //! - [`proxy`]: what a network does to those who talk to them.
+//! - [`vitals`]: what the system tells of other processes.
 //! - [`mod@clock`]: wall clocks of other programs, right or wrong.
 
 #![allow(
@@ -31,4 +32,5 @@ pub mod server;
 pub mod simulator;
 pub mod spec;
 pub mod vectors;
+pub mod vitals;
 pub mod wait;

@@ -31,6 +31,7 @@ pub use builder::Builder;
 pub use certificates::{Certificates, Identity};
 pub use cluster::{Cluster, Migration, slot_of};
 pub use flavor::Flavor;
+pub use port::free as free_port;
 pub use raw::Raw;
 pub use sentinels::Sentinels;
 pub use value::Value;

@@ -31,8 +31,8 @@ pub(crate) fn listen() -> TcpListener {
     panic!("no port of {FIRST} to {} is free", FIRST + COUNT - 1);
 }
 
-/// A port that was free a moment ago.
-pub(super) fn free() -> u16 {
+/// A port that was free a moment ago, and stays free for who comes back to it.
+pub fn free() -> u16 {
     listen().local_addr().expect("listeners have an address").port()
 }
 

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::keeper::Keeper;
+use crate::vitals;
 use crate::wait::eventually;
 
 #[derive(Debug)]
@@ -72,19 +72,12 @@ impl Process {
 
     /// The processor time it took, all threads together.
     pub(super) fn cpu(&self) -> Duration {
-        let stat = self.stat().expect("it runs");
-        // Fields 14 and 15 of proc(5); the state, which is the third, comes first here.
-        let ticks = stat.iter().skip(11).take(2);
-        let ticks: u64 = ticks.map(|field| field.parse::<u64>().expect("a number")).sum();
-        Duration::from_millis(ticks * 1000 / ticks_per_second())
+        vitals::cpu(self.id())
     }
 
     /// The bytes of memory it holds.
     pub(super) fn rss(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it runs");
-        let kibibytes = line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number");
-        kibibytes * 1024
+        vitals::rss(self.id())
     }
 
     fn signal(&self, name: &str) {
@@ -94,23 +87,6 @@ impl Process {
     }
 
     fn state(&self) -> Option<char> {
-        self.stat()?.first()?.chars().next()
+        vitals::state(self.id?)
     }
-
-    /// What the system tells of it, from its state on.
-    fn stat(&self) -> Option<Vec<String>> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id?)).ok()?;
-        // The name before may hold anything, but nothing after it holds a parenthesis.
-        let (_, fields) = stat.rsplit_once(')')?;
-        Some(fields.split_whitespace().map(str::to_owned).collect())
-    }
-}
-
-fn ticks_per_second() -> u64 {
-    static TICKS: OnceLock<u64> = OnceLock::new();
-    *TICKS.get_or_init(|| {
-        let output = Command::new("getconf").arg("CLK_TCK").output().expect("there is getconf");
-        let text = String::from_utf8(output.stdout).expect("getconf tells text");
-        text.trim().parse().expect("getconf tells a number")
-    })
 }
