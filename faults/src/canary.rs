@@ -1,6 +1,6 @@
 //! A password that nothing of ours may ever show.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Who we are to Redis.
 pub const USER: &str = "keeper";
@@ -18,7 +18,14 @@ const HIDDEN: &str = "***@";
 
 /// All that the nodes of one row said: their logs, their metrics, how they fare.
 #[derive(Debug, Default, Clone)]
-pub struct Witness(Arc<Mutex<Vec<Told>>>);
+pub struct Witness(Arc<Mutex<Heard>>);
+
+#[derive(Debug, Default)]
+struct Heard {
+    /// Whether any node was given the password: of those that have none nothing is asked.
+    is_entrusted: bool,
+    all: Vec<Told>,
+}
 
 #[derive(Debug)]
 struct Told {
@@ -27,22 +34,32 @@ struct Told {
 }
 
 impl Witness {
-    /// Remembers what somebody said.
-    pub fn hear(&self, by: &str, text: String) {
-        let told = Told { by: by.to_owned(), text };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(told);
+    /// Remembers that a node is given the password.
+    pub fn entrust(&self) {
+        self.lock().is_entrusted = true;
     }
 
-    /// Where the password was shown, if anywhere; or that nobody had it, which proves nothing.
+    /// Remembers what somebody said.
+    pub fn hear(&self, by: &str, text: String) {
+        self.lock().all.push(Told { by: by.to_owned(), text });
+    }
+
+    /// Where the password was shown, if anywhere; or that nobody who was given it was seen
+    /// to have it, which proves nothing.
     pub fn complaint(&self) -> Option<String> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !all.iter().any(|told| told.text.contains(HIDDEN)) {
+        let heard = self.lock();
+        let is_seen = heard.all.iter().any(|told| told.text.contains(HIDDEN));
+        if heard.is_entrusted && !is_seen {
             return Some(
                 "no node was seen to have the password, so nothing is known of it".to_owned(),
             );
         }
-        let shown = all.iter().find(|told| told.text.contains(PASSWORD));
+        let shown = heard.all.iter().find(|told| told.text.contains(PASSWORD));
         shown.map(|told| format!("the password is shown by {}: {}", told.by, line(&told.text)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Heard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -58,6 +75,8 @@ mod tests {
     #[test]
     fn a_password_is_found_wherever_it_was_said() {
         let witness = Witness::default();
+        assert_eq!(witness.complaint(), None, "nobody has it, so nobody can tell");
+        witness.entrust();
         assert!(witness.complaint().is_some(), "silence is no proof");
         witness.hear("a log", "all is well".to_owned());
         assert!(witness.complaint().is_some(), "nobody had it");

@@ -37,6 +37,7 @@ impl Client {
     pub fn connect(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, unread: Vec::new() })
     }
@@ -45,7 +46,7 @@ impl Client {
     ///
     /// # Errors
     /// If there is none.
-    pub fn post(&mut self, path: &str, json: &str) -> io::Result<Reply> {
+    pub fn post(&mut self, path: &str, json: impl AsRef<[u8]>) -> io::Result<Reply> {
         self.send(path, json)?;
         self.receive()
     }
@@ -54,13 +55,20 @@ impl Client {
     ///
     /// # Errors
     /// If the connection is lost.
-    pub fn send(&mut self, path: &str, json: &str) -> io::Result<()> {
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nhost: tollgate\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n\r\n{json}",
-            json.len()
-        );
-        self.stream.write_all(request.as_bytes())
+    pub fn send(&mut self, path: &str, json: impl AsRef<[u8]>) -> io::Result<()> {
+        let json = json.as_ref();
+        let length = format!("content-length: {}\r\n", json.len());
+        let mut request = head(path, &[JSON, &length]).into_bytes();
+        request.extend_from_slice(json);
+        self.write(&request)
+    }
+
+    /// Sends these bytes, whatever they are.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
     }
 
     /// Gets a page.
@@ -69,7 +77,7 @@ impl Client {
     /// If there is none.
     pub fn get(&mut self, path: &str) -> io::Result<Reply> {
         let request = format!("GET {path} HTTP/1.1\r\nhost: tollgate\r\n\r\n");
-        self.stream.write_all(request.as_bytes())?;
+        self.write(request.as_bytes())?;
         self.receive()
     }
 
@@ -93,6 +101,22 @@ impl Client {
         let body = text(self.unread.drain(..length).collect())?;
         assert!(!head.contains(PASSWORD) && !body.contains(PASSWORD), "a password: {head}{body}");
         Ok(Reply { status: status.ok_or(io::ErrorKind::InvalidData)?, head, body })
+    }
+
+    /// Whether any of an answer has come, without waiting for it.
+    ///
+    /// # Errors
+    /// If the connection is closed.
+    pub fn has_answer(&self) -> io::Result<bool> {
+        self.stream.set_nonblocking(true)?;
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false)?;
+        match peeked {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn read_more(&mut self) -> io::Result<()> {
@@ -134,6 +158,14 @@ impl Reply {
     pub fn is_exact(&self) -> bool {
         self.status == 200 && self.body.contains(r#""degraded":false"#)
     }
+}
+
+/// The line of a head that says what the body is.
+pub const JSON: &str = "content-type: application/json\r\n";
+
+/// The head of a post, with more lines of its own.
+pub fn head(path: &str, lines: &[&str]) -> String {
+    format!("POST {path} HTTP/1.1\r\nhost: tollgate\r\n{}\r\n", lines.concat())
 }
 
 /// A question for one client, by the default limit.

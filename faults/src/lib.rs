@@ -16,6 +16,7 @@
 pub mod canary;
 pub mod cli;
 pub mod client;
+pub mod everywhere;
 pub mod fleet;
 pub mod load;
 pub mod node;
@@ -27,6 +28,7 @@ pub mod rows;
 pub mod run;
 pub mod scratch;
 pub mod setup;
+pub mod slow;
 pub mod stage;
 pub mod table;
 pub mod tally;

@@ -138,8 +138,8 @@ impl Tickets<'_> {
     }
 }
 
-/// Ends the load, also when what happens meanwhile panics.
-struct Over<'a>(&'a AtomicBool);
+/// Ends a load, also when what happens meanwhile panics.
+pub(crate) struct Over<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {

@@ -1,6 +1,5 @@
 //! One `tollgate serve`: stopped when it is dropped, after all that it says was heard.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -9,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tollgate_testkit::vitals;
 use tollgate_testkit::wait::eventually;
 
 use crate::canary::Witness;
@@ -58,7 +58,7 @@ impl Node {
     }
 
     /// One question on a connection of its own.
-    pub fn post(&self, path: &str, json: &str) -> Reply {
+    pub fn post(&self, path: &str, json: impl AsRef<[u8]>) -> Reply {
         self.client().post(path, json).expect("a node answers")
     }
 
@@ -134,10 +134,38 @@ impl Node {
 
     /// The bytes of memory it holds.
     pub fn rss(&self) -> u64 {
-        let path = format!("/proc/{}/status", self.process.id());
-        let status = fs::read_to_string(path).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it runs");
-        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
+        vitals::rss(self.process.id())
+    }
+
+    /// The most bytes of memory it ever held.
+    pub fn peak(&self) -> u64 {
+        vitals::peak(self.process.id())
+    }
+
+    /// The processor time it took so far.
+    pub fn cpu(&self) -> Duration {
+        vitals::cpu(self.process.id())
+    }
+
+    /// How many files and connections it has open.
+    pub fn files(&self) -> usize {
+        vitals::files(self.process.id())
+    }
+
+    /// Lets it have no more files and connections than this at a time.
+    pub fn limit_files(&self, most: usize) {
+        let process = format!("--pid={}", self.process.id());
+        let limit = format!("--nofile={most}:{most}");
+        let set = Command::new("prlimit").args([process, limit]).status();
+        assert!(set.expect("there is prlimit, of util-linux").success());
+    }
+
+    /// Asks it to end and waits until it has: its exit code, and all that it logged.
+    pub fn end(mut self) -> (Option<i32>, String) {
+        self.signal("TERM");
+        let status = self.process.wait().expect("it was started");
+        let _ = self.reader.take().map(JoinHandle::join);
+        (status.code(), self.log())
     }
 
     /// Stops it where it is.

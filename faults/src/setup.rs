@@ -1,12 +1,12 @@
 //! What a node is started with.
 
 use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use tollgate_testkit::clock::Clock;
 
-use crate::canary::Witness;
 use crate::fleet::Fleet;
 use crate::node::Node;
 use crate::stage::Stage;
@@ -26,15 +26,22 @@ impl<'a> Setup<'a> {
 
     /// One more setting, by the name of its flag: `"redis-timeout-ms"`.
     #[must_use]
-    pub fn with(mut self, flag: &str, value: impl Into<OsString>) -> Self {
+    pub fn with(self, flag: &str, value: impl Into<OsString>) -> Self {
         let name = format!("TOLLGATE_{}", flag.replace('-', "_").to_ascii_uppercase());
-        self.environment.push((name, value.into()));
+        self.variable(&name, value)
+    }
+
+    /// One more variable of its environment, by its own name.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
         self
     }
 
     /// Counters in this Redis.
     #[must_use]
     pub fn redis(self, url: &str) -> Self {
+        self.stage.witness().entrust();
         self.with("redis", url)
     }
 
@@ -76,18 +83,23 @@ impl<'a> Setup<'a> {
         Fleet::new((0..count).map(|_| often.start()).collect())
     }
 
-    /// Runs one that must not start; what it says.
+    /// Runs one that must not start; what it says. What it was given is at fault, and so its exit code is 2.
     pub fn refused(&self) -> String {
-        let output = self.command().output().expect("the program runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        self.hear(self.stage.witness(), &told);
-        assert!(!output.status.success(), "it ended well: {told}");
+        let mut process =
+            self.command().stderr(Stdio::piped()).spawn().expect("the program starts");
+        let mut stderr = BufReader::new(process.stderr.take().expect("it is piped"));
+        let mut told = String::new();
+        while stderr.read_line(&mut told).expect("stderr is text") > 0 {
+            if told.contains("listening on") {
+                // It would go on for good.
+                let _ = process.kill();
+            }
+        }
+        let status = process.wait().expect("it was started");
+        self.stage.witness().hear("a start that failed", told.clone());
         assert!(!told.contains("listening on"), "it started: {told}");
+        assert_eq!(status.code(), Some(2), "{told}");
         told
-    }
-
-    fn hear(&self, witness: &Witness, told: &str) {
-        witness.hear("a start that failed", told.to_owned());
     }
 
     fn command(&self) -> Command {

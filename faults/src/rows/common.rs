@@ -9,6 +9,8 @@ use tollgate_testkit::server::Server;
 use crate::client::inline;
 use crate::load::Load;
 use crate::node::Node;
+use crate::redis;
+use crate::stage::Stage;
 
 /// How long a store is waited for, unless a row says otherwise.
 pub(super) const T: Duration = Duration::from_millis(100);
@@ -24,6 +26,13 @@ const TRIES: usize = 5;
 
 /// What [`assert_exact`] counts to.
 const FEW: usize = 50;
+
+/// Plays something on a node that counts in memory, and on one that counts in Redis.
+pub(super) fn on_both_stores(stage: &Stage, policy: &str, mut play: impl FnMut(&Node)) {
+    play(&stage.node().policy(policy).start());
+    let server = redis::start();
+    play(&stage.node().policy(policy).redis(&redis::url(&server)).patient().start());
+}
 
 /// From clients that nobody knows exactly a limit is admitted, and by the store. Where a machine is so
 /// slow that a node did without the store nothing is shown, and another client is taken.

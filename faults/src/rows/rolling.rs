@@ -1,0 +1,130 @@
+//! Nodes that are replaced one after the other while they are asked.
+
+use std::io;
+use std::mem::take;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use tollgate_testkit::server::{Server, free_port};
+use tollgate_testkit::wait::pause;
+
+use crate::client::{Client, Reply, key};
+use crate::load::Over;
+use crate::node::Node;
+use crate::policy::{Loss, each};
+use crate::redis;
+use crate::stage::Stage;
+
+const NODES: usize = 3;
+const CALLERS: usize = 8;
+
+/// Long enough for every caller to hear of it on each of its connections, on a slow machine too.
+const DRAIN_MS: &str = "1000";
+
+pub(super) fn nodes_that_are_replaced_lose_no_answer(stage: &Stage) -> String {
+    let (rounds, least) = stage.scale().pick((1, 1_000), (10, 1_000_000));
+    let server = redis::start();
+    let start = |address: SocketAddr| start(stage, &server, address);
+    let addresses = [(); NODES].map(|()| SocketAddr::from(([127, 0, 0, 1], free_port())));
+    let mut nodes: Vec<Node> = addresses.into_iter().map(start).collect();
+    let (is_over, answered) = (AtomicBool::new(false), AtomicU64::new(0));
+    let callers = thread::scope(|scope| {
+        let over = Over(&is_over);
+        let call = || Caller::new(&addresses).call_until(&is_over, &answered);
+        let callers: Vec<_> = (0..CALLERS).map(|_| scope.spawn(call)).collect();
+        for round in 1..=rounds {
+            nodes = take(&mut nodes).into_iter().map(|node| replace(node, start)).collect();
+            while answered.load(Ordering::Relaxed) < least * round / rounds {
+                pause();
+            }
+        }
+        drop(over);
+        let joined = callers.into_iter().map(|caller| caller.join().expect("a caller calls"));
+        joined.collect::<Vec<Caller<'_>>>()
+    });
+    let lost: Vec<&String> = callers.iter().flat_map(|caller| &caller.lost).collect();
+    let (answered, lasts, refused) = callers.iter().fold((0, 0, 0), |sum, caller| {
+        (sum.0 + caller.answered, sum.1 + caller.lasts, sum.2 + caller.refused)
+    });
+    assert!(lost.is_empty(), "of {answered} answers {} were lost: {lost:?}", lost.len());
+    assert!(lasts > 0, "nobody noticed, so nothing is proven");
+    assert_eq!(nodes[0].count(&key("k")), Some(answered), "each has counted once");
+    format!(
+        "{} replaced, {answered} answers, 0 lost, each counted once; {lasts} were told to go elsewhere, \
+         {refused} connects refused",
+        rounds * NODES as u64
+    )
+}
+
+fn start(stage: &Stage, server: &Server, address: SocketAddr) -> Node {
+    let setup = stage.node().redis(&redis::url(server)).with("http", address.to_string());
+    let setup = setup.policy(&each("1000000000/h", Loss::Local)).with("drain-ms", DRAIN_MS);
+    setup.patient().start()
+}
+
+/// Ends a node as it wants to be ended, and starts another in its place.
+fn replace(node: Node, start: impl Fn(SocketAddr) -> Node) -> Node {
+    let address = node.address();
+    let (code, log) = node.end();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(!log.contains("cut off") && !log.contains("panicked"), "{log}");
+    start(address)
+}
+
+/// Asks nodes in turn, each over a connection that it keeps. It asks again only where nobody listened: one
+/// that was connected to must answer.
+struct Caller<'a> {
+    nodes: &'a [SocketAddr],
+    open: Vec<Option<Client>>,
+    next: usize,
+    answered: u64,
+    /// Answers that were the last of their connection.
+    lasts: u64,
+    refused: u64,
+    lost: Vec<String>,
+}
+
+impl<'a> Caller<'a> {
+    fn new(nodes: &'a [SocketAddr]) -> Self {
+        let open = nodes.iter().map(|_| None).collect();
+        Self { nodes, open, next: 0, answered: 0, lasts: 0, refused: 0, lost: Vec::new() }
+    }
+
+    fn call_until(mut self, is_over: &AtomicBool, answered: &AtomicU64) -> Self {
+        while !is_over.load(Ordering::Relaxed) {
+            let node = self.next % self.nodes.len();
+            self.next += 1;
+            match self.ask(node) {
+                Ok(()) => answered.fetch_add(1, Ordering::Relaxed),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    self.refused += 1;
+                    continue;
+                }
+                Err(error) => {
+                    self.lost.push(format!("node {node}: {error}"));
+                    continue;
+                }
+            };
+        }
+        self
+    }
+
+    fn ask(&mut self, node: usize) -> io::Result<()> {
+        let kept = self.open[node].take();
+        let mut client = kept.map_or_else(|| Client::connect(self.nodes[node]), Ok)?;
+        let reply = client.post("/check", key("k"))?;
+        assert!(reply.is_exact() && reply.is_allowed(), "{} {}", reply.status, reply.body);
+        self.answered += 1;
+        if is_last(&reply) {
+            self.lasts += 1;
+        } else {
+            self.open[node] = Some(client);
+        }
+        Ok(())
+    }
+}
+
+fn is_last(reply: &Reply) -> bool {
+    reply.header("connection") == Some("close")
+}

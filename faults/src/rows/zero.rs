@@ -1,0 +1,73 @@
+//! Limits of nothing.
+
+use serde_json::{Value, json};
+
+use super::common::on_both_stores;
+use crate::everywhere::ask;
+use crate::node::Node;
+use crate::stage::Stage;
+
+const POLICY: &str = "version: 1
+defaults: { limit: 100/h }
+rules:
+  - { name: banned, match: { path: /banned/** }, limits: [0] }
+  - { name: never, match: { path: /never }, limits: [0/min, 10/h] }
+  - { name: bucket, match: { path: /bucket }, limits: [{ rate: 0/s, algorithm: token_bucket }] }
+";
+
+const MATCHED: [&str; 4] = ["/banned", "/banned/deep/down", "/never", "/bucket"];
+
+/// Slots of which there are none are not one limit more: the start tells to write `0`, or what was meant.
+const NO_SLOTS: &str = "version: 1
+rules: [{ name: slots, limits: [{ concurrency: 0 }] }]
+";
+
+const ALGORITHMS: [&str; 5] =
+    ["token_bucket", "sliding_window", "sliding_counter", "fixed_window", "concurrency"];
+
+pub(super) fn a_limit_of_nothing_lets_nothing_pass(stage: &Stage) -> String {
+    let tries = stage.scale().pick(3, 100);
+    on_both_stores(stage, POLICY, |node| {
+        for _ in 0..tries {
+            for path in MATCHED {
+                assert_denied(node, &json!({ "facts": { "client": "c", "path": path } }));
+            }
+            for algorithm in ALGORITHMS {
+                assert_denied(node, &inline(algorithm, 1));
+                assert_denied(node, &inline(algorithm, 1000));
+            }
+        }
+        // Who does not match is not concerned.
+        let free = node.post("/check", json!({ "key": "c" }).to_string());
+        assert!(free.is_allowed() && free.json()["count"] == 1, "{}", free.body);
+    });
+    let told = stage.node().policy(NO_SLOTS).refused();
+    assert!(told.contains("rules[0].limits[0].concurrency"), "{told}");
+    format!(
+        "{} rules and {} inline limits, {tries} times, in memory and on Redis: all refused for good, nobody told \
+         to come again",
+        MATCHED.len(),
+        ALGORITHMS.len()
+    )
+}
+
+fn inline(algorithm: &str, cost: u64) -> Value {
+    let window = if algorithm == "concurrency" { "ttl_ms" } else { "window_ms" };
+    let limit = json!({ "algorithm": algorithm, "limit": 0, window: 60_000 });
+    json!({ "key": "c", "cost": cost, "limits": [limit] })
+}
+
+/// Refused by all who decide, and never to be tried again.
+fn assert_denied(node: &Node, question: &Value) {
+    for answer in ask(&mut node.client(), question.to_string().as_bytes()) {
+        let (path, told) = (answer.path, &answer.told);
+        // A refund gives back, and is not refused; what it tells is that nothing is there.
+        if path == "/explain" || path == "/refund" {
+            continue;
+        }
+        assert_eq!(answer.status, 200, "{path} {question}: {told}");
+        assert_eq!(told["allowed"], false, "{path} {question}: {told}");
+        assert_eq!(told["verdict"], "never", "{path} {question}: {told}");
+        assert_eq!(told["retry_after_ms"], Value::Null, "{path} {question}: {told}");
+    }
+}
