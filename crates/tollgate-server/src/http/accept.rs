@@ -1,10 +1,10 @@
 //! Taking connections in, never more than are allowed, until there are to be no more.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{self, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -57,8 +57,9 @@ pub(super) async fn accept(
     }
     // Who is connected already, or waits to be accepted, has been promised an answer: each gets a moment
     // to ask, and hears that this connection closes.
-    take_in_waiting(&listener, &reception);
-    drop(listener);
+    for (stream, peer) in close(listener) {
+        reception.admit(stream, peer, None);
+    }
     sleep(MOMENT.min(limits.drain)).await;
     if timeout(LONGEST_FINISH, reception.close()).await.is_err() {
         warn!("some requests did not end in time and were cut off");
@@ -76,12 +77,31 @@ async fn take_in(
     }
 }
 
-/// Those that wait to be accepted and need not be waited for.
-fn take_in_waiting(listener: &TcpListener, reception: &Reception) {
-    let mut context = Context::from_waker(Waker::noop());
-    while let Poll::Ready(Ok((stream, peer))) = listener.poll_accept(&mut context) {
-        reception.admit(stream, peer, None);
+/// Closes a listener; those who had connected by then. The system turns away who comes between the last look
+/// and the end, so it is looked past the runtime, which may not have heard of the latest, and nothing is done
+/// in between.
+fn close(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
+    let mut waiting = Vec::new();
+    let Ok(listener) = listener.into_std() else { return Vec::new() };
+    loop {
+        match listener.accept() {
+            Ok(one) => waiting.push(one),
+            Err(error) if is_of_one(&error) => {}
+            Err(_) => break,
+        }
     }
+    drop(listener);
+    let adopt = |(stream, peer): (net::TcpStream, _)| {
+        stream.set_nonblocking(true).ok()?;
+        let _ = stream.set_nodelay(true);
+        Some((TcpStream::from_std(stream).ok()?, peer))
+    };
+    waiting.into_iter().filter_map(adopt).collect()
+}
+
+/// Whether an error is of the connection that was to be accepted, and not of accepting.
+fn is_of_one(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
 }
 
 /// The next connection, once there is a place for it.
