@@ -35,7 +35,12 @@ impl Client {
     /// # Errors
     /// If nobody listens.
     pub fn connect(address: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
+        let stream = loop {
+            match TcpStream::connect(address) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                connected => break connected?,
+            }
+        };
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
@@ -121,12 +126,15 @@ impl Client {
 
     fn read_more(&mut self) -> io::Result<()> {
         let mut bytes = [0; 4096];
-        match self.stream.read(&mut bytes)? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            read => {
+        match self.stream.read(&mut bytes) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => {
                 self.unread.extend_from_slice(&bytes[..read]);
                 Ok(())
             }
+            // The system may interrupt any wait.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(error),
         }
     }
 }

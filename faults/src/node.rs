@@ -69,7 +69,7 @@ impl Node {
 
     /// Takes one for a client.
     pub fn check(&self, client: &str) -> Reply {
-        self.post("/check", &key(client))
+        self.post("/check", key(client))
     }
 
     /// What is used of a client's limit by now, by the store itself.
@@ -106,7 +106,7 @@ impl Node {
         let began = Instant::now();
         let mut client = self.client();
         eventually("the store decides", || {
-            client.post("/peek", &key("nobody")).is_ok_and(|reply| reply.is_exact())
+            client.post("/peek", key("nobody")).is_ok_and(|reply| reply.is_exact())
         });
         began.elapsed()
     }
@@ -116,7 +116,7 @@ impl Node {
         let began = Instant::now();
         let mut client = self.client();
         eventually("a node does without its store", || {
-            client.post("/check", &key("nobody")).is_ok_and(|reply| reply.is_degraded())
+            client.post("/check", key("nobody")).is_ok_and(|reply| reply.is_degraded())
         });
         began.elapsed()
     }

@@ -119,7 +119,7 @@ fn assert_settled(node: &Node, callers: &mut [Caller]) -> u64 {
     for caller in callers {
         let spent = node.count(&caller.question()).expect("the store decides");
         assert!(caller.admitted <= spent && spent <= caller.limit);
-        let reply = node.post("/check", &caller.question());
+        let reply = node.post("/check", caller.question());
         assert!(reply.is_exact() && reply.is_allowed(), "{}", reply.body);
         assert_eq!(reply.json()["count"], spent + caller.cost);
         lost += spent - caller.admitted;

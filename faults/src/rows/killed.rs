@@ -74,11 +74,11 @@ fn assert_policies(tally: &Tally) -> usize {
 /// How a single answer looks, and what is counted.
 fn assert_marked(fleet: &Fleet, tally: &Tally) {
     let node = &fleet[0];
-    let local = node.post("/check", &on_path("k", "/local")).json();
+    let local = node.post("/check", on_path("k", "/local")).json();
     assert_eq!((&local["source"], &local["degraded"]), (&"local".into(), &true.into()));
     let limit = &local["limits"][0];
     assert_eq!((&limit["share"], &limit["limit"]), (&SHARE.into(), &LIMIT.into()), "{local}");
-    let deny = node.post("/check", &on_path("k", "/deny"));
+    let deny = node.post("/check", on_path("k", "/deny"));
     assert_eq!((deny.status, deny.is_degraded()), (503, true), "{}", deny.body);
     assert!(deny.header("retry-after").is_some() && deny.json()["allowed"] == false);
     assert_eq!(node.get("/readyz").status, 200);

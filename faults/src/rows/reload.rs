@@ -66,7 +66,7 @@ pub(super) fn a_bad_file_changes_nothing(stage: &Stage) -> String {
         eventually(bad.0, || node.metric(FAILED) >= f64::from(number));
         assert_told(&node, bad);
         assert_eq!(node.status()["policy"]["version"], version, "{}", bad.0);
-        let reply = node.post("/check", &on_path("c", "/any"));
+        let reply = node.post("/check", on_path("c", "/any"));
         let told = reply.json();
         assert!(reply.is_exact() && reply.is_allowed(), "{}: {told}", bad.0);
         assert_eq!((&told["rule"], &told["count"]), (&"api".into(), &number.into()), "{}", bad.0);

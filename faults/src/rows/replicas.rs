@@ -93,7 +93,7 @@ pub(super) fn a_lagging_replica_forgets_what_it_did_not_hear(stage: &Stage) -> S
         // By looking only: whoever passes is counted.
         let mut client = node.client();
         eventually("the limit is used up at the new primary", || {
-            let reply = client.post("/peek", &key("k"));
+            let reply = client.post("/peek", key("k"));
             reply.is_ok_and(|reply| reply.is_exact() && reply.json()["remaining"] == 0)
         });
     });

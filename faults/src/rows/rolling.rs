@@ -5,10 +5,12 @@ use std::mem::take;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tollgate_testkit::server::{Server, free_port};
 use tollgate_testkit::wait::pause;
 
+use super::common::SLACK;
 use crate::client::{Client, Reply, key};
 use crate::load::Over;
 use crate::node::Node;
@@ -20,7 +22,7 @@ const NODES: usize = 3;
 const CALLERS: usize = 8;
 
 /// Long enough for every caller to hear of it on each of its connections, on a slow machine too.
-const DRAIN_MS: &str = "1000";
+const DRAIN: Duration = Duration::from_millis(1000);
 
 pub(super) fn nodes_that_are_replaced_lose_no_answer(stage: &Stage) -> String {
     let (rounds, least) = stage.scale().pick((1, 1_000), (10, 1_000_000));
@@ -59,7 +61,9 @@ pub(super) fn nodes_that_are_replaced_lose_no_answer(stage: &Stage) -> String {
 
 fn start(stage: &Stage, server: &Server, address: SocketAddr) -> Node {
     let setup = stage.node().redis(&redis::url(server)).with("http", address.to_string());
-    let setup = setup.policy(&each("1000000000/h", Loss::Local)).with("drain-ms", DRAIN_MS);
+    let setup = setup
+        .policy(&each("1000000000/h", Loss::Local))
+        .with("drain-ms", DRAIN.as_millis().to_string());
     setup.patient().start()
 }
 
@@ -72,11 +76,14 @@ fn replace(node: Node, start: impl Fn(SocketAddr) -> Node) -> Node {
     start(address)
 }
 
-/// Asks nodes in turn, each over a connection that it keeps. It asks again only where nobody listened: one
-/// that was connected to must answer.
+/// Asks nodes in turn, each over a connection that it keeps. Who is told that a connection closes leaves that
+/// node alone while it drains: a connection that is made just when a listener closes is reset by the system. It
+/// asks again only where nobody listened: a node that was connected to must answer.
 struct Caller<'a> {
     nodes: &'a [SocketAddr],
     open: Vec<Option<Client>>,
+    /// Until when each is left alone.
+    away: Vec<Instant>,
     next: usize,
     answered: u64,
     /// Answers that were the last of their connection.
@@ -88,13 +95,17 @@ struct Caller<'a> {
 impl<'a> Caller<'a> {
     fn new(nodes: &'a [SocketAddr]) -> Self {
         let open = nodes.iter().map(|_| None).collect();
-        Self { nodes, open, next: 0, answered: 0, lasts: 0, refused: 0, lost: Vec::new() }
+        let away = vec![Instant::now(); nodes.len()];
+        Self { nodes, open, away, next: 0, answered: 0, lasts: 0, refused: 0, lost: Vec::new() }
     }
 
     fn call_until(mut self, is_over: &AtomicBool, answered: &AtomicU64) -> Self {
         while !is_over.load(Ordering::Relaxed) {
             let node = self.next % self.nodes.len();
             self.next += 1;
+            if Instant::now() < self.away[node] {
+                continue;
+            }
             match self.ask(node) {
                 Ok(()) => answered.fetch_add(1, Ordering::Relaxed),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -118,6 +129,7 @@ impl<'a> Caller<'a> {
         self.answered += 1;
         if is_last(&reply) {
             self.lasts += 1;
+            self.away[node] = Instant::now() + DRAIN + SLACK;
         } else {
             self.open[node] = Some(client);
         }

@@ -8,7 +8,7 @@ use super::common::SLACK;
 use crate::client::{JSON, head, key};
 use crate::load::Load;
 use crate::node::Node;
-use crate::passage::pass;
+use crate::passage::{pass, until};
 use crate::slow::{Kind, Slow, go_on};
 use crate::stage::Stage;
 use crate::table::shown;
@@ -17,8 +17,11 @@ use crate::tally::Tally;
 /// What a busy machine may add to the patience of a node, and to that of who counts it.
 const LATE: Duration = Duration::from_secs(5);
 
-/// How long all of them are there: the first are not closed sooner.
-const TOGETHER: Duration = Duration::from_secs(7);
+/// What they ask for before they stop reading is a load like any other: it is over after this time.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// How long all of them are then there: the first are not closed sooner.
+const TOGETHER: Duration = Duration::from_secs(5);
 
 const PER_SECOND: u32 = 200;
 
@@ -32,11 +35,13 @@ pub(super) fn slow_clients_are_closed_and_slow_nobody_else(stage: &Stage) -> Str
     let tally = load.during(|| {
         slow = open_all(&node, stage.scale().pick(100, 1000));
         opened = Instant::now();
+        until(opened + SETTLED);
         pieces = ask_in_pieces(&node);
         go_on(&mut slow, Kind::Body.patience() + LATE);
     });
     tally.assert_answered();
-    let beside = tally.between(opened, opened + TOGETHER);
+    let settled = opened + SETTLED;
+    let beside = tally.between(settled, settled + TOGETHER);
     assert_as_quick(&alone, &beside, 500, Duration::from_millis(20));
     assert_as_quick(&alone, &beside, 990, SLACK);
     let [alone, beside] = [alone, beside].map(|tally| tally.per_mille(990));
