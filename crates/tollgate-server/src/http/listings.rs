@@ -36,6 +36,9 @@ pub(super) fn wanted(uri: &Uri) -> Result<Wanted, ApiError> {
             return Err(ApiError::invalid(detail).at("limit"));
         }
     };
+    if cursor.as_deref() == Some("") {
+        return Err(ApiError::invalid("is empty; leave it out").at("cursor"));
+    }
     let prefix = prefix.unwrap_or_default();
     for (field, text) in [("prefix", Some(&prefix)), ("tenant", tenant.as_ref())] {
         if text.is_some_and(|text| text.contains(char::REPLACEMENT_CHARACTER)) {
