@@ -16,7 +16,8 @@ const resolver = (api) => (schema) => {
 const typeOf = (schema, resolve) => {
   const found = resolve(schema);
   if (found.enum) return found.enum.join(" | ");
-  if (found.anyOf) return found.anyOf.map((one) => typeOf(one, resolve)).join(" or ");
+  const either = found.anyOf ?? found.oneOf;
+  if (either) return either.map((one) => typeOf(one, resolve)).join(" or ");
   if (found.type === "array") return `list of ${typeOf(found.items, resolve)}`;
   return found.title ?? [found.type].flat().join(" or ");
 };
@@ -58,6 +59,27 @@ const show = (out, response, text) => {
   out.classList.toggle("refused", !response.ok || shown.includes('"allowed": false'));
 };
 
+// Only of this page, for as long as it is open: a token is never stored.
+const token = document.getElementById("token");
+
+const addressOf = (path, inputs) => {
+  const query = new URLSearchParams();
+  let filled = path;
+  for (const label of inputs) {
+    const input = label.querySelector("input");
+    if (input.dataset.place === "path") filled = filled.replace(`{${input.name}}`, encodeURIComponent(input.value));
+    else if (input.value !== "") query.set(input.name, input.value);
+  }
+  return query.size > 0 ? `${filled}?${query}` : filled;
+};
+
+const optionsOf = (method, body) => {
+  const headers = {};
+  if (body) headers["content-type"] = "application/json";
+  if (token.value !== "") headers.authorization = `Bearer ${token.value}`;
+  return { method, headers, ...(body ? { body: body.value } : {}) };
+};
+
 const tryOut = (path, method, operation) => {
   const out = element("pre", { "aria-live": "polite", hidden: "" });
   const button = element("button", { type: "button" }, "Try it");
@@ -65,20 +87,13 @@ const tryOut = (path, method, operation) => {
   const body = json && element("textarea", { spellcheck: "false", "aria-label": `Body of ${path}` });
   if (body) body.value = JSON.stringify(json.example, null, 2);
   const inputs = (operation.parameters ?? []).map((parameter) => {
-    const input = element("input", { name: parameter.name, spellcheck: "false" });
+    const input = element("input", { name: parameter.name, spellcheck: "false", "data-place": parameter.in });
     return element("label", {}, `${parameter.name}: ${parameter.description}`, input);
   });
   button.addEventListener("click", async () => {
-    const query = new URLSearchParams();
-    for (const label of inputs) {
-      const input = label.querySelector("input");
-      if (input.value !== "") query.set(input.name, input.value);
-    }
-    const address = query.size > 0 ? `${path}?${query}` : path;
-    const options = body ? { method, body: body.value, headers: { "content-type": "application/json" } } : { method };
     out.hidden = false;
     try {
-      const response = await fetch(address, options);
+      const response = await fetch(addressOf(path, inputs), optionsOf(method, body));
       show(out, response, await response.text());
     } catch (error) {
       out.textContent = String(error);
