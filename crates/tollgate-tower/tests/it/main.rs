@@ -8,6 +8,7 @@
     reason = "tests fail by panicking, and their helpers too"
 )]
 
+mod inbound_overrides;
 mod outbound;
 mod outbound_blocking;
 mod outbound_distant;
