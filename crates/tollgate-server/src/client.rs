@@ -19,7 +19,7 @@ use crate::settings::SettingsError;
 use crate::tls::{Asking, AskingFiles};
 use url::{Scheme, Url};
 
-/// How long an answer is waited for.
+/// How long an answer is waited for, unless it takes longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -48,6 +48,7 @@ pub(crate) struct Server {
     authority: String,
     /// How TLS is agreed on; without it HTTP is plain.
     tls: Option<Asking>,
+    patience: Duration,
 }
 
 impl Server {
@@ -59,7 +60,12 @@ impl Server {
             Scheme::Http => None,
             Scheme::Https => Some(Asking::new(&url.host, &files_of(args)?)?),
         };
-        Ok(Self { authority: format!("{}:{}", url.host, url.port), tls })
+        Ok(Self { authority: format!("{}:{}", url.host, url.port), tls, patience: PATIENCE })
+    }
+
+    /// The same, for answers that take longer.
+    pub(crate) fn patient(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Asks for a path; the status and the body of the answer. A body that is sent is JSON.
@@ -71,10 +77,12 @@ impl Server {
         token: Option<&str>,
     ) -> Result<(u16, String), AskError> {
         let request = self.request(method, path_and_query, body, token)?;
-        match timeout(PATIENCE, self.converse(request)).await {
+        match timeout(self.patience, self.converse(request)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(AskError::NoAnswer(error.to_string())),
-            Err(_) => Err(AskError::NoAnswer(format!("nothing within {} s", PATIENCE.as_secs()))),
+            Err(_) => {
+                Err(AskError::NoAnswer(format!("nothing within {} s", self.patience.as_secs())))
+            }
         }
     }
 
@@ -146,7 +154,7 @@ mod tests {
     use super::*;
 
     fn server() -> Server {
-        Server { authority: "localhost:1".to_owned(), tls: None }
+        Server { authority: "localhost:1".to_owned(), tls: None, patience: PATIENCE }
     }
 
     #[test]

@@ -33,17 +33,19 @@ pub(crate) async fn audit(
     cursor: Option<&str>,
     most: usize,
 ) -> Result<AuditPage, ApiError> {
-    let Some(book) = app.book() else { return Ok(AuditPage::of(Vec::new(), most)) };
+    let Some(book) = app.book() else { return Ok(AuditPage { audit: Vec::new(), cursor: None }) };
     match book.place() {
         Place::Shared { directory, .. } => {
             ensure_asked(app)?;
             let entries = directory.audit(cursor, most).await;
             let entries = entries.map_err(|error| failed(app, &error))?;
+            let next = entries.last().filter(|_| entries.len() >= most).map(|last| last.id.clone());
+            // What others have written there is none of ours.
             let told = entries.into_iter().filter_map(|entry| {
                 let change = serde_json::from_str(&entry.entry).ok()?;
-                Some((entry.id, Told::new(entry.at, change, entry.old, entry.new)))
+                Some(Told::new(entry.at, change, entry.old, entry.new))
             });
-            Ok(AuditPage::of(told.collect(), most))
+            Ok(AuditPage { audit: told.collect(), cursor: next })
         }
         Place::Here(embedded) => {
             let before = cursor
@@ -51,21 +53,14 @@ pub(crate) async fn audit(
                 .transpose()
                 .map_err(|_| ApiError::invalid("no page of the audit ended here").at("cursor"))?;
             let own = |text: Option<String>| text.and_then(|text| Override::from_text(&text).ok());
-            let told = embedded.audit(before, most).await.into_iter().map(|entry| {
+            let entries = embedded.audit(before, most).await;
+            let next = entries.last().filter(|_| entries.len() >= most).map(|last| last.id);
+            let told = entries.into_iter().map(|entry| {
                 let at = Timestamp::from_micros(entry.at_us);
-                let told = Told::new(at, entry.change, own(entry.old), own(entry.new));
-                (entry.id.to_string(), told)
+                Told::new(at, entry.change, own(entry.old), own(entry.new))
             });
-            Ok(AuditPage::of(told.collect(), most))
+            Ok(AuditPage { audit: told.collect(), cursor: next.map(|id| id.to_string()) })
         }
-    }
-}
-
-impl AuditPage {
-    fn of(entries: Vec<(String, Told)>, most: usize) -> Self {
-        let is_full = entries.len() >= most;
-        let cursor = entries.last().filter(|_| is_full).map(|(id, _)| id.clone());
-        Self { audit: entries.into_iter().map(|(_, told)| told).collect(), cursor }
     }
 }
 

@@ -89,7 +89,8 @@ impl Book {
     ) -> Result<Changed, ApiError> {
         let subject = client.subject();
         let known = app.limiter().current();
-        if own.is_some() && known.overrides().len() >= MOST {
+        let is_new = own.is_some() && known.overrides().get(&subject).is_none();
+        if is_new && known.overrides().len() >= MOST {
             let detail = format!("there are {MOST} overrides already; remove some");
             return Err(ApiError::invalid(detail));
         }

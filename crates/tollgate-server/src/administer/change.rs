@@ -11,19 +11,15 @@ use crate::access::Fingerprint;
 use crate::wire::override_view::OverrideView;
 
 /// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// A client's own limits were set.
-    #[serde(rename = "override.set")]
     SetOverride,
     /// They were removed.
-    #[serde(rename = "override.remove")]
     RemoveOverride,
     /// What a client has used was forgotten.
-    #[serde(rename = "client.reset")]
     Reset,
     /// The policy file was read again.
-    #[serde(rename = "policy.reload")]
     Reload,
 }
 
@@ -38,7 +34,8 @@ pub(crate) struct Author {
 /// One change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Change {
-    pub(crate) action: Action,
+    /// An [`Action`], or one of a later version.
+    pub(crate) action: String,
     pub(crate) client: Option<String>,
     pub(crate) tenant: Option<String>,
     pub(crate) author: String,
@@ -57,7 +54,7 @@ pub(crate) struct Change {
 impl Change {
     pub(crate) fn new(action: Action, author: Author, node: &str, reason: String) -> Self {
         Self {
-            action,
+            action: action.as_str().to_owned(),
             client: None,
             tenant: None,
             author: author.name,
@@ -95,7 +92,7 @@ impl Change {
         };
         info!(
             target: "audit",
-            action = self.action.as_str(),
+            action = self.action,
             client = ?self.client.as_deref().unwrap_or_default(),
             tenant = ?self.tenant.as_deref().unwrap_or_default(),
             author = ?self.author,

@@ -93,7 +93,8 @@ type InForce = Current<<Metrics as Observer>::Handles>;
 /// What a client has used of every limit that counts it by itself, and of others as far as they are in use.
 pub(crate) async fn stats(app: &App, client: &Client) -> Result<Stats, ApiError> {
     let current = app.limiter().current();
-    let found = Counters::find(app, &current, client, LOOK).await?;
+    let mut found = Counters::known(&current, client);
+    found.search(app, &current, client, LOOK).await?;
     let mut counters = Vec::with_capacity(found.all.len());
     for (subject, limit) in &found.all {
         let status = app.backend().stats(&Key::new(subject, limit)).await;
@@ -122,15 +123,24 @@ pub(crate) async fn stats(app: &App, client: &Client) -> Result<Stats, ApiError>
 /// Forgets all that a client has used.
 pub(crate) async fn reset(app: &App, client: &Client) -> Result<(), ApiError> {
     let current = app.limiter().current();
-    let found = Counters::find(app, &current, client, SEARCH).await?;
-    for (subject, limit) in &found.all {
-        let reset = app.backend().reset(&Key::new(subject, limit)).await;
-        reset.map_err(|error| ApiError::from(&error))?;
-    }
+    let mut found = Counters::known(&current, client);
+    // First those that are known: whoever does not wait for the others has the most of it.
+    forget(app, &found.all).await?;
+    let known = found.all.len();
+    found.search(app, &current, client, SEARCH).await?;
+    forget(app, found.all.get(known..).unwrap_or_default()).await?;
     if !found.is_complete {
         let detail = "what was found is reset, but there was no time to look at every key for more of this \
                       client; ask again";
         return Err(ApiError::new(ApiErrorKind::Unavailable, detail));
+    }
+    Ok(())
+}
+
+async fn forget(app: &App, counters: &[(Subject, Limit)]) -> Result<(), ApiError> {
+    for (subject, limit) in counters {
+        let reset = app.backend().reset(&Key::new(subject, limit)).await;
+        reset.map_err(|error| ApiError::from(&error))?;
     }
     Ok(())
 }
@@ -142,24 +152,17 @@ struct Counters {
 }
 
 impl Counters {
-    /// Those of rules keyed per client alone are known by name. Of others, and of limits that came with requests,
-    /// there are as many as are in use: they are looked for, as long as there is time.
-    async fn find(
-        app: &App,
-        current: &InForce,
-        client: &Client,
-        patience: Duration,
-    ) -> Result<Self, ApiError> {
-        let mut found = Self { all: Vec::new(), is_complete: true };
+    /// Those of rules keyed per client alone, which are known by name.
+    fn known(current: &InForce, client: &Client) -> Self {
+        let mut known = Self { all: Vec::new(), is_complete: true };
         let subject = client.subject();
         let policy = current.policy();
         for rule in policy.rules().iter().chain([policy.default_rule()]) {
             if matches!(rule.per(), [fact] if fact.as_str() == CLIENT) {
-                found.add_rule(current, &subject, rule);
+                known.add_rule(current, &subject, rule);
             }
         }
-        found.search(app, current, client, patience).await?;
-        Ok(found)
+        known
     }
 
     fn add_rule(&mut self, current: &InForce, subject: &Subject, rule: &Rule) {
@@ -172,6 +175,8 @@ impl Counters {
         }
     }
 
+    /// Adds the others: of rules keyed by more, and of limits that came with requests, there are as many as are in
+    /// use. They are looked for among all, as long as there is time.
     async fn search(
         &mut self,
         app: &App,

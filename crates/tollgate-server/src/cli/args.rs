@@ -35,7 +35,7 @@ enum Command {
     Check(CheckArgs),
     /// Give clients limits of their own, and see and remove them (admin token)
     ///
-    /// The token is that of TOLLGATE_ADMIN_TOKEN, or of the file that TOLLGATE_ADMIN_TOKEN_FILE names.
+    /// The token is that of `TOLLGATE_ADMIN_TOKEN`, or of the file that `TOLLGATE_ADMIN_TOKEN_FILE` names.
     /// Exit code 0: done. 1: the client has none. 2: the question or the token was wrong. 3: no answer.
     #[command(subcommand)]
     Override(OverrideCommand),

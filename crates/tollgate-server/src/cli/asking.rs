@@ -1,5 +1,7 @@
 //! Asking a service for something, with a token where it wants one.
 
+use std::time::Duration;
+
 use hyper::Method;
 use tokio::runtime;
 
@@ -7,6 +9,9 @@ use super::told::ToldProblem;
 use super::{Exit, ServerArgs};
 use crate::client::{AskError, Server};
 use crate::settings::{Environment, SettingsError};
+
+/// How long changes that search are waited for.
+const LONG: Duration = Duration::from_secs(40);
 
 /// What a service answered.
 pub(super) type Answered = (u16, String);
@@ -22,7 +27,13 @@ pub(super) fn ask(
         eprintln!("tollgate: the runtime could not be started");
         return Err(Exit::NoAnswer);
     };
-    let server = Server::of(args);
+    // A service may take half a minute to find all that a client has used.
+    let server = match method {
+        Method::POST if path.starts_with("/admin/") => {
+            Server::of(args).map(|server| server.patient(LONG))
+        }
+        _ => Server::of(args),
+    };
     let asked = server.and_then(|server| runtime.block_on(server.ask(method, path, body, token)));
     asked.map_err(|error| match error {
         AskError::Usage(reason) => {

@@ -226,7 +226,11 @@ pub(super) async fn reload(
     let current = app.limiter().current();
     let policy = current.policy();
     let change = change(&app, Action::Reload, &Asking { peer, admitted }, &about);
-    book(&app)?.record(&app, &change.between(&before, policy.version())).await?;
+    let change = change.between(&before, policy.version());
+    book(&app)?.record(&app, &change).await.map_err(|error| {
+        let detail = format!("the policy is in force, but the audit does not say so: {error}");
+        ApiError::new(error.kind(), detail)
+    })?;
     Ok(uncached(json(&Reloaded {
         version: policy.version().to_owned(),
         rules: policy.rules().len(),

@@ -16,7 +16,7 @@ use crate::subject::Subject;
 /// many overrides meet few of many rules.
 #[derive(Debug, Default)]
 pub(crate) struct Effective {
-    by_client: HashMap<Box<str>, Arc<Own>, RandomState>,
+    by_client: HashMap<Arc<str>, Arc<Own>, RandomState>,
     all: Overrides,
 }
 
@@ -37,10 +37,10 @@ impl Effective {
 
     /// In place of others under the same policy; what was worked out of those that stay is kept.
     pub(crate) fn instead_of(before: &Self, overrides: Overrides) -> Self {
-        let own = |(client, given): (&str, &Arc<Override>)| {
+        let own = |(client, given): (&Arc<str>, &Arc<Override>)| {
             let known = before.by_client.get(client);
             let kept = known.filter(|known| Arc::ptr_eq(&known.given, given)).cloned();
-            (client.into(), kept.unwrap_or_else(|| Arc::new(Own::new(given))))
+            (Arc::clone(client), kept.unwrap_or_else(|| Arc::new(Own::new(given))))
         };
         Self { by_client: overrides.iter().map(own).collect(), all: overrides }
     }

@@ -184,7 +184,7 @@ impl Rule {
 /// The overrides there are, by whom they are for. A copy costs little, and never changes.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
-    by_client: Arc<BTreeMap<Box<str>, Arc<Override>>>,
+    by_client: Arc<BTreeMap<Arc<str>, Arc<Override>>>,
 }
 
 impl Overrides {
@@ -204,7 +204,9 @@ impl Overrides {
     pub fn without_ended(&self, now: Timestamp) -> Self {
         let lasting = self.by_client.iter().filter(|(_, own)| !own.has_ended(now));
         Self {
-            by_client: Arc::new(lasting.map(|(key, own)| (key.clone(), Arc::clone(own))).collect()),
+            by_client: Arc::new(
+                lasting.map(|(key, own)| (Arc::clone(key), Arc::clone(own))).collect(),
+            ),
         }
     }
 
@@ -239,8 +241,8 @@ impl Overrides {
         self.by_client.is_empty()
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&str, &Arc<Override>)> {
-        self.by_client.iter().map(|(client, own)| (&**client, own))
+    fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Override>)> {
+        self.by_client.iter()
     }
 }
 
