@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use tracing::warn;
+
 /// Writes beside the old file, then puts the new one in its place: a crash leaves one or the other, and a failure
 /// the old one.
 pub(crate) fn replace<T>(
@@ -15,10 +17,14 @@ pub(crate) fn replace<T>(
     let new = directory.join(format!("{name}.new"));
     let replaced = write_new(&new, write).and_then(|written| {
         std::fs::rename(&new, directory.join(name))?;
-        File::open(directory)?.sync_all()?;
         Ok(written)
     });
-    if replaced.is_err() {
+    if replaced.is_ok() {
+        // The new file is there, whatever comes of this; only a loss of power might bring the old one back.
+        if let Err(reason) = File::open(directory).and_then(|directory| directory.sync_all()) {
+            warn!(%reason, "a directory could not be synced");
+        }
+    } else {
         // What there is of it helps nobody, and takes room that is perhaps wanting.
         let _ = std::fs::remove_file(&new);
     }

@@ -11,6 +11,7 @@ use tollgate::StoreError;
 use tollgate_redis::{Directory, Node, NodeRecord, NodeState};
 use tracing::{info, warn};
 
+use crate::administer::Book;
 use crate::app::App;
 use crate::census::Census;
 use crate::settings::Settings;
@@ -83,6 +84,7 @@ impl Membership {
         self.tell(app, &result);
         let is_up = result.is_ok();
         app.warnings().set_heartbeat(result.err().map(|error| error.to_string()));
+        app.warnings().set_overrides(app.book().and_then(Book::trouble));
         if is_up {
             app.metrics().store().note_answer();
             look_for_eviction(app).await;

@@ -8,6 +8,7 @@ pub(crate) struct Warnings {
     heartbeat: Option<String>,
     twin: Option<String>,
     eviction: Option<String>,
+    overrides: Option<String>,
 }
 
 impl Warnings {
@@ -40,10 +41,21 @@ impl Warnings {
         self.eviction = warning;
     }
 
+    /// Remembers why overrides may be others than are stored, and logs that where it begins and ends.
+    pub(crate) fn set_overrides(&mut self, trouble: Option<String>) {
+        match (&self.overrides, &trouble) {
+            (None, Some(warning)) => warn!(%warning, "overrides"),
+            (Some(_), None) => info!("overrides are again those that are stored"),
+            _ => {}
+        }
+        self.overrides = trouble;
+    }
+
     /// All of them, after that the store fails: heartbeats that fail say no more than that.
     pub(crate) fn all(&self, failure: Option<String>) -> impl Iterator<Item = String> {
         let failure = failure.or_else(|| self.heartbeat.clone());
-        [failure, self.twin.clone(), self.eviction.clone()].into_iter().flatten()
+        let others = [&self.twin, &self.eviction, &self.overrides];
+        [failure].into_iter().chain(others.map(Clone::clone)).flatten()
     }
 }
 

@@ -8,6 +8,10 @@ use super::Directory;
 use crate::failure::Failure;
 use crate::resp::{Command, Reply};
 
+/// How many are asked for at once, and how long they may be together: one may have some ten thousand bytes.
+const AT_ONCE: usize = 50;
+const PAGE_REPLY: usize = 16 << 20;
+
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -42,10 +46,31 @@ impl Directory {
                 return Err(StoreError::new(StoreErrorKind::Cursor, message));
             }
         };
+        let (mut told, mut from): (Vec<Audited>, String) = (Vec::new(), from);
+        while told.len() < most {
+            let wanted = AT_ONCE.min(most - told.len());
+            let page = self.audited(&from, wanted).await?;
+            let is_last = page.len() < wanted;
+            told.extend(page);
+            match told.last() {
+                Some(last) if !is_last => from = format!("({}", last.id),
+                _ => break,
+            }
+        }
+        Ok(told)
+    }
+
+    /// The id of the newest entry: another means that something has changed.
+    pub(super) async fn last_change(&self) -> Result<Option<String>, StoreError> {
+        Ok(self.audited("+", 1).await?.pop().map(|entry| entry.id))
+    }
+
+    async fn audited(&self, from: &str, most: usize) -> Result<Vec<Audited>, StoreError> {
         let key = self.shared.keys.audit();
         let most = u64::try_from(most).unwrap_or(u64::MAX);
         let command = Command::new("XREVRANGE").arg(&key).arg(from).arg("-").arg("COUNT");
-        let reply = self.shared.coalescer.router().ask(key.as_bytes(), command.number(most)).await;
+        let command = command.number(most).reply_up_to(PAGE_REPLY);
+        let reply = self.shared.coalescer.router().ask(key.as_bytes(), command).await;
         match reply.map_err(Failure::into_store_error)? {
             Reply::Array(entries) => Ok(entries.iter().filter_map(read).collect()),
             _ => Err(Failure::unexpected().into_store_error()),

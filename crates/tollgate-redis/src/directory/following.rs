@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use tollgate::{Overrides, StoreError, Subject, Timestamp, jittered};
+use tollgate::{StoreError, Subject, Timestamp, jittered};
 
 use super::{Change, Directory, Event, StoredOverrides};
 
@@ -33,13 +33,24 @@ struct Shared {
     known: tokio::sync::Mutex<StoredOverrides>,
     missed: Mutex<Missed>,
     news: Notify,
+    trouble: Mutex<Option<String>>,
 }
 
 /// What may have changed since it was last asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Missed {
     all: bool,
     clients: BTreeSet<String>,
+    /// Nobody tells: changes must be looked for.
+    is_deaf: bool,
+    /// The newest entry of the audit, as last looked at.
+    last_change: Option<String>,
+}
+
+impl Default for Missed {
+    fn default() -> Self {
+        Self { all: false, clients: BTreeSet::new(), is_deaf: true, last_change: None }
+    }
 }
 
 impl fmt::Debug for Following {
@@ -88,6 +99,7 @@ impl Directory {
             known: tokio::sync::Mutex::default(),
             missed: Mutex::default(),
             news: Notify::new(),
+            trouble: Mutex::default(),
         });
         let watching = Arc::downgrade(&shared);
         self.watch(move |event| {
@@ -102,13 +114,19 @@ impl Directory {
 }
 
 impl Following {
+    /// Why what is in force here may not be what is stored; none if all is well.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.shared.trouble.lock().clone()
+    }
+
     /// Asks for one client's override now, and puts what there is in force here: whoever has just changed it
     /// need not wait for the news of it.
     ///
     /// # Errors
     /// Redis could not be asked. It will be again.
     pub async fn refresh(&self, client: &Subject) -> Result<(), StoreError> {
-        let asked = self.shared.ask(client).await;
+        let asked = self.shared.ask(vec![client.clone()]).await;
         if asked.is_err() {
             self.shared.missed.lock().clients.insert(client.as_str().to_owned());
             self.shared.news.notify_one();
@@ -119,12 +137,16 @@ impl Following {
 
 impl Shared {
     fn note(&self, event: Event) {
-        match event {
-            Event::Listening => self.missed.lock().all = true,
-            Event::Changed(Change::Override { client }) => {
-                self.missed.lock().clients.insert(client);
+        {
+            let mut missed = self.missed.lock();
+            match event {
+                Event::Listening => (missed.all, missed.is_deaf) = (true, false),
+                Event::Changed(Change::Override { client }) => {
+                    missed.clients.insert(client);
+                }
+                Event::Deaf => missed.is_deaf = true,
+                Event::Changed(Change::Room { .. }) => return,
             }
-            Event::Changed(Change::Room { .. }) | Event::Deaf => return,
         }
         self.news.notify_one();
     }
@@ -132,13 +154,19 @@ impl Shared {
     async fn follow(self: Arc<Self>) {
         let mut has_failed = false;
         loop {
-            let rest = if has_failed { jittered(AGAIN) } else { self.until_next_end().await };
+            let is_deaf = self.missed.lock().is_deaf;
+            let rest = self.until_next_end().await;
+            let rest = if has_failed || is_deaf { rest.min(jittered(AGAIN)) } else { rest };
             tokio::select! {
                 () = self.news.notified(), if !has_failed => {}
                 () = sleep(rest) => {}
             }
             self.forget_ended().await;
-            has_failed = self.catch_up().await.is_err();
+            let caught_up = self.catch_up().await;
+            has_failed = caught_up.is_err();
+            *self.trouble.lock() = caught_up
+                .err()
+                .map(|error| format!("overrides may be others than are stored: {error}"));
         }
     }
 
@@ -172,17 +200,29 @@ impl Shared {
 
     /// Asks for what was missed; what could not be asked for is still missed.
     async fn catch_up(&self) -> Result<(), StoreError> {
-        let Missed { all, clients } = std::mem::take(&mut *self.missed.lock());
+        self.look_if_deaf().await?;
+        let (all, clients) = {
+            let mut missed = self.missed.lock();
+            (std::mem::take(&mut missed.all), std::mem::take(&mut missed.clients))
+        };
         if all {
             return self.ask_all().await.inspect_err(|_| self.missed.lock().all = true);
         }
-        for client in &clients {
-            let Some(subject) = Subject::from_escaped(client) else { continue };
-            if let Err(error) = self.ask(&subject).await {
-                self.missed.lock().clients.extend(clients);
-                return Err(error);
-            }
+        let subjects: Vec<Subject> =
+            clients.iter().filter_map(|client| Subject::from_escaped(client)).collect();
+        let asked = self.ask(subjects).await;
+        asked.inspect_err(|_| self.missed.lock().clients.extend(clients))
+    }
+
+    /// Where nobody tells of changes, the audit does: each leaves an entry.
+    async fn look_if_deaf(&self) -> Result<(), StoreError> {
+        if !self.missed.lock().is_deaf {
+            return Ok(());
         }
+        let last = self.directory.last_change().await?;
+        let mut missed = self.missed.lock();
+        missed.all |= missed.last_change != last;
+        missed.last_change = last;
         Ok(())
     }
 
@@ -193,18 +233,26 @@ impl Shared {
         Ok(())
     }
 
-    async fn ask(&self, client: &Subject) -> Result<(), StoreError> {
-        let mut known = self.known.lock().await;
-        let own = match self.directory.get_override(client).await {
-            Err(error) if error.is_transient() => return Err(error),
-            other => other,
-        };
-        known.unreadable.retain(|other| other != client.as_str());
-        if own.is_err() {
-            known.unreadable.push(client.as_str().to_owned());
+    /// Asks for some, and puts them in force together.
+    async fn ask(&self, clients: Vec<Subject>) -> Result<(), StoreError> {
+        if clients.is_empty() {
+            return Ok(());
         }
-        let overrides: Overrides = known.overrides.with(client, own.ok().flatten());
-        known.overrides = overrides;
+        let mut known = self.known.lock().await;
+        let mut changes = Vec::with_capacity(clients.len());
+        let mut unreadable = known.unreadable.clone();
+        for client in clients {
+            let own = match self.directory.get_override(&client).await {
+                Err(error) if error.is_transient() => return Err(error),
+                other => other,
+            };
+            unreadable.retain(|other| other != client.as_str());
+            if own.is_err() {
+                unreadable.push(client.as_str().to_owned());
+            }
+            changes.push((client, own.ok().flatten()));
+        }
+        *known = StoredOverrides { overrides: known.overrides.with_all(changes), unreadable };
         (self.obey)(&known);
         Ok(())
     }

@@ -8,8 +8,9 @@ use crate::limit_code::get_number;
 use crate::resp::{Command, Reply};
 use crate::script::Entry;
 
-/// The most that Redis looks at in one go.
-const SCANNED: u64 = 100;
+/// About how many Redis tells in one go, and how long that may be: an override may have some ten thousand bytes.
+const SCANNED: u64 = 50;
+const PAGE_REPLY: usize = 16 << 20;
 
 /// Every override of a deployment.
 #[derive(Debug, Clone, Default)]
@@ -127,6 +128,7 @@ impl Directory {
         let key = self.shared.keys.overrides();
         let command = Command::new("HSCAN").arg(&key);
         let command = command.number(from).arg("COUNT").number(SCANNED);
+        let command = command.reply_up_to(PAGE_REPLY);
         let reply = self.shared.coalescer.router().ask(key.as_bytes(), command).await;
         let unexpected = || Failure::unexpected().into_store_error();
         let Reply::Array(parts) = reply.map_err(Failure::into_store_error)? else {

@@ -180,6 +180,37 @@ fn what_was_missed_is_caught_up_with() {
 }
 
 #[test]
+fn nothing_is_too_long_to_be_listed() {
+    let directory = store().directory();
+    let hostile = "\u{1}".repeat(1000);
+    for nth in 0..300 {
+        let client = Subject::of([format!("{nth}{}", "ä".repeat(500))]);
+        put(&directory, &client, &own(nth).said("a", hostile.clone()), &hostile);
+    }
+    assert_eq!(all(&directory).overrides.len(), 300);
+    assert_eq!(block_on(directory.audit(None, 1000)).unwrap().len(), 300);
+    assert_eq!(block_on(directory.audit(None, 120)).unwrap().len(), 120);
+}
+
+#[test]
+fn who_may_not_listen_looks() {
+    let server = Server::start(Flavor::Redis);
+    let rights = ["ACL", "SETUSER", "mute", "on", ">secret", "~*", "&*", "+@all", "-subscribe"];
+    assert!(!server.raw().call(&rights).is_error());
+    let mute = RedisStore::builder(server.url_with("mute:secret@", 0).parse().unwrap());
+    let mute = mute.timeout(Duration::from_secs(60)).build();
+    let (heard, following) = followed(&mute);
+    let directory = patient(&server).build().directory();
+    put(&directory, &Subject::of(["c"]), &own(1), "");
+    hears(&heard, &[":c"]);
+    block_on(directory.remove_override(&Subject::of(["c"]), "")).unwrap();
+    hears(&heard, &[]);
+    assert_eq!(following.trouble(), None);
+    server.kill();
+    eventually("it is told", || following.trouble().is_some());
+}
+
+#[test]
 fn what_cannot_be_read_is_told_and_can_be_removed() {
     let server = Server::start(Flavor::Redis);
     let later = b"\0\0\0\0\0\0\0{\"version\":2}";

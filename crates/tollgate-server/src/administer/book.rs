@@ -1,13 +1,14 @@
 //! The book of overrides: where they are kept, and that they are in force here.
 
 use std::fmt;
+use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::sleep;
-use tollgate::{Override, Overrides, StoreError};
+use tollgate::{Override, Overrides, StoreError, StoreErrorKind, Subject};
 use tollgate_redis::{Directory, Following, StoredOverrides};
 use tracing::warn;
 
@@ -59,7 +60,7 @@ impl Book {
             }
             None => {
                 let embedded = open_here(settings.data_dir.as_deref(), settings.bad_state)?;
-                app.limiter().set_overrides(&embedded.without_ended().await);
+                embedded.forget_ended(|overrides| app.limiter().set_overrides(overrides)).await;
                 Place::Here(embedded)
             }
         };
@@ -80,7 +81,18 @@ impl Book {
     }
 
     /// Sets a client's own limits, or removes them. What was before; none where there was nothing to remove.
+    /// It goes to its end whether anybody waits for it or not.
     pub(crate) async fn set(
+        app: &Arc<App>,
+        client: &Client,
+        own: Option<Override>,
+        change: Change,
+    ) -> Result<Changed, ApiError> {
+        let (app, client) = (Arc::clone(app), client.clone());
+        to_its_end(async move { opened(&app)?.set_here(&app, &client, own, &change).await }).await
+    }
+
+    async fn set_here(
         &self,
         app: &App,
         client: &Client,
@@ -96,28 +108,17 @@ impl Book {
         }
         let changed = match &self.place {
             Place::Shared { directory, following } => {
-                ensure_asked(app)?;
-                let entry = change.to_text();
-                let before = match &own {
-                    Some(own) => directory.put_override(&subject, own, &entry).await,
-                    None => directory.remove_override(&subject, &entry).await,
-                };
-                let before = before.map_err(|error| failed(app, &error))?;
+                let changed = store(app, directory, &subject, own.as_ref(), change).await?;
                 // Stored it is; if it cannot be asked for now, it will be in a moment.
                 let _ = following.refresh(&subject).await;
-                if own.is_none() && before.is_none() {
-                    return Ok(Changed::Nothing);
-                }
-                Changed::From(before.and_then(|text| Override::from_text(&text).ok()))
+                changed
             }
-            Place::Here(embedded) => match embedded.set(&subject, own.clone(), change).await {
-                Ok(Some((old, overrides))) => {
-                    self.obey(app, &overrides);
-                    Changed::From(old)
-                }
-                Ok(None) => return Ok(Changed::Nothing),
-                Err(error) => return Err(unwritten(&error)),
-            },
+            Place::Here(embedded) => {
+                let obey = |overrides: &Overrides| app.limiter().set_overrides(overrides);
+                let set = embedded.set(&subject, own.clone(), change, obey).await;
+                self.changed.notify_one();
+                set.map_err(|error| unwritten(&error))?.map_or(Changed::Nothing, Changed::From)
+            }
         };
         if let Changed::From(old) = &changed {
             change.log(old.as_ref(), own.as_ref());
@@ -127,7 +128,12 @@ impl Book {
 
     /// Notes a change that is about to be made, and is not of an override. If it cannot be noted it must not be
     /// made.
-    pub(crate) async fn record(&self, app: &App, change: &Change) -> Result<(), ApiError> {
+    pub(crate) async fn record(app: &Arc<App>, change: Change) -> Result<(), ApiError> {
+        let app = Arc::clone(app);
+        to_its_end(async move { opened(&app)?.record_here(&app, &change).await }).await
+    }
+
+    async fn record_here(&self, app: &App, change: &Change) -> Result<(), ApiError> {
         match &self.place {
             Place::Shared { directory, .. } => {
                 ensure_asked(app)?;
@@ -142,9 +148,12 @@ impl Book {
         Ok(())
     }
 
-    fn obey(&self, app: &App, overrides: &Overrides) {
-        app.limiter().set_overrides(overrides);
-        self.changed.notify_one();
+    /// Why what is in force here may not be what is stored.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        match &self.place {
+            Place::Shared { following, .. } => following.trouble(),
+            Place::Here(_) => None,
+        }
     }
 
     /// Lets overrides end when they are to, until the service does. Those of a Redis are followed anyway.
@@ -164,7 +173,10 @@ impl Book {
             tokio::select! {
                 () = end.wait() => return,
                 () = book.changed.notified() => {}
-                () = sleep(rest) => app.limiter().set_overrides(&embedded.without_ended().await),
+                () = sleep(rest) => {
+                    let obey = |overrides: &Overrides| app.limiter().set_overrides(overrides);
+                    embedded.forget_ended(obey).await;
+                }
             }
         }
     }
@@ -177,6 +189,50 @@ pub(crate) enum Changed {
     From(Option<Override>),
     /// There was nothing to change.
     Nothing,
+}
+
+/// Goes on though whoever asked for it has gone: half of a change would be worse than none.
+pub(crate) async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
+) -> Result<T, ApiError> {
+    let ending = |_| ApiError::new(ApiErrorKind::Unavailable, "the service is ending");
+    tokio::spawn(work).await.map_err(ending)?
+}
+
+fn opened(app: &App) -> Result<&Book, ApiError> {
+    let unopened = || ApiError::new(ApiErrorKind::Unavailable, "the service is starting");
+    app.book().ok_or_else(unopened)
+}
+
+async fn store(
+    app: &App,
+    directory: &Directory,
+    subject: &Subject,
+    own: Option<&Override>,
+    change: &Change,
+) -> Result<Changed, ApiError> {
+    ensure_asked(app)?;
+    let entry = change.to_text();
+    let before = match own {
+        Some(own) => directory.put_override(subject, own, &entry).await,
+        None => directory.remove_override(subject, &entry).await,
+    };
+    let before = before.map_err(|error| uncertain(app, &error))?;
+    if own.is_none() && before.is_none() {
+        return Ok(Changed::Nothing);
+    }
+    Ok(Changed::From(before.and_then(|text| Override::from_text(&text).ok())))
+}
+
+/// Where an answer was lost, nobody knows whether it was done.
+fn uncertain(app: &App, error: &StoreError) -> ApiError {
+    if error.kind() != StoreErrorKind::Timeout {
+        return failed(app, error);
+    }
+    let told = failed(app, error);
+    let detail =
+        format!("{told}; it may have been stored all the same, so look before you repeat it");
+    ApiError::new(told.kind(), detail)
 }
 
 async fn follow(app: &Arc<App>, directory: &Directory) -> Result<Following, StoreError> {

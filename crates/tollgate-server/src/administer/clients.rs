@@ -18,6 +18,8 @@ use crate::wire::answer::LimitNumbers;
 const LOOK: Duration = Duration::from_secs(2);
 const SEARCH: Duration = Duration::from_secs(30);
 const PAGE: usize = 1000;
+/// The most counters of one client that are looked at.
+const MOST: usize = 10_000;
 
 const CLIENT: &str = "client";
 
@@ -205,7 +207,7 @@ impl Counters {
                 }
             }
             let Some(next) = page.next else { return Ok(()) };
-            if begun.elapsed() >= patience {
+            if begun.elapsed() >= patience || self.all.len() >= MOST {
                 self.is_complete = false;
                 return Ok(());
             }

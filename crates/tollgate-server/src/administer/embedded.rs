@@ -88,13 +88,15 @@ impl Embedded {
         self.state.lock().await.overrides.clone()
     }
 
-    /// Changes a client's override. What was before, and what all are now; nothing where nothing would change.
+    /// Changes a client's override, and has all of them obeyed. What was before; nothing where nothing would
+    /// change. It must be let go to its end, or what is written and what is in force may differ.
     pub(super) async fn set(
         &self,
         client: &Subject,
         own: Option<Override>,
         change: &Change,
-    ) -> io::Result<Option<(Option<Override>, Overrides)>> {
+        obey: impl FnOnce(&Overrides),
+    ) -> io::Result<Option<Option<Override>>> {
         let mut state = self.state.lock().await;
         let known = state.overrides.without_ended(self.now());
         let old = known.get(client).map(|own| (**own).clone());
@@ -104,9 +106,10 @@ impl Embedded {
         let [before, after] = [&old, &own].map(|own| own.as_ref().map(Override::to_text));
         let mut next = State { overrides: known.with(client, own), ..state.clone() };
         next.add(change, self.now(), (before, after));
-        let overrides = next.overrides.clone();
         self.keep(&mut state, next).await?;
-        Ok(Some((old, overrides)))
+        // Before another can change them: what is set last is in force last.
+        obey(&state.overrides);
+        Ok(Some(old))
     }
 
     /// Adds to the audit what changes no override.
@@ -117,11 +120,12 @@ impl Embedded {
         self.keep(&mut state, next).await
     }
 
-    /// Drops those that have ended. The file may keep them a while longer: they are dropped whenever it is read.
-    pub(super) async fn without_ended(&self) -> Overrides {
+    /// Drops those that have ended, and has the others obeyed. The file may keep them a while longer: they are
+    /// dropped whenever it is read.
+    pub(super) async fn forget_ended(&self, obey: impl FnOnce(&Overrides)) {
         let mut state = self.state.lock().await;
         state.overrides = state.overrides.without_ended(self.now());
-        state.overrides.clone()
+        obey(&state.overrides);
     }
 
     /// Entries of the audit, newest first, from the one before that of an id.
@@ -134,8 +138,11 @@ impl Embedded {
     /// First on the disk, then in force.
     async fn keep(&self, state: &mut State, next: State) -> io::Result<()> {
         if let Some(directory) = self.directory.clone() {
-            let text = serde_json::to_vec(&next.kept()).map_err(io::Error::other)?;
-            let write = move || durable::replace(&directory, FILE, |out| out.write_all(&text));
+            let kept = next.clone();
+            let write = move || {
+                let text = serde_json::to_vec(&kept.kept()).map_err(io::Error::other)?;
+                durable::replace(&directory, FILE, |out| out.write_all(&text))
+            };
             spawn_blocking(write).await.map_err(io::Error::other)??;
         }
         *state = next;

@@ -8,7 +8,7 @@ mod embedded;
 mod list;
 
 pub(crate) use audit::audit;
-pub(crate) use book::{Book, Changed};
+pub(crate) use book::{Book, Changed, to_its_end};
 pub(crate) use change::{Action, Author, Change};
 pub(crate) use clients::{Client, reset, stats};
 pub(crate) use list::OverrideList;

@@ -42,14 +42,14 @@ impl Shown {
                 line.push_str(&format!("; {name} {text}"));
             }
         };
-        add("in tenant", &self.tenant);
-        add("in", &self.applies_to.join(", "));
-        add("until", self.expires_at.as_deref().unwrap_or_default());
         // What people write may hold anything, and terminals obey.
         let quoted = |text: &str| if text.is_empty() { String::new() } else { format!("{text:?}") };
+        add("in tenant", &quoted(&self.tenant));
+        add("in", &self.applies_to.join(", "));
+        add("until", self.expires_at.as_deref().unwrap_or_default());
         add("by", &quoted(&self.author));
         add("because", &quoted(&self.reason));
-        add("not in force:", self.problem.as_deref().unwrap_or_default());
+        add("not in force:", &quoted(self.problem.as_deref().unwrap_or_default()));
         line
     }
 }

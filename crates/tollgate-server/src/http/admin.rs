@@ -8,6 +8,7 @@ use bytes::Bytes;
 use hyper::header::HeaderValue;
 use hyper::{StatusCode, Uri};
 use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
 use tollgate::{Clock, Override, SystemClock};
 
 use super::body::{MAX_BODY, read};
@@ -15,7 +16,7 @@ use super::connection::Peer;
 use super::guarded::Admitted;
 use super::listings::wanted;
 use super::reply::{Reply, json, uncached, with_type};
-use crate::administer::{self, Action, Author, Book, Change, Changed, Client};
+use crate::administer::{self, Action, Author, Book, Change, Changed, Client, to_its_end};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::wire::override_body;
@@ -49,6 +50,14 @@ impl About {
         let query = Query::<Self>::try_from_uri(uri)
             .map_err(|rejection| ApiError::invalid(rejection.body_text()))?;
         let Query(about) = query;
+        for (field, text) in
+            [("author", &about.author), ("reason", &about.reason), ("tenant", &about.tenant)]
+        {
+            // A query that is not UTF-8 has been read with these in its place.
+            if text.as_ref().is_some_and(|text| text.contains(char::REPLACEMENT_CHARACTER)) {
+                return Err(ApiError::invalid("is not text in UTF-8").at(field));
+            }
+        }
         short("author", about.author.as_deref(), MAX_AUTHOR)?;
         short("reason", about.reason.as_deref(), MAX_REASON)?;
         short("tenant", about.tenant.as_deref(), tollgate::MAX_FACT_LENGTH)?;
@@ -56,12 +65,9 @@ impl About {
     }
 }
 
-/// A text that is one, and not too long.
+/// A text that is not too long.
 fn short(field: &str, text: Option<&str>, most: usize) -> Result<(), ApiError> {
     let Some(text) = text else { return Ok(()) };
-    if text.contains(char::REPLACEMENT_CHARACTER) {
-        return Err(ApiError::invalid("is not text in UTF-8").at(field));
-    }
     if text.len() > most {
         return Err(ApiError::invalid(format!("is longer than {most} bytes")).at(field));
     }
@@ -72,11 +78,6 @@ fn client(app: &App, id: Id, about: &About) -> Result<Client, ApiError> {
     let Path(id) = id.map_err(|rejection| ApiError::invalid(rejection.body_text()).at("id"))?;
     let policy_tenant = || app.limiter().current().policy().tenant().to_owned();
     Client::new(id, about.tenant.clone().unwrap_or_else(policy_tenant))
-}
-
-fn book(app: &App) -> Result<&Book, ApiError> {
-    let unopened = || ApiError::new(ApiErrorKind::Unavailable, "the service is starting");
-    app.book().ok_or_else(unopened)
 }
 
 fn change(app: &App, action: Action, asking: &Asking, about: &About) -> Change {
@@ -115,7 +116,7 @@ pub(super) async fn put_limits(
     short("reason", about.reason.as_deref(), MAX_REASON)?;
     let own = in_force(&app, given.own, &about)?;
     let change = change(&app, Action::SetOverride, &Asking { peer, admitted }, &about);
-    book(&app)?.set(&app, &client, Some(own.clone()), &change.of(&client)).await?;
+    Book::set(&app, &client, Some(own.clone()), change.of(&client)).await?;
     let current = app.limiter().current();
     Ok(uncached(json(&told((&client.id, &client.tenant), &own, current.policy()))))
 }
@@ -157,7 +158,7 @@ pub(super) async fn delete_limits(
     let about = About::of(&uri)?;
     let client = client(&app, id, &about)?;
     let change = change(&app, Action::RemoveOverride, &Asking { peer, admitted }, &about);
-    match book(&app)?.set(&app, &client, None, &change.of(&client)).await? {
+    match Book::set(&app, &client, None, change.of(&client)).await? {
         Changed::From(_) => Ok(done()),
         Changed::Nothing => Err(none_of(&client)),
     }
@@ -180,14 +181,14 @@ pub(super) async fn reset(
     let about = About::of(&uri)?;
     let client = client(&app, id, &about)?;
     let change = change(&app, Action::Reset, &Asking { peer, admitted }, &about);
-    book(&app)?.record(&app, &change.of(&client)).await?;
-    administer::reset(&app, &client).await?;
+    Book::record(&app, change.of(&client)).await?;
+    to_its_end(async move { administer::reset(&app, &client).await }).await?;
     Ok(done())
 }
 
 /// GET /admin/overrides.
 pub(super) async fn overrides(State(app): Shared, uri: Uri) -> Result<Reply, ApiError> {
-    let (wanted, kept_in) = (wanted(&uri)?, book(&app)?.kept_in());
+    let (wanted, kept_in) = (wanted(&uri)?, app.book().map_or("memory", Book::kept_in));
     let current = app.limiter().current();
     let known = (current.overrides(), current.policy());
     Ok(uncached(json(&administer::OverrideList::page(known, &wanted, kept_in))))
@@ -221,19 +222,28 @@ pub(super) async fn reload(
     if about.tenant.is_some() {
         return Err(ApiError::invalid("a policy is for every tenant").at("tenant"));
     }
+    let unprocessable = |reason: String| ApiError::new(ApiErrorKind::Unprocessable, reason);
+    let next = version_of_file(&app).await.map_err(unprocessable)?;
     let before = app.limiter().current().policy().version().to_owned();
-    app.reload().await.map_err(|reason| ApiError::new(ApiErrorKind::Unprocessable, reason))?;
+    let change = change(&app, Action::Reload, &Asking { peer, admitted }, &about);
+    Book::record(&app, change.between(&before, &next)).await?;
+    app.reload().await.map_err(unprocessable)?;
     let current = app.limiter().current();
     let policy = current.policy();
-    let change = change(&app, Action::Reload, &Asking { peer, admitted }, &about);
-    let change = change.between(&before, policy.version());
-    book(&app)?.record(&app, &change).await.map_err(|error| {
-        let detail = format!("the policy is in force, but the audit does not say so: {error}");
-        ApiError::new(error.kind(), detail)
-    })?;
     Ok(uncached(json(&Reloaded {
         version: policy.version().to_owned(),
         rules: policy.rules().len(),
         warnings: policy.warnings().to_vec(),
     })))
+}
+
+/// The version of the policy that the file says now, if it says one.
+async fn version_of_file(app: &Arc<App>) -> Result<String, String> {
+    let file = app.policy_file().clone();
+    if file.path().is_none() {
+        return Err("there is no policy file to read again".to_owned());
+    }
+    let loaded = spawn_blocking(move || file.load().map(|policy| policy.version().to_owned()));
+    let loaded = loaded.await.map_err(|_| "the service is ending".to_owned())?;
+    loaded.map_err(|error| error.to_string())
 }

@@ -66,7 +66,8 @@ where
     let client = Client::asking(&asked, current.policy());
     let own = client.as_ref().and_then(|client| {
         let own = current.overrides().get(&client.subject())?;
-        Some(told_override((&client.id, &client.tenant), own, current.policy()))
+        let told = told_override((&client.id, &client.tenant), own, current.policy());
+        Some(told.without_reasons())
     });
     let told =
         app.limiter().explain(&asked, |explained| json(&Explanation::new(explained, at_most, own)));

@@ -1,29 +1,43 @@
 //! Variables that other programs of a fleet already set.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
 use super::SettingsError;
 
 /// The variables of the environment, read once.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Environment(BTreeMap<String, String>);
+#[derive(Clone, Default)]
+pub(crate) struct Environment {
+    variables: BTreeMap<String, String>,
+    /// Those that are not UTF-8.
+    unreadable: BTreeSet<String>,
+}
+
+/// Without the values, some of which are secrets.
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment").field("variables", &self.variables.len()).finish()
+    }
+}
 
 impl Environment {
-    /// Those of this process. What is not UTF-8 is none of ours.
+    /// Those of this process.
     pub(crate) fn of_process() -> Self {
-        let pairs = std::env::vars_os();
-        Self(
-            pairs
-                .filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?)))
-                .collect(),
-        )
+        let mut environment = Self::default();
+        for (name, value) in std::env::vars_os() {
+            let Ok(name) = name.into_string() else { continue };
+            match value.into_string() {
+                Ok(value) => drop(environment.variables.insert(name, value)),
+                Err(_) => drop(environment.unreadable.insert(name)),
+            }
+        }
+        environment
     }
 
     /// A variable that is set and not empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
     /// A path.
@@ -46,6 +60,23 @@ impl Environment {
                 Err(SettingsError::new(file_name, reason))
             }
         }
+    }
+
+    /// A token, which protects something: what is set and cannot be one is not taken for unset.
+    pub(crate) fn token(
+        &self,
+        name: &'static str,
+        file_name: &'static str,
+    ) -> Result<Option<(&'static str, String)>, SettingsError> {
+        for setting in [name, file_name] {
+            if self.variables.get(setting).is_some_and(String::is_empty) {
+                return Err(SettingsError::new(setting, "is set, but empty"));
+            }
+            if self.unreadable.contains(setting) {
+                return Err(SettingsError::new(setting, "is not text in UTF-8"));
+            }
+        }
+        self.secret(name, file_name)
     }
 
     /// A yes or no.
@@ -75,6 +106,7 @@ fn read_secret(setting: &str, path: &str) -> Result<String, SettingsError> {
 #[cfg(test)]
 impl<const N: usize> From<[(&str, &str); N]> for Environment {
     fn from(pairs: [(&str, &str); N]) -> Self {
-        Self(pairs.into_iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect())
+        let variables = pairs.into_iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
+        Self { variables, unreadable: BTreeSet::new() }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct TokenSettings {
 impl TokenSettings {
     pub(super) fn of(environment: &Environment) -> Result<Self, SettingsError> {
         let read = |name, file| {
-            let given = environment.secret(name, file)?;
+            let given = environment.token(name, file)?;
             let tokens = given.map(|(setting, text)| {
                 Tokens::parse(&text).map_err(|reason| SettingsError::new(setting, reason))
             });

@@ -11,8 +11,10 @@ use super::time::rfc3339;
 pub(crate) struct OverrideView<'a> {
     limits: Vec<OwnLimitView<'a>>,
     rule: Option<&'a str>,
-    reason: &'a str,
-    author: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author: Option<&'a str>,
     set_at: String,
     expires_at: Option<String>,
 }
@@ -34,8 +36,8 @@ impl<'a> OverrideView<'a> {
         Self {
             limits: own.limits().iter().map(OwnLimitView::of).collect(),
             rule: own.rule.as_deref(),
-            reason: &own.reason,
-            author: &own.author,
+            reason: Some(&own.reason),
+            author: Some(&own.author),
             set_at: rfc3339(own.set_at),
             expires_at: own.expires_at.map(rfc3339),
         }
@@ -65,6 +67,13 @@ pub(crate) struct ToldOverride<'a> {
     applies_to: Vec<&'a str>,
     /// Why it changes none, or not all that it should.
     problem: Option<String>,
+}
+
+impl ToldOverride<'_> {
+    /// The same for those who ask for decisions: why a client has limits of its own is not theirs to know.
+    pub(crate) fn without_reasons(self) -> Self {
+        Self { own: OverrideView { reason: None, author: None, ..self.own }, ..self }
+    }
 }
 
 /// A client's override under a policy.

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::admin_client::{a_day, admin, administered, audit, limits_of, put};
+use crate::admin_client::{TOKEN, a_day, admin, administered, audit, limits_of, put};
 use crate::openapi::{check, description};
 use crate::service::{Scratch, Service, eventually};
 
@@ -56,7 +56,8 @@ fn explain_tells_of_a_client_s_own_limits() {
     put(&service, "c1", 20);
     let told = service.post("/explain", r#"{"key":"c1"}"#).json();
     assert_eq!(told["override"]["client"], "c1");
-    assert_eq!(told["override"]["reason"], "tests");
+    assert_eq!(told["override"]["applies_to"], json!(["pages", "trial", "default"]));
+    assert!(told["override"].get("reason").is_none(), "that is for administrators");
     assert_eq!(told["takes"][0]["numbers"]["limit"], 20);
     let told = service.post("/explain", r#"{"key":"c2"}"#).json();
     assert_eq!(told["override"], Value::Null);
@@ -281,6 +282,86 @@ fn without_a_place_to_keep_them_it_is_told_that_overrides_are_forgotten() {
     let service = administered(&[]);
     service.wait_for_log("overrides are forgotten when this service ends");
     assert_eq!(admin(&service, "GET", "/admin/overrides", "").json()["kept_in"], "memory");
+}
+
+#[test]
+fn who_hangs_up_leaves_nothing_half_done() {
+    let scratch = Scratch::new();
+    let directory = scratch.path().join("data");
+    let service = administered(&["--data-dir", directory.to_str().unwrap()]);
+    let file = directory.join("administration.json");
+    for round in 0..60 {
+        for nth in 0..3 {
+            let body = a_day(round * 3 + nth);
+            let head = format!(
+                "PUT {} HTTP/1.1\r\nhost: t\r\nauthorization: Bearer {TOKEN}\r\n\
+                 content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                limits_of(&format!("c{nth}")),
+                body.len(),
+            );
+            let mut client = service.client();
+            client.send(head.as_bytes()).unwrap();
+        }
+        let text = fs::read_to_string(&file).unwrap_or_else(|_| "{}".to_owned());
+        assert!(serde_json::from_str::<Value>(&text).is_ok(), "torn: {text}");
+    }
+    put(&service, "last", 7);
+    let in_force = admin(&service, "GET", "/admin/overrides", "").json()["overrides"].clone();
+    service.kill();
+    let service = administered(&["--data-dir", directory.to_str().unwrap()]);
+    let kept = admin(&service, "GET", "/admin/overrides", "").json()["overrides"].clone();
+    assert_eq!(kept, in_force);
+}
+
+#[test]
+fn what_is_set_at_the_same_time_is_all_in_force() {
+    let service = administered(&[]);
+    let (service, clients) = (&service, 0..320);
+    std::thread::scope(|scope| {
+        for worker in 0..16 {
+            let mine = clients.clone().filter(move |nth| nth % 16 == worker);
+            scope.spawn(move || {
+                for nth in mine {
+                    let client = format!("c{nth}");
+                    put(service, &client, 5);
+                    assert_eq!(
+                        admin(service, "GET", &limits_of(&client), "").status,
+                        200,
+                        "{client}"
+                    );
+                }
+            });
+        }
+    });
+    let metrics = service.get("/metrics").body;
+    assert!(metrics.contains("tollgate_overrides 320\n"), "{metrics}");
+}
+
+#[test]
+fn no_override_makes_requests_too_many_limits() {
+    let scratch = Scratch::new();
+    let chain = |limits: &str| {
+        let rule =
+            |name: &str| format!("  - {{ name: {name}, limits: [{limits}], continue: true }}\n");
+        format!("version: 1\nrules:\n{}{}{}", rule("a"), rule("b"), rule("c"))
+    };
+    let path = scratch.write("policy.yaml", &chain("10/d"));
+    let service = administered(&["--policy", &path]);
+    let limits: Vec<Value> =
+        (1..=6).map(|nth| json!({"limit": 9, "window_ms": nth * 1000})).collect();
+    let body = |count: usize| json!({"limits": limits[..count]}).to_string();
+    let refused = admin(&service, "PUT", &limits_of("c1"), &body(6));
+    assert_eq!((refused.status, &refused.json()["field"]), (400, &json!("limits")));
+    assert!(refused.body.contains("24 takes"), "{}", refused.body);
+    assert_eq!(admin(&service, "PUT", &limits_of("c1"), &body(4)).status, 200);
+    assert_eq!(service.check("c1")["limit"], 9);
+    // A policy that leaves no room for what is stored.
+    let rest = "  - { name: d, limits: [10/d], continue: true }\n  - { name: e, limits: [10/d] }\n";
+    scratch.write("policy.yaml", &(chain("10/d") + rest));
+    assert_eq!(admin(&service, "POST", "/admin/policy/reload", "").status, 200);
+    assert_eq!(service.check("c1")["limit"], 10, "without it, rather than not at all");
+    let told = admin(&service, "GET", &limits_of("c1"), "").json();
+    assert!(told["problem"].as_str().unwrap().contains("takes"), "{told}");
 }
 
 #[test]

@@ -80,6 +80,19 @@ fn after_ten_failures_the_eleventh_is_429_and_so_is_the_right_one() {
 }
 
 #[test]
+fn nobody_goes_on_guessing_at_the_admin_token_where_it_only_reads() {
+    let tokens = [("TOLLGATE_READ_TOKEN", READ), ("TOLLGATE_ADMIN_TOKEN", TOKEN)];
+    let service = Service::start_with(&[], &tokens);
+    let read = |token: &str| with_token(&service, "GET", "/api/limits", token).status;
+    assert_eq!(read(TOKEN), 200);
+    let told: Vec<u16> = (0..12).map(|_| read(OTHER)).collect();
+    assert_eq!(told, [[401; 10].as_slice(), &[429; 2]].concat());
+    assert_eq!(read(TOKEN), 429, "not even if it is right");
+    assert_eq!(read(READ), 200, "programs are not locked out");
+    assert_eq!(with_token(&service, "GET", "/admin/overrides", TOKEN).status, 200);
+}
+
+#[test]
 fn two_tokens_are_valid_at_once() {
     let both = format!("{TOKEN},{OTHER}");
     let service = Service::start_with(&[], &[("TOLLGATE_ADMIN_TOKEN", &both)]);
@@ -174,6 +187,8 @@ fn bad_tokens_end_the_start_without_being_shown() {
     let empty = scratch.write("empty", "\n");
     for (name, value) in [
         ("TOLLGATE_ADMIN_TOKEN", "hunter2"),
+        ("TOLLGATE_CHECK_TOKEN", ""),
+        ("TOLLGATE_READ_TOKEN_FILE", ""),
         ("TOLLGATE_READ_TOKEN", "short-canary-token"),
         ("TOLLGATE_CHECK_TOKEN", "ä-canary-ä-canary-ä-canary-ä"),
         (

@@ -192,10 +192,15 @@ impl Policy {
         let candidates = self.index.candidates(&view);
         let candidates =
             candidates.filter_map(|number| self.rules.get(usize::try_from(number).ok()?));
-        let matched = self.walk(candidates, &view, |_, _| {});
-        let matched =
-            matched.into_iter().map(|rule| Matched::new(rule, &view, request.cost(), overrides));
-        Planned::new(matched, &self.default)
+        let rules = self.walk(candidates, &view, |_, _| {});
+        let planned = |overrides| {
+            let matched =
+                rules.iter().map(|rule| Matched::new(rule, &view, request.cost(), overrides));
+            Planned::new(matched, &self.default)
+        };
+        let with_own = planned(overrides);
+        // A policy that came after an override may leave no room for it. Better without than not at all.
+        if with_own.is_overridden() && !with_own.fits() { planned(None) } else { with_own }
     }
 
     /// Which rules were tried for this request and why those that did not match did not. It tries all

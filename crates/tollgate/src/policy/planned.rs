@@ -72,7 +72,7 @@ impl<'p> Planned<'p> {
         }
         let takes =
             self.matched().iter().zip(0..).flat_map(|(matched, group)| matched.takes(group));
-        let length: usize = self.matched().iter().map(Matched::len).sum();
+        let length = self.len();
         if length > MAX_TAKES {
             let rules: Vec<&str> =
                 self.matched().iter().map(|matched| matched.rule.name()).collect();
@@ -80,6 +80,20 @@ impl<'p> Planned<'p> {
         }
         // Rules have names of their own, and so have the limits in each.
         Ok(Plan::of_distinct(takes))
+    }
+
+    fn len(&self) -> usize {
+        self.matched().iter().map(Matched::len).sum()
+    }
+
+    /// Whether it is not too much for one plan.
+    pub(super) fn fits(&self) -> bool {
+        self.len() <= MAX_TAKES
+    }
+
+    /// Whether some client's own limits are among them.
+    pub(super) fn is_overridden(&self) -> bool {
+        self.matched().iter().any(Matched::is_overridden)
     }
 
     /// Whether no limit applies, not even one in shadow.

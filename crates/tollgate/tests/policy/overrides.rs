@@ -154,9 +154,18 @@ fn entries_take_algorithm_and_name_from_the_limit_with_their_window() {
 fn slots_change_where_there_are_some() {
     let fixture = Fixture::new();
     fixture.set(&c1(), Some(own([OwnLimit::slots(5)])));
-    assert_eq!(fixture.on("/jobs", 1), ["jobs/concurrency concurrency 5: 4"]);
+    assert_eq!(
+        fixture.on("/jobs", 1),
+        ["jobs/concurrency concurrency 5: 4", "jobs/60s sliding_window 10: 9"]
+    );
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 100: 99"]);
     assert_eq!(own([OwnLimit::slots(5)]).applies_to(&rules(RULES)).unwrap(), ["jobs"]);
+    fixture.set(&c1(), Some(own([OwnLimit::new(20, MINUTE)])));
+    assert_eq!(
+        fixture.on("/jobs", 0),
+        ["jobs/60s sliding_window 20: 19", "jobs/concurrency concurrency 2: 1"],
+        "rates replace rates"
+    );
 }
 
 #[test]
@@ -220,6 +229,8 @@ fn what_cannot_be_in_force_is_refused_with_the_reason() {
     assert_eq!(twins.kind(), OverrideErrorKind::Limit { place: 1 });
     let nine = (1..=9).map(|seconds| OwnLimit::new(1, Duration::from_secs(seconds)));
     assert_eq!(Override::new(nine.collect()).unwrap_err().kind(), OverrideErrorKind::Limits);
+    let trial = Override::new(vec![OwnLimit::new(1, DAY).named("next.60s")]).unwrap_err();
+    assert_eq!(trial.kind(), OverrideErrorKind::Limit { place: 0 });
     // The name of one and the window of the other are of the same limit.
     let same = own([OwnLimit::new(1, HOUR).named("60s"), OwnLimit::new(1, MINUTE)]);
     assert_eq!(refused(same, &policy).0, OverrideErrorKind::Limit { place: 1 });

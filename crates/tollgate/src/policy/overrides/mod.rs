@@ -15,6 +15,9 @@ pub use own_limit::OwnLimit;
 use super::rule::Rule;
 use super::{CLIENT, Policy};
 use crate::limit::Limit;
+use crate::plan::MAX_TAKES;
+use crate::policy::read::TRIAL;
+use crate::scope::Algorithm;
 use crate::subject::Subject;
 use crate::time::Timestamp;
 
@@ -24,7 +27,8 @@ const MAX_LIMITS: usize = 8;
 /// A client's own limits, in place of those of the rules that count it; with who said so, why and until when.
 ///
 /// An override replaces the limits of every rule keyed per client, or of the one it names. What was used stays
-/// used: each limit takes over the counter of the one with the same window.
+/// used: each limit takes over the counter of the one with the same window. Rates replace rates and slots slots; where it
+/// speaks only of the one, the other stays.
 ///
 /// ```
 /// use std::time::Duration;
@@ -65,7 +69,7 @@ impl Override {
     /// These limits, for every rule keyed per client, for good.
     ///
     /// # Errors
-    /// No limit, more than 8, or two that would share a counter.
+    /// No limit, more than 8, two that would share a counter, or one with the name of a trial limit.
     pub fn new(limits: Vec<OwnLimit>) -> Result<Self, OverrideError> {
         if limits.is_empty() || limits.len() > MAX_LIMITS {
             let reason = format!("1 to {MAX_LIMITS} limits are wanted, not {}", limits.len());
@@ -76,6 +80,12 @@ impl Override {
         };
         if let Some(place) = limits.iter().enumerate().position(is_twin) {
             let reason = "has the window and name of another before it";
+            return Err(OverrideError::new(OverrideErrorKind::Limit { place }, reason));
+        }
+        let is_on_trial =
+            |limit: &OwnLimit| limit.name.as_deref().is_some_and(|name| name.starts_with(TRIAL));
+        if let Some(place) = limits.iter().position(is_on_trial) {
+            let reason = "names that begin with next. are those of trial limits";
             return Err(OverrideError::new(OverrideErrorKind::Limit { place }, reason));
         }
         Ok(Self {
@@ -137,10 +147,22 @@ impl Override {
             }
         }
         let mut names = Vec::new();
-        for rule in all().filter(|rule| self.is_for(rule)) {
-            if self.limits_for(rule)?.is_some() {
+        let (mut before, mut after) = (Takes::default(), Takes::default());
+        for rule in all() {
+            let own = if self.is_for(rule) { self.limits_for(rule)? } else { None };
+            before.add(rule, rule.limits().len());
+            after.add(rule, own.as_ref().map_or(rule.limits().len(), Vec::len));
+            if own.is_some() {
                 names.push(rule.name());
             }
+        }
+        if after.sum() > MAX_TAKES && after.sum() > before.sum() {
+            let reason = format!(
+                "with the rules that continue they may add up to {} takes, and a request may have \
+                 {MAX_TAKES}; give fewer, or name one rule",
+                after.sum()
+            );
+            return Err(OverrideError::new(OverrideErrorKind::Limits, reason));
         }
         if names.is_empty() {
             let reason = "no rule of the policy would be changed by it";
@@ -169,7 +191,43 @@ impl Override {
             }
             limits.push(limit);
         }
-        Ok(Some(limits).filter(|limits| !limits.is_empty()))
+        if limits.is_empty() {
+            return Ok(None);
+        }
+        // Slots are another matter than rates: of what it does not speak it leaves.
+        let (slots, rates) = (self.limits.iter().any(OwnLimit::is_slots), self.has_rates());
+        let is_left = |limit: &&Limit| match limit.algorithm() {
+            Algorithm::Concurrency => !slots,
+            _ => !rates,
+        };
+        limits.extend(rule.limits().iter().filter(is_left).cloned());
+        Ok(Some(limits))
+    }
+
+    fn has_rates(&self) -> bool {
+        self.limits.iter().any(|limit| !limit.is_slots())
+    }
+}
+
+/// How many takes a request may come to, if every rule that continues matches it.
+#[derive(Debug, Default)]
+struct Takes {
+    continuing: usize,
+    last: usize,
+}
+
+impl Takes {
+    fn add(&mut self, rule: &Rule, limits: usize) {
+        let takes = limits + rule.next().len();
+        if rule.continues() {
+            self.continuing += takes;
+        } else {
+            self.last = self.last.max(takes);
+        }
+    }
+
+    const fn sum(&self) -> usize {
+        self.continuing + self.last
     }
 }
 
@@ -191,11 +249,19 @@ impl Overrides {
     /// These and one more, or without one: `client` is the [`Subject`] of a tenant and a client.
     #[must_use]
     pub fn with(&self, client: &Subject, own: Option<Override>) -> Self {
+        self.with_all([(client.clone(), own)])
+    }
+
+    /// The same with several changes, made together.
+    #[must_use]
+    pub fn with_all(&self, changes: impl IntoIterator<Item = (Subject, Option<Override>)>) -> Self {
         let mut by_client = BTreeMap::clone(&self.by_client);
-        match own {
-            Some(own) => by_client.insert(client.as_str().into(), Arc::new(own)),
-            None => by_client.remove(client.as_str()),
-        };
+        for (client, own) in changes {
+            match own {
+                Some(own) => by_client.insert(client.as_str().into(), Arc::new(own)),
+                None => by_client.remove(client.as_str()),
+            };
+        }
         Self { by_client: Arc::new(by_client) }
     }
 

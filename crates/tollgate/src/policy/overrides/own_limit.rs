@@ -98,7 +98,7 @@ impl OwnLimit {
         }
     }
 
-    fn is_slots(&self) -> bool {
+    pub(super) fn is_slots(&self) -> bool {
         self.algorithm == Some(Algorithm::Concurrency)
     }
 

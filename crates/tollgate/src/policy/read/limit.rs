@@ -26,7 +26,7 @@ pub(super) const ALGORITHMS: &[(&str, Algorithm)] = &[
 ];
 
 /// What names of trial limits begin with, so that their counts never mix with live ones.
-const TRIAL: &str = "next.";
+pub(in crate::policy) const TRIAL: &str = "next.";
 const MAX_NAME: usize = 64;
 /// How long a slot is held if nobody says.
 const DEFAULT_TTL: Duration = Duration::from_secs(60);

@@ -20,6 +20,7 @@ use super::rule::Rule;
 use super::tiers::Tiers;
 use super::tree::Tree;
 use defaults::Defaults;
+pub(super) use limit::TRIAL;
 
 /// The most rules a policy may have.
 const MAX_RULES: usize = 20_000;
