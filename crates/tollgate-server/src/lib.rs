@@ -27,6 +27,7 @@ mod settings;
 mod settled;
 mod shutdown;
 mod store_watch;
+mod telemetry;
 mod tls;
 mod twin;
 mod warnings;

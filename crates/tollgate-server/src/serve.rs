@@ -22,6 +22,7 @@ use crate::reload::{self, Answer, ReloadRequests};
 use crate::saved_state::SavedState;
 use crate::settings::{Settings, TlsSettings};
 use crate::shutdown::Shutdown;
+use crate::telemetry::Traces;
 use crate::tls::{self, Current};
 
 /// How many connections may wait to be accepted. One that finds no room tries again only after a second,
@@ -45,7 +46,7 @@ impl fmt::Display for ServeError {
 }
 
 /// Serves until it is told to end, then finishes what is under way.
-pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
+pub(crate) async fn serve(settings: Settings, traces: &Traces) -> Result<(), ServeError> {
     let source = PolicyFile::new(settings.policy.clone(), settings.default_limit.clone());
     let text = source.read().map_err(ServeError::new)?;
     let policy = source.compile(text.as_deref()).map_err(ServeError::new)?;
@@ -72,7 +73,7 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
 
     // Before anyone can ask: an answer of a node that is not ready closes its connection.
     app.set_ready();
-    for listening in listeners.listen(tls.as_ref(), &app, &shutdown, &settings) {
+    for listening in listeners.listen(tls.as_ref(), &app, traces, &shutdown, &settings) {
         listening.await.map_err(ServeError::new)?;
     }
     shutdown.finish();
@@ -183,6 +184,7 @@ impl Listeners {
         self,
         tls: Option<&Arc<Current>>,
         app: &Arc<App>,
+        traces: &Traces,
         shutdown: &Shutdown,
         settings: &Settings,
     ) -> Vec<JoinHandle<()>> {
@@ -190,7 +192,7 @@ impl Listeners {
         let operating = self.operating.map(|listener| (listener, Surface::Operating));
         let all = [(self.deciding, surface)].into_iter().chain(operating);
         let doors = all.map(|(listener, surface)| Door { listener, surface, tls: tls.cloned() });
-        doors.map(|door| listen(door, Arc::clone(app), shutdown, settings)).collect()
+        doors.map(|door| listen(door, Arc::clone(app), traces, shutdown, settings)).collect()
     }
 }
 

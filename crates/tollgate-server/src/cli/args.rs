@@ -146,6 +146,12 @@ pub(crate) struct ServeArgs {
     /// Only let clients in that show a certificate of one of these CAs, in PEM
     #[arg(long, value_name = "FILE", env = "TOLLGATE_TLS_CLIENT_CA")]
     pub(crate) tls_client_ca: Option<PathBuf>,
+    /// Trace every decision, not only those whose callers trace them
+    ///
+    /// Where `OTEL_EXPORTER_OTLP_ENDPOINT` says that there are traces, in a build that has them.
+    #[arg(long, env = "TOLLGATE_TRACE_DECISIONS", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
+    #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
+    pub(crate) trace_decisions: Option<bool>,
     /// How log lines look
     #[arg(long, value_name = "FORMAT", env = "TOLLGATE_LOG_FORMAT", default_value = "text")]
     pub(crate) log_format: LogArg,

@@ -1,17 +1,16 @@
 //! `tollgate serve`.
 
-use std::io::IsTerminal;
-
 use tokio::runtime;
-use tracing_subscriber::EnvFilter;
 
-use super::{Exit, LogArg, ServeArgs};
+use super::{Exit, ServeArgs};
 use crate::serve::serve;
 use crate::settings::{Environment, Settings};
+use crate::telemetry::{Traces, log_to_stderr};
 
 pub(super) fn run(args: ServeArgs) -> Exit {
     log_to_stderr(args.log_format);
-    let settings = match Settings::resolve(args, &Environment::of_process()) {
+    let environment = Environment::of_process();
+    let settings = match Settings::resolve(args, &environment) {
         Ok(settings) => settings,
         Err(error) => {
             eprintln!("tollgate: {error}");
@@ -25,24 +24,14 @@ pub(super) fn run(args: ServeArgs) -> Exit {
             return Exit::NoAnswer;
         }
     };
-    match runtime.block_on(serve(settings)) {
+    let traces = Traces::start(&environment, &settings.node_id, settings.traced_decisions);
+    let served = runtime.block_on(serve(settings, &traces));
+    traces.end();
+    match served {
         Ok(()) => Exit::Success,
         Err(error) => {
             eprintln!("tollgate: {error}");
             Exit::Usage
         }
     }
-}
-
-fn log_to_stderr(format: LogArg) {
-    let filter = EnvFilter::try_from_env("TOLLGATE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
-    // A second subscriber in one process is refused, which is fine: the first one stays.
-    let _ = match format {
-        LogArg::Text => builder.with_target(false).try_init(),
-        LogArg::Json => builder.json().flatten_event(true).try_init(),
-    };
 }

@@ -24,6 +24,7 @@ use super::patience::{Patient, Progress};
 use super::reply::{Reply, problem};
 use crate::access::Role;
 use crate::app::App;
+use crate::telemetry::{Span, Traces};
 
 /// The most bytes of a head, and the most headers in it.
 const MAX_HEAD: usize = 16 * 1024;
@@ -42,6 +43,7 @@ pub(super) struct Dispatch {
     pub(super) app: Arc<App>,
     pub(super) router: Router,
     pub(super) surface: Surface,
+    pub(super) traces: Traces,
 }
 
 /// Serves one connection, whatever it is made over.
@@ -72,8 +74,11 @@ async fn answer(
     peer: SocketAddr,
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
+    let mut span = dispatch.traces.begin(&request, peer);
     let mut response = match verb_of(dispatch.surface, &request) {
-        Some(verb) => decided(&dispatch.app, peer, verb, request).await.map(Either::Left),
+        Some(verb) => {
+            decided(&dispatch.app, peer, verb, request, &mut span).await.map(Either::Left)
+        }
         None => {
             request.extensions_mut().insert(Peer(peer));
             dispatch.router.clone().call(request).await?.map(Either::Right)
@@ -83,13 +88,20 @@ async fn answer(
         // The client goes elsewhere for its next request, instead of finding us gone.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
+    span.end(&response);
     Ok(response)
 }
 
 /// A decision, for whoever may ask for one.
-async fn decided(app: &App, peer: SocketAddr, verb: Verb, request: Request<Incoming>) -> Reply {
+async fn decided(
+    app: &App,
+    peer: SocketAddr,
+    verb: Verb,
+    request: Request<Incoming>,
+    span: &mut Span,
+) -> Reply {
     match app.guard().admit(Role::Check, request.headers(), peer.ip()) {
-        Ok(_) => decide(app, verb, request).await,
+        Ok(_) => decide(app, verb, request, span).await,
         Err(error) => problem(&error),
     }
 }

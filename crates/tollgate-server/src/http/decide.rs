@@ -15,6 +15,7 @@ use super::reply::{Reply, json, or_problem, unavailable, written};
 use crate::administer::Client;
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
+use crate::telemetry::Span;
 use crate::wire::answer::answer;
 use crate::wire::explanation::Explanation;
 use crate::wire::lease::{Released, Renewed};
@@ -27,19 +28,28 @@ use crate::wire::scalar::Text;
 const MAX_BATCH: usize = 1000;
 
 /// POST /check, /peek, /refund.
-pub(super) async fn decide<B>(app: &App, verb: Verb, request: Request<B>) -> Reply
+pub(super) async fn decide<B>(app: &App, verb: Verb, request: Request<B>, span: &mut Span) -> Reply
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     or_problem(match read(request, MAX_BODY).await {
-        Ok(body) => decide_one(app, verb, &body).await,
+        Ok(body) => decide_one(app, verb, &body, span).await,
         Err(error) => Err(error),
     })
 }
 
-async fn decide_one(app: &App, verb: Verb, body: &[u8]) -> Result<Reply, ApiError> {
+async fn decide_one(
+    app: &App,
+    verb: Verb,
+    body: &[u8],
+    span: &mut Span,
+) -> Result<Reply, ApiError> {
     let asked = question::read(body)?;
-    let told = app.limiter().decide(verb, &asked, told).await;
+    let tell = |outcome: &Outcome<'_, '_>| {
+        span.decided(outcome);
+        told(outcome)
+    };
+    let told = app.limiter().decide(verb, &asked, tell).await;
     told.map_err(|error| ApiError::from(&error))
 }
 

@@ -23,6 +23,7 @@ use tokio::task::JoinHandle;
 use crate::app::App;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
+use crate::telemetry::Traces;
 use crate::tls::Current;
 use reception::Reception;
 
@@ -50,6 +51,7 @@ pub(crate) struct Door {
 pub(crate) fn listen(
     door: Door,
     app: Arc<App>,
+    traces: &Traces,
     shutdown: &Shutdown,
     settings: &Settings,
 ) -> JoinHandle<()> {
@@ -59,8 +61,8 @@ pub(crate) fn listen(
         eprintln!("listening on {scheme}://{address}");
     }
     let limits = accept::Limits { connections: settings.max_connections, drain: settings.drain };
-    let router = routes::router(surface, Arc::clone(&app));
-    let dispatch = Arc::new(connection::Dispatch { app, router, surface });
+    let router = traces.routed(routes::router(surface, Arc::clone(&app)));
+    let dispatch = Arc::new(connection::Dispatch { app, router, surface, traces: traces.clone() });
     tokio::spawn(accept::accept(
         listener,
         Reception::new(dispatch, tls),

@@ -13,6 +13,7 @@ use super::reply::Reply;
 use super::{Surface, admin, decide, docs, guarded, health, listings};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
+use crate::telemetry::Span;
 
 /// The paths of a surface.
 pub(super) fn router(surface: Surface, app: Arc<App>) -> Router {
@@ -38,7 +39,7 @@ pub(super) fn router(surface: Surface, app: Arc<App>) -> Router {
 fn deciding(app: &Arc<App>) -> Router<Arc<App>> {
     let one = |verb: Verb| {
         post(move |State(app): State<Arc<App>>, request: Request| async move {
-            decide::decide(&app, verb, request).await
+            decide::decide(&app, verb, request, &mut Span::none()).await
         })
     };
     Router::new()

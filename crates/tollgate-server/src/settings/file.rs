@@ -35,6 +35,7 @@ pub(super) struct SettingsFile {
     pub(super) tls_cert: Option<PathBuf>,
     pub(super) tls_key: Option<PathBuf>,
     pub(super) tls_client_ca: Option<PathBuf>,
+    pub(super) trace_decisions: Option<bool>,
 }
 
 impl SettingsFile {

@@ -19,6 +19,7 @@ use std::time::Duration;
 use tollgate::{AtCap, DEFAULT_MAX_KEYS, Limit};
 
 use crate::cli::ServeArgs;
+use crate::telemetry::TracedDecisions;
 use checks::{address, counted, within};
 pub(crate) use environment::Environment;
 use file::SettingsFile;
@@ -52,6 +53,7 @@ pub(crate) struct Settings {
     pub(crate) store: StoreChoice,
     pub(crate) redis: RedisSettings,
     pub(crate) tokens: TokenSettings,
+    pub(crate) traced_decisions: TracedDecisions,
     /// What other machines reach without being asked who they are, because that was said to be meant.
     pub(crate) unprotected: Vec<String>,
     pub(crate) tls: Option<TlsSettings>,
@@ -135,6 +137,7 @@ impl Settings {
             store,
             redis,
             tokens,
+            traced_decisions: TracedDecisions::of(args.trace_decisions.or(file.trace_decisions)),
             unprotected,
             tls,
         })

@@ -9,6 +9,8 @@
 )]
 
 mod client;
+#[cfg(feature = "otel")]
+mod collector;
 mod metrics_text;
 mod redis;
 mod service;
@@ -45,5 +47,7 @@ mod settings;
 mod shutdown;
 mod simulate;
 mod simulate_oracle;
+#[cfg(feature = "otel")]
+mod telemetry;
 mod tls;
 mod tokens;

@@ -372,6 +372,22 @@ fn the_log_can_be_json() {
 }
 
 #[test]
+fn a_json_log_stays_json_whatever_is_told() {
+    let scratch = Scratch::new();
+    let name = "a\"},{\n\u{1b}[31m\\policy.yaml";
+    let path = scratch.write(name, "version: 1\nrules: []\n");
+    let service = Service::start(&["--log-format", "json", "--policy", &path]);
+    scratch.write(name, "version: 1\nrules: [{name: \"x\\n\\\"}\", limits: [1/s]}]\n");
+    service.signal("HUP");
+    service.wait_for_log("policy not reloaded");
+    let (_, log) = service.stop();
+    for line in log.lines().filter(|line| !line.starts_with("listening on ")) {
+        let told: Result<Value, _> = serde_json::from_str(line);
+        assert!(told.is_ok_and(|told| told.is_object()), "{line}");
+    }
+}
+
+#[test]
 fn numbers_that_cannot_be_meant_are_refused() {
     let huge = u64::MAX.to_string();
     for flag in ["--max-connections", "--max-keys", "--drain-ms"] {
