@@ -205,9 +205,12 @@ fn without_a_variable_there_is_not_even_a_thread_for_it() {
             name.starts_with("OpenTelemetry")
         })
     };
-    assert!(!has_thread(&Service::start_as(&mut serve(&["--trace-decisions"]))));
+    let without = Service::start_as(&mut serve(&["--trace-decisions"]));
     let asked = Service::start_as(serve(&[]).env("OTEL_TRACES_EXPORTER", "otlp"));
-    assert!(has_thread(&asked), "the test can tell");
+    // A thread names itself, once it runs.
+    eventually("the test can tell", || has_thread(&asked));
+    without.check("k");
+    assert!(!has_thread(&without));
 }
 
 #[test]
