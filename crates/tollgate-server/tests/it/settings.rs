@@ -371,6 +371,18 @@ fn the_log_can_be_json() {
     assert_eq!(messages, ["starting", "draining", "stopped"]);
 }
 
+#[cfg(not(feature = "otel"))]
+#[test]
+fn a_build_without_traces_says_so_to_who_asks_for_them() {
+    let mut command = tollgate(&["serve", "--http", "127.0.0.1:0", "--drain-ms", "0"]);
+    let asking = command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:canary@127.0.0.1:1");
+    let (_, log) = Service::start_as(asking).stop();
+    assert!(log.contains("no traces") && log.contains("OTEL_EXPORTER_OTLP_ENDPOINT"), "{log}");
+    assert!(!log.contains("canary"), "{log}");
+    assert!(!Service::start(&[]).stop().1.contains("traces"), "nobody asks");
+    assert!(Service::start(&["--trace-decisions"]).stop().1.contains("no traces"));
+}
+
 #[test]
 fn a_json_log_stays_json_whatever_is_told() {
     let scratch = Scratch::new();
