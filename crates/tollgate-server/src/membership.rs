@@ -21,6 +21,9 @@ use crate::twin::Twin;
 /// How long after a heartbeat that failed the next one is tried, unless heartbeats are more frequent.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// For how long overrides may be behind before anybody hears of it.
+const TROUBLE: Duration = Duration::from_secs(5);
+
 /// The heartbeat of this node.
 #[derive(Debug)]
 pub(crate) struct Membership {
@@ -36,6 +39,8 @@ pub(crate) struct Membership {
     /// Whether it has said once that it is up.
     is_known: bool,
     twin: Twin,
+    /// Since when overrides cannot be followed though Redis answers.
+    troubled: Option<Instant>,
 }
 
 impl Membership {
@@ -59,6 +64,7 @@ impl Membership {
             census: Census::new(lifetime, Instant::now()),
             is_known: false,
             twin: Twin::default(),
+            troubled: None,
         };
         this.beat(app).await;
         Some(this)
@@ -84,10 +90,21 @@ impl Membership {
         self.tell(app, &result);
         let is_up = result.is_ok();
         app.warnings().set_heartbeat(result.err().map(|error| error.to_string()));
-        app.warnings().set_overrides(app.book().and_then(Book::trouble));
+        self.look_at_overrides(app, is_up);
         if is_up {
             app.metrics().store().note_answer();
             look_for_eviction(app).await;
+        }
+    }
+
+    /// A Redis that is lost is told of elsewhere, and one that is just back has not been asked yet.
+    fn look_at_overrides(&mut self, app: &App, is_up: bool) {
+        let trouble = app.book().and_then(Book::trouble).filter(|_| is_up);
+        let since = trouble.as_ref().map(|_| self.troubled.unwrap_or_else(Instant::now));
+        self.troubled = since;
+        let lasts = since.is_some_and(|since| since.elapsed() >= TROUBLE);
+        if is_up && (trouble.is_none() || lasts) {
+            app.warnings().set_overrides(trouble);
         }
     }
 
