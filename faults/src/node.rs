@@ -1,6 +1,6 @@
 //! One `tollgate serve`: stopped when it is dropped, after all that it says was heard.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +11,24 @@ use serde_json::Value;
 use tollgate_testkit::vitals;
 use tollgate_testkit::wait::eventually;
 
-use crate::canary::Witness;
+use crate::canary::{WRONG_TOKEN, Witness};
 use crate::client::{Client, Reply, key};
 
-/// What a node tells of itself, and may not tell a password by.
-const TELLING: [&str; 5] =
-    ["/metrics", "/api/status", "/api/nodes", "/api/limits", "/api/counters"];
+/// What a node tells of itself, and may not tell a secret by.
+const TELLING: [&str; 9] = [
+    "/metrics",
+    "/api/status",
+    "/api/nodes",
+    "/api/limits",
+    "/api/counters",
+    "/api/blocks",
+    "/admin/audit",
+    "/admin/external/clients/k/limits",
+    "/admin/external/clients/k/stats",
+];
+
+/// What a node knows by heart of what administrators did, whatever else is lost.
+const ADMINISTERED: &str = "/admin/overrides";
 
 /// A running node.
 #[derive(Debug)]
@@ -31,6 +43,7 @@ pub struct Node {
 impl Node {
     /// Starts it, and waits until it listens.
     pub(crate) fn start(mut command: Command, witness: Witness) -> Self {
+        witness.guard();
         let mut process = command.stderr(Stdio::piped()).spawn().expect("the program starts");
         let mut stderr = BufReader::new(process.stderr.take().expect("it is piped"));
         let (mut told, mut address) = (String::new(), None);
@@ -168,6 +181,19 @@ impl Node {
         (status.code(), self.log())
     }
 
+    /// Kills it, at once and without a word.
+    pub fn kill(mut self) {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it was started");
+    }
+
+    /// Asks by any method on a connection of its own.
+    pub fn ask(&self, method: &str, path: &str, json: impl AsRef<[u8]>) -> Reply {
+        let mut client = self.client();
+        client.request(method, path, json).expect("a node reads");
+        client.receive().expect("a node answers")
+    }
+
     /// Stops it where it is.
     pub fn pause(&self) {
         self.signal("STOP");
@@ -187,16 +213,28 @@ impl Node {
     /// Whatever it tells about itself, if it still does.
     fn tell_all(&self) {
         let Ok(mut client) = Client::connect(self.address) else { return };
+        let status_of = |told: io::Result<Reply>, by: &str| {
+            let reply = told.ok()?;
+            self.witness.hear(by, reply.head + &reply.body);
+            Some(reply.status)
+        };
         for path in TELLING {
-            let Ok(reply) = client.get(path) else { return };
-            self.witness.hear(path, reply.body);
+            if status_of(client.get(path), path).is_none() {
+                return;
+            }
+        }
+        let is_let_in = status_of(client.get(ADMINISTERED), ADMINISTERED) == Some(200);
+        let wrong = client.get_by(WRONG_TOKEN, ADMINISTERED);
+        if status_of(wrong, "a door that stayed shut") == Some(401) && is_let_in {
+            self.witness.see_guard();
         }
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        if !thread::panicking() {
+        let is_there = matches!(self.process.try_wait(), Ok(None));
+        if is_there && !thread::panicking() {
             self.tell_all();
         }
         let _ = self.process.kill();

@@ -96,7 +96,7 @@ mod tests {
             stage.witness().hear("a log", format!("***@ {}", crate::canary::login()));
             String::new()
         });
-        assert!(tells.is_err_and(|why| why.contains("the password is shown by a log")));
+        assert!(tells.is_err_and(|why| why.contains("a secret is shown by a log")));
         let is_silent = outcome(|stage| {
             stage.witness().hear("a log", "redis://***@host".to_owned());
             "all well".to_owned()

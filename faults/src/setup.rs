@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use tollgate_testkit::clock::Clock;
 
+use crate::canary::TOKENS;
 use crate::fleet::Fleet;
 use crate::node::Node;
 use crate::stage::Stage;
@@ -21,7 +22,15 @@ pub struct Setup<'a> {
 
 impl<'a> Setup<'a> {
     pub(crate) fn new(stage: &'a Stage) -> Self {
-        Self { stage, environment: Vec::new() }.with("http", "127.0.0.1:0")
+        let tokens = TOKENS.map(|(name, token)| (name.to_owned(), token.into()));
+        Self { stage, environment: tokens.into() }.with("http", "127.0.0.1:0")
+    }
+
+    /// Without a token for questions: anybody may ask.
+    #[must_use]
+    pub fn open(mut self) -> Self {
+        self.environment.retain(|(name, _)| name != "TOLLGATE_CHECK_TOKEN");
+        self
     }
 
     /// One more setting, by the name of its flag: `"redis-timeout-ms"`.

@@ -4,7 +4,8 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::client::{JSON, head};
+use crate::canary::is_shown;
+use crate::client::{JSON, begin, head};
 use crate::node::Node;
 use crate::passage::pass;
 
@@ -33,11 +34,11 @@ impl Kind {
 
     /// What it begins with.
     fn opening(self, number: usize) -> Vec<u8> {
-        let begin = |path, length| head(path, &[JSON, length]) + "{";
+        let body = |path, length| head(path, &[JSON, length]) + "{";
         let text = match (self, number % 3) {
-            (Self::Head, _) => "POST /check HTTP/1.1\r\nhost: tollgate\r\n".to_owned(),
-            (Self::Body, 0) => begin("/check", "content-length: 60000\r\n"),
-            (Self::Body, 1) => begin("/release", "content-length: 2000000\r\n"),
+            (Self::Head, _) => begin("POST", "/check"),
+            (Self::Body, 0) => body("/check", "content-length: 60000\r\n"),
+            (Self::Body, 1) => body("/release", "content-length: 2000000\r\n"),
             (Self::Body, _) => {
                 head("/check/batch", &[JSON, "transfer-encoding: chunked\r\n"]) + "1\r\n{\r\n"
             }
@@ -112,6 +113,7 @@ impl Slow {
         let read = self.stream.read(&mut bytes);
         if let Ok(read) = &read {
             self.heard.extend_from_slice(&bytes[..*read]);
+            assert!(!is_shown(&self.heard()), "a secret: {}", self.heard());
         }
         self.note(match read {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, JSON, Reply, head, key};
+use crate::client::{Client, JSON, Reply, begin, head, key};
 use crate::everywhere::{DECIDING, ask, assert_refused};
 use crate::node::Node;
 use crate::redis;
@@ -180,8 +180,9 @@ fn assert_no_text(client: &mut Client, question: &[u8], field: &str) {
 }
 
 fn assert_target_refused(node: &Node, target: &[u8]) {
-    let request = [b"GET ", target, b" HTTP/1.1\r\nhost: tollgate\r\n\r\n"].concat();
-    let reply = answer(node, &request);
+    let request = begin("GET", "/api/") + "\r\n";
+    let (method, rest) = request.split_once("/api/").expect("it was asked for");
+    let reply = answer(node, &[method.as_bytes(), target, rest.as_bytes()].concat());
     assert!([400, 404].contains(&reply.status), "{target:?}: {} {}", reply.status, reply.body);
 }
 

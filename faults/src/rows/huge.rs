@@ -1,6 +1,6 @@
 //! Requests that do not end, and some that nest without end.
 
-use crate::client::{Client, JSON, head};
+use crate::client::{Client, JSON, begin, head};
 use crate::everywhere::{BATCH, DECIDING, assert_refused};
 use crate::node::Node;
 use crate::stage::Stage;
@@ -42,7 +42,7 @@ fn endless() -> Vec<Endless> {
         all.push(Endless::new(&format!("{path}, declared"), body(&declared), " ", &[413]));
         all.push(Endless::new(&format!("{path}, chunked"), body(chunked), &chunk, &[413]));
     }
-    let begin = "POST /check HTTP/1.1\r\nhost: tollgate\r\n";
+    let begin = &begin("POST", "/check");
     let in_chunks = head("/check", &[JSON, chunked]);
     let with = |begin: &str, more: &str| format!("{begin}{more}");
     all.extend([
