@@ -13,9 +13,11 @@
     reason = "this is test code: it fails by panicking, at once and by name"
 )]
 
+pub mod administered;
 pub mod canary;
 pub mod cli;
 pub mod client;
+pub mod disk;
 pub mod everywhere;
 pub mod fleet;
 pub mod load;

@@ -7,8 +7,10 @@ mod clocks;
 mod cluster;
 mod common;
 mod costs;
+mod cut_changes;
 mod cuts;
 mod descriptors;
+mod disk_full;
 mod duplicates;
 mod flapping;
 mod garbage;
@@ -33,8 +35,8 @@ mod tls;
 mod windows;
 mod zero;
 
-/// All rows that are played here, in their order. Row 25 is of leases; those of disks, of other protocols and of
-/// ten million keys are not yet here.
+/// All rows that are played here, in their order. Row 25 is of leases; those of other protocols, of ten million
+/// keys and of too little memory are not yet here.
 pub fn all() -> Vec<Row> {
     rows! {
         1 Quick, "Redis killed", "kill -9, three nodes":
@@ -87,6 +89,8 @@ pub fn all() -> Vec<Row> {
             paused::a_node_that_slept_admits_one_burst_at_most;
         26 Slow, "bad policy file", "twelve kinds":
             reload::a_bad_file_changes_nothing;
+        27 Quick, "disk full", "tmpfs of 1 MiB, filled":
+            disk_full::a_full_disk_fails_changes_clearly_and_nothing_else;
         28 Quick, "no descriptors", "prlimit --nofile=64, 200 connections":
             descriptors::who_finds_no_descriptor_waits_and_is_answered;
         29 Quick, "SIGTERM under load", "three nodes, one after the other":
@@ -111,6 +115,8 @@ pub fn all() -> Vec<Row> {
             costs::a_cost_that_never_fits_is_told_so_and_takes_nothing;
         39 Quick, "what comes twice", "JSON fields, lines of a head":
             duplicates::what_comes_twice_is_refused_alike_on_every_path;
+        42 Quick, "crash while a change is written", "kill -9 in the middle of changes":
+            cut_changes::a_change_cut_off_is_made_whole_or_not_at_all;
     }
 }
 
@@ -121,6 +127,6 @@ mod tests {
     #[test]
     fn the_rows_are_in_the_order_of_the_matrix() {
         let numbers: Vec<u8> = all().iter().map(|row| row.number).collect();
-        assert_eq!(numbers, (1..=24).chain([26]).chain(28..=39).collect::<Vec<u8>>());
+        assert_eq!(numbers, (1..=24).chain(26..=39).chain([42]).collect::<Vec<u8>>());
     }
 }

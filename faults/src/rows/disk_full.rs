@@ -1,0 +1,101 @@
+//! A disk without room for what administrators change.
+
+use std::fs;
+
+use tollgate_testkit::wait::eventually;
+
+use crate::administered::{FILE, Kept, limit, limits_of};
+use crate::client::{Reply, key};
+use crate::disk::Disk;
+use crate::load::Load;
+use crate::node::Node;
+use crate::policy::{Loss, each};
+use crate::stage::Stage;
+
+const ROOM: usize = 1 << 20;
+
+/// So many that their file is longer than what the next save of the counters may give back for a moment.
+const OTHERS: u64 = 30;
+
+const PER_SECOND: u32 = 100;
+
+const ERRORS: &str = "tollgate_state_save_errors_total";
+
+pub(super) fn a_full_disk_fails_changes_clearly_and_nothing_else(stage: &Stage) -> String {
+    let disk = Disk::mount(&stage.scratch().path().join("disk"), ROOM);
+    let setup = stage.node().policy(&each("1000000000/h", Loss::Local));
+    let setup = setup.with("data-dir", disk.path());
+    let node = setup.start();
+    (0..OTHERS).for_each(|number| node.set_limit(&format!("other-{number}"), number));
+    node.set_limit("c", 20);
+    assert_eq!(node.check("c").json()["limit"], 20);
+    assert_eq!(node.metric(ERRORS), 0.0, "{}", node.log());
+    let before = Kept::read(disk.path());
+    let (mut refused, tries) = (0, stage.scale().pick(5, 100));
+    let tally = Load::open(vec![node.address()], PER_SECOND).during(|| {
+        eventually("counters cannot be saved", || {
+            disk.fill();
+            node.metric(ERRORS) > 0.0
+        });
+        for _ in 0..tries {
+            for (method, path, body) in [
+                ("PUT", limits_of("c"), limit(7)),
+                ("PUT", limits_of("new"), limit(7)),
+                ("DELETE", limits_of("c"), String::new()),
+                ("POST", "/admin/external/clients/c/reset".to_owned(), String::new()),
+            ] {
+                disk.fill();
+                assert_refused(&node.ask(method, &path, body));
+                refused += 1;
+                assert_as_before(&node, &disk, &before);
+            }
+        }
+    });
+    tally.assert_answered();
+    assert_eq!(tally.admitted(), tally.count(), "checks go on");
+    assert!(node.logged(&["counters cannot be saved"]) > 0, "{}", node.log());
+    let errors = node.metric(ERRORS);
+    disk.make_room();
+    node.set_limit("c", 30);
+    eventually("counters are saved again", || node.logged(&["counters are saved again"]) > 0);
+    let (code, log) = node.end();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(!log.contains("panicked"), "{log}");
+    let after = Kept::read(disk.path());
+    assert_eq!(after.last(), before.last() + 1, "what was refused was not made, and left no trace");
+    stage.witness().hear(FILE, after.bytes);
+    let node = setup.start();
+    let told = node.check("c").json();
+    assert_eq!((&told["limit"], &told["count"]), (&30.into(), &2.into()), "{told}");
+    assert_eq!(node.own_limit("other-29"), Some(29));
+    assert_eq!(node.own_limit("new"), None);
+    assert_eq!(node.count(&key("k")), Some(tally.count() as u64), "every check has counted");
+    format!(
+        "{} checks, none failed, while {refused} changes were refused and {errors} saves failed; the file as it \
+         was, to the byte; with room again the next change holds, also after a restart",
+        tally.count()
+    )
+}
+
+/// It says that it was not done, and why.
+fn assert_refused(reply: &Reply) {
+    assert_eq!(reply.status, 503, "{}", reply.body);
+    assert_eq!(reply.header("content-type"), Some("application/problem+json"), "{}", reply.head);
+    let told = reply.json();
+    let detail = told["detail"].as_str().expect("a text");
+    for words in ["could not be stored", "is not in force", "No space left"] {
+        assert!(detail.contains(words), "{words:?} is not in {detail:?}");
+    }
+}
+
+fn assert_as_before(node: &Node, disk: &Disk, before: &Kept) {
+    let kept = fs::read_to_string(disk.path().join(FILE)).expect("the file is there");
+    assert!(kept == before.bytes, "the file has changed: {kept}");
+    let half = disk.path().join(format!("{FILE}.new"));
+    assert!(!half.exists(), "what could not be written takes no room");
+    assert_eq!((node.own_limit("c"), node.own_limit("new")), (Some(20), None));
+    let told = node.post("/peek", key("c")).json();
+    assert_eq!((&told["limit"], &told["count"]), (&20.into(), &1.into()), "in force: {told}");
+    let newest = node.audit(1).pop().expect("there were changes");
+    assert_eq!((&newest["client"], &newest["old"]), (&"c".into(), &serde_json::Value::Null));
+}
