@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::canary::is_shown;
 use crate::node::Node;
 
 /// A window that outlasts any row.
@@ -52,7 +53,7 @@ impl Node {
     }
 }
 
-/// What a data directory holds of it, read as a file; nothing if nothing was ever changed.
+/// What a data directory holds of it, read as a file.
 #[derive(Debug)]
 pub struct Kept {
     /// Its bytes.
@@ -61,10 +62,11 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Reads it, and asserts that it is whole: no entry of the audit is wanting, and what each client has is what
-    /// the newest entry for it says.
+    /// Reads it, and asserts that it is whole: no entry of the audit is wanting, what each client has is what the
+    /// newest entry for it says, and no secret is among it.
     pub fn read(directory: &Path) -> Self {
         let bytes = fs::read_to_string(directory.join(FILE)).expect("the file is there, as text");
+        assert!(!is_shown(&bytes), "a secret: {bytes}");
         let told = serde_json::from_str(&bytes);
         let told = told.unwrap_or_else(|error| panic!("{FILE} is torn: {error}: {bytes:?}"));
         let kept = Self { bytes, told };
