@@ -1,5 +1,6 @@
 //! The limiter: a policy, a store, and one who watches. Every decision takes this one path.
 
+mod current;
 mod error;
 mod observer;
 mod outcome;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 
+pub use current::Current;
 pub use error::LimiterError;
 pub use observer::{Observed, Observer, Verb};
 pub use outcome::{Explained, Outcome};
@@ -16,12 +18,9 @@ pub use outcome::{Explained, Outcome};
 use crate::asked::{Applied, Asked};
 use crate::decision::Decision;
 use crate::lease::{Lease, LeaseId};
-use crate::limit::Limit;
 use crate::plan::{Plan, Take};
 use crate::policy::{Effective, Overrides, Policy, Trace};
-use crate::scope::Algorithm;
 use crate::store::{Store, StoreError};
-use crate::subject::Subject;
 use crate::taken::Taken;
 use crate::time::Timestamp;
 
@@ -55,59 +54,6 @@ struct Begun {
     verb: Verb,
     /// None if nobody wants to know how long it took.
     at: Option<Instant>,
-}
-
-/// A policy in force, what its observer resolved for it, and the exceptions from it.
-#[derive(Debug)]
-pub struct Current<H> {
-    policy: Arc<Policy>,
-    handles: Arc<H>,
-    overrides: Effective,
-}
-
-impl<H> Current<H> {
-    /// The policy.
-    #[must_use]
-    pub fn policy(&self) -> &Policy {
-        &self.policy
-    }
-
-    /// The exceptions from it.
-    #[must_use]
-    pub const fn overrides(&self) -> &Overrides {
-        self.overrides.all()
-    }
-
-    /// The client's own limits in place of a rule's, where it has some: of the client that the subject of a counter
-    /// is of.
-    #[must_use]
-    pub fn own_limits(&self, subject: &Subject, rule: &str) -> Option<Arc<[Limit]>> {
-        self.overrides.limits_of(self.policy.rule(rule)?, subject)
-    }
-
-    /// The limit that a stored key belongs to: its client's own if it has one, else the policy's; none if
-    /// neither has it any more.
-    ///
-    /// ```
-    /// use tollgate::{Algorithm, Limiter, MemoryStore, Policy, Subject};
-    ///
-    /// let current = Limiter::new(MemoryStore::new(), Policy::builtin(), ()).current();
-    /// let limit = current.limit(&Subject::of(["c1"]), "default", "60s", Algorithm::SlidingWindow);
-    /// assert_eq!(limit.map(|limit| limit.count()), Some(100));
-    /// ```
-    #[must_use]
-    pub fn limit(
-        &self,
-        subject: &Subject,
-        rule: &str,
-        name: &str,
-        algorithm: Algorithm,
-    ) -> Option<Limit> {
-        let is_it = |limit: &&Limit| limit.name() == name && limit.algorithm() == algorithm;
-        let own = self.own_limits(subject, rule);
-        let own = own.and_then(|limits| limits.iter().find(is_it).cloned());
-        own.or_else(|| self.policy.limit(rule, name, algorithm).cloned())
-    }
 }
 
 impl<S: Store, O: Observer> Limiter<S, O> {

@@ -1,13 +1,12 @@
 //! Overrides: stored exceptions for one client. They are data, not configuration, and outlive policies.
 
+mod all;
 mod effective;
 mod error;
 mod own_limit;
 mod text;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
+pub use all::Overrides;
 pub(crate) use effective::Effective;
 pub use error::{OverrideError, OverrideErrorKind};
 pub use own_limit::OwnLimit;
@@ -18,7 +17,6 @@ use crate::limit::Limit;
 use crate::plan::MAX_TAKES;
 use crate::policy::read::TRIAL;
 use crate::scope::Algorithm;
-use crate::subject::Subject;
 use crate::time::Timestamp;
 
 /// The most limits of one override: with those of other rules they must fit into one plan.
@@ -236,85 +234,5 @@ impl Rule {
     #[must_use]
     pub fn is_per_client(&self) -> bool {
         !self.is_unlimited && self.per.iter().any(|fact| fact.as_str() == CLIENT)
-    }
-}
-
-/// The overrides there are, by whom they are for. A copy costs little, and never changes.
-#[derive(Debug, Clone, Default)]
-pub struct Overrides {
-    by_client: Arc<BTreeMap<Arc<str>, Arc<Override>>>,
-}
-
-impl Overrides {
-    /// These and one more, or without one: `client` is the [`Subject`] of a tenant and a client.
-    #[must_use]
-    pub fn with(&self, client: &Subject, own: Option<Override>) -> Self {
-        self.with_all([(client.clone(), own)])
-    }
-
-    /// The same with several changes, made together.
-    #[must_use]
-    pub fn with_all(&self, changes: impl IntoIterator<Item = (Subject, Option<Override>)>) -> Self {
-        let mut by_client = BTreeMap::clone(&self.by_client);
-        for (client, own) in changes {
-            match own {
-                Some(own) => by_client.insert(client.as_str().into(), Arc::new(own)),
-                None => by_client.remove(client.as_str()),
-            };
-        }
-        Self { by_client: Arc::new(by_client) }
-    }
-
-    /// Those that have not ended.
-    #[must_use]
-    pub fn without_ended(&self, now: Timestamp) -> Self {
-        let lasting = self.by_client.iter().filter(|(_, own)| !own.has_ended(now));
-        Self {
-            by_client: Arc::new(
-                lasting.map(|(key, own)| (Arc::clone(key), Arc::clone(own))).collect(),
-            ),
-        }
-    }
-
-    /// When the next of them ends.
-    #[must_use]
-    pub fn next_end(&self) -> Option<Timestamp> {
-        self.by_client.values().filter_map(|own| own.expires_at).min()
-    }
-
-    /// The client's.
-    #[must_use]
-    pub fn get(&self, client: &Subject) -> Option<&Arc<Override>> {
-        self.by_client.get(client.as_str())
-    }
-
-    /// All of them in the order of their subjects' texts, from the one after this text.
-    pub fn after(&self, text: &str) -> impl Iterator<Item = (&str, &Arc<Override>)> {
-        use std::ops::Bound;
-        let range = (Bound::Excluded(text), Bound::Unbounded);
-        self.by_client.range::<str, _>(range).map(|(client, own)| (&**client, own))
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.by_client.len()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.by_client.is_empty()
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Override>)> {
-        self.by_client.iter()
-    }
-}
-
-impl FromIterator<(Subject, Override)> for Overrides {
-    fn from_iter<I: IntoIterator<Item = (Subject, Override)>>(all: I) -> Self {
-        let all = all.into_iter().map(|(client, own)| (client.as_str().into(), Arc::new(own)));
-        Self { by_client: Arc::new(all.collect()) }
     }
 }
