@@ -11,4 +11,4 @@ pub(crate) use audit::audit;
 pub(crate) use book::{Book, Changed, to_its_end};
 pub(crate) use change::{Action, Author, Change};
 pub(crate) use clients::{Client, reset, stats};
-pub(crate) use list::OverrideList;
+pub(crate) use list::{OverrideList, page};

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Extension, Path, Query, Request, State};
+use axum::extract::{FromRequestParts, Path, Query, Request, State};
 use bytes::Bytes;
 use hyper::header::HeaderValue;
+use hyper::http::request::Parts;
 use hyper::{StatusCode, Uri};
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
@@ -34,6 +35,18 @@ type Id = Result<Path<String>, PathRejection>;
 pub(super) struct Asking {
     peer: Peer,
     admitted: Admitted,
+}
+
+impl FromRequestParts<Arc<App>> for Asking {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, ApiError> {
+        let (peer, admitted) = (parts.extensions.get(), parts.extensions.get());
+        // The guard has put both there.
+        let nobody = || ApiError::new(ApiErrorKind::Unauthorized, "nobody asks");
+        let (Some(&peer), Some(&admitted)) = (peer, admitted) else { return Err(nobody()) };
+        Ok(Self { peer, admitted })
+    }
 }
 
 /// What may be said of a change beside its body.
@@ -99,8 +112,7 @@ fn done() -> Reply {
 pub(super) async fn put_limits(
     State(app): Shared,
     id: Id,
-    Extension(peer): Extension<Peer>,
-    Extension(admitted): Extension<Admitted>,
+    asking: Asking,
     request: Request,
 ) -> Result<Reply, ApiError> {
     let about = About::of(request.uri())?;
@@ -115,7 +127,7 @@ pub(super) async fn put_limits(
     short("author", about.author.as_deref(), MAX_AUTHOR)?;
     short("reason", about.reason.as_deref(), MAX_REASON)?;
     let own = in_force(&app, given.own, &about)?;
-    let change = change(&app, Action::SetOverride, &Asking { peer, admitted }, &about);
+    let change = change(&app, Action::SetOverride, &asking, &about);
     Book::set(&app, &client, Some(own.clone()), change.of(&client)).await?;
     let current = app.limiter().current();
     Ok(uncached(json(&told((&client.id, &client.tenant), &own, current.policy()))))
@@ -151,13 +163,12 @@ fn none_of(client: &Client) -> ApiError {
 pub(super) async fn delete_limits(
     State(app): Shared,
     id: Id,
-    Extension(peer): Extension<Peer>,
-    Extension(admitted): Extension<Admitted>,
+    asking: Asking,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
     let about = About::of(&uri)?;
     let client = client(&app, id, &about)?;
-    let change = change(&app, Action::RemoveOverride, &Asking { peer, admitted }, &about);
+    let change = change(&app, Action::RemoveOverride, &asking, &about);
     match Book::set(&app, &client, None, change.of(&client)).await? {
         Changed::From(_) => Ok(done()),
         Changed::Nothing => Err(none_of(&client)),
@@ -174,13 +185,12 @@ pub(super) async fn stats(State(app): Shared, id: Id, uri: Uri) -> Result<Reply,
 pub(super) async fn reset(
     State(app): Shared,
     id: Id,
-    Extension(peer): Extension<Peer>,
-    Extension(admitted): Extension<Admitted>,
+    asking: Asking,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
     let about = About::of(&uri)?;
     let client = client(&app, id, &about)?;
-    let change = change(&app, Action::Reset, &Asking { peer, admitted }, &about);
+    let change = change(&app, Action::Reset, &asking, &about);
     Book::record(&app, change.of(&client)).await?;
     to_its_end(async move { administer::reset(&app, &client).await }).await?;
     Ok(done())
@@ -214,8 +224,7 @@ struct Reloaded {
 /// POST /admin/policy/reload.
 pub(super) async fn reload(
     State(app): Shared,
-    Extension(peer): Extension<Peer>,
-    Extension(admitted): Extension<Admitted>,
+    asking: Asking,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
     let about = About::of(&uri)?;
@@ -225,7 +234,7 @@ pub(super) async fn reload(
     let unprocessable = |reason: String| ApiError::new(ApiErrorKind::Unprocessable, reason);
     let next = version_of_file(&app).await.map_err(unprocessable)?;
     let before = app.limiter().current().policy().version().to_owned();
-    let change = change(&app, Action::Reload, &Asking { peer, admitted }, &about);
+    let change = change(&app, Action::Reload, &asking, &about);
     Book::record(&app, change.between(&before, &next)).await?;
     app.reload().await.map_err(unprocessable)?;
     let current = app.limiter().current();

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tollgate::policy::{FactName, Policy, Rule};
-use tollgate::{Limit, Overrides, policy};
+use tollgate::{Limit, Override, Overrides, policy};
 
 use super::scan::Wanted;
-use crate::administer::Client;
+use crate::administer::{Client, page};
 use crate::wire::answer::{LimitNumbers, window_ms};
 
 /// The answer to /api/limits.
@@ -76,17 +76,9 @@ fn per_key(
     wanted: &Wanted,
 ) -> (BTreeMap<String, u64>, Option<String>) {
     let tenant = wanted.tenant.as_deref().unwrap_or(policy.tenant());
-    let all = overrides.after(wanted.cursor.as_deref().unwrap_or_default());
-    let mut found = all.filter_map(|(text, own)| {
-        let client = Client::from_text(text)?;
-        let is_wanted = client.tenant == tenant && client.id.starts_with(&wanted.prefix);
-        let first = own.limits().first()?.count;
-        is_wanted.then_some((text, client.id, first))
-    });
-    let page: Vec<(&str, String, u64)> = found.by_ref().take(wanted.page_size).collect();
-    let is_last = found.next().is_none();
-    let cursor = page.last().filter(|_| !is_last).map(|(text, ..)| (*text).to_owned());
-    (page.into_iter().map(|(_, id, count)| (id, count)).collect(), cursor)
+    let (page, cursor) = page(overrides, wanted, Some(tenant));
+    let first = |(client, own): (Client, &Override)| Some((client.id, own.limits().first()?.count));
+    (page.into_iter().filter_map(first).collect(), cursor)
 }
 
 impl<'a> RuleView<'a> {
