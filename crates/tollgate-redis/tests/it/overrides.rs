@@ -158,7 +158,7 @@ fn an_override_ends_by_itself_everywhere() {
     let micros = |time: std::time::SystemTime| {
         u64::try_from(time.duration_since(std::time::UNIX_EPOCH).unwrap().as_micros()).unwrap()
     };
-    let end = std::time::SystemTime::now() + Duration::from_secs(2);
+    let end = std::time::SystemTime::now() + Duration::from_secs(5);
     put(&store.directory(), &Subject::of(["c"]), &until(micros(end)), "");
     hears(&heard, &[":c"]);
     hears(&heard, &[]);

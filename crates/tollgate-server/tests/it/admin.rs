@@ -156,7 +156,7 @@ fn an_override_ends_when_it_is_to() {
     let reply = admin(&service, "PUT", &limits_of("c1"), &past.to_string());
     assert_eq!((reply.status, &reply.json()["field"]), (400, &json!("expires_at")));
     let end: jiff::Timestamp = now.parse().unwrap();
-    let end = end + jiff::SignedDuration::from_secs(2);
+    let end = end + jiff::SignedDuration::from_secs(5);
     let body =
         json!({"limits": [{"limit": 20, "window_ms": 86_400_000}], "expires_at": end.to_string()});
     let reply = admin(&service, "PUT", &limits_of("c1"), &body.to_string());

@@ -62,7 +62,7 @@ fn an_override_ends_on_every_node_by_itself() {
     let file = policy(&scratch, "10/d");
     let server = Server::start(Flavor::Redis);
     let [one, other] = [(); 2].map(|()| node(&server, &file));
-    let end = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(4);
+    let end = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(6);
     let body =
         json!({"limits": [{"limit": 20, "window_ms": 86_400_000}], "expires_at": end.to_string()});
     assert_eq!(admin(&one, "PUT", &limits_of("c1"), &body.to_string()).status, 200);
