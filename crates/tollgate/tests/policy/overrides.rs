@@ -181,7 +181,8 @@ fn nothing_passes_a_limit_of_zero() {
 fn another_policy_keeps_the_overrides() {
     let fixture = Fixture::new();
     fixture.set(&c1(), Some(own([OwnLimit::new(20, MINUTE)])));
-    fixture.on("/other", 1);
+    // The first rule of the one policy is not that of the other.
+    fixture.on("/api", 1);
     fixture.limiter.set_policy(rules("- { name: all, limits: [3/min] }"));
     assert_eq!(fixture.on("/other", 1), ["all/60s sliding_window 20: 19"]);
 }
