@@ -62,8 +62,8 @@ pub use memory::{
 pub use plan::{Key, MAX_TAKES, Mode, Plan, PlanError, PlanErrorKind, Take};
 #[cfg(feature = "policy")]
 pub use policy::{
-    Override, OverrideError, OverrideErrorKind, Overrides, OwnLimit, Policy, PolicyError,
-    PolicyErrorKind,
+    Override, OverrideEffect, OverrideError, OverrideErrorKind, Overrides, OwnLimit, Policy,
+    PolicyError, PolicyErrorKind,
 };
 pub use quota::Quota;
 pub use refusal::{Refusal, RefusalStyle};

@@ -49,7 +49,7 @@ impl Shown {
         add("until", self.expires_at.as_deref().unwrap_or_default());
         add("by", &quoted(&self.author));
         add("because", &quoted(&self.reason));
-        add("not in force:", &quoted(self.problem.as_deref().unwrap_or_default()));
+        add("but", &quoted(self.problem.as_deref().unwrap_or_default()));
         line
     }
 }

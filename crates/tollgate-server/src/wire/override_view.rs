@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tollgate::policy::Policy;
-use tollgate::{Override, OwnLimit, round_up};
+use tollgate::{Override, OverrideEffect, OwnLimit, round_up};
 
 use super::time::rfc3339;
 
@@ -65,7 +65,7 @@ pub(crate) struct ToldOverride<'a> {
     own: OverrideView<'a>,
     /// The rules of the policy in force that it changes.
     applies_to: Vec<&'a str>,
-    /// Why it changes none, or not all that it should.
+    /// Why it does not change all that it should, or not for every request.
     problem: Option<String>,
 }
 
@@ -82,10 +82,8 @@ pub(crate) fn told<'a>(
     own: &'a Override,
     policy: &'a Policy,
 ) -> ToldOverride<'a> {
-    let (applies_to, problem) = match own.applies_to(policy) {
-        Ok(rules) => (rules, None),
-        Err(error) => (Vec::new(), Some(error.to_string())),
-    };
+    let OverrideEffect { rules: applies_to, problem, .. } = own.effect(policy);
+    let problem = problem.map(|problem| problem.to_string());
     let (client, tenant) = (client.to_owned(), tenant.to_owned());
     ToldOverride { client, tenant, own: OverrideView::of(own), applies_to, problem }
 }

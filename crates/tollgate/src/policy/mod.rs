@@ -60,7 +60,9 @@ pub use error::{PolicyError, PolicyErrorKind};
 pub use fact_name::FactName;
 pub use limiters::{AcquireMode, NamedLimits};
 pub(crate) use overrides::Effective;
-pub use overrides::{Override, OverrideError, OverrideErrorKind, Overrides, OwnLimit};
+pub use overrides::{
+    Override, OverrideEffect, OverrideError, OverrideErrorKind, Overrides, OwnLimit,
+};
 pub use planned::{Matched, Planned};
 pub use rule::{Missing, Rule, RuleMode};
 pub use schema::SCHEMA;

@@ -243,6 +243,10 @@ fn what_a_rule_cannot_count_leaves_the_rule_as_it_is() {
     fixture.set(&c1(), Some(own([OwnLimit::new(1_000_000, MINUTE)])));
     assert_eq!(fixture.on("/pages", 1), ["pages/60s sliding_window 10: 9"]);
     assert_eq!(fixture.on("/api", 1), ["api/60s token_bucket 1000000: 999999"]);
+    let policy = rules(RULES);
+    let effect = own([OwnLimit::new(1_000_000, MINUTE)]).effect(&policy);
+    assert_eq!(effect.rules, ["api", "daily"], "what is told is what is in force");
+    assert!(effect.problem.is_some());
 }
 
 #[test]

@@ -1,20 +1,21 @@
 //! Overrides: stored exceptions for one client. They are data, not configuration, and outlive policies.
 
 mod all;
+mod effect;
 mod effective;
 mod error;
 mod own_limit;
 mod text;
 
 pub use all::Overrides;
+pub use effect::OverrideEffect;
 pub(crate) use effective::Effective;
 pub use error::{OverrideError, OverrideErrorKind};
 pub use own_limit::OwnLimit;
 
+use super::CLIENT;
 use super::rule::Rule;
-use super::{CLIENT, Policy};
 use crate::limit::Limit;
-use crate::plan::MAX_TAKES;
 use crate::policy::read::TRIAL;
 use crate::scope::Algorithm;
 use crate::time::Timestamp;
@@ -126,49 +127,6 @@ impl Override {
         self.expires_at.is_some_and(|end| end <= now)
     }
 
-    /// The rules of the policy that it changes now, the default included.
-    ///
-    /// # Errors
-    /// It names a rule that there is not or that counts others than clients, it changes nothing, or one of its
-    /// limits cannot be counted as a rule counts.
-    pub fn applies_to<'p>(&self, policy: &'p Policy) -> Result<Vec<&'p str>, OverrideError> {
-        let all = || policy.rules().iter().chain([policy.default_rule()]);
-        if let Some(name) = &self.rule {
-            let Some(rule) = policy.rule(name) else {
-                let known: Vec<&str> = all().map(Rule::name).take(20).collect();
-                let reason = format!("no rule is called {name:?}; there are {}", known.join(", "));
-                return Err(OverrideError::new(OverrideErrorKind::Rule, reason));
-            };
-            if !rule.is_per_client() {
-                let reason = format!("rule {name:?} is not keyed per client");
-                return Err(OverrideError::new(OverrideErrorKind::Rule, reason));
-            }
-        }
-        let mut names = Vec::new();
-        let (mut before, mut after) = (Takes::default(), Takes::default());
-        for rule in all() {
-            let own = if self.is_for(rule) { self.limits_for(rule)? } else { None };
-            before.add(rule, rule.limits().len());
-            after.add(rule, own.as_ref().map_or(rule.limits().len(), Vec::len));
-            if own.is_some() {
-                names.push(rule.name());
-            }
-        }
-        if after.sum() > MAX_TAKES && after.sum() > before.sum() {
-            let reason = format!(
-                "with the rules that continue they may add up to {} takes, and a request may have \
-                 {MAX_TAKES}; give fewer, or name one rule",
-                after.sum()
-            );
-            return Err(OverrideError::new(OverrideErrorKind::Limits, reason));
-        }
-        if names.is_empty() {
-            let reason = "no rule of the policy would be changed by it";
-            return Err(OverrideError::new(OverrideErrorKind::Limits, reason));
-        }
-        Ok(names)
-    }
-
     fn is_for(&self, rule: &Rule) -> bool {
         rule.is_per_client() && self.rule.as_deref().is_none_or(|name| name == rule.name())
     }
@@ -204,28 +162,6 @@ impl Override {
 
     fn has_rates(&self) -> bool {
         self.limits.iter().any(|limit| !limit.is_slots())
-    }
-}
-
-/// How many takes a request may come to, if every rule that continues matches it.
-#[derive(Debug, Default)]
-struct Takes {
-    continuing: usize,
-    last: usize,
-}
-
-impl Takes {
-    fn add(&mut self, rule: &Rule, limits: usize) {
-        let takes = limits + rule.next().len();
-        if rule.continues() {
-            self.continuing += takes;
-        } else {
-            self.last = self.last.max(takes);
-        }
-    }
-
-    const fn sum(&self) -> usize {
-        self.continuing + self.last
     }
 }
 
