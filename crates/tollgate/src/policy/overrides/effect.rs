@@ -25,7 +25,8 @@ impl Override {
     /// use tollgate::{Override, OwnLimit, Policy};
     ///
     /// let own = Override::new(vec![OwnLimit::new(20, Duration::from_secs(60))])?;
-    /// let effect = own.effect(&Policy::builtin());
+    /// let policy = Policy::builtin();
+    /// let effect = own.effect(&policy);
     /// assert_eq!((effect.rules, effect.problem), (vec!["default"], None));
     /// # Ok::<(), tollgate::OverrideError>(())
     /// ```
