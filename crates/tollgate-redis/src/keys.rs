@@ -64,6 +64,16 @@ impl Keys {
         format!("{}audit{{{}}}", self.prefix, self.overrides())
     }
 
+    /// What nodes counted lately.
+    pub(crate) fn pulses(&self) -> String {
+        format!("{}pulses", self.prefix)
+    }
+
+    /// How a node fares, in the slot of the pulses.
+    pub(crate) fn node_state(&self, node: &str) -> String {
+        format!("{}node{{{}}}:{node}", self.prefix, self.pulses())
+    }
+
     /// Where changes are told.
     pub(crate) fn channel(&self) -> String {
         format!("{}events", self.prefix)

@@ -39,7 +39,8 @@ pub use builder::{
 pub use caller::Scripting;
 pub use connection::ServerInfo;
 pub use directory::{
-    Audited, Change, Directory, Event, Following, Node, NodeRecord, NodeState, StoredOverrides,
+    Audited, Beat, Change, Directory, Event, Following, Node, NodeRecord, NodeState, PULSE_HISTORY,
+    Pulse, PulseId, StoredOverrides,
 };
 pub use store::RedisStore;
 

@@ -128,6 +128,11 @@ fn before(moment: Timestamp) -> Timestamp {
     Timestamp::from_micros(moment.as_micros().saturating_sub(1))
 }
 
+/// Whole milliseconds, as many as are exact.
+pub(crate) fn millis(duration: std::time::Duration) -> u64 {
+    micros(duration) / 1000
+}
+
 /// Whole microseconds, as many as are exact.
 pub(crate) fn micros(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(MAX_EXACT).min(MAX_EXACT)

@@ -45,6 +45,7 @@ pub(crate) enum Entry {
     Heartbeat,
     Nodes,
     Override,
+    Pulse,
 }
 
 impl Entry {
@@ -57,6 +58,7 @@ impl Entry {
             Self::Heartbeat => "heartbeat",
             Self::Nodes => "nodes",
             Self::Override => "override",
+            Self::Pulse => "pulse",
         }
     }
 }
@@ -75,7 +77,7 @@ const ALGORITHMS: [&str; 8] = [
 const DECIDE: [&str; 4] = [lua!("pause"), lua!("plan"), lua!("several"), lua!("decide")];
 const OPERATE: [&str; 5] =
     [lua!("pause"), lua!("leases"), lua!("plan"), lua!("several"), lua!("operate")];
-const DIRECTORY: [&str; 3] = [lua!("heartbeat"), lua!("nodes"), lua!("overrides")];
+const DIRECTORY: [&str; 4] = [lua!("heartbeat"), lua!("nodes"), lua!("overrides"), lua!("pulse")];
 
 /// A script, and the hash that Redis knows it by.
 #[derive(Debug)]
@@ -110,8 +112,14 @@ impl Library {
     fn of(parts: &[&str]) -> Self {
         let code = code(parts);
         let name = format!("tollgate_{}", hash(&code).get(..12).unwrap_or_default());
-        let entries =
-            [Entry::Operate, Entry::List, Entry::Heartbeat, Entry::Nodes, Entry::Override];
+        let entries = [
+            Entry::Operate,
+            Entry::List,
+            Entry::Heartbeat,
+            Entry::Nodes,
+            Entry::Override,
+            Entry::Pulse,
+        ];
         let registered: String = entries
             .iter()
             .map(|entry| entry.name())
@@ -147,6 +155,7 @@ pub(crate) struct Programs {
     heartbeat: Script,
     nodes: Script,
     overrides: Script,
+    pulse: Script,
     library: Library,
 }
 
@@ -176,6 +185,7 @@ impl Programs {
             heartbeat: directory(Entry::Heartbeat, lua!("heartbeat")),
             nodes: directory(Entry::Nodes, lua!("nodes")),
             overrides: directory(Entry::Override, lua!("overrides")),
+            pulse: directory(Entry::Pulse, lua!("pulse")),
             library: Library::of(&with(time, &all)),
         }
     }
@@ -193,6 +203,7 @@ impl Programs {
             Entry::Heartbeat => &self.heartbeat,
             Entry::Nodes => &self.nodes,
             Entry::Override => &self.overrides,
+            Entry::Pulse => &self.pulse,
         }
     }
 

@@ -1,19 +1,23 @@
 //! What every request of a node shares.
 
 use std::net::SocketAddr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
 use tollgate::policy::Policy;
-use tollgate::{BreakerState, Clock, Limiter, SystemClock, Timestamp};
+use tollgate::{
+    Asked, BreakerState, Clock, Limiter, LimiterError, Outcome, SystemClock, Timestamp, Verb,
+};
 
 use crate::access::Guard;
 use crate::administer::Book;
 use crate::backend::Backend;
+use crate::live::Live;
 use crate::metrics::{Exhausted, Metrics};
 use crate::opened::{About, Opened};
 use crate::policy_file::PolicyFile;
+use crate::pulse::RefusedKeys;
 use crate::reload::ReloadRequests;
 use crate::settings::Settings;
 use crate::warnings::Warnings;
@@ -31,6 +35,8 @@ pub(crate) struct App {
     guard: Guard,
     book: OnceLock<Book>,
     reloads: ReloadRequests,
+    refused: RefusedKeys,
+    live: Arc<Live>,
 }
 
 /// Who this node is.
@@ -38,6 +44,8 @@ pub(crate) struct App {
 pub(crate) struct Node {
     pub(crate) id: String,
     pub(crate) address: SocketAddr,
+    /// The same, as it is shown.
+    pub(crate) told_address: String,
     pub(crate) started: Timestamp,
 }
 
@@ -66,18 +74,51 @@ impl App {
             limiter: Limiter::new(store.backend, policy, Metrics::new(exhausted, store.watch)),
             policy_file,
             loaded: Mutex::new(Loaded { at: started, error: None }),
-            node: Node { id: settings.node_id.clone(), address, started },
+            node: Node {
+                id: settings.node_id.clone(),
+                address,
+                told_address: address.to_string(),
+                started,
+            },
             about_store: store.about,
             warnings: Mutex::default(),
             is_ready: AtomicBool::new(false),
             guard: Guard::new(settings.tokens.clone()),
             book: OnceLock::new(),
             reloads,
+            refused: RefusedKeys::new(),
+            live: Arc::new(Live::new()),
         }
     }
 
     pub(crate) fn limiter(&self) -> &Limiter<Backend, Metrics> {
         &self.limiter
+    }
+
+    /// Decides a question that came in, by whatever way. What is refused is remembered for a while.
+    pub(crate) async fn decide<T>(
+        &self,
+        verb: Verb,
+        asked: &Asked<'_>,
+        tell: impl FnOnce(&Outcome<'_, '_>) -> T,
+    ) -> Result<T, LimiterError> {
+        let tell = |outcome: &Outcome<'_, '_>| {
+            if verb == Verb::Take {
+                self.refused.note(asked, outcome);
+            }
+            tell(outcome)
+        };
+        self.limiter.decide(verb, asked, tell).await
+    }
+
+    /// The keys that were refused of late.
+    pub(crate) const fn refused(&self) -> &RefusedKeys {
+        &self.refused
+    }
+
+    /// What is shown to who watches.
+    pub(crate) const fn live(&self) -> &Arc<Live> {
+        &self.live
     }
 
     pub(crate) fn backend(&self) -> &Backend {

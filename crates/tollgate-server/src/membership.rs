@@ -123,6 +123,8 @@ impl Membership {
     fn count(&mut self, app: &App, nodes: &[Node]) {
         let is_other = |node: &&Node| node.state == NodeState::Up && node.id != self.node.id;
         let others = nodes.iter().filter(is_other).count();
+        let is_down = |node: &&Node| node.state == NodeState::Down && node.id != self.node.id;
+        app.metrics().note_nodes(others + 1, nodes.iter().filter(is_down).count());
         let all = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
         let all = NonZeroU32::new(self.census.count(all, self.every, Instant::now()));
         if let (Some(store), Some(nodes)) = (app.backend().fallback(), all) {

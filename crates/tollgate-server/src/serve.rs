@@ -18,6 +18,7 @@ use crate::keeper;
 use crate::membership::Membership;
 use crate::opened::Opened;
 use crate::policy_file::PolicyFile;
+use crate::pulse;
 use crate::reload::{self, Answer, ReloadRequests};
 use crate::saved_state::SavedState;
 use crate::settings::{Settings, TlsSettings};
@@ -119,6 +120,7 @@ fn secured(
 struct Beside {
     reloading: JoinHandle<io::Result<()>>,
     administering: JoinHandle<()>,
+    beating: JoinHandle<()>,
     membership: Option<JoinHandle<()>>,
     saving: Option<JoinHandle<Result<(), ServeError>>>,
 }
@@ -140,6 +142,7 @@ impl Beside {
                 shutdown.requested(),
             )),
             administering: tokio::spawn(Book::keep(app(), shutdown.finished())),
+            beating: tokio::spawn(pulse::beat(app(), shutdown.requested())),
             membership: membership.map(|node| tokio::spawn(node.keep(app(), shutdown.finished()))),
             saving: saved.map(|saved| tokio::spawn(saved.keep(app(), shutdown.finished()))),
         }
@@ -149,6 +152,7 @@ impl Beside {
     async fn end(self) -> Result<(), ServeError> {
         self.reloading.await.map_err(ServeError::new)?.map_err(ServeError::new)?;
         self.administering.await.map_err(ServeError::new)?;
+        self.beating.await.map_err(ServeError::new)?;
         if let Some(membership) = self.membership {
             membership.await.map_err(ServeError::new)?;
         }

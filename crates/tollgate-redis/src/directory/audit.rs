@@ -5,6 +5,7 @@ use std::time::Duration;
 use tollgate::{Override, StoreError, StoreErrorKind, Timestamp};
 
 use super::Directory;
+use super::stream::{field, id_and_fields};
 use crate::failure::Failure;
 use crate::resp::{Command, Reply};
 
@@ -84,23 +85,13 @@ fn is_id(text: &str) -> bool {
 }
 
 fn read(reply: &Reply) -> Option<Audited> {
-    let Reply::Array(parts) = reply else { return None };
-    let [Reply::Bulk(id), Reply::Array(fields)] = parts.as_slice() else { return None };
-    let id = std::str::from_utf8(id).ok()?;
+    let (id, fields) = id_and_fields(reply)?;
     let millis = id.split('-').next()?.parse().ok()?;
-    let field = |wanted: &str| {
-        fields.chunks_exact(2).find_map(|pair| match pair {
-            [Reply::Bulk(name), Reply::Bulk(value)] if name == wanted.as_bytes() => {
-                std::str::from_utf8(value).ok()
-            }
-            _ => None,
-        })
-    };
-    let own = |name: &str| field(name).and_then(|text| Override::from_text(text).ok());
+    let own = |name: &str| field(fields, name).and_then(|text| Override::from_text(text).ok());
     Some(Audited {
         id: id.to_owned(),
         at: Timestamp::EPOCH + Duration::from_millis(millis),
-        entry: field("entry")?.to_owned(),
+        entry: field(fields, "entry")?.to_owned(),
         old: own("old"),
         new: own("new"),
     })

@@ -5,6 +5,8 @@ mod changes;
 mod following;
 mod nodes;
 mod overrides;
+mod pulses;
+mod stream;
 
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ pub use changes::{Change, Event};
 pub use following::Following;
 pub use nodes::{Node, NodeRecord, NodeState};
 pub use overrides::StoredOverrides;
+pub use pulses::{Beat, PULSE_HISTORY, Pulse, PulseId};
 
 use crate::store::Shared;
 

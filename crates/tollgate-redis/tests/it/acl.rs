@@ -4,7 +4,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use tollgate::{Key, Lease, LeaseId, Listing, Store, Subject, Timestamp};
-use tollgate_redis::{Change, Event, NodeRecord, RedisStore, Scripting};
+use tollgate_redis::{Beat, Change, Event, NodeRecord, PulseId, RedisStore, Scripting};
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::PATIENCE;
 
@@ -58,6 +58,10 @@ fn keep(store: &RedisStore) {
     block_on(directory.heartbeat(&node, HOUR)).unwrap();
     assert_eq!(block_on(directory.nodes()).unwrap().len(), 1);
     block_on(directory.leave("a")).unwrap();
+    let beat = Beat { node: "a", pulse: "1", state: "well", lifetime: HOUR };
+    let then = block_on(directory.beat(&beat)).unwrap();
+    assert_eq!(block_on(directory.pulses(&PulseId::before(then))).unwrap().len(), 1);
+    assert_eq!(block_on(directory.node_states(&["a", "b"])).unwrap().len(), 2);
     let client = Subject::of(["c"]);
     block_on(directory.put_override(&client, &own(1), "who")).unwrap();
     assert!(block_on(directory.get_override(&client)).unwrap().is_some());

@@ -21,6 +21,7 @@ mod foreign_keys;
 mod memory_full;
 mod overrides;
 mod processes;
+mod pulses;
 mod read_only;
 mod refusals;
 mod scripts_lost;

@@ -8,6 +8,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use tollgate::round_up;
 
 use super::failures::Failures;
+use super::session::{self, Session, Shown};
 use super::tokens::{Fingerprint, Tokens};
 use crate::error::{ApiError, ApiErrorKind};
 use crate::settings::TokenSettings;
@@ -35,6 +36,28 @@ impl Role {
     }
 }
 
+/// By what a request was let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// By nothing: everyone may.
+    Open,
+    /// By a token that came with it.
+    Token(Fingerprint),
+    /// By a cookie, which a browser sends by itself.
+    Session(Session),
+}
+
+impl Admission {
+    /// The token behind it.
+    pub(crate) const fn token(self) -> Option<Fingerprint> {
+        match self {
+            Self::Open => None,
+            Self::Token(token) => Some(token),
+            Self::Session(session) => Some(session.token),
+        }
+    }
+}
+
 /// Holds tokens against those that are valid.
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -58,7 +81,39 @@ impl Guard {
         self.failed_of(role).load(Ordering::Relaxed)
     }
 
-    /// Lets the request in, and tells by which token; by none where none is wanted.
+    /// Whether there is any token to log in with.
+    pub(crate) const fn has_login(&self) -> bool {
+        self.tokens.admin.is_some() || self.tokens.read.is_some()
+    }
+
+    /// Begins a session of who shows a token for reading or for changing, and makes the cookie for it.
+    pub(crate) fn log_in(&self, token: &str, peer: IpAddr) -> Result<(Session, String), ApiError> {
+        if let Some(wait) = self.failures.wait(Role::Admin, peer) {
+            return Err(too_many(wait));
+        }
+        let roles = [Role::Admin, Role::Read].into_iter();
+        let mut valid = roles.filter_map(|role| Some((role, self.valid(role)?)));
+        let begun = valid.find_map(|(role, tokens)| {
+            let session = Session::begin(role, tokens.find(token.as_bytes())?);
+            Some((session, session.cookie(tokens)?))
+        });
+        begun.ok_or_else(|| self.fail(Role::Admin, peer, "the token is not valid here"))
+    }
+
+    /// The session that a request comes with, if it is still good.
+    pub(crate) fn session(&self, headers: &HeaderMap) -> Option<Session> {
+        match session::shown(headers, |role| self.valid(role)) {
+            Shown::Valid(session) => Some(session),
+            Shown::Nothing | Shown::Invalid => None,
+        }
+    }
+
+    /// Whether everyone may do this.
+    pub(crate) const fn is_open(&self, role: Role) -> bool {
+        self.valid(role).is_none()
+    }
+
+    /// Lets the request in, and tells by what.
     ///
     /// Who guesses at what only administrators may do is not listened to for a while, even if right at last. The
     /// other tokens are programs', many behind one address: a right one always passes.
@@ -68,8 +123,8 @@ impl Guard {
         role: Role,
         headers: &HeaderMap,
         peer: IpAddr,
-    ) -> Result<Option<Fingerprint>, ApiError> {
-        let Some(valid) = self.valid(role) else { return Ok(None) };
+    ) -> Result<Admission, ApiError> {
+        let Some(valid) = self.valid(role) else { return Ok(Admission::Open) };
         self.hold(role, valid, headers, peer)
     }
 
@@ -79,7 +134,19 @@ impl Guard {
         valid: &Tokens,
         headers: &HeaderMap,
         peer: IpAddr,
-    ) -> Result<Option<Fingerprint>, ApiError> {
+    ) -> Result<Admission, ApiError> {
+        // Programs that ask for decisions have no sessions, and a cookie beside a token is not looked at.
+        if role != Role::Check && !headers.contains_key(AUTHORIZATION) {
+            match session::shown(headers, |role| self.valid(role)) {
+                Shown::Valid(session) if session.may(role) => {
+                    return Ok(Admission::Session(session));
+                }
+                Shown::Valid(_) => return Err(lacking(role)),
+                // A browser that still has it has guessed nothing.
+                Shown::Invalid => return Err(ended()),
+                Shown::Nothing => {}
+            }
+        }
         if role == Role::Admin
             && let Some(wait) = self.failures.wait(role, peer)
         {
@@ -95,13 +162,18 @@ impl Guard {
         let found = presented.and_then(|token| {
             valid.find(token).or_else(|| also.and_then(|tokens| tokens.find(token)))
         });
-        if found.is_some() {
-            return Ok(found);
+        match found {
+            Some(token) => Ok(Admission::Token(token)),
+            None => Err(self.fail(role, peer, &wanted(role, presented))),
         }
+    }
+
+    /// Notes a failure, and tells of it.
+    fn fail(&self, role: Role, peer: IpAddr, detail: &str) -> ApiError {
         self.failed_of(role).fetch_add(1, Ordering::Relaxed);
         match self.failures.note(role, peer) {
-            Some(wait) => Err(too_many(wait)),
-            None => Err(ApiError::new(ApiErrorKind::Unauthorized, wanted(role, presented))),
+            Some(wait) => too_many(wait),
+            None => ApiError::new(ApiErrorKind::Unauthorized, detail),
         }
     }
 
@@ -122,6 +194,15 @@ impl Guard {
             Role::Admin => admin,
         }
     }
+}
+
+fn lacking(role: Role) -> ApiError {
+    let detail = format!("you are logged in, but not with the {} token", role.as_str());
+    ApiError::new(ApiErrorKind::Unauthorized, detail)
+}
+
+fn ended() -> ApiError {
+    ApiError::new(ApiErrorKind::Unauthorized, "your session has ended; log in again")
 }
 
 fn too_many(wait: Duration) -> ApiError {

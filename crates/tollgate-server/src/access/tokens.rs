@@ -1,6 +1,8 @@
 //! Tokens, known by their digests alone.
 
 use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -21,6 +23,14 @@ pub(crate) struct Fingerprint(u32);
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:08x}", self.0)
+    }
+}
+
+impl FromStr for Fingerprint {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        u32::from_str_radix(text, 16).map(Self)
     }
 }
 
@@ -62,6 +72,13 @@ impl Tokens {
             }
         }
         found
+    }
+}
+
+impl Tokens {
+    /// The digest of the token that is called so, which nobody is ever told.
+    pub(super) fn digest(&self, token: Fingerprint) -> Option<&[u8; 32]> {
+        self.0.iter().find(|known| Fingerprint::of(known) == token)
     }
 }
 

@@ -19,6 +19,7 @@ use tollgate::Verb;
 use tower_service::Service as _;
 
 use super::Surface;
+use super::answering::Answering;
 use super::decide::decide;
 use super::patience::{Patient, Progress};
 use super::reply::{Reply, problem};
@@ -32,6 +33,8 @@ const MAX_HEADERS: usize = 64;
 
 /// A body of ours, or one of the router's.
 type Body = Either<Full<Bytes>, axum::body::Body>;
+/// The same with what is to be noted when a long one ends.
+type Noted = Either<Full<Bytes>, Answering<axum::body::Body>>;
 
 /// Who sent a request, as the router's paths find it among its extensions.
 #[derive(Debug, Clone, Copy)]
@@ -59,14 +62,24 @@ pub(super) fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         async move {
             progress.begin();
             let response = answer(&dispatch, peer, request).await;
-            progress.end();
-            response
+            response.map(|response| response.map(|body| with_progress(body, progress)))
         }
     });
     http1::Builder::new()
         .max_buf_size(MAX_HEAD)
         .max_headers(MAX_HEADERS)
         .serve_connection(stream, service)
+}
+
+/// Ours are sent at once. One of the router's may be a stream that goes on for long, and is not idle then.
+fn with_progress(body: Body, progress: Arc<Progress>) -> Noted {
+    match body {
+        Either::Left(body) => {
+            progress.end();
+            Either::Left(body)
+        }
+        Either::Right(body) => Either::Right(Answering::new(body, progress)),
+    }
 }
 
 async fn answer(

@@ -49,7 +49,7 @@ async fn decide_one(
         span.decided(outcome);
         told(outcome)
     };
-    let told = app.limiter().decide(verb, &asked, tell).await;
+    let told = app.decide(verb, &asked, tell).await;
     told.map_err(|error| ApiError::from(&error))
 }
 
@@ -129,7 +129,7 @@ async fn decide_item(app: &App, item: &RawValue) -> Result<Vec<u8>, ApiError> {
         return Err(ApiError::new(ApiErrorKind::TooLarge, detail));
     }
     let asked = question::read(text)?;
-    let told = app.limiter().decide(Verb::Take, &asked, answer).await;
+    let told = app.decide(Verb::Take, &asked, answer).await;
     told.map_err(|error| ApiError::from(&error))
 }
 

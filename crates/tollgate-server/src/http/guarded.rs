@@ -5,9 +5,10 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use hyper::Method;
 
 use super::connection::Peer;
-use crate::access::{Fingerprint, Role, is_foreign};
+use crate::access::{Admission, Fingerprint, Role, ensure_from_page, is_foreign};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 
@@ -49,11 +50,15 @@ async fn admitted(
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let token = match request.extensions().get::<Peer>() {
+    let admission = match request.extensions().get::<Peer>() {
         Some(Peer(peer)) => app.guard().admit(role, request.headers(), peer.ip())?,
         // Requests come by connections, and those have peers.
         None => return Err(ApiError::new(ApiErrorKind::Unauthorized, "nobody asks")),
     };
-    request.extensions_mut().insert(Admitted(token));
+    let is_looking = matches!(*request.method(), Method::GET | Method::HEAD);
+    if matches!(admission, Admission::Session(_)) && !is_looking {
+        ensure_from_page(request.headers())?;
+    }
+    request.extensions_mut().insert(Admitted(admission.token()));
     Ok(next.run(request).await)
 }

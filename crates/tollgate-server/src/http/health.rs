@@ -9,7 +9,7 @@ use tollgate::{FallbackStore, MemoryStore};
 
 use super::reply::{Reply, uncached, with_type};
 use crate::app::App;
-use crate::metrics::Beside;
+use crate::metrics::{Beside, Readiness};
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -31,11 +31,16 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Reply {
 }
 
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Reply {
+    let current = app.limiter().current();
     let text = app.metrics().render(&Beside {
         occupancy: app.backend().memory().map(MemoryStore::occupancy),
         breaker: app.backend().fallback().map(FallbackStore::breaker),
         guard: app.guard(),
-        overrides: app.limiter().current().overrides().len(),
+        overrides: current.overrides().len(),
+        policy: current.policy().version(),
+        readiness: if app.is_ready() { Readiness::Ready } else { Readiness::NotReady },
+        watchers: app.live().watchers(),
+        started: app.node().started,
     });
     uncached(with_type(StatusCode::OK, METRICS, text.into()))
 }

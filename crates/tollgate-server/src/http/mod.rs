@@ -2,18 +2,23 @@
 
 mod accept;
 mod admin;
+mod answering;
+mod assets;
 mod body;
 mod connection;
+mod dashboard;
 mod decide;
 mod docs;
 mod guarded;
 mod handshake;
 mod health;
 mod listings;
+mod live;
 mod patience;
 mod reception;
 mod reply;
 mod routes;
+mod session;
 
 use std::sync::Arc;
 

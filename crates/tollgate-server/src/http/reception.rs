@@ -39,12 +39,13 @@ impl Reception {
         place: Option<OwnedSemaphorePermit>,
     ) {
         let dispatch = Arc::clone(&self.dispatch);
+        let open = dispatch.app.metrics().connection();
         // A connection that breaks off is its client's affair.
         let Some(tls) = &self.tls else {
             let connection = self.connections.watch(serve(stream, peer, dispatch));
             tokio::spawn(async move {
                 let _ = connection.await;
-                drop(place);
+                drop((place, open));
             });
             return;
         };
@@ -54,7 +55,7 @@ impl Reception {
             if let Some(stream) = agree(acceptor, stream, wanted).await {
                 let _ = watcher.watch(serve(stream, peer, dispatch)).await;
             }
-            drop(place);
+            drop((place, open));
         });
     }
 

@@ -10,7 +10,7 @@ use hyper::{Method, Uri};
 use tollgate::Verb;
 
 use super::reply::Reply;
-use super::{Surface, admin, decide, docs, guarded, health, listings};
+use super::{Surface, admin, dashboard, decide, docs, guarded, health, listings, live, session};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
@@ -60,7 +60,15 @@ fn operating(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/api/limits", get(listings::limits))
         .route("/api/blocks", get(listings::blocks))
         .route("/api/status", get(listings::status))
+        .route("/api/live", get(live::live))
+        .route("/api/explain", post(explain))
         .route_layer(from_fn_with_state(Arc::clone(app), guarded::read));
+    let reading = reading
+        .route("/", get(dashboard::page))
+        .route("/dashboard/{file}", get(dashboard::file))
+        .route("/api/session", get(session::session))
+        .route("/api/login", post(session::login))
+        .route("/api/logout", post(session::logout));
     // Where there is no token for administrators there is nothing of theirs, not even a door.
     if app.guard().has_admin() { reading.merge(administering(app)) } else { reading }
 }

@@ -46,6 +46,11 @@ impl Histogram {
         })
     }
 
+    /// How many are in each bucket, and how many beyond.
+    pub(super) fn counts(&self) -> impl Iterator<Item = u64> {
+        self.buckets.iter().chain([&self.beyond]).map(|bucket| bucket.load(Ordering::Relaxed))
+    }
+
     /// How many took longer than every bound.
     pub(super) fn beyond(&self) -> u64 {
         self.beyond.load(Ordering::Relaxed)

@@ -1,18 +1,24 @@
 //! What is counted. Decisions are counted here only, through handles resolved when a policy is set.
 
 mod histogram;
+mod process;
 mod rules;
+mod tally;
 mod text;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate::policy::Policy;
-use tollgate::{BreakerState, Decision, Observed, Observer, Occupancy, OnStoreLoss, Source, Verb};
+use tollgate::{
+    BreakerState, Decision, Observed, Observer, Occupancy, OnStoreLoss, Source, Timestamp, Verb,
+};
 
 use histogram::Histogram;
 pub(crate) use rules::Handles;
 use rules::Rules;
+pub(crate) use tally::{FINE, Part, RuleTally, Tally};
 use text::Exposition;
 
 use crate::access::{Guard, Role};
@@ -37,6 +43,9 @@ pub(crate) struct Metrics {
     failed_reloads: AtomicU64,
     failed_saves: AtomicU64,
     rules: Rules,
+    nodes_up: AtomicU64,
+    nodes_down: AtomicU64,
+    connections: Arc<AtomicU64>,
 }
 
 /// What others know, and is told beside what is counted here.
@@ -48,6 +57,35 @@ pub(crate) struct Beside<'a> {
     pub(crate) breaker: Option<BreakerState>,
     pub(crate) guard: &'a Guard,
     pub(crate) overrides: usize,
+    pub(crate) policy: &'a str,
+    pub(crate) readiness: Readiness,
+    /// How many look at the dashboard.
+    pub(crate) watchers: usize,
+    pub(crate) started: Timestamp,
+}
+
+/// Whether requests should be sent here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    Ready,
+    NotReady,
+}
+
+/// One that is open, counted as long as it is.
+#[derive(Debug)]
+pub(crate) struct Open(Arc<AtomicU64>);
+
+impl Open {
+    pub(crate) fn one_more(all: &Arc<AtomicU64>) -> Self {
+        add_one(all);
+        Self(Arc::clone(all))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Decisions without the store.
@@ -125,6 +163,9 @@ impl Metrics {
             failed_reloads: AtomicU64::default(),
             failed_saves: AtomicU64::default(),
             rules: Rules::default(),
+            nodes_up: AtomicU64::default(),
+            nodes_down: AtomicU64::default(),
+            connections: Arc::default(),
         }
     }
 
@@ -148,6 +189,27 @@ impl Metrics {
             };
             scope.store(status.remaining(), Ordering::Relaxed);
         }
+    }
+
+    /// All that was counted up to now, in all and for each rule.
+    pub(crate) fn tally(&self) -> (Tally, BTreeMap<String, RuleTally>) {
+        let alone = [&self.alone.local, &self.alone.allow, &self.alone.deny];
+        let degraded = alone.into_iter().map(read).sum();
+        let head = [read(&self.allowed), read(&self.blocked), degraded, self.store.errors()];
+        let mut figures = head.into_iter().chain(self.duration.counts());
+        let tally = Tally(std::array::from_fn(|_| figures.next().unwrap_or_default()));
+        (tally, self.rules.tally())
+    }
+
+    /// The nodes that share the store, as this one last saw them: up, and down.
+    pub(crate) fn note_nodes(&self, up: usize, down: usize) {
+        self.nodes_up.store(up as u64, Ordering::Relaxed);
+        self.nodes_down.store(down as u64, Ordering::Relaxed);
+    }
+
+    /// Counts a connection until what is returned is dropped.
+    pub(crate) fn connection(&self) -> Open {
+        Open::one_more(&self.connections)
     }
 
     /// How the store fares.
@@ -174,11 +236,12 @@ impl Metrics {
         self.render_decisions(&mut out);
         self.render_store(&mut out, beside.breaker);
         self.rules.render(&mut out);
-        self.render_node(&mut out);
+        self.render_node(&mut out, beside);
         render_administration(&mut out, beside);
         if let Some(occupancy) = beside.occupancy {
             render_memory(&mut out, occupancy);
         }
+        process::render(&mut out, beside.started);
         out.into_text()
     }
 
@@ -218,7 +281,20 @@ impl Metrics {
             .sample(&[], self.store.losses());
     }
 
-    fn render_node(&self, out: &mut Exposition) {
+    fn render_node(&self, out: &mut Exposition, beside: &Beside<'_>) {
+        let ready = u64::from(beside.readiness == Readiness::Ready);
+        out.gauge("tollgate_ready", "Whether requests should be sent here: 1 or 0.")
+            .sample(&[], ready);
+        if beside.occupancy.is_none() {
+            out.gauge("tollgate_nodes", "Nodes that share the store, as this one sees them.")
+                .sample(&[("state", "up")], read(&self.nodes_up))
+                .sample(&[("state", "down")], read(&self.nodes_down));
+        }
+        out.gauge("tollgate_connections", "Open connections.").sample(&[], read(&self.connections));
+        out.gauge("tollgate_live_watchers", "Who follows the live view of this node.")
+            .sample(&[], beside.watchers as u64);
+        out.gauge("tollgate_policy_info", "The policy in force, as a label; always 1.")
+            .sample(&[("version", beside.policy)], 1);
         out.counter("tollgate_policy_reloads_total", "Policies read again, by result.")
             .sample(&[("result", "ok")], read(&self.reloads))
             .sample(&[("result", "error")], read(&self.failed_reloads));

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tollgate::policy::{Matched, Policy, Rule};
 use tollgate::{Decision, Mode, Observed, Status};
 
+use super::tally::RuleTally;
 use super::text::Exposition;
 use super::{add_one, read};
 
@@ -18,6 +19,8 @@ pub(super) struct Rules(Mutex<BTreeMap<String, Arc<RuleCounters>>>);
 /// What is counted for one rule.
 #[derive(Debug, Default)]
 struct RuleCounters {
+    passed: AtomicU64,
+    refused: AtomicU64,
     shadow: AtomicU64,
     next: AtomicU64,
     divergence: AtomicU64,
@@ -41,8 +44,21 @@ impl Rules {
         Handles(handles)
     }
 
+    /// What was counted for each rule up to now.
+    pub(super) fn tally(&self) -> BTreeMap<String, RuleTally> {
+        let rules = self.0.lock();
+        rules.iter().map(|(rule, counters)| (rule.clone(), counters.tally())).collect()
+    }
+
     pub(super) fn render(&self, out: &mut Exposition) {
         let rules = self.0.lock();
+        let help = "Checks that a rule applied to, by whether a limit of it was what refused.";
+        let mut metric = out.counter("tollgate_rule_checks_total", help);
+        for (rule, counters) in rules.iter() {
+            metric
+                .sample(&[("rule", rule), ("result", "allowed")], read(&counters.passed))
+                .sample(&[("rule", rule), ("result", "refused")], read(&counters.refused));
+        }
         let help = "Checks that a shadow rule or a trial limit would have refused.";
         let mut metric = out.counter("tollgate_would_refuse_total", help);
         for (rule, counters) in rules.iter() {
@@ -59,9 +75,24 @@ impl Rules {
     }
 }
 
+impl RuleCounters {
+    fn tally(&self) -> RuleTally {
+        let (passed, refused) = (read(&self.passed), read(&self.refused));
+        let tried = [&self.shadow, &self.next, &self.divergence].map(read);
+        let [shadow, next, divergence] = tried;
+        RuleTally([passed.saturating_add(refused), refused, shadow, next, divergence])
+    }
+}
+
 impl Handles {
-    /// Counts what was tried and not enforced.
+    /// Counts what each rule did, and what was tried and not enforced.
     pub(super) fn count(&self, observed: &Observed<'_, '_>, decision: &Decision<'_>) {
+        let deciding = decision.deciding().filter(|_| !decision.is_allowed());
+        let refusing = deciding.map(|status| status.limit().rule());
+        for (rule, counters) in self.applied(observed) {
+            let is_refusing = refusing == Some(rule.name());
+            add_one(if is_refusing { &counters.refused } else { &counters.passed });
+        }
         if decision.statuses().iter().any(|status| status.mode() != Mode::Enforce) {
             self.count_shadows(observed, decision);
         }

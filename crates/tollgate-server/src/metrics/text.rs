@@ -57,6 +57,12 @@ impl Exposition {
 }
 
 impl Metric<'_> {
+    /// One series without labels, of so many hundredths.
+    pub(super) fn hundredths(&mut self, value: u64) {
+        // Writing into a String cannot fail.
+        let _ = writeln!(self.text, "{} {}.{:02}", self.name, value / 100, value % 100);
+    }
+
     /// One series. Label values are our own words and rule names, which need no escaping.
     pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: u64) -> &mut Self {
         let labels: Vec<String> =

@@ -11,4 +11,4 @@ pub(crate) use counters::{blocks, counters};
 pub(crate) use limits::limits;
 pub(crate) use nodes::nodes;
 pub(crate) use scan::Wanted;
-pub(crate) use status::status;
+pub(crate) use status::{status, warning};

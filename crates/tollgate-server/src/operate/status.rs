@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tollgate::policy::Policy;
-use tollgate::{Clock, MemoryStore, Occupancy, SystemClock};
+use tollgate::{Clock, MemoryStore, SystemClock};
 
 use crate::app::App;
 use crate::wire::time::rfc3339;
@@ -92,12 +92,13 @@ fn store_status(app: &App) -> StoreStatus<'_> {
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
         untracked: occupancy.map(|occupancy| occupancy.untracked),
         nodes: app.backend().fallback().map(|store| store.nodes().get()),
-        warning: warning(app, occupancy),
+        warning: warning(app),
     }
 }
 
 /// All that an operator should look at, in one text.
-fn warning(app: &App, occupancy: Option<Occupancy>) -> Option<String> {
+pub(crate) fn warning(app: &App) -> Option<String> {
+    let occupancy = app.backend().memory().map(MemoryStore::occupancy);
     let is_full = occupancy.is_some_and(|occupancy| occupancy.untracked > 0);
     let full = is_full.then(|| "new keys found no place; raise --max-keys".to_owned());
     let failure = app.metrics().store().warning();

@@ -1,0 +1,144 @@
+//! Pulses: what nodes counted lately, told by themselves, so that any of them can show the whole fleet.
+
+use std::time::Duration;
+
+use tollgate::{StoreError, Timestamp};
+
+use super::Directory;
+use super::stream::{field, id_and_fields};
+use crate::failure::Failure;
+use crate::limit_code::millis;
+use crate::resp::{Command, Reply};
+use crate::script::Entry;
+
+/// For how long pulses are kept.
+pub const PULSE_HISTORY: Duration = Duration::from_secs(15 * 60);
+
+/// How many are asked for at once, and how long those may be together.
+const AT_ONCE: usize = 1000;
+const PAGE_REPLY: usize = 16 << 20;
+
+/// What a node tells of itself, as texts that only nodes understand.
+#[derive(Debug, Clone, Copy)]
+pub struct Beat<'a> {
+    /// By what the node is told from others.
+    pub node: &'a str,
+    /// What it counted since its last beat. It is kept for [`PULSE_HISTORY`].
+    pub pulse: &'a str,
+    /// How it fares now, in place of what it said before.
+    pub state: &'a str,
+    /// For how long that holds.
+    pub lifetime: Duration,
+}
+
+/// What a node counted in a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pulse {
+    /// Where it stands among all.
+    pub id: PulseId,
+    /// Whose it is.
+    pub node: String,
+    /// As it was given.
+    pub pulse: String,
+}
+
+/// A place among the pulses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PulseId(String);
+
+impl PulseId {
+    /// The place just before everything told at a moment.
+    #[must_use]
+    pub fn before(moment: Timestamp) -> Self {
+        let earlier = (moment.as_micros() / 1000).saturating_sub(1);
+        Self(format!("{earlier}-{}", u64::MAX))
+    }
+
+    /// When, by the clock of Redis.
+    #[must_use]
+    pub fn moment(&self) -> Timestamp {
+        let millis = self.0.split('-').next().and_then(|text| text.parse().ok());
+        Timestamp::EPOCH + Duration::from_millis(millis.unwrap_or_default())
+    }
+}
+
+impl Directory {
+    /// Tells what a node counted and how it fares. Returns when that was, by the clock of Redis.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use tollgate_redis::{Address, Beat, PulseId, RedisStore};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let directory = RedisStore::new(Address::local()).directory();
+    /// let lifetime = Duration::from_secs(10);
+    /// let beat = Beat { node: "web-1", pulse: "7 checks", state: "well", lifetime };
+    /// let now = directory.beat(&beat).await?;
+    /// let told = directory.pulses(&PulseId::before(now)).await?;
+    /// assert_eq!(told[0].pulse, "7 checks");
+    /// assert_eq!(directory.node_states(&["web-1"]).await?, [Some("well".to_owned())]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Redis could not be told.
+    pub async fn beat(&self, beat: &Beat<'_>) -> Result<Timestamp, StoreError> {
+        let keys = [self.shared.keys.pulses(), self.shared.keys.node_state(beat.node)];
+        let (history, lifetime) =
+            (millis(PULSE_HISTORY).to_string(), millis(beat.lifetime).max(1).to_string());
+        let arguments = [beat.node, beat.pulse, beat.state, &history, &lifetime];
+        let keys = keys.map(String::into_bytes).to_vec();
+        let arguments = arguments.map(|text| text.as_bytes().to_vec()).to_vec();
+        let reply = self.shared.run(Entry::Pulse, keys, arguments).await?;
+        let unexpected = || Failure::unexpected().into_store_error();
+        let Reply::Integer(millis) = reply else { return Err(unexpected()) };
+        let millis = u64::try_from(millis).map_err(|_| unexpected())?;
+        Ok(Timestamp::EPOCH + Duration::from_millis(millis))
+    }
+
+    /// What was told after this place, oldest first: all of it, or as much as comes at once, so that more may follow
+    /// after the last of a full page.
+    ///
+    /// # Errors
+    /// Redis could not be asked.
+    pub async fn pulses(&self, after: &PulseId) -> Result<Vec<Pulse>, StoreError> {
+        let key = self.shared.keys.pulses();
+        let command = Command::new("XRANGE").arg(&key).arg(format!("({}", after.0)).arg("+");
+        let command = command.arg("COUNT").number(AT_ONCE as u64).reply_up_to(PAGE_REPLY);
+        let reply = self.shared.coalescer.router().ask(key.as_bytes(), command).await;
+        match reply.map_err(Failure::into_store_error)? {
+            Reply::Array(entries) => Ok(entries.iter().filter_map(read).collect()),
+            _ => Err(Failure::unexpected().into_store_error()),
+        }
+    }
+
+    /// How each of these nodes says that it fares; none of one that said nothing lately.
+    ///
+    /// # Errors
+    /// Redis could not be asked.
+    pub async fn node_states(&self, nodes: &[&str]) -> Result<Vec<Option<String>>, StoreError> {
+        let keys: Vec<String> =
+            nodes.iter().map(|node| self.shared.keys.node_state(node)).collect();
+        let Some(first) = keys.first() else { return Ok(Vec::new()) };
+        let command = Command::new("MGET").reply_up_to(PAGE_REPLY);
+        let command = keys.iter().fold(command, Command::arg);
+        let reply = self.shared.coalescer.router().ask(first.as_bytes(), command).await;
+        match reply.map_err(Failure::into_store_error)? {
+            Reply::Array(states) => Ok(states.into_iter().map(text).collect()),
+            _ => Err(Failure::unexpected().into_store_error()),
+        }
+    }
+}
+
+fn text(reply: Reply) -> Option<String> {
+    let Reply::Bulk(bytes) = reply else { return None };
+    String::from_utf8(bytes).ok()
+}
+
+fn read(reply: &Reply) -> Option<Pulse> {
+    let (id, fields) = id_and_fields(reply)?;
+    let told = |name: &str| field(fields, name).map(str::to_owned);
+    Some(Pulse { id: PulseId(id.to_owned()), node: told("node")?, pulse: told("pulse")? })
+}

@@ -1,0 +1,99 @@
+//! What nodes counted lately: told once, read by any, and forgotten in time.
+
+use std::time::Duration;
+
+use tollgate::Timestamp;
+use tollgate_redis::{Beat, Directory, PULSE_HISTORY, PulseId, Scripting};
+use tollgate_testkit::server::Flavor;
+
+use crate::fixture::{block_on, patient, patient_at, prefix, shared, shared_cluster};
+
+const LIFETIME: Duration = Duration::from_secs(10);
+
+fn directory(flavor: Flavor) -> Directory {
+    patient(shared(flavor)).prefix(prefix()).unwrap().build().directory()
+}
+
+fn beat(directory: &Directory, node: &str, pulse: &str) -> Timestamp {
+    let state = &format!("{node} after {pulse}");
+    block_on(directory.beat(&Beat { node, pulse, state, lifetime: LIFETIME })).unwrap()
+}
+
+fn told(directory: &Directory, after: &PulseId) -> Vec<(String, String)> {
+    let pulses = block_on(directory.pulses(after)).unwrap();
+    pulses.into_iter().map(|pulse| (pulse.node, pulse.pulse)).collect()
+}
+
+#[test]
+fn pulses_are_read_once_and_in_order_by_who_remembers_the_last() {
+    for flavor in [Flavor::Redis, Flavor::Valkey] {
+        let directory = directory(flavor);
+        let start = beat(&directory, "web-1", "1");
+        beat(&directory, "web 2 {x}", "2");
+        let first = block_on(directory.pulses(&PulseId::before(start))).unwrap();
+        assert_eq!(first.iter().map(|pulse| &*pulse.pulse).collect::<Vec<_>>(), ["1", "2"]);
+        let last = &first[1].id;
+        assert!(last.moment() >= start);
+        assert_eq!(told(&directory, last), []);
+        beat(&directory, "web-1", "3");
+        assert_eq!(told(&directory, last), [("web-1".to_owned(), "3".to_owned())]);
+    }
+}
+
+#[test]
+fn a_node_fares_as_it_last_said() {
+    let directory = directory(Flavor::Redis);
+    beat(&directory, "a", "1");
+    beat(&directory, "a", "2");
+    let states = block_on(directory.node_states(&["b", "a"])).unwrap();
+    assert_eq!(states, [None, Some("a after 2".to_owned())]);
+    assert_eq!(block_on(directory.node_states(&[])).unwrap(), []);
+}
+
+#[test]
+fn a_cluster_keeps_them_in_one_slot() {
+    let cluster = shared_cluster(Flavor::Redis).url();
+    let directory = patient_at(&cluster).prefix(prefix()).unwrap().build().directory();
+    let start = beat(&directory, "a", "1");
+    beat(&directory, "b", "2");
+    assert_eq!(told(&directory, &PulseId::before(start)).len(), 2);
+    let states = block_on(directory.node_states(&["a", "b"])).unwrap();
+    assert_eq!(states.iter().flatten().count(), 2);
+}
+
+#[test]
+fn more_pulses_than_come_at_once_follow() {
+    let directory = directory(Flavor::Redis);
+    let start = beat(&directory, "a", "0");
+    for number in 1..1100 {
+        beat(&directory, "a", &number.to_string());
+    }
+    let mut after = PulseId::before(start);
+    let mut seen = 0;
+    loop {
+        let page = block_on(directory.pulses(&after)).unwrap();
+        let Some(last) = page.last() else { break };
+        after = last.id.clone();
+        for pulse in &page {
+            assert_eq!(pulse.pulse, seen.to_string());
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 1100);
+}
+
+#[test]
+fn what_is_told_expires() {
+    for scripting in [Scripting::Script, Scripting::Function] {
+        let prefix = prefix();
+        let store = patient(shared(Flavor::Redis)).prefix(prefix.clone()).unwrap();
+        let directory = store.scripting(scripting).build().directory();
+        beat(&directory, "a", "1");
+        let mut raw = shared(Flavor::Redis).raw();
+        let mut lives = |key: &str| raw.call(&["PTTL", &format!("{prefix}{key}")]).int();
+        let (pulses, state) = (lives("pulses"), lives(&format!("node{{{prefix}pulses}}:a")));
+        let history = i64::try_from(PULSE_HISTORY.as_millis()).unwrap();
+        assert!((1..=history).contains(&pulses), "{pulses}");
+        assert!((1..=10_000).contains(&state), "{state}");
+    }
+}

@@ -1,0 +1,110 @@
+//! The pulse of a node: what it counted since it last told, and how it fares. Nodes that share a Redis tell it there
+//! once a second, so that each of them can show all.
+
+mod beat;
+mod condition;
+mod refused;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use beat::beat;
+pub(crate) use condition::Condition;
+pub(crate) use refused::{RefusedKey, RefusedKeys, most_refused};
+
+use crate::metrics::{Metrics, RuleTally, Tally};
+
+/// The most rules in one pulse.
+const MOST_RULES: usize = 32;
+
+/// What was counted in a while.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pulse {
+    /// How long that while was.
+    #[serde(rename = "ms")]
+    pub(crate) span_ms: u64,
+    #[serde(rename = "all")]
+    pub(crate) tally: Tally,
+    /// Rules that refused, or are on trial.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) rules: BTreeMap<String, RuleTally>,
+}
+
+/// Everything counted up to a moment.
+#[derive(Debug, Clone)]
+struct Snapshot {
+    at: Instant,
+    tally: Tally,
+    rules: BTreeMap<String, RuleTally>,
+}
+
+impl Snapshot {
+    fn of(metrics: &Metrics) -> Self {
+        let (tally, rules) = metrics.tally();
+        Self { at: Instant::now(), tally, rules }
+    }
+
+    /// What was counted since an earlier one.
+    fn since(&self, earlier: &Self, is_on_trial: impl Fn(&str) -> bool) -> Pulse {
+        let span = self.at.duration_since(earlier.at);
+        let rules = self.rules.iter().map(|(rule, now)| {
+            let before = earlier.rules.get(rule).copied().unwrap_or_default();
+            (rule, now.since(&before))
+        });
+        let told = rules
+            .filter(|(rule, tally)| tally.has_news() || (tally.checked() > 0 && is_on_trial(rule)));
+        Pulse {
+            span_ms: u64::try_from(span.as_millis()).unwrap_or(u64::MAX).max(1),
+            tally: self.tally.since(&earlier.tally),
+            rules: told.take(MOST_RULES).map(|(rule, tally)| (rule.clone(), tally)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn snapshot(at: Instant, rules: &[(&str, [u64; 5])]) -> Snapshot {
+        let tally = |figures: &[u64; 5]| {
+            serde_json::from_value(serde_json::json!(figures)).expect("five figures")
+        };
+        let rules =
+            rules.iter().map(|(rule, figures)| ((*rule).to_owned(), tally(figures))).collect();
+        Snapshot { at, tally: Tally::default(), rules }
+    }
+
+    #[test]
+    fn rules_are_told_where_something_is_to_be_seen() {
+        let begin = Instant::now();
+        let earlier = snapshot(begin, &[("quiet", [1, 0, 0, 0, 0]), ("trial", [1, 0, 0, 0, 0])]);
+        let later = snapshot(
+            begin + Duration::from_millis(1500),
+            &[
+                ("quiet", [9, 0, 0, 0, 0]),
+                ("refusing", [3, 2, 0, 0, 0]),
+                ("trial", [5, 0, 0, 0, 0]),
+                ("unused trial", [0, 0, 0, 0, 0]),
+            ],
+        );
+        let pulse = later.since(&earlier, |rule| rule.contains("trial"));
+        assert_eq!(pulse.span_ms, 1500);
+        let told: Vec<_> =
+            pulse.rules.iter().map(|(rule, tally)| (&**rule, tally.figures())).collect();
+        assert_eq!(told, [("refusing", [3, 2, 0, 0, 0]), ("trial", [4, 0, 0, 0, 0])]);
+    }
+
+    #[test]
+    fn a_pulse_is_read_as_it_was_written() {
+        let begin = Instant::now();
+        let pulse =
+            snapshot(begin, &[("r", [3, 2, 0, 0, 1])]).since(&snapshot(begin, &[]), |_| true);
+        let text = serde_json::to_string(&pulse).unwrap();
+        assert!(text.contains(r#""rules":{"r":[3,2,0,0,1]}"#), "{text}");
+        assert_eq!(serde_json::from_str::<Pulse>(&text).unwrap(), pulse);
+    }
+}

@@ -1,0 +1,206 @@
+//! The keys that were refused most of late, in memory that does not grow with their number.
+//!
+//! Each minute has a table of so many keys. When one more finds it full, every count in it goes down by one and what
+//! comes to nothing is dropped (Misra and Gries): a key with more than its share of the refusals is never lost, and
+//! a count is at most as many too low as each key of the table could have had.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+
+use hashbrown::HashTable;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tollgate::{Asked, Outcome, Subject, Timestamp};
+
+/// How many minutes are remembered.
+const MINUTES: usize = 5;
+const MINUTE: u64 = 60_000_000;
+/// Keys are spread over so many tables, each under its own lock.
+const SHARDS: usize = 4;
+/// The most keys of one table, and the most that are told.
+const MOST_KEYS: usize = 128;
+const MOST_TOLD: usize = 20;
+/// The longest facts that are kept with a key, in bytes.
+const MOST_FACTS: usize = 512;
+/// The facts that are told. Others may be secret, as an API key is.
+const TELLABLE: [&str; 8] = ["client", "user", "ip", "method", "path", "host", "tenant", "tier"];
+
+/// A key that was refused, and by what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RefusedKey {
+    pub(crate) key: String,
+    pub(crate) tenant: String,
+    pub(crate) rule: String,
+    pub(crate) limit: String,
+    /// At least so often.
+    pub(crate) count: u64,
+    /// In milliseconds since the epoch.
+    pub(crate) last_at: u64,
+    /// What was known of one such request.
+    pub(crate) facts: Option<BTreeMap<String, String>>,
+}
+
+/// The keys refused of late.
+#[derive(Debug)]
+pub(crate) struct RefusedKeys {
+    hasher: RandomState,
+    shards: [Mutex<VecDeque<Minute>>; SHARDS],
+}
+
+#[derive(Debug)]
+struct Minute {
+    number: u64,
+    keys: HashTable<Refused>,
+}
+
+#[derive(Debug)]
+struct Refused {
+    hash: u64,
+    subject: Box<str>,
+    rule: Box<str>,
+    limit: Box<str>,
+    count: u64,
+    last: Timestamp,
+    facts: Option<BTreeMap<String, String>>,
+}
+
+impl RefusedKeys {
+    pub(crate) fn new() -> Self {
+        Self { hasher: RandomState::new(), shards: Default::default() }
+    }
+
+    /// Notes an outcome, if it is a refusal by a limit.
+    pub(crate) fn note(&self, asked: &Asked<'_>, outcome: &Outcome<'_, '_>) {
+        let decision = outcome.decision;
+        if decision.is_allowed() {
+            return;
+        }
+        let Some(status) = decision.deciding() else { return };
+        let scope = (status.limit().rule(), status.limit().name());
+        let is_deciding = |limit: &tollgate::Limit| (limit.rule(), limit.name()) == scope;
+        let take = outcome.plan.takes().iter().find(|take| is_deciding(take.key().limit()));
+        let Some(take) = take else { return };
+        self.add(take.key().subject(), scope, decision.at(), || facts_of(asked));
+    }
+
+    fn add(
+        &self,
+        subject: &str,
+        (rule, limit): (&str, &str),
+        at: Timestamp,
+        facts: impl FnOnce() -> Option<BTreeMap<String, String>>,
+    ) {
+        let hash = self.hasher.hash_one((subject, rule, limit));
+        let is_same = |kept: &Refused| {
+            *kept.subject == *subject && *kept.rule == *rule && *kept.limit == *limit
+        };
+        let shard = usize::try_from(hash >> 32).unwrap_or_default() % SHARDS;
+        let Some(shard) = self.shards.get(shard) else { return };
+        let mut minutes = shard.lock();
+        let Some(keys) = minute_of(&mut minutes, at) else { return };
+        if let Some(kept) = keys.find_mut(hash, is_same) {
+            (kept.count, kept.last) = (kept.count + 1, at.max(kept.last));
+            return;
+        }
+        if keys.len() >= MOST_KEYS {
+            keys.retain(|kept| {
+                kept.count -= 1;
+                kept.count > 0
+            });
+            return;
+        }
+        let [subject, rule, limit] = [subject, rule, limit].map(Box::from);
+        let refused = Refused { hash, subject, rule, limit, count: 1, last: at, facts: facts() };
+        keys.insert_unique(hash, refused, |kept| kept.hash);
+    }
+
+    /// Those refused most, the most refused first.
+    pub(crate) fn top(&self) -> Vec<RefusedKey> {
+        let newest =
+            self.shards.iter().filter_map(|shard| Some(shard.lock().front()?.number)).max();
+        let oldest = newest.unwrap_or_default().saturating_sub(MINUTES as u64 - 1);
+        let told = self.shards.iter().flat_map(|shard| top_of(&shard.lock(), oldest));
+        most_refused(told)
+    }
+}
+
+/// The keys of the minute, newest first; older minutes are forgotten.
+fn minute_of(minutes: &mut VecDeque<Minute>, at: Timestamp) -> Option<&mut HashTable<Refused>> {
+    let number = at.as_micros() / MINUTE;
+    // A clock that was put back far begins anew; one that trembles counts for the newest minute.
+    if minutes.front().is_some_and(|newest| newest.number > number + 1) {
+        minutes.clear();
+    }
+    if minutes.front().is_none_or(|newest| newest.number < number) {
+        minutes.push_front(Minute { number, keys: HashTable::new() });
+        minutes.truncate(MINUTES);
+    }
+    minutes.front_mut().map(|newest| &mut newest.keys)
+}
+
+fn top_of(minutes: &VecDeque<Minute>, oldest: u64) -> Vec<RefusedKey> {
+    let mut sums: HashMap<(&str, &str, &str), (u64, &Refused)> = HashMap::new();
+    for minute in minutes.iter().filter(|minute| minute.number >= oldest) {
+        for kept in &minute.keys {
+            let id = (&*kept.subject, &*kept.rule, &*kept.limit);
+            // Minutes go from the newest to the oldest, so what is there was refused last.
+            sums.entry(id).and_modify(|(sum, _)| *sum += kept.count).or_insert((kept.count, kept));
+        }
+    }
+    let mut all: Vec<(u64, &Refused)> = sums.into_values().collect();
+    all.sort_unstable_by_key(|(count, kept)| (std::cmp::Reverse(*count), &kept.subject));
+    all.into_iter().take(MOST_TOLD).map(|(count, kept)| kept.told(count)).collect()
+}
+
+/// Of many lists, perhaps of several nodes, the most refused. What two of them name alike is one.
+pub(crate) fn most_refused(lists: impl IntoIterator<Item = RefusedKey>) -> Vec<RefusedKey> {
+    let mut sums: BTreeMap<(String, String, String, String), RefusedKey> = BTreeMap::new();
+    for told in lists {
+        let RefusedKey { key, tenant, rule, limit, .. } = &told;
+        let id = (tenant.clone(), key.clone(), rule.clone(), limit.clone());
+        match sums.get_mut(&id) {
+            Some(sum) => {
+                sum.count = sum.count.saturating_add(told.count);
+                sum.last_at = sum.last_at.max(told.last_at);
+            }
+            None => {
+                sums.insert(id, told);
+            }
+        }
+    }
+    let mut all: Vec<RefusedKey> = sums.into_values().collect();
+    all.sort_by_key(|told| std::cmp::Reverse(told.count));
+    all.truncate(MOST_TOLD);
+    all
+}
+
+impl Refused {
+    fn told(&self, count: u64) -> RefusedKey {
+        let key = Subject::from_escaped(&self.subject).map(|subject| subject.key().into_owned());
+        let tenant = Subject::parse(&self.subject).map(|parts| parts.tenant).unwrap_or_default();
+        RefusedKey {
+            key: key.unwrap_or_else(|| self.subject.to_string()),
+            tenant: String::from_utf8_lossy(&tenant).into_owned(),
+            rule: self.rule.to_string(),
+            limit: self.limit.to_string(),
+            count,
+            last_at: self.last.as_micros() / 1000,
+            facts: self.facts.clone(),
+        }
+    }
+}
+
+/// What may be told of a request, if it is text and short.
+fn facts_of(asked: &Asked<'_>) -> Option<BTreeMap<String, String>> {
+    let Asked::ByPolicy(request) = asked else { return None };
+    let known = TELLABLE.iter().filter_map(|name| Some((*name, request.facts().get(name)?)));
+    let mut told = BTreeMap::new();
+    let mut length = 0;
+    for (name, value) in known {
+        length += value.len();
+        let Cow::Borrowed(text) = String::from_utf8_lossy(value) else { return None };
+        told.insert(name.to_owned(), text.to_owned());
+    }
+    (length <= MOST_FACTS && !told.is_empty()).then_some(told)
+}
