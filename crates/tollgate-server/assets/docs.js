@@ -48,6 +48,19 @@ const fields = (title, schema, resolve) => {
   return [element("h3", {}, title), element("div", { class: "scroll" }, element("table", {}, head, ...rows))];
 };
 
+// What comes first of a stream that would go on for long.
+const beginning = async (response) => {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!text.includes("event: frame")) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    text += value;
+  }
+  await reader.cancel();
+  return text;
+};
+
 const show = (out, response, text) => {
   let shown = text;
   try {
@@ -94,7 +107,8 @@ const tryOut = (path, method, operation) => {
     out.hidden = false;
     try {
       const response = await fetch(addressOf(path, inputs), optionsOf(method, body));
-      show(out, response, await response.text());
+      const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+      show(out, response, isStream ? await beginning(response) : await response.text());
     } catch (error) {
       out.textContent = String(error);
       out.classList.add("refused");

@@ -204,3 +204,101 @@ fn facts_of(asked: &Asked<'_>) -> Option<BTreeMap<String, String>> {
     }
     (length <= MOST_FACTS && !told.is_empty()).then_some(told)
 }
+
+#[cfg(test)]
+mod tests {
+    use tollgate::{Facts, Request};
+
+    use super::*;
+
+    const API: (&str, &str) = ("api", "60s");
+
+    fn at(minute: u64) -> Timestamp {
+        Timestamp::from_micros(minute * MINUTE)
+    }
+
+    fn counts(keys: &RefusedKeys) -> Vec<(String, u64)> {
+        keys.top().into_iter().map(|told| (told.key, told.count)).collect()
+    }
+
+    #[test]
+    fn refusals_add_up_over_minutes_and_are_forgotten_after_five() {
+        let keys = RefusedKeys::new();
+        for minute in 100..105 {
+            keys.add(":a", API, at(minute), || None);
+        }
+        keys.add(":b", API, at(104), || None);
+        assert_eq!(counts(&keys), [("a".to_owned(), 5), ("b".to_owned(), 1)]);
+        keys.add(":b", API, at(106), || None);
+        assert_eq!(counts(&keys), [("a".to_owned(), 3), ("b".to_owned(), 2)]);
+        keys.add(":c", API, at(200), || None);
+        assert_eq!(counts(&keys), [("c".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn a_clock_that_is_put_back_neither_hides_nor_keeps_anything() {
+        let keys = RefusedKeys::new();
+        keys.add(":a", API, at(100), || None);
+        keys.add(":a", API, at(99), || None);
+        assert_eq!(counts(&keys), [("a".to_owned(), 2)], "it trembled");
+        keys.add(":a", API, at(40), || None);
+        assert_eq!(counts(&keys), [("a".to_owned(), 1)], "it was put back");
+    }
+
+    #[test]
+    fn one_key_under_two_limits_is_two() {
+        let keys = RefusedKeys::new();
+        keys.add(":a", API, at(1), || None);
+        keys.add(":a", ("api", "3600s"), at(1), || None);
+        keys.add(":a", ("other", "60s"), at(1), || None);
+        assert_eq!(keys.top().len(), 3);
+    }
+
+    #[test]
+    fn who_is_refused_most_is_found_among_any_number_and_told_at_most_little_too_low() {
+        let keys = RefusedKeys::new();
+        let (often, rare) = (2000, 50_000);
+        for nth in 0..rare {
+            keys.add(&format!(":rare{nth}"), API, at(1), || None);
+            if nth % (rare / often) == 0 {
+                keys.add(":often", API, at(1), || None);
+            }
+        }
+        let (key, count) = counts(&keys).into_iter().next().unwrap();
+        let lost = (often + rare) / u64::try_from(MOST_KEYS).unwrap();
+        assert_eq!(key, "often");
+        assert!(count <= often && count >= often - lost, "{count}");
+        let kept: usize =
+            keys.shards.iter().map(|shard| shard.lock().front().map_or(0, |m| m.keys.len())).sum();
+        assert!(kept <= SHARDS * MOST_KEYS, "{kept}");
+    }
+
+    #[test]
+    fn what_two_nodes_refused_is_one() {
+        let told = |count, last_at| RefusedKey {
+            key: "a".to_owned(),
+            tenant: String::new(),
+            rule: "api".to_owned(),
+            limit: "60s".to_owned(),
+            count,
+            last_at,
+            facts: None,
+        };
+        let other = RefusedKey { tenant: "acme".to_owned(), ..told(9, 9) };
+        let all = most_refused([told(1, 7), other.clone(), told(3, 5)]);
+        assert_eq!(all, [other, told(4, 7)]);
+        assert_eq!(most_refused([told(u64::MAX, 0), told(1, 0)]).first().unwrap().count, u64::MAX);
+    }
+
+    #[test]
+    fn secrets_and_long_facts_are_not_told() {
+        let told = |pairs: &[(&str, &str)]| {
+            let facts = Facts::of(pairs.iter().copied()).unwrap();
+            facts_of(&Asked::ByPolicy(Request::new(facts)))
+        };
+        let known = told(&[("client", "c"), ("api_key", "k"), ("header:cookie", "s"), ("x", "y")]);
+        assert_eq!(known.unwrap().into_keys().collect::<Vec<_>>(), ["client"]);
+        assert_eq!(told(&[("api_key", "k")]), None);
+        assert_eq!(told(&[("client", &"c".repeat(MOST_FACTS + 1))]), None);
+    }
+}

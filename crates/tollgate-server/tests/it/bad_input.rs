@@ -199,7 +199,7 @@ fn the_content_type_must_be_json() {
 fn wrong_paths_and_methods_are_problems() {
     let service = Service::start(&[]);
     let mut client = service.client();
-    for (path, status) in [("/", 404), ("/chec", 404), ("/check/", 404), ("/check", 405)] {
+    for (path, status) in [("/dash", 404), ("/chec", 404), ("/check/", 404), ("/check", 405)] {
         let reply = client.get(path);
         assert_eq!((reply.status, path), (status, path));
         assert_eq!(reply.header("content-type"), Some("application/problem+json"));

@@ -125,7 +125,15 @@ fn what_takes_nothing_counts_nothing() {
     assert_eq!(client.post("/check", "x".repeat(70_000)).status, 413);
     let scrape = Scrape::of(&service);
     let moved: Vec<_> = scrape.series().iter().filter(|(_, value)| **value != 0.0).collect();
-    let constant = ["tollgate_memory_keys_max", "tollgate_build_info"];
+    // What tells of the node and its process, and counts nothing.
+    let constant = [
+        "tollgate_memory_keys_max",
+        "tollgate_build_info",
+        "tollgate_policy_info",
+        "tollgate_ready",
+        "tollgate_connections",
+        "process_",
+    ];
     for (series, value) in moved {
         assert!(constant.iter().any(|name| series.starts_with(name)), "{series} is {value}");
     }
@@ -250,10 +258,16 @@ fn names_are_those_of_the_contract() {
         "rate_limit_tokens_remaining",
         "rate_limit_backend_errors_total",
         "tollgate_build_info",
+        "tollgate_rule_checks_total",
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+        "process_open_fds",
+        "process_max_fds",
+        "process_start_time_seconds",
     ] {
         assert!(names.contains(&name), "{name} is not among {names:?}");
     }
-    let known = ["ratelimiter_", "rate_limit_", "tollgate_"];
+    let known = ["ratelimiter_", "rate_limit_", "tollgate_", "process_"];
     assert!(
         names.iter().all(|name| known.iter().any(|begin| name.starts_with(begin))),
         "{names:?}"
