@@ -50,7 +50,9 @@ impl fmt::Display for Document<'_> {
         writeln!(f, "- Machine: {}", machine::describe())?;
         writeln!(f, "- Date: {date}")?;
         writeln!(f, "- Compiler: {rustc}, release profile")?;
-        writeln!(f, "- Peers: {}", self.peers.join(", "))?;
+        if !self.peers.is_empty() {
+            writeln!(f, "- Peers: {}", self.peers.join(", "))?;
+        }
         writeln!(f, "- Command: `{command}`")?;
         writeln!(f, "- Figures: {}", self.figures)?;
         for Section { title, note, tables } in &self.sections {

@@ -5,7 +5,7 @@
 //! passes and keep every [`rounds`]' figure; [`report`] gathers them. A [`server`] in a process of its own is
 //! measured by [`http`] and by [`redis`], each with a load that counts [`latencies`] within a [`window`].
 //! A [`layer`]
-//! is measured in process too, before a route of axum. What they have in common is the command line in [`cli`], and the [`document`] of [`markdown`] tables.
+//! is measured in process too, before a route of axum; a [`page`] by what it costs a busy node. What they have in common is the command line in [`cli`], and the [`document`] of [`markdown`] tables.
 
 pub mod cli;
 pub mod cpu;
@@ -22,6 +22,7 @@ pub mod lines;
 pub mod machine;
 pub mod markdown;
 pub mod memory;
+pub mod page;
 pub mod pass;
 pub mod pauses;
 pub mod redis;
