@@ -1,0 +1,63 @@
+// The stream of /api/live. Browsers reconnect by themselves when it breaks; when the node refuses it, they do not,
+// and this does. While nobody looks at the page the stream is closed.
+
+const SILENCE_MS = 5000;
+const LONGEST_WAIT_MS = 10_000;
+
+export const createLive = ({ onPolicy, onHistory, onFrame, onState, onRefused }) => {
+  let source = null;
+  let wanted = false;
+  let wait = 1000;
+  let retry = 0;
+  let silence = 0;
+
+  const close = () => {
+    clearTimeout(retry);
+    clearTimeout(silence);
+    source?.close();
+    source = null;
+  };
+
+  const failed = () => {
+    clearTimeout(silence);
+    onState("reconnecting");
+    if (source?.readyState !== EventSource.CLOSED) return;
+    close();
+    retry = setTimeout(open, wait);
+    wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+    onRefused();
+  };
+
+  const listen = (name, act) =>
+    source.addEventListener(name, (event) => act(JSON.parse(event.data)));
+
+  const framed = (frame) => {
+    wait = 1000;
+    clearTimeout(silence);
+    silence = setTimeout(() => onState("silent"), SILENCE_MS);
+    onState("live");
+    onFrame(frame);
+  };
+
+  function open() {
+    close();
+    if (!wanted || document.hidden) return;
+    source = new EventSource("/api/live");
+    listen("policy", onPolicy);
+    listen("history", onHistory);
+    listen("frame", framed);
+    source.addEventListener("error", failed);
+  }
+
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  return {
+    start: () => {
+      wanted = true;
+      open();
+    },
+    stop: () => {
+      wanted = false;
+      close();
+    },
+  };
+};

@@ -1,0 +1,57 @@
+// The nodes of the fleet.
+import { byId, element, fill, setClass, setText } from "./dom.js";
+import { latency, moment, rate } from "./format.js";
+import { commonPolicy } from "./health.js";
+import { createTable } from "./table.js";
+import { said, sentence } from "./text.js";
+
+const COLUMNS = [
+  { name: "Node" }, { name: "State" }, { name: "Redis" }, { name: "Allowed/s", number: true }, { name: "Refused/s", number: true },
+  { name: "p99", number: true }, { name: "Policy" }, { name: "Version" }, { name: "Warning" },
+];
+
+const WORDS = { closed: "answers", open: "lost", "half-open": "being tried", half_open: "being tried" };
+
+const makeRow = () => {
+  const cells = COLUMNS.map(() => element("span"));
+  const [id, state, breaker, allowed, refused, slow, policy, version, warning] = cells;
+  const update = (node) => {
+    fill(id, [node.id, node.address, node.serves], () => [
+      element("strong", {}, said(node.id)), element("span", { class: "dim" }, " ", said(node.address), node.serves ? ", serves this page" : "")]);
+    const up = node.state === "Up";
+    setText(state, up ? "● Up" : "✕ Down");
+    setClass(state, up ? "good" : "bad");
+    state.title = `registered ${moment(node.registered_at)}`;
+    setText(breaker, node.breaker === null ? "–" : (WORDS[node.breaker] ?? node.breaker));
+    setClass(breaker, node.breaker === null || node.breaker === "closed" ? "" : "bad");
+    setText(allowed, node.heard ? rate(node.allowed) : "–");
+    setText(refused, node.heard ? rate(node.refused) : "–");
+    setText(slow, node.heard ? latency(node.p99_us) : "–");
+    fill(policy, [node.policy, node.differs], () => [
+      element("code", {}, said(node.policy?.slice(0, 12) ?? "–")), node.differs ? element("span", { class: "tag warn" }, "differs") : ""]);
+    fill(version, node.version, () => said(node.version ?? "–"));
+    fill(warning, [node.warning, node.heard, up], () => sentence(node.warning ?? (node.heard || !up ? "–" : "tells no figures")));
+    setClass(warning, node.warning ? "warn" : "dim");
+  };
+  return { cells, update };
+};
+
+export const createNodes = () => {
+  const table = createTable({
+    caption: "Nodes of the fleet",
+    columns: COLUMNS,
+    empty: "No node has said that it is there.",
+    keyOf: ({ id }) => id,
+    make: makeRow,
+  });
+  byId("nodes-table").append(table.root);
+  return {
+    update: ({ frame, policy }) => {
+      if (!frame) return;
+      const common = commonPolicy(frame.nodes, policy?.version ?? null);
+      table.show(frame.nodes.map((node) => ({
+        ...node, serves: node.id === frame.node, differs: node.state === "Up" && node.policy !== null && node.policy !== common,
+      })));
+    },
+  };
+};

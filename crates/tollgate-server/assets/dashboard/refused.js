@@ -1,0 +1,47 @@
+// Who is refused most.
+import { button, byId, element, fill, setText } from "./dom.js";
+import { ago, count } from "./format.js";
+import { writeQuestion } from "./question.js";
+import { createTable } from "./table.js";
+import { keyed, said, visible } from "./text.js";
+import { nodeNow } from "./time.js";
+
+const COLUMNS = [
+  { name: "Key" }, { name: "Refused by" }, { name: "Times", number: true }, { name: "Last", number: true }, { name: "Ask", hidden: true },
+];
+
+// What to ask about somebody who was refused: the facts of the request where they are known, else its key.
+export const questionOf = ({ key, tenant, facts }) => writeQuestion(facts ?? { client: key }, tenant);
+
+const makeRow = (onWhy) => (first) => {
+  let latest = first;
+  const why = button("Why?", () => onWhy(questionOf(latest)), { class: "small", "aria-label": `Why is ${visible(first.key)} refused?` });
+  const by = element("span");
+  const times = element("span");
+  const last = element("span");
+  return {
+    cells: [keyed(first.key, first.tenant), by, times, last, why],
+    update: (entry) => {
+      latest = entry;
+      fill(by, [entry.rule, entry.limit], () => [element("strong", {}, said(entry.rule)), " ", element("code", {}, said(entry.limit))]);
+      setText(times, `≥ ${count(entry.count)}`);
+      setText(last, ago(Math.max(0, nodeNow() - entry.last_at)));
+    },
+  };
+};
+
+export const createRefused = (onWhy) => {
+  const table = createTable({
+    caption: "Keys refused most in the last five minutes",
+    columns: COLUMNS,
+    empty: "Nobody was refused in the last five minutes.",
+    keyOf: ({ key, tenant, rule, limit }) => JSON.stringify([key, tenant, rule, limit]),
+    make: makeRow(onWhy),
+  });
+  byId("refused-table").append(table.root);
+  return {
+    update: ({ frame }) => {
+      if (frame) table.show(frame.refused);
+    },
+  };
+};

@@ -1,0 +1,95 @@
+// Who is at the page: logging in and out. The token goes to the node and is forgotten; a name for the audit is kept
+// for as long as the tab.
+import { ask, onUnauthorised } from "./api.js";
+import { byId, setText } from "./dom.js";
+
+const AUTHOR = "tollgate.author";
+const NOBODY = { read: false, admin: false, login: true, administered: true, until: null };
+
+export const author = () => sessionStorage.getItem(AUTHOR) ?? "";
+
+const explain = (problem) => {
+  if (problem.status === 401) return "That token is not known here.";
+  if (problem.status === 429) return `Too many wrong tokens came from here. Try again in ${problem.retryAfter ?? 60} s.`;
+  if (problem.status === 404) return "This service has no token to log in with: start it with TOLLGATE_ADMIN_TOKEN.";
+  return `It did not work: ${problem.message}.`;
+};
+
+const whyLogIn = (session) => {
+  if (!isSecureContext) return "Logging in needs https, or a page of this machine: the session’s cookie travels no other way.";
+  return session.read ? "With the admin token: overrides, resets, the audit." : "Reading this page needs the read or the admin token.";
+};
+
+export const createSession = (onChange) => {
+  const dialog = byId("login");
+  const token = byId("token");
+  let session = NOBODY;
+
+  const show = () => {
+    byId("login-open").hidden = session.admin || !session.login;
+    byId("logout").hidden = session.until === null;
+    byId("login-close").hidden = !session.read;
+    setText(byId("login-why"), whyLogIn(session));
+    onChange(session);
+  };
+
+  const open = () => {
+    setText(byId("login-problem"), "");
+    if (!dialog.open) dialog.showModal();
+    token.focus();
+  };
+
+  const take = (told) => {
+    session = told;
+    show();
+    if (!session.read) open();
+  };
+
+  const refresh = async () => take(await ask("GET", "/api/session"));
+
+  const logIn = async () => {
+    const typed = token.value;
+    token.value = "";
+    sessionStorage.setItem(AUTHOR, byId("author").value.trim());
+    try {
+      await ask("POST", "/api/login", { body: { token: typed } });
+      await refresh();
+      if (session.until !== null) dialog.close();
+      else setText(byId("login-problem"), "The browser did not keep the session: it takes it only over https, or on this machine.");
+    } catch (problem) {
+      setText(byId("login-problem"), explain(problem));
+      token.focus();
+    }
+  };
+
+  // Whatever was shown to who was logged in goes with the page.
+  const logOut = async () => {
+    await ask("POST", "/api/logout").catch(() => null);
+    sessionStorage.removeItem(AUTHOR);
+    location.reload();
+  };
+
+  // The session ended in the middle of something: ask again, and leave what was typed.
+  const ended = async () => {
+    const was = session;
+    await refresh().catch(() => null);
+    if (was.until !== null && session.until === null) {
+      open();
+      setText(byId("login-problem"), "The session has ended. Log in again, then repeat the last step.");
+    }
+  };
+
+  byId("author").value = author();
+  byId("login-open").addEventListener("click", open);
+  byId("login-close").addEventListener("click", () => dialog.close());
+  byId("logout").addEventListener("click", logOut);
+  dialog.addEventListener("cancel", (event) => {
+    if (!session.read) event.preventDefault();
+  });
+  byId("login-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    logIn();
+  });
+  onUnauthorised(ended);
+  return { refresh, open };
+};

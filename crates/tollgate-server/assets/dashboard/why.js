@@ -1,0 +1,120 @@
+// Asking why: what is typed or linked to (#why=…), and what the node makes of it.
+import { ask, clientPath } from "./api.js";
+import { button, byId, element } from "./dom.js";
+import { confirmButton } from "./confirm.js";
+import { countersOf } from "./counters.js";
+import { degradedNote, headline, overrideNote, rulesTried, takesTable } from "./explanation.js";
+import { clock } from "./format.js";
+import { clientOf, readQuestion } from "./question.js";
+import { questionOf } from "./refused.js";
+import { author } from "./session.js";
+import { said, sentence } from "./text.js";
+import { nodeNow } from "./time.js";
+
+const HASH = "#why=";
+
+const linked = () => {
+  if (!location.hash.startsWith(HASH)) return null;
+  try {
+    return decodeURIComponent(location.hash.slice(HASH.length));
+  } catch {
+    return null;
+  }
+};
+
+const asked = ({ key, facts, tenant }) => {
+  const all = Object.entries({ ...(key === undefined ? facts : { key }), ...(tenant === undefined ? {} : { tenant }) });
+  return element("p", { class: "asked" }, all.map(([name, value]) => element("span", {}, element("span", { class: "dim" }, `${name} `), said(value))));
+};
+
+// Who asks for a key alone may mean a request that was refused lately, by rules that a key alone does not reach.
+const lately = (question, recent, ask) => {
+  if (question.key === undefined && Object.keys(question.facts).length > 1) return null;
+  const key = clientOf(question);
+  const found = recent.filter((entry) => entry.key === key && entry.facts && Object.keys(entry.facts).length > 1);
+  if (found.length === 0) return null;
+  return element("p", { class: "note" }, "Refused lately with more facts than these: ",
+    found.slice(0, 3).map((entry) => button(questionOf(entry).slice(0, 80), () => ask(questionOf(entry)), { class: "small" })));
+};
+
+export const createWhy = ({ recent, isAdmin, onOverride }) => {
+  const input = byId("why-input");
+  const result = byId("why-result");
+  let latest = 0;
+
+  const acts = (question) => {
+    const client = clientOf(question);
+    const always = [button("Ask again", () => show(input.value), { class: "small" }), button("Close", close, { class: "small" })];
+    if (client === null || !isAdmin()) return element("div", { class: "acts" }, always);
+    const { tenant } = question;
+    const reset = confirmButton("Reset", "Forget all that this client has used?", "Yes, reset", async () => {
+      await ask("POST", clientPath(client, "reset"), { query: { tenant: tenant ?? question.facts?.tenant, author: author() } });
+      await show(input.value);
+    });
+    return element("div", { class: "acts" }, always, button("Give it other limits…", () => onOverride({ client, tenant }), { class: "small" }), reset);
+  };
+
+  const render = (question, explanation) => [
+    element("p", { class: "headline", role: "status" }, headline(explanation)),
+    asked(question),
+    degradedNote(explanation),
+    overrideNote(explanation),
+    lately(question, recent(), (text) => go(text)),
+    acts(question),
+    element("h3", {}, "Limits it takes from"),
+    takesTable(explanation),
+    element("h3", {}, "Rules tried"),
+    rulesTried(explanation),
+    element("h3", {}, "Counters in use"),
+    countersOf(explanation.answer.key, question.tenant),
+    element("p", { class: "dim" }, `As of ${clock(nodeNow())}. Asking took nothing.`),
+  ].filter((part) => part !== null);
+
+  const show = async (text) => {
+    latest += 1;
+    const mine = latest;
+    result.hidden = false;
+    result.setAttribute("aria-busy", "true");
+    try {
+      const question = readQuestion(text);
+      const explanation = await ask("POST", "/api/explain", { body: question });
+      if (mine === latest) result.replaceChildren(...render(question, explanation));
+    } catch (problem) {
+      if (mine === latest) result.replaceChildren(element("p", { class: "problem", role: "alert" }, sentence(problem.message)));
+    }
+    result.removeAttribute("aria-busy");
+  };
+
+  // The address is what is shown, so that it can be sent to somebody, and gone back from.
+  const go = (text) => {
+    const wanted = HASH + encodeURIComponent(text);
+    input.value = text;
+    if (location.hash !== wanted) history.pushState(null, "", wanted);
+    byId("why").scrollIntoView({ block: "start" });
+    return show(text);
+  };
+
+  const close = () => {
+    history.pushState(null, "", location.pathname);
+    follow();
+    input.focus();
+  };
+
+  const follow = () => {
+    const text = linked();
+    input.value = text ?? "";
+    if (text === null) result.hidden = true;
+    else show(text);
+  };
+
+  byId("why-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    go(input.value);
+  });
+  addEventListener("popstate", follow);
+  // Who may do more, or less, sees other buttons.
+  const again = () => {
+    if (!result.hidden && linked() !== null) show(linked());
+  };
+  return { go, follow, again };
+};
