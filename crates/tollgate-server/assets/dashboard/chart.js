@@ -68,7 +68,13 @@ const drawGrid = (pen, box, { ticks, now, format, ink, line }) => {
   }
 };
 
+const hatches = new Map();
 const hatch = (pen, colour) => {
+  if (!hatches.has(colour)) hatches.set(colour, newHatch(pen, colour));
+  return hatches.get(colour);
+};
+
+const newHatch = (pen, colour) => {
   const tile = element("canvas", { width: 6, height: 6 });
   const ink = tile.getContext("2d");
   ink.strokeStyle = colour;

@@ -38,6 +38,7 @@ const makeRow = () => {
 
 export const createNodes = () => {
   const table = createTable({
+    steady: true,
     caption: "Nodes of the fleet",
     columns: COLUMNS,
     empty: "No node has said that it is there.",

@@ -43,6 +43,7 @@ export const createOverrides = () => {
   const remove = async ({ client, tenant }) => {
     await ask("DELETE", clientPath(client, "limits"), { query: { tenant, author: author() } });
     await refresh();
+    byId("overrides-prefix").focus();
   };
 
   const table = createTable({

@@ -13,16 +13,25 @@ const COLUMNS = [
 // What to ask about somebody who was refused: the facts of the request where they are known, else its key.
 export const questionOf = ({ key, tenant, facts }) => writeQuestion(facts ?? { client: key }, tenant);
 
+// The other facts of the request, in short.
+const factsOf = ({ key, facts }) => {
+  const others = Object.entries(facts ?? {}).filter(([, value]) => value !== key).slice(0, 3);
+  if (others.length === 0) return null;
+  return element("div", { class: "dim facts" }, others.map(([name, value]) => element("span", {}, said(name), " ", said(value))));
+};
+
 const makeRow = (onWhy) => (first) => {
   let latest = first;
   const why = button("Why?", () => onWhy(questionOf(latest)), { class: "small", "aria-label": `Why is ${visible(first.key)} refused?` });
+  const facts = element("span");
   const by = element("span");
   const times = element("span");
   const last = element("span");
   return {
-    cells: [keyed(first.key, first.tenant), by, times, last, why],
+    cells: [element("div", {}, keyed(first.key, first.tenant), facts), by, times, last, why],
     update: (entry) => {
       latest = entry;
+      fill(facts, entry.facts, () => factsOf(entry));
       fill(by, [entry.rule, entry.limit], () => [element("strong", {}, said(entry.rule)), " ", element("code", {}, said(entry.limit))]);
       setText(times, `≥ ${count(entry.count)}`);
       setText(last, ago(Math.max(0, nodeNow() - entry.last_at)));
@@ -32,6 +41,7 @@ const makeRow = (onWhy) => (first) => {
 
 export const createRefused = (onWhy) => {
   const table = createTable({
+    steady: true,
     caption: "Keys refused most in the last five minutes",
     columns: COLUMNS,
     empty: "Nobody was refused in the last five minutes.",

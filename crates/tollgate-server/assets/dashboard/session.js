@@ -83,8 +83,9 @@ export const createSession = (onChange) => {
   byId("login-open").addEventListener("click", open);
   byId("login-close").addEventListener("click", () => dialog.close());
   byId("logout").addEventListener("click", logOut);
-  dialog.addEventListener("cancel", (event) => {
-    if (!session.read) event.preventDefault();
+  // Escape closes it, and browsers insist on that; without it there is nothing to see, so it comes back.
+  dialog.addEventListener("close", () => {
+    if (!session.read) open();
   });
   byId("login-form").addEventListener("submit", (event) => {
     event.preventDefault();

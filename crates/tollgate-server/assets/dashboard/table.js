@@ -11,11 +11,12 @@ const cell = (column, content) =>
 
 const canHover = matchMedia("(hover: hover)");
 
-// Whether somebody is at it. Then rows neither move nor leave.
+// Whether somebody is at it.
 const inUse = (body) => body.matches(":focus-within") || (canHover.matches && body.matches(":hover"));
 
-// `make(item)` answers { cells, update(item) }; a cell is a node or text, in the order of the columns.
-export const createTable = ({ caption, columns, empty, keyOf, make }) => {
+// `make(item)` answers { cells, update(item) }; a cell is a node or text, in the order of the columns. The rows of a
+// `steady` table, which changes by itself, neither move nor leave while somebody is at it.
+export const createTable = ({ caption, columns, empty, keyOf, make, steady = false }) => {
   const body = element("tbody", { role: "rowgroup" });
   const table = element("table", { role: "table" },
     element("caption", { class: "sr" }, caption), element("thead", { role: "rowgroup" }, head(columns)), body);
@@ -49,7 +50,7 @@ export const createTable = ({ caption, columns, empty, keyOf, make }) => {
       if (known) known.update?.(item, known.row);
       next.set(key, known ?? made(item));
     }
-    if (!inUse(body)) settle(next);
+    if (!steady || !inUse(body)) settle(next);
     else for (const [key, kept] of next) if (!rows.has(key)) body.append(rows.set(key, kept).get(key).row);
     scroll.hidden = rows.size === 0;
     note.hidden = rows.size > 0;

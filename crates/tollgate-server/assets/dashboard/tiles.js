@@ -22,7 +22,7 @@ const TILES = {
   Refused: ({ now }) => ({
     value: rate(now.refused), unit: "/s", below: `${percent(now.refused, now.allowed + now.refused)} of all`,
   }),
-  "Time to decide": ({ now }) => ({ value: latency(now.p99_us), below: `99 of 100; half in ${latency(now.p50_us)}` }),
+  "Time to decide": ({ now }) => ({ value: latency(now.p99_us), below: `p99; p50 ${latency(now.p50_us)}` }),
   Store: storeTile,
   "Nodes up": nodesTile,
   Degraded: ({ now }) => ({

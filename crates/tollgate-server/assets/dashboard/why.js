@@ -40,6 +40,8 @@ const lately = (question, recent, ask) => {
 export const createWhy = ({ recent, isAdmin, onOverride }) => {
   const input = byId("why-input");
   const result = byId("why-result");
+  const first = byId("why-headline");
+  const details = byId("why-details");
   let latest = 0;
 
   const acts = (question) => {
@@ -48,18 +50,17 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
     if (client === null || !isAdmin()) return element("div", { class: "acts" }, always);
     const { tenant } = question;
     const reset = confirmButton("Reset", "Forget all that this client has used?", "Yes, reset", async () => {
-      await ask("POST", clientPath(client, "reset"), { query: { tenant: tenant ?? question.facts?.tenant, author: author() } });
+      await ask("POST", clientPath(client, "reset"), { query: { tenant, author: author() } });
       await show(input.value);
     });
     return element("div", { class: "acts" }, always, button("Give it other limits…", () => onOverride({ client, tenant }), { class: "small" }), reset);
   };
 
   const render = (question, explanation) => [
-    element("p", { class: "headline", role: "status" }, headline(explanation)),
     asked(question),
     degradedNote(explanation),
     overrideNote(explanation),
-    lately(question, recent(), (text) => go(text)),
+    lately(question, recent(), (text) => goThere(text)),
     acts(question),
     element("h3", {}, "Limits it takes from"),
     takesTable(explanation),
@@ -78,20 +79,30 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
     try {
       const question = readQuestion(text);
       const explanation = await ask("POST", "/api/explain", { body: question });
-      if (mine === latest) result.replaceChildren(...render(question, explanation));
+      if (mine !== latest) return;
+      first.replaceChildren(...headline(explanation));
+      details.replaceChildren(...render(question, explanation));
     } catch (problem) {
-      if (mine === latest) result.replaceChildren(element("p", { class: "problem", role: "alert" }, sentence(problem.message)));
+      if (mine !== latest) return;
+      first.replaceChildren(element("span", { class: "problem" }, sentence(problem.message)));
+      details.replaceChildren();
     }
     result.removeAttribute("aria-busy");
   };
 
   // The address is what is shown, so that it can be sent to somebody, and gone back from.
-  const go = (text) => {
+  const go = async (text) => {
     const wanted = HASH + encodeURIComponent(text);
     input.value = text;
     if (location.hash !== wanted) history.pushState(null, "", wanted);
+    await show(text);
+  };
+
+  // Asked from elsewhere on the page: goes there, too.
+  const goThere = async (text) => {
+    await go(text);
     byId("why").scrollIntoView({ block: "start" });
-    return show(text);
+    result.focus({ preventScroll: true });
   };
 
   const close = () => {
@@ -111,10 +122,13 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
     event.preventDefault();
     go(input.value);
   });
-  addEventListener("popstate", follow);
+  // Other places of the page, such as where the skip link leads, are no questions.
+  addEventListener("popstate", () => {
+    if (location.hash === "" || linked() !== null) follow();
+  });
   // Who may do more, or less, sees other buttons.
   const again = () => {
     if (!result.hidden && linked() !== null) show(linked());
   };
-  return { go, follow, again };
+  return { go: goThere, follow, again };
 };
