@@ -9,12 +9,18 @@ import { createTable } from "./table.js";
 import { keyed, said, sentence, visible } from "./text.js";
 import { nodeNow } from "./time.js";
 
-const COLUMNS = [{ name: "Key" }, { name: "Refused by" }, { name: "Until" }, { name: "Why" }, { name: "Ask", hidden: true }];
+const COLUMNS = [{ name: "Key" }, { name: "Refused by", look: "tight" }, { name: "Until", look: "tight" }, { name: "Why" }, { name: "Ask", hidden: true }];
 
 const until = (time) => {
   if (time === null) return "for good";
   const left = Date.parse(time) - nodeNow();
   return left > 0 ? `${moment(time)}, in ${duration(left)}` : moment(time);
+};
+
+// The reason begins with what another column tells.
+const reasonOf = ({ rule, name, reason }) => {
+  const known = `rule ${rule}, limit ${name}: `;
+  return reason.startsWith(known) ? reason.slice(known.length) : reason;
 };
 
 // Of who was refused lately, more is known than the key.
@@ -34,7 +40,7 @@ export const createBlocks = ({ recent, onWhy }) => {
         keyed(block.key, block.tenant),
         element("span", {}, element("strong", {}, said(block.rule)), " ", element("code", {}, said(block.name))),
         until(block.blocked_until),
-        sentence(block.reason),
+        sentence(reasonOf(block)),
         button("Why?", () => onWhy(askAbout(block, recent())), { class: "small", "aria-label": `Why is ${visible(block.key)} refused?` }),
       ],
     }),

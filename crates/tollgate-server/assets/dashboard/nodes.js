@@ -6,8 +6,8 @@ import { createTable } from "./table.js";
 import { said, sentence } from "./text.js";
 
 const COLUMNS = [
-  { name: "Node" }, { name: "State" }, { name: "Redis" }, { name: "Allowed/s", number: true }, { name: "Refused/s", number: true },
-  { name: "p99", number: true }, { name: "Policy" }, { name: "Version" }, { name: "Warning" },
+  { name: "Node" }, { name: "State" }, { name: "Redis" }, { name: "Allowed/s", look: "number" }, { name: "Refused/s", look: "number" },
+  { name: "p99", look: "number" }, { name: "Policy" }, { name: "Version" }, { name: "Warning" },
 ];
 
 const WORDS = { closed: "answers", open: "lost", "half-open": "being tried", half_open: "being tried" };

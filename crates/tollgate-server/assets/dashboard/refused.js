@@ -7,7 +7,7 @@ import { keyed, said, visible } from "./text.js";
 import { nodeNow } from "./time.js";
 
 const COLUMNS = [
-  { name: "Key" }, { name: "Refused by" }, { name: "Times", number: true }, { name: "Last", number: true }, { name: "Ask", hidden: true },
+  { name: "Key" }, { name: "Refused by", look: "tight" }, { name: "Times", look: "number" }, { name: "Last", look: "number" }, { name: "Ask", hidden: true },
 ];
 
 // What to ask about somebody who was refused: the facts of the request where they are known, else its key.

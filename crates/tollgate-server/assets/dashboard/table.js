@@ -1,13 +1,13 @@
 // Tables whose rows are kept by key: a row that is there is changed in place, so focus and selection stay.
 import { element } from "./dom.js";
 
+// A column: { name }, and `hidden` if only readers of the screen are told its name, `look` for "number" or "tight".
 const head = (columns) =>
-  element("tr", { role: "row" }, columns.map(({ name, hidden, number }) =>
-    element("th", { scope: "col", role: "columnheader", class: number ? "number" : null },
-      hidden ? element("span", { class: "sr" }, name) : name)));
+  element("tr", { role: "row" }, columns.map(({ name, hidden, look }) =>
+    element("th", { scope: "col", role: "columnheader", class: look }, hidden ? element("span", { class: "sr" }, name) : name)));
 
-const cell = (column, content) =>
-  element("td", { role: "cell", class: column.number ? "number" : null, "data-label": column.hidden ? null : column.name }, content);
+const cell = ({ name, hidden, look }, content) =>
+  element("td", { role: "cell", class: look, "data-label": hidden ? null : name }, content);
 
 const canHover = matchMedia("(hover: hover)");
 
