@@ -16,8 +16,38 @@ macro_rules! files {
 
 /// Each file with its type and what it holds.
 const FILES: &[(&str, &str, &str)] = files! {
+    "api.js": SCRIPT,
+    "audit.js": SCRIPT,
+    "blocks.js": SCRIPT,
+    "chart.js": SCRIPT,
+    "confirm.js": SCRIPT,
+    "counters.js": SCRIPT,
+    "crosshair.js": SCRIPT,
+    "dom.js": SCRIPT,
+    "explanation.js": SCRIPT,
+    "format.js": SCRIPT,
+    "health.js": SCRIPT,
+    "history.js": SCRIPT,
+    "live.js": SCRIPT,
     "main.js": SCRIPT,
+    "nodes.js": SCRIPT,
+    "override-form.js": SCRIPT,
+    "overrides.js": SCRIPT,
+    "pages.js": SCRIPT,
+    "policy.js": SCRIPT,
+    "question.js": SCRIPT,
+    "rates.js": SCRIPT,
+    "refused.js": SCRIPT,
+    "rollout.js": SCRIPT,
+    "session.js": SCRIPT,
     "style.css": STYLE,
+    "table.js": SCRIPT,
+    "text.js": SCRIPT,
+    "theme.js": SCRIPT,
+    "tiles.js": SCRIPT,
+    "time.js": SCRIPT,
+    "traffic.js": SCRIPT,
+    "why.js": SCRIPT,
 };
 
 pub(super) async fn page() -> Reply {
