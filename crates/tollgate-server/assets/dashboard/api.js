@@ -1,6 +1,6 @@
 // Asking the node that serves this page. What goes wrong is a Problem with a sentence to show.
 
-export class Problem extends Error {
+class Problem extends Error {
   constructor(status, detail, retryAfter = null) {
     super(detail);
     this.status = status;

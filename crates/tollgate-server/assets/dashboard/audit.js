@@ -10,7 +10,10 @@ import { keyed, said, sentence } from "./text.js";
 const COLUMNS = ["When", "What", "Whose", "From → to", "By", "Because"].map((name) => ({ name }));
 
 const WHAT = {
-  "override.set": "override set", "override.remove": "override removed", "client.reset": "reset", "policy.reload": "policy reloaded",
+  "override.set": "override set",
+  "override.remove": "override removed",
+  "client.reset": "reset",
+  "policy.reload": "policy reloaded",
 };
 
 const side = (value) => {
@@ -23,15 +26,26 @@ const makeRow = (entry) => ({
     element("span", { title: entry.at }, moment(entry.at)),
     WHAT[entry.action] ?? entry.action,
     entry.client === null ? "–" : keyed(entry.client, entry.tenant),
-    entry.old === null && entry.new === null ? "–" : element("span", {}, sentence(side(entry.old)), " → ", sentence(side(entry.new))),
-    element("span", {}, said(entry.author || "–"), element("div", { class: "dim" }, said(`${entry.peer}, at ${entry.node}`))),
+    entry.old === null && entry.new === null
+      ? "–"
+      : element("span", {}, sentence(side(entry.old)), " → ", sentence(side(entry.new))),
+    element(
+      "span",
+      {},
+      said(entry.author || "–"),
+      element("div", { class: "dim" }, said(`${entry.peer}, at ${entry.node}`)),
+    ),
     sentence(entry.reason || "–"),
   ],
 });
 
 export const createAudit = () => {
   const table = createTable({
-    caption: "Audit, newest first", columns: COLUMNS, empty: "Nothing was changed yet.", keyOf: (entry) => JSON.stringify(entry), make: makeRow,
+    caption: "Audit, newest first",
+    columns: COLUMNS,
+    empty: "Nothing was changed yet.",
+    keyOf: (entry) => JSON.stringify(entry),
+    make: makeRow,
   });
   const pages = createPages(table, async (cursor) => {
     const page = await ask("GET", "/admin/audit", { query: { limit: 20, cursor } });

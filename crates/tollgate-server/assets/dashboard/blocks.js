@@ -1,15 +1,21 @@
 // Who is refused now: looked up when asked for, since it goes through the counters.
 import { ask } from "./api.js";
-import { button, byId, element } from "./dom.js";
+import { button, byId } from "./dom.js";
 import { duration, moment } from "./format.js";
 import { createPages } from "./pages.js";
 import { writeQuestion } from "./question.js";
 import { questionOf } from "./refused.js";
 import { createTable } from "./table.js";
-import { keyed, said, sentence, visible } from "./text.js";
+import { keyed, scoped, sentence, visible } from "./text.js";
 import { nodeNow } from "./time.js";
 
-const COLUMNS = [{ name: "Key" }, { name: "Refused by", look: "tight" }, { name: "Until", look: "tight" }, { name: "Why" }, { name: "Ask", hidden: true }];
+const COLUMNS = [
+  { name: "Key" },
+  { name: "Refused by", look: "tight" },
+  { name: "Until", look: "tight" },
+  { name: "Why" },
+  { name: "Ask", hidden: true },
+];
 
 const until = (time) => {
   if (time === null) return "for good";
@@ -25,7 +31,9 @@ const reasonOf = ({ rule, name, reason }) => {
 
 // Of who was refused lately, more is known than the key.
 const askAbout = (block, recent) => {
-  const same = recent.find((entry) => entry.key === block.key && entry.tenant === block.tenant && entry.rule === block.rule);
+  const same = recent.find(
+    (entry) => entry.key === block.key && entry.tenant === block.tenant && entry.rule === block.rule,
+  );
   return same ? questionOf(same) : writeQuestion({ client: block.key }, block.tenant);
 };
 
@@ -38,10 +46,13 @@ export const createBlocks = ({ recent, onWhy }) => {
     make: (block) => ({
       cells: [
         keyed(block.key, block.tenant),
-        element("span", {}, element("strong", {}, said(block.rule)), " ", element("code", {}, said(block.name))),
+        scoped(block.rule, block.name),
         until(block.blocked_until),
         sentence(reasonOf(block)),
-        button("Why?", () => onWhy(askAbout(block, recent())), { class: "small", "aria-label": `Why is ${visible(block.key)} refused?` }),
+        button("Why?", () => onWhy(askAbout(block, recent())), {
+          class: "small",
+          "aria-label": `Why is ${visible(block.key)} refused?`,
+        }),
       ],
     }),
   });

@@ -167,24 +167,37 @@ export const createChart = ({ label, series, stacked = false, least = 1, format,
     pen.setTransform(sharp, 0, 0, sharp, 0, 0);
     pen.clearRect(0, 0, width, height);
     const layers = layersOf(points, series, stacked);
-    const highest = layers.reduce((most, { tops }) => tops.reduce((high, value) => Math.max(high, value ?? 0), most), 0);
+    const highest = layers.reduce(
+      (most, { tops }) => tops.reduce((high, value) => Math.max(high, value ?? 0), most),
+      0,
+    );
     const ticks = ticksOf(Math.max(highest, least), height < 120 ? 2 : 4);
     const box = boxOf(width, height, ticks.at(-1), now);
     const colours = cross.colours();
     drawGrid(pen, box, { ticks, now, format, ...colours });
     layers.forEach((layer, at) => drawSeries(pen, box, points, layer, { ...series[at], colour: colours.series[at] }));
     const chosen = cross.show(points, box);
-    if (chosen !== null) drawCross(pen, box, points[chosen], layers.map(({ tops }) => tops[chosen]), colours.ink);
+    if (chosen !== null)
+      drawCross(
+        pen,
+        box,
+        points[chosen],
+        layers.map(({ tops }) => tops[chosen]),
+        colours.ink,
+      );
   }
 
   new ResizeObserver(([entry]) => {
     size = { width: entry.contentRect.width, height: entry.contentRect.height };
     paint();
   }).observe(canvas);
-  new IntersectionObserver(([entry]) => {
-    inView = entry.isIntersecting;
-    paint();
-  }, { rootMargin: "50%" }).observe(canvas);
+  new IntersectionObserver(
+    ([entry]) => {
+      inView = entry.isIntersecting;
+      paint();
+    },
+    { rootMargin: "50%" },
+  ).observe(canvas);
   addEventListener("tollgate:theme", () => paint());
 
   return {

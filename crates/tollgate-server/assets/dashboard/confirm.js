@@ -22,12 +22,21 @@ export const confirmButton = (label, question, yes, act) => {
     }
   };
 
-  const first = button(label, () => {
-    told.textContent = "";
-    const sureButton = button(yes, sure, { class: "small danger" });
-    root.replaceChildren(element("span", {}, question, " "), sureButton, " ", button("Cancel", () => rest(true), { class: "small" }));
-    sureButton.focus();
-  }, { class: "small" });
+  const first = button(
+    label,
+    () => {
+      told.textContent = "";
+      const sureButton = button(yes, sure, { class: "small danger" });
+      root.replaceChildren(
+        element("span", {}, question, " "),
+        sureButton,
+        " ",
+        button("Cancel", () => rest(true), { class: "small" }),
+      );
+      sureButton.focus();
+    },
+    { class: "small" },
+  );
 
   root.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !first.isConnected) rest(true);

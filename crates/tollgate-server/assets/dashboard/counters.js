@@ -1,23 +1,25 @@
 // Live counters of keys that begin so, the exact one first.
 import { ask } from "./api.js";
+import { bar } from "./bar.js";
 import { element } from "./dom.js";
-import { bar } from "./explanation.js";
 import { count, limitOf } from "./format.js";
 import { createPages } from "./pages.js";
 import { createTable } from "./table.js";
-import { keyed, said } from "./text.js";
+import { keyed, scoped } from "./text.js";
 
 const makeRow = (counter) => {
   const used = element("span", { class: "used" });
   return {
-    cells: [keyed(counter.key, counter.tenant), element("span", {}, element("strong", {}, said(counter.rule)), " ", element("code", {}, said(counter.name))), limitOf(counter), used],
+    cells: [keyed(counter.key, counter.tenant), scoped(counter.rule, counter.name), limitOf(counter), used],
     update: ({ count: taken, burst, limit }) =>
       used.replaceChildren(bar(taken, burst ?? limit), ` ${count(taken)} of ${count(burst ?? limit)}`),
   };
 };
 
 const exactFirst = (key) => (one, other) =>
-  Number(other.key === key) - Number(one.key === key) || one.key.localeCompare(other.key) || one.rule.localeCompare(other.rule);
+  Number(other.key === key) - Number(one.key === key) ||
+  one.key.localeCompare(other.key) ||
+  one.rule.localeCompare(other.rule);
 
 export const countersOf = (key, tenant) => {
   const table = createTable({

@@ -3,7 +3,16 @@
 import { element, setText } from "./dom.js";
 import { clock } from "./format.js";
 
-const KEYS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -60, PageUp: 60, Home: -Infinity, End: Infinity };
+const KEYS = {
+  ArrowLeft: -1,
+  ArrowRight: 1,
+  ArrowDown: -1,
+  ArrowUp: 1,
+  PageDown: -60,
+  PageUp: 60,
+  Home: -Infinity,
+  End: Infinity,
+};
 
 const nearest = (points, time) => {
   let best = null;
@@ -18,14 +27,23 @@ const legendOf = (label, series) => {
   const swatches = series.map(({ look, colour }) => element("i", { class: `swatch ${look} ${colour}` }));
   const when = element("span", { class: "dim when" });
   const items = series.map(({ name }, at) => element("span", { class: "item" }, swatches[at], name, " ", values[at]));
-  return { root: element("figcaption", {}, element("span", { class: "title" }, label), items, when), values, swatches, when };
+  return {
+    root: element("figcaption", {}, element("span", { class: "title" }, label), items, when),
+    values,
+    swatches,
+    when,
+  };
 };
 
 export const createCrosshair = ({ canvas, label, series, format, onMove }) => {
   const { root: legend, values, swatches, when } = legendOf(label, series);
   let chosen = null; // the time that is looked at
   let seen = { points: [], box: null };
-  for (const [name, value] of Object.entries({ tabindex: 0, role: "slider", "aria-label": `${label}, by the second` })) {
+  for (const [name, value] of Object.entries({
+    tabindex: 0,
+    role: "slider",
+    "aria-label": `${label}, by the second`,
+  })) {
     canvas.setAttribute(name, value);
   }
 
@@ -60,7 +78,10 @@ export const createCrosshair = ({ canvas, label, series, format, onMove }) => {
     // Only a second that somebody chose is worth telling.
     if (at === null && canvas.hasAttribute("aria-valuetext")) return;
     canvas.setAttribute("aria-valuenow", String(at ?? Math.max(0, points.length - 1)));
-    canvas.setAttribute("aria-valuetext", point ? `${clock(point.t)}: ${series.map(({ name }, one) => `${name} ${texts[one]}`).join(", ")}` : "nothing yet");
+    canvas.setAttribute(
+      "aria-valuetext",
+      point ? `${clock(point.t)}: ${series.map(({ name }, one) => `${name} ${texts[one]}`).join(", ")}` : "nothing yet",
+    );
   };
 
   return {

@@ -30,7 +30,12 @@ export const percent = (part, of) => {
   return `${share < 10 ? tenth.format(share) : whole.format(share)} %`;
 };
 
-const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1000]];
+const UNITS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1000],
+];
 
 // A time that has to pass, rounded up so that nobody comes too early.
 export const duration = (ms) => {
@@ -48,7 +53,12 @@ export const ago = (ms) => (ms < 1500 ? "just now" : `${duration(Math.floor(ms /
 
 const clockTime = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const minuteTime = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
-const dayTime = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const dayTime = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+});
 
 export const clock = (time) => clockTime.format(time);
 export const minute = (time) => minuteTime.format(time);

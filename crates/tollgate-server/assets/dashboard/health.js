@@ -15,12 +15,16 @@ const ofStore = ({ store, nodes }) => {
   const found = [];
   const cut = nodes.filter(({ state, breaker }) => state === "Up" && lost(breaker));
   if (lost(store.breaker)) {
-    found.push(["bad", store.breaker === "open"
-      ? "Redis is lost: nodes decide by their share of each limit"
-      : "Redis is being tried again; until it answers, nodes decide by their share"]);
+    found.push([
+      "bad",
+      store.breaker === "open"
+        ? "Redis is lost: nodes decide by their share of each limit"
+        : "Redis is being tried again; until it answers, nodes decide by their share",
+    ]);
   } else if (cut.length > 0) found.push(["bad", `Redis is lost to ${names(cut)}, deciding by share`]);
   if (store.warning) found.push(["warn", store.warning]);
-  if (store.max_keys && store.keys >= 0.9 * store.max_keys) found.push(["warn", "Nearly as many keys as memory may hold"]);
+  if (store.max_keys && store.keys >= 0.9 * store.max_keys)
+    found.push(["warn", "Nearly as many keys as memory may hold"]);
   return found;
 };
 
@@ -37,7 +41,8 @@ const ofNodes = ({ nodes }, policy) => {
   if (down.length > 0) found.push(["warn", `${names(down)} ${down.length > 1 ? "are" : "is"} down`]);
   const common = commonPolicy(nodes, policy?.version ?? null);
   const others = nodes.filter((node) => node.state === "Up" && node.policy && node.policy !== common);
-  if (others.length > 0) found.push(["warn", `${names(others)} ${others.length > 1 ? "have" : "has"} another policy than the others`]);
+  if (others.length > 0)
+    found.push(["warn", `${names(others)} ${others.length > 1 ? "have" : "has"} another policy than the others`]);
   for (const { id, warning, state } of nodes) if (warning && state === "Up") found.push(["warn", `${id}: ${warning}`]);
   return found;
 };
@@ -75,7 +80,10 @@ export const createHealth = () => {
       const [first, ...others] = findings(state);
       const [level, text] = first ?? ["ok", "All well"];
       setClass(section, level);
-      fill(sentence, [level, text], () => [element("span", { class: "sign", "aria-hidden": "true" }, SIGNS[level]), prose(text)]);
+      fill(sentence, [level, text], () => [
+        element("span", { class: "sign", "aria-hidden": "true" }, SIGNS[level]),
+        prose(text),
+      ]);
       fill(more, others, () => others.map(([, other]) => element("li", {}, prose(other))));
     },
   };

@@ -48,7 +48,10 @@ export const sumByRule = (points) => {
   for (const point of points) {
     for (const [rule, figures] of Object.entries(point.rules ?? {})) {
       const sum = sums.get(rule) ?? [0, 0, 0, 0, 0];
-      sums.set(rule, sum.map((value, at) => value + (figures[at] ?? 0)));
+      sums.set(
+        rule,
+        sum.map((value, at) => value + (figures[at] ?? 0)),
+      );
     }
   }
   return sums;

@@ -28,8 +28,7 @@ export const createLive = ({ onPolicy, onHistory, onFrame, onState, onRefused })
     onRefused();
   };
 
-  const listen = (name, act) =>
-    source.addEventListener(name, (event) => act(JSON.parse(event.data)));
+  const listen = (name, act) => source.addEventListener(name, (event) => act(JSON.parse(event.data)));
 
   const framed = (frame) => {
     wait = 1000;

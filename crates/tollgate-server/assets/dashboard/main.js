@@ -34,14 +34,23 @@ const header = {
     setClass(byId("connection"), connection === "live" ? "state live" : "state");
     if (!frame) return;
     fill(byId("scope"), [frame.node, frame.scope, frame.nodes.length], () => {
-      const fleet = frame.nodes.length === 1 ? "the whole fleet, 1 node" : `the whole fleet, ${frame.nodes.length} nodes`;
+      const fleet =
+        frame.nodes.length === 1 ? "the whole fleet, 1 node" : `the whole fleet, ${frame.nodes.length} nodes`;
       return ["by ", said(frame.node), ` · ${frame.scope === "fleet" ? fleet : "this node alone"}`];
     });
   },
 };
 
 const panels = [
-  header, createHealth(), createTiles(), createTraffic(), createRefused(why.go), createNodes(), createRollout(), createPolicy(), overrides,
+  header,
+  createHealth(),
+  createTiles(),
+  createTraffic(),
+  createRefused(why.go),
+  createNodes(),
+  createRollout(),
+  createPolicy(),
+  overrides,
 ];
 
 let drawing = 0;

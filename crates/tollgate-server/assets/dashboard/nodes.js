@@ -6,8 +6,15 @@ import { createTable } from "./table.js";
 import { said, sentence } from "./text.js";
 
 const COLUMNS = [
-  { name: "Node" }, { name: "State" }, { name: "Redis" }, { name: "Allowed/s", look: "number" }, { name: "Refused/s", look: "number" },
-  { name: "p99", look: "number" }, { name: "Policy" }, { name: "Version" }, { name: "Warning" },
+  { name: "Node" },
+  { name: "State" },
+  { name: "Redis" },
+  { name: "Allowed/s", look: "number" },
+  { name: "Refused/s", look: "number" },
+  { name: "p99", look: "number" },
+  { name: "Policy" },
+  { name: "Version" },
+  { name: "Warning" },
 ];
 
 const WORDS = { closed: "answers", open: "lost", "half-open": "being tried", half_open: "being tried" };
@@ -17,7 +24,9 @@ const makeRow = () => {
   const [id, state, breaker, allowed, refused, slow, policy, version, warning] = cells;
   const update = (node) => {
     fill(id, [node.id, node.address, node.serves], () => [
-      element("strong", {}, said(node.id)), element("span", { class: "dim" }, " ", said(node.address), node.serves ? ", serves this page" : "")]);
+      element("strong", {}, said(node.id)),
+      element("span", { class: "dim" }, " ", said(node.address), node.serves ? ", serves this page" : ""),
+    ]);
     const up = node.state === "Up";
     setText(state, up ? "● Up" : "✕ Down");
     setClass(state, up ? "good" : "bad");
@@ -28,9 +37,13 @@ const makeRow = () => {
     setText(refused, node.heard ? rate(node.refused) : "–");
     setText(slow, node.heard ? latency(node.p99_us) : "–");
     fill(policy, [node.policy, node.differs], () => [
-      element("code", {}, said(node.policy?.slice(0, 12) ?? "–")), node.differs ? element("span", { class: "tag warn" }, "differs") : ""]);
+      element("code", {}, said(node.policy?.slice(0, 12) ?? "–")),
+      node.differs ? element("span", { class: "tag warn" }, "differs") : "",
+    ]);
     fill(version, node.version, () => said(node.version ?? "–"));
-    fill(warning, [node.warning, node.heard, up], () => sentence(node.warning ?? (node.heard || !up ? "–" : "tells no figures")));
+    fill(warning, [node.warning, node.heard, up], () =>
+      sentence(node.warning ?? (node.heard || !up ? "–" : "tells no figures")),
+    );
     setClass(warning, node.warning ? "warn" : "dim");
   };
   return { cells, update };
@@ -50,9 +63,13 @@ export const createNodes = () => {
     update: ({ frame, policy }) => {
       if (!frame) return;
       const common = commonPolicy(frame.nodes, policy?.version ?? null);
-      table.show(frame.nodes.map((node) => ({
-        ...node, serves: node.id === frame.node, differs: node.state === "Up" && node.policy !== null && node.policy !== common,
-      })));
+      table.show(
+        frame.nodes.map((node) => ({
+          ...node,
+          serves: node.id === frame.node,
+          differs: node.state === "Up" && node.policy !== null && node.policy !== common,
+        })),
+      );
     },
   };
 };

@@ -11,16 +11,26 @@ const KEEP = "keep";
 
 const outcome = ({ limits, applies_to: rules, expires_at: end, problem }) => {
   const where = rules.length > 0 ? ` in ${rules.join(", ")}` : "; it changes no rule";
-  return `Set: ${describeLimits(limits)}${where}${end ? `, until ${moment(end)}` : ""}.${problem ? ` But: ${problem}` : ""}`;
+  const until = end ? `, until ${moment(end)}` : "";
+  return `Set: ${describeLimits(limits)}${where}${until}.${problem ? ` But: ${problem}` : ""}`;
 };
 
 // The rules an override can be for: those that count clients.
 const rulesOf = (policy) =>
-  (policy?.rules ?? []).filter(({ per, mode }) => per.includes("client") && mode !== "unlimited").map(({ rule }) => rule);
+  (policy?.rules ?? [])
+    .filter(({ per, mode }) => per.includes("client") && mode !== "unlimited")
+    .map(({ rule }) => rule);
 
 export const createOverrideForm = (onSet) => {
-  const [client, tenant, limits, rule, ends, reason, told] =
-    ["client", "tenant", "limits", "rule", "ends", "reason", "told"].map((name) => byId(`override-${name}`));
+  const [client, tenant, limits, rule, ends, reason, told] = [
+    "client",
+    "tenant",
+    "limits",
+    "rule",
+    "ends",
+    "reason",
+    "told",
+  ].map((name) => byId(`override-${name}`));
   const form = byId("override-form");
   let edited = null; // the override that is being changed, as it was
 
@@ -84,7 +94,9 @@ export const createOverrideForm = (onSet) => {
       const rules = rulesOf(policy);
       const chosen = rule.value;
       fill(rule, rules, () => [
-        element("option", { value: "" }, "every rule per client"), ...rules.map((name) => element("option", { value: name }, name))]);
+        element("option", { value: "" }, "every rule per client"),
+        ...rules.map((name) => element("option", { value: name }, name)),
+      ]);
       rule.value = rules.includes(chosen) ? chosen : "";
     },
   };

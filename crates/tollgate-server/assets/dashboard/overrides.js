@@ -14,26 +14,35 @@ import { keyed, said, sentence } from "./text.js";
 const COLUMNS = ["Client", "Limits", "In", "Until", "By", "Because"].map((name) => ({ name }));
 
 const where = ({ rule, applies_to: rules, problem }) =>
-  element("span", {}, rule ? element("strong", {}, said(rule)) : said(rules.join(", ") || "no rule"),
-    problem ? element("div", { class: "warn" }, sentence(problem)) : null);
+  element(
+    "span",
+    {},
+    rule ? element("strong", {}, said(rule)) : said(rules.join(", ") || "no rule"),
+    problem ? element("div", { class: "warn" }, sentence(problem)) : null,
+  );
 
-const makeRow = ({ edit, remove }) => (override) => ({
-  cells: [
-    keyed(override.client, override.tenant),
-    element("code", {}, describeLimits(override.limits)),
-    where(override),
-    override.expires_at ? moment(override.expires_at) : "it is removed",
-    element("span", {}, said(override.author || "–"), element("div", { class: "dim" }, moment(override.set_at))),
-    sentence(override.reason || "–"),
-    element("div", { class: "acts" }, button("Edit", () => edit(override), { class: "small" }),
-      confirmButton("Remove", "Back to the limits of everyone?", "Yes, remove", () => remove(override))),
-  ],
-});
+const makeRow =
+  ({ edit, remove }) =>
+  (override) => ({
+    cells: [
+      keyed(override.client, override.tenant),
+      element("code", {}, describeLimits(override.limits)),
+      where(override),
+      override.expires_at ? moment(override.expires_at) : "it is removed",
+      element("span", {}, said(override.author || "–"), element("div", { class: "dim" }, moment(override.set_at))),
+      sentence(override.reason || "–"),
+      element(
+        "div",
+        { class: "acts" },
+        button("Edit", () => edit(override), { class: "small" }),
+        confirmButton("Remove", "Back to the limits of everyone?", "Yes, remove", () => remove(override)),
+      ),
+    ],
+  });
 
-const howTo = (session) => {
-  if (!session.administered) return "This service has no admin token, so nothing can be changed here: start it with TOLLGATE_ADMIN_TOKEN (docs/OPERATING.md).";
-  return "Log in with the admin token to give clients limits of their own, and to see who changed what.";
-};
+const NO_TOKEN =
+  "Without an admin token nothing can be changed: start the service with TOLLGATE_ADMIN_TOKEN (OPERATING.md).";
+const LOG_IN = "Log in with the admin token to give clients limits of their own, and to see who changed what.";
 
 export const createOverrides = () => {
   const audit = createAudit();
@@ -54,7 +63,9 @@ export const createOverrides = () => {
     make: makeRow({ edit: form.fillIn, remove }),
   });
   const pages = createPages(table, async (cursor) => {
-    const page = await ask("GET", "/admin/overrides", { query: { prefix: byId("overrides-prefix").value, limit: 50, cursor } });
+    const page = await ask("GET", "/admin/overrides", {
+      query: { prefix: byId("overrides-prefix").value, limit: 50, cursor },
+    });
     return { items: page.overrides, cursor: page.cursor };
   });
   byId("overrides-list").append(pages.root);
@@ -67,7 +78,7 @@ export const createOverrides = () => {
     update: form.update,
     edit: form.fillIn,
     admit: (session) => {
-      byId("overrides-how").textContent = howTo(session);
+      byId("overrides-how").textContent = session.administered ? LOG_IN : NO_TOKEN;
       byId("overrides-how").hidden = session.admin;
       byId("overrides-admin").hidden = !session.admin;
       if (session.admin) refresh();

@@ -3,7 +3,9 @@ import { byId, element, fill } from "./dom.js";
 import { createTable } from "./table.js";
 import { said, sentence } from "./text.js";
 
-const COLUMNS = ["Rule", "Mode", "Counts per", "Limits", "On trial", "Without Redis", "Shared"].map((name) => ({ name }));
+const COLUMNS = ["Rule", "Mode", "Counts per", "Limits", "On trial", "Without Redis", "Shared"].map((name) => ({
+  name,
+}));
 
 const LOSS = { local: "its share", allow: "allows", deny: "refuses" };
 const SHARED = { on: "in Redis", shadow: "compared with Redis", off: "each node alone" };
@@ -20,14 +22,25 @@ const makeRow = (rule) => ({
   ],
 });
 
+const size = ({ rules, rules_total: total }) => {
+  const told = `, ${total} ${total === 1 ? "rule" : "rules"} and the default`;
+  return rules.length <= total ? `${told}; the first ${rules.length - 1} and the default are shown.` : `${told}.`;
+};
+
 const line = (policy) => [
-  "Version ", element("code", {}, said(policy.version)), policy.file ? [" from ", said(policy.file)] : " without a file",
-  `, ${policy.rules_total} ${policy.rules_total === 1 ? "rule" : "rules"}.`,
-].flat();
+  "Version ",
+  element("code", {}, said(policy.version)),
+  ...(policy.file ? [" from ", said(policy.file)] : [" without a file"]),
+  size(policy),
+];
 
 export const createPolicy = () => {
   const table = createTable({
-    caption: "Rules in force", columns: COLUMNS, empty: "No rules.", keyOf: (rule) => JSON.stringify(rule), make: makeRow,
+    caption: "Rules in force",
+    columns: COLUMNS,
+    empty: "No rules.",
+    keyOf: (rule) => JSON.stringify(rule),
+    make: makeRow,
   });
   byId("policy-rules").append(table.root);
   return {

@@ -35,7 +35,8 @@ export const readQuestion = (typed) => {
   if (found.length === 0 || !isFact(found[0])) return { key: text };
   const facts = {};
   for (const word of found) {
-    if (!isFact(word)) throw new Error(`“${word.value}” is no fact; write fact=value, with quotes where a value has spaces`);
+    if (!isFact(word))
+      throw new Error(`“${word.value}” is no fact; write fact=value, with quotes where a value has spaces`);
     if (Object.hasOwn(facts, word.name)) throw new Error(`The fact ${word.name} is given twice`);
     Object.defineProperty(facts, word.name, { value: word.value, enumerable: true });
   }
@@ -43,7 +44,11 @@ export const readQuestion = (typed) => {
   return { facts: others, ...(tenant === undefined ? {} : { tenant }) };
 };
 
-const escape = (letter) => letter.split("").map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
+const escape = (letter) =>
+  letter
+    .split("")
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("");
 const quote = (value) => {
   if (/^[^\s"\\\p{C}\p{Z}]+$/u.test(value)) return value;
   return JSON.stringify(value).replace(/[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu, escape);
@@ -51,7 +56,9 @@ const quote = (value) => {
 
 export const writeQuestion = (facts, tenant = "") => {
   const all = tenant && !Object.hasOwn(facts, "tenant") ? { ...facts, tenant } : facts;
-  return Object.entries(all).map(([name, value]) => `${name}=${quote(value)}`).join(" ");
+  return Object.entries(all)
+    .map(([name, value]) => `${name}=${quote(value)}`)
+    .join(" ");
 };
 
 // Which client a question is about, if it says so.

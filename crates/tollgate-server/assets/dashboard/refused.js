@@ -3,11 +3,15 @@ import { button, byId, element, fill, setText } from "./dom.js";
 import { ago, count } from "./format.js";
 import { writeQuestion } from "./question.js";
 import { createTable } from "./table.js";
-import { keyed, said, visible } from "./text.js";
+import { keyed, said, scoped, visible } from "./text.js";
 import { nodeNow } from "./time.js";
 
 const COLUMNS = [
-  { name: "Key" }, { name: "Refused by", look: "tight" }, { name: "Times", look: "number" }, { name: "Last", look: "number" }, { name: "Ask", hidden: true },
+  { name: "Key" },
+  { name: "Refused by", look: "tight" },
+  { name: "Times", look: "number" },
+  { name: "Last", look: "number" },
+  { name: "Ask", hidden: true },
 ];
 
 // What to ask about somebody who was refused: the facts of the request where they are known, else its key.
@@ -15,14 +19,23 @@ export const questionOf = ({ key, tenant, facts }) => writeQuestion(facts ?? { c
 
 // The other facts of the request, in short.
 const factsOf = ({ key, facts }) => {
-  const others = Object.entries(facts ?? {}).filter(([, value]) => value !== key).slice(0, 3);
+  const others = Object.entries(facts ?? {})
+    .filter(([, value]) => value !== key)
+    .slice(0, 3);
   if (others.length === 0) return null;
-  return element("div", { class: "dim facts" }, others.map(([name, value]) => element("span", {}, said(name), " ", said(value))));
+  return element(
+    "div",
+    { class: "dim facts" },
+    others.map(([name, value]) => element("span", {}, said(name), " ", said(value))),
+  );
 };
 
 const makeRow = (onWhy) => (first) => {
   let latest = first;
-  const why = button("Why?", () => onWhy(questionOf(latest)), { class: "small", "aria-label": `Why is ${visible(first.key)} refused?` });
+  const why = button("Why?", () => onWhy(questionOf(latest)), {
+    class: "small",
+    "aria-label": `Why is ${visible(first.key)} refused?`,
+  });
   const facts = element("span");
   const by = element("span");
   const times = element("span");
@@ -32,7 +45,7 @@ const makeRow = (onWhy) => (first) => {
     update: (entry) => {
       latest = entry;
       fill(facts, entry.facts, () => factsOf(entry));
-      fill(by, [entry.rule, entry.limit], () => [element("strong", {}, said(entry.rule)), " ", element("code", {}, said(entry.limit))]);
+      fill(by, [entry.rule, entry.limit], () => scoped(entry.rule, entry.limit));
       setText(times, `≥ ${count(entry.count)}`);
       setText(last, ago(Math.max(0, nodeNow() - entry.last_at)));
     },

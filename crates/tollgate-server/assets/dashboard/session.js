@@ -10,14 +10,18 @@ export const author = () => sessionStorage.getItem(AUTHOR) ?? "";
 
 const explain = (problem) => {
   if (problem.status === 401) return "That token is not known here.";
-  if (problem.status === 429) return `Too many wrong tokens came from here. Try again in ${problem.retryAfter ?? 60} s.`;
+  if (problem.status === 429)
+    return `Too many wrong tokens came from here. Try again in ${problem.retryAfter ?? 60} s.`;
   if (problem.status === 404) return "This service has no token to log in with: start it with TOLLGATE_ADMIN_TOKEN.";
   return `It did not work: ${problem.message}.`;
 };
 
 const whyLogIn = (session) => {
-  if (!isSecureContext) return "Logging in needs https, or a page of this machine: the session’s cookie travels no other way.";
-  return session.read ? "With the admin token: overrides, resets, the audit." : "Reading this page needs the read or the admin token.";
+  if (!isSecureContext)
+    return "Logging in needs https, or a page of this machine: the session’s cookie travels no other way.";
+  return session.read
+    ? "With the admin token: overrides, resets, the audit."
+    : "Reading this page needs the read or the admin token.";
 };
 
 export const createSession = (onChange) => {
@@ -55,7 +59,11 @@ export const createSession = (onChange) => {
       await ask("POST", "/api/login", { body: { token: typed } });
       await refresh();
       if (session.until !== null) dialog.close();
-      else setText(byId("login-problem"), "The browser did not keep the session: it takes it only over https, or on this machine.");
+      else
+        setText(
+          byId("login-problem"),
+          "The browser did not keep the session: it takes it only over https, or on this machine.",
+        );
     } catch (problem) {
       setText(byId("login-problem"), explain(problem));
       token.focus();

@@ -3,8 +3,17 @@ import { element } from "./dom.js";
 
 // A column: { name }, and `hidden` if only readers of the screen are told its name, `look` for "number" or "tight".
 const head = (columns) =>
-  element("tr", { role: "row" }, columns.map(({ name, hidden, look }) =>
-    element("th", { scope: "col", role: "columnheader", class: look }, hidden ? element("span", { class: "sr" }, name) : name)));
+  element(
+    "tr",
+    { role: "row" },
+    columns.map(({ name, hidden, look }) =>
+      element(
+        "th",
+        { scope: "col", role: "columnheader", class: look },
+        hidden ? element("span", { class: "sr" }, name) : name,
+      ),
+    ),
+  );
 
 const cell = ({ name, hidden, look }, content) =>
   element("td", { role: "cell", class: look, "data-label": hidden ? null : name }, content);
@@ -18,8 +27,13 @@ const inUse = (body) => body.matches(":focus-within") || (canHover.matches && bo
 // `steady` table, which changes by itself, neither move nor leave while somebody is at it.
 export const createTable = ({ caption, columns, empty, keyOf, make, steady = false }) => {
   const body = element("tbody", { role: "rowgroup" });
-  const table = element("table", { role: "table" },
-    element("caption", { class: "sr" }, caption), element("thead", { role: "rowgroup" }, head(columns)), body);
+  const table = element(
+    "table",
+    { role: "table" },
+    element("caption", { class: "sr" }, caption),
+    element("thead", { role: "rowgroup" }, head(columns)),
+    body,
+  );
   const scroll = element("div", { class: "scroll" }, table);
   const note = element("div", { class: "empty" }, empty);
   const root = element("div", {}, scroll, note);
@@ -27,7 +41,11 @@ export const createTable = ({ caption, columns, empty, keyOf, make, steady = fal
 
   const made = (item) => {
     const { cells, update } = make(item);
-    const row = element("tr", { role: "row" }, cells.map((content, at) => cell(columns[at], content)));
+    const row = element(
+      "tr",
+      { role: "row" },
+      cells.map((content, at) => cell(columns[at], content)),
+    );
     update?.(item, row);
     return { row, update };
   };

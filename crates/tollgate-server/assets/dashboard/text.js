@@ -10,7 +10,10 @@ const name = (letter) => `U+${letter.codePointAt(0).toString(16).toUpperCase().p
 
 // The same text with names in place of what cannot be seen; for titles and labels.
 export const visible = (text) =>
-  text.split(UNSEEN).map((piece, at) => (at % 2 ? `‹${name(piece)}›` : piece)).join("");
+  text
+    .split(UNSEEN)
+    .map((piece, at) => (at % 2 ? `‹${name(piece)}›` : piece))
+    .join("");
 
 const pieces = (text) =>
   text.split(UNSEEN).map((piece, at) => (at % 2 ? element("span", { class: "unseen" }, name(piece)) : piece));
@@ -19,26 +22,34 @@ const whole = (text) => element("bdi", { dir: "auto", class: "said" }, ...pieces
 
 const copyButton = (text) => {
   if (!navigator.clipboard) return null;
-  const copy = button("Copy", async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      copy.textContent = "Copied";
-    } catch {
-      copy.textContent = "Not copied";
-    }
-  }, { class: "small" });
+  const copy = button(
+    "Copy",
+    async () => {
+      try {
+        await navigator.clipboard.writeText(text);
+        copy.textContent = "Copied";
+      } catch {
+        copy.textContent = "Not copied";
+      }
+    },
+    { class: "small" },
+  );
   return copy;
 };
 
 const cut = (text, letters, shownLetters) => {
   const short = whole(letters.slice(0, shownLetters).join(""));
   const shown = element("span", {}, short, "…");
-  const more = button(`all ${letters.length}`, () => {
-    const open = more.getAttribute("aria-expanded") !== "true";
-    more.setAttribute("aria-expanded", String(open));
-    more.textContent = open ? "less" : `all ${letters.length}`;
-    shown.replaceChildren(...(open ? [whole(text)] : [short, "…"]));
-  }, { class: "small", "aria-expanded": "false" });
+  const more = button(
+    `all ${letters.length}`,
+    () => {
+      const open = more.getAttribute("aria-expanded") !== "true";
+      more.setAttribute("aria-expanded", String(open));
+      more.textContent = open ? "less" : `all ${letters.length}`;
+      shown.replaceChildren(...(open ? [whole(text)] : [short, "…"]));
+    },
+    { class: "small", "aria-expanded": "false" },
+  );
   return element("span", { class: "long", title: visible(text) }, shown, " ", more, " ", copyButton(text));
 };
 
@@ -53,4 +64,13 @@ export const sentence = (text) => within(text, PROSE_SHOWN);
 
 // A key, with the tenant it belongs to.
 export const keyed = (key, tenant) =>
-  element("span", { class: "keyed" }, said(key), tenant ? element("span", { class: "dim" }, " of ", said(tenant)) : null);
+  element(
+    "span",
+    { class: "keyed" },
+    said(key),
+    tenant ? element("span", { class: "dim" }, " of ", said(tenant)) : null,
+  );
+
+// A limit, by the rule that has it.
+export const scoped = (rule, limit) =>
+  element("span", {}, element("strong", {}, said(rule)), " ", element("code", {}, said(limit)));

@@ -20,13 +20,17 @@ const nodesTile = ({ nodes, scope }) => {
 const TILES = {
   Allowed: ({ now }) => ({ value: rate(now.allowed), unit: "/s", below: "over 5 s" }),
   Refused: ({ now }) => ({
-    value: rate(now.refused), unit: "/s", below: `${percent(now.refused, now.allowed + now.refused)} of all`,
+    value: rate(now.refused),
+    unit: "/s",
+    below: `${percent(now.refused, now.allowed + now.refused)} of all`,
   }),
   "Time to decide": ({ now }) => ({ value: latency(now.p99_us), below: `p99; p50 ${latency(now.p50_us)}` }),
   Store: storeTile,
   "Nodes up": nodesTile,
   Degraded: ({ now }) => ({
-    value: rate(now.degraded), unit: "/s", below: now.degraded > 0 ? "decided without Redis" : "none without Redis",
+    value: rate(now.degraded),
+    unit: "/s",
+    below: now.degraded > 0 ? "decided without Redis" : "none without Redis",
     level: now.degraded > 0 ? "warn" : "",
   }),
 };
@@ -35,7 +39,13 @@ const tile = (name) => {
   const value = element("span");
   const unit = element("span", { class: "unit" });
   const below = element("dd", { class: "below dim" });
-  const root = element("div", { class: "tile" }, element("dt", {}, name), element("dd", { class: "value" }, value, unit), below);
+  const root = element(
+    "div",
+    { class: "tile" },
+    element("dt", {}, name),
+    element("dd", { class: "value" }, value, unit),
+    below,
+  );
   return {
     root,
     update: (told) => {

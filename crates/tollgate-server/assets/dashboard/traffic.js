@@ -3,26 +3,28 @@ import { createChart } from "./chart.js";
 import { byId, element } from "./dom.js";
 import { axis, latency, rate } from "./format.js";
 
-const decisions = () => createChart({
-  label: "Decisions a second",
-  stacked: true,
-  format: axis,
-  exact: rate,
-  series: [
-    { name: "allowed", look: "area", colour: "c-allowed", value: (point) => point.allowed },
-    { name: "refused", look: "hatched", colour: "c-refused", value: (point) => point.refused },
-  ],
-});
+const decisions = () =>
+  createChart({
+    label: "Decisions a second",
+    stacked: true,
+    format: axis,
+    exact: rate,
+    series: [
+      { name: "allowed", look: "area", colour: "c-allowed", value: (point) => point.allowed },
+      { name: "refused", look: "hatched", colour: "c-refused", value: (point) => point.refused },
+    ],
+  });
 
-const times = () => createChart({
-  label: "Time to decide",
-  least: 100,
-  format: latency,
-  series: [
-    { name: "p50", look: "bold", colour: "c-allowed", value: (point) => point.p50_us },
-    { name: "p99", look: "thin", colour: "c-slow", value: (point) => point.p99_us },
-  ],
-});
+const times = () =>
+  createChart({
+    label: "Time to decide",
+    least: 100,
+    format: latency,
+    series: [
+      { name: "p50", look: "bold", colour: "c-allowed", value: (point) => point.p50_us },
+      { name: "p99", look: "thin", colour: "c-slow", value: (point) => point.p99_us },
+    ],
+  });
 
 export const createTraffic = () => {
   const charts = [decisions(), times()];

@@ -3,11 +3,12 @@ import { ask, clientPath } from "./api.js";
 import { button, byId, element } from "./dom.js";
 import { confirmButton } from "./confirm.js";
 import { countersOf } from "./counters.js";
-import { degradedNote, headline, overrideNote, rulesTried, takesTable } from "./explanation.js";
+import { degradedNote, headline, overrideNote, rulesTried } from "./explanation.js";
 import { clock } from "./format.js";
 import { clientOf, readQuestion } from "./question.js";
 import { questionOf } from "./refused.js";
 import { author } from "./session.js";
+import { takesTable } from "./takes.js";
 import { said, sentence } from "./text.js";
 import { nodeNow } from "./time.js";
 
@@ -24,7 +25,11 @@ const linked = () => {
 
 const asked = ({ key, facts, tenant }) => {
   const all = Object.entries({ ...(key === undefined ? facts : { key }), ...(tenant === undefined ? {} : { tenant }) });
-  return element("p", { class: "asked" }, all.map(([name, value]) => element("span", {}, element("span", { class: "dim" }, `${name} `), said(value))));
+  return element(
+    "p",
+    { class: "asked" },
+    all.map(([name, value]) => element("span", {}, element("span", { class: "dim" }, `${name} `), said(value))),
+  );
 };
 
 // Who asks for a key alone may mean a request that was refused lately, by rules that a key alone does not reach.
@@ -33,8 +38,14 @@ const lately = (question, recent, ask) => {
   const key = clientOf(question);
   const found = recent.filter((entry) => entry.key === key && entry.facts && Object.keys(entry.facts).length > 1);
   if (found.length === 0) return null;
-  return element("p", { class: "note" }, "Refused lately with more facts than these: ",
-    found.slice(0, 3).map((entry) => button(questionOf(entry).slice(0, 80), () => ask(questionOf(entry)), { class: "small" })));
+  return element(
+    "p",
+    { class: "note" },
+    "Refused lately with more facts than these: ",
+    found
+      .slice(0, 3)
+      .map((entry) => button(questionOf(entry).slice(0, 80), () => ask(questionOf(entry)), { class: "small" })),
+  );
 };
 
 export const createWhy = ({ recent, isAdmin, onOverride }) => {
@@ -46,30 +57,40 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
 
   const acts = (question) => {
     const client = clientOf(question);
-    const always = [button("Ask again", () => show(input.value), { class: "small" }), button("Close", close, { class: "small" })];
+    const always = [
+      button("Ask again", () => show(input.value), { class: "small" }),
+      button("Close", close, { class: "small" }),
+    ];
     if (client === null || !isAdmin()) return element("div", { class: "acts" }, always);
     const { tenant } = question;
     const reset = confirmButton("Reset", "Forget all that this client has used?", "Yes, reset", async () => {
       await ask("POST", clientPath(client, "reset"), { query: { tenant, author: author() } });
       await show(input.value);
     });
-    return element("div", { class: "acts" }, always, button("Give it other limits…", () => onOverride({ client, tenant }), { class: "small" }), reset);
+    return element(
+      "div",
+      { class: "acts" },
+      always,
+      button("Give it other limits…", () => onOverride({ client, tenant }), { class: "small" }),
+      reset,
+    );
   };
 
-  const render = (question, explanation) => [
-    asked(question),
-    degradedNote(explanation),
-    overrideNote(explanation),
-    lately(question, recent(), (text) => goThere(text)),
-    acts(question),
-    element("h3", {}, "Limits it takes from"),
-    takesTable(explanation),
-    element("h3", {}, "Rules tried"),
-    rulesTried(explanation),
-    element("h3", {}, "Counters in use"),
-    countersOf(explanation.answer.key, question.tenant),
-    element("p", { class: "dim" }, `As of ${clock(nodeNow())}. Asking took nothing.`),
-  ].filter((part) => part !== null);
+  const render = (question, explanation) =>
+    [
+      asked(question),
+      degradedNote(explanation),
+      overrideNote(explanation),
+      lately(question, recent(), (text) => goThere(text)),
+      acts(question),
+      element("h3", {}, "Limits it takes from"),
+      takesTable(explanation),
+      element("h3", {}, "Rules tried"),
+      rulesTried(explanation),
+      element("h3", {}, "Counters in use"),
+      countersOf(explanation.answer.key, question.tenant),
+      element("p", { class: "dim" }, `As of ${clock(nodeNow())}. Asking took nothing.`),
+    ].filter((part) => part !== null);
 
   const show = async (text) => {
     latest += 1;

@@ -18,6 +18,7 @@ macro_rules! files {
 const FILES: &[(&str, &str, &str)] = files! {
     "api.js": SCRIPT,
     "audit.js": SCRIPT,
+    "bar.js": SCRIPT,
     "blocks.js": SCRIPT,
     "chart.js": SCRIPT,
     "confirm.js": SCRIPT,
@@ -42,6 +43,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "session.js": SCRIPT,
     "style.css": STYLE,
     "table.js": SCRIPT,
+    "takes.js": SCRIPT,
     "text.js": SCRIPT,
     "theme.js": SCRIPT,
     "tiles.js": SCRIPT,

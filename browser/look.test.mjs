@@ -1,0 +1,77 @@
+// Light and dark, and whether all can be read.
+import assert from "node:assert/strict";
+import { after } from "node:test";
+import { startFleet } from "./fleet.mjs";
+import { open, pageTest } from "./page.mjs";
+
+const fleet = await startFleet();
+after(() => fleet.stop());
+
+const scheme = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+
+pageTest(
+  "it is as dark as the system, until told otherwise, and remembers that",
+  { colorScheme: "dark" },
+  async (page) => {
+    await open(page, fleet.first);
+    const dark = await scheme(page);
+    await page.getByRole("button", { name: "Light" }).click();
+    const light = await scheme(page);
+    assert.notEqual(light, dark);
+    await page.reload();
+    assert.equal(await scheme(page), light);
+    await page.getByRole("button", { name: "Dark" }).click();
+    assert.equal(await scheme(page), dark);
+    await page.emulateMedia({ colorScheme: "light" });
+    assert.equal(await scheme(page), light, "it follows the system again");
+  },
+);
+
+// The contrast of every text with what is behind it, by the formula of WCAG; those below 4.5.
+const faint = () => {
+  const channels = (colour) => {
+    const pen = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", {
+      willReadFrequently: true,
+    });
+    pen.fillStyle = colour;
+    pen.fillRect(0, 0, 1, 1);
+    return [...pen.getImageData(0, 0, 1, 1).data];
+  };
+  const luminance = (colour) =>
+    channels(colour)
+      .slice(0, 3)
+      .map((value) => value / 255)
+      .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+      .reduce((sum, value, at) => sum + value * [0.2126, 0.7152, 0.0722][at], 0);
+  const behind = (node) => {
+    for (let at = node; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (channels(colour)[3] === 255) return colour;
+    }
+    return "white";
+  };
+  return [...document.querySelectorAll("body *")]
+    .filter(
+      (node) =>
+        node.checkVisibility() && [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()),
+    )
+    .map((node) => {
+      const [one, other] = [luminance(getComputedStyle(node).color), luminance(behind(node))];
+      return {
+        text: node.textContent.slice(0, 40),
+        contrast: (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05),
+      };
+    })
+    .filter(({ contrast }) => contrast < 4.5);
+};
+
+for (const colorScheme of ["light", "dark"]) {
+  pageTest(`every text stands out in ${colorScheme}`, { colorScheme }, async (page) => {
+    await fleet.check(fleet.second, { client: colorScheme, path: "/once" });
+    await fleet.check(fleet.second, { client: colorScheme, path: "/once" });
+    await open(page, `${fleet.first}/#why=client%3D${colorScheme}%20path%3D%2Fonce`);
+    await page.locator("#why-headline").filter({ hasText: "Refused now" }).waitFor();
+    await page.locator("#refused-table tbody tr").first().waitFor();
+    assert.deepEqual(await page.evaluate(faint), []);
+  });
+}

@@ -1,0 +1,44 @@
+// Redis goes, and comes back.
+import assert from "node:assert/strict";
+import { after } from "node:test";
+import { startFleet } from "./fleet.mjs";
+import { open, pageTest, until } from "./page.mjs";
+
+const fleet = await startFleet();
+after(() => fleet.stop());
+
+pageTest("a lost Redis is shown, and that it is back", {}, async (page) => {
+  await open(page, fleet.first);
+  await page.locator("#health-sentence").filter({ hasText: "All well" }).waitFor();
+
+  await fleet.loseRedis();
+  const bothSay = (degraded) =>
+    Promise.all(
+      [fleet.first, fleet.second].map((url) =>
+        until(
+          () => fleet.check(url, { client: "c1" }),
+          (answer) => answer.degraded === degraded,
+        ),
+      ),
+    );
+  await bothSay(true);
+  const lost = page
+    .locator("#health.bad #health-sentence")
+    .filter({ hasText: "Redis is lost: nodes decide by their share of each limit" });
+  await until(
+    async () => {
+      await fleet.check(fleet.first, { client: "c1" });
+      return lost.isVisible();
+    },
+    (shown) => shown,
+  );
+  await page.locator(".tile.bad").filter({ hasText: "Redis lost" }).waitFor();
+  await page.locator(".tile.warn").filter({ hasText: "Degraded" }).waitFor();
+  await page.locator("#scope").filter({ hasText: "this node alone" }).waitFor();
+
+  await fleet.returnRedis();
+  await bothSay(false);
+  await page.locator("#health.ok #health-sentence").filter({ hasText: "All well" }).waitFor();
+  await page.locator("#scope").filter({ hasText: "the whole fleet, 2 nodes" }).waitFor();
+  assert.equal(await page.locator("#connection").textContent(), "live");
+});

@@ -1,0 +1,90 @@
+// Pictures of the dashboard under load, in target/browser: light and dark, on a desk and on a phone.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ADMIN_TOKEN, startFleet } from "./fleet.mjs";
+import { headline, launch, logIn, open, row } from "./page.mjs";
+
+const OUT = fileURLToPath(new URL("../target/browser", import.meta.url));
+const SIZES = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
+// Long enough for the charts to have something to show.
+const LOAD_MS = 45_000;
+
+const POLICY = `
+version: 1
+defaults: { limit: 600/min }
+rules:
+  - { name: internal-jobs, match: { tier: internal }, unlimited: true }
+  - { name: login, match: { method: POST, path: /login }, per: [ip], limits: [5/min], on_store_loss: deny }
+  - { name: external-api, match: { path: /api/external/** }, limits: [60/min, 1000/h], algorithm: token_bucket }
+  - { name: search, match: { path: /search }, per: [user], limits: [40/min], mode: shadow, next: { limits: [20/min] } }
+  - { name: orders, match: { path: /orders }, limits: [30/min], distributed: shadow }
+`;
+
+// One turn of what a small company's clients do: most are well below their limits, one script is not.
+const turn = (at) => [
+  { client: "c-batch", path: "/api/external/orders" },
+  { client: `c-${at % 7}`, path: "/api/external/items" },
+  { client: `c-${at % 5}`, path: "/orders" },
+  { user: `u-${at % 3}`, path: "/search" },
+  { client: "nightly", tier: "internal", path: "/reports" },
+  ...(at % 4 === 0 ? [{ ip: "203.0.113.9", method: "POST", path: "/login" }] : []),
+  ...(at % 9 === 0 ? [{ client: "<b>c-odd</b>\u202e", path: "/api/external/orders" }] : []),
+];
+
+const putLoad = async (fleet, isOver) => {
+  for (let at = 0; !isOver(); at += 1) {
+    const url = at % 2 ? fleet.first : fleet.second;
+    await Promise.all(turn(at).map((facts) => fleet.check(url, facts)));
+  }
+};
+
+const override = (fleet) =>
+  fetch(`${fleet.first}/admin/external/clients/c-3/limits`, {
+    method: "PUT",
+    headers: { "content-type": "application/json", authorization: `Bearer ${ADMIN_TOKEN}` },
+    body: JSON.stringify({
+      limits: [{ limit: 200, window_ms: 60_000 }],
+      reason: "the sale of the year",
+      author: "kim",
+    }),
+  });
+
+const shoot = async (browser, fleet, size, colorScheme) => {
+  const page = await browser.newPage({
+    viewport: SIZES[size],
+    colorScheme,
+    deviceScaleFactor: size === "phone" ? 2 : 1,
+  });
+  const save = (name, fullPage) => page.screenshot({ path: join(OUT, `${size}-${colorScheme}-${name}.png`), fullPage });
+  await open(page, fleet.first);
+  await row(page, "#refused-table", "c-batch").waitFor();
+  await save("first", false);
+  await logIn(page, { name: "kim" });
+  await row(page, "#overrides-list", "c-3").waitFor();
+  await row(page, "#refused-table", "c-batch").getByRole("button", { name: /^Why/ }).click();
+  await headline(page, /now/);
+  await page.locator("#blocks-form button").click();
+  await page.locator("#rollout").scrollIntoViewIfNeeded();
+  await page.evaluate(() => scrollTo(0, 0));
+  await save("whole", true);
+  await page.close();
+};
+
+mkdirSync(OUT, { recursive: true });
+const fleet = await startFleet({ policy: POLICY });
+const browser = await launch();
+try {
+  await override(fleet);
+  const begun = Date.now();
+  await putLoad(fleet, () => Date.now() - begun > LOAD_MS);
+  let over = false;
+  const load = putLoad(fleet, () => over);
+  for (const size of Object.keys(SIZES))
+    for (const colorScheme of ["light", "dark"]) await shoot(browser, fleet, size, colorScheme);
+  over = true;
+  await load;
+} finally {
+  await browser.close();
+  await fleet.stop();
+}
