@@ -55,10 +55,8 @@ const ofFrame = (frame, policy) => [
   ...ofNodes(frame, policy),
 ];
 
-const ofConnection = (connection) => {
-  if (connection === "live" || connection === "connecting") return [];
-  return [["bad", "No news from this node; what is below is old"]];
-};
+const ofConnection = (connection) =>
+  connection === "silent" ? [["bad", "No news from this node; what is below is old"]] : [];
 
 // [[level, sentence]…], worst first; a sentence that comes twice is told once.
 const findings = ({ frame, policy, connection }) => {
@@ -76,7 +74,7 @@ export const createHealth = () => {
 
   return {
     update: (state) => {
-      if (!state.frame && state.connection === "connecting") return;
+      if (!state.frame && state.connection !== "silent") return;
       const [first, ...others] = findings(state);
       const [level, text] = first ?? ["ok", "All well"];
       setClass(section, level);

@@ -10,6 +10,7 @@ export const createLive = ({ onPolicy, onHistory, onFrame, onState, onRefused })
   let wait = 1000;
   let retry = 0;
   let silence = 0;
+  let silent = false;
 
   const close = () => {
     clearTimeout(retry);
@@ -18,11 +19,19 @@ export const createLive = ({ onPolicy, onHistory, onFrame, onState, onRefused })
     source = null;
   };
 
-  const failed = () => {
+  // Streams end now and then, and go on a moment later; only a longer silence is news.
+  const awaitNews = () => {
     clearTimeout(silence);
-    onState("reconnecting");
+    silence = setTimeout(() => {
+      silent = true;
+      onState("silent");
+    }, SILENCE_MS);
+  };
+
+  const failed = () => {
+    onState(silent ? "silent" : "reconnecting");
     if (source?.readyState !== EventSource.CLOSED) return;
-    close();
+    source = null;
     retry = setTimeout(open, wait);
     wait = Math.min(wait * 2, LONGEST_WAIT_MS);
     onRefused();
@@ -32,8 +41,8 @@ export const createLive = ({ onPolicy, onHistory, onFrame, onState, onRefused })
 
   const framed = (frame) => {
     wait = 1000;
-    clearTimeout(silence);
-    silence = setTimeout(() => onState("silent"), SILENCE_MS);
+    silent = false;
+    awaitNews();
     onState("live");
     onFrame(frame);
   };
@@ -41,6 +50,7 @@ export const createLive = ({ onPolicy, onHistory, onFrame, onState, onRefused })
   function open() {
     close();
     if (!wanted || document.hidden) return;
+    awaitNews();
     source = new EventSource("/api/live");
     listen("policy", onPolicy);
     listen("history", onHistory);

@@ -26,7 +26,12 @@ const overrides = createOverrides();
 const why = createWhy({ recent, isAdmin: () => admin, onOverride: overrides.edit });
 createBlocks({ recent, onWhy: why.go });
 
-const STATES = { connecting: "connecting", live: "live", reconnecting: "reconnecting", silent: "no news" };
+const STATES = {
+  connecting: "connecting",
+  live: "live",
+  reconnecting: "reconnecting",
+  silent: "no news, reconnecting",
+};
 
 const header = {
   update: ({ frame, connection }) => {
@@ -98,7 +103,10 @@ const admit = (told) => {
 const session = createSession(admit);
 document.addEventListener("visibilitychange", redraw);
 redraw();
-session.refresh().catch(() => {
-  change({ connection: "reconnecting" });
-  setTimeout(() => location.reload(), 5000);
-});
+
+const begin = () =>
+  session.refresh().catch(() => {
+    change({ connection: "reconnecting" });
+    setTimeout(begin, 3000);
+  });
+begin();

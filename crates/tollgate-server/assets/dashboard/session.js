@@ -6,7 +6,24 @@ import { byId, setText } from "./dom.js";
 const AUTHOR = "tollgate.author";
 const NOBODY = { read: false, admin: false, login: true, administered: true, until: null };
 
-export const author = () => sessionStorage.getItem(AUTHOR) ?? "";
+// Storage may be forbidden; then the name lasts as long as the page.
+let name = "";
+try {
+  name = sessionStorage.getItem(AUTHOR) ?? "";
+} catch {
+  // Nothing to read it from.
+}
+
+const remember = (given) => {
+  name = given;
+  try {
+    sessionStorage.setItem(AUTHOR, given);
+  } catch {
+    // Nothing to keep it in.
+  }
+};
+
+export const author = () => name;
 
 const explain = (problem) => {
   if (problem.status === 401) return "That token is not known here.";
@@ -54,7 +71,7 @@ export const createSession = (onChange) => {
   const logIn = async () => {
     const typed = token.value;
     token.value = "";
-    sessionStorage.setItem(AUTHOR, byId("author").value.trim());
+    remember(byId("author").value.trim());
     try {
       await ask("POST", "/api/login", { body: { token: typed } });
       await refresh();
@@ -73,7 +90,7 @@ export const createSession = (onChange) => {
   // Whatever was shown to who was logged in goes with the page.
   const logOut = async () => {
     await ask("POST", "/api/logout").catch(() => null);
-    sessionStorage.removeItem(AUTHOR);
+    remember("");
     location.reload();
   };
 
