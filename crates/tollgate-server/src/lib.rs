@@ -17,6 +17,7 @@ mod keeper;
 mod live;
 mod membership;
 mod metrics;
+mod notify;
 mod opened;
 mod operate;
 mod policy_file;

@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::http::{Door, Surface, listen};
 use crate::keeper;
 use crate::membership::Membership;
+use crate::notify;
 use crate::opened::Opened;
 use crate::policy_file::PolicyFile;
 use crate::pulse;
@@ -74,10 +75,13 @@ pub(crate) async fn serve(settings: Settings, traces: &Traces) -> Result<(), Ser
 
     // Before anyone can ask: an answer of a node that is not ready closes its connection.
     app.set_ready();
-    for listening in listeners.listen(tls.as_ref(), &app, traces, &shutdown, &settings) {
+    let all = listeners.listen(tls.as_ref(), &app, traces, &shutdown, &settings);
+    let telling = notify::start(&app, &shutdown);
+    for listening in all {
         listening.await.map_err(ServeError::new)?;
     }
     shutdown.finish();
+    telling.await.map_err(ServeError::new)?;
     keeping.await.map_err(ServeError::new)?;
     beside.end().await?;
     info!("stopped");

@@ -11,7 +11,7 @@ use tollgate_redis::Scripting;
 
 use super::say::say;
 use super::server_args::ServerArgs;
-use super::{Exit, OverrideCommand, ResetArgs, administer, check, policy, serve, simulate};
+use super::{Exit, OverrideCommand, ResetArgs, administer, check, man, policy, serve, simulate};
 
 /// A rate limiter that is exact under any concurrency, and says why and until when it refuses.
 #[derive(Debug, Parser)]
@@ -57,6 +57,12 @@ enum Command {
     Completions {
         /// The shell
         shell: Shell,
+    },
+    /// Write the man pages, one for each command
+    Man {
+        /// The directory to write them into; it is made if it is not there
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
     },
 }
 
@@ -302,5 +308,6 @@ pub fn run(cli: Cli) -> Exit {
             say(&String::from_utf8_lossy(&script));
             Exit::Success
         }
+        Command::Man { out } => man::run(Cli::command(), &out),
     }
 }

@@ -7,6 +7,7 @@ mod asking;
 mod check;
 mod exit;
 mod facts;
+mod man;
 mod policy;
 mod ready;
 mod say;

@@ -314,7 +314,7 @@ fn completions_are_there_for_the_usual_shells() {
 #[test]
 fn every_command_tells_its_flags() {
     for (command, words) in [
-        (&[][..], &["serve", "check", "policy", "simulate", "completions"][..]),
+        (&[][..], &["serve", "check", "policy", "simulate", "completions", "man"][..]),
         (
             &["serve"],
             &[

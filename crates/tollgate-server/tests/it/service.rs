@@ -170,8 +170,9 @@ fn follow(mut stderr: impl Read + Send + 'static, log: Arc<Mutex<String>>) -> Jo
 pub(crate) fn tollgate(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
     for (name, _) in std::env::vars() {
-        let is_setting =
-            ["TOLLGATE_", "RATE_LIMIT_", "OTEL_"].iter().any(|ours| name.starts_with(ours));
+        let is_setting = ["TOLLGATE_", "RATE_LIMIT_", "OTEL_", "NOTIFY_", "WATCHDOG_"]
+            .iter()
+            .any(|ours| name.starts_with(ours));
         if is_setting || name == "REDIS_URL" || name == "ENABLE_DISTRIBUTED_RATE_LIMITING" {
             command.env_remove(name);
         }
