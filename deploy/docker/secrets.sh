@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Makes the secrets that compose.yaml names, once: deploy/docker/secrets/, or the directory that is given. What is
+# there already stays.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+out=${1:-$here/secrets}
+
+mkdir -p "$out"
+# Nobody but the owner gets this far; the files themselves are readable, because in a container their reader is
+# another user than the one who made them.
+chmod 0700 "$out"
+secret() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
+write() {
+    [[ -e $out/$1 ]] || cat >"$out/$1"
+    chmod 0444 "$out/$1"
+}
+
+for name in check-token read-token admin-token; do
+    secret | write "$name"
+done
+
+# Both or neither: they hold one password.
+if [[ ! -e $out/redis-url || ! -e $out/redis-acl ]]; then
+    rm -f "$out/redis-url" "$out/redis-acl"
+    password=$(secret)
+    digest=$(printf %s "$password" | sha256sum | cut -d' ' -f1)
+    printf 'redis://tollgate:%s@redis:6379' "$password" | write redis-url
+    {
+        echo "user default off"
+        sed -n "s/^user tollgate on /user tollgate on #$digest /p" "$here/../../crates/tollgate-redis/redis.acl"
+    } | write redis-acl
+fi
