@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_runtime_that_is_stuck_does_not_say_that_it_is_well() {
-        let name = std::env::temp_dir().join(format!("tollgate-stuck-{}", std::process::id()));
+        let name = env::temp_dir().join(format!("tollgate-stuck-{}", std::process::id()));
         let heard = UnixDatagram::bind(&name).unwrap();
         heard.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let read = || {
