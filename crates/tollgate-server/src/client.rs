@@ -1,14 +1,17 @@
 //! Asking a running service.
 
+mod events;
+mod stream;
 mod url;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
-use hyper::{Method, Request};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -17,6 +20,8 @@ use tokio::time::timeout;
 use crate::cli::ServerArgs;
 use crate::settings::SettingsError;
 use crate::tls::{Asking, AskingFiles};
+pub(crate) use events::Event;
+pub(crate) use stream::{EventStream, Followed};
 use url::{Scheme, Url};
 
 /// How long an answer is waited for, unless it takes longer.
@@ -77,7 +82,20 @@ impl Server {
         token: Option<&str>,
     ) -> Result<(u16, String), AskError> {
         let request = self.request(method, path_and_query, body, token)?;
-        match timeout(self.patience, self.converse(request)).await {
+        self.patiently(async {
+            let response = self.respond(request).await?;
+            let status = response.status().as_u16();
+            let bytes = response.into_body().collect().await?.to_bytes();
+            Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+        })
+        .await
+    }
+
+    async fn patiently<T>(
+        &self,
+        answer: impl Future<Output = Result<T, AnyError>>,
+    ) -> Result<T, AskError> {
+        match timeout(self.patience, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(AskError::NoAnswer(error.to_string())),
             Err(_) => {
@@ -105,13 +123,14 @@ impl Server {
         request.body(body).map_err(|error| AskError::Usage(error.to_string()))
     }
 
-    async fn converse(&self, request: Request<Full<Bytes>>) -> Result<(u16, String), AnyError> {
+    /// The beginning of the answer; its body is read by who wants it.
+    async fn respond(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, AnyError> {
         let socket = TcpStream::connect(&self.authority).await?;
         match &self.tls {
-            None => exchange(socket, request).await,
+            None => send(socket, request).await,
             Some(tls) => {
                 let stream = tls.agree(socket).await?;
-                exchange(stream, request).await.map_err(|error| tls.explain(error))
+                send(stream, request).await.map_err(|error| tls.explain(error))
             }
         }
     }
@@ -130,23 +149,20 @@ fn bearer(token: &str) -> Result<HeaderValue, AskError> {
     Ok(value)
 }
 
-async fn exchange<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+async fn send<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     stream: S,
     request: Request<Full<Bytes>>,
-) -> Result<(u16, String), AnyError> {
+) -> Result<Response<Incoming>, AnyError> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
-    let response = match sender.send_request(request).await {
-        Ok(response) => response,
+    match sender.send_request(request).await {
+        Ok(response) => Ok(response),
         // A connection that broke before it was asked knows why; who asked only hears that it did.
         Err(error) => match connection.await {
-            Ok(Err(cause)) => return Err(cause.into()),
-            _ => return Err(error.into()),
+            Ok(Err(cause)) => Err(cause.into()),
+            _ => Err(error.into()),
         },
-    };
-    let status = response.status().as_u16();
-    let bytes = response.into_body().collect().await?.to_bytes();
-    Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+    }
 }
 
 #[cfg(test)]
