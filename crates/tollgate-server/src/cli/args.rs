@@ -11,7 +11,9 @@ use tollgate_redis::Scripting;
 
 use super::say::say;
 use super::server_args::ServerArgs;
-use super::{Exit, OverrideCommand, ResetArgs, administer, check, man, policy, serve, simulate};
+use super::{
+    Exit, OverrideCommand, ResetArgs, TopArgs, administer, check, man, policy, serve, simulate, top,
+};
 
 /// A rate limiter that is exact under any concurrency, and says why and until when it refuses.
 #[derive(Debug, Parser)]
@@ -43,6 +45,12 @@ enum Command {
     ///
     /// Exit code 0: done. 2: the question or the token was wrong. 3: no answer.
     Reset(ResetArgs),
+    /// Watch a running service: what it allows and refuses, and whom (read token)
+    ///
+    /// The token is that of `TOLLGATE_READ_TOKEN`, or of the file that `TOLLGATE_READ_TOKEN_FILE` names; without, the
+    /// admin token likewise. Where standard output is no terminal, a summary is printed, as by --once.
+    /// Exit code 0: done. 2: the question or the token was wrong. 3: no answer.
+    Top(TopArgs),
     /// Work with policy files
     #[command(subcommand)]
     Policy(PolicyCommand),
@@ -300,6 +308,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Check(args) => check::run(&args),
         Command::Override(command) => administer::run(&command),
         Command::Reset(args) => administer::reset(&args),
+        Command::Top(args) => top::run(&args),
         Command::Policy(command) => policy::run(&command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Completions { shell } => {

@@ -16,9 +16,11 @@ mod server_args;
 mod simulate;
 mod told;
 mod told_override;
+mod top;
 
 pub(crate) use administer_args::{OverrideCommand, ResetArgs, SetArgs, WhoArgs};
 pub(crate) use args::{AtCapArg, DistributedArg, LogArg, ScriptingArg, ServeArgs};
 pub use args::{Cli, run};
 pub use exit::Exit;
 pub(crate) use server_args::ServerArgs;
+pub(crate) use top::TopArgs;

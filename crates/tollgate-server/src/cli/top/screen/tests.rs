@@ -1,0 +1,172 @@
+//! What stands on screens of all sizes.
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::style::Color;
+
+use super::super::sample;
+use super::super::update::Update;
+use super::*;
+
+fn drawn(size: (u16, u16), state: &State, view: &View, look: Look) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+    terminal.draw(|canvas| draw(canvas, state, view, look)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+/// The screen as lines. What a wide letter covers is left out.
+fn lines_of(buffer: &Buffer) -> Vec<String> {
+    let row = |y: u16| {
+        let (mut line, mut x) = (String::new(), 0);
+        while x < buffer.area.width {
+            let symbol = buffer[(x, y)].symbol();
+            line.push_str(symbol);
+            x += u16::try_from(super::super::text::columns(symbol)).unwrap().max(1);
+        }
+        line.trim_end().to_owned()
+    };
+    (0..buffer.area.height).map(row).collect()
+}
+
+fn shown(size: (u16, u16), state: &State, keys: &[KeyCode]) -> Vec<String> {
+    lines_of(&drawn(size, state, &pressed(keys, size, state), Look::new(true)))
+}
+
+fn pressed(keys: &[KeyCode], size: (u16, u16), state: &State) -> View {
+    let mut view = View::default();
+    for key in keys {
+        let reach = reach(Size::from(size), state, &view);
+        view.press(KeyEvent::from(*key), state, reach);
+    }
+    view
+}
+
+#[test]
+fn a_usual_terminal() {
+    let lines = shown((80, 24), &sample::state(), &[]);
+    assert_eq!(lines[0], "tollgate top  live  http://127.0.0.1:8080  node web-1  whole fleet");
+    assert_eq!(lines[1], "redis 10.0.0.5:6379 (valkey 9.1)  breaker closed  policy 9f3c (3 rules)");
+    assert_eq!(lines[2], "all is well");
+    assert_eq!(lines[3], "allowed/s           refused/s           p50 / p99           degraded/s");
+    assert_eq!(lines[4], "1234                61.7 (4.8 %)        210µs / 1.9ms       0");
+    assert!(lines[5].starts_with("allowed/s, last 5m, peak 20"), "{lines:#?}");
+    assert!(lines[5].contains("refused/s, last 5m, peak 5"), "{lines:#?}");
+    assert!(lines[10].contains('█') && lines[10].contains('·'), "{lines:#?}");
+    assert_eq!(lines[11], " 1 refused keys (4)   2 nodes (2)   3 on trial (2)   4 rules (3)");
+    assert!(lines[12].starts_with("COUNT  RULE     LIMIT   AGO  TENANT  KEY"), "{lines:#?}");
+    assert!(lines[13].starts_with("   37  search   60s      1s  -       c1 "), "{lines:#?}");
+    assert!(lines[14].contains("acme    \\u{1b}[2J\\u{1b}]0;own"), "{lines:#?}");
+    assert!(lines[15].contains("\\u{202e}gpj.exe"), "{lines:#?}");
+    assert!(lines[16].contains("日本語のとても…"), "{lines:#?}");
+    assert!(lines[23].starts_with("q quit"), "{lines:#?}");
+}
+
+#[test]
+fn tables_are_switched() {
+    let state = sample::state();
+    let nodes = shown((80, 24), &state, &[KeyCode::Char('2')]).join("\n");
+    assert!(nodes.contains("NODE ") && nodes.contains("web-2"), "{nodes}");
+    let trials = shown((80, 24), &state, &[KeyCode::Char('3')]).join("\n");
+    assert!(trials.contains("search       0     6         2  next 5/60s"), "{trials}");
+    let rules = shown((80, 24), &state, &[KeyCode::BackTab]).join("\n");
+    assert!(rules.contains("10/60s,100/3600s"), "{rules}");
+    let help = shown((80, 24), &state, &[KeyCode::Char('?')]).join("\n");
+    assert!(help.contains("choose a table") && !help.contains("COUNT"), "{help}");
+}
+
+#[test]
+fn a_table_is_scrolled_to_its_end_and_back() {
+    let state = sample::state();
+    let size = (80, 9);
+    let first = shown(size, &state, &[]);
+    assert!(first[7].contains(" c1 ") && !first.concat().contains("日本"), "{first:#?}");
+    let end = shown(size, &state, &[KeyCode::End]);
+    assert!(end[8].contains("日本") && !end.concat().contains(" c1 "), "{end:#?}");
+    let past = [KeyCode::PageDown; 9];
+    assert_eq!(shown(size, &state, &past), end);
+    assert_eq!(shown(size, &state, &[&past[..], &[KeyCode::Home]].concat()), first);
+    // The table becomes short while it is scrolled.
+    let (view, state) = (pressed(&past, size, &state), State::new("x"));
+    assert!(lines_of(&drawn(size, &state, &view, Look::new(true))).concat().contains("nobody"));
+}
+
+#[test]
+fn a_large_terminal_shows_all_tables() {
+    let all = shown((200, 60), &sample::state(), &[]).join("\n");
+    for words in ["COUNT", "NODE ", "DIVERGED", "ON_LOSS", "refused keys, last 5 min"] {
+        assert!(all.contains(words), "{words} is not in\n{all}");
+    }
+}
+
+#[test]
+fn no_size_and_no_state_is_too_much() {
+    let mut lost = sample::state();
+    lost.apply(Update::Lost("x".repeat(5000)));
+    for state in [State::new("x"), sample::state(), lost] {
+        for width in (0..24).chain([39, 40, 59, 60, 80, 149, 150, 300]) {
+            for height in (0..30).chain([60, 100]) {
+                for keys in [&[][..], &[KeyCode::End], &[KeyCode::Tab], &[KeyCode::Char('?')]] {
+                    let _ = shown((width, height), &state, keys);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_yet_known_is_not_made_up() {
+    let lines = shown((80, 24), &State::new("http://h"), &[]);
+    assert_eq!(lines[0], "tollgate top  connecting  http://h");
+    assert_eq!(lines[2], "waiting for the first figures");
+    assert_eq!(lines[4], "-                   -                   -                   -");
+    assert_eq!(lines[12], "nobody was refused");
+}
+
+#[test]
+fn a_loss_is_seen() {
+    let mut state = sample::state();
+    state.apply(Update::Lost("connection\u{1b}[2J refused".to_owned()));
+    let lines = shown((80, 24), &state, &[]);
+    assert!(lines[0].starts_with("tollgate top  reconnecting  "), "{}", lines[0]);
+    assert_eq!(lines[2], "reconnecting: connection\\u{1b}[2J refused; figures are 0s old");
+}
+
+#[test]
+fn a_pause_is_seen() {
+    let lines = shown((80, 24), &sample::state(), &[KeyCode::Char('p')]);
+    assert!(lines[0].starts_with("tollgate top  paused  "), "{}", lines[0]);
+}
+
+#[test]
+fn nothing_that_a_terminal_obeys_is_ever_drawn() {
+    let hostile = "\\u001b[2J\\u009b31m\\u202e\\u2066\\u200b\\u0007\\n";
+    let changes: Vec<(String, String)> =
+        ["web-1", "c1", "search", "acme", "valkey 9.1", "9f3c", "0.1.0"]
+            .iter()
+            .map(|word| (format!("\"{word}\""), format!("\"{hostile}{word}\"")))
+            .collect();
+    let changes: Vec<(&str, &str)> =
+        changes.iter().map(|(o, n)| (o.as_str(), n.as_str())).collect();
+    let state = sample::state_with(&changes);
+    for keys in [KeyCode::Char('1'), KeyCode::Char('2'), KeyCode::Char('3'), KeyCode::Char('4')] {
+        for size in [(80, 24), (200, 60), (300, 10)] {
+            let text = shown(size, &state, &[keys]).concat();
+            let obeyed =
+                |letter: char| letter.is_control() || ('\u{200b}'..'\u{2070}').contains(&letter);
+            assert!(!text.contains(obeyed), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn colours_are_left_out_on_request() {
+    let (state, view) = (sample::state(), View::default());
+    let colours = |look: Look| {
+        let buffer = drawn((80, 24), &state, &view, look);
+        buffer.content.iter().any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset)
+    };
+    assert!(colours(Look::new(true)));
+    assert!(!colours(Look::new(false)));
+}

@@ -1,0 +1,149 @@
+//! Text of others on a terminal: what could mean something to it is shown, not sent.
+
+use ratatui::buffer::CellWidth;
+
+/// How many marks one letter may carry. More pile up over other lines.
+const MARKS: u32 = 2;
+
+/// The text with everything visible: controls, escapes, what turns the direction of writing and what has no width
+/// become `\u{…}`.
+pub(super) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    // A mark at the beginning would sit on what stands before.
+    let mut marks = MARKS;
+    for letter in text.chars() {
+        if letter == '\\' {
+            shown.push_str("\\\\");
+            marks = 0;
+        } else if !is_printable(letter) {
+            shown.extend(letter.escape_default());
+            marks = 0;
+        } else if columns_of(letter) > 0 {
+            shown.push(letter);
+            marks = 0;
+        } else if marks < MARKS {
+            shown.push(letter);
+            marks += 1;
+        } else {
+            shown.extend(letter.escape_unicode());
+        }
+    }
+    shown
+}
+
+/// Whether a terminal shows it, and nothing else. The standard library knows categories; it keeps blank letters, and
+/// selectors whose width terminals disagree on.
+fn is_printable(letter: char) -> bool {
+    match letter {
+        ' '..='~' => true,
+        '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}' => false,
+        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => false,
+        // Only at the beginning of a text are marks escaped, so it is not put there.
+        _ => String::from_iter(['a', letter]).escape_debug().count() == 2,
+    }
+}
+
+/// How many columns a text takes that is [`visible`].
+pub(super) fn columns(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+fn columns_of(letter: char) -> usize {
+    let mut bytes = [0; 4];
+    usize::from(letter.encode_utf8(&mut bytes).cell_width())
+}
+
+/// As much of a text as these columns hold; an … says that there is more.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    if columns(text) <= most {
+        return text.to_owned();
+    }
+    let Some(most) = most.checked_sub(1) else { return String::new() };
+    let mut taken = 0;
+    let fitting = text.chars().take_while(|letter| {
+        taken += columns_of(*letter);
+        taken <= most
+    });
+    let mut cut: String = fitting.collect();
+    cut.push('…');
+    cut
+}
+
+/// The text in just so many columns, at their left or their right.
+pub(super) fn padded(text: &str, width: usize, to_the_right: bool) -> String {
+    let text = cut(text, width);
+    let blank = " ".repeat(width.saturating_sub(columns(&text)));
+    if to_the_right { blank + &text } else { text + &blank }
+}
+
+/// A JSON text with nothing in it that a terminal obeys, which means the same: beyond ASCII there are only strings.
+pub(super) fn json_line(json: &str) -> String {
+    let mut line = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match letter {
+            '\n' | '\r' | '\t' => line.push(' '),
+            _ if is_printable(letter) => line.push(letter),
+            _ => {
+                let units = letter.encode_utf16(&mut [0; 2]).to_vec();
+                units.iter().for_each(|unit| line.push_str(&format!("\\u{unit:04x}")));
+            }
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_terminals_obey_is_shown_instead() {
+        for (text, shown) in [
+            ("user:1", "user:1"),
+            ("a b", "a b"),
+            ("\x1b[2J", "\\u{1b}[2J"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("a\nb\r\t\0", "a\\nb\\r\\t\\u{0}"),
+            ("\u{202e}evil\u{2066}", "\\u{202e}evil\\u{2066}"),
+            ("\u{200b}\u{feff}\u{a0}", "\\u{200b}\\u{feff}\\u{a0}"),
+            ("c:\\u{1b}", "c:\\\\u{1b}"),
+            ("日本 ü 😀", "日本 ü 😀"),
+            ("e\u{301}", "e\u{301}"),
+            ("\u{301}e", "\\u{301}e"),
+            ("e\u{301}\u{301}\u{301}", "e\u{301}\u{301}\\u{301}"),
+            ("\u{2764}\u{fe0f}", "\u{2764}\\u{fe0f}"),
+        ] {
+            assert_eq!(visible(text), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_letter_is_shown_harmlessly() {
+        for letter in '\0'..=char::MAX {
+            let shown = visible(&letter.to_string());
+            assert!(!shown.chars().any(char::is_control), "{letter:?}");
+            assert!(columns(&shown) > 0, "{letter:?}");
+        }
+    }
+
+    #[test]
+    fn wide_letters_are_cut_by_what_they_take() {
+        assert_eq!(cut("日本語", 6), "日本語");
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("日本語", 1), "…");
+        assert_eq!(cut("日本語", 0), "");
+        assert_eq!(padded("日本", 6, false), "日本  ");
+        assert_eq!(padded("12", 4, true), "  12");
+        assert_eq!(columns(&padded(&"x".repeat(1024), 7, false)), 7);
+    }
+
+    #[test]
+    fn json_means_the_same_without_what_terminals_obey() {
+        let json = "{\"key\":\n\"\u{9b}31m\u{202e}\u{e0001}ü\\u001b\"}";
+        let line = json_line(json);
+        assert_eq!(line, "{\"key\": \"\\u009b31m\\u202e\\udb40\\udc01ü\\u001b\"}");
+        let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
+        assert_eq!(read(&line), read(json));
+    }
+}
