@@ -12,6 +12,7 @@ mod client;
 #[cfg(feature = "otel")]
 mod collector;
 mod live_client;
+mod live_teller;
 mod metrics_text;
 mod redis;
 mod service;
@@ -57,3 +58,5 @@ mod simulate_oracle;
 mod telemetry;
 mod tls;
 mod tokens;
+mod top;
+mod top_screen;

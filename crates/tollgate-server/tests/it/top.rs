@@ -1,0 +1,178 @@
+//! `tollgate top`: what it prints, and how it ends.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use crate::live_teller::{Answer, HEAD, Teller, problem, stream};
+use crate::service::{Ended, run, signal, tollgate};
+
+fn once(answer: Answer) -> Ended {
+    run(&["top", "--once", "--server", &Teller::start(&[answer]).url])
+}
+
+/// Nothing of a text that a terminal would obey.
+fn is_harmless(text: &str) -> bool {
+    !text.contains(|letter: char| (letter.is_control() && letter != '\n') || letter == '\u{202e}')
+}
+
+#[test]
+fn a_summary_is_printed_where_nobody_looks() {
+    let teller = Teller::start(&[Answer::Holds(stream(&[1000]))]);
+    // Standard output is no terminal here, so --once goes without saying.
+    for args in [&["top", "--server", &teller.url][..], &["top", "--once", "--server", &teller.url]]
+    {
+        let ended = run(args);
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+        let lines: Vec<&str> = ended.stdout.lines().collect();
+        for line in [
+            "scope    node node=web-1",
+            "store    memory keys=7 max_keys=1000",
+            "policy   v1 rules=1 file=-",
+            "health   all is well",
+            "now      allowed/s=12.0 refused/s=3.0 refused%=20.0 degraded/s=0.0 errors/s=0.0 p50_us=210 p99_us=-",
+            "node     (no node is known)",
+        ] {
+            assert!(lines.contains(&line), "{line}\nis not in\n{}", ended.stdout);
+        }
+        let key = lines.iter().find(|line| line.contains(" c1 ")).expect("the key");
+        let words: Vec<&str> = key.split_whitespace().collect();
+        assert_eq!(words, ["refused", "37", "default", "60s", "0s", "-", "c1", "-"]);
+        assert!(ended.stdout.contains(r" \u{1b}[2J\u{9b}31m\u{202e}x\u{20}y "), "{}", ended.stdout);
+        assert!(is_harmless(&ended.stdout), "{:?}", ended.stdout);
+    }
+}
+
+#[test]
+fn the_token_of_readers_is_sent_else_that_of_administrators() {
+    let teller = Teller::start(&[Answer::Holds(stream(&[1000]))]);
+    for (names, expected) in [
+        (&["TOLLGATE_ADMIN_TOKEN"][..], "authorization: bearer tollgate_admin_token\r\n"),
+        (
+            &["TOLLGATE_ADMIN_TOKEN", "TOLLGATE_READ_TOKEN"],
+            "authorization: bearer tollgate_read_token\r\n",
+        ),
+        (&["TOLLGATE_CHECK_TOKEN"], "get /api/live http/1.1\r\n"),
+    ] {
+        let mut command = tollgate(&["top", "--once", "--server", &teller.url]);
+        command.envs(names.iter().map(|name| (name, name)));
+        assert_eq!(Ended::from(command.output().expect("the binary runs")).code, 0);
+        let head = teller.asked().last().expect("it was asked").to_lowercase();
+        assert!(head.contains(expected), "{head}");
+        assert!(head.contains("accept: text/event-stream\r\n"), "{head}");
+        assert_eq!(head.contains("bearer"), expected.contains("bearer"), "{head}");
+    }
+}
+
+#[test]
+fn a_wrong_token_is_exit_code_two() {
+    let teller = Teller::start(&[problem(401, "the token is not valid\u{1b}[2J here")]);
+    let mut command = tollgate(&["top", "--once", "--server", &teller.url]);
+    let ended = Ended::from(command.env("TOLLGATE_READ_TOKEN", "hunter2").output().unwrap());
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    assert_eq!(ended.stderr, "tollgate: 401: the token is not valid\\u{1b}[2J here\n");
+    let mut command = tollgate(&["top", "--server", &teller.url]);
+    let ended = Ended::from(command.env("TOLLGATE_READ_TOKEN", "a\u{1}b").output().unwrap());
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert_eq!(run(&["top", "--server", "127.0.0.1:8080"]).code, 2);
+    assert_eq!(once(problem(404, "nothing is served at /api/live")).code, 2);
+}
+
+#[test]
+fn no_answer_is_exit_code_three() {
+    let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi";
+    for (answer, words) in [
+        (problem(503, "not yet"), "503: not yet"),
+        (problem(429, "too many"), "429: too many"),
+        (Answer::Says(page.to_owned()), "no answer of a tollgate service"),
+        (Answer::Says(String::new()), "no answer from http://127.0.0.1:"),
+        (Answer::Says(HEAD.to_owned()), "the stream has ended"),
+        (
+            Answer::Says(format!("{HEAD}event: frame\ndata: {{}}\n\n")),
+            "no answer of a tollgate service",
+        ),
+        (Answer::Endless(format!("{HEAD}data: ")), "it tells something without an end"),
+    ] {
+        let ended = once(answer);
+        assert_eq!((ended.code, ended.stdout.as_str()), (3, ""), "{}", ended.stderr);
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+    let ended = run(&["top", "--server", "http://127.0.0.1:1"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (3, ""), "{}", ended.stderr);
+}
+
+#[test]
+fn silence_is_no_answer() {
+    let ended = once(Answer::Holds(format!("{HEAD}: hello\n\n")));
+    assert_eq!(ended.code, 3);
+    assert!(ended.stderr.contains("nothing for 10 s"), "{}", ended.stderr);
+}
+
+/// `tollgate top --json`, and the lines it prints.
+fn follow(teller: &Teller) -> (Child, impl Iterator<Item = Value> + use<>) {
+    let mut command = tollgate(&["top", "--json", "--server", &teller.url]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().expect("the binary runs");
+    let lines = BufReader::new(process.stdout.take().expect("stdout is piped")).lines();
+    let frames = lines.map(|line| {
+        let line = line.expect("lines are text");
+        assert!(is_harmless(&line), "{line:?}");
+        serde_json::from_str(&line).expect("each line is JSON")
+    });
+    (process, frames)
+}
+
+#[test]
+fn frames_go_on_when_the_connection_is_cut() {
+    let answers = [
+        Answer::Says(stream(&[1, 2])),
+        problem(503, "draining"),
+        Answer::Says(stream(&[3])),
+        Answer::Holds(stream(&[4])),
+    ];
+    let (process, frames) = follow(&Teller::start(&answers));
+    let seconds: Vec<i64> =
+        frames.take(4).map(|frame| frame["t"].as_i64().expect("a time") / 1000).collect();
+    assert_eq!(seconds, [1, 2, 3, 4]);
+    signal(process.id(), "TERM");
+    let ended = Ended::from(process.wait_with_output().expect("it ends"));
+    assert_eq!(ended.code, 0);
+    let expected = "tollgate: reconnecting: the stream has ended\n\
+                    tollgate: reconnecting: 503: draining\n\
+                    tollgate: reconnecting: the stream has ended\n";
+    assert_eq!(ended.stderr, expected);
+}
+
+#[test]
+fn who_is_no_longer_let_in_ends() {
+    let answers = [Answer::Says(stream(&[1])), problem(401, "the token is not valid here")];
+    let (process, frames) = follow(&Teller::start(&answers));
+    assert_eq!(frames.count(), 1);
+    let ended = Ended::from(process.wait_with_output().expect("it ends"));
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.ends_with("tollgate: 401: the token is not valid here\n"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn frames_end_when_nobody_reads_them() {
+    let many: Vec<i64> = (0..500).collect();
+    let (process, mut frames) = follow(&Teller::start(&[Answer::Says(stream(&many))]));
+    assert!(frames.next().is_some());
+    drop(frames);
+    let ended = Ended::from(process.wait_with_output().expect("it ends"));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+}
+
+#[test]
+fn one_frame_is_one_line() {
+    let teller = Teller::start(&[Answer::Holds(stream(&[7, 8]))]);
+    let ended = run(&["top", "--json", "--once", "--server", &teller.url]);
+    assert_eq!((ended.code, ended.stdout.lines().count()), (0, 1));
+    let frame: Value = serde_json::from_str(&ended.stdout).expect("one JSON value");
+    assert_eq!(frame["refused"][1]["key"], "\u{1b}[2J\u{9b}31m\u{202e}x y");
+}
