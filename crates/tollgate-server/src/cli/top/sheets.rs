@@ -1,6 +1,6 @@
 //! The four tables: what stands in them, whatever they are written on.
 
-use super::figures::{NOTHING, ago, count, micros};
+use super::figures::{NOTHING, ago, count, micros, total};
 use super::state::{State, Sums};
 use super::text::visible;
 use super::told::{Frame, Node, RefusedKey, Rule};
@@ -136,8 +136,9 @@ fn optional(text: Option<&String>) -> String {
     or_nothing(text.map_or("", String::as_str))
 }
 
+/// One word, also of "5 at once".
 fn list(texts: &[String]) -> String {
-    or_nothing(&texts.join(","))
+    or_nothing(&texts.join(",").replace(' ', "_"))
 }
 
 fn refused(told: &RefusedKey, frame: &Frame) -> Vec<String> {
@@ -194,7 +195,7 @@ fn came_to_something(sum: &Sums) -> bool {
 }
 
 fn trial(rule: &str, sum: &Sums, tried: &str) -> Vec<String> {
-    let counts = [sum.shadow, sum.next, sum.diverged].map(count);
+    let counts = [sum.shadow, sum.next, sum.diverged].map(total);
     [vec![or_nothing(rule)], counts.to_vec(), vec![or_nothing(tried)]].concat()
 }
 
@@ -221,7 +222,7 @@ fn rules(state: &State) -> Vec<Vec<String>> {
             or_nothing(&rule.mode),
             or_nothing(&rule.distributed),
             or_nothing(&rule.on_store_loss),
-            count(refused),
+            total(refused),
             list(&rule.per),
             list(&rule.limits),
             list(&rule.next),

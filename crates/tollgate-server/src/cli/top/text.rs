@@ -36,8 +36,13 @@ pub(super) fn visible(text: &str) -> String {
 fn is_printable(letter: char) -> bool {
     match letter {
         ' '..='~' => true,
-        '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}' => false,
-        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => false,
+        '\u{115f}'
+        | '\u{1160}'
+        | '\u{2800}'
+        | '\u{3164}'
+        | '\u{ffa0}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{e0100}'..='\u{e01ef}' => false,
         // Only at the beginning of a text are marks escaped, so it is not put there.
         _ => String::from_iter(['a', letter]).escape_debug().count() == 2,
     }

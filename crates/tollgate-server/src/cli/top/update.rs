@@ -122,11 +122,8 @@ fn refused(status: u16, body: &str) -> AskError {
         Err(_) if status == 404 => format!("{status}: that service has no /api/live"),
         Err(_) => format!("{status}: that is no answer of a tollgate service"),
     };
-    match status {
-        429 => AskError::NoAnswer(told),
-        400..500 => AskError::Usage(told),
-        _ => AskError::NoAnswer(told),
-    }
+    let may_come_in_later = status == 429 || !(400..500).contains(&status);
+    if may_come_in_later { AskError::NoAnswer(told) } else { AskError::Usage(told) }
 }
 
 fn foreign(error: &serde_json::Error) -> String {
