@@ -6,7 +6,13 @@ use std::process::{Child, Stdio};
 use serde_json::Value;
 
 use crate::live_teller::{Answer, HEAD, Teller, problem, stream};
-use crate::service::{Ended, run, signal, tollgate};
+use crate::service::{Ended, Scratch, Service, eventually, run, signal, tollgate};
+
+const POLICY: &str = "\
+version: 1
+rules:
+  - { name: orders, match: { path: /orders }, per: [client], limits: [1/h], next: { limits: [2/h] } }
+";
 
 fn once(answer: Answer) -> Ended {
     run(&["top", "--once", "--server", &Teller::start(&[answer]).url])
@@ -109,18 +115,42 @@ fn silence_is_no_answer() {
     assert!(ended.stderr.contains("nothing for 10 s"), "{}", ended.stderr);
 }
 
-/// `tollgate top --json`, and the lines it prints.
-fn follow(teller: &Teller) -> (Child, impl Iterator<Item = Value> + use<>) {
-    let mut command = tollgate(&["top", "--json", "--server", &teller.url]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut process = command.spawn().expect("the binary runs");
-    let lines = BufReader::new(process.stdout.take().expect("stdout is piped")).lines();
-    let frames = lines.map(|line| {
-        let line = line.expect("lines are text");
-        assert!(is_harmless(&line), "{line:?}");
-        serde_json::from_str(&line).expect("each line is JSON")
-    });
-    (process, frames)
+/// `tollgate top --json`.
+struct Follower(Option<Child>);
+
+impl Follower {
+    /// It, and the lines it prints.
+    fn start(url: &str) -> (Self, impl Iterator<Item = Value> + use<>) {
+        let mut command = tollgate(&["top", "--json", "--server", url]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().expect("the binary runs");
+        let lines = BufReader::new(process.stdout.take().expect("stdout is piped")).lines();
+        let frames = lines.map(|line| {
+            let line = line.expect("lines are text");
+            assert!(is_harmless(&line), "{line:?}");
+            serde_json::from_str(&line).expect("each line is JSON")
+        });
+        (Self(Some(process)), frames)
+    }
+
+    fn signal(&self, name: &str) {
+        signal(self.0.as_ref().expect("it runs").id(), name);
+    }
+
+    /// Waits for its end.
+    fn ended(mut self) -> Ended {
+        let process = self.0.take().expect("it ends once");
+        Ended::from(process.wait_with_output().expect("it ends"))
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.0 {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
 }
 
 #[test]
@@ -131,12 +161,12 @@ fn frames_go_on_when_the_connection_is_cut() {
         Answer::Says(stream(&[3])),
         Answer::Holds(stream(&[4])),
     ];
-    let (process, frames) = follow(&Teller::start(&answers));
+    let (follower, frames) = Follower::start(&Teller::start(&answers).url);
     let seconds: Vec<i64> =
         frames.take(4).map(|frame| frame["t"].as_i64().expect("a time") / 1000).collect();
     assert_eq!(seconds, [1, 2, 3, 4]);
-    signal(process.id(), "TERM");
-    let ended = Ended::from(process.wait_with_output().expect("it ends"));
+    follower.signal("TERM");
+    let ended = follower.ended();
     assert_eq!(ended.code, 0);
     let expected = "tollgate: reconnecting: the stream has ended\n\
                     tollgate: reconnecting: 503: draining\n\
@@ -147,9 +177,9 @@ fn frames_go_on_when_the_connection_is_cut() {
 #[test]
 fn who_is_no_longer_let_in_ends() {
     let answers = [Answer::Says(stream(&[1])), problem(401, "the token is not valid here")];
-    let (process, frames) = follow(&Teller::start(&answers));
+    let (follower, frames) = Follower::start(&Teller::start(&answers).url);
     assert_eq!(frames.count(), 1);
-    let ended = Ended::from(process.wait_with_output().expect("it ends"));
+    let ended = follower.ended();
     assert_eq!(ended.code, 2);
     assert!(
         ended.stderr.ends_with("tollgate: 401: the token is not valid here\n"),
@@ -161,10 +191,11 @@ fn who_is_no_longer_let_in_ends() {
 #[test]
 fn frames_end_when_nobody_reads_them() {
     let many: Vec<i64> = (0..500).collect();
-    let (process, mut frames) = follow(&Teller::start(&[Answer::Says(stream(&many))]));
+    let (follower, mut frames) =
+        Follower::start(&Teller::start(&[Answer::Says(stream(&many))]).url);
     assert!(frames.next().is_some());
     drop(frames);
-    let ended = Ended::from(process.wait_with_output().expect("it ends"));
+    let ended = follower.ended();
     assert_eq!(ended.code, 0, "{}", ended.stderr);
 }
 
@@ -175,4 +206,64 @@ fn one_frame_is_one_line() {
     assert_eq!((ended.code, ended.stdout.lines().count()), (0, 1));
     let frame: Value = serde_json::from_str(&ended.stdout).expect("one JSON value");
     assert_eq!(frame["refused"][1]["key"], "\u{1b}[2J\u{9b}31m\u{202e}x y");
+}
+
+#[test]
+fn a_real_service_shows_whom_it_refuses() {
+    let scratch = Scratch::new();
+    let policy = scratch.write("policy.yaml", POLICY);
+    let service = Service::start(&["--policy", &policy, "--node-id", "web-1"]);
+    let facts = r#"{"facts":{"client":"c 1","path":"/orders"}}"#;
+    let allowed: Vec<Value> =
+        (0..3).map(|_| service.post("/check", facts).json()["allowed"].clone()).collect();
+    assert_eq!(allowed, [true, false, false]);
+    let top = || run(&["top", "--once", "--server", &service.url()]);
+    // The second in which it was refused is told when it is over.
+    let key = || top().stdout.lines().find(|line| line.contains(r"c\u{20}1")).map(str::to_owned);
+    eventually("the key is shown", || key().is_some());
+    let key = key().expect("just seen");
+    let words: Vec<&str> = key.split_whitespace().collect();
+    assert_eq!(words[..4], ["refused", "2", "orders", "3600s"], "{key}");
+    assert_eq!(words[5..], ["-", r"c\u{20}1", "client=c", "1", "path=/orders"], "{key}");
+    let told = top().stdout;
+    assert!(told.contains("\nscope    node node=web-1\nstore    memory keys="), "{told}");
+    assert!(told.contains("\nrule     orders   enforce  on"), "{told}");
+    let trial = |line: &str| line.starts_with("trial    orders") && line.ends_with("next 2/3600s");
+    assert!(told.lines().any(trial), "{told}");
+    let json = run(&["top", "--once", "--json", "--server", &service.url()]);
+    let frame: Value = serde_json::from_str(&json.stdout).expect("one JSON value");
+    assert_eq!((json.code, frame["node"].as_str()), (0, Some("web-1")));
+}
+
+#[test]
+fn a_real_service_wants_its_token() {
+    let token = "a-token-for-readers-0123456789abcdef";
+    let service = Service::start_with(&[], &[("TOLLGATE_READ_TOKEN", token)]);
+    let with = |token: &str| {
+        let mut command = tollgate(&["top", "--once", "--server", &service.url()]);
+        Ended::from(command.env("TOLLGATE_READ_TOKEN", token).output().expect("the binary runs"))
+    };
+    assert_eq!(with(token).code, 0);
+    let wrong = with("a-wrong-token-0123456789abcdef");
+    assert_eq!((wrong.code, wrong.stdout.as_str()), (2, ""));
+    assert!(wrong.stderr.starts_with("tollgate: 401: "), "{}", wrong.stderr);
+    assert!(!wrong.stderr.contains("a-wrong-token"), "{}", wrong.stderr);
+    let none = run(&["top", "--once", "--server", &service.url()]);
+    assert_eq!(none.code, 2, "{}", none.stderr);
+}
+
+#[test]
+fn a_service_that_is_started_again_is_found_again() {
+    let service = Service::start(&["--node-id", "first"]);
+    let address = service.address().to_string();
+    let (follower, mut frames) = Follower::start(&service.url());
+    assert_eq!(frames.next().expect("a frame")["node"], "first");
+    assert!(service.stop().0.success());
+    let mut again = tollgate(&["serve", "--http", &address, "--node-id", "second"]);
+    let _service = Service::start_as(&mut again);
+    assert!(frames.any(|frame| frame["node"] == "second"));
+    follower.signal("INT");
+    let ended = follower.ended();
+    assert_eq!(ended.code, 0);
+    assert!(ended.stderr.contains("tollgate: reconnecting: "), "{}", ended.stderr);
 }

@@ -17,7 +17,7 @@ struct Screen {
     process: Child,
     keys: ChildStdin,
     shown: Arc<Mutex<String>>,
-    reader: JoinHandle<()>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Screen {
@@ -43,7 +43,7 @@ impl Screen {
                 kept.lock().expect("nobody panics here").push_str(&text);
             }
         });
-        Self { process, keys, shown, reader }
+        Self { process, keys, shown, reader: Some(reader) }
     }
 
     fn shown(&self) -> String {
@@ -68,8 +68,9 @@ impl Screen {
     /// Everything that was shown, once it has ended with this code and the terminal is as it was.
     fn ended(mut self, code: i32) -> String {
         self.process.wait().expect("it ends");
-        self.reader.join().expect("the reader ends with its process");
-        let shown = self.shown.lock().expect("nobody panics here").clone();
+        let reader = self.reader.take().expect("it ends once");
+        reader.join().expect("the reader ends with its process");
+        let shown = self.shown();
         let (screen, after) = shown.rsplit_once(CLOSED).expect("the screen is left");
         assert!(screen.contains(OPENED), "{screen:?}");
         assert!(shown.rfind(CURSOR) > shown.rfind("\u{1b}[?25l"), "{shown:?}");
@@ -79,16 +80,24 @@ impl Screen {
     }
 }
 
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 #[test]
 fn the_screen_is_drawn_and_given_back() {
     let mut screen = Screen::open(&Teller::start(&[Answer::Holds(stream(&[1000]))]), &[]);
     screen.wait_for("degraded/s");
-    screen.wait_for(r"\u{1b}[2J\u{9b}31m\u{202e}x y");
+    // Blanks are not drawn over blanks, so the key is seen up to its own.
+    screen.wait_for(r"\u{1b}[2J\u{9b}31m\u{202e}x");
     screen.press("2");
     screen.wait_for("no node is known");
     screen.press("q");
     let shown = screen.ended(0);
-    assert!(shown.contains("\u{1b}[38;5;2m") || shown.contains("\u{1b}[32m"), "{shown:?}");
+    assert!(shown.contains("\u{1b}[38;5;2"), "{shown:?}");
     assert!(!shown.contains(['\u{202e}', '\u{9b}', '\u{7}']), "{shown:?}");
 }
 
@@ -99,7 +108,7 @@ fn colours_are_left_out_on_request() {
     screen.wait_for("degraded/s");
     screen.press("\u{3}");
     let shown = screen.ended(0);
-    assert!(!shown.contains("\u{1b}[38;5;") && !shown.contains("\u{1b}[32m"), "{shown:?}");
+    assert!(!shown.contains("\u{1b}[38;5;"), "{shown:?}");
 }
 
 #[test]
