@@ -60,7 +60,7 @@ fn of_the_store(frame: &Frame, said: &mut Vec<(Worry, String)>) {
         Some("open") => {
             said.push((Worry::Bad, "the store is lost: nodes decide alone".to_owned()));
         }
-        Some("half-open" | "half_open") => {
+        Some("half_open") => {
             said.push((Worry::Doubtful, "the store was lost and is tried again".to_owned()));
         }
         Some(other) => said.push((Worry::Doubtful, format!("the breaker is {}", visible(other)))),
