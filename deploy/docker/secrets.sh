@@ -21,12 +21,17 @@ done
 
 # Both or neither: they hold one password.
 if [[ ! -e $out/redis-url || ! -e $out/redis-acl ]]; then
+    acl=$here/../../crates/tollgate-redis/redis.acl
+    grep -q '^user tollgate on ' "$acl" || {
+        echo "deploy/docker/secrets.sh: $acl has no user tollgate" >&2
+        exit 1
+    }
     rm -f "$out/redis-url" "$out/redis-acl"
     password=$(secret)
     digest=$(printf %s "$password" | sha256sum | cut -d' ' -f1)
     printf 'redis://tollgate:%s@redis:6379' "$password" | write redis-url
     {
         echo "user default off"
-        sed -n "s/^user tollgate on /user tollgate on #$digest /p" "$here/../../crates/tollgate-redis/redis.acl"
+        sed -n "s/^user tollgate on /user tollgate on #$digest /p" "$acl"
     } | write redis-acl
 fi
