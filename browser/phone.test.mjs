@@ -4,7 +4,7 @@ import { after } from "node:test";
 import { startFleet } from "./fleet.mjs";
 import { headline, logIn, open, pageTest, row } from "./page.mjs";
 
-const fleet = await startFleet();
+const fleet = await startFleet({ policy: "version: 1\nrules: [{ name: once, limits: [1/h] }]\n" });
 after(() => fleet.stop());
 
 const LONG = "w".repeat(1024);
@@ -37,7 +37,7 @@ for (const width of [360, 390]) {
       await row(page, "#overrides-list", "wwww").waitFor();
       await row(page, "#audit-list", "wwww").first().waitFor();
       await page.locator("#policy summary").click();
-      await row(page, "#policy-rules", "external-api").waitFor();
+      await row(page, "#policy-rules", "once").waitFor();
       await fits(page);
     },
   );

@@ -44,6 +44,15 @@ pageTest("a key alone leads to what it was refused for", {}, async (page) => {
   await headline(page, /Refused now by rule external-api/);
 });
 
+pageTest("of a long key it is told by which rule it was refused, though not for what", {}, async (page) => {
+  const long = "k".repeat(1024);
+  await exhaust(long);
+  await open(page, fleet.first);
+  await row(page, "#refused-table", "kkkk").getByRole("button", { name: /^Why/ }).click();
+  await headline(page, /Allowed now/);
+  await page.locator("#why-details").filter({ hasText: "Lately it was refused by external-api 60s" }).waitFor();
+});
+
 pageTest("who is refused now is told on demand, until when", {}, async (page) => {
   await exhaust("c4");
   await open(page, fleet.first);

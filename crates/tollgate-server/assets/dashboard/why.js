@@ -5,8 +5,8 @@ import { confirmButton } from "./confirm.js";
 import { countersOf } from "./counters.js";
 import { degradedNote, headline, overrideNote, rulesTried } from "./explanation.js";
 import { clock } from "./format.js";
+import { lately } from "./lately.js";
 import { clientOf, readQuestion } from "./question.js";
-import { questionOf } from "./refused.js";
 import { author } from "./session.js";
 import { takesTable } from "./takes.js";
 import { said, sentence } from "./text.js";
@@ -29,22 +29,6 @@ const asked = ({ key, facts, tenant }) => {
     "p",
     { class: "asked" },
     all.map(([name, value]) => element("span", {}, element("span", { class: "dim" }, `${name} `), said(value))),
-  );
-};
-
-// Who asks for a key alone may mean a request that was refused lately, by rules that a key alone does not reach.
-const lately = (question, recent, ask) => {
-  if (question.key === undefined && Object.keys(question.facts).length > 1) return null;
-  const key = clientOf(question);
-  const found = recent.filter((entry) => entry.key === key && entry.facts && Object.keys(entry.facts).length > 1);
-  if (found.length === 0) return null;
-  return element(
-    "p",
-    { class: "note" },
-    "Refused lately with more facts than these: ",
-    found
-      .slice(0, 3)
-      .map((entry) => button(questionOf(entry).slice(0, 80), () => ask(questionOf(entry)), { class: "small" })),
   );
 };
 
@@ -81,7 +65,7 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
       asked(question),
       degradedNote(explanation),
       overrideNote(explanation),
-      lately(question, recent(), (text) => goThere(text)),
+      lately(explanation, recent(), (text) => goThere(text)),
       acts(question),
       element("h3", {}, "Limits it takes from"),
       takesTable(explanation),

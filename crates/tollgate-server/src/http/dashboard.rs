@@ -29,6 +29,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "format.js": SCRIPT,
     "health.js": SCRIPT,
     "history.js": SCRIPT,
+    "lately.js": SCRIPT,
     "live.js": SCRIPT,
     "main.js": SCRIPT,
     "nodes.js": SCRIPT,
