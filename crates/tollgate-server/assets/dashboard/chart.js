@@ -1,7 +1,7 @@
 // A chart of the last fifteen minutes on a canvas: areas on top of one another, or lines.
 import { createCrosshair } from "./crosshair.js";
 import { element } from "./dom.js";
-import { minute } from "./format.js";
+import { clock, minute } from "./format.js";
 import { SPAN_MS } from "./history.js";
 
 const MARGIN = { left: 52, right: 8, top: 8, bottom: 20 };
@@ -17,6 +17,14 @@ const ticksOf = (highest, rows) => {
   const step = power * STEPS.find((one) => one * power >= least * 0.9999);
   return Array.from({ length: Math.ceil((highest / step) * 0.9999) + 1 }, (_, at) => at * step);
 };
+
+// How much time is shown, and where it is told: all of it, once there is so much.
+const SCALES = [
+  { span: 120_000, step: 30_000, label: clock },
+  { span: 300_000, step: 60_000, label: minute },
+  { span: SPAN_MS, step: 180_000, label: minute },
+];
+const scaleOf = (points, now) => SCALES.find(({ span }) => now - (points[0]?.t ?? now) <= span) ?? SCALES.at(-1);
 
 // The values of each series at each point, those stacked with what is beneath them.
 const layersOf = (points, series, stacked) => {
@@ -44,7 +52,7 @@ const stretches = (points, tops) => {
   return found;
 };
 
-const drawGrid = (pen, box, { ticks, now, format, ink, line }) => {
+const drawGrid = (pen, box, { ticks, format, ink, line }) => {
   pen.font = "11px system-ui, sans-serif";
   pen.lineWidth = 1;
   pen.strokeStyle = line;
@@ -59,12 +67,16 @@ const drawGrid = (pen, box, { ticks, now, format, ink, line }) => {
     pen.stroke();
     pen.fillText(format(value), box.left - 6, at);
   }
-  const each = box.right - box.left < 420 ? 300_000 : 180_000;
+};
+
+const drawTimes = (pen, box, { now, scale, ink }) => {
+  pen.fillStyle = ink;
   pen.textAlign = "center";
   pen.textBaseline = "alphabetic";
-  for (let time = Math.ceil((now - SPAN_MS) / each) * each; time <= now; time += each) {
+  const step = scale.step * (box.right - box.left < 420 ? 2 : 1);
+  for (let time = Math.ceil((now - scale.span) / step) * step; time <= now; time += step) {
     const at = box.x(time);
-    if (at > box.left + 16 && at < box.right - 12) pen.fillText(minute(time), at, box.bottom + 15);
+    if (at > box.left + 16 && at < box.right - 20) pen.fillText(scale.label(time), at, box.bottom + 15);
   }
 };
 
@@ -134,11 +146,11 @@ const drawCross = (pen, box, point, values, ink) => {
 };
 
 // Where things are on a canvas of this size.
-const boxOf = (width, height, top, now) => {
+const boxOf = ({ width, height }, top, now, { span }) => {
   const box = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
   box.height = box.bottom - box.top;
-  box.x = (time) => box.right - ((now - time) / SPAN_MS) * (box.right - box.left);
-  box.time = (x) => now - ((box.right - x) / (box.right - box.left)) * SPAN_MS;
+  box.x = (time) => box.right - ((now - time) / span) * (box.right - box.left);
+  box.time = (x) => now - ((box.right - x) / (box.right - box.left)) * span;
   box.y = (value) => box.bottom - (value / top) * box.height;
   return box;
 };
@@ -172,9 +184,11 @@ export const createChart = ({ label, series, stacked = false, least = 1, format,
       0,
     );
     const ticks = ticksOf(Math.max(highest, least), height < 120 ? 2 : 4);
-    const box = boxOf(width, height, ticks.at(-1), now);
+    const scale = scaleOf(points, now);
+    const box = boxOf(size, ticks.at(-1), now, scale);
     const colours = cross.colours();
-    drawGrid(pen, box, { ticks, now, format, ...colours });
+    drawGrid(pen, box, { ticks, format, ...colours });
+    drawTimes(pen, box, { now, scale, ...colours });
     layers.forEach((layer, at) => drawSeries(pen, box, points, layer, { ...series[at], colour: colours.series[at] }));
     const chosen = cross.show(points, box);
     if (chosen !== null)

@@ -14,6 +14,9 @@ const COLUMNS = [
   { name: "Ask", hidden: true },
 ];
 
+// So many are shown until more are asked for.
+const FIRST = 8;
+
 // What to ask about somebody who was refused: the facts of the request where they are known, else its key.
 export const questionOf = ({ key, tenant, facts }) => writeQuestion(facts ?? { client: key }, tenant);
 
@@ -24,7 +27,7 @@ const factsOf = ({ key, facts }) => {
     .slice(0, 3);
   if (others.length === 0) return null;
   return element(
-    "div",
+    "span",
     { class: "dim facts" },
     others.map(([name, value]) => element("span", {}, said(name), " ", said(value))),
   );
@@ -53,6 +56,8 @@ const makeRow = (onWhy) => (first) => {
 };
 
 export const createRefused = (onWhy) => {
+  let whole = false;
+  let latest = [];
   const table = createTable({
     steady: true,
     caption: "Keys refused most in the last five minutes",
@@ -61,10 +66,25 @@ export const createRefused = (onWhy) => {
     keyOf: ({ key, tenant, rule, limit }) => JSON.stringify([key, tenant, rule, limit]),
     make: makeRow(onWhy),
   });
-  byId("refused-table").append(table.root);
+  const show = () => {
+    table.show(whole ? latest : latest.slice(0, FIRST));
+    more.hidden = latest.length <= FIRST;
+    setText(more, whole ? "Only the first" : `All ${latest.length}`);
+  };
+  const more = button(
+    "",
+    () => {
+      whole = !whole;
+      show();
+    },
+    { class: "small" },
+  );
+  byId("refused-table").append(table.root, more);
   return {
     update: ({ frame }) => {
-      if (frame) table.show(frame.refused);
+      if (!frame) return;
+      latest = frame.refused;
+      show();
     },
   };
 };
