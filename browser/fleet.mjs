@@ -47,6 +47,7 @@ const startRedis = async (directory) => {
   return child;
 };
 
+// Patient with Redis, so that a busy machine is not taken for a lost one.
 const startNode = async (id, directory, env) => {
   const args = [
     "serve",
@@ -62,8 +63,10 @@ const startNode = async (id, directory, env) => {
     "500",
     "--probe-ms",
     "100",
+    "--redis-timeout-ms",
+    "5000",
   ];
-  const { child, found } = await started(BINARY, args, env, (said) => /listening on (http:\S+)/.exec(said));
+  const { child, found } = await started(BINARY, args, env, (said) => /listening on (http:\S+)\n/.exec(said));
   return { id, child, url: found[1] };
 };
 

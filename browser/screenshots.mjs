@@ -18,7 +18,7 @@ rules:
   - { name: internal-jobs, match: { tier: internal }, unlimited: true }
   - { name: login, match: { method: POST, path: /login }, per: [ip], limits: [5/min], on_store_loss: deny }
   - { name: external-api, match: { path: /api/external/** }, limits: [300/min, 9000/h], algorithm: token_bucket }
-  - { name: search, match: { path: /search }, per: [user], limits: [300/min], mode: shadow, next: { limits: [250/min] } }
+  - { name: search, match: { path: /search }, per: [user], mode: shadow, limits: [300/min], next: { limits: [250/min] }}
   - { name: orders, match: { path: /orders }, limits: [150/min], distributed: shadow }
 `;
 

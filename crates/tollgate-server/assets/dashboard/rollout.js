@@ -33,7 +33,8 @@ const WAYS = [
     limits: (rule) => rule.limits,
     none: "Nodes and Redis agreed on everything. So far, distributed: on is safe.",
     some: (share) =>
-      `Redis would have decided otherwise in ${share}: clients of several nodes. If right, set distributed: on.`,
+      `Redis would have decided otherwise in ${share}: clients that use several nodes. ` +
+      "If that is as you mean it, set distributed: on.",
   },
 ];
 

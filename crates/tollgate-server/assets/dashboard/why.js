@@ -65,7 +65,7 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
       asked(question),
       degradedNote(explanation),
       overrideNote(explanation),
-      lately(explanation, recent(), (text) => goThere(text)),
+      lately(explanation, input.value, recent(), (text) => goThere(text)),
       acts(question),
       element("h3", {}, "Limits it takes from"),
       takesTable(explanation),
