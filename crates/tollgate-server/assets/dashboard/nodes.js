@@ -17,7 +17,7 @@ const COLUMNS = [
   { name: "Warning" },
 ];
 
-const WORDS = { closed: "answers", open: "lost", "half-open": "being tried", half_open: "being tried" };
+const WORDS = { closed: "answers", open: "lost", half_open: "being tried" };
 
 const makeRow = () => {
   const cells = COLUMNS.map(() => element("span"));
