@@ -16,6 +16,9 @@ const MOST: usize = 200;
 /// After so long a stream ends, and who still watches asks again: whoever may no longer is not let in.
 const LONGEST: Duration = Duration::from_secs(600);
 
+/// A browser asks again so soon after a stream has ended, in milliseconds.
+const SOON: &[u8] = b"retry: 1000\n\n";
+
 /// One who watches. They are counted as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Watcher {
@@ -73,6 +76,9 @@ impl Watcher {
         if self.policy != shown.policy {
             self.policy = shown.policy.clone();
             events.extend_from_slice(&shown.policy);
+        }
+        if self.scope.is_none() {
+            events.extend_from_slice(SOON);
         }
         if self.scope != shown.scope {
             self.scope = shown.scope;

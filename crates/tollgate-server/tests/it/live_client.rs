@@ -35,11 +35,15 @@ impl Watching {
     pub(crate) fn next(&mut self) -> Option<(String, Value)> {
         loop {
             if let Some((event, rest)) = self.unread.split_once("\n\n") {
+                let (event, rest) = (event.to_owned(), rest.to_owned());
+                self.unread = rest;
+                // How soon to ask again is no event.
+                if event.starts_with("retry: ") {
+                    continue;
+                }
                 let lines = event.strip_prefix("event: ").expect("an event has a name");
                 let (name, data) = lines.split_once("\ndata: ").expect("and data, in one line");
-                let told = (name.to_owned(), serde_json::from_str(data).expect("which is JSON"));
-                self.unread = rest.to_owned();
-                return Some(told);
+                return Some((name.to_owned(), serde_json::from_str(data).expect("which is JSON")));
             }
             let chunk = self.chunk();
             if chunk.is_empty() {
