@@ -40,7 +40,7 @@ pub use caller::Scripting;
 pub use connection::ServerInfo;
 pub use directory::{
     Audited, Beat, Change, Directory, Event, Following, Node, NodeRecord, NodeState, PULSE_HISTORY,
-    Pulse, PulseId, StoredOverrides,
+    Pulse, PulseId, PulsePage, StoredOverrides,
 };
 pub use store::RedisStore;
 

@@ -96,6 +96,11 @@ fn tell_start(app: &App, settings: &Settings) {
     for warning in &settings.unprotected {
         warn!(%warning, "unprotected, as --allow-unprotected says");
     }
+    if settings.tokens.is_shared() {
+        warn!(
+            "the admin token is also that for checking or reading: whoever may do that may change everything"
+        );
+    }
     let is_forgotten = app.book().is_some_and(|book| book.kept_in() == "memory");
     if app.guard().has_admin() && is_forgotten {
         warn!("overrides are forgotten when this service ends; --data-dir keeps them");

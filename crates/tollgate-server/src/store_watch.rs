@@ -152,6 +152,7 @@ impl StoreWatch {
             && is_due(told.unanswered_told, now)
         {
             let unanswered = mem::take(&mut told.unanswered);
+            let reason = if reason.is_empty() { "it has answered since" } else { &*reason };
             (told.unanswered_since, told.unanswered_told) = (None, Some(now));
             drop(told);
             warn!(%reason, unanswered, "the store left questions unanswered; this node answered them alone");

@@ -15,7 +15,7 @@ pub use changes::{Change, Event};
 pub use following::Following;
 pub use nodes::{Node, NodeRecord, NodeState};
 pub use overrides::StoredOverrides;
-pub use pulses::{Beat, PULSE_HISTORY, Pulse, PulseId};
+pub use pulses::{Beat, PULSE_HISTORY, Pulse, PulseId, PulsePage};
 
 use crate::store::Shared;
 

@@ -17,12 +17,16 @@ pub const PULSE_HISTORY: Duration = Duration::from_secs(15 * 60);
 /// How many are asked for at once, and how long those may be together.
 const AT_ONCE: usize = 1000;
 const PAGE_REPLY: usize = 16 << 20;
+/// Of how many nodes the states are asked for at once.
+const STATES_AT_ONCE: usize = 16;
 
 /// What a node tells of itself, as texts that only nodes understand.
 #[derive(Debug, Clone, Copy)]
 pub struct Beat<'a> {
     /// By what the node is told from others.
     pub node: &'a str,
+    /// Which beat of the node this is. One that may have been told is told again under the same number, as it was.
+    pub number: u64,
     /// What it counted since its last beat. It is kept for [`PULSE_HISTORY`].
     pub pulse: &'a str,
     /// How it fares now, in place of what it said before.
@@ -41,6 +45,16 @@ pub struct Pulse {
     pub node: String,
     /// As it was given.
     pub pulse: String,
+}
+
+/// Some of what was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PulsePage {
+    /// Those that can be read, oldest first.
+    pub pulses: Vec<Pulse>,
+    /// Where the page ends; none if nothing was told.
+    pub last: Option<PulseId>,
 }
 
 /// A place among the pulses.
@@ -73,10 +87,10 @@ impl Directory {
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let directory = RedisStore::new(Address::local()).directory();
     /// let lifetime = Duration::from_secs(10);
-    /// let beat = Beat { node: "web-1", pulse: "7 checks", state: "well", lifetime };
+    /// let beat = Beat { node: "web-1", number: 1, pulse: "7 checks", state: "well", lifetime };
     /// let now = directory.beat(&beat).await?;
     /// let told = directory.pulses(&PulseId::before(now)).await?;
-    /// assert_eq!(told[0].pulse, "7 checks");
+    /// assert_eq!(told.pulses[0].pulse, "7 checks");
     /// assert_eq!(directory.node_states(&["web-1"]).await?, [Some("well".to_owned())]);
     /// # Ok(())
     /// # }
@@ -88,7 +102,8 @@ impl Directory {
         let keys = [self.shared.keys.pulses(), self.shared.keys.node_state(beat.node)];
         let (history, lifetime) =
             (millis(PULSE_HISTORY).to_string(), millis(beat.lifetime).max(1).to_string());
-        let arguments = [beat.node, beat.pulse, beat.state, &history, &lifetime];
+        let number = beat.number.to_string();
+        let arguments = [beat.node, &number, beat.pulse, beat.state, &history, &lifetime];
         let keys = keys.map(String::into_bytes).to_vec();
         let arguments = arguments.map(|text| text.as_bytes().to_vec()).to_vec();
         let reply = self.shared.run(Entry::Pulse, keys, arguments).await?;
@@ -98,18 +113,20 @@ impl Directory {
         Ok(Timestamp::EPOCH + Duration::from_millis(millis))
     }
 
-    /// What was told after this place, oldest first: all of it, or as much as comes at once, so that more may follow
-    /// after the last of a full page.
+    /// What was told after this place, oldest first: all of it, or as much as comes at once.
     ///
     /// # Errors
     /// Redis could not be asked.
-    pub async fn pulses(&self, after: &PulseId) -> Result<Vec<Pulse>, StoreError> {
+    pub async fn pulses(&self, after: &PulseId) -> Result<PulsePage, StoreError> {
         let key = self.shared.keys.pulses();
         let command = Command::new("XRANGE").arg(&key).arg(format!("({}", after.0)).arg("+");
         let command = command.arg("COUNT").number(AT_ONCE as u64).reply_up_to(PAGE_REPLY);
         let reply = self.shared.coalescer.router().ask(key.as_bytes(), command).await;
         match reply.map_err(Failure::into_store_error)? {
-            Reply::Array(entries) => Ok(entries.iter().filter_map(read).collect()),
+            Reply::Array(entries) => Ok(PulsePage {
+                pulses: entries.iter().filter_map(read).collect(),
+                last: entries.last().and_then(id_of),
+            }),
             _ => Err(Failure::unexpected().into_store_error()),
         }
     }
@@ -119,6 +136,14 @@ impl Directory {
     /// # Errors
     /// Redis could not be asked.
     pub async fn node_states(&self, nodes: &[&str]) -> Result<Vec<Option<String>>, StoreError> {
+        let mut states = Vec::with_capacity(nodes.len());
+        for some in nodes.chunks(STATES_AT_ONCE) {
+            states.extend(self.some_states(some).await?);
+        }
+        Ok(states)
+    }
+
+    async fn some_states(&self, nodes: &[&str]) -> Result<Vec<Option<String>>, StoreError> {
         let keys: Vec<String> =
             nodes.iter().map(|node| self.shared.keys.node_state(node)).collect();
         let Some(first) = keys.first() else { return Ok(Vec::new()) };
@@ -132,9 +157,15 @@ impl Directory {
     }
 }
 
+/// What is kept, behind the number of the beat.
 fn text(reply: Reply) -> Option<String> {
     let Reply::Bulk(bytes) = reply else { return None };
-    String::from_utf8(bytes).ok()
+    let kept = String::from_utf8(bytes).ok()?;
+    kept.split_once(' ').map(|(_, state)| state.to_owned())
+}
+
+fn id_of(reply: &Reply) -> Option<PulseId> {
+    id_and_fields(reply).map(|(id, _)| PulseId(id.to_owned()))
 }
 
 fn read(reply: &Reply) -> Option<Pulse> {

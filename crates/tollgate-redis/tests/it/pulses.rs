@@ -15,13 +15,17 @@ fn directory(flavor: Flavor) -> Directory {
 }
 
 fn beat(directory: &Directory, node: &str, pulse: &str) -> Timestamp {
+    numbered(directory, node, pulse, pulse.parse().unwrap())
+}
+
+fn numbered(directory: &Directory, node: &str, pulse: &str, number: u64) -> Timestamp {
     let state = &format!("{node} after {pulse}");
-    block_on(directory.beat(&Beat { node, pulse, state, lifetime: LIFETIME })).unwrap()
+    block_on(directory.beat(&Beat { node, number, pulse, state, lifetime: LIFETIME })).unwrap()
 }
 
 fn told(directory: &Directory, after: &PulseId) -> Vec<(String, String)> {
-    let pulses = block_on(directory.pulses(after)).unwrap();
-    pulses.into_iter().map(|pulse| (pulse.node, pulse.pulse)).collect()
+    let page = block_on(directory.pulses(after)).unwrap();
+    page.pulses.into_iter().map(|pulse| (pulse.node, pulse.pulse)).collect()
 }
 
 #[test]
@@ -30,7 +34,7 @@ fn pulses_are_read_once_and_in_order_by_who_remembers_the_last() {
         let directory = directory(flavor);
         let start = beat(&directory, "web-1", "1");
         beat(&directory, "web 2 {x}", "2");
-        let first = block_on(directory.pulses(&PulseId::before(start))).unwrap();
+        let first = block_on(directory.pulses(&PulseId::before(start))).unwrap().pulses;
         assert_eq!(first.iter().map(|pulse| &*pulse.pulse).collect::<Vec<_>>(), ["1", "2"]);
         let last = &first[1].id;
         assert!(last.moment() >= start);
@@ -48,6 +52,49 @@ fn a_node_fares_as_it_last_said() {
     let states = block_on(directory.node_states(&["b", "a"])).unwrap();
     assert_eq!(states, [None, Some("a after 2".to_owned())]);
     assert_eq!(block_on(directory.node_states(&[])).unwrap(), []);
+}
+
+#[test]
+fn a_beat_that_is_told_twice_counts_once() {
+    for scripting in [Scripting::Script, Scripting::Function] {
+        let store = patient(shared(Flavor::Redis)).prefix(prefix()).unwrap();
+        let directory = store.scripting(scripting).build().directory();
+        let start = numbered(&directory, "a", "one", 7);
+        numbered(&directory, "a", "one", 7);
+        numbered(&directory, "b", "another's", 7);
+        numbered(&directory, "a", "two", 8);
+        let told = told(&directory, &PulseId::before(start));
+        let told: Vec<&str> = told.iter().map(|(_, pulse)| &**pulse).collect();
+        assert_eq!(told, ["one", "another's", "two"]);
+    }
+}
+
+#[test]
+fn a_clock_that_was_ahead_leaves_nothing_behind() {
+    let prefix = prefix();
+    let store = patient(shared(Flavor::Redis)).prefix(prefix.clone()).unwrap().build();
+    let (directory, mut raw) = (store.directory(), shared(Flavor::Redis).raw());
+    let stream = format!("{prefix}pulses");
+    raw.call(&["XADD", &stream, "9999999999999-0", "node", "a", "pulse", "0"]);
+    let start = beat(&directory, "a", "1");
+    beat(&directory, "a", "2");
+    assert_eq!(told(&directory, &PulseId::before(start)).len(), 2);
+    assert_eq!(raw.call(&["XLEN", &stream]).int(), 2);
+}
+
+#[test]
+fn what_cannot_be_read_is_passed_over() {
+    let prefix = prefix();
+    let store = patient(shared(Flavor::Redis)).prefix(prefix.clone()).unwrap().build();
+    let (directory, mut raw) = (store.directory(), shared(Flavor::Redis).raw());
+    let start = beat(&directory, "a", "1");
+    for _ in 0..1200 {
+        raw.call(&["XADD", &format!("{prefix}pulses"), "*", "later", "version"]);
+    }
+    beat(&directory, "a", "2");
+    let first = block_on(directory.pulses(&PulseId::before(start))).unwrap();
+    assert_eq!(first.pulses.len(), 1);
+    assert_eq!(told(&directory, &first.last.unwrap()).len(), 1);
 }
 
 #[test]
@@ -72,9 +119,9 @@ fn more_pulses_than_come_at_once_follow() {
     let mut seen = 0;
     loop {
         let page = block_on(directory.pulses(&after)).unwrap();
-        let Some(last) = page.last() else { break };
-        after = last.id.clone();
-        for pulse in &page {
+        let Some(last) = page.last else { break };
+        after = last;
+        for pulse in &page.pulses {
             assert_eq!(pulse.pulse, seen.to_string());
             seen += 1;
         }

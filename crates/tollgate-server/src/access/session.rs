@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use hyper::header::{COOKIE, HeaderMap};
+use hyper::header::{COOKIE, HeaderMap, HeaderValue};
 use ring::hmac;
 use tollgate::{Clock, SystemClock, Timestamp};
 
@@ -84,11 +84,16 @@ impl Session {
 
 /// The session of a request.
 pub(super) fn shown<'t>(headers: &HeaderMap, tokens: impl Fn(Role) -> Option<&'t Tokens>) -> Shown {
-    let Some(value) = named(headers) else { return Shown::Nothing };
-    match Session::verified(value, tokens) {
-        Some(session) if session.until > SystemClock::new().now() => Shown::Valid(session),
-        _ => Shown::Invalid,
+    let mut shown = Shown::Nothing;
+    for value in named(headers) {
+        match Session::verified(value, &tokens) {
+            Some(session) if session.until > SystemClock::new().now() => {
+                return Shown::Valid(session);
+            }
+            _ => shown = Shown::Invalid,
+        }
     }
+    shown
 }
 
 /// The header that makes a browser forget it.
@@ -101,11 +106,14 @@ fn cookie(value: &str, lasts: Duration) -> String {
     format!("{NAME}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict; Secure")
 }
 
-/// The value of our cookie.
-fn named(headers: &HeaderMap) -> Option<&str> {
-    let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
-    pairs.find_map(|(name, value)| (name.trim() == NAME).then(|| value.trim()))
+/// The values of our cookie. Others on the same host may hold anything, and there may be several of ours.
+fn named(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let all = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes);
+    let pairs = all.flat_map(|value| value.split(|byte| *byte == b';'));
+    let texts = pairs.filter_map(|pair| std::str::from_utf8(pair.trim_ascii()).ok());
+    texts
+        .filter_map(|pair| pair.split_once('=').filter(|(name, _)| *name == NAME))
+        .map(|pair| pair.1)
 }
 
 fn key(tokens: &Tokens, token: Fingerprint) -> Option<hmac::Key> {
@@ -169,6 +177,16 @@ mod tests {
         assert_eq!(read(&value, &tokens(OTHER)), Shown::Invalid, "it ends with its token");
         assert_eq!(shown(&HeaderMap::new(), |_| None), Shown::Nothing);
         assert_eq!(read("", &tokens(TOKEN)), Shown::Invalid);
+    }
+
+    #[test]
+    fn other_cookies_do_not_hide_it() {
+        let (session, value) = session(Role::Admin);
+        let cookies = format!("other=J\u{fc}rg; {NAME}=old; {NAME}={value}");
+        let mut headers = HeaderMap::new();
+        headers.insert(COOKIE, HeaderValue::from_bytes(cookies.as_bytes()).unwrap());
+        let valid = tokens(TOKEN);
+        assert_eq!(shown(&headers, |_| Some(&valid)), Shown::Valid(session));
     }
 
     #[test]

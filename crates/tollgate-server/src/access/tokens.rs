@@ -76,6 +76,11 @@ impl Tokens {
 }
 
 impl Tokens {
+    /// Whether one of these is among the others.
+    pub(crate) fn has_any_of(&self, others: &Self) -> bool {
+        self.0.iter().any(|digest| others.0.contains(digest))
+    }
+
     /// The digest of the token that is called so, which nobody is ever told.
     pub(super) fn digest(&self, token: Fingerprint) -> Option<&[u8; 32]> {
         self.0.iter().find(|known| Fingerprint::of(known) == token)

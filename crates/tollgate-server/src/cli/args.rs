@@ -30,6 +30,11 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Answer checks over HTTP. No flag is needed: counters in memory, 100 a minute for each key
+    #[command(after_help = "\
+Tokens come from the environment alone, each also from the file that its twin with _FILE names:
+  TOLLGATE_CHECK_TOKEN  for /check and what else decides
+  TOLLGATE_READ_TOKEN   for /api and the dashboard
+  TOLLGATE_ADMIN_TOKEN  for /admin, and to log in to change things; without it there is nothing to change")]
     Serve(Box<ServeArgs>),
     /// Ask a running service whether a key may pass, and take if so
     ///
@@ -80,7 +85,7 @@ pub(crate) struct ServeArgs {
     /// Where to listen; port 0 picks one, and stderr says which [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR", env = "TOLLGATE_HTTP")]
     pub(crate) http: Option<String>,
-    /// Serve /api on an address of its own, and no longer beside /check
+    /// Serve the dashboard, /api and /admin on an address of their own, and no longer beside /check
     #[arg(long, value_name = "ADDR", env = "TOLLGATE_ADMIN")]
     pub(crate) admin: Option<String>,
     /// The policy file; it is read again when it changes and on SIGHUP

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::mem::take;
 
-/// How long an event may be. A history of a quarter of an hour is about a third of it.
-const MOST: usize = 1024 * 1024;
+/// How long an event may be: one of some hundred nodes with long warnings is not a tenth of it.
+const MOST: usize = 4 * 1024 * 1024;
 
 /// What a service has told.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The whole fleet, as its nodes tell in the Redis they share.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tollgate::{StoreError, Timestamp};
 use tollgate_redis::{Directory, Node, PulseId};
@@ -11,12 +12,18 @@ use crate::pulse::{Condition, Pulse};
 
 /// The most pages of pulses read at once; what is left is read the next time.
 const MOST_PAGES: usize = 100;
+/// By no more than this a moment of Redis is ahead of one that was read before.
+const AHEAD: Duration = Duration::from_secs(60);
+/// The most nodes that are shown.
+const MOST_NODES: usize = 500;
 
 /// What the nodes told, read up to some place.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     pub(super) view: View,
     pub(super) nodes: Vec<Node>,
+    /// How many there are, shown or not.
+    pub(super) all_nodes: usize,
     pub(super) conditions: BTreeMap<String, Condition>,
     pub(super) now: Timestamp,
     last: PulseId,
@@ -28,6 +35,7 @@ impl Fleet {
         Self {
             view: View::default(),
             nodes: Vec::new(),
+            all_nodes: 0,
             conditions: BTreeMap::new(),
             now,
             last: PulseId::before(now - MEMORY),
@@ -36,7 +44,7 @@ impl Fleet {
 
     /// Whether what was read is of before. A Redis that began anew may have an earlier clock.
     pub(crate) fn is_before(&self, now: Timestamp) -> bool {
-        self.last.moment() <= now
+        self.last.moment() <= now + AHEAD
     }
 
     /// Reads what was told since it was last read.
@@ -44,21 +52,25 @@ impl Fleet {
         &mut self,
         directory: &Directory,
         now: Timestamp,
+        pause: Duration,
     ) -> Result<(), StoreError> {
-        self.now = now;
+        (self.now, self.view.pause) = (now, pause);
         for _ in 0..MOST_PAGES {
             let page = directory.pulses(&self.last).await?;
-            let Some(last) = page.last() else { break };
-            self.last = last.id.clone();
-            for told in &page {
-                // What a newer version tells in another way is left out.
-                if let Ok(pulse) = serde_json::from_str::<Pulse>(&told.pulse) {
+            let Some(last) = page.last else { break };
+            self.last = last;
+            for told in &page.pulses {
+                // What a newer version tells in another way is left out, and so is what has not been yet.
+                let pulse = serde_json::from_str::<Pulse>(&told.pulse);
+                if let (Ok(pulse), true) = (pulse, told.id.moment() <= now + AHEAD) {
                     self.view.add(&told.node, told.id.moment(), &pulse);
                 }
             }
         }
         self.view.forget(now);
         self.nodes = directory.nodes().await?;
+        self.all_nodes = self.nodes.len();
+        self.nodes.truncate(MOST_NODES);
         self.read_conditions(directory).await
     }
 

@@ -41,6 +41,8 @@ impl Serialize for Thousandths {
 /// The last seconds, oldest first.
 #[derive(Debug, Serialize)]
 pub(super) struct Points<'a> {
+    /// Whether this begins the history; others go on with it.
+    pub(super) first: bool,
     pub(super) points: Vec<Point<'a>>,
 }
 
@@ -119,6 +121,8 @@ pub(super) struct Frame<'a> {
     pub(super) now: Now,
     pub(super) store: Store<'a>,
     pub(super) nodes: Vec<Node<'a>>,
+    /// How many there are, shown or not.
+    pub(super) nodes_total: usize,
     pub(super) refused: Vec<RefusedKey>,
 }
 

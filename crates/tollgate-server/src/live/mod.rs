@@ -11,7 +11,7 @@ mod watcher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -29,6 +29,8 @@ use crate::pulse::{Condition, Pulse, most_refused};
 
 /// The most seconds of a frame: so many may have been told of only now.
 const FRAME_POINTS: usize = 15;
+/// The most of one event of the history, lest it be long where there are many rules.
+const HISTORY_POINTS: usize = 100;
 
 /// What is shown.
 #[derive(Debug)]
@@ -129,8 +131,14 @@ struct Drawn<'a> {
 impl Drawn<'_> {
     fn with_history(self, with: History) -> Shown {
         let history = || {
-            let points = self.view.timeline.whole(self.now, usize::MAX).map(Point::new);
-            event("history", &Points { points: points.collect() })
+            let mut points = self.view.whole(self.now, usize::MAX).map(Point::new).peekable();
+            let (mut events, mut first) = (BytesMut::new(), true);
+            while first || points.peek().is_some() {
+                let points = points.by_ref().take(HISTORY_POINTS).collect();
+                events.extend_from_slice(&event("history", &Points { first, points }));
+                first = false;
+            }
+            events.freeze()
         };
         Shown {
             frame: event("frame", &self.frame),
@@ -149,12 +157,13 @@ fn of_fleet<'a>(app: &'a App, condition: &'a Condition, fleet: &'a Fleet) -> Dra
             state: if node.state == NodeState::Up { "Up" } else { "Down" },
             registered_at: node.registered_at,
         };
-        Node::new(&who, fleet.view.rate(&node.id), fleet.conditions.get(&node.id))
+        Node::new(&who, fleet.view.rate(&node.id, fleet.now), fleet.conditions.get(&node.id))
     });
     let refused = fleet.conditions.values().flat_map(|told| told.refused.iter().cloned());
     let frame = Frame {
         scope: Scope::Fleet,
         nodes: nodes.collect(),
+        nodes_total: fleet.all_nodes,
         refused: most_refused(refused),
         ..frame(app, condition, &fleet.view, fleet.now)
     };
@@ -166,7 +175,7 @@ fn of_node<'a>(app: &'a App, condition: &'a Condition, own: &'a View) -> Drawn<'
     let who =
         Who { id: &node.id, address: &node.told_address, state: "Up", registered_at: node.started };
     let frame = Frame {
-        nodes: vec![Node::new(&who, own.rate(&node.id), Some(condition))],
+        nodes: vec![Node::new(&who, own.rate(&node.id, now), Some(condition))],
         refused: condition.refused.clone(),
         ..frame(app, condition, own, now)
     };
@@ -178,10 +187,11 @@ fn frame<'a>(app: &'a App, condition: &'a Condition, view: &'a View, now: Timest
         t: millis(now),
         node: app.node_id(),
         scope: Scope::Node,
-        points: view.timeline.whole(now, FRAME_POINTS).map(Point::new).collect(),
-        now: Now::of(&view.total()),
+        points: view.whole(now, FRAME_POINTS).map(Point::new).collect(),
+        now: Now::of(&view.total(now)),
         store: store(app, condition),
         nodes: Vec::new(),
+        nodes_total: 1,
         refused: Vec::new(),
     }
 }

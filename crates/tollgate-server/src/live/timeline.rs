@@ -47,16 +47,15 @@ impl Timeline {
         }
     }
 
-    /// Those seconds that are over for long enough that every node has told of them.
-    pub(super) fn whole(
+    /// The last of the seconds that were over at a moment.
+    pub(super) fn before(
         &self,
-        now: Timestamp,
+        end: Timestamp,
         most: usize,
     ) -> impl Iterator<Item = (u64, &Second)> {
-        let end = millis(now).saturating_sub(2 * SECOND);
-        let whole = self.seconds.range(..end);
-        let skipped = whole.clone().count().saturating_sub(most);
-        whole.skip(skipped).map(|(begin, second)| (*begin, second))
+        let over = self.seconds.range(..=millis(end).saturating_sub(SECOND));
+        let skipped = over.clone().count().saturating_sub(most);
+        over.skip(skipped).map(|(begin, second)| (*begin, second))
     }
 }
 
@@ -96,7 +95,7 @@ mod tests {
     }
 
     fn allowed(timeline: &Timeline) -> Vec<(u64, u64)> {
-        let seconds = timeline.whole(at(u64::MAX / 2000), usize::MAX);
+        let seconds = timeline.before(at(u64::MAX / 2000), usize::MAX);
         seconds.map(|(begin, second)| (begin, second.all.allowed())).collect()
     }
 
@@ -108,7 +107,7 @@ mod tests {
         assert_eq!(allowed(&timeline), expected);
         timeline.add(at(13_000), &pulse(1000, 2));
         assert_eq!(allowed(&timeline).last(), Some(&(12_000, 4 * FINE)));
-        let (_, second) = timeline.whole(at(20_000), 1).next().expect("one");
+        let (_, second) = timeline.before(at(20_000), 1).next().expect("one");
         assert_eq!(second.rules["r"].checked(), 4 * FINE);
     }
 
@@ -124,8 +123,9 @@ mod tests {
     fn seconds_are_shown_when_they_are_over() {
         let mut timeline = Timeline::default();
         timeline.add(at(10_000), &pulse(5000, 5));
-        let shown = |now: u64, most| timeline.whole(at(now), most).map(|(begin, _)| begin);
-        assert_eq!(shown(8_500, 9).collect::<Vec<_>>(), [5000, 6000]);
+        let shown = |end: u64, most| timeline.before(at(end), most).map(|(begin, _)| begin);
+        assert_eq!(shown(7_000, 9).collect::<Vec<_>>(), [5000, 6000]);
+        assert_eq!(shown(7_999, 9).collect::<Vec<_>>(), [5000, 6000]);
         assert_eq!(shown(20_000, 2).collect::<Vec<_>>(), [8000, 9000]);
     }
 

@@ -5,18 +5,28 @@ use std::time::Duration;
 
 use tollgate::Timestamp;
 
-use super::timeline::{SECOND, Timeline};
-use crate::metrics::{FINE, Tally};
+use super::timeline::{SECOND, Second, Timeline, millis};
+use crate::metrics::{Part, Tally};
 use crate::pulse::Pulse;
 
-/// What was told so long ago is lately.
+/// So much of what was told is lately, if nodes tell once a second.
 const LATELY: Duration = Duration::from_secs(5);
 
 /// What was told, and by whom.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct View {
     pub(super) timeline: Timeline,
-    lately: BTreeMap<String, VecDeque<(Timestamp, u64, Tally)>>,
+    /// The time between two pulses of a node.
+    pub(super) pause: Duration,
+    lately: BTreeMap<String, VecDeque<Told>>,
+}
+
+/// A pulse: until when, in milliseconds, of how long, and what was counted.
+#[derive(Debug)]
+struct Told {
+    until: u64,
+    span: u64,
+    tally: Tally,
 }
 
 /// What happened in a second, on the average of the last few, [finely](FINE).
@@ -30,10 +40,17 @@ pub(super) struct Rate {
     pub(super) tally: Tally,
 }
 
+impl Default for View {
+    fn default() -> Self {
+        let pause = Duration::from_millis(SECOND);
+        Self { timeline: Timeline::default(), pause, lately: BTreeMap::new() }
+    }
+}
+
 impl View {
     pub(super) fn add(&mut self, node: &str, until: Timestamp, pulse: &Pulse) {
         self.timeline.add(until, pulse);
-        let told = (until, pulse.span_ms, pulse.tally);
+        let told = Told { until: millis(until), span: pulse.span_ms.max(1), tally: pulse.tally };
         match self.lately.get_mut(node) {
             Some(lately) => lately.push_back(told),
             None => {
@@ -42,24 +59,36 @@ impl View {
         }
     }
 
-    /// Forgets what is no longer lately. The last of each node stays for as long as it was counted, and some more.
+    /// Forgets what is no longer lately.
     pub(super) fn forget(&mut self, now: Timestamp) {
+        let begin = self.begin(now);
         self.lately.retain(|_, lately| {
-            while lately.front().is_some_and(|(at, span, _)| is_over(now, *at, *span)) {
+            while lately.front().is_some_and(|told| told.until <= begin) {
                 lately.pop_front();
             }
             !lately.is_empty()
         });
     }
 
+    /// Since when is lately. Of a fleet that tells less often, more is.
+    fn begin(&self, now: Timestamp) -> u64 {
+        millis(now - LATELY.max(self.pause * 3))
+    }
+
     /// What a node counted lately; none if it told nothing.
-    pub(super) fn rate(&self, node: &str) -> Option<Rate> {
-        let lately = self.lately.get(node)?;
-        let span = lately.iter().fold(0_u64, |sum, (_, span, _)| sum.saturating_add(*span)).max(1);
-        let tally = lately.iter().fold(Tally::default(), |sum, (_, _, tally)| sum.plus(tally));
+    pub(super) fn rate(&self, node: &str, now: Timestamp) -> Option<Rate> {
+        let begin = self.begin(now);
+        let (mut tally, mut covered) = (Tally::default(), 0_u64);
+        for told in self.lately.get(node)? {
+            // Of what was counted in a long while, as in an outage, only the end is lately.
+            let lasted = told.until.saturating_sub(begin).min(told.span);
+            let part = Part { from: told.span - lasted, to: told.span, of: told.span };
+            tally = tally.plus(&told.tally.part(part));
+            covered = covered.saturating_add(lasted);
+        }
         let a_second = |count: u64| {
-            let product = u128::from(count) * u128::from(SECOND * FINE);
-            u64::try_from(product / u128::from(span)).unwrap_or(u64::MAX)
+            let product = u128::from(count) * u128::from(SECOND);
+            u64::try_from(product / u128::from(covered.max(1))).unwrap_or(u64::MAX)
         };
         Some(Rate {
             allowed: a_second(tally.allowed()),
@@ -71,8 +100,8 @@ impl View {
     }
 
     /// What all of them counted lately.
-    pub(super) fn total(&self) -> Rate {
-        let rates = self.lately.keys().filter_map(|node| self.rate(node));
+    pub(super) fn total(&self, now: Timestamp) -> Rate {
+        let rates = self.lately.keys().filter_map(|node| self.rate(node, now));
         rates.fold(Rate::default(), |sum, rate| Rate {
             allowed: sum.allowed.saturating_add(rate.allowed),
             refused: sum.refused.saturating_add(rate.refused),
@@ -81,17 +110,21 @@ impl View {
             tally: sum.tally.plus(&rate.tally),
         })
     }
-}
 
-fn is_over(now: Timestamp, at: Timestamp, span_ms: u64) -> bool {
-    // Of a fleet that tells less often than every second, more is lately.
-    let long = LATELY.max(Duration::from_millis(span_ms.min(60_000).saturating_mul(2)));
-    now > at + long
+    /// The last seconds that every node has had time to tell of.
+    pub(super) fn whole(
+        &self,
+        now: Timestamp,
+        most: usize,
+    ) -> impl Iterator<Item = (u64, &Second)> {
+        self.timeline.before(now - self.pause - Duration::from_millis(SECOND), most)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::FINE;
 
     fn at(millis: u64) -> Timestamp {
         Timestamp::from_micros(millis * 1000)
@@ -110,22 +143,44 @@ mod tests {
         view.add("a", at(1000), &pulse(1000, 10, 0));
         view.add("a", at(2000), &pulse(1000, 30, 2));
         view.add("b", at(2000), &pulse(500, 5, 0));
-        let rate = view.rate("a").expect("it told");
+        let rate = view.rate("a", at(2000)).expect("it told");
         assert_eq!((rate.allowed, rate.refused), (20 * FINE, FINE));
-        assert_eq!(view.total().allowed, 30 * FINE);
-        assert!(view.rate("c").is_none());
+        assert_eq!(view.total(at(2000)).allowed, 30 * FINE);
+        assert!(view.rate("c", at(2000)).is_none());
     }
 
     #[test]
     fn a_node_that_falls_silent_counts_no_longer() {
         let mut view = View::default();
-        view.add("a", at(1000), &pulse(1000, 10, 0));
-        view.add("slow", at(1000), &pulse(4000, 40, 0));
-        view.forget(at(6000));
-        assert!(view.rate("a").is_some());
-        view.forget(at(6001));
-        assert!(view.rate("a").is_none() && view.rate("slow").is_some());
-        view.forget(at(9001));
-        assert_eq!(view.total().allowed, 0);
+        view.add("a", at(10_000), &pulse(1000, 10, 0));
+        view.forget(at(14_999));
+        assert!(view.rate("a", at(14_999)).is_some());
+        view.forget(at(15_000));
+        assert!(view.rate("a", at(15_000)).is_none());
+        assert_eq!(view.total(at(15_000)).allowed, 0);
+    }
+
+    #[test]
+    fn what_was_counted_in_an_outage_is_soon_no_longer_lately() {
+        let mut view = View::default();
+        view.add("a", at(60_000), &pulse(60_000, 600, 0));
+        assert_eq!(view.total(at(60_000)).allowed, 10 * FINE);
+        for second in 61..65 {
+            view.add("a", at(second * 1000), &pulse(1000, 0, 0));
+        }
+        assert_eq!(view.total(at(64_000)).allowed, 2 * FINE, "one second of five is left of it");
+        view.forget(at(65_000));
+        assert_eq!(view.total(at(65_000)).allowed, 0);
+    }
+
+    #[test]
+    fn a_fleet_that_tells_less_often_is_given_time() {
+        let mut view = View { pause: Duration::from_secs(4), ..View::default() };
+        view.add("a", at(10_000), &pulse(4000, 40, 0));
+        view.forget(at(21_000));
+        assert!(view.rate("a", at(21_000)).is_some());
+        let shown = |now| view.whole(at(now), 99).map(|(begin, _)| begin).last();
+        assert_eq!(shown(13_000), Some(7000));
+        assert_eq!(shown(15_000), Some(9000));
     }
 }

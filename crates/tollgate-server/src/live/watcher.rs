@@ -12,7 +12,7 @@ use super::{Live, Moment};
 use crate::metrics::Open;
 
 /// The most that watch one node.
-const MOST: usize = 200;
+const MOST: u64 = 200;
 /// After so long a stream ends, and who still watches asks again: whoever may no longer is not let in.
 const LONGEST: Duration = Duration::from_secs(600);
 
@@ -34,9 +34,7 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// One more; none if there are too many.
     pub(crate) fn new(live: &Arc<Live>) -> Option<Self> {
-        if live.watchers() >= MOST {
-            return None;
-        }
+        let counted = Open::unless(&live.watchers, MOST)?;
         live.is_history_wanted.store(true, Ordering::Relaxed);
         Some(Self {
             live: Arc::clone(live),
@@ -44,7 +42,7 @@ impl Watcher {
             policy: Bytes::new(),
             scope: None,
             until: Instant::now() + LONGEST,
-            _counted: Open::one_more(&live.watchers),
+            _counted: counted,
         })
     }
 

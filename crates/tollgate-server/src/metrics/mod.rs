@@ -18,7 +18,9 @@ use tollgate::{
 use histogram::Histogram;
 pub(crate) use rules::Handles;
 use rules::Rules;
-pub(crate) use tally::{FINE, Part, RuleTally, Tally};
+#[cfg(test)]
+pub(crate) use tally::FINE;
+pub(crate) use tally::{Part, RuleTally, Tally};
 use text::Exposition;
 
 use crate::access::{Guard, Role};
@@ -79,6 +81,13 @@ impl Open {
     pub(crate) fn one_more(all: &Arc<AtomicU64>) -> Self {
         add_one(all);
         Self(Arc::clone(all))
+    }
+
+    /// None if there are that many already.
+    pub(crate) fn unless(all: &Arc<AtomicU64>, most: u64) -> Option<Self> {
+        let more = |open: u64| (open < most).then(|| open + 1);
+        all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Self(Arc::clone(all)))
     }
 }
 

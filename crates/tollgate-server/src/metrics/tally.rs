@@ -89,8 +89,13 @@ impl RuleTally {
 
     /// Whether there is anything but checks that passed.
     pub(crate) fn has_news(&self) -> bool {
+        self.news() > 0
+    }
+
+    /// How much of that there is.
+    pub(crate) fn news(&self) -> u64 {
         let [_, news @ ..] = self.0;
-        news != [0; 4]
+        news.into_iter().fold(0, u64::saturating_add)
     }
 
     /// Checked, refused, and what a shadow rule, a trial limit and the shared store would have said otherwise.

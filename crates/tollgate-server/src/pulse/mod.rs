@@ -5,6 +5,7 @@ mod beat;
 mod condition;
 mod refused;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -18,6 +19,8 @@ use crate::metrics::{Metrics, RuleTally, Tally};
 
 /// The most rules in one pulse.
 const MOST_RULES: usize = 32;
+/// What those are called that are told together; no rule is called so.
+const REST: &str = "…";
 
 /// What was counted in a while.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,9 +61,20 @@ impl Snapshot {
         Pulse {
             span_ms: u64::try_from(span.as_millis()).unwrap_or(u64::MAX).max(1),
             tally: self.tally.since(&earlier.tally),
-            rules: told.take(MOST_RULES).map(|(rule, tally)| (rule.clone(), tally)).collect(),
+            rules: most_telling(told.map(|(rule, tally)| (rule.clone(), tally)).collect()),
         }
     }
+}
+
+/// Those with most to tell; the others together.
+fn most_telling(mut rules: Vec<(String, RuleTally)>) -> BTreeMap<String, RuleTally> {
+    if rules.len() > MOST_RULES {
+        rules.sort_by_key(|(_, tally)| Reverse((tally.news(), tally.checked())));
+        let rest = rules.split_off(MOST_RULES - 1);
+        let rest = rest.iter().fold(RuleTally::default(), |sum, (_, tally)| sum.plus(tally));
+        rules.push((REST.to_owned(), rest));
+    }
+    rules.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -96,6 +110,19 @@ mod tests {
         let told: Vec<_> =
             pulse.rules.iter().map(|(rule, tally)| (&**rule, tally.figures())).collect();
         assert_eq!(told, [("refusing", [3, 2, 0, 0, 0]), ("trial", [4, 0, 0, 0, 0])]);
+    }
+
+    #[test]
+    fn of_many_rules_those_with_most_to_tell_are_named_and_none_is_lost() {
+        let begin = Instant::now();
+        let names: Vec<String> = (0..500).map(|nth| format!("rule-{nth:03}")).collect();
+        let rules: Vec<(&str, [u64; 5])> =
+            names.iter().zip(1..).map(|(name, nth)| (&**name, [nth, nth, 0, 0, 0])).collect();
+        let pulse = snapshot(begin, &rules).since(&snapshot(begin, &[]), |_| false);
+        assert_eq!(pulse.rules.len(), MOST_RULES);
+        assert!(pulse.rules.contains_key("rule-499") && !pulse.rules.contains_key("rule-000"));
+        let sum: u64 = pulse.rules.values().map(RuleTally::checked).sum();
+        assert_eq!(sum, (1..=500).sum::<u64>());
     }
 
     #[test]

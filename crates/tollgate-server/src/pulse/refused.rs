@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, RandomState};
 use hashbrown::HashTable;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use tollgate::{Asked, Outcome, Subject, Timestamp};
+use tollgate::{Asked, Clock, Outcome, Subject, SystemClock, Timestamp};
 
 /// How many minutes are remembered.
 const MINUTES: usize = 5;
@@ -21,8 +21,8 @@ const SHARDS: usize = 4;
 /// The most keys of one table, and the most that are told.
 const MOST_KEYS: usize = 128;
 const MOST_TOLD: usize = 20;
-/// The longest facts that are kept with a key, in bytes.
-const MOST_FACTS: usize = 2048;
+/// How long a key with its facts may be, as JSON: the facts of longer ones are not told, and longer keys are cut.
+const LONGEST: usize = 4096;
 /// The facts that are told. Others may be secret, as an API key is.
 const TELLABLE: [&str; 8] = ["client", "user", "ip", "method", "path", "host", "tenant", "tier"];
 
@@ -45,6 +45,7 @@ pub(crate) struct RefusedKey {
 #[derive(Debug)]
 pub(crate) struct RefusedKeys {
     hasher: RandomState,
+    clock: SystemClock,
     shards: [Mutex<VecDeque<Minute>>; SHARDS],
 }
 
@@ -67,7 +68,7 @@ struct Refused {
 
 impl RefusedKeys {
     pub(crate) fn new() -> Self {
-        Self { hasher: RandomState::new(), shards: Default::default() }
+        Self { hasher: RandomState::new(), clock: SystemClock::new(), shards: Default::default() }
     }
 
     /// Notes an outcome, if it is a refusal by a limit.
@@ -81,7 +82,7 @@ impl RefusedKeys {
         let is_deciding = |limit: &tollgate::Limit| (limit.rule(), limit.name()) == scope;
         let take = outcome.plan.takes().iter().find(|take| is_deciding(take.key().limit()));
         let Some(take) = take else { return };
-        self.add(take.key().subject(), scope, decision.at(), || facts_of(asked));
+        self.add(take.key().subject(), scope, self.clock.now(), || facts_of(asked));
     }
 
     fn add(
@@ -117,11 +118,16 @@ impl RefusedKeys {
 
     /// Those refused most, the most refused first.
     pub(crate) fn top(&self) -> Vec<RefusedKey> {
-        let newest =
-            self.shards.iter().filter_map(|shard| Some(shard.lock().front()?.number)).max();
-        let oldest = newest.unwrap_or_default().saturating_sub(MINUTES as u64 - 1);
-        let told = self.shards.iter().flat_map(|shard| top_of(&shard.lock(), oldest));
-        most_refused(told)
+        self.top_at(self.clock.now())
+    }
+
+    fn top_at(&self, now: Timestamp) -> Vec<RefusedKey> {
+        let oldest = (now.as_micros() / MINUTE).saturating_sub(MINUTES as u64 - 1);
+        most_refused(self.shards.iter().flat_map(|shard| {
+            let mut minutes = shard.lock();
+            minutes.retain(|minute| minute.number >= oldest);
+            top_of(&minutes)
+        }))
     }
 }
 
@@ -139,9 +145,9 @@ fn minute_of(minutes: &mut VecDeque<Minute>, at: Timestamp) -> Option<&mut HashT
     minutes.front_mut().map(|newest| &mut newest.keys)
 }
 
-fn top_of(minutes: &VecDeque<Minute>, oldest: u64) -> Vec<RefusedKey> {
+fn top_of(minutes: &VecDeque<Minute>) -> Vec<RefusedKey> {
     let mut sums: HashMap<(&str, &str, &str), (u64, &Refused)> = HashMap::new();
-    for minute in minutes.iter().filter(|minute| minute.number >= oldest) {
+    for minute in minutes {
         for kept in &minute.keys {
             let id = (&*kept.subject, &*kept.rule, &*kept.limit);
             // Minutes go from the newest to the oldest, so what is there was refused last.
@@ -178,15 +184,18 @@ pub(crate) fn most_refused(lists: impl IntoIterator<Item = RefusedKey>) -> Vec<R
 impl Refused {
     fn told(&self, count: u64) -> RefusedKey {
         let key = Subject::from_escaped(&self.subject).map(|subject| subject.key().into_owned());
+        let key = key.unwrap_or_else(|| self.subject.to_string());
         let tenant = Subject::parse(&self.subject).map(|parts| parts.tenant).unwrap_or_default();
+        let tenant = String::from_utf8_lossy(&tenant).into_owned();
+        let length = json_length(&(&key, &tenant, &self.facts));
         RefusedKey {
-            key: key.unwrap_or_else(|| self.subject.to_string()),
-            tenant: String::from_utf8_lossy(&tenant).into_owned(),
+            key: short(key),
+            tenant: short(tenant),
             rule: self.rule.to_string(),
             limit: self.limit.to_string(),
             count,
             last_at: self.last.as_micros() / 1000,
-            facts: self.facts.clone(),
+            facts: self.facts.clone().filter(|_| length <= LONGEST),
         }
     }
 }
@@ -196,13 +205,31 @@ fn facts_of(asked: &Asked<'_>) -> Option<BTreeMap<String, String>> {
     let Asked::ByPolicy(request) = asked else { return None };
     let known = TELLABLE.iter().filter_map(|name| Some((*name, request.facts().get(name)?)));
     let mut told = BTreeMap::new();
-    let mut length = 0;
     for (name, value) in known {
-        length += value.len();
         let Cow::Borrowed(text) = String::from_utf8_lossy(value) else { return None };
+        // Rules match paths without their query, which may hold a secret.
+        let text = if name == "path" { without_query(text) } else { text };
         told.insert(name.to_owned(), text.to_owned());
     }
-    (length <= MOST_FACTS && !told.is_empty()).then_some(told)
+    (!told.is_empty()).then_some(told).filter(|told| json_length(told) <= LONGEST)
+}
+
+fn without_query(path: &str) -> &str {
+    path.split(['?', '#']).next().unwrap_or_default()
+}
+
+/// A text that is cut, with a mark, if it is long as JSON.
+fn short(text: String) -> String {
+    if json_length(&text) <= LONGEST / 2 {
+        return text;
+    }
+    // Six bytes of JSON are the most that one byte of text takes.
+    let letters = text.char_indices().take_while(|(at, _)| *at < LONGEST / 12 - 1);
+    letters.map(|(_, letter)| letter).chain(['…']).collect()
+}
+
+fn json_length(value: &impl Serialize) -> usize {
+    serde_json::to_vec(value).map_or(usize::MAX, |text| text.len())
 }
 
 #[cfg(test)]
@@ -217,8 +244,8 @@ mod tests {
         Timestamp::from_micros(minute * MINUTE)
     }
 
-    fn counts(keys: &RefusedKeys) -> Vec<(String, u64)> {
-        keys.top().into_iter().map(|told| (told.key, told.count)).collect()
+    fn counts(keys: &RefusedKeys, now: u64) -> Vec<(String, u64)> {
+        keys.top_at(at(now)).into_iter().map(|told| (told.key, told.count)).collect()
     }
 
     #[test]
@@ -228,11 +255,12 @@ mod tests {
             keys.add(":a", API, at(minute), || None);
         }
         keys.add(":b", API, at(104), || None);
-        assert_eq!(counts(&keys), [("a".to_owned(), 5), ("b".to_owned(), 1)]);
+        assert_eq!(counts(&keys, 104), [("a".to_owned(), 5), ("b".to_owned(), 1)]);
         keys.add(":b", API, at(106), || None);
-        assert_eq!(counts(&keys), [("a".to_owned(), 3), ("b".to_owned(), 2)]);
-        keys.add(":c", API, at(200), || None);
-        assert_eq!(counts(&keys), [("c".to_owned(), 1)]);
+        assert_eq!(counts(&keys, 106), [("a".to_owned(), 3), ("b".to_owned(), 2)]);
+        assert_eq!(counts(&keys, 110), [("b".to_owned(), 1)], "also if nothing more is refused");
+        assert_eq!(counts(&keys, 111), []);
+        assert!(keys.shards.iter().all(|shard| shard.lock().is_empty()), "nothing is kept longer");
     }
 
     #[test]
@@ -240,9 +268,9 @@ mod tests {
         let keys = RefusedKeys::new();
         keys.add(":a", API, at(100), || None);
         keys.add(":a", API, at(99), || None);
-        assert_eq!(counts(&keys), [("a".to_owned(), 2)], "it trembled");
+        assert_eq!(counts(&keys, 100), [("a".to_owned(), 2)], "it trembled");
         keys.add(":a", API, at(40), || None);
-        assert_eq!(counts(&keys), [("a".to_owned(), 1)], "it was put back");
+        assert_eq!(counts(&keys, 40), [("a".to_owned(), 1)], "it was put back");
     }
 
     #[test]
@@ -251,7 +279,7 @@ mod tests {
         keys.add(":a", API, at(1), || None);
         keys.add(":a", ("api", "3600s"), at(1), || None);
         keys.add(":a", ("other", "60s"), at(1), || None);
-        assert_eq!(keys.top().len(), 3);
+        assert_eq!(keys.top_at(at(1)).len(), 3);
     }
 
     #[test]
@@ -264,7 +292,7 @@ mod tests {
                 keys.add(":often", API, at(1), || None);
             }
         }
-        let (key, count) = counts(&keys).into_iter().next().unwrap();
+        let (key, count) = counts(&keys, 1).into_iter().next().unwrap();
         let lost = (often + rare) / u64::try_from(MOST_KEYS).unwrap();
         assert_eq!(key, "often");
         assert!(count <= often && count >= often - lost, "{count}");
@@ -299,8 +327,26 @@ mod tests {
         let known = told(&[("client", "c"), ("api_key", "k"), ("header:cookie", "s"), ("x", "y")]);
         assert_eq!(known.unwrap().into_keys().collect::<Vec<_>>(), ["client"]);
         assert_eq!(told(&[("api_key", "k")]), None);
+        let path = told(&[("path", "/orders?token=secret#part")]).unwrap();
+        assert_eq!(path["path"], "/orders");
         let long = "c".repeat(1024);
         assert!(told(&[("client", &long), ("path", &long)]).is_some());
-        assert_eq!(told(&[("client", &long), ("path", &long), ("method", "GET")]), None);
+        let hostile = "\u{1}".repeat(1024);
+        assert_eq!(told(&[("client", &hostile)]), None);
+    }
+
+    #[test]
+    fn strangers_cannot_make_it_long() {
+        let keys = RefusedKeys::new();
+        for nth in 0..100 {
+            let key = format!("{nth}{}", "\u{1}".repeat(1020));
+            let subject = Subject::in_tenant(&key, [&key]);
+            keys.add(subject.as_str(), API, at(1), || Some(BTreeMap::new()));
+        }
+        let told = serde_json::to_string(&keys.top_at(at(1))).unwrap();
+        assert!(told.len() < MOST_TOLD * (LONGEST + 300), "{}", told.len());
+        let whole = "k".repeat(1024);
+        keys.add(Subject::of([&whole]).as_str(), API, at(9), || None);
+        assert_eq!(keys.top_at(at(9)).first().unwrap().key, whole);
     }
 }

@@ -12,6 +12,13 @@ pub(crate) struct TokenSettings {
 }
 
 impl TokenSettings {
+    /// Whether somebody with the token for one thing has that for more.
+    pub(crate) fn is_shared(&self) -> bool {
+        let pairs = [(&self.check, &self.admin), (&self.read, &self.admin)];
+        let both = pairs.iter().filter_map(|(one, other)| Some((one.as_ref()?, other.as_ref()?)));
+        both.into_iter().any(|(one, other)| one.has_any_of(other))
+    }
+
     pub(super) fn of(environment: &Environment) -> Result<Self, SettingsError> {
         let read = |name, file| {
             let given = environment.token(name, file)?;

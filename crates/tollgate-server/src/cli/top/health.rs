@@ -96,8 +96,10 @@ fn of_nodes(frame: &Frame, said: &mut Vec<(Worry, String)>) {
 
 fn of_decisions(frame: &Frame, said: &mut Vec<(Worry, String)>) {
     let now = &frame.now;
-    if now.errors > 0.0 {
-        said.push((Worry::Bad, format!("{} errors a second", count(now.errors))));
+    // A store that is lost is told of already, and is asked now and then whether it is back.
+    if now.errors > 0.0 && frame.store.breaker.as_deref() == Some("closed") {
+        let told = format!("the store leaves {} questions a second unanswered", count(now.errors));
+        said.push((Worry::Doubtful, told));
     }
     if now.degraded > 0.0 {
         let told = format!("{} decisions a second without the store", count(now.degraded));

@@ -48,7 +48,9 @@ impl State {
         match update {
             Update::Policy(policy) => self.policy = Some(*policy),
             Update::History(history) => {
-                self.points.clear();
+                if history.first {
+                    self.points.clear();
+                }
                 self.keep(history.points);
             }
             Update::Frame(mut frame) => {

@@ -31,7 +31,14 @@ pub(super) struct Rule {
 /// The last quarter of an hour.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct History {
+    /// Whether it begins here; if not, it goes on.
+    #[serde(default = "yes")]
+    pub(super) first: bool,
     pub(super) points: Vec<Point>,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// A second of the fleet.
