@@ -26,16 +26,17 @@ fn commands(page: &'static str) -> impl Iterator<Item = (&'static str, String)> 
 }
 
 #[test]
-fn the_readme_shows_what_the_service_answers() {
+fn the_pages_show_what_the_service_answers() {
     let service = Service::start(&[]);
     let mut asked = 0;
-    for (command, printed) in commands(README) {
+    for (command, printed) in commands(README).chain(commands(SERVING)) {
         let Some(rest) = command.strip_prefix("curl --json '") else { continue };
-        let (body, path) = rest.split_once("' localhost:8080").expect("an address of the README");
-        assert_eq!(service.post(path, body).body, printed.trim_end(), "{command}");
+        let (body, path) = rest.split_once("' localhost:8080").expect("an address of the pages");
+        // Long answers are shown on several lines.
+        assert_eq!(service.post(path, body).body, printed.lines().collect::<String>(), "{command}");
         asked += 1;
     }
-    assert!(asked >= 3, "the README has its examples");
+    assert!(asked >= 3, "the pages have their examples");
 }
 
 #[test]
