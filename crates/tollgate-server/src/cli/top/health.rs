@@ -145,7 +145,6 @@ mod tests {
         ]);
         let expected = [
             "the store is lost: nodes decide alone",
-            "2 errors a second",
             "the policy file is not in force: line 3",
             "store: a\\u{1b}[1m",
             "1 of 2 nodes down: web-2",
