@@ -5,8 +5,8 @@ import { clock, minute } from "./format.js";
 import { SPAN_MS } from "./history.js";
 
 const MARGIN = { left: 52, right: 8, top: 8, bottom: 20 };
-// Seconds that nobody told of are a gap, not a line across.
-const GAP_MS = 1500;
+// So many pixels are a column: what is in one is told by its highest values.
+const COLUMN = 2;
 const WIDTHS = { bold: 2.4, thin: 1 };
 const STEPS = [1, 2, 2.5, 5, 10];
 
@@ -26,26 +26,44 @@ const SCALES = [
 ];
 const scaleOf = (points, now) => SCALES.find(({ span }) => now - (points[0]?.t ?? now) <= span) ?? SCALES.at(-1);
 
-// The values of each series at each point, those stacked with what is beneath them.
-const layersOf = (points, series, stacked) => {
-  let below = points.map(() => 0);
-  return series.map(({ value }) => {
+const higher = (one, other) => (one === null || (other !== null && other > one) ? other : one);
+
+// Points of the same column made one: { t, place, values }, a value of each series. Columns are whole seconds, and
+// stay where they are as time goes on.
+const columnsOf = (points, series, width, { span }) => {
+  const each = 1000 * Math.max(1, Math.ceil((COLUMN * span) / width / 1000));
+  const columns = [];
+  for (const point of points) {
+    const place = Math.floor(point.t / each);
+    const values = series.map(({ value }) => value(point) ?? null);
+    const last = columns.at(-1);
+    if (last?.place !== place) columns.push({ t: point.t, from: point.t, place, values });
+    else {
+      last.t = (last.from + point.t) / 2;
+      last.values = last.values.map((one, at) => higher(one, values[at]));
+    }
+  }
+  return columns;
+};
+
+// The values of each series in each column, those stacked with what is beneath them.
+const layersOf = (columns, series, stacked) => {
+  let below = columns.map(() => 0);
+  return series.map((_, one) => {
     const base = below;
-    const tops = points.map((point, at) => {
-      const own = value(point);
-      return own === null || own === undefined ? null : own + (stacked ? base[at] : 0);
-    });
+    const owns = columns.map(({ values }) => values[one]);
+    const tops = owns.map((own, at) => (own === null ? null : own + (stacked ? base[at] : 0)));
     if (stacked) below = tops;
-    return { tops, base };
+    return { owns, tops, base };
   });
 };
 
-// Stretches of points that belong together, as [first, last].
-const stretches = (points, tops) => {
+// Stretches of columns that belong together, as [first, last]. What nobody told of is a gap, not a line across.
+const stretches = (columns, isThere) => {
   const found = [];
-  points.forEach((point, at) => {
-    if (tops[at] === null) return;
-    const joined = at > 0 && tops[at - 1] !== null && point.t - points[at - 1].t <= GAP_MS;
+  columns.forEach(({ place }, at) => {
+    if (!isThere(at)) return;
+    const joined = at > 0 && isThere(at - 1) && place - columns[at - 1].place === 1;
     if (joined) found.at(-1)[1] = at;
     else found.push([at, at]);
   });
@@ -101,15 +119,26 @@ const newHatch = (pen, colour) => {
 };
 
 const drawArea = (pen, box, points, { tops, base }, [first, last]) => {
+  if (first === last) {
+    const [top, bottom] = [box.y(tops[first]), box.y(base[first] ?? 0)];
+    return pen.fillRect(box.x(points[first].t) - COLUMN / 2, top, COLUMN, bottom - top);
+  }
   pen.beginPath();
   for (let at = first; at <= last; at += 1) pen.lineTo(box.x(points[at].t), box.y(tops[at]));
   for (let at = last; at >= first; at -= 1) pen.lineTo(box.x(points[at].t), box.y(base[at] ?? 0));
   pen.fill();
 };
 
-const drawLine = (pen, box, points, { tops }, [first, last]) => {
+const drawDot = (pen, x, y, radius) => {
   pen.beginPath();
-  pen.moveTo(box.x(points[first].t) - (first === last ? 1 : 0), box.y(tops[first]));
+  pen.arc(x, y, radius, 0, 2 * Math.PI);
+  pen.fill();
+};
+
+// What is alone is a dot.
+const drawLine = (pen, box, points, { tops }, [first, last]) => {
+  if (first === last) return drawDot(pen, box.x(points[first].t), box.y(tops[first]), 1.5);
+  pen.beginPath();
   for (let at = first; at <= last; at += 1) pen.lineTo(box.x(points[at].t), box.y(tops[at]));
   pen.stroke();
 };
@@ -117,15 +146,17 @@ const drawLine = (pen, box, points, { tops }, [first, last]) => {
 const drawSeries = (pen, box, points, layer, { look, colour }) => {
   pen.strokeStyle = colour;
   pen.lineWidth = WIDTHS[look] ?? 1.2;
-  for (const stretch of stretches(points, layer.tops)) {
-    if (look === "area" || look === "hatched") {
-      pen.fillStyle = look === "hatched" ? hatch(pen, colour) : colour;
-      pen.globalAlpha = look === "hatched" ? 0.9 : 0.35;
+  if (look === "area" || look === "hatched") {
+    pen.fillStyle = look === "hatched" ? hatch(pen, colour) : colour;
+    pen.globalAlpha = look === "hatched" ? 0.9 : 0.35;
+    for (const stretch of stretches(points, (at) => layer.tops[at] !== null))
       drawArea(pen, box, points, layer, stretch);
-      pen.globalAlpha = 1;
-    }
-    drawLine(pen, box, points, layer, stretch);
+    pen.globalAlpha = 1;
   }
+  // On top of something else, nothing would be an outline of that.
+  const isDrawn = look === "hatched" ? (at) => layer.owns[at] > 0 : (at) => layer.tops[at] !== null;
+  pen.fillStyle = colour;
+  for (const stretch of stretches(points, isDrawn)) drawLine(pen, box, points, layer, stretch);
 };
 
 const drawCross = (pen, box, point, values, ink) => {
@@ -138,10 +169,7 @@ const drawCross = (pen, box, point, values, ink) => {
   pen.stroke();
   pen.fillStyle = ink;
   for (const value of values) {
-    if (value === null) continue;
-    pen.beginPath();
-    pen.arc(at, box.y(value), 3, 0, 2 * Math.PI);
-    pen.fill();
+    if (value !== null) drawDot(pen, at, box.y(value), 3);
   }
 };
 
@@ -161,7 +189,7 @@ const fit = (canvas, width, height) => {
 };
 
 // series: [{ name, look: "area" | "hatched" | "bold" | "thin", colour: a class, value(point) }]
-export const createChart = ({ label, series, stacked = false, least = 1, format, exact = format }) => {
+export const createChart = ({ label, series, stacked = false, least = 4, format, exact = format }) => {
   const canvas = element("canvas", { class: "plot" });
   const cross = createCrosshair({ canvas, label, series, format: exact, onMove: () => paint() });
   const root = element("figure", { class: "chart" }, cross.legend, canvas);
@@ -178,27 +206,24 @@ export const createChart = ({ label, series, stacked = false, least = 1, format,
     const pen = canvas.getContext("2d");
     pen.setTransform(sharp, 0, 0, sharp, 0, 0);
     pen.clearRect(0, 0, width, height);
-    const layers = layersOf(points, series, stacked);
+    const scale = scaleOf(points, now);
+    const columns = columnsOf(points, series, width - MARGIN.left - MARGIN.right, scale);
+    const layers = layersOf(columns, series, stacked);
     const highest = layers.reduce(
       (most, { tops }) => tops.reduce((high, value) => Math.max(high, value ?? 0), most),
       0,
     );
     const ticks = ticksOf(Math.max(highest, least), height < 120 ? 2 : 4);
-    const scale = scaleOf(points, now);
     const box = boxOf(size, ticks.at(-1), now, scale);
     const colours = cross.colours();
     drawGrid(pen, box, { ticks, format, ...colours });
     drawTimes(pen, box, { now, scale, ...colours });
-    layers.forEach((layer, at) => drawSeries(pen, box, points, layer, { ...series[at], colour: colours.series[at] }));
+    layers.forEach((layer, at) => drawSeries(pen, box, columns, layer, { ...series[at], colour: colours.series[at] }));
     const chosen = cross.show(points, box);
-    if (chosen !== null)
-      drawCross(
-        pen,
-        box,
-        points[chosen],
-        layers.map(({ tops }) => tops[chosen]),
-        colours.ink,
-      );
+    if (chosen === null) return;
+    const exactly = [{ values: series.map(({ value }) => value(points[chosen]) ?? null) }];
+    const values = layersOf(exactly, series, stacked).map(({ tops }) => tops[0]);
+    drawCross(pen, box, points[chosen], values, colours.ink);
   }
 
   new ResizeObserver(([entry]) => {
