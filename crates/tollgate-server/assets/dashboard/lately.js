@@ -1,5 +1,7 @@
-// Who asks about a key may mean a request that was refused lately, by a rule that what is asked does not reach.
+// Who asks about a key may mean a request that was refused lately: by a rule that what is asked does not reach, or by
+// one that has room again.
 import { button, element } from "./dom.js";
+import { clock, count } from "./format.js";
 import { questionOf } from "./refused.js";
 import { scoped } from "./text.js";
 
@@ -21,10 +23,20 @@ const refusal = (entry, asked, onAsk) => {
   );
 };
 
-// `asked` is the question as it is written, which is not worth asking again.
-export const lately = ({ answer, takes }, asked, recent, onAsk) => {
+const over = ({ count: times, last_at: last, rule, limit }) =>
+  element(
+    "div",
+    {},
+    `Refused ≥ ${count(times)} ${times === 1 ? "time" : "times"} in the last 5 minutes, last at ${clock(last)}, by `,
+    scoped(rule, limit),
+  );
+
+// `text` is the question as it is written, which is not worth asking again.
+export const lately = ({ answer, takes }, { text, tenant = "" }, recent, onAsk) => {
   const reached = new Set(takes.map(({ rule }) => rule));
-  const found = recent.filter(({ key, rule }) => key === answer.key && !reached.has(rule)).slice(0, MOST);
+  const isReached = (entry) => reached.has(entry.rule) && entry.tenant === tenant;
+  const found = recent.filter((entry) => entry.key === answer.key && (answer.allowed || !isReached(entry)));
   if (found.length === 0) return null;
-  return element("div", { class: "note" }, ...found.map((entry) => refusal(entry, asked, onAsk)));
+  const line = (entry) => (isReached(entry) ? over(entry) : refusal(entry, text, onAsk));
+  return element("div", { class: "note" }, ...found.slice(0, MOST).map(line));
 };

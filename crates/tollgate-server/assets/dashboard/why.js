@@ -42,14 +42,14 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
   const acts = (question) => {
     const client = clientOf(question);
     const always = [
-      button("Ask again", () => show(input.value), { class: "small" }),
+      button("Ask again", () => showAgain(), { class: "small" }),
       button("Close", close, { class: "small" }),
     ];
     if (client === null || !isAdmin()) return element("div", { class: "acts" }, always);
     const { tenant } = question;
     const reset = confirmButton("Reset", "Forget all that this client has used?", "Yes, reset", async () => {
       await ask("POST", clientPath(client, "reset"), { query: { tenant, author: author() } });
-      await show(input.value);
+      await showAgain("Reset: it has used nothing now.");
     });
     return element(
       "div",
@@ -60,12 +60,13 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
     );
   };
 
-  const render = (question, explanation) =>
+  const render = (question, explanation, note) =>
     [
+      note ? element("p", { class: "good" }, note) : null,
       asked(question),
       degradedNote(explanation),
       overrideNote(explanation),
-      lately(explanation, input.value, recent(), (text) => goThere(text)),
+      lately(explanation, { text: input.value, tenant: question.tenant }, recent(), (text) => goThere(text)),
       acts(question),
       element("h3", {}, "Limits it takes from"),
       takesTable(explanation),
@@ -76,7 +77,7 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
       element("p", { class: "dim" }, `As of ${clock(nodeNow())}. Asking took nothing.`),
     ].filter((part) => part !== null);
 
-  const show = async (text) => {
+  const show = async (text, note = null) => {
     latest += 1;
     const mine = latest;
     result.hidden = false;
@@ -86,13 +87,19 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
       const explanation = await ask("POST", "/api/explain", { body: question });
       if (mine !== latest) return;
       first.replaceChildren(...headline(explanation));
-      details.replaceChildren(...render(question, explanation));
+      details.replaceChildren(...render(question, explanation, note));
     } catch (problem) {
       if (mine !== latest) return;
       first.replaceChildren(element("span", { class: "problem" }, sentence(problem.message)));
       details.replaceChildren();
     }
     result.removeAttribute("aria-busy");
+  };
+
+  // The button that was pressed goes with the answer before; who pressed it stays here.
+  const showAgain = async (note) => {
+    await show(input.value, note);
+    if (document.activeElement === document.body) result.focus({ preventScroll: true });
   };
 
   // The address is what is shown, so that it can be sent to somebody, and gone back from.
