@@ -89,6 +89,8 @@ export const createOverrideForm = (onSet) => {
 
   return {
     fillIn,
+    // What was told last is over.
+    hush: () => tell("", false),
     // Keeps what is chosen, unless the policy has it no more.
     update: ({ policy }) => {
       const rules = rulesOf(policy);

@@ -51,6 +51,7 @@ export const createOverrides = () => {
 
   const remove = async ({ client, tenant }) => {
     await ask("DELETE", clientPath(client, "limits"), { query: { tenant, author: author() } });
+    form.hush();
     await refresh();
     byId("overrides-prefix").focus();
   };

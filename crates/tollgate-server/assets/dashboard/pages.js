@@ -13,6 +13,11 @@ export const createPages = (table, load) => {
   let cursor = null;
   let asked = 0;
 
+  // What could not be read is tried once more when there is somebody to read from again.
+  const again = () => {
+    if (root.isConnected && told.textContent !== "") turn();
+  };
+
   const read = async (mine) => {
     let found = [];
     for (let turns = 0; turns < TURNS && found.length === 0; turns += 1) {
@@ -31,11 +36,15 @@ export const createPages = (table, load) => {
     more.disabled = true;
     try {
       await read(mine);
+      if (mine !== asked) return;
       setText(told, items.length === 0 && cursor !== null ? "Nothing yet; there is more to look through." : "");
+      table.root.hidden = false;
     } catch (problem) {
-      if (mine === asked) setText(told, `It could not be read: ${problem.message}.`);
+      if (mine !== asked) return;
+      setText(told, `It could not be read: ${problem.message}.`);
+      table.root.hidden = items.length === 0;
+      addEventListener("tollgate:back", again, { once: true });
     }
-    if (mine !== asked) return;
     table.show(items);
     more.hidden = cursor === null;
     more.disabled = false;
@@ -52,6 +61,7 @@ export const createPages = (table, load) => {
       asked += 1;
       items = [];
       table.show(items);
+      setText(told, "");
       more.hidden = true;
     },
   };
