@@ -1,12 +1,12 @@
 // Who is refused now: looked up when asked for, since it goes through the counters.
 import { ask } from "./api.js";
-import { button, byId } from "./dom.js";
+import { byId } from "./dom.js";
 import { duration, moment } from "./format.js";
 import { createPages } from "./pages.js";
 import { writeQuestion } from "./question.js";
-import { questionOf } from "./refused.js";
+import { questionOf, whyButton } from "./refused.js";
 import { createTable } from "./table.js";
-import { keyed, scoped, sentence, visible } from "./text.js";
+import { keyed, scoped, sentence } from "./text.js";
 import { nodeNow } from "./time.js";
 
 const COLUMNS = [
@@ -49,10 +49,7 @@ export const createBlocks = ({ recent, onWhy }) => {
         scoped(block.rule, block.name),
         until(block.blocked_until),
         sentence(reasonOf(block)),
-        button("Why?", () => onWhy(askAbout(block, recent())), {
-          class: "small",
-          "aria-label": `Why is ${visible(block.key)} refused?`,
-        }),
+        whyButton(block.key, () => onWhy(askAbout(block, recent()))),
       ],
     }),
   });

@@ -33,12 +33,12 @@ const factsOf = ({ key, facts }) => {
   );
 };
 
+export const whyButton = (key, act) =>
+  button("Why?", act, { class: "small", "aria-label": `Why is ${visible(key)} refused?` });
+
 const makeRow = (onWhy) => (first) => {
   let latest = first;
-  const why = button("Why?", () => onWhy(questionOf(latest)), {
-    class: "small",
-    "aria-label": `Why is ${visible(first.key)} refused?`,
-  });
+  const why = whyButton(first.key, () => onWhy(questionOf(latest)));
   const facts = element("span");
   const by = element("span");
   const times = element("span");
