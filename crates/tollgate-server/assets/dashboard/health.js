@@ -3,7 +3,10 @@
 import { byId, element, fill, setClass } from "./dom.js";
 import { sentence as prose } from "./text.js";
 
-const lost = (breaker) => breaker !== null && breaker !== undefined && breaker !== "closed";
+// So long may a node that has just come tell nothing.
+const MUTE_MS = 15_000;
+
+export const lost = (breaker) => breaker !== null && breaker !== undefined && breaker !== "closed";
 
 const names = (nodes) => {
   const ids = nodes.map(({ id }) => id);
@@ -35,7 +38,7 @@ export const commonPolicy = (nodes, own) => {
   return [...votes].reduce((most, one) => (one[1] > most[1] ? one : most))[0];
 };
 
-const ofNodes = ({ nodes }, policy) => {
+const ofNodes = ({ nodes, store }, policy, mute) => {
   const found = [];
   const down = nodes.filter(({ state }) => state !== "Up");
   if (down.length > 0) found.push(["warn", `${names(down)} ${down.length > 1 ? "are" : "is"} down`]);
@@ -43,40 +46,55 @@ const ofNodes = ({ nodes }, policy) => {
   const others = nodes.filter((node) => node.state === "Up" && node.policy && node.policy !== common);
   if (others.length > 0)
     found.push(["warn", `${names(others)} ${others.length > 1 ? "have" : "has"} another policy than the others`]);
-  for (const { id, warning, state } of nodes) if (warning && state === "Up") found.push(["warn", `${id}: ${warning}`]);
+  if (mute.length > 0) found.push(["warn", `${names(mute)} ${mute.length > 1 ? "tell" : "tells"} nothing`]);
+  for (const { id, warning, state } of nodes)
+    if (warning && state === "Up" && warning !== store.warning) found.push(["warn", `${id}: ${warning}`]);
   return found;
 };
 
-const ofFrame = (frame, policy) => [
+// Nodes that are up and yet have told no figures for a while. A frame of one node alone tells nothing of others.
+const createMute = () => {
+  let since = new Map();
+  return ({ t, scope, nodes }) => {
+    const unheard = scope === "fleet" ? nodes.filter(({ state, heard }) => state === "Up" && !heard) : [];
+    since = new Map(unheard.map(({ id }) => [id, since.get(id) ?? t]));
+    return unheard.filter(({ id }) => t - since.get(id) >= MUTE_MS);
+  };
+};
+
+// Whatever the store left unanswered was decided all the same.
+const ofFrame = (frame, policy, mute) => [
   ...ofStore(frame),
-  ...(frame.now.errors > 0 ? [["bad", "Some requests could not be decided"]] : []),
+  ...(frame.now.errors > 0 && frame.store.breaker === "closed"
+    ? [["warn", "Redis left some questions unanswered"]]
+    : []),
   ...(frame.now.degraded > 0 && !lost(frame.store.breaker) ? [["warn", "Some decisions are made without Redis"]] : []),
   ...(policy?.error ? [["bad", `The policy file is not in force as it is now: ${policy.error}`]] : []),
-  ...ofNodes(frame, policy),
+  ...ofNodes(frame, policy, mute),
 ];
 
 const ofConnection = (connection) =>
   connection === "silent" ? [["bad", "No news from this node; what is below is old"]] : [];
 
 // [[level, sentence]…], worst first; a sentence that comes twice is told once.
-const findings = ({ frame, policy, connection }) => {
-  const all = [...ofConnection(connection), ...(frame ? ofFrame(frame, policy) : [])];
+const findings = ({ frame, policy, connection }, mute) => {
+  const all = [...ofConnection(connection), ...(frame ? ofFrame(frame, policy, mute) : [])];
   const once = [...new Map(all.map((one) => [one[1], one])).values()];
   return [...once.filter(([level]) => level === "bad"), ...once.filter(([level]) => level !== "bad")];
 };
 
-const SIGNS = { bad: "✕", warn: "!", ok: "✓" };
+const SIGNS = { bad: "✕", warn: "!", ok: "✓", wait: "…" };
 
 export const createHealth = () => {
   const section = byId("health");
   const sentence = byId("health-sentence");
   const more = byId("health-more");
+  const muteOf = createMute();
 
   return {
     update: (state) => {
-      if (!state.frame && state.connection !== "silent") return;
-      const [first, ...others] = findings(state);
-      const [level, text] = first ?? ["ok", "All well"];
+      const [first, ...others] = findings(state, state.frame ? muteOf(state.frame) : []);
+      const [level, text] = first ?? (state.connection === "live" ? ["ok", "All well"] : ["wait", "Waiting for news"]);
       setClass(section, level);
       fill(sentence, [level, text], () => [
         element("span", { class: "sign", "aria-hidden": "true" }, SIGNS[level]),

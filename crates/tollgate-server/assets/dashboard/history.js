@@ -2,6 +2,9 @@
 
 export const SPAN_MS = 900_000;
 
+// What the rules that are not told one by one come to together.
+export const REST = "…";
+
 // Figures of the newest seconds still grow: nodes tell them a moment later.
 const SETTLED_MS = 2000;
 
@@ -26,6 +29,10 @@ export const createHistory = () => {
       points = [...all].sort((one, other) => one.t - other.t);
       now = Math.max(now, points.at(-1)?.t ?? 0);
     },
+    extend: (others) => {
+      others.forEach(put);
+      now = Math.max(now, points.at(-1)?.t ?? 0);
+    },
     add: (latest, time) => {
       latest.forEach(put);
       now = time;
@@ -47,6 +54,7 @@ export const sumByRule = (points) => {
   const sums = new Map();
   for (const point of points) {
     for (const [rule, figures] of Object.entries(point.rules ?? {})) {
+      if (rule === REST) continue;
       const sum = sums.get(rule) ?? [0, 0, 0, 0, 0];
       sums.set(
         rule,

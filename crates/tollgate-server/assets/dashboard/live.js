@@ -4,13 +4,14 @@
 const SILENCE_MS = 5000;
 const LONGEST_WAIT_MS = 10_000;
 
-export const createLive = ({ onPolicy, onHistory, onFrame, onState, onRefused }) => {
+export const createLive = ({ onPolicy, onHistory, onFrame, onState, onBack, onRefused }) => {
   let source = null;
   let wanted = false;
   let wait = 1000;
   let retry = 0;
   let silence = 0;
   let silent = false;
+  let broken = false;
 
   const close = () => {
     clearTimeout(retry);
@@ -29,6 +30,7 @@ export const createLive = ({ onPolicy, onHistory, onFrame, onState, onRefused })
   };
 
   const failed = () => {
+    broken = true;
     onState(silent ? "silent" : "reconnecting");
     if (source?.readyState !== EventSource.CLOSED) return;
     source = null;
@@ -45,6 +47,8 @@ export const createLive = ({ onPolicy, onHistory, onFrame, onState, onRefused })
     awaitNews();
     onState("live");
     onFrame(frame);
+    if (broken) onBack();
+    broken = false;
   };
 
   function open() {
@@ -58,10 +62,15 @@ export const createLive = ({ onPolicy, onHistory, onFrame, onState, onRefused })
     source.addEventListener("error", failed);
   }
 
-  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) return open();
+    broken ||= source !== null;
+    close();
+  });
   return {
     start: () => {
       wanted = true;
+      onState("connecting");
       open();
     },
     stop: () => {

@@ -2,10 +2,11 @@
 // most once a frame of the screen, and never in a tab that nobody sees.
 import { createBlocks } from "./blocks.js";
 import { byId, fill, setClass, setText } from "./dom.js";
-import { createHealth } from "./health.js";
+import { createHealth, lost } from "./health.js";
+import { count } from "./format.js";
 import { createHistory } from "./history.js";
 import { createLive } from "./live.js";
-import { createNodes } from "./nodes.js";
+import { createNodes, nodesTotal } from "./nodes.js";
 import { createOverrides } from "./overrides.js";
 import { createPolicy } from "./policy.js";
 import { createRefused } from "./refused.js";
@@ -17,7 +18,7 @@ import { heard } from "./time.js";
 import { createTraffic } from "./traffic.js";
 import { createWhy } from "./why.js";
 
-const state = { policy: null, frame: null, history: createHistory(), connection: "connecting" };
+const state = { policy: null, frame: null, history: createHistory(), connection: "connecting", read: true };
 let admin = false;
 let shown = false;
 
@@ -34,13 +35,14 @@ const STATES = {
 };
 
 const header = {
-  update: ({ frame, connection }) => {
+  update: ({ frame, connection, read }) => {
     setText(byId("connection"), STATES[connection]);
+    byId("connection").hidden = !read;
     setClass(byId("connection"), connection === "live" ? "state live" : "state");
     if (!frame) return;
-    fill(byId("scope"), [frame.node, frame.scope, frame.nodes.length], () => {
-      const fleet =
-        frame.nodes.length === 1 ? "the whole fleet, 1 node" : `the whole fleet, ${frame.nodes.length} nodes`;
+    const nodes = nodesTotal(frame);
+    fill(byId("scope"), [frame.node, frame.scope, nodes], () => {
+      const fleet = nodes === 1 ? "the whole fleet, 1 node" : `the whole fleet, ${count(nodes)} nodes`;
       return ["by ", said(frame.node), ` · ${frame.scope === "fleet" ? fleet : "this node alone"}`];
     });
   },
@@ -67,16 +69,23 @@ const redraw = () => {
   if (drawing === 0 && !document.hidden) drawing = requestAnimationFrame(draw);
 };
 
+// Whether there is somebody to ask, and something to answer from.
+const isWell = () => state.connection === "live" && !lost(state.frame?.store.breaker);
+
 const change = (what) => {
+  const was = isWell();
   Object.assign(state, what);
+  if (isWell() && !was) dispatchEvent(new Event("tollgate:back"));
   redraw();
 };
 
 const live = createLive({
   onState: (connection) => change({ connection }),
   onPolicy: (policy) => change({ policy }),
-  onHistory: ({ points }) => {
-    state.history.replace(points);
+  // A long one comes in parts.
+  onHistory: ({ points, first }) => {
+    if (first === false) state.history.extend(points);
+    else state.history.replace(points);
     redraw();
   },
   onFrame: (frame) => {
@@ -84,17 +93,21 @@ const live = createLive({
     state.history.add(frame.points, frame.t);
     change({ frame });
   },
+  // The node may be another than before, with other tokens.
+  onBack: () => session.refresh().catch(() => null),
   onRefused: () => session.refresh().catch(() => null),
 });
 
 // What was typed stays, whoever comes and goes.
 let started = false;
+let administered = null;
 const admit = (told) => {
   byId("content").hidden = !told.read;
-  if (told.admin !== admin || !started) overrides.admit(told);
+  if (told.admin !== admin || told.administered !== administered || !started) overrides.admit(told);
   if (told.read !== shown) (told.read ? live.start : live.stop)();
   const other = told.admin !== admin;
-  [admin, shown] = [told.admin, told.read];
+  [admin, administered, shown] = [told.admin, told.administered, told.read];
+  change({ read: told.read });
   if (told.read && !started) why.follow();
   else if (other) why.again();
   started ||= told.read;

@@ -1,23 +1,31 @@
 // The nodes of the fleet.
 import { byId, element, fill, setClass, setText } from "./dom.js";
-import { latency, moment, rate } from "./format.js";
+import { count, latency, moment, rate } from "./format.js";
 import { commonPolicy } from "./health.js";
 import { createTable } from "./table.js";
 import { said, sentence } from "./text.js";
 
+// Of a large fleet not all nodes are told.
+export const nodesTotal = ({ nodes, nodes_total: total }) => total ?? nodes.length;
+
 const COLUMNS = [
   { name: "Node" },
-  { name: "State" },
-  { name: "Redis" },
+  { name: "State", look: "tight" },
+  { name: "Store", look: "tight" },
   { name: "Allowed/s", look: "number" },
   { name: "Refused/s", look: "number" },
   { name: "p99", look: "number" },
-  { name: "Policy" },
+  { name: "Policy", look: "tight" },
   { name: "Version" },
   { name: "Warning" },
 ];
 
 const WORDS = { closed: "answers", open: "lost", half_open: "being tried" };
+
+const storeOf = ({ breaker, inMemory }) => {
+  if (breaker === null) return inMemory ? "memory" : "–";
+  return WORDS[breaker] ?? breaker;
+};
 
 const makeRow = () => {
   const cells = COLUMNS.map(() => element("span"));
@@ -31,7 +39,7 @@ const makeRow = () => {
     setText(state, up ? "● Up" : "✕ Down");
     setClass(state, up ? "good" : "bad");
     state.title = `registered ${moment(node.registered_at)}`;
-    setText(breaker, node.breaker === null ? "–" : (WORDS[node.breaker] ?? node.breaker));
+    setText(breaker, storeOf(node));
     setClass(breaker, node.breaker === null || node.breaker === "closed" ? "" : "bad");
     setText(allowed, node.heard ? rate(node.allowed) : "–");
     setText(refused, node.heard ? rate(node.refused) : "–");
@@ -58,7 +66,8 @@ export const createNodes = () => {
     keyOf: ({ id }) => id,
     make: makeRow,
   });
-  byId("nodes-table").append(table.root);
+  const left = element("p", { class: "dim", hidden: true });
+  byId("nodes-table").append(table.root, left);
   return {
     update: ({ frame, policy }) => {
       if (!frame) return;
@@ -67,9 +76,13 @@ export const createNodes = () => {
         frame.nodes.map((node) => ({
           ...node,
           serves: node.id === frame.node,
+          inMemory: frame.store.kind === "memory",
           differs: node.state === "Up" && node.policy !== null && node.policy !== common,
         })),
       );
+      const more = nodesTotal(frame) - frame.nodes.length;
+      left.hidden = more <= 0;
+      setText(left, `and ${count(more)} more`);
     },
   };
 };

@@ -2,7 +2,7 @@
 import { createChart } from "./chart.js";
 import { byId, element, fill } from "./dom.js";
 import { axis, count, percent, rate } from "./format.js";
-import { sumByRule } from "./history.js";
+import { REST, sumByRule } from "./history.js";
 import { said } from "./text.js";
 
 // The ways a rule can be on trial: where its figure stands in a point, and what to say of it.
@@ -105,7 +105,9 @@ export const createRollout = () => {
   return {
     update: ({ policy, history, frame }) => {
       if (!policy || !frame) return;
-      const wanted = policy.rules.flatMap((rule) => WAYS.filter((way) => way.is(rule)).map((way) => [rule, way]));
+      const wanted = policy.rules
+        .filter(({ rule }) => rule !== REST)
+        .flatMap((rule) => WAYS.filter((way) => way.is(rule)).map((way) => [rule, way]));
       fill(
         host,
         wanted.map(([rule, way]) => [rule.rule, way.name, way.limits(rule)]),

@@ -1,6 +1,7 @@
 // The figures of now, large.
 import { byId, element, setClass, setText } from "./dom.js";
 import { count, latency, percent, rate } from "./format.js";
+import { nodesTotal } from "./nodes.js";
 
 const storeTile = ({ store }) => {
   const name = store.kind === "memory" ? "Memory" : "Redis";
@@ -11,10 +12,23 @@ const storeTile = ({ store }) => {
   return { value, below: `${word}: breaker ${store.breaker.replace("_", "-")}`, level };
 };
 
-const nodesTile = ({ nodes, scope }) => {
+// Of the others Redis knows; while it is lost, only how many there were.
+const nodesTile = (frame, fleet) => {
+  const { nodes, scope, store } = frame;
   const up = nodes.filter(({ state }) => state === "Up").length;
-  const below = scope === "fleet" ? "figures of all" : "figures of this one";
-  return { value: `${up} of ${nodes.length}`, below, level: up < nodes.length ? "warn" : "" };
+  if (scope !== "fleet" && store.kind !== "memory")
+    return { value: `${up} of ${fleet ?? "?"}`, below: "Redis knows the others", level: "warn" };
+  const total = nodesTotal(frame);
+  return {
+    value: `${total > nodes.length ? "≥ " : ""}${count(up)} of ${count(total)}`,
+    below: scope === "fleet" ? "figures of all" : "figures of this one",
+    level: up < nodes.length ? "warn" : "",
+  };
+};
+
+const withoutStore = ({ now, store }) => {
+  if (store.kind === "memory") return "no store to lose";
+  return now.degraded > 0 ? "decided without Redis" : "none without Redis";
 };
 
 const TILES = {
@@ -27,11 +41,11 @@ const TILES = {
   "Time to decide": ({ now }) => ({ value: latency(now.p99_us), below: `p99; p50 ${latency(now.p50_us)}` }),
   Store: storeTile,
   "Nodes up": nodesTile,
-  Degraded: ({ now }) => ({
-    value: rate(now.degraded),
+  Degraded: (frame) => ({
+    value: rate(frame.now.degraded),
     unit: "/s",
-    below: now.degraded > 0 ? "decided without Redis" : "none without Redis",
-    level: now.degraded > 0 ? "warn" : "",
+    below: withoutStore(frame),
+    level: frame.now.degraded > 0 ? "warn" : "",
   }),
 };
 
@@ -59,10 +73,13 @@ const tile = (name) => {
 
 export const createTiles = () => {
   const tiles = Object.entries(TILES).map(([name, tell]) => ({ tell, ...tile(name) }));
+  let fleet = null; // how many nodes there were when that was known last
   byId("tiles").append(...tiles.map(({ root }) => root));
   return {
     update: ({ frame }) => {
-      if (frame) for (const { tell, update } of tiles) update(tell(frame));
+      if (!frame) return;
+      if (frame.scope === "fleet") fleet = nodesTotal(frame);
+      for (const { tell, update } of tiles) update(tell(frame, fleet));
     },
   };
 };

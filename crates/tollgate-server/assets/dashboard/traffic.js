@@ -1,6 +1,6 @@
 // Fifteen minutes of decisions, and of how long they took.
 import { createChart } from "./chart.js";
-import { byId, element } from "./dom.js";
+import { byId, element, fill } from "./dom.js";
 import { axis, latency, rate } from "./format.js";
 
 const decisions = () =>
@@ -26,17 +26,28 @@ const times = () =>
     ],
   });
 
+// Where the node that serves this page answers checks, which need not be where it serves the page.
+const checksAt = ({ nodes, node }) => {
+  const address = nodes.find(({ id }) => id === node)?.address;
+  if (!address) return location.origin;
+  const anywhere = /^(?:0\.0\.0\.0|\[::\])(?=:)/;
+  return `http://${address.replace(anywhere, location.hostname)}`;
+};
+
 export const createTraffic = () => {
   const charts = [decisions(), times()];
   byId("charts").append(...charts.map(({ root }) => root));
   const none = byId("no-traffic");
-  none.append("No traffic yet. Try ", element("code", {}, `curl --json '{"key":"user:1"}' ${location.origin}/check`));
   return {
     update: ({ history, frame }) => {
       if (!frame) return;
       const points = history.settled();
       for (const chart of charts) chart.draw(points, history.now());
       none.hidden = !history.isEmpty();
+      fill(none, checksAt(frame), (origin) => [
+        "No traffic yet. Try ",
+        element("code", {}, `curl --json '{"key":"user:1"}' ${origin}/check`),
+      ]);
     },
   };
 };
