@@ -48,11 +48,11 @@ const startRedis = async (directory) => {
 };
 
 // Patient with Redis, so that a busy machine is not taken for a lost one.
-const startNode = async (id, directory, env) => {
+const startNode = async (id, directory, env, address = "127.0.0.1:0") => {
   const args = [
     "serve",
     "--http",
-    "127.0.0.1:0",
+    address,
     "--node-id",
     id,
     "--redis",
@@ -93,6 +93,11 @@ export const startFleet = async ({ policy = POLICY, env = { TOLLGATE_ADMIN_TOKEN
     loseRedis: () => ended(redis, "SIGKILL"),
     returnRedis: async () => {
       redis = await startRedis(directory);
+    },
+    // The first node ends, and another begins in its place.
+    replaceFirst: async (others) => {
+      await ended(nodes[0].child, "SIGTERM");
+      nodes[0] = await startNode(nodes[0].id, directory, others, new URL(first).host);
     },
     stop: async () => {
       await Promise.all(nodes.map(({ child }) => ended(child, "SIGTERM")));

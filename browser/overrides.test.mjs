@@ -57,6 +57,7 @@ pageTest("an override is set, changed and removed, on every node", {}, async (pa
   await listed.getByRole("button", { name: "Remove" }).click();
   await listed.getByRole("button", { name: "Yes, remove" }).click();
   await listed.waitFor({ state: "detached" });
+  assert.equal(await page.locator("#override-told").textContent(), "", "what was set is no more");
   await everywhere("shop", 10);
   await row(page, "#audit-list", "override removed", "shop", "kim").waitFor();
   await row(page, "#audit-list", "override set", "20/min, 200/h → 30/min, 200/h", "the sale of the year").waitFor();
@@ -88,6 +89,8 @@ pageTest("a reset asks first, and then forgets what was used", {}, async (page) 
   await details.getByRole("button", { name: "Reset" }).click();
   await details.getByRole("button", { name: "Yes, reset" }).click();
   await headline(page, /Allowed now, 9 of 10 left after it/);
+  await details.getByText("Reset: it has used nothing now.").waitFor();
+  await page.waitForFunction(() => document.activeElement.id === "why-result");
   for (const url of [fleet.first, fleet.second]) assert.equal((await fleet.check(url, facts("stuck"))).allowed, true);
 });
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import { startFleet } from "./fleet.mjs";
-import { ask, headline, open, pageTest, row } from "./page.mjs";
+import { ask, headline, open, pageTest, row, until } from "./page.mjs";
 
 const fleet = await startFleet();
 after(() => fleet.stop());
@@ -42,6 +42,29 @@ pageTest("a key alone leads to what it was refused for", {}, async (page) => {
   await headline(page, /Allowed now/);
   await page.locator("#why-details").getByRole("button", { name: "client=c3 path=/api/external/orders" }).click();
   await headline(page, /Refused now by rule external-api/);
+});
+
+pageTest("who has room again is told to have been refused lately", {}, async (page) => {
+  await exhaust("c6");
+  await open(page, fleet.first);
+  await row(page, "#refused-table", "c6", "≥ 2").waitFor();
+  await ask(page, "client=c6 path=/api/external/orders");
+  await headline(page, /Refused now by rule external-api/);
+  const again = page.locator("#why-details").getByRole("button", { name: "Ask again" });
+  const told = page.locator("#why-details .note");
+  assert.equal(await told.count(), 0, "the answer itself says so");
+  // A token of the ten a minute comes back every six seconds.
+  await until(
+    async () => {
+      await again.click();
+      await page.locator("#why-result:not([aria-busy])").waitFor();
+      return page.locator("#why-headline").textContent();
+    },
+    (text) => text.includes("Allowed now"),
+  );
+  const lately = /^Refused ≥ \d times in the last 5 minutes, last at [\d:]{8}, by external-api 60s$/;
+  await told.filter({ hasText: lately }).waitFor();
+  await page.waitForFunction(() => document.activeElement.id === "why-result");
 });
 
 pageTest("of a refusal whose facts are too long to be told, the rule is", {}, async (page) => {

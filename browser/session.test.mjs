@@ -10,6 +10,7 @@ const bareFleet = await startFleet({ env: {} });
 after(() => Promise.all([openFleet, closedFleet, bareFleet].map((fleet) => fleet.stop())));
 
 const UNAUTHORISED = /401/;
+const GONE = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET/;
 
 pageTest("a wrong token is told to be wrong, and forgotten", { expected: [UNAUTHORISED] }, async (page) => {
   await open(page, openFleet.first);
@@ -34,6 +35,7 @@ pageTest("where reading needs a token there is only the login", { expected: [UNA
   await page.goto(`${closedFleet.first}/#why=c1`);
   await page.locator("#login").waitFor();
   assert.equal(await page.locator("main").isVisible(), false);
+  assert.equal(await page.locator("#connection").isVisible(), false, "nobody connects yet");
   await page.keyboard.press("Escape");
   await page.keyboard.press("Escape");
   await page.locator("#token").waitFor();
@@ -75,4 +77,14 @@ pageTest("without an admin token the page says how to get one", {}, async (page)
   await open(page, bareFleet.first);
   await page.locator("#overrides-how").filter({ hasText: "start the service with TOLLGATE_ADMIN_TOKEN" }).waitFor();
   assert.equal(await page.locator("#login-open").isVisible(), false);
+});
+
+pageTest("a node that comes back with a token offers the login by itself", { expected: [GONE] }, async (page) => {
+  await open(page, bareFleet.first);
+  assert.equal(await page.locator("#login-open").isVisible(), false);
+  await bareFleet.replaceFirst({ TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN });
+  await page.locator("#login-open").waitFor();
+  await page.locator("#overrides-how").filter({ hasText: "Log in with the admin token" }).waitFor();
+  await logIn(page);
+  await page.locator("#overrides-admin").waitFor();
 });
