@@ -137,7 +137,7 @@ const drawDot = (pen, x, y, radius) => {
 
 // What is alone is a dot.
 const drawLine = (pen, box, points, { tops }, [first, last]) => {
-  if (first === last) return drawDot(pen, box.x(points[first].t), box.y(tops[first]), 1.5);
+  if (first === last) return drawDot(pen, box.x(points[first].t), box.y(tops[first]), 2);
   pen.beginPath();
   for (let at = first; at <= last; at += 1) pen.lineTo(box.x(points[at].t), box.y(tops[at]));
   pen.stroke();

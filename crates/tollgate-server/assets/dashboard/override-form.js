@@ -21,27 +21,33 @@ const rulesOf = (policy) =>
     .filter(({ per, mode }) => per.includes("client") && mode !== "unlimited")
     .map(({ rule }) => rule);
 
+// When it ends: as chosen, or as it does now.
+const createEnds = (select) => {
+  let now = null;
+  return {
+    offer: (end) => {
+      now = end ?? null;
+      select.querySelector(`[value=${KEEP}]`)?.remove();
+      if (end) select.prepend(element("option", { value: KEEP }, `as now, ${moment(end)}`));
+    },
+    read: () => {
+      if (select.value === KEEP) return now;
+      return select.value === "" ? null : new Date(nodeNow() + Number(select.value) * HOUR_MS).toISOString();
+    },
+  };
+};
+
+const FIELDS = ["client", "tenant", "limits", "rule", "ends", "reason", "told"];
+
 export const createOverrideForm = (onSet) => {
-  const [client, tenant, limits, rule, ends, reason, told] = [
-    "client",
-    "tenant",
-    "limits",
-    "rule",
-    "ends",
-    "reason",
-    "told",
-  ].map((name) => byId(`override-${name}`));
+  const [client, tenant, limits, rule, ends, reason, told] = FIELDS.map((name) => byId(`override-${name}`));
   const form = byId("override-form");
+  const end = createEnds(ends);
   let edited = null; // the override that is being changed, as it was
 
   const tell = (text, bad) => {
     setText(told, text);
     setClass(told, bad ? "wide problem" : "wide good");
-  };
-
-  const keepOption = (end) => {
-    ends.querySelector(`[value=${KEEP}]`)?.remove();
-    if (end) ends.prepend(element("option", { value: KEEP }, `as now, ${moment(end)}`));
   };
 
   const fillIn = (override) => {
@@ -51,17 +57,12 @@ export const createOverrideForm = (onSet) => {
     limits.value = writeLimits(override.limits ?? []);
     rule.value = override.rule ?? "";
     reason.value = override.reason ?? "";
-    keepOption(override.expires_at);
+    end.offer(override.expires_at);
     ends.selectedIndex = 0;
     if (edited && !override.expires_at) ends.value = "";
     tell("", false);
     form.scrollIntoView({ block: "center" });
     limits.focus();
-  };
-
-  const endOf = () => {
-    if (ends.value === KEEP) return edited.expires_at;
-    return ends.value === "" ? null : new Date(nodeNow() + Number(ends.value) * HOUR_MS).toISOString();
   };
 
   const set = async () => {
@@ -70,7 +71,7 @@ export const createOverrideForm = (onSet) => {
       rule: rule.value || null,
       reason: reason.value,
       author: author(),
-      expires_at: endOf(),
+      expires_at: end.read(),
     };
     const stored = await ask("PUT", clientPath(client.value, "limits"), { query: { tenant: tenant.value }, body });
     tell(outcome(stored), stored.problem !== null);
@@ -83,7 +84,7 @@ export const createOverrideForm = (onSet) => {
   });
   form.addEventListener("reset", () => {
     edited = null;
-    keepOption(null);
+    end.offer(null);
     tell("", false);
   });
 

@@ -41,9 +41,46 @@ const whyLogIn = (session) => {
     : "Reading this page needs the read or the admin token.";
 };
 
-export const createSession = (onChange) => {
+// The form that asks for the token; `onToken` is given what was typed, which is forgotten here.
+const createDialog = ({ isNeeded, onToken }) => {
   const dialog = byId("login");
   const token = byId("token");
+  const tell = (problem) => setText(byId("login-problem"), problem);
+
+  const open = (problem = "") => {
+    tell(problem);
+    if (!dialog.open) dialog.showModal();
+    token.focus();
+  };
+
+  byId("author").value = author();
+  byId("login-open").addEventListener("click", () => open());
+  byId("login-close").addEventListener("click", () => dialog.close());
+  // Escape closes it, and browsers insist on that; without it there is nothing to see, so it comes back.
+  dialog.addEventListener("close", () => {
+    if (isNeeded()) open();
+  });
+  byId("login-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const typed = token.value;
+    token.value = "";
+    remember(byId("author").value.trim());
+    onToken(typed);
+  });
+  return { open, tell, close: () => dialog.close() };
+};
+
+const NOT_KEPT = "The browser did not keep the session: it takes it only over https, or on this machine.";
+const ENDED = "The session has ended. Log in again, then repeat the last step.";
+
+// Whatever was shown to who was logged in goes with the page.
+const logOut = async () => {
+  await ask("POST", "/api/logout").catch(() => null);
+  remember("");
+  location.reload();
+};
+
+export const createSession = (onChange) => {
   let session = NOBODY;
 
   const show = () => {
@@ -54,68 +91,32 @@ export const createSession = (onChange) => {
     onChange(session);
   };
 
-  const open = () => {
-    setText(byId("login-problem"), "");
-    if (!dialog.open) dialog.showModal();
-    token.focus();
-  };
-
-  const take = (told) => {
-    session = told;
+  const refresh = async () => {
+    session = await ask("GET", "/api/session");
     show();
-    if (!session.read) open();
+    if (!session.read) dialog.open();
   };
 
-  const refresh = async () => take(await ask("GET", "/api/session"));
-
-  const logIn = async () => {
-    const typed = token.value;
-    token.value = "";
-    remember(byId("author").value.trim());
+  const logIn = async (token) => {
     try {
-      await ask("POST", "/api/login", { body: { token: typed } });
+      await ask("POST", "/api/login", { body: { token } });
       await refresh();
       if (session.until !== null) dialog.close();
-      else
-        setText(
-          byId("login-problem"),
-          "The browser did not keep the session: it takes it only over https, or on this machine.",
-        );
+      else dialog.tell(NOT_KEPT);
     } catch (problem) {
-      setText(byId("login-problem"), explain(problem));
-      token.focus();
+      dialog.open(explain(problem));
     }
-  };
-
-  // Whatever was shown to who was logged in goes with the page.
-  const logOut = async () => {
-    await ask("POST", "/api/logout").catch(() => null);
-    remember("");
-    location.reload();
   };
 
   // The session ended in the middle of something: ask again, and leave what was typed.
   const ended = async () => {
     const was = session;
     await refresh().catch(() => null);
-    if (was.until !== null && session.until === null) {
-      open();
-      setText(byId("login-problem"), "The session has ended. Log in again, then repeat the last step.");
-    }
+    if (was.until !== null && session.until === null) dialog.open(ENDED);
   };
 
-  byId("author").value = author();
-  byId("login-open").addEventListener("click", open);
-  byId("login-close").addEventListener("click", () => dialog.close());
+  const dialog = createDialog({ isNeeded: () => !session.read, onToken: logIn });
   byId("logout").addEventListener("click", logOut);
-  // Escape closes it, and browsers insist on that; without it there is nothing to see, so it comes back.
-  dialog.addEventListener("close", () => {
-    if (!session.read) open();
-  });
-  byId("login-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    logIn();
-  });
   onUnauthorised(ended);
-  return { refresh, open };
+  return { refresh };
 };

@@ -32,6 +32,47 @@ const asked = ({ key, facts, tenant }) => {
   );
 };
 
+const resetButton = (client, tenant, onDone) =>
+  confirmButton("Reset", "Forget all that this client has used?", "Yes, reset", async () => {
+    await ask("POST", clientPath(client, "reset"), { query: { tenant, author: author() } });
+    await onDone("Reset: it has used nothing now.");
+  });
+
+// What can be done about an answer; more by administrators.
+const actsOn = (question, { isAdmin, onAgain, onClose, onOverride }) => {
+  const client = clientOf(question);
+  const { tenant } = question;
+  const always = [
+    button("Ask again", () => onAgain(), { class: "small" }),
+    button("Close", onClose, { class: "small" }),
+  ];
+  if (client === null || !isAdmin()) return element("div", { class: "acts" }, always);
+  return element(
+    "div",
+    { class: "acts" },
+    always,
+    button("Give it other limits…", () => onOverride({ client, tenant }), { class: "small" }),
+    resetButton(client, tenant, onAgain),
+  );
+};
+
+// `about` goes before what can be done, such as what happened lately.
+const detailsOf = (question, explanation, about, acts) =>
+  [
+    asked(question),
+    degradedNote(explanation),
+    overrideNote(explanation),
+    about,
+    acts,
+    element("h3", {}, "Limits it takes from"),
+    takesTable(explanation),
+    element("h3", {}, "Rules tried"),
+    rulesTried(explanation),
+    element("h3", {}, "Counters in use"),
+    countersOf(explanation.answer.key, question.tenant),
+    element("p", { class: "dim" }, `As of ${clock(nodeNow())}. Asking took nothing.`),
+  ].filter((part) => part !== null);
+
 export const createWhy = ({ recent, isAdmin, onOverride }) => {
   const input = byId("why-input");
   const result = byId("why-result");
@@ -39,43 +80,13 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
   const details = byId("why-details");
   let latest = 0;
 
-  const acts = (question) => {
-    const client = clientOf(question);
-    const always = [
-      button("Ask again", () => showAgain(), { class: "small" }),
-      button("Close", close, { class: "small" }),
-    ];
-    if (client === null || !isAdmin()) return element("div", { class: "acts" }, always);
-    const { tenant } = question;
-    const reset = confirmButton("Reset", "Forget all that this client has used?", "Yes, reset", async () => {
-      await ask("POST", clientPath(client, "reset"), { query: { tenant, author: author() } });
-      await showAgain("Reset: it has used nothing now.");
-    });
-    return element(
-      "div",
-      { class: "acts" },
-      always,
-      button("Give it other limits…", () => onOverride({ client, tenant }), { class: "small" }),
-      reset,
-    );
+  const render = (question, explanation, note) => {
+    const written = { text: input.value, tenant: question.tenant };
+    const about = lately(explanation, written, recent(), goThere);
+    const acts = actsOn(question, { isAdmin, onAgain: showAgain, onClose: close, onOverride });
+    const details = detailsOf(question, explanation, about, acts);
+    return note ? [element("p", { class: "good" }, note), ...details] : details;
   };
-
-  const render = (question, explanation, note) =>
-    [
-      note ? element("p", { class: "good" }, note) : null,
-      asked(question),
-      degradedNote(explanation),
-      overrideNote(explanation),
-      lately(explanation, { text: input.value, tenant: question.tenant }, recent(), (text) => goThere(text)),
-      acts(question),
-      element("h3", {}, "Limits it takes from"),
-      takesTable(explanation),
-      element("h3", {}, "Rules tried"),
-      rulesTried(explanation),
-      element("h3", {}, "Counters in use"),
-      countersOf(explanation.answer.key, question.tenant),
-      element("p", { class: "dim" }, `As of ${clock(nodeNow())}. Asking took nothing.`),
-    ].filter((part) => part !== null);
 
   const show = async (text, note = null) => {
     latest += 1;
