@@ -31,7 +31,7 @@ pub struct Scale {
 impl Scale {
     /// As figures are written down.
     pub const FULL: Self =
-        Self { keys: 100_000, rate: 5000, rounds: 5, window: Duration::from_secs(20) };
+        Self { keys: 100_000, rate: 5000, rounds: 5, window: Duration::from_secs(10) };
     /// To try it.
     pub const QUICK: Self =
         Self { keys: 10_000, rate: 1000, rounds: 1, window: Duration::from_secs(3) };
