@@ -68,7 +68,8 @@ pageTest("who has room again is told to have been refused lately", {}, async (pa
 });
 
 pageTest("of a refusal whose facts are too long to be told, the rule is", {}, async (page) => {
-  const facts = { client: "k".repeat(1024), path: `/api/external/${"x".repeat(1010)}`, method: "GET" };
+  const [client, user] = ["k", "u"].map((letter) => letter.repeat(1024));
+  const facts = { client, user, path: `/api/external/${"x".repeat(1000)}` };
   for (let times = 0; times < 12; times += 1) await fleet.check(fleet.second, facts);
   await open(page, fleet.first);
   await row(page, "#refused-table", "kkkk").getByRole("button", { name: /^Why/ }).click();
