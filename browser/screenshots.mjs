@@ -66,6 +66,8 @@ const shoot = async (browser, fleet, size, colorScheme) => {
   await row(page, "#overrides-list", "c-3").waitFor();
   await row(page, "#refused-table", "c-batch").getByRole("button", { name: /^Why/ }).click();
   await headline(page, /now/);
+  await page.evaluate(() => scrollTo(0, 0));
+  await save("why", false);
   await page.locator("#blocks-form button").click();
   await page.locator("#rollout").scrollIntoViewIfNeeded();
   await page.evaluate(() => scrollTo(0, 0));
