@@ -58,9 +58,12 @@ fn keep(store: &RedisStore) {
     block_on(directory.heartbeat(&node, HOUR)).unwrap();
     assert_eq!(block_on(directory.nodes()).unwrap().len(), 1);
     block_on(directory.leave("a")).unwrap();
-    let beat = Beat { node: "a", number: 1, pulse: "1", state: "well", lifetime: HOUR };
-    let then = block_on(directory.beat(&beat)).unwrap();
-    assert_eq!(block_on(directory.pulses(&PulseId::before(then))).unwrap().pulses.len(), 1);
+    // Another beat than the last of whoever came before.
+    let [then, _] = [1, 2].map(|number| {
+        let beat = Beat { node: "a", number, pulse: "1", state: "well", lifetime: HOUR };
+        block_on(directory.beat(&beat)).unwrap()
+    });
+    assert_eq!(block_on(directory.pulses(&PulseId::before(then))).unwrap().pulses.len(), 2);
     assert_eq!(block_on(directory.node_states(&["a", "b"])).unwrap().len(), 2);
     let client = Subject::of(["c"]);
     block_on(directory.put_override(&client, &own(1), "who")).unwrap();
