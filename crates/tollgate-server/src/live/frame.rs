@@ -50,12 +50,8 @@ pub(super) struct Points<'a> {
 #[derive(Debug, Serialize)]
 pub(super) struct Point<'a> {
     t: u64,
-    allowed: Thousandths,
-    refused: Thousandths,
-    degraded: Thousandths,
-    errors: Thousandths,
     #[serde(flatten)]
-    took: Took,
+    counted: Now,
     rules: BTreeMap<&'a str, [Thousandths; 5]>,
 }
 
@@ -64,11 +60,7 @@ impl<'a> Point<'a> {
         let figures = |tally: &RuleTally| tally.figures().map(Thousandths);
         Self {
             t: begin,
-            allowed: Thousandths(second.all.allowed()),
-            refused: Thousandths(second.all.refused()),
-            degraded: Thousandths(second.all.degraded()),
-            errors: Thousandths(second.all.errors()),
-            took: Took::of(&second.all),
+            counted: Now::of(&Rate::of_second(second.all)),
             rules: second.rules.iter().map(|(rule, tally)| (&**rule, figures(tally))).collect(),
         }
     }

@@ -40,6 +40,19 @@ pub(super) struct Rate {
     pub(super) tally: Tally,
 }
 
+impl Rate {
+    /// What was counted in one second, finely.
+    pub(super) const fn of_second(tally: Tally) -> Self {
+        Self {
+            allowed: tally.allowed(),
+            refused: tally.refused(),
+            degraded: tally.degraded(),
+            errors: tally.errors(),
+            tally,
+        }
+    }
+}
+
 impl Default for View {
     fn default() -> Self {
         let pause = Duration::from_millis(SECOND);
