@@ -271,3 +271,34 @@ impl Listener for Refusals {
         self.forget_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tollgate::{Key, Quota, Subject};
+
+    use super::*;
+
+    #[test]
+    fn only_so_many_are_remembered() {
+        let refusals = Refusals::new(32);
+        refusals.live();
+        let limit = Limit::sliding_window(Quota::per_hour(3)).unwrap();
+        let denied = Verdict::Deny { retry_after: Duration::from_secs(3600) };
+        let status = Status::new(&limit, Mode::Enforce, Reply::new(denied, 0, Duration::ZERO));
+        let decision = Decision::new(Timestamp::EPOCH, [status]);
+        for nth in 0..2000 {
+            let subject = Subject::of([nth.to_string()]);
+            let plan = Plan::new([Take::new(Key::new(&subject, &limit), 1)]).unwrap();
+            let asked = refusals.find(&plan).unwrap_err().unwrap();
+            refusals.note(&plan, &decision, &asked);
+            let remembered: usize = refusals.shards.iter().map(|shard| shard.lock().held()).sum();
+            assert!((1..=32).contains(&remembered), "{remembered} after {nth}");
+        }
+    }
+
+    impl Shard {
+        fn held(&self) -> usize {
+            self.by_subject.values().map(Vec::len).sum()
+        }
+    }
+}
