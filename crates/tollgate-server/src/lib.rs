@@ -13,6 +13,7 @@ mod client;
 mod durable;
 mod error;
 mod http;
+mod in_use;
 mod keeper;
 mod live;
 mod membership;

@@ -47,6 +47,7 @@ fn two_sides_of_a_split_admit_the_limit_each_and_no_more() {
     old.hang();
     let new = all.wait_for_new_primary(old);
     eventually("the others have the new primary", || block_on(others.connect()).is_ok());
+    all.keep_primary();
     all.sentinels().iter().for_each(Server::hang);
     old.resume();
     let [mine, theirs] = thread::scope(|scope| {

@@ -22,6 +22,7 @@ const PAGE: usize = 1000;
 const MOST: usize = 10_000;
 
 const CLIENT: &str = "client";
+const TENANT: &str = "tenant";
 
 /// A client of a tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +49,7 @@ impl Client {
         let Asked::ByPolicy(request) = asked else { return None };
         let facts = request.facts();
         let text = |fact: &[u8]| String::from_utf8(fact.to_vec()).ok();
-        let tenant = facts.get("tenant").unwrap_or(policy.tenant().as_bytes());
+        let tenant = facts.get(TENANT).unwrap_or(policy.tenant().as_bytes());
         Some(Self { id: text(facts.get(CLIENT)?)?, tenant: text(tenant)? })
     }
 
@@ -86,6 +87,9 @@ struct Counter {
     remaining: u64,
     reset_after_ms: u64,
     mode: &'static str,
+    /// Who counts it, if not all nodes together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
     #[serde(flatten)]
     numbers: LimitNumbers,
 }
@@ -99,7 +103,8 @@ pub(crate) async fn stats(app: &App, client: &Client) -> Result<Stats, ApiError>
     found.search(app, &current, client, LOOK).await?;
     let mut counters = Vec::with_capacity(found.all.len());
     for (subject, limit) in &found.all {
-        let status = app.backend().stats(&Key::new(subject, limit)).await;
+        let counted_by = app.backend().deciding(current.policy().rule(limit.rule()));
+        let status = app.backend().used(&Key::new(subject, limit), counted_by).await;
         let status = status.map_err(|error| ApiError::from(&error))?;
         counters.push(Counter {
             key: subject.key().into_owned(),
@@ -110,6 +115,7 @@ pub(crate) async fn stats(app: &App, client: &Client) -> Result<Stats, ApiError>
             remaining: status.remaining(),
             reset_after_ms: round_up::millis(status.reset_after()),
             mode: mode(&current, limit),
+            node: counted_by.node(app),
             numbers: LimitNumbers::of(limit),
         });
     }
@@ -160,7 +166,7 @@ impl Counters {
         let subject = client.subject();
         let policy = current.policy();
         for rule in policy.rules().iter().chain([policy.default_rule()]) {
-            if matches!(rule.per(), [fact] if fact.as_str() == CLIENT) {
+            if matches!(rule.per(), [fact] if fact.as_str() == CLIENT) && may_be_of(rule, client) {
                 known.add_rule(current, &subject, rule);
             }
         }
@@ -193,11 +199,12 @@ impl Counters {
             Listing::all().with_prefix(tenant.as_str().to_owned()).with_page_size(PAGE);
         let begun = Instant::now();
         loop {
-            let page = app.backend().list(&listing).await;
-            let page = page.map_err(|error| ApiError::from(&error))?;
+            let page = app.backend().in_use(&listing).await;
+            let (counted_by, page) = page.map_err(|error| ApiError::from(&error))?;
             for listed in &page.keys {
                 let Some(subject) = Subject::from_escaped(&listed.subject) else { continue };
-                if !is_of(&subject, client, current.policy().rule(&listed.rule)) {
+                let rule = current.policy().rule(&listed.rule);
+                if app.backend().deciding(rule) != counted_by || !is_of(&subject, client, rule) {
                     continue;
                 }
                 let limit = current.limit(&subject, &listed.rule, &listed.limit, listed.algorithm);
@@ -214,6 +221,15 @@ impl Counters {
             listing = listing.after(next);
         }
     }
+}
+
+/// Whether a rule can match requests of this client: it may be for another.
+fn may_be_of(rule: &Rule, client: &Client) -> bool {
+    rule.conditions().iter().all(|condition| match condition.fact().as_str() {
+        CLIENT => condition.accepts(client.id.as_bytes()),
+        TENANT => condition.accepts(client.tenant.as_bytes()),
+        _ => true,
+    })
 }
 
 fn is_among(limits: &[Limit], wanted: &Limit) -> bool {

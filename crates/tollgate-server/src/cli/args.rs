@@ -38,6 +38,8 @@ Tokens come from the environment alone, each also from the file that its twin wi
     Serve(Box<ServeArgs>),
     /// Ask a running service whether a key may pass, and take if so
     ///
+    /// Where it wants a token, that is the one of `TOLLGATE_CHECK_TOKEN`, or of the file that `TOLLGATE_CHECK_TOKEN_FILE`
+    /// names.
     /// Exit code 0: allowed. 1: refused. 2: the question was wrong. 3: no answer.
     Check(CheckArgs),
     /// Give clients limits of their own, and see and remove them (admin token)
@@ -258,7 +260,7 @@ pub(crate) struct CheckArgs {
     #[arg(required = true, value_name = "KEY|FACT=VALUE")]
     pub(crate) what: Vec<String>,
     /// How much to take; 0 only asks
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) cost: u64,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
@@ -285,7 +287,7 @@ pub(crate) enum PolicyCommand {
         #[arg(required = true, value_name = "FACT=VALUE")]
         facts: Vec<String>,
         /// What the request costs
-        #[arg(long, value_name = "N", default_value_t = 1)]
+        #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
         cost: u64,
         /// Print the explanation as JSON
         #[arg(long)]

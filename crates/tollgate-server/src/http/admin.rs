@@ -20,6 +20,7 @@ use super::reply::{Reply, json, uncached, with_type};
 use crate::administer::{self, Action, Author, Book, Change, Changed, Client, to_its_end};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
+use crate::reload::note_failure;
 use crate::wire::override_body;
 use crate::wire::override_view::told;
 
@@ -254,5 +255,5 @@ async fn version_of_file(app: &Arc<App>) -> Result<String, String> {
     }
     let loaded = spawn_blocking(move || file.load().map(|policy| policy.version().to_owned()));
     let loaded = loaded.await.map_err(|_| "the service is ending".to_owned())?;
-    loaded.map_err(|error| error.to_string())
+    loaded.map_err(|error| error.to_string()).inspect_err(|reason| note_failure(app, reason))
 }

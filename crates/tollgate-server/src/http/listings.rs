@@ -65,8 +65,8 @@ pub(super) async fn limits(State(app): State<Arc<App>>, uri: Uri) -> Result<Repl
     Ok(uncached(json(&operate::limits(current.policy(), current.overrides(), &wanted))))
 }
 
-pub(super) async fn nodes(State(app): State<Arc<App>>) -> Result<Reply, ApiError> {
-    Ok(uncached(json(&operate::nodes(&app).await?)))
+pub(super) async fn nodes(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
+    Ok(uncached(json(&operate::nodes(&app, &wanted(&uri)?).await?)))
 }
 
 pub(super) async fn status(State(app): State<Arc<App>>) -> Reply {

@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 use tollgate::policy::{Policy, Rule, RuleMode};
-use tollgate::{Decision, Key, Limit, Plan, Status, Store, StoreError, Take, round_up};
+use tollgate::{Decision, Key, Limit, ListedKey, Plan, Status, StoreError, Take, round_up};
 
 use super::chunks::ask_all;
-use super::scan::{Found, Scan, Wanted};
+use super::scan::{Found, Scan, Step, Wanted};
 use crate::app::App;
 use crate::error::ApiError;
+use crate::in_use::CountedBy;
 use crate::wire::answer::LimitNumbers;
 use crate::wire::time::rfc3339;
 
@@ -51,6 +52,9 @@ struct Place {
     tenant: String,
     rule: String,
     name: String,
+    /// Who counts it, if not all nodes together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
 }
 
 /// A page of the counters in use.
@@ -58,9 +62,15 @@ pub(crate) async fn counters(app: &App, wanted: &Wanted) -> Result<Counters, Api
     let current = app.limiter().current();
     let mut scan = Scan::begin(app, current.policy(), wanted);
     let mut counters = Vec::new();
-    while let Some(keys) = scan.step(counters.len()).await? {
-        let found = keys.iter().filter_map(|listed| wanted.find(&current, listed));
-        let told = ask_all(found.map(|found| counter(app, found)).collect()).await;
+    while let Some(Step { counted_by, keys }) = scan.step(counters.len()).await? {
+        let is_shown = |listed: &&ListedKey| {
+            let rule = current.policy().rule(&listed.rule);
+            // What the store counts on trial is worth seeing, but of what it decides this node has a copy at most.
+            counted_by == CountedBy::Store || app.backend().deciding(rule) == counted_by
+        };
+        let found = keys.iter().filter(is_shown).filter_map(|key| wanted.find(&current, key));
+        let asked = found.map(|found| counter(app, found, counted_by));
+        let told = ask_all(asked.collect()).await;
         counters.extend(told.map_err(|error| ApiError::from(&error))?);
     }
     Ok(Counters { counters, cursor: scan.cursor() })
@@ -71,8 +81,11 @@ pub(crate) async fn blocks(app: &App, wanted: &Wanted) -> Result<Blocks, ApiErro
     let current = app.limiter().current();
     let mut scan = Scan::begin(app, current.policy(), wanted);
     let mut blocked = Vec::new();
-    while let Some(keys) = scan.step(blocked.len()).await? {
-        let found = keys.iter().filter_map(|listed| wanted.find(&current, listed));
+    while let Some(Step { counted_by, keys }) = scan.step(blocked.len()).await? {
+        let decides = |listed: &&ListedKey| {
+            app.backend().deciding(current.policy().rule(&listed.rule)) == counted_by
+        };
+        let found = keys.iter().filter(decides).filter_map(|key| wanted.find(&current, key));
         let asked = found.map(|found| block(app, current.policy(), found));
         let told = ask_all(asked.collect()).await;
         blocked.extend(told.map_err(|error| ApiError::from(&error))?.into_iter().flatten());
@@ -80,11 +93,15 @@ pub(crate) async fn blocks(app: &App, wanted: &Wanted) -> Result<Blocks, ApiErro
     Ok(Blocks { blocked, cursor: scan.cursor() })
 }
 
-async fn counter(app: &App, found: Found<'_>) -> Result<Counter, StoreError> {
+async fn counter(
+    app: &App,
+    found: Found<'_>,
+    counted_by: CountedBy,
+) -> Result<Counter, StoreError> {
     let key = Key::new(&found.subject, &found.limit);
-    let status = app.backend().stats(&key).await?;
+    let status = app.backend().used(&key, counted_by).await?;
     Ok(Counter {
-        place: Place::new(&found),
+        place: Place::new(app, &found, counted_by),
         algorithm: found.limit.algorithm().as_str(),
         count: status.count(),
         remaining: status.remaining(),
@@ -104,13 +121,15 @@ async fn block(app: &App, policy: &Policy, found: Found<'_>) -> Result<Option<Bl
     let Ok(plan) = Plan::new([Take::new(Key::new(&found.subject, limit), cost)]) else {
         return Ok(None);
     };
-    let decision = app.backend().peek(&plan).await?;
+    let counted_by = app.backend().deciding(rule);
+    let decision = app.backend().foreseen(&plan, counted_by).await?;
     if decision.is_allowed() {
         return Ok(None);
     }
     let until = decision.retry_after().map(|wait| rfc3339(decision.at() + wait));
     let reason = reason(&decision, limit);
-    Ok(Some(Block { place: Place::new(&found), blocked_until: until, reason }))
+    let place = Place::new(app, &found, counted_by);
+    Ok(Some(Block { place, blocked_until: until, reason }))
 }
 
 fn reason(decision: &Decision<'_>, limit: &Limit) -> String {
@@ -124,8 +143,9 @@ fn reason(decision: &Decision<'_>, limit: &Limit) -> String {
 }
 
 impl Place {
-    fn new(found: &Found<'_>) -> Self {
+    fn new(app: &App, found: &Found<'_>, counted_by: CountedBy) -> Self {
         Self {
+            node: counted_by.node(app),
             key: found.subject.key().into_owned(),
             tenant: found.tenant.clone(),
             rule: found.listed.rule.clone(),

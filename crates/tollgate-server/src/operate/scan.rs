@@ -1,10 +1,11 @@
 //! Going through the keys in use, page by page, for those that are asked for.
 
 use tollgate::policy::Policy;
-use tollgate::{Current, Cursor, Limit, ListedKey, Listing, Store, Subject};
+use tollgate::{Current, Cursor, Limit, ListedKey, Listing, Subject};
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::in_use::CountedBy;
 
 /// The most keys looked at for one page, and the most steps to look at them in: a page may be empty
 /// and still have a cursor.
@@ -29,6 +30,13 @@ pub(super) struct Found<'a> {
     pub(super) tenant: String,
 }
 
+/// Some keys to look at.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) counted_by: CountedBy,
+    pub(super) keys: Vec<ListedKey>,
+}
+
 /// A page in the making.
 #[derive(Debug)]
 pub(super) struct Scan<'a> {
@@ -47,19 +55,19 @@ impl<'a> Scan<'a> {
     }
 
     /// The next keys to look at, where so many are shown on the page already; none when it is full.
-    pub(super) async fn step(&mut self, shown: usize) -> Result<Option<Vec<ListedKey>>, ApiError> {
+    pub(super) async fn step(&mut self, shown: usize) -> Result<Option<Step>, ApiError> {
         let is_done =
             shown > self.page_size / 2 || self.looked_at >= MOST_KEYS || self.steps == MOST_STEPS;
         let Some(listing) = self.listing.take_if(|_| !is_done) else { return Ok(None) };
         // More than what is still missing is not asked for, but Redis may find more at a time than it is asked
         // for, and what it found is shown. Nearly full is full.
         let listing = listing.with_page_size(self.page_size - shown);
-        let page = Store::list(self.app.limiter().store(), &listing).await;
-        let page = page.map_err(|error| ApiError::from(&error))?;
+        let page = self.app.backend().in_use(&listing).await;
+        let (counted_by, page) = page.map_err(|error| ApiError::from(&error))?;
         self.listing = page.next.map(|next| listing.after(next));
         self.looked_at += page.keys.len();
         self.steps += 1;
-        Ok(Some(page.keys))
+        Ok(Some(Step { counted_by, keys: page.keys }))
     }
 
     /// Where the next page begins.

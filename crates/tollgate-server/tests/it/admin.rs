@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::admin_client::{TOKEN, a_day, admin, administered, audit, limits_of, put};
+use crate::metrics_text::Scrape;
 use crate::openapi::{check, description};
 use crate::service::{Scratch, Service, eventually};
 
@@ -249,6 +250,10 @@ fn a_reload_is_told_or_refused_with_the_reason() {
         reply.body
     );
     assert_eq!(service.check("c1")["limit"], 7);
+    // Also if the file is mended before anybody looks at it again.
+    scratch.write("policy.yaml", "version: 1\ndefaults: { limit: 7/d }\n");
+    let failed = Scrape::of(&service).value(r#"tollgate_policy_reloads_total{result="error"}"#);
+    assert!(failed >= 1.0, "{failed}");
     let without = administered(&[]);
     assert_eq!(admin(&without, "POST", "/admin/policy/reload", "").status, 422);
 }

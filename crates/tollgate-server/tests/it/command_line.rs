@@ -106,6 +106,8 @@ fn a_wrong_check_is_exit_code_two() {
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{args:?}: {}", ended.stderr);
         assert!(!ended.stderr.is_empty(), "{args:?}");
     }
+    let negative = check(&service, &["k", "--cost", "-1"]).stderr;
+    assert!(negative.contains("invalid value '-1' for '--cost <N>'"), "{negative}");
     let long = "x".repeat(1025);
     assert_eq!(check(&service, &[&long]).code, 2);
 }

@@ -43,6 +43,7 @@ mod redis_live;
 mod redis_lost;
 mod redis_metrics;
 mod redis_nodes;
+mod redis_own;
 mod redis_refusing;
 mod redis_shadow;
 mod redis_shared;

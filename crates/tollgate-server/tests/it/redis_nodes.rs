@@ -1,8 +1,10 @@
 //! Who shares a Redis: up, down, gone.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tollgate_testkit::server::{Flavor, Server};
 
+use crate::listings::all_pages;
+use crate::openapi::{check, description};
 use crate::operate::{get, moment};
 use crate::redis::node;
 use crate::service::{Service, eventually};
@@ -31,6 +33,26 @@ fn every_node_is_told_by_every_node() {
         assert_eq!(nodes[1]["address"], other.address().to_string());
         assert!(moment(&nodes[0]["registered_at"]) <= moment(&nodes[1]["registered_at"]));
     }
+}
+
+#[test]
+fn nodes_are_told_page_by_page_and_by_how_their_ids_begin() {
+    let server = Server::start(Flavor::Redis);
+    let [first, ..] = ["a1", "a2", "b1"].map(|id| node(&server, &["--node-id", id]));
+    let ids = |query: &str| {
+        let (nodes, longest) = all_pages(&first, "/api/nodes", "nodes", query);
+        (nodes.iter().map(|node| node["id"].clone()).collect::<Vec<_>>(), longest)
+    };
+    assert_eq!(ids(""), (vec![json!("a1"), json!("a2"), json!("b1")], 3));
+    assert_eq!(ids("limit=1"), (vec![json!("a1"), json!("a2"), json!("b1")], 1));
+    assert_eq!(ids("limit=2&prefix=a"), (vec![json!("a1"), json!("a2")], 2));
+    assert_eq!(ids("prefix=c").0, [json!(null); 0]);
+    for (query, field) in [("limit=0", "limit"), ("limit=x", "limit"), ("tenant=t", "tenant")] {
+        let reply = first.get(&format!("/api/nodes?{query}"));
+        assert_eq!((reply.status, &reply.json()["field"]), (400, &json!(field)), "{query}");
+        check(&description(), "/api/nodes", "get", &reply);
+    }
+    assert_eq!(first.get("/api/nodes?sort=id").status, 400);
 }
 
 #[test]

@@ -131,6 +131,13 @@ impl Sentinels {
         found.expect("it was found")
     }
 
+    /// From now on the sentinels take nobody for dead who is merely silent, be it that they are halted themselves.
+    pub fn keep_primary(&self) {
+        for sentinel in self.sentinels.iter().filter(|sentinel| sentinel.is_up()) {
+            sentinel.raw().call(&["SENTINEL", "SET", NAME, "down-after-milliseconds", "600000"]);
+        }
+    }
+
     /// Waits until all nodes that are up copy one primary and have its data, and all sentinels that are up
     /// know all of them.
     ///

@@ -102,6 +102,13 @@ impl<S, C> FallbackStore<S, C> {
         &self.store
     }
 
+    /// What this node counts itself: limits of which the store has no say, and its share of the others while the
+    /// store is lost.
+    #[must_use]
+    pub const fn local(&self) -> &MemoryStore<C> {
+        &self.local
+    }
+
     /// Whether it is asked.
     #[must_use]
     pub fn breaker(&self) -> BreakerState {

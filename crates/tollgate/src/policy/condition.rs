@@ -100,8 +100,23 @@ impl Condition {
         view.get(&self.fact).is_some_and(|value| self.accepts(value))
     }
 
-    /// Whether it holds where the fact has this value.
-    pub(super) fn accepts(&self, value: &[u8]) -> bool {
+    /// Whether it holds where the fact has this value, which is for an address never so.
+    ///
+    /// ```
+    /// use tollgate::Limit;
+    /// use tollgate::policy::Policy;
+    ///
+    /// let text = "
+    /// version: 1
+    /// rules: [{ name: guests, match: { client: guest-* }, limits: [10/min] }]
+    /// ";
+    /// let policy = Policy::from_yaml("p.yaml", text, Limit::block())?;
+    /// let client = &policy.rules()[0].conditions()[0];
+    /// assert!(client.accepts(b"guest-1") && !client.accepts(b"acme"));
+    /// # Ok::<(), tollgate::policy::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub fn accepts(&self, value: &[u8]) -> bool {
         let is_long = self.values.len() > FEW;
         self.exact.contains(value)
             || self.values.iter().any(|alternative| match alternative {
