@@ -20,7 +20,7 @@ use crate::drawn::{Events, Outcome, Step, World};
 use crate::fixture::{block_on, in_order, patient};
 
 /// Plans compared of each kind, unless `TOLLGATE_STEPS` asks for more.
-const STEPS: u64 = 200_000;
+const STEPS: u64 = 100_000;
 /// Moments of one history, each with one plan or a batch.
 const MOMENTS: u64 = 40;
 const LARGEST_BATCH: u64 = 16;

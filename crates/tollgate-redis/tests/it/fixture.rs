@@ -149,13 +149,15 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
+    /// By scripts, unless a function is asked for, which is the same text.
     pub(crate) fn new(flavor: Flavor, scripting: Scripting) -> Self {
-        Self::of(patient(shared(flavor)).scripting(scripting), Extent::Whole)
+        let extent = if scripting == Scripting::Function { Extent::Short } else { Extent::Whole };
+        Self::of(patient(shared(flavor)).scripting(scripting), extent)
     }
 
-    /// Over three primaries.
+    /// Over three primaries, each of which decides as one alone.
     pub(crate) fn on_cluster(flavor: Flavor) -> Self {
-        Self::of(patient_at(&shared_cluster(flavor).url()), Extent::Whole)
+        Self::of(patient_at(&shared_cluster(flavor).url()), Extent::Short)
     }
 
     /// Over another way to servers that decide as those before.

@@ -81,7 +81,7 @@ impl Extent {
 }
 
 /// By how much a short suite is shorter.
-const SHORTER: u64 = 30;
+const SHORTER: u64 = 10;
 
 /// Makes a `#[test]` of each case of the suite.
 ///
