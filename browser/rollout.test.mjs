@@ -1,11 +1,18 @@
 // Rules on trial, and what to think of them.
+import assert from "node:assert/strict";
 import { after } from "node:test";
 import { startFleet } from "./fleet.mjs";
-import { open, pageTest } from "./page.mjs";
+import { ask, headline, open, pageTest, row } from "./page.mjs";
 
 const fleet = await startFleet();
 const steadyFleet = await startFleet({ policy: "version: 1\nrules:\n  - { name: all, limits: [10/min] }\n" });
-after(() => Promise.all([fleet, steadyFleet].map((one) => one.stop())));
+const movingPolicy = `
+version: 1
+rules:
+  - { name: orders, match: { path: /orders }, limits: [2/h], distributed: shadow }
+`;
+const movingFleet = await startFleet({ policy: movingPolicy });
+after(() => Promise.all([fleet, steadyFleet, movingFleet].map((one) => one.stop())));
 
 pageTest("what a rule in shadow would have refused, as a share of what it checked", {}, async (page) => {
   await open(page, fleet.first);
@@ -16,6 +23,21 @@ pageTest("what a rule in shadow would have refused, as a share of what it checke
   await shadow.filter({ hasText: "2 of 4 checked" }).filter({ hasText: "50 %" }).waitFor();
   await shadow.filter({ hasText: "Enforced, it would have refused 50 % of requests." }).waitFor();
   await next.filter({ hasText: "3 of 4 checked" }).filter({ hasText: "75 %" }).waitFor();
+});
+
+pageTest("what a node counts by itself is told with its name, beside what is tried for all", {}, async (page) => {
+  for (let times = 0; times < 2; times += 1) {
+    await movingFleet.check(movingFleet.first, { client: "c1", path: "/orders" });
+  }
+  await movingFleet.check(movingFleet.second, { client: "c1", path: "/orders" });
+  await open(page, movingFleet.first);
+  await ask(page, "client=c1 path=/orders");
+  await headline(page, /Refused now by rule orders/);
+  const counters = page.getByRole("table", { name: "Counters in use" }).locator("tbody tr");
+  await counters.filter({ hasText: "on web-1" }).filter({ hasText: "2 of 2" }).waitFor();
+  assert.equal(await counters.count(), 2);
+  await page.locator("#blocks-form button[type=submit]").click();
+  await row(page, "#blocks-list", "c1", "orders", "on web-1").waitFor();
 });
 
 pageTest("without a trial the page says how to begin one", {}, async (page) => {

@@ -1,24 +1,150 @@
 //! The keys in use, page by page: first those of the store that nodes share, then those that this node counts by
 //! itself because their rules are not counted there, or only on trial.
 
-use tollgate::policy::Rule;
+use tollgate::policy::{Policy, Rule};
 use tollgate::{
-    Cursor, Decision, Distributed, Key, Listing, MemoryStore, Page, Plan, Status, Store, StoreError,
+    Cursor, Decision, Distributed, Key, ListedKey, Listing, MemoryStore, Page, Plan, Status, Store,
+    StoreError, StoreErrorKind,
 };
 
 use crate::app::App;
 use crate::backend::Backend;
 
-/// Begins a cursor among the keys that this node counts. No store gives one that begins so.
+/// Begins a cursor among the keys that a node counts, `node:HASH@ID`. No store gives one that begins so.
 const OWN: &str = "node:";
 
-/// Who counts the keys of a page.
+/// Who counts a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CountedBy {
     /// The store, for every node.
     Store,
     /// This node, beside the store.
     Node,
+}
+
+/// Which counters are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sought {
+    /// Those that decide.
+    Deciding,
+    /// Those and what the store counts on trial.
+    Shown,
+    /// All that can be forgotten.
+    All,
+}
+
+/// Where they are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Places {
+    Store,
+    Node,
+    Both,
+}
+
+/// The keys in use under a policy.
+#[derive(Debug)]
+pub(crate) struct InUse<'a> {
+    app: &'a App,
+    policy: &'a Policy,
+    sought: Sought,
+    places: Places,
+}
+
+/// Some of them.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) counted_by: CountedBy,
+    pub(crate) keys: Vec<ListedKey>,
+    /// How many there were before those that are not sought were left out.
+    pub(crate) looked_at: usize,
+    pub(crate) next: Option<Cursor>,
+}
+
+impl<'a> InUse<'a> {
+    pub(crate) fn new(app: &'a App, policy: &'a Policy, sought: Sought) -> Self {
+        let places = Places::of(app.backend(), policy, sought);
+        Self { app, policy, sought, places }
+    }
+
+    /// A page of them.
+    pub(crate) async fn page(&self, listing: &Listing) -> Result<Found, StoreError> {
+        let (counted_by, Page { mut keys, next }) = match self.place_in_node(listing)? {
+            Some(hash) => (CountedBy::Node, self.of_node(listing, hash)?),
+            None => (CountedBy::Store, self.of_store(listing).await?),
+        };
+        let looked_at = keys.len();
+        keys.retain(|listed| self.is_sought(listed, counted_by));
+        Ok(Found { counted_by, keys, looked_at, next })
+    }
+
+    /// Where to go on among this node's keys; none while it is the store's turn.
+    fn place_in_node<'l>(&self, listing: &'l Listing) -> Result<Option<&'l str>, StoreError> {
+        let cursor = match (self.places, listing.cursor()) {
+            (Places::Store, _) | (Places::Both, None) => return Ok(None),
+            (Places::Node, None) => return Ok(Some("")),
+            (Places::Node | Places::Both, Some(cursor)) => cursor.as_str(),
+        };
+        match cursor.strip_prefix(OWN).map(|own| own.split_once('@')) {
+            None if self.places == Places::Both => Ok(None),
+            Some(Some((hash, id))) if id == self.app.node().id => Ok(Some(hash)),
+            Some(Some((_, id))) => {
+                let why = format!("what follows is counted by the node {id:?}: ask that one");
+                Err(StoreError::new(StoreErrorKind::Cursor, why))
+            }
+            _ => {
+                let why = format!("cursor {cursor:?} is not one that this service gave");
+                Err(StoreError::new(StoreErrorKind::Cursor, why))
+            }
+        }
+    }
+
+    async fn of_store(&self, listing: &Listing) -> Result<Page, StoreError> {
+        let Page { keys, next } = self.app.backend().list(listing).await?;
+        let is_all = self.places == Places::Store;
+        Ok(Page { keys, next: next.or_else(|| (!is_all).then(|| self.own_cursor(""))) })
+    }
+
+    fn of_node(&self, listing: &Listing, hash: &str) -> Result<Page, StoreError> {
+        let Some(memory) = self.app.backend().own(CountedBy::Node) else {
+            return Ok(Page::default());
+        };
+        let own = Listing::all().with_prefix(listing.prefix()).with_page_size(listing.page_size());
+        let page = memory.list(&match hash {
+            "" => own,
+            hash => own.after(Cursor::new(hash)),
+        })?;
+        let next = page.next.map(|next| self.own_cursor(next.as_str()));
+        Ok(Page { keys: page.keys, next })
+    }
+
+    fn own_cursor(&self, hash: &str) -> Cursor {
+        Cursor::new(format!("{OWN}{hash}@{}", self.app.node().id))
+    }
+
+    fn is_sought(&self, listed: &ListedKey, counted_by: CountedBy) -> bool {
+        let decides = || self.app.backend().deciding(self.policy.rule(&listed.rule)) == counted_by;
+        match self.sought {
+            Sought::Deciding => decides(),
+            // Of what the store decides, this node has a copy at most.
+            Sought::Shown => counted_by == CountedBy::Store || decides(),
+            Sought::All => true,
+        }
+    }
+}
+
+impl Places {
+    /// A store in which nothing is sought is not asked: its loss is no reason to tell nothing.
+    fn of(backend: &Backend, policy: &Policy, sought: Sought) -> Self {
+        let Some(store) = backend.fallback() else { return Self::Store };
+        let mut rules = policy.rules().iter().chain([policy.default_rule()]);
+        match (sought, store.at_most()) {
+            (Sought::All, _) | (Sought::Shown, Distributed::Shadow) => Self::Both,
+            (Sought::Deciding, Distributed::Off | Distributed::Shadow)
+            | (Sought::Shown, Distributed::Off) => Self::Node,
+            _ if rules.any(|rule| rule.distributed() != Distributed::On) => Self::Both,
+            _ => Self::Store,
+        }
+    }
 }
 
 impl Backend {
@@ -55,30 +181,6 @@ impl Backend {
         }
     }
 
-    /// A page of the keys in use.
-    pub(crate) async fn in_use(&self, listing: &Listing) -> Result<(CountedBy, Page), StoreError> {
-        let Some(store) = self.fallback() else {
-            return Ok((CountedBy::Store, self.list(listing).await?));
-        };
-        let begun = listing.cursor().map(Cursor::as_str);
-        let own = match begun.map(|cursor| cursor.strip_prefix(OWN)) {
-            Some(own) => own,
-            // Nothing is counted there, so that its loss is no reason to tell nothing.
-            None => (store.at_most() == Distributed::Off).then_some(""),
-        };
-        match own {
-            Some(own) => {
-                let page = own_page(store.local(), listing, own)?;
-                Ok((CountedBy::Node, page))
-            }
-            None => {
-                let page = self.list(listing).await?;
-                let next = page.next.unwrap_or_else(|| Cursor::new(OWN));
-                Ok((CountedBy::Store, Page { keys: page.keys, next: Some(next) }))
-            }
-        }
-    }
-
     /// The memory beside a store that is shared, if that is where it is counted.
     fn own(&self, counted_by: CountedBy) -> Option<&MemoryStore> {
         let store = self.fallback().filter(|_| counted_by == CountedBy::Node)?;
@@ -94,14 +196,4 @@ impl CountedBy {
             Self::Node => Some(app.node().id.clone()),
         }
     }
-}
-
-fn own_page(memory: &MemoryStore, listing: &Listing, cursor: &str) -> Result<Page, StoreError> {
-    let own = Listing::all().with_prefix(listing.prefix()).with_page_size(listing.page_size());
-    let page = memory.list(&match cursor {
-        "" => own,
-        cursor => own.after(Cursor::new(cursor)),
-    })?;
-    let next = page.next.map(|next| Cursor::new(format!("{OWN}{}", next.as_str())));
-    Ok(Page { keys: page.keys, next })
 }

@@ -109,18 +109,12 @@ fn set(app: &App, seen: &Seen) -> Result<(), String> {
             Ok(())
         }
         Err(failure) => {
-            let reason = failure.to_string();
-            note_failure(app, &reason);
-            Err(reason)
+            error!(reason = %failure, "policy not reloaded; the old one serves on");
+            app.note_policy_error(failure.to_string());
+            app.metrics().count_reload(Reload::Failed);
+            Err(failure.to_string())
         }
     }
-}
-
-/// Tells wherever one may look that the file as it is could not be put in force.
-pub(crate) fn note_failure(app: &App, reason: &str) {
-    error!(%reason, "policy not reloaded; the old one serves on");
-    app.note_policy_error(reason.to_owned());
-    app.metrics().count_reload(Reload::Failed);
 }
 
 fn put_in_force(app: &App, policy: Policy) {

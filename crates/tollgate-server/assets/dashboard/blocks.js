@@ -46,7 +46,7 @@ export const createBlocks = ({ recent, onWhy }) => {
     make: (block) => ({
       cells: [
         keyed(block.key, block.tenant),
-        scoped(block.rule, block.name),
+        scoped(block.rule, block.name, block.node),
         until(block.blocked_until),
         sentence(reasonOf(block)),
         whyButton(block.key, () => onWhy(askAbout(block, recent()))),

@@ -10,7 +10,7 @@ import { keyed, scoped } from "./text.js";
 const makeRow = (counter) => {
   const used = element("span", { class: "used" });
   return {
-    cells: [keyed(counter.key, counter.tenant), scoped(counter.rule, counter.name), limitOf(counter), used],
+    cells: [keyed(counter.key, counter.tenant), scoped(counter.rule, counter.name, counter.node), limitOf(counter), used],
     update: ({ count: taken, burst, limit }) =>
       used.replaceChildren(bar(taken, burst ?? limit), ` ${count(taken)} of ${count(burst ?? limit)}`),
   };
@@ -26,7 +26,7 @@ export const countersOf = (key, tenant) => {
     caption: "Counters in use",
     columns: ["Key", "Counted by", "Limit", "Used"].map((name) => ({ name })),
     empty: "Nothing is counted under this key now.",
-    keyOf: (counter) => JSON.stringify([counter.key, counter.tenant, counter.rule, counter.name]),
+    keyOf: (counter) => JSON.stringify([counter.key, counter.tenant, counter.rule, counter.name, counter.node]),
     make: makeRow,
   });
   const pages = createPages(table, async (cursor) => {

@@ -71,6 +71,13 @@ export const keyed = (key, tenant) =>
     tenant ? element("span", { class: "dim" }, " of ", said(tenant)) : null,
   );
 
-// A limit, by the rule that has it.
-export const scoped = (rule, limit) =>
-  element("span", {}, element("strong", {}, said(rule)), " ", element("code", {}, said(limit)));
+// A limit, by the rule that has it, and the node that counts it where nodes do not count together.
+export const scoped = (rule, limit, node) =>
+  element(
+    "span",
+    {},
+    element("strong", {}, said(rule)),
+    " ",
+    element("code", {}, said(limit)),
+    node ? element("span", { class: "dim" }, " on ", said(node)) : null,
+  );

@@ -11,6 +11,7 @@ use tollgate::{
 
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
+use crate::in_use::{InUse, Sought};
 use crate::metrics::Metrics;
 use crate::wire::answer::LimitNumbers;
 
@@ -100,7 +101,8 @@ type InForce = Current<<Metrics as Observer>::Handles>;
 pub(crate) async fn stats(app: &App, client: &Client) -> Result<Stats, ApiError> {
     let current = app.limiter().current();
     let mut found = Counters::known(&current, client);
-    found.search(app, &current, client, LOOK).await?;
+    let others = InUse::new(app, current.policy(), Sought::Deciding);
+    found.search(&others, &current, client, LOOK).await?;
     let mut counters = Vec::with_capacity(found.all.len());
     for (subject, limit) in &found.all {
         let counted_by = app.backend().deciding(current.policy().rule(limit.rule()));
@@ -135,7 +137,8 @@ pub(crate) async fn reset(app: &App, client: &Client) -> Result<(), ApiError> {
     // First those that are known: whoever does not wait for the others has the most of it.
     forget(app, &found.all).await?;
     let known = found.all.len();
-    found.search(app, &current, client, SEARCH).await?;
+    let others = InUse::new(app, current.policy(), Sought::All);
+    found.search(&others, &current, client, SEARCH).await?;
     forget(app, found.all.get(known..).unwrap_or_default()).await?;
     if !found.is_complete {
         let detail = "what was found is reset, but there was no time to look at every key for more of this \
@@ -187,7 +190,7 @@ impl Counters {
     /// use. They are looked for among all, as long as there is time.
     async fn search(
         &mut self,
-        app: &App,
+        others: &InUse<'_>,
         current: &InForce,
         client: &Client,
         patience: Duration,
@@ -199,12 +202,11 @@ impl Counters {
             Listing::all().with_prefix(tenant.as_str().to_owned()).with_page_size(PAGE);
         let begun = Instant::now();
         loop {
-            let page = app.backend().in_use(&listing).await;
-            let (counted_by, page) = page.map_err(|error| ApiError::from(&error))?;
+            let page = others.page(&listing).await;
+            let page = page.map_err(|error| ApiError::from(&error))?;
             for listed in &page.keys {
                 let Some(subject) = Subject::from_escaped(&listed.subject) else { continue };
-                let rule = current.policy().rule(&listed.rule);
-                if app.backend().deciding(rule) != counted_by || !is_of(&subject, client, rule) {
+                if !is_of(&subject, client, current.policy().rule(&listed.rule)) {
                     continue;
                 }
                 let limit = current.limit(&subject, &listed.rule, &listed.limit, listed.algorithm);

@@ -40,6 +40,7 @@ Tokens come from the environment alone, each also from the file that its twin wi
     ///
     /// Where it wants a token, that is the one of `TOLLGATE_CHECK_TOKEN`, or of the file that `TOLLGATE_CHECK_TOKEN_FILE`
     /// names.
+    ///
     /// Exit code 0: allowed. 1: refused. 2: the question was wrong. 3: no answer.
     Check(CheckArgs),
     /// Give clients limits of their own, and see and remove them (admin token)
@@ -173,9 +174,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "TOLLGATE_TRACE_DECISIONS", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) trace_decisions: Option<bool>,
-    /// How log lines look
-    #[arg(long, value_name = "FORMAT", env = "TOLLGATE_LOG_FORMAT", default_value = "text")]
-    pub(crate) log_format: LogArg,
+    /// How log lines look; text by default
+    #[arg(long, value_name = "FORMAT", env = "TOLLGATE_LOG_FORMAT")]
+    pub(crate) log_format: Option<LogArg>,
     /// A settings file: these flags as YAML (`max_keys: 50000`)
     #[arg(long, value_name = "FILE", env = "TOLLGATE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
@@ -245,7 +246,8 @@ impl From<AtCapArg> for AtCap {
 }
 
 /// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum LogArg {
     /// For people
     #[default]

@@ -8,7 +8,6 @@ use crate::settings::{Environment, Settings};
 use crate::telemetry::{Traces, log_to_stderr};
 
 pub(super) fn run(args: ServeArgs) -> Exit {
-    log_to_stderr(args.log_format);
     let environment = Environment::of_process();
     let settings = match Settings::resolve(args, &environment) {
         Ok(settings) => settings,
@@ -17,6 +16,7 @@ pub(super) fn run(args: ServeArgs) -> Exit {
             return Exit::Usage;
         }
     };
+    log_to_stderr(settings.log_format);
     let runtime = match runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -20,7 +20,6 @@ use super::reply::{Reply, json, uncached, with_type};
 use crate::administer::{self, Action, Author, Book, Change, Changed, Client, to_its_end};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
-use crate::reload::note_failure;
 use crate::wire::override_body;
 use crate::wire::override_view::told;
 
@@ -233,8 +232,13 @@ pub(super) async fn reload(
         return Err(ApiError::invalid("a policy is for every tenant").at("tenant"));
     }
     let unprocessable = |reason: String| ApiError::new(ApiErrorKind::Unprocessable, reason);
-    let next = version_of_file(&app).await.map_err(unprocessable)?;
-    let before = app.limiter().current().policy().version().to_owned();
+    let version = || app.limiter().current().policy().version().to_owned();
+    let before = version();
+    let next = match version_of_file(&app).await {
+        Ok(next) => next,
+        // Who watches the file is to see it too, and to tell of it until it is mended.
+        Err(_) => app.reload().await.map(|()| version()).map_err(unprocessable)?,
+    };
     let change = change(&app, Action::Reload, &asking, &about);
     Book::record(&app, change.between(&before, &next)).await?;
     app.reload().await.map_err(unprocessable)?;
@@ -255,5 +259,5 @@ async fn version_of_file(app: &Arc<App>) -> Result<String, String> {
     }
     let loaded = spawn_blocking(move || file.load().map(|policy| policy.version().to_owned()));
     let loaded = loaded.await.map_err(|_| "the service is ending".to_owned())?;
-    loaded.map_err(|error| error.to_string()).inspect_err(|reason| note_failure(app, reason))
+    loaded.map_err(|error| error.to_string())
 }

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use tollgate::policy::{Policy, Rule, RuleMode};
-use tollgate::{Decision, Key, Limit, ListedKey, Plan, Status, StoreError, Take, round_up};
+use tollgate::{Decision, Key, Limit, Plan, Status, StoreError, Take, round_up};
 
 use super::chunks::ask_all;
-use super::scan::{Found, Scan, Step, Wanted};
+use super::scan::{Found, Scan, Wanted};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::in_use::CountedBy;
+use crate::in_use::{CountedBy, Sought};
 use crate::wire::answer::LimitNumbers;
 use crate::wire::time::rfc3339;
 
@@ -60,16 +60,11 @@ struct Place {
 /// A page of the counters in use.
 pub(crate) async fn counters(app: &App, wanted: &Wanted) -> Result<Counters, ApiError> {
     let current = app.limiter().current();
-    let mut scan = Scan::begin(app, current.policy(), wanted);
+    let mut scan = Scan::begin(app, current.policy(), Sought::Shown, wanted);
     let mut counters = Vec::new();
-    while let Some(Step { counted_by, keys }) = scan.step(counters.len()).await? {
-        let is_shown = |listed: &&ListedKey| {
-            let rule = current.policy().rule(&listed.rule);
-            // What the store counts on trial is worth seeing, but of what it decides this node has a copy at most.
-            counted_by == CountedBy::Store || app.backend().deciding(rule) == counted_by
-        };
-        let found = keys.iter().filter(is_shown).filter_map(|key| wanted.find(&current, key));
-        let asked = found.map(|found| counter(app, found, counted_by));
+    while let Some(step) = scan.step(counters.len()).await? {
+        let found = step.keys.iter().filter_map(|listed| wanted.find(&current, listed));
+        let asked = found.map(|found| counter(app, found, step.counted_by));
         let told = ask_all(asked.collect()).await;
         counters.extend(told.map_err(|error| ApiError::from(&error))?);
     }
@@ -79,14 +74,11 @@ pub(crate) async fn counters(app: &App, wanted: &Wanted) -> Result<Counters, Api
 /// A page of the keys for which a cost of one would be refused now.
 pub(crate) async fn blocks(app: &App, wanted: &Wanted) -> Result<Blocks, ApiError> {
     let current = app.limiter().current();
-    let mut scan = Scan::begin(app, current.policy(), wanted);
+    let mut scan = Scan::begin(app, current.policy(), Sought::Deciding, wanted);
     let mut blocked = Vec::new();
-    while let Some(Step { counted_by, keys }) = scan.step(blocked.len()).await? {
-        let decides = |listed: &&ListedKey| {
-            app.backend().deciding(current.policy().rule(&listed.rule)) == counted_by
-        };
-        let found = keys.iter().filter(decides).filter_map(|key| wanted.find(&current, key));
-        let asked = found.map(|found| block(app, current.policy(), found));
+    while let Some(step) = scan.step(blocked.len()).await? {
+        let found = step.keys.iter().filter_map(|listed| wanted.find(&current, listed));
+        let asked = found.map(|found| block(app, current.policy(), found, step.counted_by));
         let told = ask_all(asked.collect()).await;
         blocked.extend(told.map_err(|error| ApiError::from(&error))?.into_iter().flatten());
     }
@@ -109,7 +101,12 @@ async fn counter(
     })
 }
 
-async fn block(app: &App, policy: &Policy, found: Found<'_>) -> Result<Option<Block>, StoreError> {
+async fn block(
+    app: &App,
+    policy: &Policy,
+    found: Found<'_>,
+    counted_by: CountedBy,
+) -> Result<Option<Block>, StoreError> {
     let (listed, limit) = (found.listed, &found.limit);
     let rule = policy.rule(&listed.rule);
     let is_trial =
@@ -121,7 +118,6 @@ async fn block(app: &App, policy: &Policy, found: Found<'_>) -> Result<Option<Bl
     let Ok(plan) = Plan::new([Take::new(Key::new(&found.subject, limit), cost)]) else {
         return Ok(None);
     };
-    let counted_by = app.backend().deciding(rule);
     let decision = app.backend().foreseen(&plan, counted_by).await?;
     if decision.is_allowed() {
         return Ok(None);

@@ -5,7 +5,7 @@ use tollgate::{Current, Cursor, Limit, ListedKey, Listing, Subject};
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::in_use::CountedBy;
+use crate::in_use::{self, InUse, Sought};
 
 /// The most keys looked at for one page, and the most steps to look at them in: a page may be empty
 /// and still have a cursor.
@@ -30,17 +30,10 @@ pub(super) struct Found<'a> {
     pub(super) tenant: String,
 }
 
-/// Some keys to look at.
-#[derive(Debug)]
-pub(super) struct Step {
-    pub(super) counted_by: CountedBy,
-    pub(super) keys: Vec<ListedKey>,
-}
-
 /// A page in the making.
 #[derive(Debug)]
 pub(super) struct Scan<'a> {
-    app: &'a App,
+    in_use: InUse<'a>,
     page_size: usize,
     /// Where to go on; none when all keys have been seen.
     listing: Option<Listing>,
@@ -49,25 +42,25 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn begin(app: &'a App, policy: &Policy, wanted: &Wanted) -> Self {
-        let listing = Some(wanted.listing(policy));
-        Self { app, page_size: wanted.page_size, listing, looked_at: 0, steps: 0 }
+    pub(super) fn begin(app: &'a App, policy: &'a Policy, sought: Sought, wanted: &Wanted) -> Self {
+        let (in_use, listing) = (InUse::new(app, policy, sought), Some(wanted.listing(policy)));
+        Self { in_use, page_size: wanted.page_size, listing, looked_at: 0, steps: 0 }
     }
 
     /// The next keys to look at, where so many are shown on the page already; none when it is full.
-    pub(super) async fn step(&mut self, shown: usize) -> Result<Option<Step>, ApiError> {
+    pub(super) async fn step(&mut self, shown: usize) -> Result<Option<in_use::Found>, ApiError> {
         let is_done =
             shown > self.page_size / 2 || self.looked_at >= MOST_KEYS || self.steps == MOST_STEPS;
         let Some(listing) = self.listing.take_if(|_| !is_done) else { return Ok(None) };
         // More than what is still missing is not asked for, but Redis may find more at a time than it is asked
         // for, and what it found is shown. Nearly full is full.
         let listing = listing.with_page_size(self.page_size - shown);
-        let page = self.app.backend().in_use(&listing).await;
-        let (counted_by, page) = page.map_err(|error| ApiError::from(&error))?;
-        self.listing = page.next.map(|next| listing.after(next));
-        self.looked_at += page.keys.len();
+        let found = self.in_use.page(&listing).await;
+        let mut found = found.map_err(|error| ApiError::from(&error))?;
+        self.listing = found.next.take().map(|next| listing.after(next));
+        self.looked_at += found.looked_at;
         self.steps += 1;
-        Ok(Some(Step { counted_by, keys: page.keys }))
+        Ok(Some(found))
     }
 
     /// Where the next page begins.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::SettingsError;
-use crate::cli::{AtCapArg, DistributedArg, ScriptingArg};
+use crate::cli::{AtCapArg, DistributedArg, LogArg, ScriptingArg};
 
 /// What a settings file may say. Its names are those of the flags.
 #[derive(Debug, Default, Deserialize)]
@@ -36,6 +36,7 @@ pub(super) struct SettingsFile {
     pub(super) tls_key: Option<PathBuf>,
     pub(super) tls_client_ca: Option<PathBuf>,
     pub(super) trace_decisions: Option<bool>,
+    pub(super) log_format: Option<LogArg>,
 }
 
 impl SettingsFile {

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use tollgate::{AtCap, DEFAULT_MAX_KEYS, Limit};
 
-use crate::cli::ServeArgs;
+use crate::cli::{LogArg, ServeArgs};
 use crate::telemetry::TracedDecisions;
 use checks::{address, counted, within};
 pub(crate) use environment::Environment;
@@ -54,6 +54,7 @@ pub(crate) struct Settings {
     pub(crate) redis: RedisSettings,
     pub(crate) tokens: TokenSettings,
     pub(crate) traced_decisions: TracedDecisions,
+    pub(crate) log_format: LogArg,
     /// What other machines reach without being asked who they are, because that was said to be meant.
     pub(crate) unprotected: Vec<String>,
     pub(crate) tls: Option<TlsSettings>,
@@ -138,6 +139,7 @@ impl Settings {
             redis,
             tokens,
             traced_decisions: TracedDecisions::of(args.trace_decisions.or(file.trace_decisions)),
+            log_format: args.log_format.or(file.log_format).unwrap_or_default(),
             unprotected,
             tls,
         })

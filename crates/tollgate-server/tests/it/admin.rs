@@ -254,6 +254,9 @@ fn a_reload_is_told_or_refused_with_the_reason() {
     scratch.write("policy.yaml", "version: 1\ndefaults: { limit: 7/d }\n");
     let failed = Scrape::of(&service).value(r#"tollgate_policy_reloads_total{result="error"}"#);
     assert!(failed >= 1.0, "{failed}");
+    eventually("nothing is wrong", || {
+        service.get("/api/status").json()["policy"]["error"].is_null()
+    });
     let without = administered(&[]);
     assert_eq!(admin(&without, "POST", "/admin/policy/reload", "").status, 422);
 }

@@ -7,7 +7,7 @@ use crate::admin_client::{TOKEN, admin};
 use crate::listings::{all_pages, take};
 use crate::openapi::{check, description};
 use crate::redis::PATIENT;
-use crate::service::{Scratch, Service};
+use crate::service::{Scratch, Service, eventually};
 
 const POLICY: &str = "
 version: 1
@@ -16,6 +16,7 @@ rules:
   - { name: near, match: { path: /near }, limits: [2/d], distributed: off }
   - { name: tried, match: { path: /tried }, limits: [2/d], distributed: shadow }
   - { name: each, match: { path: /each }, per: [path, client], limits: [2/d], distributed: off }
+  - { name: pairs, match: { path: /pairs }, per: [path, client], limits: [2/d], distributed: shadow }
   - { name: banned, match: { client: eve }, limits: [0] }
 ";
 
@@ -115,7 +116,7 @@ fn who_is_refused_is_told_by_the_node_that_refuses() {
 #[test]
 fn pages_go_on_from_the_store_to_the_node() {
     let server = Server::start(Flavor::Redis);
-    let [one, _] = nodes(&server, &[]);
+    let [one, other] = nodes(&server, &[]);
     for nth in 0..40 {
         let client = format!("c{nth}");
         for path in ["/", "/near"] {
@@ -126,18 +127,60 @@ fn pages_go_on_from_the_store_to_the_node() {
     let own = counters.iter().filter(|counter| counter["node"] == "one").count();
     assert_eq!((counters.len(), own), (80, 40));
     assert!(longest < 40, "{longest} on a page");
-    let wrong = one.get("/api/counters?cursor=node:x");
-    assert_eq!(wrong.status, 400, "{}", wrong.body);
+    for wrong in ["node:x", "node:x@one", "node:", "0"] {
+        let reply = one.get(&format!("/api/counters?cursor={wrong}"));
+        assert_eq!((reply.status, &reply.json()["field"]), (400, &json!("cursor")), "{wrong}");
+    }
+    let elsewhere = other.get("/api/counters?cursor=node:0@one");
+    assert_eq!(elsewhere.status, 400, "{}", elsewhere.body);
+    assert!(elsewhere.body.contains("counted by the node \\\"one\\\""), "{}", elsewhere.body);
+}
+
+/// What only Redis counts, on trial, is forgotten too, also by a node that never heard of it.
+#[test]
+fn a_reset_forgets_trials_wherever_they_were_counted() {
+    let server = Server::start(Flavor::Redis);
+    let [one, other] = nodes(&server, &[]);
+    for path in ["/", "/tried", "/pairs"] {
+        ask(&one, path, 1);
+    }
+    assert_eq!(server.raw().call(&["KEYS", "rl:{*bob}*"]).array().len(), 3);
+    let reset = admin(&other, "POST", "/admin/external/clients/bob/reset", "");
+    assert_eq!(reset.status, 204, "{}", reset.body);
+    assert_eq!(server.raw().call(&["KEYS", "rl:{*bob}*"]).array().len(), 0);
+}
+
+/// The shares that a node counted while Redis was lost are no counters of its own.
+#[test]
+fn what_was_counted_in_an_outage_is_not_told_as_the_node_s_own() {
+    let server = Server::start(Flavor::Redis);
+    let [one, _] = nodes(&server, &["--breaker-failures", "1"]);
+    server.kill();
+    ask(&one, "/", 9);
+    ask(&one, "/near", 1);
+    server.restart();
+    eventually("Redis is back", || one.get("/api/counters").status == 200);
+    eventually("it was told", || {
+        let counters = one.get("/api/counters").json();
+        told(&counters["counters"], "rule")
+            == [row("default", "default", None), row("near", "near", Some("one"))]
+    });
 }
 
 #[test]
 fn where_nothing_is_counted_in_redis_its_loss_hides_nothing() {
     let server = Server::start(Flavor::Redis);
     let [one, _] = nodes(&server, &["--distributed", "off"]);
+    let [tried, _] = nodes(&server, &["--distributed", "shadow"]);
     ask(&one, "/", 9);
+    ask(&tried, "/", 9);
     server.kill();
-    let blocks = one.get("/api/blocks");
-    assert_eq!(blocks.status, 200, "{}", blocks.body);
-    assert_eq!(told(&blocks.json()["blocked"], "key"), [row("default", "bob", Some("one"))]);
-    assert!(stats(&one).contains(&row("default", 9, Some("one"))));
+    assert_eq!(one.get("/api/counters").status, 200);
+    for node in [&one, &tried] {
+        let blocks = node.get("/api/blocks");
+        assert_eq!(blocks.status, 200, "{}", blocks.body);
+        assert_eq!(told(&blocks.json()["blocked"], "key"), [row("default", "bob", Some("one"))]);
+        assert!(stats(node).contains(&row("default", 9, Some("one"))));
+    }
+    assert_eq!(one.get("/api/counters?cursor=0.0").status, 400, "a cursor of Redis");
 }

@@ -359,16 +359,21 @@ fn at_the_cap_new_keys_pass_unless_told_otherwise() {
 
 #[test]
 fn the_log_can_be_json() {
-    let service = Service::start(&["--log-format", "json"]);
-    let (_, log) = service.stop();
-    let objects: Vec<Value> = log
-        .lines()
-        .filter(|line| !line.starts_with("listening on "))
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
-        .collect();
-    let messages: Vec<&str> =
-        objects.iter().filter_map(|object| object["message"].as_str()).collect();
-    assert_eq!(messages, ["starting", "draining", "stopped"]);
+    let scratch = Scratch::new();
+    let file = scratch.write("settings.yaml", "log_format: json\n");
+    for args in [["--log-format", "json"], ["--config", &file]] {
+        let (_, log) = Service::start(&args).stop();
+        let objects = log.lines().filter(|line| !line.starts_with("listening on "));
+        let messages: Vec<Value> = objects
+            .map(|line| {
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+            })
+            .map(|mut object: Value| object["message"].take())
+            .collect();
+        assert_eq!(messages, ["starting", "draining", "stopped"], "{args:?}");
+    }
+    let (_, log) = Service::start(&["--config", &file, "--log-format", "text"]).stop();
+    assert!(!log.contains("\"message\""), "{log}");
 }
 
 #[cfg(not(feature = "otel"))]
