@@ -5,7 +5,7 @@ use tokio::runtime;
 use super::{Exit, ServeArgs};
 use crate::serve::serve;
 use crate::settings::{Environment, Settings};
-use crate::telemetry::{Traces, log_to_stderr};
+use crate::telemetry::Traces;
 
 pub(super) fn run(args: ServeArgs) -> Exit {
     let environment = Environment::of_process();
@@ -16,7 +16,6 @@ pub(super) fn run(args: ServeArgs) -> Exit {
             return Exit::Usage;
         }
     };
-    log_to_stderr(settings.log_format);
     let runtime = match runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

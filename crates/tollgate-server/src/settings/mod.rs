@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use tollgate::{AtCap, DEFAULT_MAX_KEYS, Limit};
 
-use crate::cli::{LogArg, ServeArgs};
-use crate::telemetry::TracedDecisions;
+use crate::cli::ServeArgs;
+use crate::telemetry::{TracedDecisions, log_to_stderr};
 use checks::{address, counted, within};
 pub(crate) use environment::Environment;
 use file::SettingsFile;
@@ -54,7 +54,6 @@ pub(crate) struct Settings {
     pub(crate) redis: RedisSettings,
     pub(crate) tokens: TokenSettings,
     pub(crate) traced_decisions: TracedDecisions,
-    pub(crate) log_format: LogArg,
     /// What other machines reach without being asked who they are, because that was said to be meant.
     pub(crate) unprotected: Vec<String>,
     pub(crate) tls: Option<TlsSettings>,
@@ -88,7 +87,7 @@ impl fmt::Display for SettingsError {
 impl std::error::Error for SettingsError {}
 
 impl Settings {
-    /// Puts together what flags, environment and file say.
+    /// Puts together what flags, environment and file say. From then on the log is as they say.
     pub(crate) fn resolve(
         args: ServeArgs,
         environment: &Environment,
@@ -97,6 +96,8 @@ impl Settings {
             Some(path) => SettingsFile::read(path)?,
             None => SettingsFile::default(),
         };
+        // Before anything that there may be something to log of.
+        log_to_stderr(args.log_format.or(file.log_format).unwrap_or_default());
         let redis = RedisSettings::of(&args, &file)?;
         let tls = TlsSettings::of(&args, &file)?;
         let http = address("--http", args.http.or(file.http).as_deref().unwrap_or(DEFAULT_HTTP))?;
@@ -139,7 +140,6 @@ impl Settings {
             redis,
             tokens,
             traced_decisions: TracedDecisions::of(args.trace_decisions.or(file.trace_decisions)),
-            log_format: args.log_format.or(file.log_format).unwrap_or_default(),
             unprotected,
             tls,
         })
