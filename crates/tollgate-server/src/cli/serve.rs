@@ -4,12 +4,18 @@ use tokio::runtime;
 
 use super::{Exit, ServeArgs};
 use crate::serve::serve;
-use crate::settings::{Environment, Settings};
-use crate::telemetry::Traces;
+use crate::settings::{Environment, Settings, SettingsFile};
+use crate::telemetry::{Traces, log_to_stderr};
 
 pub(super) fn run(args: ServeArgs) -> Exit {
     let environment = Environment::of_process();
-    let settings = match Settings::resolve(args, &environment) {
+    let file = SettingsFile::read(args.config.as_deref());
+    let settings = file.and_then(|file| {
+        // Before anything that there may be something to log of.
+        log_to_stderr(args.log_format.or(file.log_format).unwrap_or_default());
+        Settings::resolve(args, file, &environment)
+    });
+    let settings = match settings {
         Ok(settings) => settings,
         Err(error) => {
             eprintln!("tollgate: {error}");

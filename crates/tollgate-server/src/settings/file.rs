@@ -10,7 +10,7 @@ use crate::cli::{AtCapArg, DistributedArg, LogArg, ScriptingArg};
 /// What a settings file may say. Its names are those of the flags.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SettingsFile {
+pub(crate) struct SettingsFile {
     pub(super) http: Option<String>,
     pub(super) admin: Option<String>,
     pub(super) policy: Option<PathBuf>,
@@ -36,11 +36,13 @@ pub(super) struct SettingsFile {
     pub(super) tls_key: Option<PathBuf>,
     pub(super) tls_client_ca: Option<PathBuf>,
     pub(super) trace_decisions: Option<bool>,
-    pub(super) log_format: Option<LogArg>,
+    pub(crate) log_format: Option<LogArg>,
 }
 
 impl SettingsFile {
-    pub(super) fn read(path: &Path) -> Result<Self, SettingsError> {
+    /// What this file says, or none.
+    pub(crate) fn read(path: Option<&Path>) -> Result<Self, SettingsError> {
+        let Some(path) = path else { return Ok(Self::default()) };
         let named = |reason: &dyn std::fmt::Display| {
             SettingsError::new("--config", format!("{}: {reason}", path.display()))
         };

@@ -19,10 +19,10 @@ use std::time::Duration;
 use tollgate::{AtCap, DEFAULT_MAX_KEYS, Limit};
 
 use crate::cli::ServeArgs;
-use crate::telemetry::{TracedDecisions, log_to_stderr};
+use crate::telemetry::TracedDecisions;
 use checks::{address, counted, within};
 pub(crate) use environment::Environment;
-use file::SettingsFile;
+pub(crate) use file::SettingsFile;
 use protection::Reachable;
 pub(crate) use redis::RedisSettings;
 pub(crate) use store_choice::StoreChoice;
@@ -87,17 +87,12 @@ impl fmt::Display for SettingsError {
 impl std::error::Error for SettingsError {}
 
 impl Settings {
-    /// Puts together what flags, environment and file say. From then on the log is as they say.
+    /// Puts together what flags, environment and file say.
     pub(crate) fn resolve(
         args: ServeArgs,
+        file: SettingsFile,
         environment: &Environment,
     ) -> Result<Self, SettingsError> {
-        let file = match &args.config {
-            Some(path) => SettingsFile::read(path)?,
-            None => SettingsFile::default(),
-        };
-        // Before anything that there may be something to log of.
-        log_to_stderr(args.log_format.or(file.log_format).unwrap_or_default());
         let redis = RedisSettings::of(&args, &file)?;
         let tls = TlsSettings::of(&args, &file)?;
         let http = address("--http", args.http.or(file.http).as_deref().unwrap_or(DEFAULT_HTTP))?;
