@@ -10,14 +10,14 @@ pub const OPTIONS: &str = "[--quick] [--date TEXT] [--rustc TEXT]";
 
 /// What a subject's program was asked for.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Query {
     /// A few seconds' worth only.
     pub quick: bool,
     /// What the program cannot know by itself.
     pub given: Given,
 }
 
-impl Asked {
+impl Query {
     /// Reads the arguments after the program's name; nothing if they are not [`OPTIONS`].
     pub fn parse(subject: &str, arguments: impl IntoIterator<Item = String>) -> Option<Self> {
         let mut quick = false;
@@ -68,8 +68,8 @@ pub fn usage(program: &str, options: &str) -> ExitCode {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Option<Asked> {
-        Asked::parse("core", line.split_whitespace().map(str::to_owned))
+    fn parse(line: &str) -> Option<Query> {
+        Query::parse("core", line.split_whitespace().map(str::to_owned))
     }
 
     #[test]

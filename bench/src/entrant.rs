@@ -8,7 +8,7 @@ use tollgate::{LocalLimiter, TickingClock};
 use crate::Outcome;
 use crate::floor::Floor;
 use crate::limiter;
-use crate::pass::Contestant;
+use crate::timed_run::Contestant;
 
 /// A limiter in one configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

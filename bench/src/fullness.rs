@@ -7,9 +7,9 @@ use crate::Outcome;
 use crate::keys::{Draw, Shape};
 use crate::limiter;
 use crate::markdown::Table;
-use crate::pass::{Contestant, Run};
 use crate::rounds::Rounds;
 use crate::scale::Scale;
+use crate::timed_run::{Contestant, Run};
 
 /// In percent of the cap. Beyond the last one no key finds a place.
 const SHARES: [u32; 5] = [75, 90, 99, 100, 101];

@@ -1,6 +1,6 @@
 //! Measures tollgate beside its peers, side by side in one run.
 //!
-//! The core library is measured in one process: a [`pass`] is one timed stretch of decisions of one
+//! The core library is measured in one process: a [`timed_run`] is one timed stretch of decisions of one
 //! [`entrant`], with [`keys`] drawn in one way. [`speed`], [`fullness`], [`pauses`] and [`memory`] repeat
 //! passes and keep every [`rounds`]' figure; [`report`] gathers them. A [`server`] in a process of its own is
 //! measured by [`http`] and by [`redis`], each with a load that counts [`latencies`] within a [`window`].
@@ -23,7 +23,6 @@ pub mod machine;
 pub mod markdown;
 pub mod memory;
 pub mod page;
-pub mod pass;
 pub mod pauses;
 pub mod redis;
 pub mod report;
@@ -31,6 +30,7 @@ pub mod rounds;
 pub mod scale;
 pub mod server;
 pub mod speed;
+pub mod timed_run;
 pub mod window;
 pub mod work;
 pub mod workload;

@@ -8,9 +8,9 @@ use crate::Outcome;
 use crate::entrant::Entrant;
 use crate::keys::{Draw, Shape};
 use crate::markdown::{Table, Target};
-use crate::pass::Run;
 use crate::rounds::Rounds;
 use crate::scale::{Scale, spoken};
+use crate::timed_run::Run;
 
 /// The argument that makes the program a child of [`measure`].
 pub const CHILD: &str = "--memory";

@@ -4,9 +4,9 @@ use crate::Outcome;
 use crate::entrant::Entrant;
 use crate::keys::{Draw, Shape};
 use crate::markdown::Table;
-use crate::pass::{Run, each_nothing};
 use crate::rounds::Rounds;
 use crate::scale::{Scale, spoken};
+use crate::timed_run::{Run, each_nothing};
 
 /// One store's slowest decisions, in microseconds.
 #[derive(Debug, Clone)]

@@ -4,9 +4,9 @@ use crate::Outcome;
 use crate::entrant::Entrant;
 use crate::keys::{self, Draw, Shape};
 use crate::markdown::Table;
-use crate::pass::{Contestant, Run, draw_only};
 use crate::rounds::Rounds;
 use crate::scale::Scale;
+use crate::timed_run::{Contestant, Run, draw_only};
 use crate::workload::{Reading, Workload};
 
 const THREADS: [u32; 2] = [1, 2];

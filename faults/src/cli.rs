@@ -9,7 +9,7 @@ pub const USAGE: &str = "usage: faults TOLLGATE [--quick] [ROW…]";
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct Query {
     /// The program to break things under.
     pub tollgate: PathBuf,
     /// How much of each fault.
@@ -18,7 +18,7 @@ pub struct Asked {
     pub rows: Vec<u8>,
 }
 
-impl Asked {
+impl Query {
     /// Reads the arguments after the program's name; nothing if they are not [`USAGE`].
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Option<Self> {
         let mut arguments = arguments.into_iter();
@@ -36,10 +36,10 @@ impl Asked {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, Scale};
+    use super::{Query, Scale};
 
-    fn parse(line: &str) -> Option<Asked> {
-        Asked::parse(line.split_whitespace().map(str::to_owned))
+    fn parse(line: &str) -> Option<Query> {
+        Query::parse(line.split_whitespace().map(str::to_owned))
     }
 
     #[test]

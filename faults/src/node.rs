@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tollgate_testkit::vitals;
+use tollgate_testkit::process_stats;
 use tollgate_testkit::wait::eventually;
 
 use crate::canary::{WRONG_TOKEN, Witness};
@@ -147,22 +147,22 @@ impl Node {
 
     /// The bytes of memory it holds.
     pub fn rss(&self) -> u64 {
-        vitals::rss(self.process.id())
+        process_stats::rss(self.process.id())
     }
 
     /// The most bytes of memory it ever held.
     pub fn peak(&self) -> u64 {
-        vitals::peak(self.process.id())
+        process_stats::peak(self.process.id())
     }
 
     /// The processor time it took so far.
     pub fn cpu(&self) -> Duration {
-        vitals::cpu(self.process.id())
+        process_stats::cpu(self.process.id())
     }
 
     /// How many files and connections it has open.
     pub fn files(&self) -> usize {
-        vitals::files(self.process.id())
+        process_stats::files(self.process.id())
     }
 
     /// Lets it have no more files and connections than this at a time.

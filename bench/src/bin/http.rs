@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tollgate_bench::Outcome;
-use tollgate_bench::cli::{self, Asked};
+use tollgate_bench::cli::{self, Query};
 use tollgate_bench::http::contender::Stage;
 use tollgate_bench::http::report::Report;
 use tollgate_bench::http::scale::Scale;
@@ -14,7 +14,7 @@ use tollgate_bench::server::Cores;
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);
     let programs = arguments.next().zip(arguments.next());
-    match programs.zip(Asked::parse("http", arguments)) {
+    match programs.zip(Query::parse("http", arguments)) {
         Some(((tollgate, throttlecrab), asked)) => {
             cli::finish("http", report(tollgate.into(), throttlecrab.into(), asked))
         }
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn report(tollgate: PathBuf, throttlecrab: PathBuf, asked: Asked) -> Outcome<String> {
+fn report(tollgate: PathBuf, throttlecrab: PathBuf, asked: Query) -> Outcome<String> {
     let here = env::current_exe()?;
     let stage = Stage {
         tollgate,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tollgate_bench::Outcome;
-use tollgate_bench::cli::{self, Asked};
+use tollgate_bench::cli::{self, Query};
 use tollgate_bench::redis::report::Report;
 use tollgate_bench::redis::scale::Scale;
 use tollgate_bench::redis::stage::Programs;
@@ -17,13 +17,13 @@ fn main() -> ExitCode {
     let [redis, module, version, options @ ..] = arguments.as_slice() else {
         return cli::usage("redis", &usage);
     };
-    let Some(asked) = Asked::parse("redis", options.iter().cloned()) else {
+    let Some(asked) = Query::parse("redis", options.iter().cloned()) else {
         return cli::usage("redis", &usage);
     };
     cli::finish("redis", report(redis.into(), (module.into(), version.clone()), asked))
 }
 
-fn report(redis: PathBuf, cell: (PathBuf, String), asked: Asked) -> Outcome<String> {
+fn report(redis: PathBuf, cell: (PathBuf, String), asked: Query) -> Outcome<String> {
     // They are built together.
     let load = env::current_exe()?.with_file_name("redis_load");
     let programs = Programs { redis, cell: Some(cell), load, cores: Cores::Apart };

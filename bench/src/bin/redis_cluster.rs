@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tollgate_bench::Outcome;
-use tollgate_bench::cli::{self, Asked};
+use tollgate_bench::cli::{self, Query};
 use tollgate_bench::redis::cluster_report::ClusterReport;
 use tollgate_bench::redis::scale::Scale;
 use tollgate_bench::redis::stage::Programs;
@@ -17,13 +17,13 @@ fn main() -> ExitCode {
     let Some(redis) = arguments.next() else {
         return cli::usage("redis_cluster", &usage);
     };
-    let Some(asked) = Asked::parse("redis --cluster", arguments) else {
+    let Some(asked) = Query::parse("redis --cluster", arguments) else {
         return cli::usage("redis_cluster", &usage);
     };
     cli::finish("redis_cluster", report(redis.into(), asked))
 }
 
-fn report(redis: PathBuf, asked: Asked) -> Outcome<String> {
+fn report(redis: PathBuf, asked: Query) -> Outcome<String> {
     // They are built together.
     let load = env::current_exe()?.with_file_name("redis_load");
     let programs = Programs { redis, cell: None, load, cores: Cores::Apart };

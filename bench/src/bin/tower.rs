@@ -3,11 +3,11 @@
 use std::env;
 use std::process::ExitCode;
 
-use tollgate_bench::cli::{self, Asked};
+use tollgate_bench::cli::{self, Query};
 use tollgate_bench::layer::report::Report;
 
 fn main() -> ExitCode {
-    match Asked::parse("tower", env::args().skip(1)) {
+    match Query::parse("tower", env::args().skip(1)) {
         Some(asked) => {
             let report = Report::measure(asked.quick, asked.given);
             cli::finish("tower", report.map(|report| report.to_string()))

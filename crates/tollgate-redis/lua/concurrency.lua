@@ -1,4 +1,4 @@
--- Concurrency: as concurrency.rs. A list: first (total, newest), then two elements a slot, the lease and
+-- Concurrency: as concurrency.rs. A list: first (total, newest), then two elements a slot, the permit and
 -- (since, till, cost), the first to return by itself first.
 local concurrency = { is_list = true }
 local NOBODY = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
@@ -97,7 +97,7 @@ local function slots_all(s)
     local elements = redis.call('LRANGE', s.key, 1, -1)
     for index = 1, #elements, 2 do
       local since, till, cost = decode('>I7I7I7', elements[index + 1])
-      slots[#slots + 1] = { lease = elements[index], since = since, till = till, cost = cost }
+      slots[#slots + 1] = { permit = elements[index], since = since, till = till, cost = cost }
     end
   end
   return slots
@@ -111,7 +111,7 @@ local function slots_rewrite(s, slots)
   slots_clear(s)
   local elements = {}
   for _, one in ipairs(slots) do
-    elements[#elements + 1] = one.lease
+    elements[#elements + 1] = one.permit
     elements[#elements + 1] = encode('>I7I7I7', one.since, one.till, one.cost)
     s.total, s.last = s.total + one.cost, one.till
   end
@@ -152,10 +152,10 @@ local function slots_insert(s, one)
   s.total, s.last, s.dirty = s.total + one.cost, one.till, true
   local data = encode('>I7I7I7', one.since, one.till, one.cost)
   if s.kept then
-    redis.call('RPUSH', s.key, one.lease, data)
+    redis.call('RPUSH', s.key, one.permit, data)
   else
     s.kept, s.head = true, slots_head(s)
-    redis.call('RPUSH', s.key, s.head, one.lease, data)
+    redis.call('RPUSH', s.key, s.head, one.permit, data)
   end
 end
 
@@ -177,7 +177,7 @@ local function slots_wait(s, l, cost)
   return till - now
 end
 
--- `extra` is the lease of a take, the age of a debit.
+-- `extra` is the permit of a take, the age of a debit.
 function concurrency.step(s, l, op, cost, extra)
   -- A slot that would outlast the present numbers was taken under a longer ttl, perhaps one set by
   -- mistake: it must not keep everyone out until then.
@@ -187,14 +187,14 @@ function concurrency.step(s, l, op, cost, extra)
     wait = slots_wait(s, l, cost)
     if op == TAKE and wait == 0 and cost > 0 then
       slots_drop(s)
-      slots_insert(s, { lease = extra or NOBODY, since = now, till = now + l.ttl, cost = cost })
+      slots_insert(s, { permit = extra or NOBODY, since = now, till = now + l.ttl, cost = cost })
     end
   elseif op == DEBIT then
     cost = min(cost, max(0, l.count - slots_used(s)))
     if extra < l.ttl and cost > 0 then
       local since = max(0, now - extra)
       slots_drop(s)
-      slots_insert(s, { lease = NOBODY, since = since, till = since + l.ttl, cost = cost })
+      slots_insert(s, { permit = NOBODY, since = since, till = since + l.ttl, cost = cost })
     end
   end
   return wait, max(0, l.count - slots_used(s)), max(0, s.last - now)

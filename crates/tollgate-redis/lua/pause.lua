@@ -44,7 +44,7 @@ local function guarded(s, work, ...)
   return huge, 0, 0
 end
 
--- A step of a key, which then knows for how long it matters. `extra` is the age of a debit or the lease of
+-- A step of a key, which then knows for how long it matters. `extra` is the age of a debit or the permit of
 -- a take.
 local function step(s, l, op, cost, extra)
   local take = s.since and step_paused or s.algorithm.step

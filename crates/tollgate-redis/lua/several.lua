@@ -38,7 +38,7 @@ local function several()
   end
 
   -- First asks every key, then takes from all of them or from none.
-  local function take_all(takes, lease)
+  local function take_all(takes, permit)
     ask_all(takes)
     local passing = {}
     for number, take in ipairs(takes) do
@@ -46,7 +46,7 @@ local function several()
     end
     for number, take in ipairs(takes) do
       if passing[number] then
-        take.wait, take.remaining, take.reset = step(take.state, take.limit, TAKE, take.cost, lease)
+        take.wait, take.remaining, take.reset = step(take.state, take.limit, TAKE, take.cost, permit)
       end
     end
   end

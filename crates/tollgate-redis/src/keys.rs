@@ -65,13 +65,13 @@ impl Keys {
     }
 
     /// What nodes counted lately.
-    pub(crate) fn pulses(&self) -> String {
+    pub(crate) fn node_reports(&self) -> String {
         format!("{}pulses", self.prefix)
     }
 
     /// How a node fares, in the slot of the pulses.
     pub(crate) fn node_state(&self, node: &str) -> String {
-        format!("{}node{{{}}}:{node}", self.prefix, self.pulses())
+        format!("{}node{{{}}}:{node}", self.prefix, self.node_reports())
     }
 
     /// Where changes are told.

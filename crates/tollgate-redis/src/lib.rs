@@ -39,8 +39,8 @@ pub use builder::{
 pub use caller::Scripting;
 pub use connection::ServerInfo;
 pub use directory::{
-    Audited, Beat, Change, Directory, Event, Following, Node, NodeRecord, NodeState, PULSE_HISTORY,
-    Pulse, PulseId, PulsePage, StoredOverrides,
+    AuditEntry, Change, Directory, Event, Node, NodeRecord, NodeReport, NodeState, OutgoingReport,
+    OverrideFollower, REPORT_HISTORY, ReportId, ReportPage, StoredOverrides,
 };
 pub use store::RedisStore;
 

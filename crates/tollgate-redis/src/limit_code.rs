@@ -107,7 +107,7 @@ pub(crate) fn encode(limit: &Limit, now: Timestamp) -> (Letter, LimitCode) {
     };
     code.push(letter.byte());
     numbers.into_iter().for_each(|number| put_number(&mut code, number));
-    let sketch = if limit.is_inline() { limit.sketch() } else { Vec::new() };
+    let sketch = if limit.is_inline() { limit.spec_bytes() } else { Vec::new() };
     // Longer than that is no sketch of ours.
     let length = u8::try_from(sketch.len()).unwrap_or(0);
     code.push(length);
@@ -115,7 +115,7 @@ pub(crate) fn encode(limit: &Limit, now: Timestamp) -> (Letter, LimitCode) {
     (letter, code)
 }
 
-/// What stands for the limit of a lease's key, whose numbers its holder does not know.
+/// What stands for the limit of a permit's key, whose numbers its holder does not know.
 pub(crate) fn encode_slots_of_any_limit() -> LimitCode {
     let mut code = LimitCode::new();
     code.push(Letter::Concurrency.byte());

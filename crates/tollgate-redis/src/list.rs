@@ -90,7 +90,7 @@ impl Shared {
 
     fn found(&self, key: &[u8]) -> Option<Found> {
         let (subject, scope) = self.keys.parts(key)?;
-        ListedKey::in_scope(subject, scope)?;
+        ListedKey::with_identity(subject, scope)?;
         let (subject, scope) = (subject.to_owned(), scope.to_owned());
         Some(Found { key: key.to_vec(), letter: Letter::of_scope(&scope)?, subject, scope })
     }
@@ -127,8 +127,8 @@ impl Shared {
 
 fn listed(found: &Found, told: &[Reply]) -> Option<ListedKey> {
     let [Reply::Integer(1), Reply::Bulk(sketch)] = told else { return None };
-    let key = ListedKey::in_scope(&found.subject, &found.scope)?;
-    Some(ListedKey { known: Limit::from_sketch(&found.scope, sketch), ..key })
+    let key = ListedKey::with_identity(&found.subject, &found.scope)?;
+    Some(ListedKey { known: Limit::from_spec_bytes(&found.scope, sketch), ..key })
 }
 
 fn parse(cursor: &Cursor) -> Result<Place, StoreError> {

@@ -64,7 +64,7 @@ struct Refused {
 
 /// How things stood before a plan was sent. A refusal that a change has overtaken is not remembered.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Epoch {
     at: Instant,
     /// Of the shard of each take's subject.
     changes: SmallVec<[u64; 2]>,
@@ -81,7 +81,7 @@ impl Refusals {
     }
 
     /// The remembered refusal of this plan, or how things stand before it is asked.
-    pub(crate) fn find<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, Option<Asked>> {
+    pub(crate) fn find<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, Option<Epoch>> {
         if !self.is_live() {
             return Err(None);
         }
@@ -103,11 +103,11 @@ impl Refusals {
             last = Some((subject, seen));
             changes.push(seen);
         }
-        Err(Some(Asked { at: now, changes }))
+        Err(Some(Epoch { at: now, changes }))
     }
 
     /// Remembers a refusal, unless something has changed since it was asked.
-    pub(crate) fn note(&self, plan: &Plan<'_>, decision: &Decision<'_>, asked: &Asked) {
+    pub(crate) fn note(&self, plan: &Plan<'_>, decision: &Decision<'_>, asked: &Epoch) {
         let Some(retry_after) = decision.retry_after().filter(|wait| *wait >= SHORTEST) else {
             return;
         };

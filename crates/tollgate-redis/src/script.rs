@@ -45,7 +45,7 @@ pub(crate) enum Entry {
     Heartbeat,
     Nodes,
     Override,
-    Pulse,
+    NodeReport,
 }
 
 impl Entry {
@@ -58,7 +58,7 @@ impl Entry {
             Self::Heartbeat => "heartbeat",
             Self::Nodes => "nodes",
             Self::Override => "override",
-            Self::Pulse => "pulse",
+            Self::NodeReport => "pulse",
         }
     }
 }
@@ -76,8 +76,9 @@ const ALGORITHMS: [&str; 8] = [
 ];
 const DECIDE: [&str; 4] = [lua!("pause"), lua!("plan"), lua!("several"), lua!("decide")];
 const OPERATE: [&str; 5] =
-    [lua!("pause"), lua!("leases"), lua!("plan"), lua!("several"), lua!("operate")];
-const DIRECTORY: [&str; 4] = [lua!("heartbeat"), lua!("nodes"), lua!("overrides"), lua!("pulse")];
+    [lua!("pause"), lua!("permits"), lua!("plan"), lua!("several"), lua!("operations")];
+const DIRECTORY: [&str; 4] =
+    [lua!("heartbeat"), lua!("nodes"), lua!("overrides"), lua!("node_report")];
 
 /// A script, and the hash that Redis knows it by.
 #[derive(Debug)]
@@ -118,7 +119,7 @@ impl Library {
             Entry::Heartbeat,
             Entry::Nodes,
             Entry::Override,
-            Entry::Pulse,
+            Entry::NodeReport,
         ];
         let registered: String = entries
             .iter()
@@ -185,7 +186,7 @@ impl Programs {
             heartbeat: directory(Entry::Heartbeat, lua!("heartbeat")),
             nodes: directory(Entry::Nodes, lua!("nodes")),
             overrides: directory(Entry::Override, lua!("overrides")),
-            pulse: directory(Entry::Pulse, lua!("pulse")),
+            pulse: directory(Entry::NodeReport, lua!("node_report")),
             library: Library::of(&with(time, &all)),
         }
     }
@@ -203,7 +204,7 @@ impl Programs {
             Entry::Heartbeat => &self.heartbeat,
             Entry::Nodes => &self.nodes,
             Entry::Override => &self.overrides,
-            Entry::Pulse => &self.pulse,
+            Entry::NodeReport => &self.pulse,
         }
     }
 

@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 use tollgate::algorithm::Reply as StepReply;
-use tollgate::{LeaseId, StoreError, Timestamp};
+use tollgate::{PermitId, StoreError, Timestamp};
 
 use crate::call::{AskedTake, Figures, Verb};
 use crate::failure::Failure;
@@ -51,7 +51,7 @@ impl Shared {
         }
     }
 
-    /// The numbers of one verb for each slot that a lease's keys are in.
+    /// The numbers of one verb for each slot that a permit's keys are in.
     pub(crate) async fn numbers_anywhere(
         &self,
         verb: Verb,
@@ -100,10 +100,10 @@ impl<F: Fn() -> Takes> Split<'_, F> {
 
     /// First what is enforced; then, if that passes, each shadow group by itself.
     async fn take(mut self, verb: Verb, takes: &[AskedTake]) -> Result<Figures, StoreError> {
-        // Slots are given back by their lease, so they need one.
+        // Slots are given back by their permit, so they need one.
         let has_slots = takes.iter().any(|take| take.letter() == Letter::Concurrency);
         let verb = match verb {
-            Verb::Take if has_slots => Verb::Hold(LeaseId::random()),
+            Verb::Take if has_slots => Verb::Hold(PermitId::random()),
             other => other,
         };
         let mut groups: Vec<u8> = takes.iter().map(AskedTake::group).collect();
@@ -129,7 +129,7 @@ impl<F: Fn() -> Takes> Split<'_, F> {
             if passed && refuses {
                 passed = false;
                 if verb != Verb::Peek {
-                    self.give_back(verb, party.shares.get(..done).unwrap_or_default()).await;
+                    self.refund_receipt(verb, party.shares.get(..done).unwrap_or_default()).await;
                 }
             }
             asked?;
@@ -138,14 +138,14 @@ impl<F: Fn() -> Takes> Split<'_, F> {
     }
 
     /// What cannot be given back is spent: too few pass then, never too many.
-    async fn give_back(&mut self, verb: Verb, shares: &[Vec<usize>]) {
+    async fn refund_receipt(&mut self, verb: Verb, shares: &[Vec<usize>]) {
         for share in shares {
-            if let Verb::Hold(lease) = verb {
+            if let Verb::Hold(permit) = verb {
                 let slots = self.share(share).into_iter();
                 let slots: Takes =
                     slots.filter(|take| take.letter() == Letter::Concurrency).collect();
                 if !slots.is_empty() {
-                    let _ = self.shared.number(Verb::Release(lease), slots).await;
+                    let _ = self.shared.number(Verb::Release(permit), slots).await;
                 }
             }
             let _ = self.ask(Verb::Refund, share).await;

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tollgate::algorithm::Reply as StepReply;
 use tollgate::{
-    Decision, Key, Lease, Listing, Mode, Page, Plan, Status, Store, StoreError, Timestamp,
+    Decision, Key, Listing, Mode, Page, Permit, Plan, Status, Store, StoreError, Timestamp,
 };
 
 use crate::builder::RedisStoreBuilder;
@@ -219,8 +219,8 @@ impl Shared {
 
 impl Store for RedisStore {
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        match (plan.lease(), &self.shared.refusals) {
-            (Some(lease), _) => self.decide(plan, Verb::Hold(lease)).await,
+        match (plan.permit(), &self.shared.refusals) {
+            (Some(permit), _) => self.decide(plan, Verb::Hold(permit)).await,
             (None, Some(refusals)) => self.take_or_remember(plan, refusals).await,
             (None, None) => self.decide(plan, Verb::Take).await,
         }
@@ -255,22 +255,22 @@ impl Store for RedisStore {
         done.map(|_| ())
     }
 
-    async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
-        let takes = call::takes_of_lease(lease, &self.shared.keys);
-        let released = self.shared.numbers_anywhere(Verb::Release(lease.id()), takes).await?;
+    async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
+        let takes = call::takes_of_permit(permit, &self.shared.keys);
+        let released = self.shared.numbers_anywhere(Verb::Release(permit.id()), takes).await?;
         Ok(released.contains(&1))
     }
 
-    async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
-        let takes = call::takes_of_lease(lease, &self.shared.keys);
+    async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
+        let takes = call::takes_of_permit(permit, &self.shared.keys);
         // In a cluster slots are asked one after the other, so none is renewed before all are known to be held.
         if self.shared.coalescer.router().is_cluster() {
-            let verb = Verb::Holds(lease.id());
+            let verb = Verb::Holds(permit.id());
             if self.shared.numbers_anywhere(verb, takes.clone()).await?.contains(&0) {
                 return Ok(None);
             }
         }
-        let ends = self.shared.numbers_anywhere(Verb::Renew(lease.id()), takes).await?;
+        let ends = self.shared.numbers_anywhere(Verb::Renew(permit.id()), takes).await?;
         let first = ends.into_iter().min().and_then(|end| u64::try_from(end).ok());
         Ok(first.map(Timestamp::from_micros))
     }

@@ -9,11 +9,11 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::address::TlsFiles;
 
+mod error_text;
 mod files;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod trouble;
 
 pub(crate) use stream::TlsStream;
 
@@ -64,7 +64,7 @@ impl Tls {
         let connector = self.prepare().await?;
         match connector.connect(name.clone(), socket).await {
             Ok(stream) => Ok(TlsStream::new(stream, self.has_certificate())),
-            Err(error) => Err(trouble::explain(&error, &self.files, &name)),
+            Err(error) => Err(error_text::explain(&error, &self.files, &name)),
         }
     }
 }

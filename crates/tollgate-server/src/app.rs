@@ -7,19 +7,19 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, MutexGuard};
 use tollgate::policy::Policy;
 use tollgate::{
-    Asked, BreakerState, Clock, Limiter, LimiterError, Outcome, SystemClock, Timestamp, Verb,
+    BreakerState, Clock, Limiter, LimiterError, Outcome, Query, SystemClock, Timestamp, Verb,
 };
 
 use crate::access::Guard;
-use crate::administer::Book;
+use crate::api::admin::Book;
 use crate::backend::Backend;
 use crate::live::Live;
 use crate::metrics::{Exhausted, Metrics};
-use crate::opened::{About, Opened};
+use crate::node_report::RefusedKeys;
 use crate::policy_file::PolicyFile;
-use crate::pulse::RefusedKeys;
 use crate::reload::ReloadRequests;
 use crate::settings::Settings;
+use crate::store_setup::{About, Opened};
 use crate::warnings::Warnings;
 
 /// One node.
@@ -99,7 +99,7 @@ impl App {
     pub(crate) async fn decide<T>(
         &self,
         verb: Verb,
-        asked: &Asked<'_>,
+        asked: &Query<'_>,
         tell: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
         let tell = |outcome: &Outcome<'_, '_>| {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate::{
-    Decision, FallbackStore, Key, Lease, Listing, MemoryStore, Page, Plan, Status, Store,
+    Decision, FallbackStore, Key, Listing, MemoryStore, Page, Permit, Plan, Status, Store,
     StoreError, Timestamp,
 };
 use tollgate_redis::RedisStore;
@@ -80,12 +80,12 @@ impl Store for Backend {
         forward!(self, reset(key))
     }
 
-    async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
-        forward!(self, release(lease))
+    async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
+        forward!(self, release(permit))
     }
 
-    async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
-        forward!(self, renew(lease))
+    async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
+        forward!(self, renew(permit))
     }
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {

@@ -4,36 +4,35 @@
 //! [`Limiter`](tollgate::Limiter), and leaves as bytes again. Nothing here runs an algorithm.
 
 mod access;
-mod administer;
+mod api;
 mod app;
+mod atomic_write;
 mod backend;
-mod census;
+mod bounded_read;
 mod cli;
 mod client;
-mod durable;
+mod duplicate_node;
 mod error;
+mod file_change;
 mod http;
-mod in_use;
-mod keeper;
+mod key_listing;
 mod live;
+mod live_node_count;
 mod membership;
 mod metrics;
+mod node_report;
 mod notify;
-mod opened;
-mod operate;
 mod policy_file;
-mod pulse;
-mod regular_file;
 mod reload;
 mod saved_state;
 mod serve;
 mod settings;
-mod settled;
 mod shutdown;
+mod store_maintenance;
+mod store_setup;
 mod store_watch;
 mod telemetry;
 mod tls;
-mod twin;
 mod warnings;
 mod wire;
 

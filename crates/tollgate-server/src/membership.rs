@@ -11,12 +11,12 @@ use tollgate::StoreError;
 use tollgate_redis::{Directory, Node, NodeRecord, NodeState};
 use tracing::{info, warn};
 
-use crate::administer::Book;
+use crate::api::admin::Book;
 use crate::app::App;
-use crate::census::Census;
+use crate::duplicate_node::Twin;
+use crate::live_node_count::Census;
 use crate::settings::Settings;
 use crate::shutdown::Awaited;
-use crate::twin::Twin;
 
 /// How long after a heartbeat that failed the next one is tried, unless heartbeats are more frequent.
 const RETRY: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tollgate::Limit;
 use tollgate::policy::{Policy, PolicyError};
 
-use crate::regular_file;
+use crate::bounded_read;
 
 /// More than this is not a policy.
 const MAX_BYTES: u64 = 4 << 20;
@@ -71,6 +71,6 @@ impl PolicyFile {
 /// The text of a policy file.
 fn read(path: &Path) -> Result<String, LoadError> {
     let unreadable = |reason: &str| LoadError::Unreadable(format!("{}: {reason}", path.display()));
-    let bytes = regular_file::read(path, MAX_BYTES).map_err(|reason| unreadable(&reason))?;
+    let bytes = bounded_read::read(path, MAX_BYTES).map_err(|reason| unreadable(&reason))?;
     String::from_utf8(bytes).map_err(|_| unreadable("is not text in UTF-8"))
 }

@@ -12,9 +12,9 @@ use tollgate::policy::Policy;
 use tracing::{error, info, warn};
 
 use crate::app::App;
+use crate::file_change::{Look, Settled};
 use crate::metrics::Reload;
 use crate::policy_file::LoadError;
-use crate::settled::{Look, Settled};
 use crate::shutdown::Awaited;
 
 /// How often the file is looked at. Reading is sure where watching is not: on network file systems,
@@ -63,10 +63,10 @@ pub(crate) async fn watch(
         let mut answer = None;
         let look = tokio::select! {
             () = stop.wait() => return Ok(()),
-            _ = hangup.recv() => Look::Asked,
+            _ = hangup.recv() => Look::Requested,
             Some(asked) = requests.recv() => {
                 answer = Some(asked);
-                Look::Asked
+                Look::Requested
             }
             _ = looks.tick(), if has_file => Look::Routine,
         };

@@ -12,7 +12,7 @@ use tollgate::SnapshotErrorKind;
 use tracing::{error, info, warn};
 
 use crate::app::App;
-use crate::durable;
+use crate::atomic_write;
 use crate::serve::ServeError;
 use crate::settings::{BadState, Settings};
 use crate::shutdown::Awaited;
@@ -131,7 +131,7 @@ fn restore(directory: &Path, bad_state: BadState, app: &App) -> Result<(), Strin
 }
 
 fn save(directory: &Path, app: &App) -> io::Result<u64> {
-    durable::replace(directory, FILE, |out| {
+    atomic_write::replace(directory, FILE, |out| {
         app.backend().memory().map_or(Ok(0), |memory| memory.save(out))
     })
 }

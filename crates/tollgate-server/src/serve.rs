@@ -11,19 +11,19 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
-use crate::administer::Book;
+use crate::api::admin::Book;
 use crate::app::App;
 use crate::http::{Door, Surface, listen};
-use crate::keeper;
 use crate::membership::Membership;
+use crate::node_report;
 use crate::notify;
-use crate::opened::Opened;
 use crate::policy_file::PolicyFile;
-use crate::pulse;
 use crate::reload::{self, Answer, ReloadRequests};
 use crate::saved_state::SavedState;
 use crate::settings::{Settings, TlsSettings};
 use crate::shutdown::Shutdown;
+use crate::store_maintenance;
+use crate::store_setup::Opened;
 use crate::telemetry::Traces;
 use crate::tls::{self, Current};
 
@@ -67,8 +67,11 @@ pub(crate) async fn serve(settings: Settings, traces: &Traces) -> Result<(), Ser
     app.set_book(Book::open(&app, &settings).await?);
     tell_start(&app, &settings);
     let membership = Membership::begin(&app, &settings).await;
-    let keeping =
-        tokio::spawn(keeper::keep(Arc::clone(&app), settings.redis.probe, shutdown.finished()));
+    let keeping = tokio::spawn(store_maintenance::keep(
+        Arc::clone(&app),
+        settings.redis.probe,
+        shutdown.finished(),
+    ));
     let beside = Beside::start(&app, &shutdown, saved, membership, (hangup, asked, text));
 
     let tls = secured(settings.tls.as_ref(), &shutdown)?;
@@ -151,7 +154,7 @@ impl Beside {
                 shutdown.requested(),
             )),
             administering: tokio::spawn(Book::keep(app(), shutdown.finished())),
-            beating: tokio::spawn(pulse::beat(app(), shutdown.requested())),
+            beating: tokio::spawn(node_report::beat(app(), shutdown.requested())),
             membership: membership.map(|node| tokio::spawn(node.keep(app(), shutdown.finished()))),
             saving: saved.map(|saved| tokio::spawn(saved.keep(app(), shutdown.finished()))),
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tollgate::{Alone, Decision, Outage, Source, StoreError, StoreErrorKind, StoreEvent};
+use tollgate::{Decision, LocalDecisions, Outage, Source, StoreError, StoreErrorKind, StoreEvent};
 use tracing::{info, warn};
 
 /// While something lasts, the log has it once in so long.
@@ -134,7 +134,7 @@ impl StoreWatch {
     }
 
     /// Reminds of what lasts. To be called now and then.
-    pub(crate) fn remind(&self, alone: Alone, now: Instant) {
+    pub(crate) fn remind(&self, alone: LocalDecisions, now: Instant) {
         let mut told = self.told.lock();
         let reason = told.last.clone().unwrap_or_default();
         if let Some((lost, heard)) = told.lost {
@@ -145,7 +145,7 @@ impl StoreWatch {
                 let flaps = mem::take(&mut told.flaps);
                 drop(told);
                 let gone_s = gone.as_secs();
-                let Alone { admitted, refused, .. } = alone;
+                let LocalDecisions { admitted, refused, .. } = alone;
                 warn!(%reason, gone_s, admitted, refused, flaps, "store still lost: this node decides alone");
             }
         } else if told.unanswered_since.is_some_and(|since| now.duration_since(since) >= BRIEF)
@@ -257,9 +257,9 @@ mod tests {
         lose(&watch);
         let told = || watch.told.lock().lost_told.unwrap();
         let first = told();
-        watch.remind(Alone::default(), first + SILENCE / 2);
+        watch.remind(LocalDecisions::default(), first + SILENCE / 2);
         assert_eq!(told(), first);
-        watch.remind(Alone::default(), first + SILENCE);
+        watch.remind(LocalDecisions::default(), first + SILENCE);
         assert_eq!(told(), first + SILENCE);
     }
 
@@ -268,15 +268,15 @@ mod tests {
         let (watch, now) = (StoreWatch::default(), Instant::now());
         let unanswered = || watch.told.lock().unanswered;
         watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
-        watch.remind(Alone::default(), now);
+        watch.remind(LocalDecisions::default(), now);
         assert_eq!(unanswered(), 1, "it may be lost in a moment");
         let later = Instant::now() + BRIEF;
-        watch.remind(Alone::default(), later);
+        watch.remind(LocalDecisions::default(), later);
         assert_eq!(unanswered(), 0);
         watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Unavailable)));
-        watch.remind(Alone::default(), later + SILENCE / 2);
+        watch.remind(LocalDecisions::default(), later + SILENCE / 2);
         assert_eq!(unanswered(), 1);
-        watch.remind(Alone::default(), later + SILENCE);
+        watch.remind(LocalDecisions::default(), later + SILENCE);
         assert_eq!(unanswered(), 0);
     }
 
@@ -290,9 +290,9 @@ mod tests {
             assert_eq!(watch.note_loss(later), None);
         }
         let heard = || watch.told.lock().lost.unwrap().1;
-        watch.remind(Alone::default(), later + LASTING / 2);
+        watch.remind(LocalDecisions::default(), later + LASTING / 2);
         assert_eq!(heard(), Heard::No);
-        watch.remind(Alone::default(), later + LASTING);
+        watch.remind(LocalDecisions::default(), later + LASTING);
         assert_eq!((heard(), watch.told.lock().flaps), (Heard::Yes, 0));
         watch.hear(StoreEvent::Restored(Outage::default()));
         assert_eq!(watch.note_loss(later + LASTING + SILENCE), Some(0));

@@ -8,28 +8,28 @@ use tollgate::{Status, Verdict};
 /// What is asked of one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
-pub enum Ask {
+pub enum Operation {
     /// Take or refuse.
     Take {
         /// How much.
         cost: u64,
     },
-    /// Take or refuse, for a lease; a take where there are no slots.
+    /// Take or refuse, for a permit; a take where there are no slots.
     Hold {
         /// How much.
         cost: u64,
         /// Whose, not 0.
-        lease: u64,
+        permit: u64,
     },
-    /// Give a lease's slots back; answered by the figures after.
+    /// Give a permit's slots back; answered by the figures after.
     Release {
         /// Whose.
-        lease: u64,
+        permit: u64,
     },
-    /// Let a lease's slots last as long again; answered by the figures after.
+    /// Let a permit's slots last as long again; answered by the figures after.
     Renew {
         /// Whose.
-        lease: u64,
+        permit: u64,
     },
     /// Tell, and change nothing.
     Peek {
@@ -62,7 +62,7 @@ pub enum Ask {
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     /// Whether it passes.
-    pub verdict: Told,
+    pub verdict: VerdictKind,
     /// How long to wait, where waiting helps and is needed.
     pub retry_after_us: Option<u64>,
     /// What is used.
@@ -77,7 +77,7 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Told {
+pub enum VerdictKind {
     Allow,
     Deny,
     Never,
@@ -86,9 +86,9 @@ pub enum Told {
 impl From<&Status<'_>> for Answer {
     fn from(status: &Status<'_>) -> Self {
         let verdict = match status.verdict() {
-            Verdict::Allow => Told::Allow,
-            Verdict::Deny { .. } => Told::Deny,
-            Verdict::Never => Told::Never,
+            Verdict::Allow => VerdictKind::Allow,
+            Verdict::Deny { .. } => VerdictKind::Deny,
+            Verdict::Never => VerdictKind::Never,
         };
         Self {
             verdict,
@@ -104,7 +104,7 @@ impl Answer {
     /// Whether it passes.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
-        self.verdict == Told::Allow
+        self.verdict == VerdictKind::Allow
     }
 }
 

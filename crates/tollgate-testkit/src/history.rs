@@ -3,7 +3,7 @@
 //! Times and costs are drawn near what the last answer said, because that is where an algorithm that
 //! is off by one shows: at the very moment a wait ends, and a microsecond before.
 
-use crate::answer::{Answer, Ask};
+use crate::answer::{Answer, Operation};
 use crate::random::Random;
 use crate::spec::{Align, Kind, LimitSpec};
 
@@ -26,7 +26,7 @@ pub struct Moment {
     /// Which of the history's limits is in force.
     pub limit: usize,
     /// What is asked.
-    pub ask: Ask,
+    pub ask: Operation,
 }
 
 /// A source of moments.
@@ -97,7 +97,7 @@ impl History {
         }
     }
 
-    fn draw_ask(&mut self, last: Option<&Answer>) -> Ask {
+    fn draw_ask(&mut self, last: Option<&Answer>) -> Operation {
         let cost = self.draw_cost(last);
         if self.spec().algorithm == Kind::Concurrency && self.random.one_in(2) {
             return self.draw_slot_ask(cost);
@@ -105,22 +105,24 @@ impl History {
         let window = scale(&self.spec());
         let kinds = if self.wildness == Wildness::Calm { 16 } else { 24 };
         match self.random.within(0, kinds) {
-            13..=16 => Ask::Peek { cost },
-            17..=19 => Ask::Refund { cost },
-            20..=22 => Ask::Debit { cost, age_us: self.draw_age(window) },
-            23 if self.random.one_in(2) => Ask::Pause { length_us: self.random.magnitude(window) },
-            24 if self.random.one_in(4) => Ask::Reset,
-            _ => Ask::Take { cost },
+            13..=16 => Operation::Peek { cost },
+            17..=19 => Operation::Refund { cost },
+            20..=22 => Operation::Debit { cost, age_us: self.draw_age(window) },
+            23 if self.random.one_in(2) => {
+                Operation::Pause { length_us: self.random.magnitude(window) }
+            }
+            24 if self.random.one_in(4) => Operation::Reset,
+            _ => Operation::Take { cost },
         }
     }
 
-    /// A few leases, so that they meet again.
-    fn draw_slot_ask(&mut self, cost: u64) -> Ask {
-        let lease = self.random.within(1, 4);
+    /// A few permits, so that they meet again.
+    fn draw_slot_ask(&mut self, cost: u64) -> Operation {
+        let permit = self.random.within(1, 4);
         match self.random.within(0, 5) {
-            0 => Ask::Release { lease },
-            1 | 2 => Ask::Renew { lease },
-            _ => Ask::Hold { cost, lease },
+            0 => Operation::Release { permit },
+            1 | 2 => Operation::Renew { permit },
+            _ => Operation::Hold { cost, permit },
         }
     }
 

@@ -22,9 +22,10 @@
 pub mod answer;
 pub mod clock;
 pub mod conformance;
-pub mod faulty;
+pub mod faulty_store;
 pub mod history;
 pub mod oracle;
+pub mod process_stats;
 pub mod proxy;
 pub mod random;
 pub mod runtime;
@@ -32,5 +33,4 @@ pub mod server;
 pub mod simulator;
 pub mod spec;
 pub mod vectors;
-pub mod vitals;
 pub mod wait;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Answer, Ask};
+use crate::answer::{Answer, Operation};
 use crate::history::{History, Wildness};
 use crate::oracle::Oracle;
 use crate::spec::{Kind, LimitSpec};
@@ -45,7 +45,7 @@ pub struct Step {
     pub limit: usize,
     /// What is asked.
     #[serde(flatten)]
-    pub ask: Ask,
+    pub ask: Operation,
     /// What must be answered.
     pub expect: Answer,
 }
@@ -56,7 +56,7 @@ burst has its count for one. Pause and reset are answered by a peek of cost 0.";
 
 const ABOUT_SLOTS: &str = "Each case is one key, never seen before. Apply the steps in order: set the \
 clock to at_us, apply op under limits[limit], compare with expect. Times are microseconds; window_us is \
-the time after which a slot returns by itself. A hold is a take whose slots carry a lease. Release, renew, \
+the time after which a slot returns by itself. A hold is a take whose slots carry a permit. Release, renew, \
 pause and reset are answered by a peek of cost 0.";
 
 const SEEDS: u64 = 12;

@@ -19,7 +19,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tollgate::{FallbackStore, Limiter, MemoryStore, Policy, Store, StoreEvent};
 use tollgate_redis::RedisStore;
-use tollgate_tower::{Header, RateLimitLayer, look_after};
+use tollgate_tower::{Header, RateLimitLayer, maintain_store};
 
 const POLICY: &str = "
 version: 1
@@ -52,7 +52,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
             let redis =
                 RedisStore::new(url.parse().map_err(|error| format!("REDIS_URL: {error}"))?);
             let store = Arc::new(FallbackStore::builder(redis).on_event(report).build());
-            tokio::spawn(look_after(&store));
+            tokio::spawn(maintain_store(&store));
             serve(port, app(store, policy)).await
         }
         None => serve(port, app(MemoryStore::new(), policy)).await,

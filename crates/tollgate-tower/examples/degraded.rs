@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tollgate::{BreakerState, FallbackStore, Limiter, Policy, StoreEvent};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::server::{Flavor, Server};
-use tollgate_tower::{Header, RateLimitLayer, look_after};
+use tollgate_tower::{Header, RateLimitLayer, maintain_store};
 
 const POLICY: &str = "
 version: 1
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let redis = Server::start(Flavor::Redis);
     let store = FallbackStore::builder(RedisStore::new(redis.url().parse()?));
     let store: Shared = Arc::new(store.on_event(report).build());
-    tokio::spawn(look_after(&store));
+    tokio::spawn(maintain_store(&store));
     let url = serve(Arc::clone(&store)).await?;
 
     println!("Redis serves: {}", asked(&url, 3).await?);

@@ -1,13 +1,13 @@
 #![doc = include_str!("lib.md")]
 
 mod address;
-mod detach;
+mod background;
 mod facts;
+mod header_value;
 mod inbound;
-mod keeper;
 pub mod outbound;
 pub mod pace;
-mod strict;
+mod store_maintenance;
 
 pub use address::{ClientAddress, ProxyHeader, TrustedProxies, TrustedProxiesError};
 #[cfg(feature = "axum")]
@@ -17,7 +17,7 @@ pub use inbound::{
     Counting, OnError, RateLimit, RateLimitLayer, RateLimitLayerBuilder, Refused, ResponseBody,
     ResponseFuture,
 };
-pub use keeper::look_after;
+pub use store_maintenance::maintain_store;
 
 /// The examples of the documentation compile.
 #[cfg(all(doctest, feature = "axum"))]

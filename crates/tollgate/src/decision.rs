@@ -6,11 +6,11 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::algorithm::Reply;
+use crate::distribution::OnStoreLoss;
 use crate::limit::Limit;
 use crate::plan::Mode;
 #[cfg(feature = "policy")]
 use crate::plan::{Plan, Take};
-use crate::sharing::OnStoreLoss;
 use crate::status::Status;
 use crate::time::Timestamp;
 
@@ -170,7 +170,7 @@ impl<'a> Decision<'a> {
 
     /// The same decision, beside what the store said of the takes that are only tried on it.
     #[must_use]
-    pub fn with_beside(self, beside: Decision<'a>) -> Self {
+    pub fn with_shadow(self, beside: Decision<'a>) -> Self {
         Self { beside: Some(Box::new(beside)), ..self }
     }
 
@@ -222,7 +222,7 @@ impl<'a> Decision<'a> {
     ///
     /// [`Distributed::Shadow`]: crate::Distributed::Shadow
     #[must_use]
-    pub fn beside(&self) -> Option<&Decision<'a>> {
+    pub fn shadow_decision(&self) -> Option<&Decision<'a>> {
         self.beside.as_deref()
     }
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use crate::decision::Decision;
 use crate::policy_name::{PolicyName, enforced};
-use crate::round_up;
+use crate::rounding;
 use crate::status::Status;
 
 /// The largest integer of a structured field (RFC 9651): fifteen digits.
@@ -129,8 +129,8 @@ impl HeaderStyle {
     /// ```
     pub fn write(self, decision: &Decision<'_>, mut put: impl FnMut(&'static str, FieldValue)) {
         let Some(deciding) = decision.deciding() else { return };
-        let delta = round_up::seconds(deciding.reset_after());
-        let at = || round_up::unix_seconds(decision.at() + deciding.reset_after());
+        let delta = rounding::seconds(deciding.reset_after());
+        let at = || rounding::unix_seconds(decision.at() + deciding.reset_after());
         let figures = |reset| [deciding.limit().count(), deciding.remaining(), reset];
         let figures = match self {
             Self::XUnix => figures(at()),
@@ -160,7 +160,7 @@ fn policies(statuses: &[Status<'_>]) -> String {
         // Writing to a string cannot fail.
         let _ = write!(list, "\"{name}\";q={}", fifteen_digits(limit.count()));
         if !limit.window().is_zero() {
-            let _ = write!(list, ";w={}", round_up::seconds(limit.window()));
+            let _ = write!(list, ";w={}", rounding::seconds(limit.window()));
         }
     }
     list
@@ -169,7 +169,7 @@ fn policies(statuses: &[Status<'_>]) -> String {
 fn service_limit(statuses: &[Status<'_>], deciding: &Status<'_>) -> String {
     let name = PolicyName::among(statuses, deciding);
     let remaining = fifteen_digits(deciding.remaining());
-    let reset = fifteen_digits(round_up::seconds(deciding.reset_after()));
+    let reset = fifteen_digits(rounding::seconds(deciding.reset_after()));
     format!("\"{name}\";r={remaining};t={reset}")
 }
 

@@ -1,17 +1,15 @@
 #![doc = include_str!("lib.md")]
 
 pub mod algorithm;
-#[cfg(feature = "policy")]
-mod asked;
 mod clock;
 mod decision;
+mod distribution;
 mod error;
 mod facts;
 mod fallback;
 mod fields;
 mod headers;
 mod jitter;
-mod lease;
 mod limit;
 #[cfg(feature = "policy")]
 mod limiter;
@@ -21,60 +19,63 @@ mod memory;
 mod naming;
 #[cfg(feature = "policy")]
 pub mod net;
+mod permit;
 mod plan;
 #[cfg(feature = "policy")]
 pub mod policy;
 mod policy_name;
+#[cfg(feature = "policy")]
+mod query;
 mod quota;
+#[cfg(feature = "policy")]
+mod receipt;
 mod refusal;
 mod request;
-pub mod round_up;
-mod scope;
-mod shape;
-mod share;
-mod sharing;
+pub mod rounding;
 mod status;
 mod store;
 mod subject;
-#[cfg(feature = "policy")]
-mod taken;
 mod time;
 
-#[cfg(feature = "policy")]
-pub use asked::{Applied, Asked, Inline};
 pub use clock::{Clock, ManualClock, SystemClock, TickingClock};
 pub use decision::{Decision, Source, Verdict};
+pub use distribution::{Distributed, Distribution, OnStoreLoss};
 pub use error::{QuotaError, QuotaErrorKind};
 pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
-pub use fallback::{Alone, BreakerState, FallbackStore, FallbackStoreBuilder, Outage, StoreEvent};
+pub use fallback::{
+    BreakerState, FallbackStore, FallbackStoreBuilder, LocalDecisions, Outage, StoreEvent,
+};
 pub use headers::{FieldValue, HeaderStyle};
 pub use jitter::jittered;
-pub use lease::{HeldKey, Lease, LeaseError, LeaseId};
+pub use limit::Algorithm;
 pub use limit::Limit;
 #[cfg(feature = "policy")]
-pub use limiter::{Current, Explained, Limiter, LimiterError, Observed, Observer, Outcome, Verb};
+pub use limiter::{
+    ActivePolicy, Explanation, Limiter, LimiterError, Observation, Observer, Outcome, Verb,
+};
 pub use listing::{Cursor, ListedKey, Listing, Page};
 pub use local::{LocalLimiter, LocalLimiterBuilder, RateLimitExceeded};
 pub use memory::{
     AtCap, DEFAULT_MAX_KEYS, DefaultHasher, MemoryStore, MemoryStoreBuilder, Occupancy,
     SnapshotError, SnapshotErrorKind,
 };
+pub use permit::{HeldKey, Permit, PermitError, PermitId};
 pub use plan::{Key, MAX_TAKES, Mode, Plan, PlanError, PlanErrorKind, Take};
 #[cfg(feature = "policy")]
 pub use policy::{
-    Override, OverrideEffect, OverrideError, OverrideErrorKind, Overrides, OwnLimit, Policy,
+    Override, OverrideEffect, OverrideError, OverrideErrorKind, OverrideLimit, Overrides, Policy,
     PolicyError, PolicyErrorKind,
 };
+#[cfg(feature = "policy")]
+pub use query::{Inline, Query, ResolvedQuery};
 pub use quota::Quota;
+#[cfg(feature = "policy")]
+pub use receipt::Receipt;
 pub use refusal::{Refusal, RefusalStyle};
 pub use request::Request;
-pub use scope::Algorithm;
-pub use sharing::{Distributed, OnStoreLoss, Sharing};
 pub use status::Status;
 pub use store::{Store, StoreError, StoreErrorKind};
 pub use subject::{Subject, SubjectParts};
-#[cfg(feature = "policy")]
-pub use taken::Taken;
 pub use time::Timestamp;
 
 /// The examples of the documentation compile.

@@ -1,5 +1,8 @@
 //! A limit: a named quota with an algorithm.
 
+pub(crate) mod identity;
+pub(crate) mod spec;
+
 use std::time::Duration;
 
 use crate::algorithm::{
@@ -10,8 +13,9 @@ use crate::error::{QuotaError, QuotaErrorKind};
 use crate::memory::RegisterCell;
 use crate::naming::{valid_name, window_name};
 use crate::quota::Quota;
-use crate::scope::{Algorithm, letter};
 use crate::time::saturating_micros;
+pub use identity::Algorithm;
+use identity::letter;
 
 /// The rule of limits that no policy named.
 pub(crate) const DEFAULT_RULE: &str = "default";
@@ -109,8 +113,8 @@ impl Limit {
         Ok(Self::unnamed(name, count, window, Numbers::AlignedWindow(numbers)))
     }
 
-    /// At most `count` in flight. A slot is given back by its [lease](crate::Lease), or returns by
-    /// itself after `ttl`: choose one longer than the work takes, or renew the lease.
+    /// At most `count` in flight. A slot is given back by its [permit](crate::Permit), or returns by
+    /// itself after `ttl`: choose one longer than the work takes, or renew the permit.
     ///
     /// ```
     /// use std::time::Duration;
@@ -229,7 +233,7 @@ impl Limit {
     }
 
     /// Under what stores keep its states apart from those of other limits: a letter for the
-    /// algorithm, then `rule/name`. [`ListedKey::in_scope`](crate::ListedKey::in_scope) reads it.
+    /// algorithm, then `rule/name`. [`ListedKey::with_identity`](crate::ListedKey::with_identity) reads it.
     ///
     /// The letter is there because a changed algorithm starts fresh, and nodes that disagree on it
     /// during a deployment must not wipe each other's counts.
@@ -237,11 +241,11 @@ impl Limit {
     /// ```
     /// use tollgate::{Limit, Quota};
     ///
-    /// assert_eq!(Limit::token_bucket(Quota::per_minute(10))?.scope(), "tdefault/60s");
+    /// assert_eq!(Limit::token_bucket(Quota::per_minute(10))?.identity(), "tdefault/60s");
     /// # Ok::<(), tollgate::QuotaError>(())
     /// ```
     #[must_use]
-    pub fn scope(&self) -> String {
+    pub fn identity(&self) -> String {
         format!("{}{}/{}", letter(&self.numbers), self.rule, self.name)
     }
 

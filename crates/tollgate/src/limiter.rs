@@ -1,6 +1,6 @@
 //! The limiter: a policy, a store, and one who watches. Every decision takes this one path.
 
-mod current;
+mod active_policy;
 mod error;
 mod observer;
 mod outcome;
@@ -10,30 +10,30 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 
-pub use current::Current;
+pub use active_policy::ActivePolicy;
 pub use error::LimiterError;
-pub use observer::{Observed, Observer, Verb};
-pub use outcome::{Explained, Outcome};
+pub use observer::{Observation, Observer, Verb};
+pub use outcome::{Explanation, Outcome};
 
-use crate::asked::{Applied, Asked};
 use crate::decision::Decision;
-use crate::lease::{Lease, LeaseId};
+use crate::permit::{Permit, PermitId};
 use crate::plan::{Plan, Take};
-use crate::policy::{Effective, Overrides, Policy, Trace};
+use crate::policy::{ActiveOverrides, Overrides, Policy, Trace};
+use crate::query::{Query, ResolvedQuery};
+use crate::receipt::Receipt;
 use crate::store::{Store, StoreError};
-use crate::taken::Taken;
 use crate::time::Timestamp;
 
 /// Decides requests by a policy that may be replaced at any time.
 ///
 /// ```
-/// use tollgate::{Asked, Facts, Limiter, MemoryStore, Policy, Request, Verb};
+/// use tollgate::{Query, Facts, Limiter, MemoryStore, Policy, Request, Verb};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
 /// let mut facts = Facts::new();
 /// facts.insert("client", "user:1".as_bytes())?;
-/// let asked = Asked::ByPolicy(Request::new(facts));
+/// let asked = Query::ByPolicy(Request::new(facts));
 /// let left = limiter
 ///     .decide(Verb::Take, &asked, |outcome| outcome.decision.remaining())
 ///     .await?;
@@ -45,7 +45,7 @@ use crate::time::Timestamp;
 pub struct Limiter<S, O: Observer = ()> {
     store: S,
     observer: O,
-    current: ArcSwap<Current<O::Handles>>,
+    current: ArcSwap<ActivePolicy<O::Handles>>,
 }
 
 /// A decision on its way.
@@ -61,8 +61,8 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     pub fn new(store: S, policy: Policy, observer: O) -> Self {
         let handles = observer.resolve(&policy);
         let (policy, handles) = (Arc::new(policy), Arc::new(handles));
-        let overrides = Effective::default();
-        let current = ArcSwap::from_pointee(Current { policy, handles, overrides });
+        let overrides = ActiveOverrides::default();
+        let current = ArcSwap::from_pointee(ActivePolicy { policy, handles, overrides });
         Self { store, observer, current }
     }
 
@@ -80,7 +80,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
 
     /// The policy in force. It stays what it is while it is held, whatever is set meanwhile.
     #[must_use]
-    pub fn current(&self) -> Arc<Current<O::Handles>> {
+    pub fn active_policy(&self) -> Arc<ActivePolicy<O::Handles>> {
         self.current.load_full()
     }
 
@@ -88,20 +88,20 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     pub fn set_policy(&self, policy: Policy) {
         let handles = Arc::new(self.observer.resolve(&policy));
         let policy = Arc::new(policy);
-        self.current.rcu(|current| Current {
+        self.current.rcu(|current| ActivePolicy {
             policy: Arc::clone(&policy),
             handles: Arc::clone(&handles),
-            overrides: Effective::of(current.overrides.all().clone()),
+            overrides: ActiveOverrides::of(current.overrides.all().clone()),
         });
     }
 
     /// Puts these exceptions in force, in place of those before. What was used stays used. One that has
     /// ended is in force until others are set without it.
     pub fn set_overrides(&self, overrides: &Overrides) {
-        self.current.rcu(|current| Current {
+        self.current.rcu(|current| ActivePolicy {
             policy: Arc::clone(&current.policy),
             handles: Arc::clone(&current.handles),
-            overrides: Effective::instead_of(&current.overrides, overrides.clone()),
+            overrides: ActiveOverrides::instead_of(&current.overrides, overrides.clone()),
         });
     }
 
@@ -112,49 +112,49 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     pub async fn decide<T>(
         &self,
         verb: Verb,
-        asked: &Asked<'_>,
+        asked: &Query<'_>,
         tell: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
-        self.decide_by(&self.current.load_full(), verb, asked, tell).await
+        self.decide_with(&self.current.load_full(), verb, asked, tell).await
     }
 
     /// Decides by a policy that was in force before, so that what is given back or paid later is that of the
     /// limits that were asked first.
     ///
     /// ```
-    /// use tollgate::{Asked, Facts, Limiter, MemoryStore, Policy, Request, Verb};
+    /// use tollgate::{Query, Facts, Limiter, MemoryStore, Policy, Request, Verb};
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
-    /// let asked = Asked::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
-    /// let then = limiter.current();
-    /// limiter.decide_by(&then, Verb::Take, &asked, |_| ()).await?;
+    /// let asked = Query::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
+    /// let then = limiter.active_policy();
+    /// limiter.decide_with(&then, Verb::Take, &asked, |_| ()).await?;
     /// let left = |outcome: &tollgate::Outcome<'_, '_>| outcome.decision.remaining();
-    /// assert_eq!(limiter.decide_by(&then, Verb::Refund, &asked, left).await?, Some(100));
+    /// assert_eq!(limiter.decide_with(&then, Verb::Refund, &asked, left).await?, Some(100));
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// As [`decide`](Self::decide).
-    pub async fn decide_by<T>(
+    pub async fn decide_with<T>(
         &self,
-        current: &Current<O::Handles>,
+        current: &ActivePolicy<O::Handles>,
         verb: Verb,
-        asked: &Asked<'_>,
+        asked: &Query<'_>,
         tell: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
         let begun = self.begin(verb);
         let applied = &apply(current, asked);
         let mut plan = applied.plan()?;
-        if matches!(verb, Verb::Take | Verb::Enter) && plan.holds_slots() {
-            plan = plan.with_lease(LeaseId::random());
+        if matches!(verb, Verb::Take | Verb::Admit) && plan.holds_slots() {
+            plan = plan.with_permit(PermitId::random());
         }
         let result = match verb {
             Verb::Take => self.store.take(&plan).await,
             Verb::Peek => self.store.peek(&plan).await,
             Verb::Refund => self.store.refund(&plan).await,
-            Verb::Enter => self.enter(&mut plan).await,
+            Verb::Admit => self.enter(&mut plan).await,
             Verb::Debit => {
                 plan = plan.only(|take| !take.holds_slots());
                 self.store.debit(&plan, Duration::ZERO).await
@@ -171,13 +171,13 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     /// Every decision is seen here, and here only.
     fn show(
         &self,
-        current: &Current<O::Handles>,
+        current: &ActivePolicy<O::Handles>,
         begun: Begun,
-        applied: &Applied<'_>,
+        applied: &ResolvedQuery<'_>,
         result: &Result<Decision<'_>, StoreError>,
     ) {
         let took = begun.at.map_or(Duration::ZERO, |at| at.elapsed());
-        let observed = Observed { verb: begun.verb, applied, result: result.as_ref(), took };
+        let observed = Observation { verb: begun.verb, applied, result: result.as_ref(), took };
         self.observer.decided(&current.handles, &observed);
     }
 
@@ -196,27 +196,27 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{Asked, Facts, Limiter, MemoryStore, Outcome, Policy, Request, Taken, Verb};
+    /// use tollgate::{Query, Facts, Limiter, MemoryStore, Outcome, Policy, Request, Receipt, Verb};
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
-    /// let asked = Asked::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
-    /// let then = limiter.current();
-    /// let taken = limiter.decide_by(&then, Verb::Take, &asked, Taken::of).await?;
+    /// let asked = Query::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
+    /// let then = limiter.active_policy();
+    /// let taken = limiter.decide_with(&then, Verb::Take, &asked, Receipt::of).await?;
     /// let age = Duration::from_secs(1);
     /// let left = |outcome: &Outcome<'_, '_>| outcome.decision.remaining();
-    /// assert_eq!(limiter.give_back(&then, &asked, (&taken, age), left).await?, Some(100));
+    /// assert_eq!(limiter.refund_receipt(&then, &asked, (&taken, age), left).await?, Some(100));
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// As [`decide`](Self::decide).
-    pub async fn give_back<T>(
+    pub async fn refund_receipt<T>(
         &self,
-        current: &Current<O::Handles>,
-        asked: &Asked<'_>,
-        (taken, age): (&Taken, Duration),
+        current: &ActivePolicy<O::Handles>,
+        asked: &Query<'_>,
+        (taken, age): (&Receipt, Duration),
         tell: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
         let begun = self.begin(Verb::Refund);
@@ -234,27 +234,27 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     /// As [`decide`](Self::decide).
     pub async fn explain<T>(
         &self,
-        asked: &Asked<'_>,
-        tell: impl FnOnce(&Explained<'_, '_>) -> T,
+        asked: &Query<'_>,
+        tell: impl FnOnce(&Explanation<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
         let current = self.current.load_full();
         let trace = match asked {
-            Asked::ByPolicy(request) => current.policy.explain(request),
-            Asked::Inline(_) => Trace::default(),
+            Query::ByPolicy(request) => current.policy.explain(request),
+            Query::Inline(_) => Trace::default(),
         };
         let applied = &apply(&current, asked);
         let plan = &applied.plan()?;
         let now = &self.store.peek(plan).await?;
         let then = now.if_taken(plan);
         let outcome = &Outcome::new(applied, plan, &then);
-        Ok(tell(&Explained { tried: trace.tried(), now, outcome }))
+        Ok(tell(&Explanation { tried: trace.tried(), now, outcome }))
     }
 
     /// Forgets everything recorded for the counters a request would take from.
     ///
     /// # Errors
     /// As [`decide`](Self::decide).
-    pub async fn reset(&self, asked: &Asked<'_>) -> Result<(), LimiterError> {
+    pub async fn reset(&self, asked: &Query<'_>) -> Result<(), LimiterError> {
         let current = self.current.load_full();
         let applied = apply(&current, asked);
         for take in applied.plan()?.takes() {
@@ -267,24 +267,24 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     ///
     /// # Errors
     /// The store could not be asked.
-    pub async fn release(&self, lease: &Lease) -> Result<bool, LimiterError> {
-        Ok(self.store.release(lease).await?)
+    pub async fn release(&self, permit: &Permit) -> Result<bool, LimiterError> {
+        Ok(self.store.release(permit).await?)
     }
 
     /// Holds slots for as long again. Tells until when; none if one was no longer held.
     ///
     /// # Errors
     /// The store could not be asked.
-    pub async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, LimiterError> {
-        Ok(self.store.renew(lease).await?)
+    pub async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, LimiterError> {
+        Ok(self.store.renew(permit).await?)
     }
 }
 
-fn apply<'a, H>(current: &'a Current<H>, asked: &'a Asked<'_>) -> Applied<'a> {
+fn apply<'a, H>(current: &'a ActivePolicy<H>, asked: &'a Query<'_>) -> ResolvedQuery<'a> {
     match asked {
-        Asked::ByPolicy(request) => {
-            Applied::Policy(current.policy.plan_with(request, Some(&current.overrides)))
+        Query::ByPolicy(request) => {
+            ResolvedQuery::Policy(current.policy.plan_with(request, Some(&current.overrides)))
         }
-        Asked::Inline(inline) => Applied::Inline(inline),
+        Query::Inline(inline) => ResolvedQuery::Inline(inline),
     }
 }

@@ -1,7 +1,7 @@
 //! Listings: which keys are in use, page by page.
 
 use crate::limit::Limit;
-use crate::scope::{Algorithm, Scope};
+use crate::limit::identity::{Algorithm, Identity};
 
 /// Which keys to list.
 ///
@@ -109,11 +109,11 @@ pub struct ListedKey {
 }
 
 impl ListedKey {
-    /// The key of this subject under the limit that wrote this [scope](crate::Limit::scope); none if
+    /// The key of this subject under the limit that wrote this [scope](crate::Limit::identity); none if
     /// no limit did.
     #[must_use]
-    pub fn in_scope(subject: &str, scope: &str) -> Option<Self> {
-        let Scope { algorithm, rule, name: limit, .. } = Scope::parse(scope)?;
+    pub fn with_identity(subject: &str, scope: &str) -> Option<Self> {
+        let Identity { algorithm, rule, name: limit, .. } = Identity::parse(scope)?;
         let (subject, rule, limit) = (subject.to_owned(), rule.to_owned(), limit.to_owned());
         Some(Self { subject, rule, limit, algorithm, known: None })
     }

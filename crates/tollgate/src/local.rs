@@ -20,7 +20,7 @@ use crate::store::StoreError;
 /// Limits keys in this process. Synchronous, exact, and cannot fail.
 ///
 /// Share it by reference or in an `Arc`. The slots of a [concurrency limit](Limit::concurrency) have no
-/// lease here and only return by themselves; a [`MemoryStore`] knows leases.
+/// permit here and only return by themselves; a [`MemoryStore`] knows permits.
 ///
 /// ```
 /// use tollgate::{Limit, LocalLimiter, Quota};

@@ -31,13 +31,13 @@ pub(crate) fn address(fact: &[u8]) -> Option<IpAddr> {
 /// ```
 /// use tollgate::net;
 ///
-/// assert_eq!(net::counted("2001:db8:1:2:a:b:c:d".parse()?).to_string(), "2001:db8:1:2::");
-/// assert_eq!(net::counted("192.0.2.7".parse()?).to_string(), "192.0.2.7");
-/// assert_eq!(net::counted("::ffff:192.0.2.7".parse()?).to_string(), "192.0.2.7");
+/// assert_eq!(net::rate_limit_address("2001:db8:1:2:a:b:c:d".parse()?).to_string(), "2001:db8:1:2::");
+/// assert_eq!(net::rate_limit_address("192.0.2.7".parse()?).to_string(), "192.0.2.7");
+/// assert_eq!(net::rate_limit_address("::ffff:192.0.2.7".parse()?).to_string(), "192.0.2.7");
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
 #[must_use]
-pub fn counted(address: IpAddr) -> IpAddr {
+pub fn rate_limit_address(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & COUNTED).into(),
         address @ IpAddr::V4(_) => address,

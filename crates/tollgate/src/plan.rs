@@ -5,10 +5,10 @@ use std::fmt;
 use smallvec::SmallVec;
 use thiserror::Error;
 
-use crate::lease::LeaseId;
+use crate::distribution::{Distributed, Distribution, OnStoreLoss};
 use crate::limit::Limit;
-use crate::scope::Algorithm;
-use crate::sharing::{Distributed, OnStoreLoss, Sharing};
+use crate::limit::identity::Algorithm;
+use crate::permit::PermitId;
 use crate::subject::Subject;
 
 /// The most takes a plan may have.
@@ -92,15 +92,16 @@ pub struct Take<'a> {
     key: Key<'a>,
     cost: u64,
     mode: Mode,
-    sharing: Sharing,
+    distribution: Distribution,
 }
 
 impl<'a> Take<'a> {
     /// An enforced take. A cost of 0 only peeks.
     #[must_use]
     pub const fn new(key: Key<'a>, cost: u64) -> Self {
-        let sharing = Sharing { distributed: Distributed::On, on_store_loss: OnStoreLoss::Local };
-        Self { key, cost, mode: Mode::Enforce, sharing }
+        let distribution =
+            Distribution { distributed: Distributed::On, on_store_loss: OnStoreLoss::Local };
+        Self { key, cost, mode: Mode::Enforce, distribution }
     }
 
     /// The same take, only watched.
@@ -111,8 +112,8 @@ impl<'a> Take<'a> {
 
     /// The same take, shared between nodes in another way.
     #[must_use]
-    pub const fn shared(self, sharing: Sharing) -> Self {
-        Self { sharing, ..self }
+    pub const fn shared(self, distribution: Distribution) -> Self {
+        Self { distribution, ..self }
     }
 
     /// The counter.
@@ -135,16 +136,16 @@ impl<'a> Take<'a> {
 
     /// How nodes share its limit.
     #[must_use]
-    pub const fn sharing(&self) -> Sharing {
-        self.sharing
+    pub const fn distribution(&self) -> Distribution {
+        self.distribution
     }
 
     /// The same of another counter.
     pub(crate) fn of_key<'k>(&self, key: Key<'k>) -> Take<'k> {
-        Take { key, cost: self.cost, mode: self.mode, sharing: self.sharing }
+        Take { key, cost: self.cost, mode: self.mode, distribution: self.distribution }
     }
 
-    /// Whether it takes slots, which a lease can give back.
+    /// Whether it takes slots, which a permit can give back.
     pub(crate) fn holds_slots(&self) -> bool {
         self.cost > 0 && self.key.limit.algorithm() == Algorithm::Concurrency
     }
@@ -170,7 +171,7 @@ impl<'a> Take<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan<'a> {
     takes: SmallVec<[Take<'a>; 2]>,
-    lease: Option<LeaseId>,
+    permit: Option<PermitId>,
 }
 
 impl<'a> Plan<'a> {
@@ -187,7 +188,7 @@ impl<'a> Plan<'a> {
             let is_full = merged.len() == MAX_TAKES;
             match merged.iter_mut().find(same) {
                 Some(earlier)
-                    if (earlier.mode, earlier.sharing) != (take.mode, take.sharing)
+                    if (earlier.mode, earlier.distribution) != (take.mode, take.distribution)
                         || earlier.key != take.key =>
                 {
                     return Err(PlanError::at(PlanErrorKind::Conflict, &take.key));
@@ -197,12 +198,12 @@ impl<'a> Plan<'a> {
                 None => merged.push(take),
             }
         }
-        Ok(Self { takes: merged, lease: None })
+        Ok(Self { takes: merged, permit: None })
     }
 
     /// A plan whose takes are known to be on different counters, and few.
     pub(crate) fn of_distinct(takes: impl IntoIterator<Item = Take<'a>>) -> Self {
-        Self { takes: takes.into_iter().collect(), lease: None }
+        Self { takes: takes.into_iter().collect(), permit: None }
     }
 
     /// Its takes, each on a counter of its own.
@@ -211,16 +212,16 @@ impl<'a> Plan<'a> {
         &self.takes
     }
 
-    /// The same plan, whose slots are held by this lease. Without one they only return by themselves.
-    /// See [`Lease`](crate::Lease).
+    /// The same plan, whose slots are held by this permit. Without one they only return by themselves.
+    /// See [`Permit`](crate::Permit).
     #[must_use]
-    pub fn with_lease(self, lease: LeaseId) -> Self {
-        Self { lease: Some(lease), ..self }
+    pub fn with_permit(self, permit: PermitId) -> Self {
+        Self { permit: Some(permit), ..self }
     }
 
-    /// The same plan, whose slots are held by this lease, if by any.
-    pub(crate) fn held_by(self, lease: Option<LeaseId>) -> Self {
-        Self { lease, ..self }
+    /// The same plan, whose slots are held by this permit, if by any.
+    pub(crate) fn held_by(self, permit: Option<PermitId>) -> Self {
+        Self { permit, ..self }
     }
 
     /// The same plan with some of its takes.
@@ -235,13 +236,13 @@ impl<'a> Plan<'a> {
         self.takes.iter().all(|take| take.mode != Mode::Enforce)
     }
 
-    /// By which lease its slots are held.
+    /// By which permit its slots are held.
     #[must_use]
-    pub const fn lease(&self) -> Option<LeaseId> {
-        self.lease
+    pub const fn permit(&self) -> Option<PermitId> {
+        self.permit
     }
 
-    /// Whether it takes slots, so that a lease is worth having.
+    /// Whether it takes slots, so that a permit is worth having.
     #[must_use]
     pub fn holds_slots(&self) -> bool {
         self.takes.iter().any(Take::holds_slots)

@@ -3,9 +3,9 @@
 use std::fmt::{self, Write};
 
 use crate::decision::Decision;
+use crate::distribution::OnStoreLoss;
 use crate::policy_name::{PolicyName, enforced};
-use crate::round_up;
-use crate::sharing::OnStoreLoss;
+use crate::rounding;
 use crate::status::Status;
 
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
@@ -74,7 +74,7 @@ impl<'a> Refusal<'a> {
             return None;
         }
         let is_unavailable = decision.loss() == Some(OnStoreLoss::Deny);
-        let wait = decision.retry_after().map(|wait| round_up::seconds(wait).max(1));
+        let wait = decision.retry_after().map(|wait| rounding::seconds(wait).max(1));
         // A store may be back at any time.
         let retry_after = if is_unavailable { wait.or(Some(1)) } else { wait };
         Some(Self { statuses: decision.statuses(), retry_after, is_unavailable })

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::decision::Decision;
-use crate::lease::Lease;
 use crate::listing::{Listing, Page};
+use crate::permit::Permit;
 use crate::plan::{Key, Plan};
 use crate::status::Status;
 use crate::time::Timestamp;
@@ -69,15 +69,15 @@ pub trait Store: Send + Sync {
     /// Forgets everything recorded for the key.
     fn reset(&self, key: &Key<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Gives back what the lease still holds; true if that was anything. Slots that have returned by
+    /// Gives back what the permit still holds; true if that was anything. Slots that have returned by
     /// themselves are no longer held.
-    fn release(&self, lease: &Lease) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    fn release(&self, permit: &Permit) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
-    /// Lets the lease's slots last for their own length from now, and tells when the first of them
-    /// returns. All or nothing: none, and nothing has changed, if the lease has lost any of its keys.
+    /// Lets the permit's slots last for their own length from now, and tells when the first of them
+    /// returns. All or nothing: none, and nothing has changed, if the permit has lost any of its keys.
     fn renew(
         &self,
-        lease: &Lease,
+        permit: &Permit,
     ) -> impl Future<Output = Result<Option<Timestamp>, StoreError>> + Send;
 
     /// The figures of one key.
@@ -118,11 +118,11 @@ macro_rules! forward {
             async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
                 S::reset(self, key).await
             }
-            async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
-                S::release(self, lease).await
+            async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
+                S::release(self, permit).await
             }
-            async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
-                S::renew(self, lease).await
+            async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
+                S::renew(self, permit).await
             }
             async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
                 S::stats(self, key).await

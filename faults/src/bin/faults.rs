@@ -4,12 +4,12 @@ use std::env;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use tollgate_faults::cli::{Asked, USAGE};
+use tollgate_faults::cli::{Query, USAGE};
 use tollgate_faults::run::{chosen, play};
 use tollgate_faults::{rows, table};
 
 fn main() -> ExitCode {
-    let Some(asked) = Asked::parse(env::args().skip(1)) else {
+    let Some(asked) = Query::parse(env::args().skip(1)) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };

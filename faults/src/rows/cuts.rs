@@ -3,7 +3,7 @@
 //! Every caller has a key and a cost of its own, and a limit whose remainder by the number of callers is its
 //! own number: an answer that reached the wrong caller would show.
 
-use tollgate_testkit::proxy::{Fault, Proxy, Towards};
+use tollgate_testkit::proxy::{Direction, Fault, Proxy};
 
 use crate::client::{Client, Reply, inline};
 use crate::node::Node;
@@ -75,8 +75,8 @@ pub(super) fn no_answer_reaches_another_caller(stage: &Stage) -> String {
         let before = proxy.cuts();
         // About as long as what is sent and answered at once. Who is cut is back at once.
         proxy.set(match before % 2 {
-            0 => Fault::CutOpen { towards: Towards::Client, bytes: 0..300 },
-            _ => Fault::CutOpen { towards: Towards::Server, bytes: 0..1200 },
+            0 => Fault::CutOpen { towards: Direction::Client, bytes: 0..300 },
+            _ => Fault::CutOpen { towards: Direction::Server, bytes: 0..1200 },
         });
         while proxy.cuts() == before {
             ask_all(&mut callers);

@@ -28,8 +28,8 @@ const TWICE: [(&str, &str); 13] = [
 /// Bodies of other paths in which a field comes twice.
 const OTHERS: [(&str, &str); 3] = [
     (BATCH, r#"{"requests":[{"key":"a"}],"requests":[]}"#),
-    ("/release", r#"{"lease":"a","lease":"b"}"#),
-    ("/renew", r#"{"lease":"a","lease":"b"}"#),
+    ("/release", r#"{"permit":"a","permit":"b"}"#),
+    ("/renew", r#"{"permit":"a","permit":"b"}"#),
 ];
 
 /// Lines of a head that contradict each other, or are one too many, and the status that tells so. The length

@@ -35,7 +35,7 @@ mod tls;
 mod windows;
 mod zero;
 
-/// All rows that are played here, in their order. Row 25 is of leases; those of other protocols, of ten million
+/// All rows that are played here, in their order. Row 25 is of permits; those of other protocols, of ten million
 /// keys and of too little memory are not yet here.
 pub fn all() -> Vec<Row> {
     rows! {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
-use tollgate::{Key, Lease, LeaseId, Mode, Plan, Timestamp};
+use tollgate::{Key, Mode, Permit, PermitId, Plan, Timestamp};
 
 use super::Answer;
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ use crate::limit_code::{self, Letter, LimitCode};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Take,
-    Hold(LeaseId),
+    Hold(PermitId),
     Peek,
     Refund,
     Debit {
@@ -25,14 +25,14 @@ pub(crate) enum Verb {
         length: Duration,
     },
     Reset,
-    Release(LeaseId),
-    Renew(LeaseId),
-    /// Whether the lease has slots of all its keys.
-    Holds(LeaseId),
+    Release(PermitId),
+    Renew(PermitId),
+    /// Whether the permit has slots of all its keys.
+    Holds(PermitId),
 }
 
 impl Verb {
-    /// Whether it only takes or peeks, without a lease.
+    /// Whether it only takes or peeks, without a permit.
     pub(super) const fn is_plain(self) -> bool {
         matches!(self, Self::Take | Self::Peek)
     }
@@ -122,14 +122,14 @@ pub(crate) fn takes_of(plan: &Plan<'_>, keys: &Keys, now: Timestamp) -> SmallVec
 /// A take of one counter.
 pub(crate) fn take_of(key: &Key<'_>, cost: u64, keys: &Keys, now: Timestamp) -> AskedTake {
     let (letter, limit) = limit_code::encode(key.limit(), now);
-    let key = keys.counter(key.subject(), &key.limit().scope());
+    let key = keys.counter(key.subject(), &key.limit().identity());
     AskedTake { key, letter, limit, cost, group: 0 }
 }
 
-/// The keys of a lease.
-pub(crate) fn takes_of_lease(lease: &Lease, keys: &Keys) -> SmallVec<[AskedTake; 2]> {
-    let held = lease.held().iter().map(|held| AskedTake {
-        key: keys.counter(held.subject(), held.scope()),
+/// The keys of a permit.
+pub(crate) fn takes_of_permit(permit: &Permit, keys: &Keys) -> SmallVec<[AskedTake; 2]> {
+    let held = permit.held().iter().map(|held| AskedTake {
+        key: keys.counter(held.subject(), held.identity()),
         letter: Letter::Concurrency,
         limit: limit_code::encode_slots_of_any_limit(),
         cost: 0,

@@ -134,19 +134,19 @@ fn put_ask(out: &mut Vec<u8>, ask: &Ask, tables: &mut Tables) {
         Verb::Peek => (2, None),
         Verb::Refund => (3, None),
         Verb::Debit { age } => (4, Some(Extra::Number(micros(age)))),
-        Verb::Hold(lease) => (5, Some(Extra::Lease(lease.as_u128()))),
+        Verb::Hold(permit) => (5, Some(Extra::Permit(permit.as_u128()))),
         Verb::Pause { length } => (6, Some(Extra::Number(micros(length)))),
         Verb::Reset => (7, None),
-        Verb::Release(lease) => (8, Some(Extra::Lease(lease.as_u128()))),
-        Verb::Renew(lease) => (9, Some(Extra::Lease(lease.as_u128()))),
-        Verb::Holds(lease) => (10, Some(Extra::Lease(lease.as_u128()))),
+        Verb::Release(permit) => (8, Some(Extra::Permit(permit.as_u128()))),
+        Verb::Renew(permit) => (9, Some(Extra::Permit(permit.as_u128()))),
+        Verb::Holds(permit) => (10, Some(Extra::Permit(permit.as_u128()))),
     };
     out.push(number);
     out.push(u8::try_from(ask.takes.len()).unwrap_or(u8::MAX));
     match extra {
         None => {}
         Some(Extra::Number(number)) => put_number(out, number),
-        Some(Extra::Lease(lease)) => out.extend_from_slice(&lease.to_be_bytes()),
+        Some(Extra::Permit(permit)) => out.extend_from_slice(&permit.to_be_bytes()),
     }
     for take in &ask.takes {
         out.push(take.group);
@@ -159,5 +159,5 @@ fn put_ask(out: &mut Vec<u8>, ask: &Ask, tables: &mut Tables) {
 /// What a verb needs to know beside its takes.
 enum Extra {
     Number(u64),
-    Lease(u128),
+    Permit(u128),
 }

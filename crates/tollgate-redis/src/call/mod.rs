@@ -6,6 +6,6 @@ mod batch;
 mod program;
 
 pub(crate) use answer::{Answer, Figures};
-pub(crate) use ask::{Ask, AskedTake, Verb, take_of, takes_of, takes_of_lease};
+pub(crate) use ask::{Ask, AskedTake, Verb, take_of, takes_of, takes_of_permit};
 pub(crate) use batch::{Batch, MAX_TAKES};
 pub(crate) use program::{Call, Naming};

@@ -16,7 +16,7 @@ const PAGE_REPLY: usize = 16 << 20;
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Audited {
+pub struct AuditEntry {
     /// Where it stands, for [`Directory::audit`] to go on from.
     pub id: String,
     /// When, by the clock of Redis.
@@ -38,7 +38,7 @@ impl Directory {
         &self,
         before: Option<&str>,
         most: usize,
-    ) -> Result<Vec<Audited>, StoreError> {
+    ) -> Result<Vec<AuditEntry>, StoreError> {
         let from = match before {
             None => "+".to_owned(),
             Some(id) if is_id(id) => format!("({id}"),
@@ -47,7 +47,7 @@ impl Directory {
                 return Err(StoreError::new(StoreErrorKind::Cursor, message));
             }
         };
-        let (mut told, mut from): (Vec<Audited>, String) = (Vec::new(), from);
+        let (mut told, mut from): (Vec<AuditEntry>, String) = (Vec::new(), from);
         while told.len() < most {
             let wanted = AT_ONCE.min(most - told.len());
             let page = self.audited(&from, wanted).await?;
@@ -66,7 +66,7 @@ impl Directory {
         Ok(self.audited("+", 1).await?.pop().map(|entry| entry.id))
     }
 
-    async fn audited(&self, from: &str, most: usize) -> Result<Vec<Audited>, StoreError> {
+    async fn audited(&self, from: &str, most: usize) -> Result<Vec<AuditEntry>, StoreError> {
         let key = self.shared.keys.audit();
         let most = u64::try_from(most).unwrap_or(u64::MAX);
         let command = Command::new("XREVRANGE").arg(&key).arg(from).arg("-").arg("COUNT");
@@ -84,11 +84,11 @@ fn is_id(text: &str) -> bool {
     text.split_once('-').is_some_and(|(millis, nth)| is_number(millis) && is_number(nth))
 }
 
-fn read(reply: &Reply) -> Option<Audited> {
+fn read(reply: &Reply) -> Option<AuditEntry> {
     let (id, fields) = id_and_fields(reply)?;
     let millis = id.split('-').next()?.parse().ok()?;
     let own = |name: &str| field(fields, name).and_then(|text| Override::from_text(text).ok());
-    Some(Audited {
+    Some(AuditEntry {
         id: id.to_owned(),
         at: Timestamp::EPOCH + Duration::from_millis(millis),
         entry: field(fields, "entry")?.to_owned(),

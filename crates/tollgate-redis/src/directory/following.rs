@@ -1,4 +1,4 @@
-//! Following the overrides of a deployment: what one node stores is in force on every other in a moment.
+//! OverrideFollower the overrides of a deployment: what one node stores is in force on every other in a moment.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,7 +21,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Overrides that are kept up to date for as long as this lives.
-pub struct Following {
+pub struct OverrideFollower {
     shared: Arc<Shared>,
     task: JoinHandle<()>,
 }
@@ -53,13 +53,13 @@ impl Default for Missed {
     }
 }
 
-impl fmt::Debug for Following {
+impl fmt::Debug for OverrideFollower {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Following").finish_non_exhaustive()
+        f.debug_struct("OverrideFollower").finish_non_exhaustive()
     }
 }
 
-impl Drop for Following {
+impl Drop for OverrideFollower {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -92,7 +92,7 @@ impl Directory {
     pub async fn follow_overrides(
         &self,
         obey: impl Fn(&StoredOverrides) + Send + Sync + 'static,
-    ) -> Result<Following, StoreError> {
+    ) -> Result<OverrideFollower, StoreError> {
         let shared = Arc::new(Shared {
             directory: self.clone(),
             obey: Box::new(obey),
@@ -109,14 +109,14 @@ impl Directory {
         });
         shared.ask_all().await?;
         let task = tokio::spawn(Arc::clone(&shared).follow());
-        Ok(Following { shared, task })
+        Ok(OverrideFollower { shared, task })
     }
 }
 
-impl Following {
+impl OverrideFollower {
     /// Why what is in force here may not be what is stored; none if all is well.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
+    pub fn last_error(&self) -> Option<String> {
         self.shared.trouble.lock().clone()
     }
 

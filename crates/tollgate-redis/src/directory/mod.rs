@@ -3,19 +3,19 @@
 mod audit;
 mod changes;
 mod following;
+mod node_reports;
 mod nodes;
 mod overrides;
-mod pulses;
 mod stream;
 
 use std::sync::Arc;
 
-pub use audit::Audited;
+pub use audit::AuditEntry;
 pub use changes::{Change, Event};
-pub use following::Following;
+pub use following::OverrideFollower;
+pub use node_reports::{NodeReport, OutgoingReport, REPORT_HISTORY, ReportId, ReportPage};
 pub use nodes::{Node, NodeRecord, NodeState};
 pub use overrides::StoredOverrides;
-pub use pulses::{Beat, PULSE_HISTORY, Pulse, PulseId, PulsePage};
 
 use crate::store::Shared;
 

@@ -2,7 +2,7 @@ mod cuts;
 mod demoted;
 mod faults;
 mod flush;
-mod sharing;
+mod shared_connection;
 
 use tokio::sync::{mpsc, oneshot};
 

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client;
 
-use super::trouble;
+use super::error_text;
 
 /// A stream over TLS.
 ///
@@ -47,7 +47,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
             // It went without a goodbye. Replies tell their own length: one that is cut off is not taken
             // for a whole one.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
-            outcome => Poll::Ready(outcome.map_err(|error| trouble::told(error, has_certificate))),
+            outcome => {
+                Poll::Ready(outcome.map_err(|error| error_text::told(error, has_certificate)))
+            }
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use tollgate::{Key, Lease, LeaseId, Listing, Store, Subject, Timestamp};
-use tollgate_redis::{Beat, Change, Event, NodeRecord, PulseId, RedisStore, Scripting};
+use tollgate::{Key, Listing, Permit, PermitId, Store, Subject, Timestamp};
+use tollgate_redis::{Change, Event, NodeRecord, OutgoingReport, RedisStore, ReportId, Scripting};
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::PATIENCE;
 
@@ -38,11 +38,11 @@ fn count(store: &RedisStore) {
         let listed = block_on(store.list(&Listing::all())).unwrap().keys;
         assert!(listed.iter().any(|key| key.algorithm == limit.algorithm()), "{listed:?}");
         block_on(store.reset(&key)).unwrap();
-        let held = ask.with_lease(LeaseId::random());
+        let held = ask.with_permit(PermitId::random());
         let decision = block_on(store.take(&held)).unwrap();
-        if let Some(lease) = Lease::of(&held, &decision) {
-            assert!(block_on(store.renew(&lease)).unwrap().is_some());
-            assert!(block_on(store.release(&lease)).unwrap());
+        if let Some(permit) = Permit::of(&held, &decision) {
+            assert!(block_on(store.renew(&permit)).unwrap().is_some());
+            assert!(block_on(store.release(&permit)).unwrap());
         }
         block_on(store.reset(&key)).unwrap();
     }
@@ -60,10 +60,10 @@ fn keep(store: &RedisStore) {
     block_on(directory.leave("a")).unwrap();
     // Another beat than the last of whoever came before.
     let [then, _] = [1, 2].map(|number| {
-        let beat = Beat { node: "a", number, pulse: "1", state: "well", lifetime: HOUR };
-        block_on(directory.beat(&beat)).unwrap()
+        let beat = OutgoingReport { node: "a", number, pulse: "1", state: "well", lifetime: HOUR };
+        block_on(directory.report(&beat)).unwrap()
     });
-    assert_eq!(block_on(directory.pulses(&PulseId::before(then))).unwrap().pulses.len(), 2);
+    assert_eq!(block_on(directory.node_reports(&ReportId::before(then))).unwrap().pulses.len(), 2);
     assert_eq!(block_on(directory.node_states(&["a", "b"])).unwrap().len(), 2);
     let client = Subject::of(["c"]);
     block_on(directory.put_override(&client, &own(1), "who")).unwrap();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tollgate::{Decision, Key, Limit, Quota, Store, StoreError, StoreErrorKind, Subject};
 use tollgate_redis::RedisStore;
-use tollgate_testkit::proxy::{Fault, Proxy, Towards};
+use tollgate_testkit::proxy::{Direction, Fault, Proxy};
 use tollgate_testkit::server::{Flavor, Server};
 
 use crate::fixture::{block_on, in_order, patient, plan};
@@ -118,8 +118,8 @@ fn calls_that_are_cut_anywhere_reach_nobody_else_and_run_once_at_most() {
         let before = proxy.cuts();
         // About as long as what is sent and answered at once.
         proxy.set(match before % 2 {
-            0 => Fault::CutAfter { towards: Towards::Client, bytes: 0..700 },
-            _ => Fault::CutAfter { towards: Towards::Server, bytes: 0..2500 },
+            0 => Fault::CutAfter { towards: Direction::Client, bytes: 0..700 },
+            _ => Fault::CutAfter { towards: Direction::Server, bytes: 0..2500 },
         });
         while proxy.cuts() == before {
             block_on(all_take(&store, &mut callers));
@@ -139,7 +139,7 @@ fn connections_that_are_cut_while_they_are_greeted_do_no_harm() {
     let store = through(&proxy);
     let mut callers: Vec<Caller> = (0..CALLERS).map(Caller::new).collect();
     for nth in 0..EARLY_CUTS {
-        let towards = if nth % 2 == 0 { Towards::Client } else { Towards::Server };
+        let towards = if nth % 2 == 0 { Direction::Client } else { Direction::Server };
         proxy.set(Fault::CutAfter { towards, bytes: 0..120 });
         proxy.cut_all();
         // Whether it comes to be or not, it ends.

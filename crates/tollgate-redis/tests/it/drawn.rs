@@ -10,7 +10,7 @@ use std::time::Duration;
 use tollgate::{
     Decision, Key, Limit, Plan, Status, Store, StoreError, Subject, Take, Timestamp, Verdict,
 };
-use tollgate_testkit::conformance::{lease_id, lease_on};
+use tollgate_testkit::conformance::{permit_id, permit_on};
 use tollgate_testkit::history::{History, Wildness};
 use tollgate_testkit::random::Random;
 use tollgate_testkit::spec::Kind;
@@ -60,7 +60,7 @@ pub(crate) struct Wanted {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome<'w> {
     Decided(Decision<'w>),
-    Told(Status<'w>),
+    VerdictKind(Status<'w>),
     Done,
     Released(bool),
     Renewed(Option<Timestamp>),
@@ -110,19 +110,21 @@ impl World {
         let plan = self.plan(step);
         Ok(match step.verb {
             Verb::Take => Outcome::Decided(store.take(&plan).await?),
-            Verb::Hold(lease) => {
-                Outcome::Decided(store.take(&plan.with_lease(lease_id(lease))).await?)
+            Verb::Hold(permit) => {
+                Outcome::Decided(store.take(&plan.with_permit(permit_id(permit))).await?)
             }
             Verb::Peek => Outcome::Decided(store.peek(&plan).await?),
             Verb::Refund => Outcome::Decided(store.refund(&plan).await?),
             Verb::Debit(age) => Outcome::Decided(store.debit(&plan, age).await?),
             Verb::Pause(length) => store.pause(&first, length).await.map(|()| Outcome::Done)?,
             Verb::Reset => store.reset(&first).await.map(|()| Outcome::Done)?,
-            Verb::Release(lease) => {
-                Outcome::Released(store.release(&lease_on(&keys(), lease)).await?)
+            Verb::Release(permit) => {
+                Outcome::Released(store.release(&permit_on(&keys(), permit)).await?)
             }
-            Verb::Renew(lease) => Outcome::Renewed(store.renew(&lease_on(&keys(), lease)).await?),
-            Verb::Stats => Outcome::Told(store.stats(&first).await?),
+            Verb::Renew(permit) => {
+                Outcome::Renewed(store.renew(&permit_on(&keys(), permit)).await?)
+            }
+            Verb::Stats => Outcome::VerdictKind(store.stats(&first).await?),
         })
     }
 }
@@ -184,7 +186,7 @@ impl Events {
     pub(crate) fn learn(&mut self, outcome: &Outcome<'_>) {
         let statuses = match outcome {
             Outcome::Decided(decision) => decision.statuses(),
-            Outcome::Told(status) => std::slice::from_ref(status),
+            Outcome::VerdictKind(status) => std::slice::from_ref(status),
             _ => return,
         };
         let Some(status) = self.random.pick(statuses) else { return };
@@ -199,15 +201,15 @@ impl Events {
         let takes = self.draw_takes(world);
         let window = scale(world.limit(&takes[0]));
         let holds_slots = |wanted: &Wanted| world.limit(wanted).ttl().is_some();
-        let lease = self.random.within(1, 4);
+        let permit = self.random.within(1, 4);
         if takes.iter().any(holds_slots) && self.random.one_in(2) {
             let verb = match self.random.within(0, 5) {
-                0 => Verb::Release(lease),
-                1 | 2 => Verb::Renew(lease),
-                _ => Verb::Hold(lease),
+                0 => Verb::Release(permit),
+                1 | 2 => Verb::Renew(permit),
+                _ => Verb::Hold(permit),
             };
-            let of_lease = |wanted: &Wanted| matches!(verb, Verb::Hold(_)) || holds_slots(wanted);
-            return Step { verb, takes: takes.into_iter().filter(of_lease).collect() };
+            let of_permit = |wanted: &Wanted| matches!(verb, Verb::Hold(_)) || holds_slots(wanted);
+            return Step { verb, takes: takes.into_iter().filter(of_permit).collect() };
         }
         let verb = match self.random.within(0, 25) {
             13..=16 => Verb::Peek,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate::algorithm::CalendarUnit;
-use tollgate::{Decision, Key, Lease, LeaseId, Limit, Quota, Store, Subject, Timestamp};
+use tollgate::{Decision, Key, Limit, Permit, PermitId, Quota, Store, Subject, Timestamp};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::random::Random;
 use tollgate_testkit::server::{Flavor, Raw, Server};
@@ -115,16 +115,16 @@ fn slots_are_kept_until_the_last_returns() {
     let limit = Limit::concurrency(3, Duration::from_secs(60)).unwrap();
     let subject = Subject::of(["k"]);
     let key = Key::new(&subject, &limit);
-    let held = plan(&subject, &limit, 1).with_lease(LeaseId::random());
-    let lease = Lease::of(&held, &block_on(store.take(&held)).unwrap()).unwrap();
-    let until = block_on(store.renew(&lease)).unwrap().expect("it is held");
+    let held = plan(&subject, &limit, 1).with_permit(PermitId::random());
+    let permit = Permit::of(&held, &block_on(store.take(&held)).unwrap()).unwrap();
+    let until = block_on(store.renew(&permit)).unwrap().expect("it is held");
     assert_kept(&mut raw, &key, until, Duration::ZERO, "a renewal");
     block_on(store.pause(&key, Duration::from_secs(1))).unwrap();
-    let until = block_on(store.renew(&lease)).unwrap().expect("it is held beneath a pause");
+    let until = block_on(store.renew(&permit)).unwrap().expect("it is held beneath a pause");
     assert_kept(&mut raw, &key, until, Duration::ZERO, "a renewal beneath a pause");
     block_on(store.reset(&key)).unwrap();
-    let lease = Lease::of(&held, &block_on(store.take(&held)).unwrap()).unwrap();
-    assert!(block_on(store.release(&lease)).unwrap());
+    let permit = Permit::of(&held, &block_on(store.take(&held)).unwrap()).unwrap();
+    assert!(block_on(store.release(&permit)).unwrap());
     assert!(is_gone(&mut raw, &key), "all slots were given back");
 }
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{
-    Key, Limit, ManualClock, Override, OwnLimit, Plan, Quota, Subject, Take, Timestamp,
+    Key, Limit, ManualClock, Override, OverrideLimit, Plan, Quota, Subject, Take, Timestamp,
 };
 use tollgate_redis::{Address, RedisStore, RedisStoreBuilder, Scripting};
-use tollgate_testkit::conformance::{Extent, Fixture};
+use tollgate_testkit::conformance::{Fixture, SuiteSize};
 use tollgate_testkit::server::{Certificates, Cluster, Flavor, Sentinels, Server};
 
 static RUNTIME: LazyLock<Runtime> =
@@ -132,7 +132,7 @@ pub(crate) fn plan<'a>(subject: &'a Subject, limit: &'a Limit, cost: u64) -> Pla
 
 /// A counter's key as the server knows it, under this prefix.
 pub(crate) fn name_of(prefix: &str, key: &Key<'_>) -> String {
-    format!("{prefix}{{{}}}:{}", key.subject(), key.limit().scope())
+    format!("{prefix}{{{}}}:{}", key.subject(), key.limit().identity())
 }
 
 /// A prefix that no other test has.
@@ -145,27 +145,28 @@ pub(crate) fn prefix() -> String {
 pub(crate) struct Timed {
     clock: ManualClock,
     store: RedisStore,
-    extent: Extent,
+    extent: SuiteSize,
 }
 
 impl Timed {
     /// By scripts, unless a function is asked for, which is the same text.
     pub(crate) fn new(flavor: Flavor, scripting: Scripting) -> Self {
-        let extent = if scripting == Scripting::Function { Extent::Short } else { Extent::Whole };
+        let extent =
+            if scripting == Scripting::Function { SuiteSize::Short } else { SuiteSize::Whole };
         Self::of(patient(shared(flavor)).scripting(scripting), extent)
     }
 
     /// Over three primaries, each of which decides as one alone.
     pub(crate) fn on_cluster(flavor: Flavor) -> Self {
-        Self::of(patient_at(&shared_cluster(flavor).url()), Extent::Short)
+        Self::of(patient_at(&shared_cluster(flavor).url()), SuiteSize::Short)
     }
 
     /// Over another way to servers that decide as those before.
     pub(crate) fn by(url: &str) -> Self {
-        Self::of(patient_at(url), Extent::Short)
+        Self::of(patient_at(url), SuiteSize::Short)
     }
 
-    fn of(builder: RedisStoreBuilder, extent: Extent) -> Self {
+    fn of(builder: RedisStoreBuilder, extent: SuiteSize) -> Self {
         let clock = ManualClock::new();
         let builder = builder.prefix(prefix()).unwrap();
         Self { store: builder.clock(clock.clone()).build(), clock, extent }
@@ -183,12 +184,12 @@ impl Fixture for Timed {
         self.clock.set(now);
     }
 
-    fn extent(&self) -> Extent {
+    fn extent(&self) -> SuiteSize {
         self.extent
     }
 }
 
 /// An exception of so many a minute.
 pub(crate) fn own(count: u64) -> Override {
-    Override::new(vec![OwnLimit::new(count, Duration::from_secs(60))]).unwrap()
+    Override::new(vec![OverrideLimit::new(count, Duration::from_secs(60))]).unwrap()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::{Key, Limit, Plan, Quota, Store, StoreError, StoreErrorKind, Subject, Take};
 use tollgate_redis::RedisStore;
-use tollgate_testkit::conformance::lease_on;
+use tollgate_testkit::conformance::permit_on;
 use tollgate_testkit::server::{Flavor, Raw, Value};
 
 use crate::fixture::{block_on, in_order, name_of, of_each_kind, patient, plan, prefix, shared};
@@ -53,7 +53,7 @@ fn for_each_planting(flavor: Flavor, check: impl Fn(&RedisStore, &Key<'_>, &str)
     let (prefix, mut raw) = (prefix(), server.raw());
     let store = patient(server).prefix(prefix.as_str()).unwrap().build();
     for limit in of_each_kind(10) {
-        let (is_list, size) = shape(&limit.scope()[..1]);
+        let (is_list, size) = shape(&limit.identity()[..1]);
         for (nth, (command, arguments)) in plantings(is_list, size).into_iter().enumerate() {
             let subject = Subject::of(["planted", &nth.to_string()]);
             let key = Key::new(&subject, &limit);
@@ -89,8 +89,8 @@ fn every_verb_fails_by_the_name_of_the_key() {
                 assert_incompatible(store.pause(key, Duration::from_secs(1)).await, name);
                 assert_incompatible(store.stats(key).await, name);
                 if key.limit().ttl().is_some() {
-                    assert_incompatible(store.release(&lease_on(&[*key], 1)).await, name);
-                    assert_incompatible(store.renew(&lease_on(&[*key], 1)).await, name);
+                    assert_incompatible(store.release(&permit_on(&[*key], 1)).await, name);
+                    assert_incompatible(store.renew(&permit_on(&[*key], 1)).await, name);
                 }
             });
         });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::{Key, LeaseId, Limit, Plan, Store, StoreError, StoreErrorKind, Subject, Take};
+use tollgate::{Key, Limit, PermitId, Plan, Store, StoreError, StoreErrorKind, Subject, Take};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::server::{Flavor, Raw, Server};
 
@@ -29,7 +29,7 @@ async fn ask_everything(store: &RedisStore, subject: &Subject, limits: &[Limit])
     for limit in limits {
         let (plan, name) = (plan(subject, limit, 1), limit.algorithm().to_string());
         assert_full(store.take(&plan).await, &name);
-        assert_full(store.take(&plan.clone().with_lease(LeaseId::random())).await, &name);
+        assert_full(store.take(&plan.clone().with_permit(PermitId::random())).await, &name);
         assert_full(store.debit(&plan, Duration::ZERO).await, &name);
         let key = Key::new(subject, limit);
         assert_full(store.pause(&key, Duration::from_secs(60)).await, &name);

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use tollgate::{Override, Overrides, StoreErrorKind, Subject, Timestamp};
-use tollgate_redis::{Audited, Directory, Following, RedisStore, StoredOverrides};
+use tollgate_redis::{AuditEntry, Directory, OverrideFollower, RedisStore, StoredOverrides};
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::{PATIENCE, eventually};
 
@@ -27,7 +27,7 @@ fn all(directory: &Directory) -> StoredOverrides {
 }
 
 fn until(micros: u64) -> Override {
-    own(1).lasting(Timestamp::EPOCH, Some(Timestamp::from_micros(micros)))
+    own(1).valid(Timestamp::EPOCH, Some(Timestamp::from_micros(micros)))
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn an_override_is_kept_until_it_is_replaced_or_removed() {
     let [client, other] = [Subject::of(["c 1"]), Subject::in_tenant("acme", ["c 1"])];
     let get = |client: &Subject| block_on(directory.get_override(client)).unwrap();
     assert_eq!(get(&client), None);
-    let (one, two) = (own(1).said("kim", "busy"), until(1 << 52).for_rule("api"));
+    let (one, two) = (own(1).recorded_by("kim", "busy"), until(1 << 52).for_rule("api"));
     assert_eq!(put(&directory, &client, &one, "kim"), None);
     assert_eq!(get(&client), Some(one.clone()));
     assert_eq!(put(&directory, &client, &two, "lee"), Some(one.to_text()));
@@ -83,7 +83,7 @@ fn every_change_is_audited_from_old_to_new_newest_first() {
     block_on(directory.remove_override(&client, "nothing")).unwrap();
     block_on(directory.record("four")).unwrap();
     let page = |before: Option<&str>, most| block_on(directory.audit(before, most)).unwrap();
-    let told = |entry: &Audited| (entry.entry.clone(), entry.old.clone(), entry.new.clone());
+    let told = |entry: &AuditEntry| (entry.entry.clone(), entry.old.clone(), entry.new.clone());
     let newest = page(None, 2);
     let older = page(Some(&newest[1].id), 9);
     let all: Vec<_> = newest.iter().chain(&older).map(told).collect();
@@ -115,7 +115,7 @@ fn the_audit_does_not_grow_for_good() {
 }
 
 /// What a follower is told, and the follower itself.
-fn followed(store: &RedisStore) -> (Receiver<StoredOverrides>, Following) {
+fn followed(store: &RedisStore) -> (Receiver<StoredOverrides>, OverrideFollower) {
     let (sender, receiver) = channel();
     let obey = move |stored: &StoredOverrides| sender.send(stored.clone()).unwrap_or_default();
     let following = block_on(store.directory().follow_overrides(obey)).unwrap();
@@ -185,7 +185,7 @@ fn nothing_is_too_long_to_be_listed() {
     let hostile = "\u{1}".repeat(1000);
     for nth in 0..300 {
         let client = Subject::of([format!("{nth}{}", "ä".repeat(500))]);
-        put(&directory, &client, &own(nth).said("a", hostile.clone()), &hostile);
+        put(&directory, &client, &own(nth).recorded_by("a", hostile.clone()), &hostile);
     }
     assert_eq!(all(&directory).overrides.len(), 300);
     assert_eq!(block_on(directory.audit(None, 1000)).unwrap().len(), 300);
@@ -205,9 +205,9 @@ fn who_may_not_listen_looks() {
     hears(&heard, &[":c"]);
     block_on(directory.remove_override(&Subject::of(["c"]), "")).unwrap();
     hears(&heard, &[]);
-    assert_eq!(following.trouble(), None);
+    assert_eq!(following.last_error(), None);
     server.kill();
-    eventually("it is told", || following.trouble().is_some());
+    eventually("it is told", || following.last_error().is_some());
 }
 
 #[test]

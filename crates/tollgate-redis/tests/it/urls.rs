@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tollgate::{Decision, Key, Lease, LeaseId, Limit, Listing, Plan, Status, Store, Subject, Take};
+use tollgate::{
+    Decision, Key, Limit, Listing, Permit, PermitId, Plan, Status, Store, Subject, Take,
+};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::server::Flavor;
 
@@ -74,24 +76,24 @@ async fn orders(store: &RedisStore, limit: &Limit) -> Vec<String> {
     told
 }
 
-/// Slots are held by two leases of the three that ask, given back and held again.
+/// Slots are held by two permits of the three that ask, given back and held again.
 async fn slots(store: &RedisStore) -> Vec<String> {
     let (subject, limit) =
         (Subject::of(["till"]), Limit::concurrency(2, Duration::from_secs(3600)));
     let limit = limit.unwrap().named("tills").unwrap();
     let mut told = Vec::new();
-    let mut leases = Vec::new();
+    let mut permits = Vec::new();
     for number in 1..=3 {
-        let lease = LeaseId::from_u128(number).unwrap();
-        let held = plan(&subject, &limit, 1).with_lease(lease);
+        let permit = PermitId::from_u128(number).unwrap();
+        let held = plan(&subject, &limit, 1).with_permit(permit);
         let decision = store.take(&held).await.unwrap();
         told.push(shown("hold", &decision));
-        leases.extend(Lease::of(&held, &decision));
+        permits.extend(Permit::of(&held, &decision));
     }
-    for lease in &leases {
-        told.push(format!("renew: {}", store.renew(lease).await.unwrap().is_some()));
-        told.push(format!("release: {}", store.release(lease).await.unwrap()));
-        told.push(format!("once more: {}", store.release(lease).await.unwrap()));
+    for permit in &permits {
+        told.push(format!("renew: {}", store.renew(permit).await.unwrap().is_some()));
+        told.push(format!("release: {}", store.release(permit).await.unwrap()));
+        told.push(format!("once more: {}", store.release(permit).await.unwrap()));
     }
     told.push(shown("free", &store.take(&plan(&subject, &limit, 2)).await.unwrap()));
     told

@@ -121,7 +121,7 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
     await show(text);
   };
 
-  // Asked from elsewhere on the page: goes there, too.
+  // Query from elsewhere on the page: goes there, too.
   const goThere = async (text) => {
     await go(text);
     byId("why").scrollIntoView({ block: "start" });

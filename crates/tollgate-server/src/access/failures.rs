@@ -51,7 +51,7 @@ fn waits(decision: &Decision<'_>) -> Option<Duration> {
 
 /// Whoever has one IPv6 address has all of its network.
 fn key(role: Role, address: IpAddr) -> String {
-    format!("{} {}", role.as_str(), net::counted(address))
+    format!("{} {}", role.as_str(), net::rate_limit_address(address))
 }
 
 #[cfg(test)]

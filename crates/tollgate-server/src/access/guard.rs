@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hyper::header::{AUTHORIZATION, HeaderMap};
-use tollgate::round_up;
+use tollgate::rounding;
 
 use super::failures::Failures;
 use super::session::{self, Session, Shown};
@@ -206,7 +206,7 @@ fn ended() -> ApiError {
 }
 
 fn too_many(wait: Duration) -> ApiError {
-    let seconds = round_up::seconds(wait).max(1);
+    let seconds = rounding::seconds(wait).max(1);
     let detail = format!("too many wrong tokens came from your address; wait {seconds} s");
     ApiError::new(ApiErrorKind::TooMany, detail).retry_after(seconds)
 }

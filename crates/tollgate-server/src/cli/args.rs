@@ -9,10 +9,10 @@ use serde::Deserialize;
 use tollgate::{AtCap, Distributed};
 use tollgate_redis::Scripting;
 
-use super::say::say;
 use super::server_args::ServerArgs;
+use super::stdout::say;
 use super::{
-    Exit, OverrideCommand, ResetArgs, TopArgs, administer, check, man, policy, serve, simulate, top,
+    Exit, OverrideCommand, ResetArgs, TopArgs, admin, check, man, policy, serve, simulate, top,
 };
 
 /// A rate limiter that is exact under any concurrency, and says why and until when it refuses.
@@ -66,7 +66,7 @@ Tokens come from the environment alone, each also from the file that its twin wi
     ///
     /// One request a line, as for /check, with `at_ms` or `at_us` since the start (without a time, that
     /// of the line before) and optionally `op`: check, peek, refund, reset, release or renew. Prints
-    /// one answer a line; leases are called l1, l2, … A bad line is a problem with its `line`, and exit
+    /// one answer a line; permits are called l1, l2, … A bad line is a problem with its `line`, and exit
     /// code 2 at the end.
     Simulate(SimulateArgs),
     /// Print completions for a shell
@@ -315,8 +315,8 @@ pub fn run(cli: Cli) -> Exit {
     match cli.command {
         Command::Serve(args) => serve::run(*args),
         Command::Check(args) => check::run(&args),
-        Command::Override(command) => administer::run(&command),
-        Command::Reset(args) => administer::reset(&args),
+        Command::Override(command) => admin::run(&command),
+        Command::Reset(args) => admin::reset(&args),
         Command::Top(args) => top::run(&args),
         Command::Policy(command) => policy::run(&command),
         Command::Simulate(args) => simulate::run(&args),

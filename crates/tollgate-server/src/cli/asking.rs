@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyper::Method;
 use tokio::runtime;
 
-use super::told::ToldProblem;
+use super::response::ToldProblem;
 use super::{Exit, ServerArgs};
 use crate::client::{AskError, Server};
 use crate::settings::{Environment, SettingsError};

@@ -6,8 +6,8 @@ use super::Exit;
 use super::args::CheckArgs;
 use super::asking::{ask, token};
 use super::facts::body_of;
-use super::say::say;
-use super::told::{Told, ToldProblem};
+use super::response::{Told, ToldProblem};
+use super::stdout::say;
 
 pub(super) fn run(args: &CheckArgs) -> Exit {
     let body = match body_of(&args.what, args.cost) {

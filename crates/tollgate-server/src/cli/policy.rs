@@ -8,11 +8,11 @@ use tollgate::{Distributed, Limiter, ManualClock, MemoryStore};
 
 use super::args::PolicyCommand;
 use super::facts::body_of;
-use super::say::say;
-use super::told::Explained;
+use super::response::ExplainReply;
+use super::stdout::say;
 use super::{Exit, ready};
 use crate::policy_file::{LoadError, PolicyFile};
-use crate::wire::explanation::Explanation;
+use crate::wire::explanation::ExplainResponse;
 use crate::wire::question;
 
 pub(super) fn run(command: &PolicyCommand) -> Exit {
@@ -93,7 +93,7 @@ fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
         let store = MemoryStore::builder().clock(ManualClock::new()).build();
         let limiter = Limiter::new(store, policy, ());
         let told = limiter.explain(&asked, |explained| {
-            serde_json::to_string(&Explanation::new(explained, Distributed::On, None))
+            serde_json::to_string(&ExplainResponse::new(explained, Distributed::On, None))
         });
         let told = ready::now(told).map_err(|error| error.to_string())?;
         told.map_err(|error| error.to_string())
@@ -101,7 +101,7 @@ fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
     let told = explained.and_then(|explanation| match json {
         true => Ok(vec![explanation]),
         false => serde_json::from_str(&explanation)
-            .map(|explained: Explained| explained.lines())
+            .map(|explained: ExplainReply| explained.lines())
             .map_err(|error| error.to_string()),
     });
     match told {

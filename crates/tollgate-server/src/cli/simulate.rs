@@ -6,16 +6,16 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use serde::Deserialize;
-use tollgate::{Asked, Lease, Limiter, ManualClock, MemoryStore, Outcome, Timestamp, Verb};
+use tollgate::{Limiter, ManualClock, MemoryStore, Outcome, Permit, Query, Timestamp, Verb};
 
 use super::args::SimulateArgs;
 use super::policy::load;
 use super::{Exit, ready};
 use crate::error::ApiError;
-use crate::wire::answer::{LeaseName, answer_with_lease};
-use crate::wire::lease::{Released, Renewed};
+use crate::wire::answer::{PermitName, answer_with_permit};
 use crate::wire::limit::LimitBody;
 use crate::wire::parse::parse;
+use crate::wire::permit::{Released, Renewed};
 use crate::wire::question::Question;
 use crate::wire::scalar::{Object, Pairs, Text, Whole, present};
 
@@ -33,7 +33,7 @@ struct Line<'a> {
     #[serde(default)]
     op: Op,
     #[serde(default, borrow, deserialize_with = "present")]
-    lease: Option<Text<'a>>,
+    permit: Option<Text<'a>>,
     #[serde(default, borrow, deserialize_with = "present")]
     key: Option<Text<'a>>,
     #[serde(default, borrow, deserialize_with = "present")]
@@ -63,7 +63,7 @@ enum Op {
 struct Simulation {
     clock: ManualClock,
     limiter: Limiter<MemoryStore<ManualClock>>,
-    leases: HashMap<String, Lease>,
+    permits: HashMap<String, Permit>,
 }
 
 pub(super) fn run(args: &SimulateArgs) -> Exit {
@@ -77,7 +77,7 @@ pub(super) fn run(args: &SimulateArgs) -> Exit {
     let clock = ManualClock::new();
     let store = MemoryStore::builder().clock(clock.clone()).build();
     let limiter = Limiter::new(store, policy, ());
-    let mut simulation = Simulation { clock, limiter, leases: HashMap::new() };
+    let mut simulation = Simulation { clock, limiter, permits: HashMap::new() };
     match open(&args.lines)
         .and_then(|mut lines| simulation.run(&mut *lines, &mut io::stdout().lock()))
     {
@@ -160,9 +160,9 @@ impl Simulation {
     }
 
     /// What a line asks, once the clock stands where the line says. Nothing moves for a wrong one.
-    fn asked<'l>(&self, line: Line<'l>) -> Result<Asked<'l>, ApiError> {
-        if line.lease.is_some() {
-            return Err(ApiError::invalid("is for release and renew only").at("lease"));
+    fn asked<'l>(&self, line: Line<'l>) -> Result<Query<'l>, ApiError> {
+        if line.permit.is_some() {
+            return Err(ApiError::invalid("is for release and renew only").at("permit"));
         }
         let at = line.time()?;
         let asked = line.question().into_asked()?;
@@ -170,13 +170,13 @@ impl Simulation {
         Ok(asked)
     }
 
-    /// The lease a line is about, likewise.
-    fn held(&self, line: &Line<'_>) -> Result<Lease, ApiError> {
+    /// The permit a line is about, likewise.
+    fn held(&self, line: &Line<'_>) -> Result<Permit, ApiError> {
         let at = line.time()?;
         line.asks_nothing()?;
-        let lease = self.find(line.lease.as_ref())?;
+        let permit = self.find(line.permit.as_ref())?;
         self.move_to(at);
-        Ok(lease)
+        Ok(permit)
     }
 
     fn decide(&mut self, line: Line<'_>, verb: Verb) -> Result<Vec<u8>, ApiError> {
@@ -190,13 +190,13 @@ impl Simulation {
         self.tell(&asked, Verb::Peek)
     }
 
-    fn tell(&mut self, asked: &Asked<'_>, verb: Verb) -> Result<Vec<u8>, ApiError> {
-        let called = format!("l{}", self.leases.len() + 1);
+    fn tell(&mut self, asked: &Query<'_>, verb: Verb) -> Result<Vec<u8>, ApiError> {
+        let called = format!("l{}", self.permits.len() + 1);
         let told = self.limiter.decide(verb, asked, |outcome: &Outcome<'_, '_>| {
-            (answer_with_lease(outcome, LeaseName::Called(&called)), outcome.lease.clone())
+            (answer_with_permit(outcome, PermitName::Called(&called)), outcome.permit.clone())
         });
-        let (answer, lease) = ready::now(told).map_err(|error| ApiError::from(&error))?;
-        self.leases.extend(lease.map(|lease| (called, lease)));
+        let (answer, permit) = ready::now(told).map_err(|error| ApiError::from(&error))?;
+        self.permits.extend(permit.map(|permit| (called, permit)));
         Ok(answer)
     }
 
@@ -212,13 +212,13 @@ impl Simulation {
         Ok(serde_json::to_vec(&Renewed::until(until)).unwrap_or_default())
     }
 
-    fn find(&self, lease: Option<&Text<'_>>) -> Result<Lease, ApiError> {
-        let wrong = |detail: String| ApiError::invalid(detail).at("lease");
-        let name = lease.ok_or_else(|| wrong("is missing".to_owned()))?;
-        let known = self.leases.get(name.as_str()).cloned();
+    fn find(&self, permit: Option<&Text<'_>>) -> Result<Permit, ApiError> {
+        let wrong = |detail: String| ApiError::invalid(detail).at("permit");
+        let name = permit.ok_or_else(|| wrong("is missing".to_owned()))?;
+        let known = self.permits.get(name.as_str()).cloned();
         known.ok_or_else(|| {
             let shown: String = name.as_str().chars().take(64).collect();
-            wrong(format!("no earlier answer gave the lease {shown:?}"))
+            wrong(format!("no earlier answer gave the permit {shown:?}"))
         })
     }
 }
@@ -245,7 +245,7 @@ impl<'a> Line<'a> {
         Question { key, facts, tenant, cost, limits }
     }
 
-    /// A line about a lease has no question beside it.
+    /// A line about a permit has no question beside it.
     fn asks_nothing(&self) -> Result<(), ApiError> {
         let given = [
             ("key", self.key.is_some()),
@@ -256,7 +256,7 @@ impl<'a> Line<'a> {
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((field, _)) => {
-                Err(ApiError::invalid("is not for release and renew, which have a lease")
+                Err(ApiError::invalid("is not for release and renew, which have a permit")
                     .at(*field))
             }
             None => Ok(()),

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-use super::reception::Reception;
+use super::connections::Reception;
 use crate::shutdown::Awaited;
 
 /// How long a shutdown waits for requests under way.

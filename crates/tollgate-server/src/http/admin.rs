@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use tollgate::{Clock, Override, SystemClock};
 
+use super::auth::Admitted;
 use super::body::{MAX_BODY, read};
 use super::connection::Peer;
-use super::guarded::Admitted;
 use super::listings::wanted;
 use super::reply::{Reply, json, uncached, with_type};
-use crate::administer::{self, Action, Author, Book, Change, Changed, Client, to_its_end};
+use crate::api::admin::{self, Action, Author, Book, Change, Changed, Client, to_its_end};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::wire::override_body;
@@ -89,7 +89,7 @@ fn short(field: &str, text: Option<&str>, most: usize) -> Result<(), ApiError> {
 
 fn client(app: &App, id: Id, about: &About) -> Result<Client, ApiError> {
     let Path(id) = id.map_err(|rejection| ApiError::invalid(rejection.body_text()).at("id"))?;
-    let policy_tenant = || app.limiter().current().policy().tenant().to_owned();
+    let policy_tenant = || app.limiter().active_policy().policy().tenant().to_owned();
     Client::new(id, about.tenant.clone().unwrap_or_else(policy_tenant))
 }
 
@@ -129,7 +129,7 @@ pub(super) async fn put_limits(
     let own = in_force(&app, given.own, &about)?;
     let change = change(&app, Action::SetOverride, &asking, &about);
     Book::set(&app, &client, Some(own.clone()), change.of(&client)).await?;
-    let current = app.limiter().current();
+    let current = app.limiter().active_policy();
     Ok(uncached(json(&told((&client.id, &client.tenant), &own, current.policy()))))
 }
 
@@ -139,17 +139,17 @@ fn in_force(app: &App, own: Override, about: &About) -> Result<Override, ApiErro
     if own.has_ended(now) {
         return Err(ApiError::invalid("is in the past").at("expires_at"));
     }
-    let current = app.limiter().current();
+    let current = app.limiter().active_policy();
     own.applies_to(current.policy()).map_err(|error| override_body::blame(&error))?;
     let said = |text: &Option<String>| text.clone().unwrap_or_default();
     let until = own.expires_at;
-    Ok(own.said(said(&about.author), said(&about.reason)).lasting(now, until))
+    Ok(own.recorded_by(said(&about.author), said(&about.reason)).valid(now, until))
 }
 
 /// GET /admin/external/clients/{id}/limits.
 pub(super) async fn get_limits(State(app): Shared, id: Id, uri: Uri) -> Result<Reply, ApiError> {
     let client = client(&app, id, &About::of(&uri)?)?;
-    let current = app.limiter().current();
+    let current = app.limiter().active_policy();
     let own = current.overrides().get(&client.subject()).ok_or_else(|| none_of(&client))?;
     Ok(uncached(json(&told((&client.id, &client.tenant), own, current.policy()))))
 }
@@ -178,7 +178,7 @@ pub(super) async fn delete_limits(
 /// GET /admin/external/clients/{id}/stats.
 pub(super) async fn stats(State(app): Shared, id: Id, uri: Uri) -> Result<Reply, ApiError> {
     let client = client(&app, id, &About::of(&uri)?)?;
-    Ok(uncached(json(&administer::stats(&app, &client).await?)))
+    Ok(uncached(json(&admin::stats(&app, &client).await?)))
 }
 
 /// POST /admin/external/clients/{id}/reset.
@@ -192,16 +192,16 @@ pub(super) async fn reset(
     let client = client(&app, id, &about)?;
     let change = change(&app, Action::Reset, &asking, &about);
     Book::record(&app, change.of(&client)).await?;
-    to_its_end(async move { administer::reset(&app, &client).await }).await?;
+    to_its_end(async move { admin::reset(&app, &client).await }).await?;
     Ok(done())
 }
 
 /// GET /admin/overrides.
 pub(super) async fn overrides(State(app): Shared, uri: Uri) -> Result<Reply, ApiError> {
     let (wanted, kept_in) = (wanted(&uri)?, app.book().map_or("memory", Book::kept_in));
-    let current = app.limiter().current();
+    let current = app.limiter().active_policy();
     let known = (current.overrides(), current.policy());
-    Ok(uncached(json(&administer::OverrideList::page(known, &wanted, kept_in))))
+    Ok(uncached(json(&admin::OverrideList::page(known, &wanted, kept_in))))
 }
 
 /// GET /admin/audit.
@@ -210,7 +210,7 @@ pub(super) async fn audit(State(app): Shared, uri: Uri) -> Result<Reply, ApiErro
     if !wanted.prefix.is_empty() || wanted.tenant.is_some() {
         return Err(ApiError::invalid("the audit is told whole: only limit and cursor are for it"));
     }
-    let page = administer::audit(&app, wanted.cursor.as_deref(), wanted.page_size).await?;
+    let page = admin::audit(&app, wanted.cursor.as_deref(), wanted.page_size).await?;
     Ok(uncached(json(&page)))
 }
 
@@ -232,7 +232,7 @@ pub(super) async fn reload(
         return Err(ApiError::invalid("a policy is for every tenant").at("tenant"));
     }
     let unprocessable = |reason: String| ApiError::new(ApiErrorKind::Unprocessable, reason);
-    let version = || app.limiter().current().policy().version().to_owned();
+    let version = || app.limiter().active_policy().policy().version().to_owned();
     let before = version();
     let next = match version_of_file(&app).await {
         Ok(next) => next,
@@ -242,7 +242,7 @@ pub(super) async fn reload(
     let change = change(&app, Action::Reload, &asking, &about);
     Book::record(&app, change.between(&before, &next)).await?;
     app.reload().await.map_err(unprocessable)?;
-    let current = app.limiter().current();
+    let current = app.limiter().active_policy();
     let policy = current.policy();
     Ok(uncached(json(&Reloaded {
         version: policy.version().to_owned(),

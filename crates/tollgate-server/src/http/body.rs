@@ -34,8 +34,8 @@ const SMALL: usize = 8 * 1024;
 
 const JSON: &str = "application/json";
 
-/// The most bytes of a lease: it names up to 16 keys, each as long as keys may be.
-pub(super) const MAX_LEASE_BODY: usize = 2 * 1024 * 1024;
+/// The most bytes of a permit: it names up to 16 keys, each as long as keys may be.
+pub(super) const MAX_PERMIT_BODY: usize = 2 * 1024 * 1024;
 
 /// A client that is still sending hears why only once it listens: this much more is read for it.
 const COURTESY: usize = 1024 * 1024;

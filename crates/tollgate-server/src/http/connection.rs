@@ -19,10 +19,10 @@ use tollgate::Verb;
 use tower_service::Service as _;
 
 use super::Surface;
-use super::answering::Answering;
+use super::body_guard::Answering;
 use super::decide::decide;
-use super::patience::{Patient, Progress};
 use super::reply::{Reply, problem};
+use super::timeouts::{Patient, Progress};
 use crate::access::Role;
 use crate::app::App;
 use crate::telemetry::{Span, Traces};

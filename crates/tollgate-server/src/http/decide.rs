@@ -8,19 +8,19 @@ use futures_util::future::join_all;
 use hyper::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tollgate::{Distributed, FallbackStore, Lease, Outcome, Refusal, Verb};
+use tollgate::{Distributed, FallbackStore, Outcome, Permit, Refusal, Verb};
 
-use super::body::{MAX_BATCH_BODY, MAX_BODY, MAX_LEASE_BODY, read};
+use super::body::{MAX_BATCH_BODY, MAX_BODY, MAX_PERMIT_BODY, read};
 use super::reply::{Reply, json, or_problem, unavailable, written};
-use crate::administer::Client;
+use crate::api::admin::Client;
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
 use crate::wire::answer::answer;
-use crate::wire::explanation::Explanation;
-use crate::wire::lease::{Released, Renewed};
+use crate::wire::explanation::ExplainResponse;
 use crate::wire::override_view::told as told_override;
 use crate::wire::parse::parse;
+use crate::wire::permit::{Released, Renewed};
 use crate::wire::question;
 use crate::wire::scalar::Text;
 
@@ -71,16 +71,18 @@ where
 {
     let body = read(request, MAX_BODY).await?;
     let asked = question::read(&body)?;
-    let at_most = app.backend().fallback().map_or(Distributed::On, FallbackStore::at_most);
-    let current = app.limiter().current();
+    let max_distribution =
+        app.backend().fallback().map_or(Distributed::On, FallbackStore::max_distribution);
+    let current = app.limiter().active_policy();
     let client = Client::asking(&asked, current.policy());
     let own = client.as_ref().and_then(|client| {
         let own = current.overrides().get(&client.subject())?;
         let told = told_override((&client.id, &client.tenant), own, current.policy());
         Some(told.without_reasons())
     });
-    let told =
-        app.limiter().explain(&asked, |explained| json(&Explanation::new(explained, at_most, own)));
+    let told = app
+        .limiter()
+        .explain(&asked, |explained| json(&ExplainResponse::new(explained, max_distribution, own)));
     told.await.map_err(|error| ApiError::from(&error))
 }
 
@@ -135,9 +137,9 @@ async fn decide_item(app: &App, item: &RawValue) -> Result<Vec<u8>, ApiError> {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LeaseBody<'a> {
+struct PermitBody<'a> {
     #[serde(borrow)]
-    lease: Text<'a>,
+    permit: Text<'a>,
 }
 
 /// POST /release: gives slots back before they expire.
@@ -145,8 +147,8 @@ pub(super) async fn release<B>(app: Arc<App>, request: Request<B>) -> Result<Rep
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    let lease = read_lease(request).await?;
-    let released = app.limiter().release(&lease).await.map_err(|error| ApiError::from(&error))?;
+    let permit = read_permit(request).await?;
+    let released = app.limiter().release(&permit).await.map_err(|error| ApiError::from(&error))?;
     Ok(json(&Released { released }))
 }
 
@@ -155,20 +157,20 @@ pub(super) async fn renew<B>(app: Arc<App>, request: Request<B>) -> Result<Reply
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    let lease = read_lease(request).await?;
-    let until = app.limiter().renew(&lease).await.map_err(|error| ApiError::from(&error))?;
+    let permit = read_permit(request).await?;
+    let until = app.limiter().renew(&permit).await.map_err(|error| ApiError::from(&error))?;
     Ok(json(&Renewed::until(until)))
 }
 
-async fn read_lease<B>(request: Request<B>) -> Result<Lease, ApiError>
+async fn read_permit<B>(request: Request<B>) -> Result<Permit, ApiError>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    let body = read(request, MAX_LEASE_BODY).await?;
-    let given: LeaseBody<'_> = parse(&body)?;
+    let body = read(request, MAX_PERMIT_BODY).await?;
+    let given: PermitBody<'_> = parse(&body)?;
     given
-        .lease
+        .permit
         .as_str()
         .parse()
-        .map_err(|error: tollgate::LeaseError| ApiError::invalid(error.to_string()).at("lease"))
+        .map_err(|error: tollgate::PermitError| ApiError::invalid(error.to_string()).at("permit"))
 }

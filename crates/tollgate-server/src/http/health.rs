@@ -31,7 +31,7 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Reply {
 }
 
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Reply {
-    let current = app.limiter().current();
+    let current = app.limiter().active_policy();
     let text = app.metrics().render(&Beside {
         occupancy: app.backend().memory().map(MemoryStore::occupancy),
         breaker: app.backend().fallback().map(FallbackStore::breaker),

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use tollgate::MAX_FACT_LENGTH;
 
 use super::reply::{Reply, json, uncached};
+use crate::api::read::{self, Wanted};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::operate::{self, Wanted};
 
 const PAGE_SIZE: usize = 100;
 const MAX_PAGE_SIZE: usize = 1000;
@@ -53,22 +53,22 @@ pub(super) fn wanted(uri: &Uri) -> Result<Wanted, ApiError> {
 }
 
 pub(super) async fn counters(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
-    Ok(uncached(json(&operate::counters(&app, &wanted(&uri)?).await?)))
+    Ok(uncached(json(&read::counters(&app, &wanted(&uri)?).await?)))
 }
 
 pub(super) async fn blocks(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
-    Ok(uncached(json(&operate::blocks(&app, &wanted(&uri)?).await?)))
+    Ok(uncached(json(&read::blocks(&app, &wanted(&uri)?).await?)))
 }
 
 pub(super) async fn limits(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
-    let (current, wanted) = (app.limiter().current(), wanted(&uri)?);
-    Ok(uncached(json(&operate::limits(current.policy(), current.overrides(), &wanted))))
+    let (current, wanted) = (app.limiter().active_policy(), wanted(&uri)?);
+    Ok(uncached(json(&read::limits(current.policy(), current.overrides(), &wanted))))
 }
 
 pub(super) async fn nodes(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
-    Ok(uncached(json(&operate::nodes(&app, &wanted(&uri)?).await?)))
+    Ok(uncached(json(&read::nodes(&app, &wanted(&uri)?).await?)))
 }
 
 pub(super) async fn status(State(app): State<Arc<App>>) -> Reply {
-    uncached(json(&operate::status(&app, app.limiter().current().policy())))
+    uncached(json(&read::status(&app, app.limiter().active_policy().policy())))
 }

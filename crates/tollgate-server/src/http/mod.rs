@@ -2,23 +2,23 @@
 
 mod accept;
 mod admin;
-mod answering;
 mod assets;
+mod auth;
 mod body;
+mod body_guard;
 mod connection;
+mod connections;
 mod dashboard;
 mod decide;
 mod docs;
-mod guarded;
 mod handshake;
 mod health;
 mod listings;
 mod live;
-mod patience;
-mod reception;
 mod reply;
 mod routes;
 mod session;
+mod timeouts;
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 use crate::telemetry::Traces;
 use crate::tls::Current;
-use reception::Reception;
+use connections::Reception;
 
 /// Which paths a listener serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use hyper::{Method, Uri};
 use tollgate::Verb;
 
 use super::reply::Reply;
-use super::{Surface, admin, dashboard, decide, docs, guarded, health, listings, live, session};
+use super::{Surface, admin, auth, dashboard, decide, docs, health, listings, live, session};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
@@ -50,7 +50,7 @@ fn deciding(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/check/batch", post(batch))
         .route("/release", post(release))
         .route("/renew", post(renew))
-        .route_layer(from_fn_with_state(Arc::clone(app), guarded::check))
+        .route_layer(from_fn_with_state(Arc::clone(app), auth::check))
 }
 
 fn operating(app: &Arc<App>) -> Router<Arc<App>> {
@@ -62,7 +62,7 @@ fn operating(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/api/status", get(listings::status))
         .route("/api/live", get(live::live))
         .route("/api/explain", post(explain))
-        .route_layer(from_fn_with_state(Arc::clone(app), guarded::read));
+        .route_layer(from_fn_with_state(Arc::clone(app), auth::read));
     let reading = reading
         .route("/", get(dashboard::page))
         .route("/dashboard/{file}", get(dashboard::file))
@@ -82,7 +82,7 @@ fn administering(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/admin/overrides", get(admin::overrides))
         .route("/admin/audit", get(admin::audit))
         .route("/admin/policy/reload", post(admin::reload))
-        .route_layer(from_fn_with_state(Arc::clone(app), guarded::admin))
+        .route_layer(from_fn_with_state(Arc::clone(app), auth::admin))
 }
 
 async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Reply, ApiError> {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate::{StoreError, Timestamp};
-use tollgate_redis::{Directory, Node, PulseId};
+use tollgate_redis::{Directory, Node, ReportId};
 
 use super::timeline::MEMORY;
 use super::view::View;
-use crate::pulse::{Condition, Pulse};
+use crate::node_report::{Condition, NodeReport};
 
 /// The most pages of pulses read at once; what is left is read the next time.
 const MOST_PAGES: usize = 100;
@@ -26,7 +26,7 @@ pub(crate) struct Fleet {
     pub(super) all_nodes: usize,
     pub(super) conditions: BTreeMap<String, Condition>,
     pub(super) now: Timestamp,
-    last: PulseId,
+    last: ReportId,
 }
 
 impl Fleet {
@@ -38,7 +38,7 @@ impl Fleet {
             all_nodes: 0,
             conditions: BTreeMap::new(),
             now,
-            last: PulseId::before(now - MEMORY),
+            last: ReportId::before(now - MEMORY),
         }
     }
 
@@ -56,12 +56,12 @@ impl Fleet {
     ) -> Result<(), StoreError> {
         (self.now, self.view.pause) = (now, pause);
         for _ in 0..MOST_PAGES {
-            let page = directory.pulses(&self.last).await?;
+            let page = directory.node_reports(&self.last).await?;
             let Some(last) = page.last else { break };
             self.last = last;
             for told in &page.pulses {
                 // What a newer version tells in another way is left out, and so is what has not been yet.
-                let pulse = serde_json::from_str::<Pulse>(&told.pulse);
+                let pulse = serde_json::from_str::<NodeReport>(&told.pulse);
                 if let (Ok(pulse), true) = (pulse, told.id.moment() <= now + AHEAD) {
                     self.view.add(&told.node, told.id.moment(), &pulse);
                 }

@@ -10,7 +10,7 @@ use super::timeline::Second;
 use super::view::Rate;
 use crate::app::Loaded;
 use crate::metrics::{RuleTally, Tally};
-use crate::pulse::{Condition, RefusedKey};
+use crate::node_report::{Condition, RefusedKey};
 use crate::wire::answer::window_ms;
 
 /// The most rules that are told of.

@@ -25,7 +25,7 @@ use view::View;
 pub(crate) use watcher::Watcher;
 
 use crate::app::App;
-use crate::pulse::{Condition, Pulse, most_refused};
+use crate::node_report::{Condition, NodeReport, most_refused};
 
 /// The most seconds of a frame: so many may have been told of only now.
 const FRAME_POINTS: usize = 15;
@@ -88,7 +88,7 @@ impl Live {
     }
 
     /// Adds what this node counted.
-    pub(crate) fn add(&self, node: &str, until: Timestamp, pulse: &Pulse) {
+    pub(crate) fn add(&self, node: &str, until: Timestamp, pulse: &NodeReport) {
         let mut own = self.own.lock();
         own.add(node, until, pulse);
         own.forget(until);
@@ -211,7 +211,7 @@ fn store<'a>(app: &'a App, condition: &'a Condition) -> Store<'a> {
 }
 
 fn policy_event(app: &App) -> Bytes {
-    let current = app.limiter().current();
+    let current = app.limiter().active_policy();
     let file = app.policy_file().path().map(|path| path.display().to_string());
     event("policy", &PolicyView::new(current.policy(), file, app.loaded()))
 }

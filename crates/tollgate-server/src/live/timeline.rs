@@ -6,12 +6,12 @@ use std::time::Duration;
 use tollgate::Timestamp;
 
 use crate::metrics::{Part, RuleTally, Tally};
-use crate::pulse::Pulse;
+use crate::node_report::NodeReport;
 
 /// The length of one of them, in milliseconds.
 pub(super) const SECOND: u64 = 1000;
 /// For how long they are remembered.
-pub(super) const MEMORY: Duration = tollgate_redis::PULSE_HISTORY;
+pub(super) const MEMORY: Duration = tollgate_redis::REPORT_HISTORY;
 
 /// The last seconds, by when they begin, in milliseconds since the epoch.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) struct Second {
 
 impl Timeline {
     /// Adds what was counted until a moment, evenly over the seconds that it was counted in.
-    pub(super) fn add(&mut self, until: Timestamp, pulse: &Pulse) {
+    pub(super) fn add(&mut self, until: Timestamp, pulse: &NodeReport) {
         let until = millis(until);
         let memory = u64::try_from(MEMORY.as_millis()).unwrap_or(u64::MAX);
         let span = pulse.span_ms.clamp(1, memory);
@@ -60,7 +60,7 @@ impl Timeline {
 }
 
 impl Second {
-    fn add(&mut self, pulse: &Pulse, part: Part) {
+    fn add(&mut self, pulse: &NodeReport, part: Part) {
         self.all = self.all.plus(&pulse.tally.part(part));
         for (rule, tally) in &pulse.rules {
             let tally = tally.part(part);
@@ -87,7 +87,7 @@ mod tests {
         Timestamp::from_micros(millis * 1000)
     }
 
-    fn pulse(span_ms: u64, allowed: u64) -> Pulse {
+    fn pulse(span_ms: u64, allowed: u64) -> NodeReport {
         let text = format!(
             r#"{{"ms":{span_ms},"all":[{allowed},0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],"rules":{{"r":[{allowed},1,0,0,0]}}}}"#
         );

@@ -7,7 +7,7 @@ use tollgate::Timestamp;
 
 use super::timeline::{SECOND, Second, Timeline, millis};
 use crate::metrics::{Part, Tally};
-use crate::pulse::Pulse;
+use crate::node_report::NodeReport;
 
 /// So much of what was told is lately, if nodes tell once a second.
 const LATELY: Duration = Duration::from_secs(5);
@@ -61,7 +61,7 @@ impl Default for View {
 }
 
 impl View {
-    pub(super) fn add(&mut self, node: &str, until: Timestamp, pulse: &Pulse) {
+    pub(super) fn add(&mut self, node: &str, until: Timestamp, pulse: &NodeReport) {
         self.timeline.add(until, pulse);
         let told = Told { until: millis(until), span: pulse.span_ms.max(1), tally: pulse.tally };
         match self.lately.get_mut(node) {
@@ -143,7 +143,7 @@ mod tests {
         Timestamp::from_micros(millis * 1000)
     }
 
-    fn pulse(span_ms: u64, allowed: u64, refused: u64) -> Pulse {
+    fn pulse(span_ms: u64, allowed: u64, refused: u64) -> NodeReport {
         let text = format!(
             r#"{{"ms":{span_ms},"all":[{allowed},{refused},0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}}"#
         );

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate::policy::Policy;
 use tollgate::{
-    BreakerState, Decision, Observed, Observer, Occupancy, OnStoreLoss, Source, Timestamp, Verb,
+    BreakerState, Decision, Observation, Observer, Occupancy, OnStoreLoss, Source, Timestamp, Verb,
 };
 
 use histogram::Histogram;
@@ -37,7 +37,7 @@ pub(crate) struct Metrics {
     distributed_exhausted: AtomicU64,
     backend_denied: AtomicU64,
     /// Decisions that a fallback made, by its way.
-    alone: Alone,
+    alone: LocalDecisions,
     store: Arc<StoreWatch>,
     global_remaining: AtomicU64,
     route_remaining: AtomicU64,
@@ -99,13 +99,13 @@ impl Drop for Open {
 
 /// Decisions without the store.
 #[derive(Debug, Default)]
-struct Alone {
+struct LocalDecisions {
     local: AtomicU64,
     allow: AtomicU64,
     deny: AtomicU64,
 }
 
-impl Alone {
+impl LocalDecisions {
     fn by(&self, loss: OnStoreLoss) -> &AtomicU64 {
         match loss {
             OnStoreLoss::Allow => &self.allow,
@@ -131,7 +131,7 @@ impl Observer for Metrics {
         self.rules.resolve(policy)
     }
 
-    fn decided(&self, handles: &Handles, observed: &Observed<'_, '_>) {
+    fn decided(&self, handles: &Handles, observed: &Observation<'_, '_>) {
         if let Ok(decision) = observed.result {
             self.store.note_decision(decision);
         }
@@ -164,7 +164,7 @@ impl Metrics {
             local_exhausted: AtomicU64::default(),
             distributed_exhausted: AtomicU64::default(),
             backend_denied: AtomicU64::default(),
-            alone: Alone::default(),
+            alone: LocalDecisions::default(),
             store,
             global_remaining: AtomicU64::default(),
             route_remaining: AtomicU64::default(),

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use tollgate::policy::{Matched, Policy, Rule};
-use tollgate::{Decision, Mode, Observed, Status};
+use tollgate::{Decision, Mode, Observation, Status};
 
 use super::tally::RuleTally;
 use super::text::Exposition;
@@ -86,7 +86,7 @@ impl RuleCounters {
 
 impl Handles {
     /// Counts what each rule did, and what was tried and not enforced.
-    pub(super) fn count(&self, observed: &Observed<'_, '_>, decision: &Decision<'_>) {
+    pub(super) fn count(&self, observed: &Observation<'_, '_>, decision: &Decision<'_>) {
         let deciding = decision.deciding().filter(|_| !decision.is_allowed());
         let refusing = deciding.map(|status| status.limit().rule());
         for (rule, counters) in self.applied(observed) {
@@ -96,13 +96,13 @@ impl Handles {
         if decision.statuses().iter().any(|status| status.mode() != Mode::Enforce) {
             self.count_shadows(observed, decision);
         }
-        if let Some(beside) = decision.beside() {
+        if let Some(beside) = decision.shadow_decision() {
             self.count_divergence(observed, decision, beside);
         }
     }
 
     /// Once per rule that would have refused, however many of its limits would.
-    fn count_shadows(&self, observed: &Observed<'_, '_>, decision: &Decision<'_>) {
+    fn count_shadows(&self, observed: &Observation<'_, '_>, decision: &Decision<'_>) {
         for (rule, counters) in self.applied(observed) {
             let refused = |is_next: bool| {
                 of_rule(decision, rule).any(|status| {
@@ -123,7 +123,7 @@ impl Handles {
     /// Once per rule that one of them would have refused and the other not.
     fn count_divergence(
         &self,
-        observed: &Observed<'_, '_>,
+        observed: &Observation<'_, '_>,
         decision: &Decision<'_>,
         beside: &Decision<'_>,
     ) {
@@ -139,7 +139,7 @@ impl Handles {
 
     fn applied<'o>(
         &'o self,
-        observed: &'o Observed<'_, '_>,
+        observed: &'o Observation<'_, '_>,
     ) -> impl Iterator<Item = (&'o Rule, &'o RuleCounters)> {
         let rules = observed.applied.matched().iter().map(Matched::rule);
         rules.filter_map(|rule| Some((rule, &**self.0.get(rule.index())?)))

@@ -10,8 +10,8 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
+use super::error_text::{Trouble, find};
 use super::pem_file::PemFile;
-use super::trouble::{Trouble, find};
 use super::{HTTP, provider};
 use crate::settings::SettingsError;
 

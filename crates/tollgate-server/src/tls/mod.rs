@@ -3,10 +3,10 @@
 mod asking;
 mod current;
 mod dates;
+mod error_text;
 mod pem_file;
 mod rotation;
 mod serving;
-mod trouble;
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{Error, RootCertStore};
 
-use crate::regular_file;
+use crate::bounded_read;
 use crate::settings::SettingsError;
 
 /// More than this is neither a key nor a list of authorities.
@@ -40,7 +40,7 @@ impl PemFile {
     }
 
     pub(super) fn read(&self) -> Result<Pem, SettingsError> {
-        regular_file::read(&self.path, MAX_BYTES).map(Pem).map_err(|reason| self.wrong(reason))
+        bounded_read::read(&self.path, MAX_BYTES).map(Pem).map_err(|reason| self.wrong(reason))
     }
 
     /// The certificates in it, at least one.

@@ -10,9 +10,9 @@ use tracing::{error, info};
 
 use super::current::Current;
 use super::serving::{Held, ServingFiles};
+use crate::file_change::{Look, Settled};
 use crate::reload::off_the_workers;
 use crate::settings::SettingsError;
-use crate::settled::{Look, Settled};
 use crate::shutdown::Awaited;
 
 /// How often the files are looked at. A certificate is replaced days before it expires.
@@ -38,7 +38,7 @@ pub(crate) async fn watch(
     loop {
         let look = tokio::select! {
             () = stop.wait() => return Ok(()),
-            _ = hangup.recv() => Look::Asked,
+            _ = hangup.recv() => Look::Requested,
             _ = looks.tick() => Look::Routine,
         };
         let read = files.clone();

@@ -1,6 +1,6 @@
 //! Decisions into answers.
 
-use tollgate::{Algorithm, Limit, Mode, Outcome, Source, Status, Verdict, round_up};
+use tollgate::{Algorithm, Limit, Mode, Outcome, Source, Status, Verdict, rounding};
 
 use super::json::{Object, name};
 use super::time::rfc3339;
@@ -8,9 +8,9 @@ use super::time::rfc3339;
 /// The answer to a question, as JSON. About so long is one of a single limit.
 const USUAL_LENGTH: usize = 640;
 
-/// What a lease is called in an answer.
+/// What a permit is called in an answer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum LeaseName<'a> {
+pub(crate) enum PermitName<'a> {
     /// By its text, which gives it back.
     Itself,
     /// By a name that someone remembers.
@@ -19,21 +19,21 @@ pub(crate) enum LeaseName<'a> {
 
 /// The answer that an outcome makes.
 pub(crate) fn answer(outcome: &Outcome<'_, '_>) -> Vec<u8> {
-    answer_with_lease(outcome, LeaseName::Itself)
+    answer_with_permit(outcome, PermitName::Itself)
 }
 
-/// The same, with a lease called by a name.
-pub(crate) fn answer_with_lease(outcome: &Outcome<'_, '_>, name: LeaseName<'_>) -> Vec<u8> {
+/// The same, with a permit called by a name.
+pub(crate) fn answer_with_permit(outcome: &Outcome<'_, '_>, name: PermitName<'_>) -> Vec<u8> {
     let mut text = Vec::with_capacity(USUAL_LENGTH);
     write(&mut text, outcome, name);
     text
 }
 
-fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, name: LeaseName<'_>) {
+fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, name: PermitName<'_>) {
     let decision = outcome.decision;
     let deciding = decision.deciding();
     let verdict = decision.verdict();
-    let retry_after_ms = verdict.retry_after().map(round_up::millis);
+    let retry_after_ms = verdict.retry_after().map(rounding::millis);
     let mut object = Object::begin(text);
     object
         .boolean(name!("allowed"), verdict.is_allowed())
@@ -47,13 +47,13 @@ fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, name: LeaseName<'_>) {
         .whole_or_null(name!("remaining"), deciding.map(Status::remaining))
         .seconds_or_null(name!("retry_after"), retry_after_ms)
         .whole_or_null(name!("retry_after_ms"), retry_after_ms)
-        .whole_or_null(name!("reset_after_ms"), deciding.map(|s| round_up::millis(s.reset_after())))
+        .whole_or_null(name!("reset_after_ms"), deciding.map(|s| rounding::millis(s.reset_after())))
         .word(name!("source"), name_of_source(decision.source()))
         .boolean(name!("degraded"), decision.is_degraded());
-    if let Some(lease) = &outcome.lease {
+    if let Some(permit) = &outcome.permit {
         match name {
-            LeaseName::Itself => object.text(name!("lease"), &lease.to_string()),
-            LeaseName::Called(name) => object.text(name!("lease"), name),
+            PermitName::Itself => object.text(name!("permit"), &permit.to_string()),
+            PermitName::Called(name) => object.text(name!("permit"), name),
         };
         let expires_at = outcome.expires_at.map(rfc3339);
         object.text_if_any(name!("expires_at"), expires_at.as_deref());
@@ -77,10 +77,10 @@ fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {
         .whole_if_any(name!("share"), status.share())
         .whole(name!("count"), status.count())
         .whole(name!("remaining"), status.remaining())
-        .whole(name!("reset_after_ms"), round_up::millis(status.reset_after()))
+        .whole(name!("reset_after_ms"), rounding::millis(status.reset_after()))
         .whole_or_null(
             name!("retry_after_ms"),
-            status.verdict().retry_after().map(round_up::millis),
+            status.verdict().retry_after().map(rounding::millis),
         )
         .word(name!("mode"), name_of_mode(status.mode()))
         .boolean(name!("allowed"), status.verdict().is_allowed());
@@ -104,14 +104,14 @@ impl LimitNumbers {
             limit: limit.count(),
             burst: burst(limit),
             window_ms: window_ms(limit),
-            ttl_ms: limit.ttl().map(round_up::millis),
+            ttl_ms: limit.ttl().map(rounding::millis),
         }
     }
 }
 
 /// The window; none for what has none.
 pub(crate) fn window_ms(limit: &Limit) -> Option<u64> {
-    Some(limit.window()).filter(|window| !window.is_zero()).map(round_up::millis)
+    Some(limit.window()).filter(|window| !window.is_zero()).map(rounding::millis)
 }
 
 fn burst(limit: &Limit) -> Option<u64> {

@@ -3,14 +3,14 @@
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tollgate::policy::{Tried, TriedOutcome};
-use tollgate::{Distributed, Explained, Status, Take, round_up};
+use tollgate::{Distributed, Explanation, Status, Take, rounding};
 
 use super::answer::{LimitNumbers, answer, name_of, name_of_mode};
 use super::override_view::ToldOverride;
 
 /// The answer to /explain.
 #[derive(Debug, Serialize)]
-pub(crate) struct Explanation<'o, 'p> {
+pub(crate) struct ExplainResponse<'o, 'p> {
     /// What /check would say now.
     answer: Option<Box<RawValue>>,
     /// Every rule that was tried, in order.
@@ -22,10 +22,10 @@ pub(crate) struct Explanation<'o, 'p> {
     override_: Option<ToldOverride<'o>>,
 }
 
-impl<'o, 'p> Explanation<'o, 'p> {
+impl<'o, 'p> ExplainResponse<'o, 'p> {
     /// With how much the shared store has to say at most.
     pub(crate) fn new(
-        explained: &Explained<'o, 'p>,
+        explained: &Explanation<'o, 'p>,
         at_most: Distributed,
         override_: Option<ToldOverride<'o>>,
     ) -> Self {
@@ -57,7 +57,7 @@ impl Serialize for Rules<'_> {
 }
 
 #[derive(Debug)]
-struct Takes<'o, 'p>(Explained<'o, 'p>, Distributed);
+struct Takes<'o, 'p>(Explanation<'o, 'p>, Distributed);
 
 #[derive(Debug, Serialize)]
 struct TakeView<'a> {
@@ -95,12 +95,12 @@ struct Figures {
 
 impl Serialize for Takes<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Explained { now, outcome, .. } = self.0;
+        let Explanation { now, outcome, .. } = self.0;
         let figures = now.statuses().iter().zip(outcome.decision.statuses());
         let takes = outcome.plan.takes().iter().zip(figures);
         serializer.collect_seq(takes.map(|(take, (status, then))| {
-            let beside = now.beside().and_then(|beside| same(beside.statuses(), status));
-            let distributed = take.sharing().distributed.min(self.1).as_str();
+            let beside = now.shadow_decision().and_then(|beside| same(beside.statuses(), status));
+            let distributed = take.distribution().distributed.min(self.1).as_str();
             let beside = beside.map(Beside::of);
             TakeView { distributed, beside, ..TakeView::new(take, status, then) }
         }))
@@ -119,10 +119,10 @@ impl<'a> TakeView<'a> {
             mode: name_of_mode(now.mode()),
             cost: take.cost(),
             verdict: name_of(now.verdict()),
-            retry_after_ms: now.verdict().retry_after().map(round_up::millis),
+            retry_after_ms: now.verdict().retry_after().map(rounding::millis),
             before: Figures::of(now),
             after: Figures::of(then),
-            distributed: take.sharing().distributed.as_str(),
+            distributed: take.distribution().distributed.as_str(),
             beside: None,
         }
     }
@@ -130,14 +130,14 @@ impl<'a> TakeView<'a> {
 
 /// The status of the same limit.
 fn same<'s, 'p>(statuses: &'s [Status<'p>], wanted: &Status<'_>) -> Option<&'s Status<'p>> {
-    statuses.iter().find(|status| status.limit().scope() == wanted.limit().scope())
+    statuses.iter().find(|status| status.limit().identity() == wanted.limit().identity())
 }
 
 impl Beside {
     fn of(status: &Status<'_>) -> Self {
         Self {
             verdict: name_of(status.verdict()),
-            retry_after_ms: status.verdict().retry_after().map(round_up::millis),
+            retry_after_ms: status.verdict().retry_after().map(rounding::millis),
             count: status.count(),
             remaining: status.remaining(),
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use tollgate::algorithm::CalendarUnit;
-use tollgate::{Limit, OwnLimit, Quota, QuotaError, QuotaErrorKind};
+use tollgate::{Limit, OverrideLimit, Quota, QuotaError, QuotaErrorKind};
 
 use super::scalar::{Text, Whole, present};
 use crate::error::ApiError;
@@ -84,7 +84,7 @@ impl LimitBody<'_> {
     }
 
     /// One limit of an override: what it does not say it takes from the rule that it is put into.
-    pub(crate) fn own(&self) -> Result<OwnLimit, ApiError> {
+    pub(crate) fn own(&self) -> Result<OverrideLimit, ApiError> {
         let given = [
             ("align", self.align.is_some()),
             ("tz", self.tz.is_some()),
@@ -96,8 +96,8 @@ impl LimitBody<'_> {
         }
         self.fits_override()?;
         let own = match self.window_ms {
-            Some(window) => OwnLimit::new(self.limit.0, Duration::from_millis(window.0)),
-            None => OwnLimit::slots(self.limit.0),
+            Some(window) => OverrideLimit::new(self.limit.0, Duration::from_millis(window.0)),
+            None => OverrideLimit::slots(self.limit.0),
         };
         let own = match (self.algorithm, self.burst) {
             (Some(algorithm), None) => own.counted_by(algorithm.into()),

@@ -3,11 +3,11 @@
 pub(crate) mod answer;
 pub(crate) mod explanation;
 pub(crate) mod json;
-pub(crate) mod lease;
 pub(crate) mod limit;
 pub(crate) mod override_body;
 pub(crate) mod override_view;
 pub(crate) mod parse;
+pub(crate) mod permit;
 pub(crate) mod question;
 pub(crate) mod scalar;
 pub(crate) mod time;

@@ -48,7 +48,7 @@ pub(crate) fn read(body: &[u8]) -> Result<Given, ApiError> {
     let until = until.transpose().map_err(|detail| ApiError::invalid(detail).at("expires_at"))?;
     let text = |text: Option<Text<'_>>| text.map(|text| text.0.into_owned());
     Ok(Given {
-        own: own.lasting(Timestamp::EPOCH, until),
+        own: own.valid(Timestamp::EPOCH, until),
         author: text(body.author),
         reason: text(body.reason),
     })

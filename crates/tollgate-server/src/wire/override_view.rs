@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tollgate::policy::Policy;
-use tollgate::{Override, OverrideEffect, OwnLimit, round_up};
+use tollgate::{Override, OverrideEffect, OverrideLimit, rounding};
 
 use super::time::rfc3339;
 
@@ -45,10 +45,10 @@ impl<'a> OverrideView<'a> {
 }
 
 impl<'a> OwnLimitView<'a> {
-    fn of(own: &'a OwnLimit) -> Self {
+    fn of(own: &'a OverrideLimit) -> Self {
         Self {
             limit: own.count,
-            window_ms: own.window.map(round_up::millis),
+            window_ms: own.window.map(rounding::millis),
             burst: own.burst,
             algorithm: own.algorithm.map(tollgate::Algorithm::as_str),
             name: own.name.as_deref(),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use tollgate::{Asked, Facts, Inline, Request};
+use tollgate::{Facts, Inline, Query, Request};
 
 use super::limit::LimitBody;
 use super::parse::parse;
@@ -27,17 +27,17 @@ pub(crate) struct Question<'a> {
 }
 
 /// Reads a body whole: nothing is decided unless all of it is right.
-pub(crate) fn read(body: &[u8]) -> Result<Asked<'_>, ApiError> {
+pub(crate) fn read(body: &[u8]) -> Result<Query<'_>, ApiError> {
     parse::<Question<'_>>(body)?.into_asked()
 }
 
 impl<'a> Question<'a> {
-    pub(crate) fn into_asked(self) -> Result<Asked<'a>, ApiError> {
+    pub(crate) fn into_asked(self) -> Result<Query<'a>, ApiError> {
         let cost = self.cost.map_or(1, |cost| cost.0);
         let facts = gather(self.key, self.facts, self.tenant)?;
         match self.limits {
-            None => Ok(Asked::ByPolicy(Request::new(facts).with_cost(cost))),
-            Some(limits) => Ok(Asked::Inline(inline(&facts, &limits, cost)?)),
+            None => Ok(Query::ByPolicy(Request::new(facts).with_cost(cost))),
+            Some(limits) => Ok(Query::Inline(inline(&facts, &limits, cost)?)),
         }
     }
 }

@@ -134,7 +134,7 @@ fn each_is_a_problem_that_names_its_field() {
 fn a_list_is_not_taken_for_an_object() {
     let service = Service::start(&[]);
     let mut client = service.client();
-    let lease = "00000000000000000000000000000001@ninline/concurrency{:k}";
+    let permit = "00000000000000000000000000000001@ninline/concurrency{:k}";
     for (path, body) in [
         ("/check", json!(["k"])),
         ("/peek", json!(["k"])),
@@ -142,8 +142,8 @@ fn a_list_is_not_taken_for_an_object() {
         ("/explain", json!(["k"])),
         ("/check", json!({"key": "k", "limits": [["m", "token_bucket", 10, 60_000]]})),
         ("/check/batch", json!([[{"key": "k"}]])),
-        ("/release", json!([lease])),
-        ("/renew", json!([lease])),
+        ("/release", json!([permit])),
+        ("/renew", json!([permit])),
     ] {
         let reply = client.post(path, body.to_string());
         assert_eq!(reply.status, 400, "{path} {body}: {}", reply.body);

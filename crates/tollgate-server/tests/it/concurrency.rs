@@ -1,4 +1,4 @@
-//! Concurrency limits over HTTP: slots, and the leases that hold them.
+//! Concurrency limits over HTTP: slots, and the permits that hold them.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ fn slots(key: &str, limit: u64, ttl_ms: u64) -> String {
     json!({"key": key, "limits": [slots]}).to_string()
 }
 
-fn lease_of(answer: &Value) -> &str {
-    answer["lease"].as_str().unwrap_or_else(|| panic!("no lease in {answer}"))
+fn permit_of(answer: &Value) -> &str {
+    answer["permit"].as_str().unwrap_or_else(|| panic!("no permit in {answer}"))
 }
 
 fn moment(value: &Value) -> Timestamp {
@@ -24,20 +24,20 @@ fn moment(value: &Value) -> Timestamp {
     text.parse().unwrap_or_else(|error| panic!("{text} is not RFC 3339: {error}"))
 }
 
-fn ask_of_lease(client: &mut Client, path: &str, lease: &str) -> Value {
-    let reply = client.post(path, json!({ "lease": lease }).to_string());
+fn ask_of_permit(client: &mut Client, path: &str, permit: &str) -> Value {
+    let reply = client.post(path, json!({ "permit": permit }).to_string());
     assert_eq!(reply.status, 200, "{}", reply.body);
     reply.json()
 }
 
 #[test]
-fn a_slot_comes_with_a_lease_and_its_expiry() {
+fn a_slot_comes_with_a_permit_and_its_expiry() {
     let service = Service::start(&[]);
     let before = Timestamp::now();
     let answer = service.post("/check", slots("jobs", 2, MINUTE_MS)).json();
     let after = Timestamp::now();
     assert_eq!((&answer["allowed"], &answer["remaining"]), (&json!(true), &json!(1)));
-    assert!(lease_of(&answer).ends_with("{:jobs}"), "{answer}");
+    assert!(permit_of(&answer).ends_with("{:jobs}"), "{answer}");
     let ttl = Duration::from_millis(MINUTE_MS);
     let expires = moment(&answer["expires_at"]);
     // Wall clocks are read apart by the service and by us: a millisecond of doubt on each side.
@@ -59,7 +59,7 @@ fn when_all_slots_are_held_the_wait_is_until_the_first_returns() {
     assert_eq!((&refused["verdict"], &refused["count"]), (&json!("deny"), &json!(3)));
     let wait = refused["retry_after_ms"].as_u64().unwrap();
     assert!((1..=MINUTE_MS).contains(&wait), "{refused}");
-    assert_eq!((refused.get("lease"), refused.get("expires_at")), (None, None));
+    assert_eq!((refused.get("permit"), refused.get("expires_at")), (None, None));
     let other = client.post("/check", slots("other", 3, MINUTE_MS)).json();
     assert_eq!(other["remaining"], 2, "another key has slots of its own");
 }
@@ -70,12 +70,18 @@ fn a_release_frees_at_once_and_only_once() {
     let mut client = service.client();
     let held = client.post("/check", slots("jobs", 1, MINUTE_MS)).json();
     assert_eq!(client.post("/check", slots("jobs", 1, MINUTE_MS)).json()["allowed"], false);
-    assert_eq!(ask_of_lease(&mut client, "/release", lease_of(&held)), json!({"released": true}));
-    assert_eq!(ask_of_lease(&mut client, "/release", lease_of(&held)), json!({"released": false}));
+    assert_eq!(ask_of_permit(&mut client, "/release", permit_of(&held)), json!({"released": true}));
+    assert_eq!(
+        ask_of_permit(&mut client, "/release", permit_of(&held)),
+        json!({"released": false})
+    );
     let next = client.post("/check", slots("jobs", 1, MINUTE_MS)).json();
     assert_eq!(next["allowed"], true);
-    assert_ne!(lease_of(&next), lease_of(&held), "every take has a lease of its own");
-    assert_eq!(ask_of_lease(&mut client, "/release", lease_of(&held)), json!({"released": false}));
+    assert_ne!(permit_of(&next), permit_of(&held), "every take has a permit of its own");
+    assert_eq!(
+        ask_of_permit(&mut client, "/release", permit_of(&held)),
+        json!({"released": false})
+    );
     assert_eq!(client.post("/peek", slots("jobs", 1, MINUTE_MS)).json()["remaining"], 0);
 }
 
@@ -88,7 +94,7 @@ fn a_take_of_several_slots_is_released_whole() {
     let held = client.post("/check", body.to_string()).json();
     assert_eq!(held["remaining"], 2);
     assert_eq!(client.post("/check", body.to_string()).json()["verdict"], "deny");
-    assert_eq!(ask_of_lease(&mut client, "/release", lease_of(&held))["released"], true);
+    assert_eq!(ask_of_permit(&mut client, "/release", permit_of(&held))["released"], true);
     assert_eq!(client.post("/peek", body.to_string()).json()["remaining"], 5);
 }
 
@@ -97,7 +103,7 @@ fn a_renewal_puts_the_expiry_off() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let held = client.post("/check", slots("jobs", 1, MINUTE_MS)).json();
-    let renewed = ask_of_lease(&mut client, "/renew", lease_of(&held));
+    let renewed = ask_of_permit(&mut client, "/renew", permit_of(&held));
     assert_eq!(renewed["renewed"], true);
     assert!(moment(&renewed["expires_at"]) > moment(&held["expires_at"]), "{held} {renewed}");
 }
@@ -110,7 +116,7 @@ fn a_slot_that_is_renewed_outlives_its_time() {
     let began = Instant::now();
     let held = client.post("/check", slots("jobs", 1, 3000)).json();
     eventually("the first ttl is over", || {
-        assert_eq!(ask_of_lease(&mut client, "/renew", lease_of(&held))["renewed"], true);
+        assert_eq!(ask_of_permit(&mut client, "/renew", permit_of(&held))["renewed"], true);
         began.elapsed() > ttl + Duration::from_millis(500)
     });
     assert_eq!(client.post("/check", slots("jobs", 1, 3000)).json()["allowed"], false);
@@ -125,8 +131,11 @@ fn what_has_expired_cannot_be_renewed_or_released() {
         client.post("/peek", slots("jobs", 1, 40)).json()["remaining"] == 1
     });
     let gone = json!({"renewed": false, "expires_at": null});
-    assert_eq!(ask_of_lease(&mut client, "/renew", lease_of(&held)), gone);
-    assert_eq!(ask_of_lease(&mut client, "/release", lease_of(&held)), json!({"released": false}));
+    assert_eq!(ask_of_permit(&mut client, "/renew", permit_of(&held)), gone);
+    assert_eq!(
+        ask_of_permit(&mut client, "/release", permit_of(&held)),
+        json!({"released": false})
+    );
 }
 
 #[test]
@@ -134,77 +143,77 @@ fn what_was_released_cannot_be_renewed() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let held = client.post("/check", slots("jobs", 1, MINUTE_MS)).json();
-    ask_of_lease(&mut client, "/release", lease_of(&held));
+    ask_of_permit(&mut client, "/release", permit_of(&held));
     let gone = json!({"renewed": false, "expires_at": null});
-    assert_eq!(ask_of_lease(&mut client, "/renew", lease_of(&held)), gone);
+    assert_eq!(ask_of_permit(&mut client, "/renew", permit_of(&held)), gone);
     assert_eq!(client.post("/peek", slots("jobs", 1, MINUTE_MS)).json()["remaining"], 1);
 }
 
 #[test]
-fn a_forged_lease_releases_nothing() {
+fn a_forged_permit_releases_nothing() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let held = client.post("/check", slots("jobs", 1, MINUTE_MS)).json();
-    let lease = lease_of(&held);
-    let (id, key) = lease.split_at(32);
+    let permit = permit_of(&held);
+    let (id, key) = permit.split_at(32);
     let forged = [
         format!("{:032x}{key}", 1),
         format!("{id}{}", key.replace("jobs", "other")),
         format!("{id}{}", key.replace("concurrency", "never-seen")),
     ];
     for forged in forged {
-        let answer = ask_of_lease(&mut client, "/release", &forged);
+        let answer = ask_of_permit(&mut client, "/release", &forged);
         assert_eq!(answer, json!({"released": false}), "{forged}");
-        let answer = ask_of_lease(&mut client, "/renew", &forged);
+        let answer = ask_of_permit(&mut client, "/renew", &forged);
         assert_eq!(answer, json!({"renewed": false, "expires_at": null}), "{forged}");
     }
     assert_eq!(client.post("/peek", slots("jobs", 1, MINUTE_MS)).json()["remaining"], 0);
-    assert_eq!(ask_of_lease(&mut client, "/release", lease)["released"], true);
+    assert_eq!(ask_of_permit(&mut client, "/release", permit)["released"], true);
 }
 
 #[test]
-fn a_malformed_lease_is_a_problem_that_names_it() {
+fn a_malformed_permit_is_a_problem_that_names_it() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let held = client.post("/check", slots("jobs", 1, MINUTE_MS)).json();
-    let lease = lease_of(&held).to_owned();
-    let zero = format!("{:032}{}", 0, &lease[32..]);
-    let bucket = format!("{}@binline/60s{{:jobs}}", &lease[..32]);
-    let long = format!("{lease}{}", "x".repeat(40_000));
+    let permit = permit_of(&held).to_owned();
+    let zero = format!("{:032}{}", 0, &permit[32..]);
+    let bucket = format!("{}@binline/60s{{:jobs}}", &permit[..32]);
+    let long = format!("{permit}{}", "x".repeat(40_000));
     let wrong = [
         "",
         "l1",
-        "not a lease",
-        &lease[..32],
-        &lease[..31],
-        &lease[..lease.len() - 1],
+        "not a permit",
+        &permit[..32],
+        &permit[..31],
+        &permit[..permit.len() - 1],
         &zero,
         &bucket,
         &long,
-        &lease.to_uppercase(),
-        &format!(" {lease}"),
-        &format!("{lease}{lease}"),
-        &lease.repeat(2),
-        &format!("{lease}\u{0}"),
+        &permit.to_uppercase(),
+        &format!(" {permit}"),
+        &format!("{permit}{permit}"),
+        &permit.repeat(2),
+        &format!("{permit}\u{0}"),
         "\u{e4}".repeat(16).as_str(),
     ]
-    .map(|lease| json!({ "lease": lease }));
-    let wrong = wrong.into_iter().chain([json!({"lease": 7}), json!({"lease": null})]);
+    .map(|permit| json!({ "permit": permit }));
+    let wrong = wrong.into_iter().chain([json!({"permit": 7}), json!({"permit": null})]);
     for body in wrong {
         for path in ["/release", "/renew"] {
             let reply = client.post(path, body.to_string());
             assert_eq!(reply.status, 400, "{path} {body}: {}", reply.body);
-            assert_eq!(reply.json()["field"], "lease", "{path} {body}: {}", reply.body);
+            assert_eq!(reply.json()["field"], "permit", "{path} {body}: {}", reply.body);
         }
     }
-    for body in [json!({}), json!([]), json!({"lease": lease, "key": "jobs"})] {
+    for body in [json!({}), json!([]), json!({"permit": permit, "key": "jobs"})] {
         assert_eq!(client.post("/release", body.to_string()).status, 400, "{body}");
     }
     assert_eq!(client.post("/peek", slots("jobs", 1, MINUTE_MS)).json()["remaining"], 0);
 }
 
 #[test]
-fn every_lease_that_is_given_can_be_given_back() {
+fn every_permit_that_is_given_can_be_given_back() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let limits: Vec<Value> = (0..16)
@@ -215,10 +224,10 @@ fn every_lease_that_is_given_can_be_given_back() {
         for tenant in ["t", &long] {
             let body = json!({"key": long, "tenant": tenant, "limits": limits}).to_string();
             let held = client.post("/check", &body).json();
-            let lease = json!({"lease": lease_of(&held)}).to_string();
+            let permit = json!({"permit": permit_of(&held)}).to_string();
             for (path, done) in [("/renew", "renewed"), ("/release", "released")] {
-                let reply = client.post(path, &lease);
-                let shown = format!("{path} of a lease of {} bytes: {}", lease.len(), reply.body);
+                let reply = client.post(path, &permit);
+                let shown = format!("{path} of a permit of {} bytes: {}", permit.len(), reply.body);
                 assert_eq!(reply.status, 200, "{shown}");
                 assert_eq!(reply.json()[done], true, "{shown}");
             }
@@ -227,7 +236,7 @@ fn every_lease_that_is_given_can_be_given_back() {
 }
 
 #[test]
-fn peeks_and_refunds_give_no_lease() {
+fn peeks_and_refunds_give_no_permit() {
     let service = Service::start(&[]);
     let mut client = service.client();
     client.post("/check", slots("jobs", 2, MINUTE_MS));
@@ -239,11 +248,11 @@ fn peeks_and_refunds_give_no_lease() {
         ("/check", nothing.to_string()),
     ] {
         let answer = client.post(path, body).json();
-        assert_eq!(answer["remaining"], 1, "{path}: only a lease gives slots back");
-        assert_eq!((answer.get("lease"), answer.get("expires_at")), (None, None), "{path}");
+        assert_eq!(answer["remaining"], 1, "{path}: only a permit gives slots back");
+        assert_eq!((answer.get("permit"), answer.get("expires_at")), (None, None), "{path}");
     }
     let explained = client.post("/explain", slots("jobs", 2, MINUTE_MS)).json();
-    assert_eq!(explained["answer"].get("lease"), None);
+    assert_eq!(explained["answer"].get("permit"), None);
 }
 
 #[test]
@@ -263,21 +272,21 @@ fn a_bucket_and_slots_are_taken_together_or_not_at_all() {
     assert_eq!(left(&first), [2, 1]);
     assert_eq!(left(&client.post("/check", &body).json()), [1, 0]);
     let refused = client.post("/check", &body).json();
-    assert_eq!((&refused["allowed"], refused.get("lease")), (&json!(false), None));
+    assert_eq!((&refused["allowed"], refused.get("permit")), (&json!(false), None));
     assert_eq!(left(&refused), [1, 0], "no slot, so the rate is not charged");
     assert!(refused["retry_after_ms"].as_u64().unwrap() <= MINUTE_MS);
-    ask_of_lease(&mut client, "/release", lease_of(&first));
-    assert_eq!(left(&client.post("/peek", &body).json()), [1, 1], "a lease gives back slots only");
+    ask_of_permit(&mut client, "/release", permit_of(&first));
+    assert_eq!(left(&client.post("/peek", &body).json()), [1, 1], "a permit gives back slots only");
     let third = client.post("/check", &body).json();
     assert_eq!(left(&third), [0, 0]);
-    ask_of_lease(&mut client, "/release", lease_of(&third));
+    ask_of_permit(&mut client, "/release", permit_of(&third));
     let refused = client.post("/check", &body).json();
-    assert_eq!((&refused["allowed"], refused.get("lease")), (&json!(false), None));
+    assert_eq!((&refused["allowed"], refused.get("permit")), (&json!(false), None));
     assert_eq!(left(&refused), [0, 1], "no room in the rate, so no slot is held");
 }
 
 #[test]
-fn slots_of_a_policy_are_held_by_one_lease() {
+fn slots_of_a_policy_are_held_by_one_permit() {
     let scratch = Scratch::new();
     let policy = scratch.write(
         "policy.yaml",
@@ -305,7 +314,7 @@ fn slots_of_a_policy_are_held_by_one_lease() {
     assert_eq!((&refused["allowed"], &refused["rule"]), (&json!(false), &json!("everyone")));
     assert_eq!(refused["key"], "*");
     let mut other = service.client();
-    assert_eq!(ask_of_lease(&mut other, "/release", lease_of(&first))["released"], true);
+    assert_eq!(ask_of_permit(&mut other, "/release", permit_of(&first))["released"], true);
     let mut ask = |user: &str| {
         let facts = json!({"path": "/export", "user": user});
         other.post("/check", json!({ "facts": facts }).to_string()).json()
@@ -314,16 +323,16 @@ fn slots_of_a_policy_are_held_by_one_lease() {
 }
 
 #[test]
-fn each_question_of_a_batch_has_a_lease_of_its_own() {
+fn each_question_of_a_batch_has_a_permit_of_its_own() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let one = slots("jobs", 2, MINUTE_MS);
     let batch = format!(r#"{{"requests":[{one},{one},{one}]}}"#);
     let results = client.post("/check/batch", batch).json()["results"].clone();
-    assert_ne!(lease_of(&results[0]), lease_of(&results[1]));
-    assert_eq!((&results[2]["allowed"], results[2].get("lease")), (&json!(false), None));
+    assert_ne!(permit_of(&results[0]), permit_of(&results[1]));
+    assert_eq!((&results[2]["allowed"], results[2].get("permit")), (&json!(false), None));
     for result in [&results[0], &results[1]] {
-        assert_eq!(ask_of_lease(&mut client, "/release", lease_of(result))["released"], true);
+        assert_eq!(ask_of_permit(&mut client, "/release", permit_of(result))["released"], true);
     }
     assert_eq!(client.post("/peek", one).json()["remaining"], 2);
 }
@@ -343,7 +352,7 @@ fn never_more_are_in_flight_than_there_are_slots() {
                         held.fetch_add(1, Ordering::SeqCst);
                         assert!(in_flight.fetch_add(1, Ordering::SeqCst) < 3, "a fourth in flight");
                         in_flight.fetch_sub(1, Ordering::SeqCst);
-                        let released = ask_of_lease(&mut client, "/release", lease_of(&answer));
+                        let released = ask_of_permit(&mut client, "/release", permit_of(&answer));
                         assert_eq!(released["released"], true);
                     }
                 }

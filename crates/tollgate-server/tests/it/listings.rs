@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::operate::{get, moment, with_policy};
+use crate::read_api::{get, moment, with_policy};
 use crate::service::{Scratch, Service, eventually};
 
 /// What a query may hold without meaning something else.

@@ -36,7 +36,7 @@ mod man;
 mod metrics;
 mod notify;
 mod openapi;
-mod operate;
+mod read_api;
 mod redis_admin;
 mod redis_listings;
 mod redis_live;

@@ -284,9 +284,9 @@ fn answers_fit_their_schemas() {
     let slots = json!({"key": "held", "limits": [{"algorithm": "concurrency", "limit": 1}]});
     let held = client.post("/check", slots.to_string());
     check(&description, "/check", "post", &held);
-    let lease = json!({"lease": held.json()["lease"]}).to_string();
+    let permit = json!({"permit": held.json()["permit"]}).to_string();
     for path in ["/renew", "/release", "/renew", "/release"] {
-        let reply = client.post(path, &lease);
+        let reply = client.post(path, &permit);
         assert_eq!(reply.status, 200);
         check(&description, path, "post", &reply);
     }
@@ -298,7 +298,7 @@ fn problems_fit_their_schemas() {
     let description = description();
     let paths = ["/check", "/peek", "/refund", "/explain", "/api/explain", "/check/batch"];
     for path in paths.into_iter().chain(["/release", "/renew"]) {
-        for body in ["", "{", "[]", r#"{"unknown":1}"#, r#"{"key":""}"#, r#"{"lease":"x"}"#] {
+        for body in ["", "{", "[]", r#"{"unknown":1}"#, r#"{"key":""}"#, r#"{"permit":"x"}"#] {
             let reply = service.post(path, body);
             assert_eq!(reply.status, 400, "{path} {body}: {}", reply.body);
             check(&description, path, "post", &reply);

@@ -15,7 +15,7 @@ use crate::service::{Scratch, Service, eventually};
 /// is very slow.
 const SOON: Duration = Duration::from_secs(15);
 
-const LEASE: &str =
+const PERMIT: &str =
     r#"{"key":"k","limits":[{"algorithm":"concurrency","limit":5,"ttl_ms":60000}]}"#;
 
 const ERRORS: &str = "rate_limit_backend_errors_total";
@@ -35,9 +35,9 @@ fn asked(path: &str) -> String {
 }
 
 /// What only the store can answer.
-fn assert_needs_the_store(service: &Service, lease: &Value) {
-    let lease = json!({ "lease": lease }).to_string();
-    let posts = ["/release", "/renew"].map(|path| (path, "post", service.post(path, &lease)));
+fn assert_needs_the_store(service: &Service, permit: &Value) {
+    let permit = json!({ "permit": permit }).to_string();
+    let posts = ["/release", "/renew"].map(|path| (path, "post", service.post(path, &permit)));
     let gets = ["/api/nodes", "/api/counters", "/api/blocks"];
     let gets = gets.map(|path| (path, "get", service.get(path)));
     for (path, method, reply) in posts.into_iter().chain(gets) {
@@ -89,7 +89,7 @@ fn each_rule_bears_the_loss_in_its_own_way() {
     // It is not found back while this looks.
     let args = ["--policy", &scratch.write("policy.yaml", POLICY), "--probe-ms", "600000"];
     let service = node(&server, &args);
-    let lease = service.post("/check", LEASE).json()["lease"].clone();
+    let permit = service.post("/check", PERMIT).json()["permit"].clone();
     assert_eq!(status(&service)["breaker"], "closed");
     server.kill();
 
@@ -114,7 +114,7 @@ fn each_rule_bears_the_loss_in_its_own_way() {
     }
     let explained = post(&service, "/explain", r#"{"key":"k"}"#).json();
     assert_alone(&explained["answer"]);
-    assert_needs_the_store(&service, &lease);
+    assert_needs_the_store(&service, &permit);
 
     let scrape = Scrape::of(&service);
     for (series, value) in [

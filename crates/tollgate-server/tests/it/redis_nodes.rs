@@ -5,7 +5,7 @@ use tollgate_testkit::server::{Flavor, Server};
 
 use crate::listings::all_pages;
 use crate::openapi::{check, description};
-use crate::operate::{get, moment};
+use crate::read_api::{get, moment};
 use crate::redis::node;
 use crate::service::{Service, eventually};
 

@@ -42,7 +42,7 @@ fn nodes(server: &Server, args: &[&str]) -> [Service; 2] {
 fn a_rule_in_shadow_enforces_what_it_did_and_counts_what_would_differ() {
     let server = Server::start(Flavor::Redis);
     let [one, other] = nodes(&server, &[]);
-    // Alone it sees what Redis sees.
+    // LocalDecisions it sees what Redis sees.
     assert_eq!(allowed(&one, "/tried", 6), 4);
     assert!(diverged(&one, "tried") == 0.0);
     let answer = ask(&one, "/tried");

@@ -51,15 +51,15 @@ fn nodes_of_another_prefix_or_database_share_nothing() {
 }
 
 #[test]
-fn a_lease_of_one_node_is_released_at_another() {
+fn a_permit_of_one_node_is_released_at_another() {
     let server = Server::start(Flavor::Redis);
     let [one, other] = [(); 2].map(|()| node(&server, &[]));
     let body = json!({"key": "k", "limits": [{"algorithm": "concurrency", "limit": 1, "ttl_ms": 86_400_000}]});
     let held = one.post("/check", body.to_string()).json();
     assert_eq!(other.post("/check", body.to_string()).json()["allowed"], false);
-    let lease = json!({"lease": held["lease"]}).to_string();
-    assert_eq!(other.post("/renew", &lease).json()["renewed"], true);
-    assert_eq!(other.post("/release", &lease).json()["released"], true);
+    let permit = json!({"permit": held["permit"]}).to_string();
+    assert_eq!(other.post("/renew", &permit).json()["renewed"], true);
+    assert_eq!(other.post("/release", &permit).json()["released"], true);
     assert_eq!(one.post("/check", body.to_string()).json()["allowed"], true);
 }
 

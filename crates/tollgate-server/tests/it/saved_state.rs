@@ -21,7 +21,7 @@ fn refused(scratch: &Scratch) -> String {
 }
 
 #[test]
-fn counters_and_leases_survive_a_restart() {
+fn counters_and_permits_survive_a_restart() {
     let scratch = Scratch::new();
     let service = start(&scratch, &[]);
     let slot = json!({"key": "job", "limits": [
@@ -31,14 +31,14 @@ fn counters_and_leases_survive_a_restart() {
     for _ in 0..3 {
         service.check("user:1");
     }
-    let lease = service.post("/check", &slot).json()["lease"].clone();
+    let permit = service.post("/check", &slot).json()["permit"].clone();
     let (status, log) = service.stop();
     assert!(status.success() && log.contains("counters saved"), "{log}");
 
     let service = start(&scratch, &[]);
     assert_eq!(service.check("user:1")["remaining"], 96);
     assert_eq!(service.post("/check", &slot).json()["allowed"], false, "the slot is still held");
-    let released = service.post("/release", json!({ "lease": lease }).to_string()).json();
+    let released = service.post("/release", json!({ "permit": permit }).to_string()).json();
     assert_eq!(released["released"], true);
     let listed = service.get("/api/counters").json();
     assert_eq!(listed["counters"][0]["key"], "user:1");

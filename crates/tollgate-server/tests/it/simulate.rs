@@ -90,26 +90,26 @@ fn every_operation_can_be_tried() {
 }
 
 #[test]
-fn leases_are_called_by_number() {
+fn permits_are_called_by_number() {
     let slots = json!([{"algorithm": "concurrency", "limit": 2, "ttl_ms": 1000}]);
     let take = |at_ms: u64| json!({"at_ms": at_ms, "key": "k", "limits": slots});
-    let lease =
-        |at_ms: u64, op: &str, lease: &str| json!({"at_ms": at_ms, "op": op, "lease": lease});
+    let permit =
+        |at_ms: u64, op: &str, permit: &str| json!({"at_ms": at_ms, "op": op, "permit": permit});
     let told = good(&[
         take(0),
         json!({"key": "k"}),
         take(1),
         take(2),
-        lease(3, "release", "l1"),
-        lease(3, "release", "l1"),
+        permit(3, "release", "l1"),
+        permit(3, "release", "l1"),
         take(4),
-        lease(500, "renew", "l2"),
-        lease(1004, "renew", "l3"),
-        lease(1499, "renew", "l2"),
-        lease(2499, "renew", "l2"),
-        lease(2499, "release", "l2"),
+        permit(500, "renew", "l2"),
+        permit(1004, "renew", "l3"),
+        permit(1499, "renew", "l2"),
+        permit(2499, "renew", "l2"),
+        permit(2499, "release", "l2"),
     ]);
-    let names: Vec<&str> = told.iter().filter_map(|answer| answer["lease"].as_str()).collect();
+    let names: Vec<&str> = told.iter().filter_map(|answer| answer["permit"].as_str()).collect();
     assert_eq!(names, ["l1", "l2", "l3"], "refusals and other limits have none");
     assert_eq!(told[3]["retry_after_ms"], 998, "until the first slot returns");
     assert_eq!((&told[4], &told[5]), (&json!({"released": true}), &json!({"released": false})));
@@ -121,17 +121,17 @@ fn leases_are_called_by_number() {
 }
 
 #[test]
-fn a_reset_frees_slots_and_their_leases() {
+fn a_reset_frees_slots_and_their_permits() {
     let slots = json!([{"algorithm": "concurrency", "limit": 1, "ttl_ms": 1000}]);
     let told = good(&[
         json!({"key": "k", "limits": slots}),
         json!({"op": "reset", "key": "k", "limits": slots}),
-        json!({"op": "release", "lease": "l1"}),
+        json!({"op": "release", "permit": "l1"}),
         json!({"key": "k", "limits": slots}),
     ]);
     assert_eq!(told[1]["remaining"], 1);
     assert_eq!(told[2], json!({"released": false}));
-    assert_eq!(told[3]["lease"], "l2");
+    assert_eq!(told[3]["permit"], "l2");
 }
 
 #[test]
@@ -176,15 +176,15 @@ fn a_bad_line_is_a_problem_in_its_place_and_the_others_are_answered() {
         (r#"{"key":"k","at_us":9007199254740992}"#, Some("at_us")),
         (r#"{"key":"k","at_ms":7,"at_us":7}"#, Some("at_ms")),
         (r#"{"key":"k","when":7}"#, Some("when")),
-        (r#"{"key":"k","lease":"l1"}"#, Some("lease")),
-        (r#"{"op":"release"}"#, Some("lease")),
-        (r#"{"op":"release","lease":"l1"}"#, Some("lease")),
+        (r#"{"key":"k","permit":"l1"}"#, Some("permit")),
+        (r#"{"op":"release"}"#, Some("permit")),
+        (r#"{"op":"release","permit":"l1"}"#, Some("permit")),
         (
-            r#"{"op":"renew","lease":"00000000000000000000000000000001@ninline/c{:k}"}"#,
-            Some("lease"),
+            r#"{"op":"renew","permit":"00000000000000000000000000000001@ninline/c{:k}"}"#,
+            Some("permit"),
         ),
-        (r#"{"op":"renew","lease":"l1","key":"k"}"#, Some("key")),
-        (r#"{"op":"release","lease":"l1","cost":1}"#, Some("cost")),
+        (r#"{"op":"renew","permit":"l1","key":"k"}"#, Some("key")),
+        (r#"{"op":"release","permit":"l1","cost":1}"#, Some("cost")),
         (&long, None),
     ];
     let mut input = String::from("\n");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tollgate_testkit::answer::{Answer, Ask, Told};
+use tollgate_testkit::answer::{Answer, Operation, VerdictKind};
 use tollgate_testkit::history::{History, Moment, Wildness};
 use tollgate_testkit::oracle::Oracle;
 use tollgate_testkit::random::Random;
@@ -28,16 +28,16 @@ struct Step {
 }
 
 enum Right {
-    Figures { spec: LimitSpec, answer: Answer, lease: Option<String> },
+    Figures { spec: LimitSpec, answer: Answer, permit: Option<String> },
     Released(bool),
     Renewed { until_us: Option<u64> },
 }
 
-/// All histories as one script: a process numbers its leases from its first line to its last.
+/// All histories as one script: a process numbers its permits from its first line to its last.
 #[derive(Default)]
 struct Script {
     steps: Vec<Step>,
-    leases: u64,
+    permits: u64,
 }
 
 /// One history of one key.
@@ -45,9 +45,9 @@ struct Tale {
     name: String,
     spec: LimitSpec,
     oracle: Oracle,
-    /// Until when each lease holds its slots.
+    /// Until when each permit holds its slots.
     held: BTreeMap<u64, u64>,
-    /// Which of our leases plays the part of one in the history.
+    /// Which of our permits plays the part of one in the history.
     parts: BTreeMap<u64, u64>,
 }
 
@@ -102,61 +102,67 @@ impl Script {
     fn add(&mut self, tale: &mut Tale, moment: &Moment) -> Option<Answer> {
         let at = moment.at_us;
         match moment.ask {
-            Ask::Take { cost } => Some(self.take(tale, at, cost, None)),
-            Ask::Hold { cost, lease } => Some(self.take(tale, at, cost, Some(lease))),
-            Ask::Peek { cost } => Some(self.figures(tale, at, "peek", moment.ask, cost)),
-            Ask::Refund { cost } => Some(self.figures(tale, at, "refund", moment.ask, cost)),
-            Ask::Reset => {
+            Operation::Take { cost } => Some(self.take(tale, at, cost, None)),
+            Operation::Hold { cost, permit } => Some(self.take(tale, at, cost, Some(permit))),
+            Operation::Peek { cost } => Some(self.figures(tale, at, "peek", moment.ask, cost)),
+            Operation::Refund { cost } => Some(self.figures(tale, at, "refund", moment.ask, cost)),
+            Operation::Reset => {
                 tale.held.clear();
-                Some(self.figures(tale, at, "reset", Ask::Reset, 0))
+                Some(self.figures(tale, at, "reset", Operation::Reset, 0))
             }
-            Ask::Release { lease } => self.of_lease(tale, at, "release", lease),
-            Ask::Renew { lease } => self.of_lease(tale, at, "renew", lease),
-            Ask::Debit { .. } | Ask::Pause { .. } => None,
+            Operation::Release { permit } => self.of_permit(tale, at, "release", permit),
+            Operation::Renew { permit } => self.of_permit(tale, at, "renew", permit),
+            Operation::Debit { .. } | Operation::Pause { .. } => None,
         }
     }
 
     fn take(&mut self, tale: &mut Tale, at: u64, cost: u64, part: Option<u64>) -> Answer {
-        let number = self.leases + 1;
-        let ask =
-            if tale.is_slots() { Ask::Hold { cost, lease: number } } else { Ask::Take { cost } };
+        let number = self.permits + 1;
+        let ask = if tale.is_slots() {
+            Operation::Hold { cost, permit: number }
+        } else {
+            Operation::Take { cost }
+        };
         let answer = tale.oracle.ask(&tale.spec, at, ask);
         let is_given = tale.is_slots() && cost > 0 && answer.is_allowed();
         if is_given {
-            self.leases = number;
+            self.permits = number;
             tale.held.insert(number, at + tale.spec.window_us);
             tale.parts.extend(part.map(|part| (part, number)));
         }
-        let lease = is_given.then(|| format!("l{number}"));
-        let right = Right::Figures { spec: tale.spec.clone(), answer, lease };
+        let permit = is_given.then(|| format!("l{number}"));
+        let right = Right::Figures { spec: tale.spec.clone(), answer, permit };
         self.push(tale, tale.question(at, "check", cost), right);
         answer
     }
 
-    fn figures(&mut self, tale: &mut Tale, at: u64, op: &str, ask: Ask, cost: u64) -> Answer {
+    fn figures(&mut self, tale: &mut Tale, at: u64, op: &str, ask: Operation, cost: u64) -> Answer {
         let answer = tale.oracle.ask(&tale.spec, at, ask);
-        let right = Right::Figures { spec: tale.spec.clone(), answer, lease: None };
+        let right = Right::Figures { spec: tale.spec.clone(), answer, permit: None };
         self.push(tale, tale.question(at, op, cost), right);
         answer
     }
 
-    fn of_lease(&mut self, tale: &mut Tale, at: u64, op: &str, part: u64) -> Option<Answer> {
+    fn of_permit(&mut self, tale: &mut Tale, at: u64, op: &str, part: u64) -> Option<Answer> {
         let number = *tale.parts.get(&part)?;
         let is_held = tale.held.get(&number).is_some_and(|until| *until > at);
         let (ask, right) = if op == "release" {
             tale.held.remove(&number);
-            (Ask::Release { lease: number }, Right::Released(is_held))
+            (Operation::Release { permit: number }, Right::Released(is_held))
         } else {
             let until = at + tale.spec.window_us;
             if is_held {
                 tale.held.insert(number, until);
             }
-            (Ask::Renew { lease: number }, Right::Renewed { until_us: is_held.then_some(until) })
+            (
+                Operation::Renew { permit: number },
+                Right::Renewed { until_us: is_held.then_some(until) },
+            )
         };
         tale.oracle.ask(&tale.spec, at, ask);
-        let line = json!({"at_us": at, "op": op, "lease": format!("l{number}")});
+        let line = json!({"at_us": at, "op": op, "permit": format!("l{number}")});
         self.push(tale, line, right);
-        Some(self.figures(tale, at, "peek", Ask::Peek { cost: 0 }, 0))
+        Some(self.figures(tale, at, "peek", Operation::Peek { cost: 0 }, 0))
     }
 
     /// Runs the script through one process, and compares every answer.
@@ -197,7 +203,7 @@ impl Right {
                     told()
                 );
             }
-            Self::Figures { spec, answer, lease } => {
+            Self::Figures { spec, answer, permit } => {
                 let limit = &seen["limits"][0];
                 let figures = json!({
                     "verdict": name_of(answer.verdict),
@@ -214,7 +220,7 @@ impl Right {
                         assert_eq!(&limit[field], right, "limits[0].{field} of {}", told());
                     }
                 }
-                assert_eq!(seen["lease"].as_str(), lease.as_deref(), "lease of {}", told());
+                assert_eq!(seen["permit"].as_str(), permit.as_deref(), "permit of {}", told());
                 let is_bucket = spec.algorithm == Kind::TokenBucket;
                 let burst = is_bucket.then(|| spec.capacity());
                 assert_eq!(seen["burst"].as_u64(), burst, "burst of {}", told());
@@ -223,11 +229,11 @@ impl Right {
     }
 }
 
-fn name_of(verdict: Told) -> &'static str {
+fn name_of(verdict: VerdictKind) -> &'static str {
     match verdict {
-        Told::Allow => "allow",
-        Told::Deny => "deny",
-        Told::Never => "never",
+        VerdictKind::Allow => "allow",
+        VerdictKind::Deny => "deny",
+        VerdictKind::Never => "never",
     }
 }
 
@@ -338,9 +344,9 @@ fn windows_of_any_length_match_the_oracle() {
             };
             let cost = random.within(0, tale.spec.count + 1);
             let ask = match random.within(0, 9) {
-                0 => Ask::Peek { cost },
-                1 => Ask::Refund { cost },
-                _ => Ask::Take { cost },
+                0 => Operation::Peek { cost },
+                1 => Operation::Refund { cost },
+                _ => Operation::Take { cost },
             };
             last = script.add(&mut tale, &Moment { at_us: now, limit: 0, ask }).or(last);
         }

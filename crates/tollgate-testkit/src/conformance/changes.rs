@@ -1,7 +1,7 @@
 //! Numbers that change while keys live, and clocks that step back.
 
 use super::{Fixture, S, ask_one, at, drain, peek, take, ten_a_minute};
-use crate::answer::Ask;
+use crate::answer::Operation;
 use crate::random::Random;
 use crate::spec::{Align, Kind, LimitSpec};
 
@@ -165,7 +165,7 @@ pub async fn a_clock_that_steps_back_costs_at_most_one_refill(fixture: &impl Fix
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 2 * HOUR);
         assert_eq!(drain(fixture, &subject, &limit).await, 10);
-        let _ = ask_one(fixture, "paused", &limit, Ask::Pause { length_us: 5 * S }).await;
+        let _ = ask_one(fixture, "paused", &limit, Operation::Pause { length_us: 5 * S }).await;
         at(fixture, HOUR);
         assert_eq!(drain(fixture, &subject, &limit).await, 0, "{kind:?} refilled by a step back");
         assert!(

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tollgate::{Key, Limit, Plan, Quota, Store, Subject, Take};
 
 use super::{Fixture, MS, S, ask, at, bucket, drain, peek, take, ten_a_minute};
-use crate::answer::{Ask, Told};
+use crate::answer::{Operation, VerdictKind};
 use crate::random::Random;
 use crate::spec::{Kind, LimitSpec};
 
@@ -17,7 +17,7 @@ pub async fn a_bucket_refills_evenly_and_tells_the_exact_wait(fixture: &impl Fix
     at(fixture, 97_000 * MS);
     assert_eq!(drain(fixture, "k", &limit).await, 9);
     let tenth = take(fixture, "k", &limit, 1).await;
-    assert_eq!((tenth.verdict, tenth.retry_after_us), (Told::Deny, Some(3000 * MS)));
+    assert_eq!((tenth.verdict, tenth.retry_after_us), (VerdictKind::Deny, Some(3000 * MS)));
     at(fixture, 100_000 * MS);
     assert_eq!(drain(fixture, "k", &limit).await, 1);
 }
@@ -47,11 +47,11 @@ pub async fn a_refused_take_debits_no_limit(fixture: &impl Fixture) {
     let (minute, hour) = (bucket(10, 60), bucket(100, 3600));
     at(fixture, 0);
     for _ in 0..10 {
-        let answers = ask(fixture, "k", &[&minute, &hour], Ask::Take { cost: 1 }).await;
+        let answers = ask(fixture, "k", &[&minute, &hour], Operation::Take { cost: 1 }).await;
         assert!(answers.iter().all(crate::answer::Answer::is_allowed));
     }
-    let refused = ask(fixture, "k", &[&minute, &hour], Ask::Take { cost: 1 }).await;
-    assert_eq!((refused[0].verdict, refused[1].verdict), (Told::Deny, Told::Allow));
+    let refused = ask(fixture, "k", &[&minute, &hour], Operation::Take { cost: 1 }).await;
+    assert_eq!((refused[0].verdict, refused[1].verdict), (VerdictKind::Deny, VerdictKind::Allow));
     assert_eq!(refused[1].remaining, 90);
     assert_eq!(peek(fixture, "k", &hour, 1).await.remaining, 90);
 }
@@ -96,7 +96,7 @@ pub async fn cost_zero_is_a_peek(fixture: &impl Fixture) {
         assert_eq!(take(fixture, &subject, &limit, 0).await.remaining, 10);
         assert_eq!(drain(fixture, &subject, &limit).await, 10);
         let empty = take(fixture, &subject, &limit, 0).await;
-        assert_eq!((empty.verdict, empty.remaining, empty.count), (Told::Allow, 0, 10));
+        assert_eq!((empty.verdict, empty.remaining, empty.count), (VerdictKind::Allow, 0, 10));
     }
 }
 
@@ -107,7 +107,7 @@ pub async fn a_cost_above_the_burst_never_passes(fixture: &impl Fixture) {
         at(fixture, 0);
         for cost in [11, u64::MAX] {
             let answer = take(fixture, &subject, &limit, cost).await;
-            assert_eq!((answer.verdict, answer.retry_after_us), (Told::Never, None));
+            assert_eq!((answer.verdict, answer.retry_after_us), (VerdictKind::Never, None));
             assert_eq!(answer.remaining, 10);
         }
         assert!(take(fixture, &subject, &limit, 10).await.is_allowed());
@@ -119,10 +119,10 @@ pub async fn a_block_never_passes(fixture: &impl Fixture) {
     let (block, open) = (Limit::block(), bucket(10, 60));
     at(fixture, 0);
     for cost in [0, 1, 100] {
-        assert_eq!(take(fixture, "k", &block, cost).await.verdict, Told::Never);
+        assert_eq!(take(fixture, "k", &block, cost).await.verdict, VerdictKind::Never);
     }
-    let both = ask(fixture, "k", &[&open, &block], Ask::Take { cost: 1 }).await;
-    assert_eq!(both[1].verdict, Told::Never);
+    let both = ask(fixture, "k", &[&open, &block], Operation::Take { cost: 1 }).await;
+    assert_eq!(both[1].verdict, VerdictKind::Never);
     assert_eq!(peek(fixture, "k", &open, 1).await.remaining, 10);
 }
 

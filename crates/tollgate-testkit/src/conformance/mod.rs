@@ -34,16 +34,16 @@
 pub mod changes;
 pub mod decisions;
 pub mod histories;
-pub mod leases;
 pub mod listing;
 pub mod operations;
+pub mod permits;
 pub mod shadow;
 
 use std::time::Duration;
 
-use tollgate::{Key, Lease, LeaseId, Limit, Plan, Quota, Store, Subject, Take, Timestamp};
+use tollgate::{Key, Limit, Permit, PermitId, Plan, Quota, Store, Subject, Take, Timestamp};
 
-use crate::answer::{Answer, Ask};
+use crate::answer::{Answer, Operation};
 use crate::spec::{Kind, LimitSpec};
 
 /// A store that nobody else uses, whose time a test sets.
@@ -55,14 +55,14 @@ pub trait Fixture {
     /// Moves its clock, back too.
     fn set_now(&self, now: Timestamp);
     /// How much is asked of it.
-    fn extent(&self) -> Extent {
-        Extent::Whole
+    fn extent(&self) -> SuiteSize {
+        SuiteSize::Whole
     }
 }
 
 /// How much a suite asks of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum SuiteSize {
     /// All of it.
     Whole,
     /// Every case, with fewer draws in those that have thousands: the same arithmetic has passed all of them,
@@ -70,7 +70,7 @@ pub enum Extent {
     Short,
 }
 
-impl Extent {
+impl SuiteSize {
     /// So many of `whole`.
     pub(crate) fn of(self, whole: u64) -> u64 {
         match self {
@@ -120,18 +120,18 @@ macro_rules! conformance {
                 a_reset_forgets_everything
                 stats_tell_without_taking
             ]
-            leases: [
-                a_slot_returns_by_its_lease
+            permits: [
+                a_slot_returns_by_its_permit
                 a_slot_returns_by_itself_at_exactly_its_end
                 a_renewal_extends_by_the_slots_own_length
                 what_has_returned_cannot_be_renewed
-                two_leases_are_distinct
-                a_forged_lease_gives_nothing_back
+                two_permits_are_distinct
+                a_forged_permit_gives_nothing_back
                 a_renewal_is_all_or_nothing
                 slots_and_tokens_are_all_or_nothing
                 a_refund_gives_no_slot_back
-                a_lease_works_beneath_a_pause
-                a_passing_shadow_group_is_part_of_the_lease
+                a_permit_works_beneath_a_pause
+                a_passing_shadow_group_is_part_of_the_permit
                 a_release_drops_what_has_returned
                 a_mistaken_ttl_heals
             ]
@@ -203,7 +203,7 @@ pub(crate) async fn ask(
     fixture: &impl Fixture,
     subject: &str,
     limits: &[&Limit],
-    ask: Ask,
+    ask: Operation,
 ) -> Vec<Answer> {
     let subject = Subject::of([subject]);
     let keys: Vec<Key<'_>> = limits.iter().map(|limit| Key::new(&subject, limit)).collect();
@@ -211,28 +211,30 @@ pub(crate) async fn ask(
         |cost: u64| Plan::new(keys.iter().map(|key| Take::new(*key, cost))).expect("limits differ");
     let store = fixture.store();
     let decision = match ask {
-        Ask::Take { cost } => store.take(&plan(cost)).await,
-        Ask::Peek { cost } => store.peek(&plan(cost)).await,
-        Ask::Refund { cost } => store.refund(&plan(cost)).await,
-        Ask::Debit { cost, age_us } => {
+        Operation::Take { cost } => store.take(&plan(cost)).await,
+        Operation::Peek { cost } => store.peek(&plan(cost)).await,
+        Operation::Refund { cost } => store.refund(&plan(cost)).await,
+        Operation::Debit { cost, age_us } => {
             store.debit(&plan(cost), Duration::from_micros(age_us)).await
         }
-        Ask::Hold { cost, lease } => store.take(&plan(cost).with_lease(lease_id(lease))).await,
-        Ask::Release { lease } => {
-            store.release(&lease_on(&keys, lease)).await.expect("released");
+        Operation::Hold { cost, permit } => {
+            store.take(&plan(cost).with_permit(permit_id(permit))).await
+        }
+        Operation::Release { permit } => {
+            store.release(&permit_on(&keys, permit)).await.expect("released");
             store.peek(&plan(0)).await
         }
-        Ask::Renew { lease } => {
-            store.renew(&lease_on(&keys, lease)).await.expect("renewed");
+        Operation::Renew { permit } => {
+            store.renew(&permit_on(&keys, permit)).await.expect("renewed");
             store.peek(&plan(0)).await
         }
-        Ask::Pause { length_us } => {
+        Operation::Pause { length_us } => {
             for key in &keys {
                 store.pause(key, Duration::from_micros(length_us)).await.expect("paused");
             }
             store.peek(&plan(0)).await
         }
-        Ask::Reset => {
+        Operation::Reset => {
             for key in &keys {
                 store.reset(key).await.expect("reset");
             }
@@ -242,16 +244,16 @@ pub(crate) async fn ask(
     decision.expect("the store answers").statuses().iter().map(Answer::from).collect()
 }
 
-/// A lease by a small number.
-pub fn lease_id(number: u64) -> LeaseId {
-    LeaseId::from_u128(number.into()).expect("leases are numbered from 1")
+/// A permit by a small number.
+pub fn permit_id(number: u64) -> PermitId {
+    PermitId::from_u128(number.into()).expect("permits are numbered from 1")
 }
 
-/// The lease of this number on these keys, as its holder would show it.
-pub fn lease_on(keys: &[Key<'_>], number: u64) -> Lease {
-    let held = keys.iter().map(|key| format!("@{}{{{}}}", key.limit().scope(), key.subject()));
-    let text = format!("{}{}", lease_id(number), held.collect::<String>());
-    text.parse().expect("as a lease writes itself")
+/// The permit of this number on these keys, as its holder would show it.
+pub fn permit_on(keys: &[Key<'_>], number: u64) -> Permit {
+    let held = keys.iter().map(|key| format!("@{}{{{}}}", key.limit().identity(), key.subject()));
+    let text = format!("{}{}", permit_id(number), held.collect::<String>());
+    text.parse().expect("as a permit writes itself")
 }
 
 /// One operation on one limit.
@@ -259,7 +261,7 @@ pub(crate) async fn ask_one(
     fixture: &impl Fixture,
     subject: &str,
     limit: &Limit,
-    asked: Ask,
+    asked: Operation,
 ) -> Answer {
     ask(fixture, subject, &[limit], asked).await[0]
 }
@@ -271,7 +273,7 @@ pub(crate) async fn take(
     limit: &Limit,
     cost: u64,
 ) -> Answer {
-    ask_one(fixture, subject, limit, Ask::Take { cost }).await
+    ask_one(fixture, subject, limit, Operation::Take { cost }).await
 }
 
 /// What one limit would say, and its figures.
@@ -281,7 +283,7 @@ pub(crate) async fn peek(
     limit: &Limit,
     cost: u64,
 ) -> Answer {
-    ask_one(fixture, subject, limit, Ask::Peek { cost }).await
+    ask_one(fixture, subject, limit, Operation::Peek { cost }).await
 }
 
 /// Takes one until refused; how many passed.

@@ -3,7 +3,7 @@
 use tollgate::{Key, Store, Subject};
 
 use super::{Fixture, S, ask_one, at, drain, peek, take, ten_a_minute};
-use crate::answer::{Ask, Told};
+use crate::answer::{Operation, VerdictKind};
 use crate::spec::Kind;
 
 /// Asking any number of times changes nothing.
@@ -14,23 +14,23 @@ pub async fn a_peek_takes_nothing(fixture: &impl Fixture) {
         let _ = take(fixture, &subject, &limit, 3).await;
         for _ in 0..20 {
             let answer = peek(fixture, &subject, &limit, 7).await;
-            assert_eq!((answer.verdict, answer.remaining), (Told::Allow, 7));
-            assert_eq!(peek(fixture, &subject, &limit, 8).await.verdict, Told::Deny);
+            assert_eq!((answer.verdict, answer.remaining), (VerdictKind::Allow, 7));
+            assert_eq!(peek(fixture, &subject, &limit, 8).await.verdict, VerdictKind::Deny);
         }
     }
 }
 
 /// What comes back can be taken again, and a full key stays full.
 pub async fn a_refund_is_never_above_full(fixture: &impl Fixture) {
-    // Slots are given back by their lease.
+    // Slots are given back by their permit.
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Concurrency) {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
         let _ = take(fixture, &subject, &limit, 10).await;
-        let after = ask_one(fixture, &subject, &limit, Ask::Refund { cost: 3 }).await;
-        assert_eq!((after.verdict, after.remaining, after.count), (Told::Allow, 3, 7));
+        let after = ask_one(fixture, &subject, &limit, Operation::Refund { cost: 3 }).await;
+        assert_eq!((after.verdict, after.remaining, after.count), (VerdictKind::Allow, 3, 7));
         for cost in [100, u64::MAX, 1] {
-            let after = ask_one(fixture, &subject, &limit, Ask::Refund { cost }).await;
+            let after = ask_one(fixture, &subject, &limit, Operation::Refund { cost }).await;
             assert_eq!((after.remaining, after.reset_after_us), (10, 0));
         }
         assert_eq!(drain(fixture, &subject, &limit).await, 10);
@@ -43,8 +43,9 @@ pub async fn a_debit_is_never_below_empty(fixture: &impl Fixture) {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
         for cost in [4, 100, u64::MAX] {
-            let after = ask_one(fixture, &subject, &limit, Ask::Debit { cost, age_us: 0 }).await;
-            assert_eq!(after.verdict, Told::Allow);
+            let after =
+                ask_one(fixture, &subject, &limit, Operation::Debit { cost, age_us: 0 }).await;
+            assert_eq!(after.verdict, VerdictKind::Allow);
             assert_eq!(after.remaining, if cost == 4 { 6 } else { 0 });
         }
         at(fixture, 120 * S);
@@ -65,7 +66,7 @@ pub async fn an_old_debit_matters_as_far_as_it_still_counts(fixture: &impl Fixtu
     ] {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 630 * S);
-        let debit = |age_us| Ask::Debit { cost: 10, age_us };
+        let debit = |age_us| Operation::Debit { cost: 10, age_us };
         assert_eq!(
             ask_one(fixture, &subject, &limit, debit(120 * S)).await.remaining,
             10,
@@ -89,16 +90,16 @@ pub async fn a_pause_refuses_until_it_ends(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
-        let after = ask_one(fixture, &subject, &limit, Ask::Pause { length_us: 5 * S }).await;
+        let after = ask_one(fixture, &subject, &limit, Operation::Pause { length_us: 5 * S }).await;
         assert_eq!((after.remaining, after.reset_after_us), (0, 5 * S));
         assert_eq!(take(fixture, &subject, &limit, 1).await.retry_after_us, Some(5 * S));
-        assert_eq!(take(fixture, &subject, &limit, 11).await.verdict, Told::Never);
+        assert_eq!(take(fixture, &subject, &limit, 11).await.verdict, VerdictKind::Never);
         at(fixture, 5 * S - 1);
         assert!(!take(fixture, &subject, &limit, 1).await.is_allowed());
         at(fixture, 5 * S);
         assert_eq!(drain(fixture, &subject, &limit).await, 10);
         let own = peek(fixture, &subject, &limit, 10).await.retry_after_us.unwrap_or(0);
-        let _ = ask_one(fixture, &subject, &limit, Ask::Pause { length_us: S }).await;
+        let _ = ask_one(fixture, &subject, &limit, Operation::Pause { length_us: S }).await;
         assert_eq!(peek(fixture, &subject, &limit, 10).await.retry_after_us, Some(own.max(S)));
     }
 }
@@ -108,7 +109,7 @@ pub async fn a_shorter_pause_does_not_end_a_longer_one(fixture: &impl Fixture) {
     let limit = ten_a_minute(Kind::TokenBucket);
     at(fixture, 0);
     for length_us in [30 * S, 5 * S] {
-        let after = ask_one(fixture, "k", &limit, Ask::Pause { length_us }).await;
+        let after = ask_one(fixture, "k", &limit, Operation::Pause { length_us }).await;
         assert_eq!(after.reset_after_us, 30 * S);
     }
     at(fixture, 30 * S);
@@ -121,8 +122,8 @@ pub async fn a_reset_forgets_everything(fixture: &impl Fixture) {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
         assert_eq!(drain(fixture, &subject, &limit).await, 10);
-        let _ = ask_one(fixture, &subject, &limit, Ask::Pause { length_us: 1000 * S }).await;
-        let after = ask_one(fixture, &subject, &limit, Ask::Reset).await;
+        let _ = ask_one(fixture, &subject, &limit, Operation::Pause { length_us: 1000 * S }).await;
+        let after = ask_one(fixture, &subject, &limit, Operation::Reset).await;
         assert_eq!((after.remaining, after.reset_after_us), (10, 0));
         assert_eq!(drain(fixture, &subject, &limit).await, 10);
     }

@@ -10,7 +10,7 @@ pub(super) struct Slots {
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    lease: Option<u64>,
+    permit: Option<u64>,
     since: u64,
     until: u64,
     cost: u64,
@@ -37,26 +37,26 @@ impl Slots {
         ahead
     }
 
-    fn is_held(&self, now: u64, lease: u64) -> bool {
-        self.slots.iter().any(|slot| slot.lease == Some(lease) && slot.until > now)
+    fn is_held(&self, now: u64, permit: u64) -> bool {
+        self.slots.iter().any(|slot| slot.permit == Some(permit) && slot.until > now)
     }
 
     /// Gives back, and tells whether the last slot in use came back.
-    pub(super) fn release(&mut self, now: u64, lease: u64) -> bool {
-        if !self.is_held(now, lease) {
+    pub(super) fn release(&mut self, now: u64, permit: u64) -> bool {
+        if !self.is_held(now, permit) {
             return false;
         }
         self.step_back(now);
         self.forget(now);
-        self.slots.retain(|slot| slot.lease != Some(lease));
+        self.slots.retain(|slot| slot.permit != Some(permit));
         self.slots.is_empty()
     }
 
-    pub(super) fn renew(&mut self, now: u64, lease: u64) {
-        if self.is_held(now, lease) {
+    pub(super) fn renew(&mut self, now: u64, permit: u64) {
+        if self.is_held(now, permit) {
             self.step_back(now);
             self.forget(now);
-            for slot in self.slots.iter_mut().filter(|slot| slot.lease == Some(lease)) {
+            for slot in self.slots.iter_mut().filter(|slot| slot.permit == Some(permit)) {
                 (slot.since, slot.until) = (now, now + (slot.until - slot.since));
             }
         }
@@ -80,9 +80,9 @@ impl Model for Slots {
         self.sum(now) + cost <= spec.count
     }
 
-    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, lease: Option<u64>) {
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, permit: Option<u64>) {
         self.forget(now);
-        self.slots.push(Slot { lease, since: now, until: now + spec.window_us, cost });
+        self.slots.push(Slot { permit, since: now, until: now + spec.window_us, cost });
     }
 
     fn refund(&mut self, _: &LimitSpec, _: u64, _: u64) -> bool {

@@ -8,7 +8,7 @@ mod counter;
 mod fixed;
 mod log;
 
-use crate::answer::{Answer, Ask, Told};
+use crate::answer::{Answer, Operation, VerdictKind};
 use crate::spec::{Kind, LimitSpec};
 
 /// The longest pause that is obeyed, in microseconds.
@@ -21,8 +21,8 @@ trait Model: Clone {
     fn settle(&mut self, spec: &LimitSpec, now: u64) -> bool;
     /// Whether a settled key has room for `cost`.
     fn has_room(&self, spec: &LimitSpec, now: u64, cost: u64) -> bool;
-    /// Takes, for a lease where there are slots.
-    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, lease: Option<u64>);
+    /// Takes, for a permit where there are slots.
+    fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, permit: Option<u64>);
     /// Gives back, and tells whether there was anything to give back to.
     fn refund(&mut self, spec: &LimitSpec, now: u64, cost: u64) -> bool;
     /// Takes without asking, and tells whether that had any effect.
@@ -63,30 +63,33 @@ impl Oracle {
     }
 
     /// What a store must answer.
-    pub fn ask(&mut self, spec: &LimitSpec, now: u64, ask: Ask) -> Answer {
-        if ask == Ask::Reset {
+    pub fn ask(&mut self, spec: &LimitSpec, now: u64, ask: Operation) -> Answer {
+        if ask == Operation::Reset {
             *self = Self::new();
         }
         let mut paused_for = self.pause_left(now);
-        if let Ask::Pause { length_us } = ask {
+        if let Operation::Pause { length_us } = ask {
             paused_for = paused_for.max(length_us.min(LONGEST_PAUSE));
             self.pause = Some(Pause { since: now, until: now + paused_for });
         }
         match ask {
-            Ask::Release { lease } => {
-                let is_last = self.slots.release(now, lease);
+            Operation::Release { permit } => {
+                let is_last = self.slots.release(now, permit);
                 if is_last && paused_for == 0 {
                     *self = Self::new();
                 }
             }
-            Ask::Renew { lease } => self.slots.renew(now, lease),
+            Operation::Renew { permit } => self.slots.renew(now, permit),
             _ => {}
         }
         let asked = match ask {
-            Ask::Take { cost } | Ask::Hold { cost, .. } if paused_for > 0 => Ask::Peek { cost },
-            Ask::Reset | Ask::Pause { .. } | Ask::Release { .. } | Ask::Renew { .. } => {
-                Ask::Peek { cost: 0 }
+            Operation::Take { cost } | Operation::Hold { cost, .. } if paused_for > 0 => {
+                Operation::Peek { cost }
             }
+            Operation::Reset
+            | Operation::Pause { .. }
+            | Operation::Release { .. }
+            | Operation::Renew { .. } => Operation::Peek { cost: 0 },
             other => other,
         };
         let mut answer = match spec.algorithm {
@@ -97,13 +100,16 @@ impl Oracle {
             Kind::CalendarWindow => answer(&mut self.calendar, spec, now, asked),
             Kind::Concurrency => answer(&mut self.slots, spec, now, asked),
         };
-        let takes = matches!(ask, Ask::Take { cost: 1.. } | Ask::Hold { cost: 1.., .. });
+        let takes =
+            matches!(ask, Operation::Take { cost: 1.. } | Operation::Hold { cost: 1.., .. });
         if paused_for == 0 && takes && answer.is_allowed() {
             self.pause = None;
         }
         if paused_for > 0 {
-            if matches!(asked, Ask::Peek { cost: 1.. }) && answer.verdict != Told::Never {
-                answer.verdict = Told::Deny;
+            if matches!(asked, Operation::Peek { cost: 1.. })
+                && answer.verdict != VerdictKind::Never
+            {
+                answer.verdict = VerdictKind::Deny;
                 answer.retry_after_us = answer.retry_after_us.max(Some(paused_for));
             }
             (answer.count, answer.remaining) = (spec.capacity(), 0);
@@ -121,29 +127,29 @@ impl Oracle {
     }
 }
 
-fn answer<M: Model>(model: &mut M, spec: &LimitSpec, now: u64, ask: Ask) -> Answer {
+fn answer<M: Model>(model: &mut M, spec: &LimitSpec, now: u64, ask: Operation) -> Answer {
     let mut settled = model.clone();
     let must_keep = settled.settle(spec, now);
     if must_keep {
         model.clone_from(&settled);
     }
     let (verdict, retry_after_us) = match ask {
-        Ask::Take { cost } | Ask::Hold { cost, .. } | Ask::Peek { cost } => {
+        Operation::Take { cost } | Operation::Hold { cost, .. } | Operation::Peek { cost } => {
             verdict(&settled, spec, now, cost)
         }
-        _ => (Told::Allow, None),
+        _ => (VerdictKind::Allow, None),
     };
     let changed = match ask {
-        Ask::Take { cost } if verdict == Told::Allow && cost > 0 => {
+        Operation::Take { cost } if verdict == VerdictKind::Allow && cost > 0 => {
             settled.take(spec, now, cost, None);
             true
         }
-        Ask::Hold { cost, lease } if verdict == Told::Allow && cost > 0 => {
-            settled.take(spec, now, cost, Some(lease));
+        Operation::Hold { cost, permit } if verdict == VerdictKind::Allow && cost > 0 => {
+            settled.take(spec, now, cost, Some(permit));
             true
         }
-        Ask::Refund { cost } => settled.refund(spec, now, cost),
-        Ask::Debit { cost, age_us } => settled.debit(spec, now, cost, age_us),
+        Operation::Refund { cost } => settled.refund(spec, now, cost),
+        Operation::Debit { cost, age_us } => settled.debit(spec, now, cost, age_us),
         _ => false,
     };
     let count = settled.used(spec, now);
@@ -154,14 +160,19 @@ fn answer<M: Model>(model: &mut M, spec: &LimitSpec, now: u64, ask: Ask) -> Answ
     Answer { verdict, retry_after_us, count, remaining: spec.capacity() - count, reset_after_us }
 }
 
-fn verdict<M: Model>(settled: &M, spec: &LimitSpec, now: u64, cost: u64) -> (Told, Option<u64>) {
+fn verdict<M: Model>(
+    settled: &M,
+    spec: &LimitSpec,
+    now: u64,
+    cost: u64,
+) -> (VerdictKind, Option<u64>) {
     if cost > spec.capacity() {
-        return (Told::Never, None);
+        return (VerdictKind::Never, None);
     }
     if cost == 0 || settled.has_room(spec, now, cost) {
-        return (Told::Allow, None);
+        return (VerdictKind::Allow, None);
     }
-    (Told::Deny, Some(first_wait(settled, spec, now, cost)))
+    (VerdictKind::Deny, Some(first_wait(settled, spec, now, cost)))
 }
 
 /// The shortest wait after which there is room: found by trying, not by a formula.

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, Scope};
 use std::time::Instant;
 
-use super::fault::{Allowance, Fault, Towards};
+use super::fault::{Allowance, Direction, Fault};
 use super::frames::Frames;
 use super::hub::{Current, Hub};
 use super::link::Link;
@@ -49,7 +49,7 @@ impl<'a> Carrier<'a> {
             self.server(scope)?;
         }
         let mut frames = Frames::default();
-        let mut allowance = Allowance::new(Towards::Server, self.seed, self.made);
+        let mut allowance = Allowance::new(Direction::Server, self.seed, self.made);
         let mut buffer = [0; CHUNK];
         loop {
             let read = self.link.read(&self.link.client, &mut buffer)?;
@@ -121,7 +121,7 @@ impl<'a> Carrier<'a> {
 
     fn answers(self, queued: &Receiver<Answers>) -> io::Result<()> {
         let mut frames = Frames::default();
-        let mut allowance = Allowance::new(Towards::Client, self.seed, self.made);
+        let mut allowance = Allowance::new(Direction::Client, self.seed, self.made);
         for (since, bytes) in queued {
             let current = self.hub.fate_of_answer(self.link, since);
             let answers = frames.count(&bytes);

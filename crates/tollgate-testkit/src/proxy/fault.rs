@@ -15,7 +15,7 @@ pub enum Fault {
     /// for each connection when this fault first concerns it; at zero the first byte is not carried.
     CutAfter {
         /// Which way bytes are counted.
-        towards: Towards,
+        towards: Direction,
         /// How many it may be.
         bytes: Range<u64>,
     },
@@ -23,7 +23,7 @@ pub enum Fault {
     /// is back at once.
     CutOpen {
         /// Which way bytes are counted.
-        towards: Towards,
+        towards: Direction,
         /// How many it may be.
         bytes: Range<u64>,
     },
@@ -41,7 +41,7 @@ pub enum Fault {
 
 /// A direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Towards {
+pub enum Direction {
     /// Answers.
     Client,
     /// Requests.
@@ -51,7 +51,7 @@ pub enum Towards {
 /// What one direction of one connection may still carry until it is cut.
 #[derive(Debug)]
 pub(super) struct Allowance {
-    towards: Towards,
+    towards: Direction,
     seed: u64,
     /// How often the fault had been changed when the connection was made.
     made: u64,
@@ -60,7 +60,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    pub(super) fn new(towards: Towards, seed: u64, made: u64) -> Self {
+    pub(super) fn new(towards: Direction, seed: u64, made: u64) -> Self {
         Self { towards, seed, made, left: None }
     }
 

@@ -1,13 +1,13 @@
 //! A faulty network: a proxy between clients and a real server.
 //!
 //! ```no_run
-//! use tollgate_testkit::proxy::{Fault, Proxy, Towards};
+//! use tollgate_testkit::proxy::{Fault, Proxy, Direction};
 //! use tollgate_testkit::server::{Flavor, Server};
 //!
 //! let server = Server::start(Flavor::Redis);
 //! let proxy = Proxy::start(server.port());
 //! // The server counts, and half of an answer arrives.
-//! proxy.set(Fault::CutAfter { towards: Towards::Client, bytes: 1..4 });
+//! proxy.set(Fault::CutAfter { towards: Direction::Client, bytes: 1..4 });
 //! assert!(proxy.raw().try_call(&["INCR", "n"]).is_err());
 //! assert_eq!(server.raw().call(&["GET", "n"]).text(), "1");
 //! ```
@@ -24,7 +24,7 @@ mod frames;
 mod hub;
 mod link;
 
-pub use fault::{Fault, Towards};
+pub use fault::{Direction, Fault};
 
 use crate::random::Random;
 use crate::server::{Raw, port};

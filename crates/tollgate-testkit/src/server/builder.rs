@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use super::keeper::scratch;
 use super::process::Process;
 use super::tls::Tls;
+use super::watchdog::scratch;
 use super::{Flavor, Raw, Server, port};
 use crate::clock::Clock;
 use crate::wait::{PATIENCE, pause};

@@ -8,7 +8,7 @@ use rcgen::{
     date_time_ymd,
 };
 
-use super::keeper::{Keeper, scratch};
+use super::watchdog::{Keeper, scratch};
 
 /// An authority, what it has signed, and what another has: files that are gone when this is dropped, and
 /// when the test is killed. Servers read them only when they start.

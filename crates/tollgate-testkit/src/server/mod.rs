@@ -19,13 +19,13 @@ mod builder;
 mod certificates;
 mod cluster;
 mod flavor;
-mod keeper;
 pub(crate) mod port;
 mod process;
 mod raw;
 mod sentinels;
 mod tls;
 mod value;
+mod watchdog;
 
 pub use builder::Builder;
 pub use certificates::{Certificates, Identity};
@@ -38,8 +38,8 @@ pub use value::Value;
 
 use crate::wait::{PATIENCE, pause};
 use builder::{Ready, Refusal, run};
-pub(crate) use keeper::{Keeper, scratch};
 use process::Process;
+pub(crate) use watchdog::{Keeper, scratch};
 
 /// How long a server is waited for that may hang or die meanwhile.
 const PROMPT: Duration = Duration::from_secs(5);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::keeper::Keeper;
-use crate::vitals;
+use super::watchdog::Keeper;
+use crate::process_stats;
 use crate::wait::eventually;
 
 #[derive(Debug)]
@@ -72,12 +72,12 @@ impl Process {
 
     /// The processor time it took, all threads together.
     pub(super) fn cpu(&self) -> Duration {
-        vitals::cpu(self.id())
+        process_stats::cpu(self.id())
     }
 
     /// The bytes of memory it holds.
     pub(super) fn rss(&self) -> u64 {
-        vitals::rss(self.id())
+        process_stats::rss(self.id())
     }
 
     fn signal(&self, name: &str) {
@@ -87,6 +87,6 @@ impl Process {
     }
 
     fn state(&self) -> Option<char> {
-        vitals::state(self.id?)
+        process_stats::state(self.id?)
     }
 }

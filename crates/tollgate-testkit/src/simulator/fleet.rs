@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::{BreakerState, FallbackStore, Lease, ManualClock, Store, StoreEvent};
+use tollgate::{BreakerState, FallbackStore, ManualClock, Permit, Store, StoreEvent};
 
 use super::check::{Asks, Worked};
 use super::clockwork::TaskId;
@@ -44,7 +44,7 @@ impl Node {
             .open_after(setting.threshold)
             .open_for(Duration::from_micros(OPEN_FOR))
             .max_keys(MAX_KEYS)
-            .distributed_at_most(setting.at_most)
+            .max_distribution(setting.at_most)
             .on_event(move |event| hear(&hears, number, &event))
             .build();
         Self { number, state: State::Live, store: Arc::new(store), waiting: Vec::new() }
@@ -69,7 +69,7 @@ impl Node {
                 let rest = random.within(900_000, 1_100_000);
                 world.time.until(world.time.now() + rest).await;
                 world.check().attend_begins(node);
-                store.attend().await;
+                store.maintain().await;
                 world.check().attended(node, world.time.now());
             }
         }
@@ -83,30 +83,34 @@ impl Node {
     ) -> impl Future<Output = ()> + Send + use<> {
         let (world, store, node) = (Arc::clone(world), Arc::clone(&self.store), self.number);
         async move {
-            let Some(lease) = decide(&world, &store, node, &caller.request).await else { return };
+            let Some(permit) = decide(&world, &store, node, &caller.request).await else { return };
             let begun = world.time.now();
             if let Some(after) = caller.keeps.renewed_after {
                 world.time.until(begun + after).await;
-                renew(&world, &store, node, &lease).await;
+                renew(&world, &store, node, &permit).await;
             }
             if let Some(after) = caller.keeps.released_after {
                 world.time.until(begun + after).await;
-                let request = Request::about(&world.setting, Act::Release, &lease);
-                let held = world.check().leases(node, &request, world.time.now());
-                let worked = matches!(store.release(&lease).await, Ok(true));
-                world.check().leased(&request, held, if worked { Worked::Yes } else { Worked::No });
+                let request = Request::about(&world.setting, Act::Release, &permit);
+                let held = world.check().permits(node, &request, world.time.now());
+                let worked = matches!(store.release(&permit).await, Ok(true));
+                world.check().permitd(
+                    &request,
+                    held,
+                    if worked { Worked::Yes } else { Worked::No },
+                );
             }
         }
     }
 }
 
-/// Asks for a decision, and gives the lease of the slots that were taken.
+/// Asks for a decision, and gives the permit of the slots that were taken.
 async fn decide(
     world: &World,
     store: &FallbackStore<Link, ManualClock>,
     node: usize,
     request: &Request,
-) -> Option<Lease> {
+) -> Option<Permit> {
     let plan = request.plan(&world.setting);
     let begun = world.check().begins(node, request, world.time.now());
     let decision = match request.act {
@@ -119,23 +123,23 @@ async fn decide(
     let decision = decision.expect("these never fail");
     let who = (node, world.time.task());
     world.check().decided(who, request, begun, &decision, world.time.now());
-    Lease::of(&plan, &decision).filter(|_| request.act == Act::Take)
+    Permit::of(&plan, &decision).filter(|_| request.act == Act::Take)
 }
 
 async fn renew(
     world: &World,
     store: &FallbackStore<Link, ManualClock>,
     node: usize,
-    lease: &Lease,
+    permit: &Permit,
 ) {
-    let (request, asked) = (Request::about(&world.setting, Act::Renew, lease), world.time.now());
-    let held = world.check().leases(node, &request, asked);
-    let worked = match store.renew(lease).await {
+    let (request, asked) = (Request::about(&world.setting, Act::Renew, permit), world.time.now());
+    let held = world.check().permits(node, &request, asked);
+    let worked = match store.renew(permit).await {
         Ok(Some(_)) => Worked::Yes,
         _ => Worked::No,
     };
     let mut check = world.check();
-    check.leased(&request, held, worked);
+    check.permitd(&request, held, worked);
     if worked == Worked::Yes {
         check.renewed(&request, asked);
     }

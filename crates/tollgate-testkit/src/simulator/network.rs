@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::{
-    Decision, Key, Lease, Listing, ManualClock, MemoryStore, Page, Plan, Status, Store, StoreError,
-    StoreErrorKind, Timestamp,
+    Decision, Key, Listing, ManualClock, MemoryStore, Page, Permit, Plan, Status, Store,
+    StoreError, StoreErrorKind, Timestamp,
 };
 
 use super::check::Outcome;
@@ -48,7 +48,7 @@ pub(super) struct Link {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A caller's.
-    Ask,
+    Operation,
     /// To see whether the store answers.
     Probe,
     /// To tell what was spent alone.
@@ -100,7 +100,7 @@ impl Link {
         if world.condition().life != life {
             return Err((now, StoreErrorKind::Unavailable));
         }
-        let task = (purpose == Purpose::Ask).then(|| world.time.task());
+        let task = (purpose == Purpose::Operation).then(|| world.time.task());
         let answer = world.run((task, request), run, told);
         if arrives > TIMEOUT {
             return Err(given_up);
@@ -184,17 +184,17 @@ impl Store for Link {
         self.call(request, |store| store.debit(plan, age), answers).await
     }
 
-    async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
-        let request = Request::about(&self.world.setting, Act::Release, lease);
+    async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
+        let request = Request::about(&self.world.setting, Act::Release, permit);
         let seen = request.clone();
-        let run = |store: &Shared| self.seeing(&seen, store, store.release(lease));
+        let run = |store: &Shared| self.seeing(&seen, store, store.release(permit));
         self.call(request, run, |_| None).await
     }
 
-    async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
-        let request = Request::about(&self.world.setting, Act::Renew, lease);
+    async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
+        let request = Request::about(&self.world.setting, Act::Renew, permit);
         let seen = request.clone();
-        let run = |store: &Shared| self.seeing(&seen, store, store.renew(lease));
+        let run = |store: &Shared| self.seeing(&seen, store, store.renew(permit));
         self.call(request, run, |_| None).await
     }
 

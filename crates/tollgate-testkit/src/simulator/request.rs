@@ -1,9 +1,9 @@
 //! What is asked of several keys at once, and what oracles make of it.
 
-use tollgate::{Key, Lease, LeaseId, Plan, Take};
+use tollgate::{Key, Permit, PermitId, Plan, Take};
 
 use super::setting::Setting;
-use crate::answer::{Answer, Ask};
+use crate::answer::{Answer, Operation};
 use crate::oracle::Oracle;
 use crate::spec::LimitSpec;
 
@@ -30,7 +30,7 @@ pub(super) struct Want {
 pub(super) struct Request {
     pub(super) act: Act,
     pub(super) wants: Vec<Want>,
-    pub(super) lease: Option<u64>,
+    pub(super) permit: Option<u64>,
 }
 
 impl Request {
@@ -38,31 +38,31 @@ impl Request {
     pub(super) fn of(setting: &Setting, act: Act, plan: &Plan<'_>) -> Self {
         let want =
             |take: &Take<'_>| Some(Want { key: setting.find(&take.key())?, cost: take.cost() });
-        let lease = plan.lease().map(number_of);
-        Self { act, wants: plan.takes().iter().filter_map(want).collect(), lease }
+        let permit = plan.permit().map(number_of);
+        Self { act, wants: plan.takes().iter().filter_map(want).collect(), permit }
     }
 
-    /// What a node asks the store about a lease.
-    pub(super) fn about(setting: &Setting, act: Act, lease: &Lease) -> Self {
+    /// What a node asks the store about a permit.
+    pub(super) fn about(setting: &Setting, act: Act, permit: &Permit) -> Self {
         let held = |held: &tollgate::HeldKey| {
             let is_it = |key: &Key<'_>| {
-                key.subject() == held.subject() && key.limit().scope() == held.scope()
+                key.subject() == held.subject() && key.limit().identity() == held.identity()
             };
             let key = setting.keys.iter().position(|key| is_it(&key.key()))?;
             Some(Want { key, cost: 0 })
         };
-        let wants = lease.held().iter().filter_map(held).collect();
-        Self { act, wants, lease: Some(number_of(lease.id())) }
+        let wants = permit.held().iter().filter_map(held).collect();
+        Self { act, wants, permit: Some(number_of(permit.id())) }
     }
 
     pub(super) fn plan<'s>(&self, setting: &'s Setting) -> Plan<'s> {
         let take = |want: &Want| {
             let key = &setting.keys[want.key];
-            Take::new(key.key(), want.cost).shared(key.sharing)
+            Take::new(key.key(), want.cost).shared(key.distribution)
         };
         let plan = Plan::new(self.wants.iter().map(take)).expect("each key once");
-        match self.lease.and_then(lease_id) {
-            Some(lease) => plan.with_lease(lease),
+        match self.permit.and_then(permit_id) {
+            Some(permit) => plan.with_permit(permit),
             None => plan,
         }
     }
@@ -78,12 +78,12 @@ impl Request {
     }
 }
 
-pub(super) fn lease_id(number: u64) -> Option<LeaseId> {
-    LeaseId::from_u128(u128::from(number))
+pub(super) fn permit_id(number: u64) -> Option<PermitId> {
+    PermitId::from_u128(u128::from(number))
 }
 
-fn number_of(lease: LeaseId) -> u64 {
-    u64::try_from(lease.as_u128()).unwrap_or(u64::MAX)
+fn number_of(permit: PermitId) -> u64 {
+    u64::try_from(permit.as_u128()).unwrap_or(u64::MAX)
 }
 
 /// One oracle a key.
@@ -97,25 +97,25 @@ impl Oracles {
 
     /// What a store must answer whose limits are these: all or nothing.
     pub(super) fn run(&mut self, specs: &[LimitSpec], request: &Request, now: u64) -> Vec<Answer> {
-        let mut each = |ask: &dyn Fn(u64) -> Ask| -> Vec<Answer> {
+        let mut each = |ask: &dyn Fn(u64) -> Operation| -> Vec<Answer> {
             let one = |want: &Want| self.0[want.key].ask(&specs[want.key], now, ask(want.cost));
             request.wants.iter().map(one).collect()
         };
-        let lease = request.lease.unwrap_or(0);
+        let permit = request.permit.unwrap_or(0);
         match request.act {
-            Act::Peek => each(&|cost| Ask::Peek { cost }),
-            Act::Refund => each(&|cost| Ask::Refund { cost }),
-            Act::Debit { age_us } => each(&|cost| Ask::Debit { cost, age_us }),
-            Act::Release => each(&|_| Ask::Release { lease }),
-            Act::Renew => each(&|_| Ask::Renew { lease }),
+            Act::Peek => each(&|cost| Operation::Peek { cost }),
+            Act::Refund => each(&|cost| Operation::Refund { cost }),
+            Act::Debit { age_us } => each(&|cost| Operation::Debit { cost, age_us }),
+            Act::Release => each(&|_| Operation::Release { permit }),
+            Act::Renew => each(&|_| Operation::Renew { permit }),
             Act::Take => {
-                let peeked = each(&|cost| Ask::Peek { cost });
+                let peeked = each(&|cost| Operation::Peek { cost });
                 if !peeked.iter().all(Answer::is_allowed) {
                     return peeked;
                 }
-                match request.lease {
-                    Some(lease) => each(&|cost| Ask::Hold { cost, lease }),
-                    None => each(&|cost| Ask::Take { cost }),
+                match request.permit {
+                    Some(permit) => each(&|cost| Operation::Hold { cost, permit }),
+                    None => each(&|cost| Operation::Take { cost }),
                 }
             }
         }

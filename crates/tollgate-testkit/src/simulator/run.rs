@@ -156,7 +156,7 @@ impl Simulation {
     }
 
     fn call_at(&mut self, node: usize, caller: Caller) {
-        let role = Role::Calls { act: caller.request.act, lease: caller.request.lease };
+        let role = Role::Calls { act: caller.request.act, permit: caller.request.permit };
         let gives_up = caller.gives_up;
         let future = self.nodes[node].answers(&self.world, caller);
         let task = self.spawn(node, role, Box::pin(future));
@@ -253,7 +253,7 @@ impl Simulation {
             for key in 0..self.world.setting.keys.len() {
                 let cost = cost(&self.world.setting.specs[key], live);
                 let request =
-                    Request { act: Act::Take, wants: vec![Want { key, cost }], lease: None };
+                    Request { act: Act::Take, wants: vec![Want { key, cost }], permit: None };
                 let at = from + turn as u64 * rest;
                 self.run_until(at);
                 let caller = Caller { node: 0, request, gives_up: None, keeps: Keeping::default() };

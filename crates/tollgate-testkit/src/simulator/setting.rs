@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate::{Distributed, Key, Limit, OnStoreLoss, Sharing, Subject};
+use tollgate::{Distributed, Distribution, Key, Limit, OnStoreLoss, Subject};
 
 use crate::random::Random;
 use crate::spec::{Align, Kind, LimitSpec};
@@ -21,7 +21,7 @@ pub(super) struct Counted {
     pub(super) spec: LimitSpec,
     pub(super) limit: Limit,
     pub(super) subject: Subject,
-    pub(super) sharing: Sharing,
+    pub(super) distribution: Distribution,
     pub(super) refunds: Refunds,
 }
 
@@ -87,7 +87,7 @@ impl Setting {
 
     /// How much the store has to say of a key.
     pub(super) fn reach(&self, key: usize) -> Distributed {
-        self.keys[key].sharing.distributed.min(self.at_most)
+        self.keys[key].distribution.distributed.min(self.at_most)
     }
 }
 
@@ -112,8 +112,8 @@ impl Counted {
         let limit = spec.build().expect("drawn to be valid");
         let refunds = if random.one_in(4) { Refunds::Sometimes } else { Refunds::Never };
         let subject = Subject::of([format!("k{number}")]);
-        let sharing = Sharing { distributed, on_store_loss };
-        Self { spec, limit, subject, sharing, refunds }
+        let distribution = Distribution { distributed, on_store_loss };
+        Self { spec, limit, subject, distribution, refunds }
     }
 
     pub(super) fn key(&self) -> Key<'_> {

@@ -34,7 +34,7 @@ pub(super) fn draw(
     faults: &[(u64, Fault)],
     random: &mut Random,
 ) -> Vec<(u64, Caller)> {
-    let (mut callers, mut leases) = (Vec::new(), 0);
+    let (mut callers, mut permits) = (Vec::new(), 0);
     for _ in 0..random.within(10, 40) {
         let mut at = match random.pick(faults) {
             Some((near, _)) if !random.one_in(3) => near + random.magnitude(3 * SECOND),
@@ -42,8 +42,8 @@ pub(super) fn draw(
         };
         let gap = *random.pick(&[1, 1000, 100_000, 2 * SECOND]).unwrap_or(&1);
         for _ in 0..random.magnitude(16) {
-            leases += 1;
-            callers.push((at.min(HOUR - 1), draw_caller(setting, random, leases)));
+            permits += 1;
+            callers.push((at.min(HOUR - 1), draw_caller(setting, random, permits)));
             at += random.within(0, gap);
         }
     }
@@ -66,7 +66,7 @@ fn draw_caller(setting: &Setting, random: &mut Random, number: u64) -> Caller {
     let keeps = Keeping { renewed_after: after(random), released_after: after(random) };
     Caller {
         node: random.draw(),
-        request: Request { act, wants, lease: is_held.then_some(number) },
+        request: Request { act, wants, permit: is_held.then_some(number) },
         gives_up: random.one_in(30).then(|| random.within(0, 150_000)),
         keeps,
     }

@@ -89,7 +89,7 @@ impl World {
                     Act::Debit { age_us } => {
                         store.debit(&plan, std::time::Duration::from_micros(age_us))
                     }
-                    // Of leases a late word does not matter: their slots return by themselves.
+                    // Of permits a late word does not matter: their slots return by themselves.
                     Act::Release | Act::Renew => return None,
                 };
                 Some(decision.statuses().iter().map(Answer::from).collect::<Vec<_>>())

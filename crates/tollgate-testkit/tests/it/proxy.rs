@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tollgate_testkit::proxy::{Fault, Proxy, Towards};
+use tollgate_testkit::proxy::{Direction, Fault, Proxy};
 use tollgate_testkit::server::{Flavor, Server, Value};
 use tollgate_testkit::wait::{PATIENCE, eventually};
 
@@ -67,7 +67,7 @@ fn requests_are_cut_at_the_exact_byte() {
     let request = b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n";
     for bytes in 1..request.len() {
         let count = bytes as u64;
-        proxy.set(Fault::CutAfter { towards: Towards::Server, bytes: count..count + 1 });
+        proxy.set(Fault::CutAfter { towards: Direction::Server, bytes: count..count + 1 });
         let (received, ended) = sent(&proxy, &upstream, request);
         assert_eq!(received, request[..bytes]);
         assert_eq!(ended, Some(ErrorKind::ConnectionReset));
@@ -81,7 +81,7 @@ fn answers_are_cut_at_the_exact_byte() {
     let answer = b":1\r\n";
     for bytes in 0..answer.len() {
         let count = bytes as u64;
-        proxy.set(Fault::CutAfter { towards: Towards::Client, bytes: count..count + 1 });
+        proxy.set(Fault::CutAfter { towards: Direction::Client, bytes: count..count + 1 });
         let mut client =
             TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).expect("it listens");
         client.set_read_timeout(Some(PATIENCE)).expect("a time");
@@ -102,7 +102,7 @@ fn where_it_cuts_depends_on_the_seed() {
     let (server, _) = redis();
     let lengths = |seed| {
         let proxy = Proxy::seeded(server.port(), seed);
-        proxy.set(Fault::CutAfter { towards: Towards::Client, bytes: 10..1000 });
+        proxy.set(Fault::CutAfter { towards: Direction::Client, bytes: 10..1000 });
         let request = format!("ECHO {}\r\n", "x".repeat(2000));
         let length = |_| {
             let mut client =
@@ -160,12 +160,12 @@ fn those_who_connect_later_are_not_cut() {
     let (_server, proxy) = redis();
     let mut old = proxy.raw();
     old.call(&["PING"]);
-    proxy.set(Fault::CutOpen { towards: Towards::Client, bytes: 0..3 });
+    proxy.set(Fault::CutOpen { towards: Direction::Client, bytes: 0..3 });
     let mut new = proxy.raw();
     assert_eq!(new.call(&["INCR", "n"]).int(), 1);
     assert!(old.try_call(&["INCR", "n"]).is_err());
     assert_eq!(new.call(&["INCR", "n"]).int(), 3, "what was cut was done");
-    proxy.set(Fault::CutOpen { towards: Towards::Client, bytes: 0..3 });
+    proxy.set(Fault::CutOpen { towards: Direction::Client, bytes: 0..3 });
     assert!(new.try_call(&["PING"]).is_err());
     assert_eq!(proxy.cuts(), 2);
 }
@@ -238,8 +238,8 @@ fn thousands_of_connections_leave_nothing() {
     let (server, proxy) = redis();
     let faults = [
         Fault::Pass,
-        Fault::CutAfter { towards: Towards::Server, bytes: 0..30 },
-        Fault::CutAfter { towards: Towards::Client, bytes: 0..6 },
+        Fault::CutAfter { towards: Direction::Server, bytes: 0..30 },
+        Fault::CutAfter { towards: Direction::Client, bytes: 0..6 },
         Fault::Answer(LOADING.to_vec()),
     ];
     for round in 0..3000 {

@@ -86,7 +86,7 @@ impl ClientAddress {
     /// ```
     #[must_use]
     pub fn network(address: IpAddr) -> IpAddr {
-        tollgate::net::counted(address)
+        tollgate::net::rate_limit_address(address)
     }
 
     /// The [network](Self::network) as it goes into the fact `ip`, spelled in one way only, so that a client

@@ -6,7 +6,7 @@ use http::HeaderName;
 use http::header::AUTHORIZATION;
 
 use super::{Head, Source};
-use crate::strict::only;
+use crate::header_value::only;
 
 /// A header that names the client, the user, or whatever else.
 ///

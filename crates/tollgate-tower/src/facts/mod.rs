@@ -13,7 +13,7 @@ use http::header::HOST;
 use tollgate::{Facts, MAX_FACT_LENGTH, Policy};
 
 use crate::address::ClientAddress;
-use crate::strict::only;
+use crate::header_value::only;
 
 pub use head::Head;
 pub use header::{ApiKey, Header};
@@ -89,7 +89,7 @@ impl Sources {
     #[inline]
     pub(crate) fn gather<'r>(&'r self, policy: &'r Policy, request: &Head<'r>) -> Facts<'r> {
         let mut facts = Facts::new();
-        for fact in policy.wanted() {
+        for fact in policy.facts_used() {
             let name = fact.as_str();
             if let Some(value) = self.value(name, request) {
                 // Names are a policy's, each once, and the value fits; only a 33rd fact is left out.

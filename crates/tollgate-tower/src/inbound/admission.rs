@@ -9,17 +9,17 @@ use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
 use tollgate::{
-    Asked, Current, Facts, LimiterError, Observer, Outcome, Request, Store, StoreError,
-    StoreErrorKind, Taken,
+    ActivePolicy, Facts, LimiterError, Observer, Outcome, Query, Receipt, Request, Store,
+    StoreError, StoreErrorKind,
 };
 
-use super::bill::Bill;
-use super::charge::Entry;
-use super::held::{Held, Slots};
-use super::pass::{Due, Pass};
+use super::cost::Entry;
+use super::deferred_charge::Bill;
+use super::headers::Fields;
+use super::in_flight::{Due, Pass};
 use super::settings::{OnError, Settings};
-use super::told::Fields;
-use crate::detach::Carried;
+use super::slot_guard::{Held, Slots};
+use crate::background::Carried;
 use crate::facts::Head;
 
 /// Whether a request comes in.
@@ -37,13 +37,13 @@ pub(super) type Admitting<S, O> = Pin<Box<dyn Future<Output = Admitted<S, O>> + 
 /// What a decision comes to.
 enum Said {
     Refused(Response<Bytes>),
-    Passed(Fields, Option<Slots>, Option<Taken>),
+    Passed(Fields, Option<Slots>, Option<Receipt>),
 }
 
 impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
     /// Asks a limiter whose store may have to be waited for.
     pub(super) fn begin(settings: &Arc<Settings<S, O>>, head: Parts) -> Admitting<S, O> {
-        let (settings, current) = (Arc::clone(settings), settings.limiter.current());
+        let (settings, current) = (Arc::clone(settings), settings.limiter.active_policy());
         let holds_slots = current.policy().holds_slots();
         let admitting = async move {
             let admission = Self::of(&settings, current, &Head::from(&head)).await;
@@ -59,7 +59,7 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
     /// Asks a limiter whose store answers at once: without a future to be kept, and without a clone of the
     /// service to be called later.
     pub(super) fn now(settings: &Arc<Settings<S, O>>, request: &Head<'_>) -> Self {
-        let asking = pin!(Self::of(settings, settings.limiter.current(), request));
+        let asking = pin!(Self::of(settings, settings.limiter.active_policy(), request));
         match asking.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(admission) => admission,
             Poll::Pending => {
@@ -72,14 +72,14 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
 
     async fn of(
         settings: &Arc<Settings<S, O>>,
-        current: Arc<Current<O::Handles>>,
+        current: Arc<ActivePolicy<O::Handles>>,
         request: &Head<'_>,
     ) -> Self {
         let entry = settings.charging.entry(request);
         // What is held while the store is asked makes every request's future as large, so it is little.
         let (asked, kept) = settings.question(&current, request, entry);
         let say = |outcome: &Outcome<'_, '_>| settings.say(outcome, request);
-        let said = settings.limiter.decide_by(&current, entry.verb(), &asked, say).await;
+        let said = settings.limiter.decide_with(&current, entry.verb(), &asked, say).await;
         drop(asked);
         match said {
             Ok(Said::Refused(response)) => Self::Refused(response),
@@ -105,21 +105,21 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
     #[inline]
     fn question<'r>(
         &'r self,
-        current: &'r Current<O::Handles>,
+        current: &'r ActivePolicy<O::Handles>,
         request: &Head<'r>,
         entry: Entry,
-    ) -> (Asked<'r>, Option<Box<Facts<'static>>>) {
+    ) -> (Query<'r>, Option<Box<Facts<'static>>>) {
         let facts = self.sources.gather(current.policy(), request);
         let is_kept = self.charging.is_settled_later();
         let kept = is_kept.then(|| Box::new(facts.clone().into_owned()));
-        (Asked::ByPolicy(Request::new(facts).with_cost(entry.cost())), kept)
+        (Query::ByPolicy(Request::new(facts).with_cost(entry.cost())), kept)
     }
 
     fn say(&self, outcome: &Outcome<'_, '_>, request: &Head<'_>) -> Said {
         match self.refusing.of(outcome, request, &self.telling) {
             Some(refusal) => Said::Refused(refusal),
             None => {
-                let taken = self.charging.is_settled_later().then(|| Taken::of(outcome));
+                let taken = self.charging.is_settled_later().then(|| Receipt::of(outcome));
                 Said::Passed(self.telling.of(outcome.decision), Slots::of(outcome), taken)
             }
         }

@@ -7,11 +7,11 @@ use bytes::Bytes;
 use http::{HeaderName, Method, Response, response};
 use tollgate::{HeaderStyle, Limiter, LimiterError, Observer, RefusalStyle, Store};
 
-use super::charge::{Charging, Cost, Counting, Payment};
+use super::cost::{Charging, Cost, Counting, Payment};
+use super::headers::Telling;
 use super::layer::RateLimitLayer;
 use super::refused::{Refused, Refusing};
 use super::settings::{OnError, Settings, Skip};
-use super::told::Telling;
 use crate::facts::{Head, Source, Sources};
 
 /// A [`RateLimitLayer`] in the making.
@@ -94,10 +94,8 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
     /// by then. A client that goes away before is not given anything back.
     pub fn count_only(self, counting: Counting) -> Self {
         match counting {
-            Counting::Failures => self.count_where(super::charge::is_failure),
-            Counting::Successes => {
-                self.count_where(|response| !super::charge::is_failure(response))
-            }
+            Counting::Failures => self.count_where(super::cost::is_failure),
+            Counting::Successes => self.count_where(|response| !super::cost::is_failure(response)),
         }
     }
 
@@ -186,7 +184,7 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
     }
 
     /// Who hears of what the limiter could not decide. It must not block.
-    pub fn on_error_hear(mut self, hear: impl Fn(&LimiterError) + Send + Sync + 'static) -> Self {
+    pub fn on_error_notify(mut self, hear: impl Fn(&LimiterError) + Send + Sync + 'static) -> Self {
         self.settings.hear = Some(Box::new(hear));
         self
     }

@@ -14,7 +14,7 @@ use tower_service::Service;
 
 use super::admission::{Admission, Admitting};
 use super::body::{AtEnd, ResponseBody};
-use super::pass::{Ending, Pass, Settlement};
+use super::in_flight::{Ending, Pass, Settlement};
 
 pin_project! {
     /// The response of a service behind a [`RateLimitLayer`](crate::RateLimitLayer), to come.

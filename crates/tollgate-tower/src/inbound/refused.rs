@@ -10,7 +10,7 @@ use http::{HeaderValue, Response, StatusCode};
 use tollgate::{Outcome, Refusal, RefusalStyle};
 
 use super::grpc;
-use super::told::{Fields, Telling};
+use super::headers::{Fields, Telling};
 use crate::facts::Head;
 
 /// A request that may not pass, as a hook sees it.

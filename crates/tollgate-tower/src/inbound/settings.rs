@@ -6,9 +6,9 @@ use std::sync::Arc;
 use http::Method;
 use tollgate::{Limiter, LimiterError, Observer};
 
-use super::charge::Charging;
+use super::cost::Charging;
+use super::headers::Telling;
 use super::refused::Refusing;
-use super::told::Telling;
 use crate::facts::{Head, Sources};
 
 /// What becomes of a request when the limiter cannot decide, because its store could not be asked and has no fallback.

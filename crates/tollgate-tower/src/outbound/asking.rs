@@ -6,7 +6,7 @@ use tollgate::{Store, StoreError};
 
 use super::answers::Answer;
 use super::shared::Shared;
-use crate::detach::{Carried, detach};
+use crate::background::{Carried, detach};
 
 /// A take under way. It owns all it needs, so that it can outlive who asked: dropped before its end, it may
 /// have been sent already, so the rest runs on the runtime, and nobody hears what it comes to. Memory takes in

@@ -11,7 +11,7 @@ use super::builder::NamedLimiterBuilder;
 use super::counts::Counts;
 use super::error::AcquireError;
 use super::event::LimiterEvent;
-use super::patience::Patience;
+use super::max_wait::Patience;
 use super::shared::Shared;
 
 /// Keeps the calls of this program to one quota, which others may share. A clone is the same limiter.

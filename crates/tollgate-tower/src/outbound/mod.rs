@@ -27,7 +27,7 @@ mod counts;
 mod error;
 mod event;
 mod limiter;
-mod patience;
+mod max_wait;
 mod queue;
 mod registry;
 mod shared;

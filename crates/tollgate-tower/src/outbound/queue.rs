@@ -7,7 +7,7 @@ use parking_lot::Mutex as Cell;
 use tokio::sync::{Mutex, MutexGuard, Notify};
 use tokio::time::{Instant, timeout_at};
 
-use super::patience::Patience;
+use super::max_wait::Patience;
 
 /// The longest that the first sleeps before it asks again, though it was told of no room until later: another
 /// process may have reset the limiter or raised its limit, and tells nobody here.

@@ -122,7 +122,7 @@ impl<S: Store + Clone> LimitersBuilder<S> {
 
     /// Those of IGDB, `MusicBrainz`, TMDB and Spotify.
     pub fn ready(mut self) -> Self {
-        self.limits.extend(NamedLimits::ready());
+        self.limits.extend(NamedLimits::presets());
         self
     }
 

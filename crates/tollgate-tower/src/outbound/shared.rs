@@ -13,7 +13,7 @@ use super::asking::asking;
 use super::counts::Tally;
 use super::error::AcquireError;
 use super::event::{LimiterEvent, Listener};
-use super::patience::{Patience, from_now};
+use super::max_wait::{Patience, from_now};
 use super::queue::{Awake, NotBefore, Queue};
 
 #[derive(Debug)]

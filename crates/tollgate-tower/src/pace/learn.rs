@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 use tollgate::Store;
 
 use super::upstream::wanted_pause;
-use crate::detach::Carried;
+use crate::background::Carried;
 use crate::outbound::{AcquireError, Acquired, NamedLimiter};
 
 /// The longest pause that is heeded unless another is chosen: an hour. Whoever answers could otherwise stop a

@@ -6,7 +6,7 @@ use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 
 use super::limit_field;
-use crate::strict::{number, only};
+use crate::header_value::{number, only};
 
 /// A number of seconds above this is a time of the Unix clock, not a length: nobody waits for 30 years.
 const UNIX_FROM: u64 = 1_000_000_000;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::body::Body;
 use http::{Request, Response};
 use tollgate::{FallbackStore, Limiter, LimiterError, MemoryStore, Policy, Store};
-use tollgate_testkit::faulty::{Faulty, Trouble};
+use tollgate_testkit::faulty_store::{FaultyStore, StoreFault};
 use tollgate_tower::{Counting, Header, OnError, RateLimitLayer, RateLimitLayerBuilder};
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt, service_fn};
@@ -22,9 +22,9 @@ fn served<S: Store + 'static>(builder: RateLimitLayerBuilder<S>) -> Served {
     BoxCloneSyncService::new(builder.fact("client", client).build().layer(service))
 }
 
-fn lost() -> Faulty<MemoryStore> {
-    let store = Faulty::new(MemoryStore::new());
-    store.set(Trouble::Unreachable);
+fn lost() -> FaultyStore<MemoryStore> {
+    let store = FaultyStore::new(MemoryStore::new());
+    store.set(StoreFault::Unreachable);
     store
 }
 
@@ -33,7 +33,7 @@ async fn requests_pass_unless_said_otherwise() {
     let heard = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&heard);
     let builder = RateLimitLayer::builder(Limiter::new(lost(), one("1/min"), ()));
-    let service = served(builder.on_error_hear(move |error| {
+    let service = served(builder.on_error_notify(move |error| {
         assert!(matches!(error, LimiterError::Store(_)), "{error:?}");
         count.fetch_add(1, Ordering::Relaxed);
     }));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tollgate::{
-    Decision, Key, Lease, Listing, MemoryStore, Page, Plan, Status, Store, StoreError, Timestamp,
+    Decision, Key, Listing, MemoryStore, Page, Permit, Plan, Status, Store, StoreError, Timestamp,
 };
 
 /// Memory whose answers wait until they are let out.
@@ -74,13 +74,13 @@ impl Store for Later {
         self.out(()).await
     }
 
-    async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
-        let answer = self.store.release(lease).await?;
+    async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
+        let answer = self.store.release(permit).await?;
         self.out(answer).await
     }
 
-    async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
-        let answer = self.store.renew(lease).await?;
+    async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
+        let answer = self.store.renew(permit).await?;
         self.out(answer).await
     }
 

@@ -16,5 +16,5 @@ mod grpc;
 mod headers;
 mod later;
 mod refusals;
-mod sharing;
+mod shared_layer;
 mod skips;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::{HeaderName, Request, Response};
 use tokio::time::timeout;
-use tollgate::{Limiter, Override, OwnLimit, Policy, Subject};
+use tollgate::{Limiter, Override, OverrideLimit, Policy, Subject};
 use tollgate_redis::{RedisStore, StoredOverrides};
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::PATIENCE;
@@ -50,7 +50,7 @@ async fn the_layer_obeys_the_overrides_of_the_fleet() {
     };
     assert_eq!(limit().await, 10);
     let elsewhere = store(&server).directory();
-    let own = Override::new(vec![OwnLimit::new(1_000, DAY)]).unwrap();
+    let own = Override::new(vec![OverrideLimit::new(1_000, DAY)]).unwrap();
     let client = Subject::of(["c1"]);
     elsewhere.put_override(&client, &own, "").await.unwrap();
     becomes(1_000).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{Instant, advance};
 use tollgate::policy::NamedLimits;
 use tollgate::{Limit, MemoryStore, Quota};
-use tollgate_testkit::faulty::{Faulty, Trouble};
+use tollgate_testkit::faulty_store::{FaultyStore, StoreFault};
 use tollgate_tower::outbound::{AcquireError, LimiterEvent, NamedLimiter};
 
 use crate::outbound_fixture::{SECOND, TICK, limiter, memory, per_second, refusal};
@@ -64,7 +64,7 @@ async fn a_peek_takes_nothing() {
 async fn stats_forget_what_has_left_the_window() {
     let minute = Limit::token_bucket(Quota::per_minute(10)).unwrap();
     let second = Limit::sliding_window(Quota::per_second(4)).unwrap();
-    let limiter = limiter(NamedLimits::of_all("k", vec![minute, second]).unwrap());
+    let limiter = limiter(NamedLimits::with_limits("k", vec![minute, second]).unwrap());
     limiter.acquire_many(3).await.unwrap();
     let stats = limiter.stats().await.unwrap();
     assert_eq!((stats.count, stats.limit, stats.window, stats.remaining), (3, 4, SECOND, 1));
@@ -140,16 +140,16 @@ async fn what_happens_is_heard() {
 
 #[tokio::test]
 async fn each_trouble_of_a_store_is_an_error_of_its_own() {
-    let store = Arc::new(Faulty::new(MemoryStore::new()));
+    let store = Arc::new(FaultyStore::new(MemoryStore::new()));
     let limiter = NamedLimiter::new(Arc::clone(&store), per_second(4));
-    store.set(Trouble::Unreachable);
+    store.set(StoreFault::Unreachable);
     let error = limiter.acquire().await.unwrap_err();
     assert!(matches!(error, AcquireError::Unavailable(_)) && error.is_transient(), "{error:?}");
     assert!(matches!(limiter.peek().await, Err(AcquireError::Unavailable(_))));
-    store.set(Trouble::Unheard);
+    store.set(StoreFault::Unheard);
     let error = limiter.try_acquire().await.unwrap_err();
     assert!(matches!(error, AcquireError::Timeout(_)) && error.is_transient(), "{error:?}");
-    store.set(Trouble::Unreadable);
+    store.set(StoreFault::Unreadable);
     let error = limiter.acquire().await.unwrap_err();
     assert!(matches!(error, AcquireError::Store(_)) && !error.is_transient(), "{error:?}");
     assert_eq!((limiter.counts().failed, limiter.counts().acquired), (3, 0));

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{Instant, sleep};
 use tollgate::policy::NamedLimits;
-use tollgate::{Decision, Key, Lease, Listing, Page, Plan, Status, Store, StoreError, Timestamp};
-use tollgate_testkit::faulty::{Faulty, Trouble};
+use tollgate::{Decision, Key, Listing, Page, Permit, Plan, Status, Store, StoreError, Timestamp};
+use tollgate_testkit::faulty_store::{FaultyStore, StoreFault};
 use tollgate_tower::outbound::{AcquireError, Acquired, NamedLimiter};
 
 use crate::outbound_fixture::{
@@ -61,12 +61,12 @@ impl<S: Store> Store for Distant<S> {
         there_and_back(self.0.reset(key)).await
     }
 
-    async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
-        there_and_back(self.0.release(lease)).await
+    async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
+        there_and_back(self.0.release(permit)).await
     }
 
-    async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
-        there_and_back(self.0.renew(lease)).await
+    async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
+        there_and_back(self.0.renew(permit)).await
     }
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
@@ -78,11 +78,11 @@ impl<S: Store> Store for Distant<S> {
     }
 }
 
-type Far = Arc<Faulty<Distant<Memory>>>;
+type Far = Arc<FaultyStore<Distant<Memory>>>;
 type Caller = JoinHandle<Result<Acquired, AcquireError>>;
 
 fn far(limits: NamedLimits) -> (NamedLimiter<Far>, Far) {
-    let store = Arc::new(Faulty::new(Distant(memory())));
+    let store = Arc::new(FaultyStore::new(Distant(memory())));
     (NamedLimiter::new(Arc::clone(&store), limits), store)
 }
 
@@ -166,7 +166,7 @@ async fn a_reset_by_another_process_is_seen_within_seconds() {
 /// What is asked early is asked in vain mostly, so it does no harm that nobody answers.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_away_while_there_is_no_room_anyway_fails_nobody() {
-    for trouble in [Trouble::Unreachable, Trouble::Unheard] {
+    for trouble in [StoreFault::Unreachable, StoreFault::Unheard] {
         let (limiter, store) = far(per_second(4));
         limiter.pause(60 * SECOND).await.unwrap();
         let (caller, began) = (callers(&limiter, 1).remove(0), Instant::now());
@@ -175,7 +175,7 @@ async fn a_store_that_is_away_while_there_is_no_room_anyway_fails_nobody() {
         store.set(trouble);
         sleep(56 * SECOND).await;
         assert_eq!((store.asked() - asked, limiter.counts().waiting), (11, 1), "{trouble:?}");
-        store.set(Trouble::None);
+        store.set(StoreFault::None);
         assert_eq!(caller.await.unwrap().unwrap().remaining, 3);
         let after = began.elapsed();
         assert!((60 * SECOND..=60 * SECOND + TICK).contains(&after), "{after:?}");
@@ -190,7 +190,7 @@ async fn a_store_that_is_away_when_there_should_be_room_is_an_error() {
     limiter.pause(3 * SECOND).await.unwrap();
     let caller = callers(&limiter, 1).remove(0);
     sleep(SECOND).await;
-    store.set(Trouble::Unreachable);
+    store.set(StoreFault::Unreachable);
     let error = caller.await.unwrap().unwrap_err();
     assert!(matches!(error, AcquireError::Unavailable(_)), "{error:?}");
     assert_eq!((limiter.counts().failed, limiter.counts().waiting), (1, 0));

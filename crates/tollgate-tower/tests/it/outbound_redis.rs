@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::{Asked, Inline, Limit, Limiter, Policy, Quota, Verb};
+use tollgate::{Inline, Limit, Limiter, Policy, Query, Quota, Verb};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_tower::outbound::{AcquireError, NamedLimiter};
@@ -17,7 +17,7 @@ async fn a_limiter_and_a_request_with_its_own_limits_share_a_quota() {
     limiter.acquire_many(3).await.unwrap();
     let service = Limiter::new(patient(&redis().url(), "inline:"), Policy::builtin(), ());
     let limit = Limit::sliding_window(Quota::new(4, hour)).unwrap();
-    let asked = Asked::Inline(Inline::new("", "igdb:api", vec![limit], 1).unwrap());
+    let asked = Query::Inline(Inline::new("", "igdb:api", vec![limit], 1).unwrap());
     let told = service.decide(Verb::Take, &asked, |outcome| {
         (outcome.decision.is_allowed(), outcome.decision.remaining())
     });

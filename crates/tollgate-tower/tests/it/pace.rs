@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::{Request, Response, StatusCode};
 use tokio::time::Instant;
 use tollgate::MemoryStore;
-use tollgate_testkit::faulty::{Faulty, Trouble};
+use tollgate_testkit::faulty_store::{FaultyStore, StoreFault};
 use tollgate_tower::outbound::{AcquireError, NamedLimiter};
 use tollgate_tower::pace::{BoxError, PaceLayer};
 use tower::{Layer, Service, ServiceExt, service_fn};
@@ -104,10 +104,10 @@ async fn what_makes_no_sense_pauses_nothing() {
 
 #[tokio::test]
 async fn a_pause_that_fails_does_not_lose_the_answer() {
-    let store = Arc::new(Faulty::new(MemoryStore::new()));
+    let store = Arc::new(FaultyStore::new(MemoryStore::new()));
     let limiter = NamedLimiter::new(Arc::clone(&store), per_second(4));
     // The take is answered, the pause is not.
-    store.fail_after(1, Trouble::Unreachable);
+    store.fail_after(1, StoreFault::Unreachable);
     let (service, asked) = upstream(429, &[("retry-after", "30")]);
     let answer = PaceLayer::new(limiter).layer(service).oneshot(Request::new(())).await.unwrap();
     assert_eq!((answer.status(), *answer.body()), (StatusCode::TOO_MANY_REQUESTS, "body"));

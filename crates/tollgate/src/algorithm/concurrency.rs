@@ -1,6 +1,6 @@
 //! Concurrency: at most so many in flight.
 //!
-//! A slot is given back by its lease, or returns by itself at exactly `until`: a holder that crashed
+//! A slot is given back by its permit, or returns by itself at exactly `until`: a holder that crashed
 //! keeps nobody out for longer. Slots are kept in the order of their return, so that a wait is read
 //! from the front.
 
@@ -11,7 +11,7 @@ use super::saved::Saved;
 use super::{Op, Reply, Wait};
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::fields::{Fields, put_length, put_longs};
-use crate::lease::LeaseId;
+use crate::permit::PermitId;
 use crate::quota::Quota;
 use crate::time::saturating_micros;
 
@@ -41,7 +41,7 @@ pub struct Slots {
 /// In use from `since` until just before `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slot {
-    lease: Option<LeaseId>,
+    permit: Option<PermitId>,
     since: u64,
     until: u64,
     cost: u64,
@@ -80,8 +80,8 @@ impl Concurrency {
         match op {
             Op::Peek { cost } => wait = self.wait(slots, now, cost),
             Op::Take { cost } => wait = self.take(slots, now, cost, None),
-            Op::Hold { cost, lease } => wait = self.take(slots, now, cost, Some(lease)),
-            // Whose slot it would be is not known: a slot is given back by its lease.
+            Op::Hold { cost, permit } => wait = self.take(slots, now, cost, Some(permit)),
+            // Whose slot it would be is not known: a slot is given back by its permit.
             Op::Refund { .. } => {}
             Op::Debit { cost, age } => self.debit(slots, now, cost, saturating_micros(age)),
         }
@@ -89,11 +89,11 @@ impl Concurrency {
         Reply { wait, remaining, reset_after: slots.last_until().saturating_sub(now) }
     }
 
-    fn take(&self, slots: &mut Slots, now: u64, cost: u64, lease: Option<LeaseId>) -> Wait {
+    fn take(&self, slots: &mut Slots, now: u64, cost: u64, permit: Option<PermitId>) -> Wait {
         let wait = self.wait(slots, now, cost);
         if wait == Wait::NONE && cost > 0 {
             slots.drop_expired(now);
-            slots.insert(Slot { lease, since: now, until: now + self.ttl, cost });
+            slots.insert(Slot { permit, since: now, until: now + self.ttl, cost });
         }
         wait
     }
@@ -116,7 +116,7 @@ impl Concurrency {
         if age < self.ttl && cost > 0 {
             let since = now.saturating_sub(age);
             slots.drop_expired(now);
-            slots.insert(Slot { lease: None, since, until: since + self.ttl, cost });
+            slots.insert(Slot { permit: None, since, until: since + self.ttl, cost });
         }
     }
 }
@@ -184,31 +184,31 @@ impl Slots {
         self.newest = self.newest.max(slot.since);
     }
 
-    /// Whether the lease has a slot in use.
-    pub(super) fn holds(&self, now: u64, lease: LeaseId) -> bool {
-        self.in_use(now).any(|slot| slot.lease == Some(lease))
+    /// Whether the permit has a slot in use.
+    pub(super) fn holds(&self, now: u64, permit: PermitId) -> bool {
+        self.in_use(now).any(|slot| slot.permit == Some(permit))
     }
 
-    /// Gives the lease's slots back; false, and nothing changed, if it has none in use.
-    pub(super) fn release(&mut self, now: u64, lease: LeaseId) -> bool {
-        let holds = self.holds(now, lease);
+    /// Gives the permit's slots back; false, and nothing changed, if it has none in use.
+    pub(super) fn release(&mut self, now: u64, permit: PermitId) -> bool {
+        let holds = self.holds(now, permit);
         if holds {
             self.settle(now, u64::MAX);
-            self.entries.retain(|slot| slot.until > now && slot.lease != Some(lease));
+            self.entries.retain(|slot| slot.until > now && slot.permit != Some(permit));
             self.total = self.entries.iter().map(|slot| slot.cost).sum();
         }
         holds
     }
 
-    /// Lets the lease's slots last for their own length from now, and tells when the first of them
+    /// Lets the permit's slots last for their own length from now, and tells when the first of them
     /// returns; none, and nothing changed, if it has none in use.
-    pub(super) fn renew(&mut self, now: u64, lease: LeaseId) -> Option<u64> {
-        if !self.holds(now, lease) {
+    pub(super) fn renew(&mut self, now: u64, permit: PermitId) -> Option<u64> {
+        if !self.holds(now, permit) {
             return None;
         }
         self.settle(now, u64::MAX);
         self.drop_expired(now);
-        let held = self.entries.iter_mut().filter(|slot| slot.lease == Some(lease));
+        let held = self.entries.iter_mut().filter(|slot| slot.permit == Some(permit));
         let first = held.map(|slot| {
             slot.until += now - slot.since;
             slot.since = now;
@@ -230,7 +230,7 @@ impl Saved for Slots {
         // Slots are at most as many as the largest count.
         if put_length(out, self.entries.len()).is_some() {
             for slot in &self.entries {
-                out.extend_from_slice(&slot.lease.map_or(0, LeaseId::as_u128).to_be_bytes());
+                out.extend_from_slice(&slot.permit.map_or(0, PermitId::as_u128).to_be_bytes());
                 put_longs(out, [slot.since, slot.until - slot.since, slot.cost]);
             }
         }
@@ -240,14 +240,14 @@ impl Saved for Slots {
         let count = fields.entries(40)?;
         let mut slots = Self { entries: VecDeque::with_capacity(count), ..Self::default() };
         for _ in 0..count {
-            let lease = LeaseId::from_u128(fields.wide()?);
+            let permit = PermitId::from_u128(fields.wide()?);
             let (since, length, cost) = (fields.moment()?, fields.length()?, fields.exact()?);
             let until = since + length;
             let is_sound = length > 0 && cost > 0 && until >= slots.last_until();
             if !is_sound || slots.total + cost > MAX_COUNT {
                 return None;
             }
-            slots.insert(Slot { lease, since, until, cost });
+            slots.insert(Slot { permit, since, until, cost });
         }
         Some(slots)
     }

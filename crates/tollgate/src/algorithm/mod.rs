@@ -44,7 +44,7 @@ pub(crate) use token_bucket::Bucket;
 pub use token_bucket::TokenBucket;
 
 use crate::decision::Verdict;
-use crate::lease::LeaseId;
+use crate::permit::PermitId;
 use crate::time::{Timestamp, micros_up};
 
 /// What is asked of one key.
@@ -56,13 +56,13 @@ pub enum Op {
         /// How much.
         cost: u64,
     },
-    /// A take whose slots carry a lease, to be given back or renewed by it. Where there are no slots
+    /// A take whose slots carry a permit, to be given back or renewed by it. Where there are no slots
     /// it is a take.
     Hold {
         /// How much.
         cost: u64,
         /// Whose.
-        lease: LeaseId,
+        permit: PermitId,
     },
     /// Tells what a take would be told, and changes nothing.
     Peek {
@@ -70,7 +70,7 @@ pub enum Op {
         cost: u64,
     },
     /// Gives back, never above full. What was taken last returns first. It does nothing to slots,
-    /// which are given back by their lease.
+    /// which are given back by their permit.
     Refund {
         /// How much.
         cost: u64,

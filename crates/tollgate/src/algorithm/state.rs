@@ -8,7 +8,7 @@ use super::pause::{self, Paused};
 use super::sliding_counter::Counter;
 use super::sliding_window::Log;
 use super::token_bucket::Bucket;
-use crate::lease::LeaseId;
+use crate::permit::PermitId;
 use crate::time::Timestamp;
 
 /// The state of one key, opaque to all but its algorithm.
@@ -67,35 +67,35 @@ impl State {
         pause::begin(self, now.as_micros(), length);
     }
 
-    /// Whether the lease has slots of the key in use.
+    /// Whether the permit has slots of the key in use.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::algorithm::{Op, State};
-    /// use tollgate::{LeaseId, Limit, Timestamp};
+    /// use tollgate::{PermitId, Limit, Timestamp};
     ///
     /// let limit = Limit::concurrency(1, Duration::from_secs(30))?;
-    /// let (mut state, now, lease) = (State::Fresh, Timestamp::EPOCH, LeaseId::random());
-    /// let _ = limit.numbers().step(&mut state, now, Op::Hold { cost: 1, lease });
-    /// assert!(state.holds(now, lease) && state.release(now, lease));
+    /// let (mut state, now, permit) = (State::Fresh, Timestamp::EPOCH, PermitId::random());
+    /// let _ = limit.numbers().step(&mut state, now, Op::Hold { cost: 1, permit });
+    /// assert!(state.holds(now, permit) && state.release(now, permit));
     /// assert!(state.is_fresh(now));
     /// # Ok::<(), tollgate::QuotaError>(())
     /// ```
     #[must_use]
-    pub fn holds(&self, now: Timestamp, lease: LeaseId) -> bool {
+    pub fn holds(&self, now: Timestamp, permit: PermitId) -> bool {
         match self {
-            Self::Slots(slots) => slots.holds(now.as_micros(), lease),
-            Self::Paused(paused) => paused.inner().holds(now, lease),
+            Self::Slots(slots) => slots.holds(now.as_micros(), permit),
+            Self::Paused(paused) => paused.inner().holds(now, permit),
             _ => false,
         }
     }
 
-    /// Gives the lease's slots back, also beneath a pause. False, and nothing has changed, if it has
+    /// Gives the permit's slots back, also beneath a pause. False, and nothing has changed, if it has
     /// none in use; what has returned by itself is not in use.
-    pub fn release(&mut self, now: Timestamp, lease: LeaseId) -> bool {
+    pub fn release(&mut self, now: Timestamp, permit: PermitId) -> bool {
         let released = match self {
-            Self::Slots(slots) => slots.release(now.as_micros(), lease),
-            Self::Paused(paused) => paused.inner_mut().release(now, lease),
+            Self::Slots(slots) => slots.release(now.as_micros(), permit),
+            Self::Paused(paused) => paused.inner_mut().release(now, permit),
             _ => false,
         };
         // A store forgets such a key at once; every store then agrees on what is left of it.
@@ -105,12 +105,12 @@ impl State {
         released
     }
 
-    /// Lets the lease's slots last for their own length from `now`, also beneath a pause, and tells
+    /// Lets the permit's slots last for their own length from `now`, also beneath a pause, and tells
     /// when the first of them returns. None, and nothing has changed, if it has none in use.
-    pub fn renew(&mut self, now: Timestamp, lease: LeaseId) -> Option<Timestamp> {
+    pub fn renew(&mut self, now: Timestamp, permit: PermitId) -> Option<Timestamp> {
         match self {
-            Self::Slots(slots) => slots.renew(now.as_micros(), lease).map(Timestamp::from_micros),
-            Self::Paused(paused) => paused.inner_mut().renew(now, lease),
+            Self::Slots(slots) => slots.renew(now.as_micros(), permit).map(Timestamp::from_micros),
+            Self::Paused(paused) => paused.inner_mut().renew(now, permit),
             _ => None,
         }
     }

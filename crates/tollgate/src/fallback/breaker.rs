@@ -49,7 +49,7 @@ pub(super) struct Breaker {
 
 /// When a question was put: what came of those before the last change says nothing about now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Asked(u64);
+pub(super) struct CallPermission(u64);
 
 impl Breaker {
     pub(super) fn new(threshold: u32, open_for: Duration) -> Self {
@@ -79,8 +79,8 @@ impl Breaker {
 
     /// A question is about to be put.
     #[inline]
-    pub(super) fn asked(&self) -> Asked {
-        Asked(self.changes.load(Ordering::Relaxed))
+    pub(super) fn asked(&self) -> CallPermission {
+        CallPermission(self.changes.load(Ordering::Relaxed))
     }
 
     /// It was answered.
@@ -92,7 +92,7 @@ impl Breaker {
     }
 
     /// It was not. Tells after how many failures this one opens the breaker, if it does.
-    pub(super) fn failed(&self, asked: Asked, now: Timestamp) -> Option<u32> {
+    pub(super) fn failed(&self, asked: CallPermission, now: Timestamp) -> Option<u32> {
         if asked != self.asked() {
             return None;
         }
@@ -125,7 +125,7 @@ impl Breaker {
     }
 
     /// It answered, if that was asked since the last change. Tells for how long it had not been asked.
-    pub(super) fn close(&self, asked: Asked, now: Timestamp) -> Option<Duration> {
+    pub(super) fn close(&self, asked: CallPermission, now: Timestamp) -> Option<Duration> {
         if asked != self.asked() || self.state.swap(CLOSED, Ordering::AcqRel) == CLOSED {
             return None;
         }

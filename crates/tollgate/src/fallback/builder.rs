@@ -7,15 +7,15 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::FallbackStore;
-use super::alone::Tally;
 use super::breaker::Breaker;
 use super::event::{Listener, StoreEvent};
-use super::ledger::Ledger;
+use super::local_decisions::Tally;
+use super::outage_ledger::Ledger;
 use super::recovery::Probe;
-use super::shares::Shares;
+use super::share_cache::Shares;
 use crate::clock::{Clock, SystemClock};
+use crate::distribution::Distributed;
 use crate::memory::{AtCap, DEFAULT_MAX_KEYS, MemoryStore};
-use crate::sharing::Distributed;
 
 /// After how many failures in a row a store is no longer asked.
 const FAILURES: u32 = 5;
@@ -66,7 +66,7 @@ impl<S, C> FallbackStoreBuilder<S, C> {
     }
 
     /// After how long without being asked a request tries whether the store answers again; 30 seconds if
-    /// nobody says. [`FallbackStore::attend`] tries sooner.
+    /// nobody says. [`FallbackStore::maintain`] tries sooner.
     #[must_use]
     pub fn open_for(self, length: Duration) -> Self {
         Self { open_for: length, ..self }
@@ -86,7 +86,7 @@ impl<S, C> FallbackStoreBuilder<S, C> {
 
     /// How much the store has to say at most, whatever the takes of a plan say: the one switch for all.
     #[must_use]
-    pub fn distributed_at_most(self, at_most: Distributed) -> Self {
+    pub fn max_distribution(self, at_most: Distributed) -> Self {
         Self { at_most, ..self }
     }
 

@@ -1,14 +1,15 @@
 //! Degraded mode: a store whose loss is hardly noticed.
 
-mod alone;
 mod breaker;
 mod builder;
 mod event;
-mod ledger;
+mod local_decisions;
+mod node_share;
+mod outage_ledger;
 mod parts;
 mod recovery;
-mod shares;
-mod spent;
+mod share_cache;
+mod spending;
 mod together;
 
 use std::num::NonZeroU32;
@@ -17,39 +18,39 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-pub use alone::Alone;
 pub use breaker::BreakerState;
 pub use builder::FallbackStoreBuilder;
 pub use event::{Outage, StoreEvent};
+pub use local_decisions::LocalDecisions;
 
 use crate::clock::{Clock, SystemClock};
 use crate::decision::{Decision, Source};
-use crate::lease::Lease;
+use crate::distribution::Distributed;
 use crate::listing::{Listing, Page};
 use crate::memory::MemoryStore;
+use crate::permit::Permit;
 use crate::plan::{Key, Plan};
-use crate::sharing::Distributed;
 use crate::status::Status;
 use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::time::Timestamp;
-use alone::{Act, Tally};
-use breaker::{Asked, Breaker};
+use breaker::{Breaker, CallPermission};
 use event::Listener;
-use ledger::Ledger;
+use local_decisions::{Act, Tally};
+use outage_ledger::Ledger;
 use recovery::Probe;
-use shares::Shares;
+use share_cache::Shares;
 
 /// A store that nodes share, with this node's memory to fall back on.
 ///
 /// While the store answers, it decides. When it does not, this node decides alone, each limit as its take
-/// says ([`Sharing`](crate::Sharing)): by this node's share of it, by letting everything pass, or by refusing.
+/// says ([`Distribution`](crate::Distribution)): by this node's share of it, by letting everything pass, or by refusing.
 /// After some failures in a row the store is not asked at all, so that a hung one costs nobody a time-out.
 /// When it answers again it is told, once for each key, what was spent without it, and decides again.
 ///
 /// Takes, peeks, refunds and debits never fail. What cannot be done without the store (listing, statistics,
 /// resets) fails at once with [`StoreErrorKind::Unavailable`].
 ///
-/// It has no thread and no timer of its own: call [`attend`](Self::attend) about once a second. Without that a
+/// It has no thread and no timer of its own: call [`maintain`](Self::maintain) about once a second. Without that a
 /// request tries the store when it has not been asked for a while.
 ///
 /// ```
@@ -66,7 +67,7 @@ use shares::Shares;
 /// let plan = Plan::new([Take::new(Key::new(&subject, &limit), 1)])?;
 /// let decision = store.take(&plan).await?;
 /// assert!(decision.is_allowed() && !decision.is_degraded());
-/// store.attend().await;
+/// store.maintain().await;
 /// # Ok(())
 /// # }
 /// ```
@@ -117,7 +118,7 @@ impl<S, C> FallbackStore<S, C> {
 
     /// How much it has to say at most, whatever the takes of a plan say.
     #[must_use]
-    pub const fn at_most(&self) -> Distributed {
+    pub const fn max_distribution(&self) -> Distributed {
         self.at_most
     }
 
@@ -134,7 +135,7 @@ impl<S, C> FallbackStore<S, C> {
 
     /// How many requests have been decided without the store since it was lost.
     #[must_use]
-    pub fn decided_alone(&self) -> Alone {
+    pub fn local_decisions(&self) -> LocalDecisions {
         self.tally.get()
     }
 
@@ -142,7 +143,7 @@ impl<S, C> FallbackStore<S, C> {
     ///
     /// # Errors
     /// It is lost.
-    pub fn ensure_asked(&self) -> Result<(), StoreError> {
+    pub fn ensure_available(&self) -> Result<(), StoreError> {
         if self.breaker.is_closed() {
             return Ok(());
         }
@@ -167,19 +168,19 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         }
         if !self.breaker.is_closed() {
             if self.breaker.is_due(self.clock.now()) {
-                self.attend_briefly().await;
+                self.maintain_briefly().await;
             }
             let mut ledger = self.ledger.lock();
             // It may have been closed while the ledger was held.
             if !self.breaker.is_closed() {
-                return self.decide_alone(act, plan, &mut ledger);
+                return self.decide_locally(act, plan, &mut ledger);
             }
         }
         let asked = self.breaker.asked();
         let answer = self.act(act, plan).await;
         match self.heard(asked, answer) {
             Ok(decision) => decision,
-            Err(_) => self.decide_alone(act, plan, &mut self.ledger.lock()),
+            Err(_) => self.decide_locally(act, plan, &mut self.ledger.lock()),
         }
     }
 
@@ -195,7 +196,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     /// Notes how the store answered a question about a plan. What it remembers itself is no sign of it.
     fn heard<'a>(
         &self,
-        asked: Asked,
+        asked: CallPermission,
         answer: Result<Decision<'a>, StoreError>,
     ) -> Result<Decision<'a>, StoreError> {
         match answer {
@@ -209,7 +210,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         }
     }
 
-    fn failed(&self, asked: Asked, error: StoreError) -> StoreError {
+    fn failed(&self, asked: CallPermission, error: StoreError) -> StoreError {
         // Whoever sent a cursor that nobody gave has made the mistake.
         if error.kind() != StoreErrorKind::Cursor {
             self.listener.tell(StoreEvent::Failed(&error));
@@ -230,14 +231,14 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         &self,
         question: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        self.ensure_asked()?;
+        self.ensure_available()?;
         let asked = self.breaker.asked();
         let answer = question.await;
         answer.inspect(|_| self.breaker.answered()).map_err(|error| self.failed(asked, error))
     }
 }
 
-/// Of a lease that this node holds alone the store may know nothing, and the other way round.
+/// Of a permit that this node holds alone the store may know nothing, and the other way round.
 impl<S: Store, C: Clock> Store for FallbackStore<S, C> {
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
         Ok(self.decide(Act::Take, plan).await)
@@ -272,22 +273,22 @@ impl<S: Store, C: Clock> Store for FallbackStore<S, C> {
         Ok(())
     }
 
-    async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
-        let (counted, now) = (self.local.release(lease), self.clock.now());
+    async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
+        let (counted, now) = (self.local.release(permit), self.clock.now());
         // What nobody counted may be owed all the same.
-        let here = self.ledger.lock().release(lease, now) || counted;
-        match self.only(self.store.release(lease)).await {
+        let here = self.ledger.lock().release(permit, now) || counted;
+        match self.only(self.store.release(permit)).await {
             Ok(there) => Ok(here || there),
             Err(_) if here => Ok(true),
             Err(error) => Err(error),
         }
     }
 
-    async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
-        let (counted, now) = (self.local.renew(lease), self.clock.now());
-        let owed = self.ledger.lock().renew(lease, now);
+    async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
+        let (counted, now) = (self.local.renew(permit), self.clock.now());
+        let owed = self.ledger.lock().renew(permit, now);
         let here = counted.or(owed);
-        match self.only(self.store.renew(lease)).await {
+        match self.only(self.store.renew(permit)).await {
             Ok(there) => Ok(there.or(here)),
             Err(_) if here.is_some() => Ok(here),
             Err(error) => Err(error),

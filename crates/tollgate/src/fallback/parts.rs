@@ -1,18 +1,18 @@
 //! Plans of which this node counts a part itself, since their rules are not in the shared store, or not yet.
 
 use super::FallbackStore;
-use super::alone::Act;
+use super::local_decisions::Act;
 use crate::clock::Clock;
 use crate::decision::{Decision, Source};
-use crate::lease::Lease;
+use crate::distribution::Distributed;
+use crate::permit::Permit;
 use crate::plan::{Mode, Plan, Take};
-use crate::sharing::Distributed;
 use crate::store::Store;
 
 impl<S: Store, C: Clock> FallbackStore<S, C> {
     /// How much the shared store has to say of a take.
     pub(super) fn reach(&self, take: &Take<'_>) -> Distributed {
-        take.sharing().distributed.min(self.at_most)
+        take.distribution().distributed.min(self.at_most)
     }
 
     /// Decides a plan part by part: what is counted here, what is counted in the store, and what is only
@@ -20,7 +20,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     pub(super) async fn in_parts<'a>(&self, act: Act, plan: &Plan<'a>) -> Decision<'a> {
         let part = |wanted: fn(Distributed) -> bool| {
             let takes = plan.takes().iter().filter(|take| wanted(self.reach(take)));
-            Plan::of_distinct(takes.copied()).held_by(plan.lease())
+            Plan::of_distinct(takes.copied()).held_by(plan.permit())
         };
         let near = part(|reach| reach != Distributed::On);
         let far = part(|reach| reach == Distributed::On);
@@ -34,7 +34,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         let is_refused = self.is_refused_by_others(plan, &decision);
         let act = if act == Act::Take && is_refused { Act::Peek } else { act };
         match self.try_store(act, &tried).await {
-            Some(beside) => decision.with_beside(beside),
+            Some(beside) => decision.with_shadow(beside),
             None => decision,
         }
     }
@@ -64,15 +64,15 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         if act != Act::Take || is_refused || there.is_allowed() {
             return (here, Some(there));
         }
-        self.give_back(near, &here);
+        self.refund_receipt(near, &here);
         (self.local.peek(near), Some(there))
     }
 
-    fn give_back(&self, near: &Plan<'_>, here: &Decision<'_>) {
+    fn refund_receipt(&self, near: &Plan<'_>, here: &Decision<'_>) {
         let taken = near.takes().iter().filter(|take| here.took(take.mode()));
         let _ = self.local.refund(&Plan::of_distinct(taken.copied()));
-        if let Some(lease) = Lease::of(near, here) {
-            self.local.release(&lease);
+        if let Some(permit) = Permit::of(near, here) {
+            self.local.release(&permit);
         }
     }
 

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::FallbackStore;
-use super::alone::Alone;
-use super::breaker::{Asked, Breaker};
+use super::breaker::{Breaker, CallPermission};
 use super::event::{Outage, StoreEvent};
-use super::ledger::{Account, Name, Told};
-use super::spent::Debit;
+use super::local_decisions::LocalDecisions;
+use super::outage_ledger::{Account, Name, Told};
+use super::spending::Debit;
 use super::together::together;
 use crate::clock::Clock;
 use crate::limit::Limit;
@@ -83,17 +83,17 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     /// without it. Call it about once a second, with some jitter among nodes.
     ///
     /// It takes as long as the store takes to answer, and nothing when all is well.
-    pub async fn attend(&self) {
-        self.look_after(Until::Empty).await;
+    pub async fn maintain(&self) {
+        self.maintain_store(Until::Empty).await;
     }
 
     /// The same in the time of a request: what is left to tell when the store has long been back waits for the
     /// next who looks after it.
-    pub(super) async fn attend_briefly(&self) {
-        self.look_after(Until::Late).await;
+    pub(super) async fn maintain_briefly(&self) {
+        self.maintain_store(Until::Late).await;
     }
 
-    async fn look_after(&self, until: Until) {
+    async fn maintain_store(&self, until: Until) {
         let Some(_attending) = Attending::begin(&self.is_attended, &self.breaker) else { return };
         let asked = self.breaker.asked();
         if self.breaker.is_closed() {
@@ -121,7 +121,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     }
 
     /// Tells the store of what was spent, then lets it decide again.
-    async fn settle(&self, asked: Asked, until: Until) -> Result<(), StoreError> {
+    async fn settle(&self, asked: CallPermission, until: Until) -> Result<(), StoreError> {
         let began = self.clock.now();
         loop {
             let is_late = self.clock.now() >= began + LONGEST;
@@ -147,7 +147,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     }
 
     /// The next accounts to tell of. When there are none the store decides again, and when it takes too long.
-    fn leaving(&self, asked: Asked, is_late: bool, until: Until) -> Vec<(Name, Account)> {
+    fn leaving(&self, asked: CallPermission, is_late: bool, until: Until) -> Vec<(Name, Account)> {
         let now = self.clock.now();
         // Whoever decides alone does so under this lock: nothing is spent between.
         let mut ledger = self.ledger.lock();
@@ -162,7 +162,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         let told = if lasted.is_some() { ledger.take_told() } else { Told::default() };
         drop(ledger);
         if let Some(lasted) = lasted {
-            let Alone { admitted, refused } = self.tally.take();
+            let LocalDecisions { admitted, refused } = self.tally.take();
             let Told { told, untold } = told;
             let outage = Outage { lasted, admitted, refused, told, untold };
             self.listener.tell(StoreEvent::Restored(outage));
@@ -199,10 +199,10 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
 
     async fn debit_one(&self, key: &Key<'_>, debit: Debit) -> Result<(), StoreError> {
         let plan = Plan::of_distinct([Take::new(*key, debit.cost)]);
-        match debit.lease {
+        match debit.permit {
             None => self.store.debit(&plan, debit.age).await.map(drop),
             // So that its holder can give it back. Where there is no room for it, there is none to take.
-            Some(lease) => self.store.take(&plan.with_lease(lease)).await.map(drop),
+            Some(permit) => self.store.take(&plan.with_permit(permit)).await.map(drop),
         }
     }
 }

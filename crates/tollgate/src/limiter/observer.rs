@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::asked::Applied;
 use crate::decision::Decision;
 use crate::policy::Policy;
+use crate::query::ResolvedQuery;
 use crate::store::StoreError;
 
 /// What is to be done with what a request costs.
@@ -18,7 +18,7 @@ pub enum Verb {
     Refund,
     /// Take nothing yet but slots, one each: tell whether anything is left, for who pays by [`Debit`](Verb::Debit)
     /// when it is known how much.
-    Enter,
+    Admit,
     /// Take it without asking, down to empty at most: what has been used already is paid. Slots are not paid for.
     Debit,
 }
@@ -29,7 +29,7 @@ pub enum Verb {
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
-/// use tollgate::{Observed, Observer, Policy};
+/// use tollgate::{Observation, Observer, Policy};
 ///
 /// #[derive(Debug, Default)]
 /// struct Refusals(AtomicU64);
@@ -39,7 +39,7 @@ pub enum Verb {
 ///
 ///     fn resolve(&self, _policy: &Policy) {}
 ///
-///     fn decided(&self, _handles: &(), observed: &Observed<'_, '_>) {
+///     fn decided(&self, _handles: &(), observed: &Observation<'_, '_>) {
 ///         if observed.result.is_ok_and(|decision| !decision.is_allowed()) {
 ///             self.0.fetch_add(1, Ordering::Relaxed);
 ///         }
@@ -57,7 +57,7 @@ pub trait Observer: Send + Sync {
     fn resolve(&self, policy: &Policy) -> Self::Handles;
 
     /// Sees a decision, or that there is none.
-    fn decided(&self, handles: &Self::Handles, observed: &Observed<'_, '_>);
+    fn decided(&self, handles: &Self::Handles, observed: &Observation<'_, '_>);
 }
 
 /// Nobody watches.
@@ -68,17 +68,17 @@ impl Observer for () {
 
     fn resolve(&self, _policy: &Policy) {}
 
-    fn decided(&self, _handles: &(), _observed: &Observed<'_, '_>) {}
+    fn decided(&self, _handles: &(), _observed: &Observation<'_, '_>) {}
 }
 
 /// One decision, as an [`Observer`] sees it.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct Observed<'o, 'p> {
+pub struct Observation<'o, 'p> {
     /// What was asked.
     pub verb: Verb,
     /// What applied.
-    pub applied: &'o Applied<'o>,
+    pub applied: &'o ResolvedQuery<'o>,
     /// What the store said.
     pub result: Result<&'o Decision<'p>, &'o StoreError>,
     /// How long it took, planning included; nothing if the observer [is not timed](Observer::IS_TIMED).

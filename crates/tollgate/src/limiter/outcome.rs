@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::asked::Applied;
 use crate::decision::Decision;
-use crate::lease::Lease;
+use crate::permit::Permit;
 use crate::plan::Plan;
 use crate::policy::Tried;
+use crate::query::ResolvedQuery;
 use crate::time::Timestamp;
 
 /// A decision with what led to it.
@@ -14,26 +14,26 @@ use crate::time::Timestamp;
 #[non_exhaustive]
 pub struct Outcome<'o, 'p> {
     /// What applied, and to whom.
-    pub applied: &'o Applied<'o>,
+    pub applied: &'o ResolvedQuery<'o>,
     /// The takes.
     pub plan: &'o Plan<'p>,
     /// What the store said.
     pub decision: &'o Decision<'p>,
     /// What gives slots of concurrency limits back, if any were taken.
-    pub lease: Option<Lease>,
+    pub permit: Option<Permit>,
     /// When the first of those slots returns by itself.
     pub expires_at: Option<Timestamp>,
 }
 
 impl<'o, 'p> Outcome<'o, 'p> {
     pub(super) fn new(
-        applied: &'o Applied<'o>,
+        applied: &'o ResolvedQuery<'o>,
         plan: &'o Plan<'p>,
         decision: &'o Decision<'p>,
     ) -> Self {
-        let lease = Lease::of(plan, decision);
-        let expires_at = lease.as_ref().and_then(|_| Lease::expires_at(plan, decision));
-        Self { applied, plan, decision, lease, expires_at }
+        let permit = Permit::of(plan, decision);
+        let expires_at = permit.as_ref().and_then(|_| Permit::expires_at(plan, decision));
+        Self { applied, plan, decision, permit, expires_at }
     }
 
     /// The rule of the limit that decided; where none did, the last that applied.
@@ -53,7 +53,7 @@ impl<'o, 'p> Outcome<'o, 'p> {
 /// Why a request would be decided as it would be.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct Explained<'o, 'p> {
+pub struct Explanation<'o, 'p> {
     /// Every rule that was tried, in order; none for limits that came with the request.
     pub tried: &'o [Tried],
     /// What is counted now.

@@ -11,7 +11,7 @@ use super::{AtCap, MemoryStore};
 use crate::algorithm::{Op, Reply, State};
 use crate::clock::Clock;
 use crate::decision::{Decision, Statuses, Verdict};
-use crate::lease::LeaseId;
+use crate::permit::PermitId;
 use crate::plan::{Key, Mode, Plan, Take};
 use crate::status::Status;
 use crate::time::Timestamp;
@@ -49,13 +49,13 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             [take] => {
                 let (key, cost) = (take.key(), take.cost());
                 // Apart, so that the usual take is compiled for being one.
-                let (reply, now) = match plan.lease() {
+                let (reply, now) = match plan.permit() {
                     None => self.apply(&key, Op::Take { cost }),
-                    Some(lease) => self.apply_anywhere(&key, Op::Hold { cost, lease }),
+                    Some(permit) => self.apply_anywhere(&key, Op::Hold { cost, permit }),
                 };
                 Decision::of_one(now, take.key().limit(), take.mode(), reply)
             }
-            takes => self.take_all(takes, plan.lease()),
+            takes => self.take_all(takes, plan.permit()),
         }
     }
 
@@ -208,7 +208,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     }
 
     /// First asks every key, then takes from all of them or from none.
-    fn take_all<'a>(&self, takes: &[Take<'a>], lease: Option<LeaseId>) -> Decision<'a> {
+    fn take_all<'a>(&self, takes: &[Take<'a>], permit: Option<PermitId>) -> Decision<'a> {
         let mut texts = Texts::default();
         let located = self.locate_all(takes, &mut texts);
         let mut locked = self.lock_all(located.iter().map(|at| at.spot.shard));
@@ -229,7 +229,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let passing: SmallVec<[bool; 16]> = tried.iter().map(|one| passes(one, &tried)).collect();
         for (one, passes) in tried.iter_mut().zip(passing) {
             if passes {
-                self.commit(&mut locked, one, now, lease);
+                self.commit(&mut locked, one, now, permit);
             } else if one.place == Place::Reserved {
                 self.free_places(1);
             }
@@ -270,12 +270,12 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         locked: &mut Locked<'_>,
         one: &mut Tried<'_, '_>,
         now: Timestamp,
-        lease: Option<LeaseId>,
+        permit: Option<PermitId>,
     ) {
         let Some(table) = locked.table(one.at.spot.shard) else { return };
         let numbers = one.take.key().limit().numbers();
         let cost = one.take.cost();
-        let op = lease.map_or(Op::Take { cost }, |lease| Op::Hold { cost, lease });
+        let op = permit.map_or(Op::Take { cost }, |permit| Op::Hold { cost, permit });
         if let Some(reply) = self.step(table, &one.at, now, op) {
             one.reply = reply;
             return;

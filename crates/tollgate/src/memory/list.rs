@@ -63,7 +63,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 
 fn listed(slot: &Slot, entries: &Entries) -> Option<ListedKey> {
     let (scope, subject) = slot.key(entries)?;
-    let key = ListedKey::in_scope(subject, scope)?;
+    let key = ListedKey::with_identity(subject, scope)?;
     let known = entries.limit(slot.registered(entries)?.limit);
     Some(ListedKey { known: known.cloned(), ..key })
 }

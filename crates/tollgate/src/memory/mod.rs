@@ -2,9 +2,9 @@
 
 mod builder;
 mod decide;
-mod leases;
 mod list;
 mod packed;
+mod permits;
 mod register;
 mod shard;
 mod slot;
@@ -22,8 +22,8 @@ pub use snapshot::{SnapshotError, SnapshotErrorKind};
 
 use crate::clock::{Clock, SystemClock};
 use crate::decision::Decision;
-use crate::lease::Lease;
 use crate::listing::{Listing, Page};
+use crate::permit::Permit;
 use crate::plan::{Key, Plan};
 use crate::status::Status;
 use crate::store::{Store, StoreError};
@@ -191,12 +191,12 @@ impl<C: Clock, H: BuildHasher + Send + Sync> Store for MemoryStore<C, H> {
         Ok(())
     }
 
-    async fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
-        Ok(self.release(lease))
+    async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
+        Ok(self.release(permit))
     }
 
-    async fn renew(&self, lease: &Lease) -> Result<Option<Timestamp>, StoreError> {
-        Ok(self.renew(lease))
+    async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.renew(permit))
     }
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {

@@ -7,7 +7,7 @@ use parking_lot::{RwLock, RwLockReadGuard};
 
 use crate::algorithm::{Bucket, TokenBucket};
 use crate::limit::Limit;
-use crate::shape::Shape;
+use crate::limit::spec::LimitSpec;
 
 /// Scopes beyond this many are written out in their keys, so that a flood of limit names cannot grow
 /// the register without bound.
@@ -94,7 +94,7 @@ pub(super) struct Entries {
 struct Whole {
     scope: u32,
     is_named: bool,
-    shape: Shape,
+    shape: LimitSpec,
 }
 
 /// A token bucket with a number, and beside it what a sweep reads for every key.
@@ -149,14 +149,14 @@ impl Register {
 
 impl Whole {
     fn new(scope: u32, limit: &Limit) -> Self {
-        Self { scope, is_named: limit.is_named(), shape: Shape::of(limit) }
+        Self { scope, is_named: limit.is_named(), shape: LimitSpec::of(limit) }
     }
 }
 
 impl Entries {
     /// What entering the limit would give, if it needs no entry.
     fn find(&self, limit: &Limit) -> Option<Registered> {
-        let scope = self.find_scope(&limit.scope())?;
+        let scope = self.find_scope(&limit.identity())?;
         if scope == WRITTEN_OUT {
             return Some(Registered { scope, limit: LimitNumber::NONE });
         }
@@ -167,7 +167,7 @@ impl Entries {
     }
 
     fn enter(&mut self, limit: &Limit) -> Registered {
-        let scope = self.enter_scope(limit.scope());
+        let scope = self.enter_scope(limit.identity());
         let number = match scope {
             WRITTEN_OUT => LimitNumber::NONE,
             _ => self.enter_limit(scope, limit),
@@ -223,7 +223,7 @@ impl Entries {
         self.scopes.get(text).copied().or(is_full.then_some(WRITTEN_OUT))
     }
 
-    /// The scope's text, as [`Limit::scope`] wrote it.
+    /// The scope's text, as [`Limit::identity`] wrote it.
     pub(super) fn text(&self, scope: u32) -> Option<&str> {
         let index = usize::try_from(scope).ok()?;
         self.texts.get(index).map(String::as_str)

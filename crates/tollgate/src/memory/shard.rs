@@ -60,7 +60,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     pub(super) fn locate<'n>(&self, key: &Key<'n>, text: &'n mut Vec<u8>) -> Located<'n> {
         let registered = self.register.find(key.limit());
         let scope = match registered.scope {
-            WRITTEN_OUT => key.limit().scope(),
+            WRITTEN_OUT => key.limit().identity(),
             _ => String::new(),
         };
         let spot = self.spot_in(registered, &scope, key.subject(), text);

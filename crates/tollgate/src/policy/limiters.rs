@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::asked::Inline;
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::facts::MAX_FACT_LENGTH;
+use crate::limit::identity::Algorithm;
 use crate::limit::{INLINE_RULE, Limit};
 use crate::naming::valid_name;
 use crate::plan::{Key, Plan, Take};
+use crate::query::Inline;
 use crate::quota::Quota;
-use crate::scope::Algorithm;
 use crate::subject::Subject;
 use crate::time::MAX_EXACT;
 
@@ -71,14 +71,14 @@ impl NamedLimits {
     /// # Errors
     /// An empty key or one of more than 1024 bytes, or a concurrency limit: nobody would give its slots back.
     pub fn new(key: &str, limit: Limit) -> Result<Self, QuotaError> {
-        Self::of_all(key, vec![limit])
+        Self::with_limits(key, vec![limit])
     }
 
     /// Several limits for this key: all have room, or none is charged.
     ///
     /// # Errors
     /// As [`new`](Self::new); no limit, more than 16, or two of the same name.
-    pub fn of_all(key: &str, limits: Vec<Limit>) -> Result<Self, QuotaError> {
+    pub fn with_limits(key: &str, limits: Vec<Limit>) -> Result<Self, QuotaError> {
         if !(1..=MAX_FACT_LENGTH).contains(&key.len()) {
             let reason = "the key of a limiter must be 1 to 1024 bytes";
             return Err(QuotaError::fixed(QuotaErrorKind::Name, reason));
@@ -150,11 +150,11 @@ impl NamedLimits {
     /// ```
     /// use tollgate::policy::NamedLimits;
     ///
-    /// let names = NamedLimits::ready().map(|ready| ready.name().to_owned());
+    /// let names = NamedLimits::presets().map(|ready| ready.name().to_owned());
     /// assert_eq!(names, ["igdb", "musicbrainz", "tmdb", "spotify"]);
     /// ```
     #[must_use]
-    pub fn ready() -> [Self; 4] {
+    pub fn presets() -> [Self; 4] {
         [Self::igdb(), Self::musicbrainz(), Self::tmdb(), Self::spotify()]
     }
 
@@ -218,7 +218,7 @@ pub(super) const NO_SLOTS: &str =
 #[cfg(test)]
 mod tests {
     use super::{Duration, Limit, NamedLimits, Quota, QuotaErrorKind};
-    use crate::asked::{Applied, Inline};
+    use crate::query::{Inline, ResolvedQuery};
 
     fn limits() -> Vec<Limit> {
         let limit = |count| Limit::sliding_window(Quota::new(count, Duration::from_secs(1)));
@@ -232,13 +232,13 @@ mod tests {
     #[test]
     fn it_counts_where_a_request_with_its_own_limits_does() {
         for key in ["igdb:api", "a/b{c}%", "é"] {
-            let named = NamedLimits::of_all(key, limits()).unwrap();
+            let named = NamedLimits::with_limits(key, limits()).unwrap();
             let asked = Inline::new("", key, limits(), 3).unwrap();
-            let applied = Applied::Inline(&asked);
+            let applied = ResolvedQuery::Inline(&asked);
             let plan = applied.plan().unwrap();
             let texts = |plan: &crate::Plan<'_>| -> Vec<String> {
                 let text = |take: &crate::Take<'_>| {
-                    format!("{} {} {}", take.key(), take.key().limit().scope(), take.cost())
+                    format!("{} {} {}", take.key(), take.key().limit().identity(), take.cost())
                 };
                 plan.takes().iter().map(text).collect()
             };
@@ -249,13 +249,13 @@ mod tests {
 
     #[test]
     fn the_ready_ones_are_as_if_built() {
-        for ready in NamedLimits::ready() {
+        for ready in NamedLimits::presets() {
             let [limit] = ready.limits() else { panic!("one limit") };
             let quota = Quota::new(limit.count(), limit.window());
             let built = NamedLimits::new(ready.key(), Limit::sliding_window(quota).unwrap());
             assert_eq!(built.unwrap().named(ready.name()).unwrap(), ready);
         }
-        let numbers = NamedLimits::ready().map(|ready| {
+        let numbers = NamedLimits::presets().map(|ready| {
             (
                 ready.key().to_owned(),
                 ready.limits()[0].count(),
@@ -277,7 +277,7 @@ mod tests {
         let kind = |built: Result<NamedLimits, crate::QuotaError>| built.unwrap_err().kind();
         assert_eq!(kind(NamedLimits::new("", limit())), QuotaErrorKind::Name);
         assert_eq!(kind(NamedLimits::new(&"k".repeat(1025), limit())), QuotaErrorKind::Name);
-        assert_eq!(kind(NamedLimits::of_all("k", vec![])), QuotaErrorKind::Limits);
+        assert_eq!(kind(NamedLimits::with_limits("k", vec![])), QuotaErrorKind::Limits);
         assert_eq!(kind(NamedLimits::igdb().named("a b")), QuotaErrorKind::Name);
         let slots = Limit::concurrency(1, Duration::from_secs(1)).unwrap();
         assert_eq!(kind(NamedLimits::new("k", slots)), QuotaErrorKind::Limits);

@@ -59,21 +59,21 @@ pub use condition::Condition;
 pub use error::{PolicyError, PolicyErrorKind};
 pub use fact_name::FactName;
 pub use limiters::{AcquireMode, NamedLimits};
-pub(crate) use overrides::Effective;
+pub(crate) use overrides::ActiveOverrides;
 pub use overrides::{
-    Override, OverrideEffect, OverrideError, OverrideErrorKind, Overrides, OwnLimit,
+    Override, OverrideEffect, OverrideError, OverrideErrorKind, OverrideLimit, Overrides,
 };
 pub use planned::{Matched, Planned};
 pub use rule::{Missing, Rule, RuleMode};
 pub use schema::SCHEMA;
 pub use trace::{Trace, Tried, TriedOutcome};
 
-pub use crate::sharing::{Distributed, OnStoreLoss};
+pub use crate::distribution::{Distributed, OnStoreLoss};
 
 use crate::limit::Limit;
+use crate::limit::identity::Algorithm;
 use crate::quota::Quota;
 use crate::request::Request;
-use crate::scope::Algorithm;
 use index::Index;
 use read::File;
 use rule::Outcome;
@@ -188,7 +188,7 @@ impl Policy {
     pub(crate) fn plan_with<'p>(
         &'p self,
         request: &Request<'_>,
-        overrides: Option<&Effective>,
+        overrides: Option<&ActiveOverrides>,
     ) -> Planned<'p> {
         let view = self.view(request);
         let candidates = self.index.candidates(&view);
@@ -297,11 +297,11 @@ impl Policy {
     /// use tollgate::Policy;
     ///
     /// let policy = Policy::builtin();
-    /// let names: Vec<&str> = policy.wanted().iter().map(|fact| fact.as_str()).collect();
+    /// let names: Vec<&str> = policy.facts_used().iter().map(|fact| fact.as_str()).collect();
     /// assert_eq!(names, ["client", "tenant"]);
     /// ```
     #[must_use]
-    pub fn wanted(&self) -> &[FactName] {
+    pub fn facts_used(&self) -> &[FactName] {
         &self.wanted
     }
 

@@ -9,7 +9,7 @@ use crate::plan::{Key, MAX_TAKES, Plan, PlanError, Take};
 use crate::subject::Subject;
 use crate::time::MAX_EXACT;
 
-use super::overrides::Effective;
+use super::overrides::ActiveOverrides;
 use super::rule::{Missing, Rule, RuleMode};
 use super::view::View;
 
@@ -126,9 +126,10 @@ impl<'p> Matched<'p> {
         rule: &'p Rule,
         view: &View<'_, '_>,
         cost: u64,
-        overrides: Option<&Effective>,
+        overrides: Option<&ActiveOverrides>,
     ) -> Self {
-        let subject = Subject::of_known(view.tenant(), rule.per.iter().map(|fact| view.get(fact)));
+        let subject =
+            Subject::from_known(view.tenant(), rule.per.iter().map(|fact| view.get(fact)));
         let cost = cost.saturating_mul(rule.cost).min(MAX_EXACT);
         let is_refused = rule.missing() == Missing::Deny && rule.lacking(view).is_some();
         let own = overrides.and_then(|overrides| overrides.limits(rule, &subject, view));
@@ -195,7 +196,7 @@ impl<'p> Matched<'p> {
     }
 
     fn take<'t>(&'t self, limit: &'t Limit) -> Take<'t> {
-        Take::new(Key::new(&self.subject, limit), self.cost).shared(self.rule.sharing())
+        Take::new(Key::new(&self.subject, limit), self.cost).shared(self.rule.distribution())
     }
 
     /// Its takes, as the n-th rule of a plan.

@@ -1,8 +1,8 @@
 //! A rule: which requests it is for, whom it counts, and its limits.
 
+use crate::distribution::{Distributed, Distribution, OnStoreLoss};
 use crate::limit::Limit;
-use crate::scope::Algorithm;
-use crate::sharing::{Distributed, OnStoreLoss, Sharing};
+use crate::limit::identity::Algorithm;
 
 use super::condition::Condition;
 use super::fact_name::FactName;
@@ -40,7 +40,7 @@ pub struct Rule {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Settings {
     pub(super) mode: RuleMode,
-    pub(super) sharing: Sharing,
+    pub(super) distribution: Distribution,
     pub(super) missing: Missing,
 }
 
@@ -176,19 +176,19 @@ impl Rule {
     /// What it does while the store cannot be asked.
     #[must_use]
     pub const fn on_store_loss(&self) -> OnStoreLoss {
-        self.settings.sharing.on_store_loss
+        self.settings.distribution.on_store_loss
     }
 
     /// Whether it counts in the store that nodes share.
     #[must_use]
     pub const fn distributed(&self) -> Distributed {
-        self.settings.sharing.distributed
+        self.settings.distribution.distributed
     }
 
     /// Both of these.
     #[must_use]
-    pub const fn sharing(&self) -> Sharing {
-        self.settings.sharing
+    pub const fn distribution(&self) -> Distribution {
+        self.settings.distribution
     }
 
     /// What it does with a request that lacks a fact it is keyed by.

@@ -133,6 +133,6 @@ fn without_query(path: &[u8]) -> &[u8] {
 fn counted(ip: &[u8], address: Option<IpAddr>) -> Cow<'_, [u8]> {
     // Of an IPv4 address there is only one spelling, unless it is written as an IPv6 one.
     let Some(address) = address.filter(|_| ip.contains(&b':')) else { return Cow::Borrowed(ip) };
-    let written = net::counted(address).to_string().into_bytes();
+    let written = net::rate_limit_address(address).to_string().into_bytes();
     if written == ip { Cow::Borrowed(ip) } else { Cow::Owned(written) }
 }

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use super::condition::Condition;
 use super::fact_name::FactName;
 use super::rule::Rule;
-use crate::scope::Algorithm;
+use crate::limit::identity::Algorithm;
 
 /// What these rules look at. A tier may come from an API key, and every key is a tenant's.
 pub(super) fn wanted<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<FactName> {

@@ -3,30 +3,32 @@
 use std::time::Duration;
 
 use tollgate::{Key, ManualClock, MemoryStore, Plan, Status, Take};
-use tollgate_testkit::answer::{Answer, Ask};
-use tollgate_testkit::conformance::{lease_id, lease_on};
+use tollgate_testkit::answer::{Answer, Operation};
+use tollgate_testkit::conformance::{permit_id, permit_on};
 
-pub(crate) fn ask(store: &MemoryStore<ManualClock>, key: Key<'_>, ask: Ask) -> Answer {
+pub(crate) fn ask(store: &MemoryStore<ManualClock>, key: Key<'_>, ask: Operation) -> Answer {
     let plan = |cost| Plan::new([Take::new(key, cost)]).unwrap();
     let decision = match ask {
-        Ask::Take { cost } => store.take(&plan(cost)),
-        Ask::Peek { cost } => store.peek(&plan(cost)),
-        Ask::Refund { cost } => store.refund(&plan(cost)),
-        Ask::Debit { cost, age_us } => store.debit(&plan(cost), Duration::from_micros(age_us)),
-        Ask::Hold { cost, lease } => store.take(&plan(cost).with_lease(lease_id(lease))),
-        Ask::Release { lease } => {
-            store.release(&lease_on(&[key], lease));
+        Operation::Take { cost } => store.take(&plan(cost)),
+        Operation::Peek { cost } => store.peek(&plan(cost)),
+        Operation::Refund { cost } => store.refund(&plan(cost)),
+        Operation::Debit { cost, age_us } => {
+            store.debit(&plan(cost), Duration::from_micros(age_us))
+        }
+        Operation::Hold { cost, permit } => store.take(&plan(cost).with_permit(permit_id(permit))),
+        Operation::Release { permit } => {
+            store.release(&permit_on(&[key], permit));
             return Answer::from(&store.stats(&key));
         }
-        Ask::Renew { lease } => {
-            store.renew(&lease_on(&[key], lease));
+        Operation::Renew { permit } => {
+            store.renew(&permit_on(&[key], permit));
             return Answer::from(&store.stats(&key));
         }
-        Ask::Pause { length_us } => {
+        Operation::Pause { length_us } => {
             store.pause(&key, Duration::from_micros(length_us));
             return Answer::from(&store.stats(&key));
         }
-        Ask::Reset => {
+        Operation::Reset => {
             store.reset(&key);
             return Answer::from(&store.stats(&key));
         }

@@ -5,7 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use tollgate::{
-    Key, Lease, LeaseId, Limit, LocalLimiter, ManualClock, MemoryStore, Plan, Quota, Subject, Take,
+    Key, Limit, LocalLimiter, ManualClock, MemoryStore, Permit, PermitId, Plan, Quota, Subject,
+    Take,
 };
 
 const THREADS: u64 = 8;
@@ -158,15 +159,15 @@ fn never_more_are_in_flight_than_slots() {
             scope.spawn(|| {
                 for _ in 0..20_000 {
                     let plan = Plan::new([Take::new(Key::new(&subject, &limit), 1)]).unwrap();
-                    let plan = plan.with_lease(LeaseId::random());
-                    let Some(lease) = Lease::of(&plan, &store.take(&plan)) else {
+                    let plan = plan.with_permit(PermitId::random());
+                    let Some(permit) = Permit::of(&plan, &store.take(&plan)) else {
                         thread::yield_now();
                         continue;
                     };
                     most.fetch_max(in_flight.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     passed.fetch_add(1, Ordering::Relaxed);
                     in_flight.fetch_sub(1, Ordering::SeqCst);
-                    assert!(store.release(&lease), "its slot was lost");
+                    assert!(store.release(&permit), "its slot was lost");
                 }
             });
         }

@@ -1,7 +1,7 @@
 //! What was not saved so is not restored: files cut short, changed, or made up.
 
 use tollgate::{Key, Limit, ManualClock, Quota, SnapshotErrorKind, Subject, Timestamp};
-use tollgate_testkit::answer::Ask;
+use tollgate_testkit::answer::Operation;
 use tollgate_testkit::random::Random;
 
 use crate::asking::ask;
@@ -85,7 +85,7 @@ fn a_forged_file_is_refused_or_harmless() {
 fn a_key_that_comes_twice_is_refused() {
     let store = store(&ManualClock::new());
     let limit = Limit::fixed_window(Quota::per_minute(3)).unwrap();
-    let _ = ask(&store, Key::new(&Subject::of(["k"]), &limit), Ask::Take { cost: 1 });
+    let _ = ask(&store, Key::new(&Subject::of(["k"]), &limit), Operation::Take { cost: 1 });
     let file = saved(&store);
     let end = file.len() - 1 - 8 - 8;
     // Tag, limit, subject and state of the only key.
@@ -114,17 +114,17 @@ fn exercise(store: &Store, clock: &ManualClock) {
                 let subject = Subject::of([name]);
                 let key = Key::new(&subject, &limit);
                 for asked in [
-                    Ask::Peek { cost: 9 },
-                    Ask::Take { cost: 1 },
-                    Ask::Debit { cost: 3, age_us: 7 },
-                    Ask::Refund { cost: 1 },
+                    Operation::Peek { cost: 9 },
+                    Operation::Take { cost: 1 },
+                    Operation::Debit { cost: 3, age_us: 7 },
+                    Operation::Refund { cost: 1 },
                 ] {
                     let answer = ask(store, key, asked);
                     assert_eq!(answer.count + answer.remaining, limit.capacity());
                 }
                 if limit.ttl().is_some() {
-                    let _ = ask(store, key, Ask::Renew { lease: 7 });
-                    let _ = ask(store, key, Ask::Release { lease: 7 });
+                    let _ = ask(store, key, Operation::Renew { permit: 7 });
+                    let _ = ask(store, key, Operation::Release { permit: 7 });
                 }
             }
         }

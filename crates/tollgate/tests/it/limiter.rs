@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use tollgate::{
-    Asked, Decision, Facts, Inline, Limit, Limiter, LimiterError, ManualClock, MemoryStore,
-    Observed, Observer, Outcome, Policy, Quota, Request, Verb,
+    Decision, Facts, Inline, Limit, Limiter, LimiterError, ManualClock, MemoryStore, Observation,
+    Observer, Outcome, Policy, Query, Quota, Request, Verb,
 };
 use tollgate_testkit::runtime::block_on;
 
@@ -21,8 +21,8 @@ fn policy(text: &str) -> Policy {
     Policy::from_yaml("policy.yaml", text, Limit::block()).unwrap()
 }
 
-fn asked(path: &'static str) -> Asked<'static> {
-    Asked::ByPolicy(Request::new(Facts::of([("client", "c1"), ("path", path)]).unwrap()))
+fn asked(path: &'static str) -> Query<'static> {
+    Query::ByPolicy(Request::new(Facts::of([("client", "c1"), ("path", path)]).unwrap()))
 }
 
 /// What was asked, the rules that applied, and whether it was allowed.
@@ -40,7 +40,7 @@ impl Observer for Notes {
         rules.map(|rule| rule.name().to_owned()).collect()
     }
 
-    fn decided(&self, handles: &Vec<String>, observed: &Observed<'_, '_>) {
+    fn decided(&self, handles: &Vec<String>, observed: &Observation<'_, '_>) {
         let matched = observed.applied.matched().iter();
         let rules = matched.map(|matched| handles[matched.rule().index()].clone()).collect();
         let allowed = observed.result.ok().map(Decision::is_allowed);
@@ -51,13 +51,13 @@ impl Observer for Notes {
 #[test]
 fn every_decision_is_seen_once_with_its_rules() {
     let limiter = Limiter::new(MemoryStore::new(), policy(POLICY), Notes::default());
-    let decide = |verb, asked: &Asked<'_>| block_on(limiter.decide(verb, asked, |_| ())).unwrap();
+    let decide = |verb, asked: &Query<'_>| block_on(limiter.decide(verb, asked, |_| ())).unwrap();
     decide(Verb::Take, &asked("/search"));
     decide(Verb::Peek, &asked("/"));
     limiter.set_policy(policy("version: 1\ndefaults: { limit: 0 }\n"));
     decide(Verb::Take, &asked("/search"));
     let inline = vec![Limit::token_bucket(Quota::per_minute(1)).unwrap()];
-    decide(Verb::Refund, &Asked::Inline(Inline::new("", "k", inline, 1).unwrap()));
+    decide(Verb::Refund, &Query::Inline(Inline::new("", "k", inline, 1).unwrap()));
     let text = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     assert_eq!(
         *limiter.observer().0.lock().unwrap(),
@@ -78,7 +78,7 @@ fn a_new_policy_keeps_what_was_used() {
         block_on(limiter.decide(Verb::Take, &asked, |told| told.decision.remaining())).unwrap()
     };
     assert_eq!((left(&limiter), left(&limiter)), (Some(4), Some(3)));
-    let held = limiter.current();
+    let held = limiter.active_policy();
     limiter.set_policy(policy(&POLICY.replace("5/min", "10/min")));
     assert_eq!(left(&limiter), Some(7));
     assert_eq!(held.policy().rules()[1].limits()[0].count(), 5, "what is held stays what it was");
@@ -87,7 +87,7 @@ fn a_new_policy_keeps_what_was_used() {
 #[test]
 fn an_outcome_names_rule_and_key() {
     let limiter = Limiter::new(MemoryStore::new(), policy(POLICY), ());
-    let named = |asked: &Asked<'_>| {
+    let named = |asked: &Query<'_>| {
         let tell = |told: &Outcome<'_, '_>| (told.rule().to_owned(), told.key().into_owned());
         block_on(limiter.decide(Verb::Take, asked, tell)).unwrap()
     };
@@ -96,25 +96,25 @@ fn an_outcome_names_rule_and_key() {
 }
 
 #[test]
-fn leases_are_given_released_and_renewed() {
+fn permits_are_given_released_and_renewed() {
     let clock = ManualClock::new();
     let store = MemoryStore::builder().clock(clock.clone()).build();
     let limiter = Limiter::new(store, policy(POLICY), ());
     let take = |verb| {
-        let tell = |told: &Outcome<'_, '_>| (told.lease.clone(), told.expires_at);
+        let tell = |told: &Outcome<'_, '_>| (told.permit.clone(), told.expires_at);
         block_on(limiter.decide(verb, &asked("/jobs"), tell)).unwrap()
     };
     assert_eq!(take(Verb::Peek), (None, None), "who only asks holds nothing");
-    let (lease, expires_at) = take(Verb::Take);
-    let lease = lease.expect("a slot was free");
+    let (permit, expires_at) = take(Verb::Take);
+    let permit = permit.expect("a slot was free");
     assert_eq!(expires_at.unwrap().as_micros(), 30_000_000);
     assert_eq!(take(Verb::Take), (None, None));
     clock.advance(Duration::from_secs(20));
-    let until = block_on(limiter.renew(&lease)).unwrap();
+    let until = block_on(limiter.renew(&permit)).unwrap();
     assert_eq!(until.unwrap().as_micros(), 50_000_000);
-    assert!(block_on(limiter.release(&lease)).unwrap());
+    assert!(block_on(limiter.release(&permit)).unwrap());
     assert!(take(Verb::Take).0.is_some());
-    assert!(block_on(limiter.renew(&lease)).unwrap().is_none());
+    assert!(block_on(limiter.renew(&permit)).unwrap().is_none());
 }
 
 #[test]

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{
-    Key, Lease, Limit, Listing, ManualClock, MemoryStore, Plan, Quota, SnapshotErrorKind, Subject,
+    Key, Limit, Listing, ManualClock, MemoryStore, Permit, Plan, Quota, SnapshotErrorKind, Subject,
     Take, Timestamp,
 };
-use tollgate_testkit::answer::Ask;
-use tollgate_testkit::conformance::lease_id;
+use tollgate_testkit::answer::Operation;
+use tollgate_testkit::conformance::permit_id;
 use tollgate_testkit::history::{History, Wildness};
 use tollgate_testkit::random::Random;
 use tollgate_testkit::spec::Kind;
@@ -53,10 +53,10 @@ pub(crate) fn filled(clock: &ManualClock) -> Store {
         {
             let subject = Subject::of([name]);
             let key = Key::new(&subject, &limit);
-            ask(&store, key, Ask::Hold { cost: 2, lease: 7 });
-            ask(&store, key, Ask::Debit { cost: 1, age_us: 5_000_000 });
+            ask(&store, key, Operation::Hold { cost: 2, permit: 7 });
+            ask(&store, key, Operation::Debit { cost: 1, age_us: 5_000_000 });
             if nth == 1 {
-                ask(&store, key, Ask::Pause { length_us: 3_000_000 });
+                ask(&store, key, Operation::Pause { length_us: 3_000_000 });
             }
         }
     }
@@ -145,11 +145,11 @@ fn keys_of_unnumbered_limits_come_back() {
     };
     let subject = Subject::of(["k"]);
     for n in 0..66_000 {
-        let _ = ask(&before, Key::new(&subject, &limit(n)), Ask::Take { cost: 1 });
+        let _ = ask(&before, Key::new(&subject, &limit(n)), Operation::Take { cost: 1 });
     }
     assert_eq!(after.restore(&saved(&before)).unwrap(), 66_000);
     for n in [0, 8191, 8192, 65_535, 65_536, 65_999] {
-        let answer = ask(&after, Key::new(&subject, &limit(n)), Ask::Take { cost: 1 });
+        let answer = ask(&after, Key::new(&subject, &limit(n)), Operation::Take { cost: 1 });
         assert_eq!((answer.is_allowed(), answer.remaining), (true, 0), "limit {n}");
     }
 }
@@ -193,9 +193,9 @@ fn saving_beside_takes_gives_whole_files() {
                         for limit in limits {
                             let plan =
                                 Plan::new([Take::new(Key::new(&subject, limit), 1)]).unwrap();
-                            let plan = plan.with_lease(lease_id(n + 1));
-                            if let Some(lease) = Lease::of(&plan, &store.take(&plan)) {
-                                assert!(store.release(&lease));
+                            let plan = plan.with_permit(permit_id(n + 1));
+                            if let Some(permit) = Permit::of(&plan, &store.take(&plan)) {
+                                assert!(store.release(&permit));
                             }
                         }
                     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate::algorithm::Reply;
 use tollgate::{
-    Decision, Key, Lease, Limit, ListedKey, Listing, MemoryStore, Mode, Page, Plan, Quota, Status,
+    Decision, Key, Limit, ListedKey, Listing, MemoryStore, Mode, Page, Permit, Plan, Quota, Status,
     Store, StoreError, Subject, Take, Timestamp, Verdict,
 };
 use tollgate_testkit::runtime::block_on;
@@ -35,10 +35,10 @@ impl Store for Closed {
     async fn reset(&self, _: &Key<'_>) -> Result<(), StoreError> {
         Ok(())
     }
-    async fn release(&self, _: &Lease) -> Result<bool, StoreError> {
+    async fn release(&self, _: &Permit) -> Result<bool, StoreError> {
         Ok(false)
     }
-    async fn renew(&self, _: &Lease) -> Result<Option<Timestamp>, StoreError> {
+    async fn renew(&self, _: &Permit) -> Result<Option<Timestamp>, StoreError> {
         Ok(None)
     }
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
@@ -48,7 +48,7 @@ impl Store for Closed {
     async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
         let limit = Limit::sliding_window(Quota::per_minute(1)).unwrap();
         let subject = format!("{}{:?}", listing.prefix(), listing.cursor());
-        let key = ListedKey::in_scope(&subject, &limit.scope());
+        let key = ListedKey::with_identity(&subject, &limit.identity());
         Ok(Page { keys: key.into_iter().take(listing.page_size()).collect(), next: None })
     }
 }
@@ -70,9 +70,9 @@ fn a_foreign_reply_cannot_break_a_decision() {
 fn a_listed_key_tells_its_limit() {
     let page = block_on(Closed.list(&Listing::all().with_prefix("p"))).unwrap();
     assert_eq!((page.keys[0].rule.as_str(), page.keys[0].limit.as_str()), ("default", "60s"));
-    assert_eq!(ListedKey::in_scope("k", "xdefault/60s"), None);
-    assert_eq!(ListedKey::in_scope("k", ""), None);
-    assert_eq!(ListedKey::in_scope("k", "tnoslash"), None);
+    assert_eq!(ListedKey::with_identity("k", "xdefault/60s"), None);
+    assert_eq!(ListedKey::with_identity("k", ""), None);
+    assert_eq!(ListedKey::with_identity("k", "tnoslash"), None);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tollgate::{
-    Algorithm, Asked, Limiter, ManualClock, MemoryStore, Override, OverrideErrorKind, Overrides,
-    OwnLimit, Policy, Request, Subject, Timestamp, Verb,
+    Algorithm, Limiter, ManualClock, MemoryStore, Override, OverrideErrorKind, OverrideLimit,
+    Overrides, Policy, Query, Request, Subject, Timestamp, Verb,
 };
 use tollgate_testkit::runtime::block_on;
 
@@ -37,13 +37,13 @@ impl Fixture {
     }
 
     fn set(&self, client: &Subject, own: Option<Override>) {
-        let overrides = self.limiter.current().overrides().with(client, own);
+        let overrides = self.limiter.active_policy().overrides().with(client, own);
         self.limiter.set_overrides(&overrides);
     }
 
     /// Each limit that applies, as its name, its algorithm, its numbers and what is left after taking so much.
     fn take(&self, request: Request<'_>, cost: u64) -> Vec<String> {
-        let asked = Asked::ByPolicy(request.with_cost(cost));
+        let asked = Query::ByPolicy(request.with_cost(cost));
         let told = self.limiter.decide(Verb::Take, &asked, |outcome| {
             let statuses = outcome.decision.statuses().iter();
             let told = statuses.map(|status| {
@@ -65,14 +65,14 @@ fn c1() -> Subject {
     Subject::of(["c1"])
 }
 
-fn own(limits: impl IntoIterator<Item = OwnLimit>) -> Override {
+fn own(limits: impl IntoIterator<Item = OverrideLimit>) -> Override {
     Override::new(limits.into_iter().collect()).unwrap()
 }
 
 #[test]
 fn every_rule_per_client_and_the_default_are_changed_and_no_other() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(own([OwnLimit::new(20, MINUTE)])));
+    fixture.set(&c1(), Some(own([OverrideLimit::new(20, MINUTE)])));
     assert_eq!(fixture.on("/api", 1), ["api/60s token_bucket 20: 19"]);
     assert_eq!(fixture.on("/pages", 1), ["pages/60s sliding_window 20: 19"]);
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 20: 19"]);
@@ -89,7 +89,7 @@ fn every_rule_per_client_and_the_default_are_changed_and_no_other() {
 #[test]
 fn one_that_names_a_rule_leaves_the_others() {
     let fixture = Fixture::new();
-    let named = own([OwnLimit::new(20, MINUTE)]).for_rule("pages");
+    let named = own([OverrideLimit::new(20, MINUTE)]).for_rule("pages");
     fixture.set(&c1(), Some(named.clone()));
     assert_eq!(fixture.on("/pages", 1), ["pages/60s sliding_window 20: 19"]);
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 100: 99"]);
@@ -99,7 +99,7 @@ fn one_that_names_a_rule_leaves_the_others() {
 #[test]
 fn a_client_of_another_tenant_is_another() {
     let fixture = Fixture::new();
-    fixture.set(&Subject::in_tenant("acme", ["c1"]), Some(own([OwnLimit::new(1, MINUTE)])));
+    fixture.set(&Subject::in_tenant("acme", ["c1"]), Some(own([OverrideLimit::new(1, MINUTE)])));
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 100: 99"]);
     let acme = request(&[("client", "c1"), ("tenant", "acme")]);
     assert_eq!(fixture.take(acme, 1), ["default/60s sliding_window 1: 0"]);
@@ -109,7 +109,7 @@ fn a_client_of_another_tenant_is_another() {
 fn what_was_used_stays_used_up_and_down_and_back() {
     let fixture = Fixture::new();
     assert_eq!(fixture.on("/pages", 10), ["pages/60s sliding_window 10: 0"]);
-    fixture.set(&c1(), Some(own([OwnLimit::new(20, MINUTE)])));
+    fixture.set(&c1(), Some(own([OverrideLimit::new(20, MINUTE)])));
     assert_eq!(
         fixture.on("/pages", 0),
         ["pages/60s sliding_window 20: 10"],
@@ -126,7 +126,7 @@ fn what_was_used_stays_used_up_and_down_and_back() {
 fn of_a_bucket_the_used_share_stays_used() {
     let fixture = Fixture::new();
     assert_eq!(fixture.on("/api", 5)[0], "api/60s token_bucket 10: 5");
-    fixture.set(&c1(), Some(own([OwnLimit::new(20, MINUTE), OwnLimit::new(1000, HOUR)])));
+    fixture.set(&c1(), Some(own([OverrideLimit::new(20, MINUTE), OverrideLimit::new(1000, HOUR)])));
     assert_eq!(
         fixture.on("/api", 0),
         ["api/60s token_bucket 20: 10", "api/3600s token_bucket 1000: 950"]
@@ -136,31 +136,32 @@ fn of_a_bucket_the_used_share_stays_used() {
 #[test]
 fn entries_take_algorithm_and_name_from_the_limit_with_their_window() {
     let fixture = Fixture::new();
-    let limits = [OwnLimit::new(20, DAY), OwnLimit::new(5, Duration::from_secs(1)).burst(3)];
+    let limits =
+        [OverrideLimit::new(20, DAY), OverrideLimit::new(5, Duration::from_secs(1)).burst(3)];
     fixture.set(&c1(), Some(own(limits)));
     // A window of the calendar stays one; a window that the rule has not is a bucket's.
     assert_eq!(
         fixture.on("/daily", 1),
         ["daily/86400s fixed_window 20: 19", "daily/1s token_bucket 3: 2"]
     );
-    let told = OwnLimit::new(7, MINUTE).counted_by(Algorithm::FixedWindow);
+    let told = OverrideLimit::new(7, MINUTE).counted_by(Algorithm::FixedWindow);
     fixture.set(&c1(), Some(own([told])));
     assert_eq!(fixture.on("/pages", 1), ["pages/60s fixed_window 7: 6"]);
-    fixture.set(&c1(), Some(own([OwnLimit::new(9, HOUR).named("60s")])));
+    fixture.set(&c1(), Some(own([OverrideLimit::new(9, HOUR).named("60s")])));
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 9: 8"]);
 }
 
 #[test]
 fn slots_change_where_there_are_some() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(own([OwnLimit::slots(5)])));
+    fixture.set(&c1(), Some(own([OverrideLimit::slots(5)])));
     assert_eq!(
         fixture.on("/jobs", 1),
         ["jobs/concurrency concurrency 5: 4", "jobs/60s sliding_window 10: 9"]
     );
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 100: 99"]);
-    assert_eq!(own([OwnLimit::slots(5)]).applies_to(&rules(RULES)).unwrap(), ["jobs"]);
-    fixture.set(&c1(), Some(own([OwnLimit::new(20, MINUTE)])));
+    assert_eq!(own([OverrideLimit::slots(5)]).applies_to(&rules(RULES)).unwrap(), ["jobs"]);
+    fixture.set(&c1(), Some(own([OverrideLimit::new(20, MINUTE)])));
     assert_eq!(
         fixture.on("/jobs", 0),
         ["jobs/60s sliding_window 20: 19", "jobs/concurrency concurrency 2: 1"],
@@ -171,7 +172,7 @@ fn slots_change_where_there_are_some() {
 #[test]
 fn nothing_passes_a_limit_of_zero() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(own([OwnLimit::new(0, MINUTE)])));
+    fixture.set(&c1(), Some(own([OverrideLimit::new(0, MINUTE)])));
     assert_eq!(fixture.on("/other", 1), ["default/60s block 0: 0"]);
     fixture.set(&c1(), None);
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 100: 99"]);
@@ -180,7 +181,7 @@ fn nothing_passes_a_limit_of_zero() {
 #[test]
 fn another_policy_keeps_the_overrides() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(own([OwnLimit::new(20, MINUTE)])));
+    fixture.set(&c1(), Some(own([OverrideLimit::new(20, MINUTE)])));
     // The first rule of the one policy is not that of the other.
     fixture.on("/api", 1);
     fixture.limiter.set_policy(rules("- { name: all, limits: [3/min] }"));
@@ -190,8 +191,8 @@ fn another_policy_keeps_the_overrides() {
 #[test]
 fn counters_are_listed_with_their_clients_own_limits() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(own([OwnLimit::new(20, MINUTE)])));
-    let current = fixture.limiter.current();
+    fixture.set(&c1(), Some(own([OverrideLimit::new(20, MINUTE)])));
+    let current = fixture.limiter.active_policy();
     let count = |subject: &Subject, rule: &str| {
         let limit = current.limit(subject, rule, "60s", Algorithm::SlidingWindow);
         limit.map(|limit| limit.count())
@@ -206,7 +207,7 @@ fn counters_are_listed_with_their_clients_own_limits() {
 #[test]
 fn what_cannot_be_in_force_is_refused_with_the_reason() {
     let policy = rules(RULES);
-    let of_rule = |rule: &str| own([OwnLimit::new(1, DAY)]).for_rule(rule);
+    let of_rule = |rule: &str| own([OverrideLimit::new(1, DAY)]).for_rule(rule);
     let refused = |own: Override, policy: &Policy| {
         let error = own.applies_to(policy).unwrap_err();
         (error.kind(), error.to_string())
@@ -216,35 +217,37 @@ fn what_cannot_be_in_force_is_refused_with_the_reason() {
     assert!(told.starts_with("no rule is called \"apy\"; there are api, pages"), "{told}");
     let (kind, told) = refused(of_rule("site"), &policy);
     assert_eq!((kind, &*told), (OverrideErrorKind::Rule, "rule \"site\" is not keyed per client"));
-    let (kind, told) = refused(own([OwnLimit::slots(1)]), &rules("- { name: all, limits: [1/s] }"));
+    let (kind, told) =
+        refused(own([OverrideLimit::slots(1)]), &rules("- { name: all, limits: [1/s] }"));
     assert_eq!(kind, OverrideErrorKind::Limits);
     assert_eq!(told, "no rule of the policy would be changed by it");
-    let many = own([OwnLimit::new(1, HOUR), OwnLimit::new(1_000_000, MINUTE)]);
+    let many = own([OverrideLimit::new(1, HOUR), OverrideLimit::new(1_000_000, MINUTE)]);
     let (kind, told) = refused(many, &policy);
     assert_eq!(kind, OverrideErrorKind::Limit { place: 1 });
     assert!(told.contains("as rule pages counts"), "{told}");
-    let burst = own([OwnLimit::new(1, MINUTE).burst(2)]);
+    let burst = own([OverrideLimit::new(1, MINUTE).burst(2)]);
     assert_eq!(refused(burst, &policy).0, OverrideErrorKind::Limit { place: 0 });
 
-    let twins = Override::new(vec![OwnLimit::new(1, DAY), OwnLimit::new(2, DAY)]).unwrap_err();
+    let twins =
+        Override::new(vec![OverrideLimit::new(1, DAY), OverrideLimit::new(2, DAY)]).unwrap_err();
     assert_eq!(twins.kind(), OverrideErrorKind::Limit { place: 1 });
-    let nine = (1..=9).map(|seconds| OwnLimit::new(1, Duration::from_secs(seconds)));
+    let nine = (1..=9).map(|seconds| OverrideLimit::new(1, Duration::from_secs(seconds)));
     assert_eq!(Override::new(nine.collect()).unwrap_err().kind(), OverrideErrorKind::Limits);
-    let trial = Override::new(vec![OwnLimit::new(1, DAY).named("next.60s")]).unwrap_err();
+    let trial = Override::new(vec![OverrideLimit::new(1, DAY).named("next.60s")]).unwrap_err();
     assert_eq!(trial.kind(), OverrideErrorKind::Limit { place: 0 });
     // The name of one and the window of the other are of the same limit.
-    let same = own([OwnLimit::new(1, HOUR).named("60s"), OwnLimit::new(1, MINUTE)]);
+    let same = own([OverrideLimit::new(1, HOUR).named("60s"), OverrideLimit::new(1, MINUTE)]);
     assert_eq!(refused(same, &policy).0, OverrideErrorKind::Limit { place: 1 });
 }
 
 #[test]
 fn what_a_rule_cannot_count_leaves_the_rule_as_it_is() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(own([OwnLimit::new(1_000_000, MINUTE)])));
+    fixture.set(&c1(), Some(own([OverrideLimit::new(1_000_000, MINUTE)])));
     assert_eq!(fixture.on("/pages", 1), ["pages/60s sliding_window 10: 9"]);
     assert_eq!(fixture.on("/api", 1), ["api/60s token_bucket 1000000: 999999"]);
     let policy = rules(RULES);
-    let effect = own([OwnLimit::new(1_000_000, MINUTE)]).effect(&policy);
+    let effect = own([OverrideLimit::new(1_000_000, MINUTE)]).effect(&policy);
     assert_eq!(effect.rules, ["api", "daily"], "what is told is what is in force");
     assert!(effect.problem.is_some());
 }
@@ -252,11 +255,11 @@ fn what_a_rule_cannot_count_leaves_the_rule_as_it_is() {
 #[test]
 fn overrides_end_and_are_told_in_order() {
     let at = Timestamp::from_micros;
-    let until = |end| own([OwnLimit::new(1, MINUTE)]).lasting(at(0), Some(at(end)));
+    let until = |end| own([OverrideLimit::new(1, MINUTE)]).valid(at(0), Some(at(end)));
     let all: Overrides = [
         (Subject::of(["b"]), until(20)),
         (Subject::of(["a"]), until(10)),
-        (Subject::of(["c"]), own([OwnLimit::new(1, MINUTE)])),
+        (Subject::of(["c"]), own([OverrideLimit::new(1, MINUTE)])),
     ]
     .into_iter()
     .collect();

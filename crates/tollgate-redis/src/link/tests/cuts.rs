@@ -1,6 +1,6 @@
 //! Connections that are cut anywhere, beneath TLS and without.
 
-use tollgate_testkit::proxy::{Fault, Proxy, Towards};
+use tollgate_testkit::proxy::{Direction, Fault, Proxy};
 
 use super::send_all;
 use crate::failure::Failure;
@@ -21,8 +21,8 @@ fn count(number: u64) -> Command {
 /// Sends until the connection is cut. How many commands there were by then.
 async fn count_until_cut(link: &Link, proxy: &Proxy, mut sent: u64) -> u64 {
     let before = proxy.cuts();
-    let towards = if before.is_multiple_of(2) { Towards::Client } else { Towards::Server };
-    let most = if towards == Towards::Client { 700 } else { 1_500_000 };
+    let towards = if before.is_multiple_of(2) { Direction::Client } else { Direction::Server };
+    let most = if towards == Direction::Client { 700 } else { 1_500_000 };
     proxy.set(Fault::CutAfter { towards, bytes: 0..most });
     while proxy.cuts() == before {
         for outcome in send_all(link, (sent..sent + TOGETHER).map(count)).await {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::figures::{count, length};
+use super::response::{Frame, Policy};
 use super::state::State;
 use super::text::visible;
-use super::told::{Frame, Policy};
 
 /// How much a sentence should worry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,13 +6,13 @@ mod interrupt;
 mod keys;
 mod live;
 mod plain;
+mod response;
 #[cfg(test)]
 mod sample;
 mod screen;
 mod sheets;
 mod state;
 mod text;
-mod told;
 mod update;
 
 use std::io::{self, IsTerminal, Write};
@@ -24,7 +24,7 @@ use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::timeout;
 
 use super::asking::token;
-use super::say::{say, try_say};
+use super::stdout::{say, try_say};
 use super::{Exit, ServerArgs};
 use crate::client::{AskError, Server};
 use interrupt::Interrupt;

@@ -2,10 +2,10 @@
 
 use super::figures::{NOTHING, percent};
 use super::health::health;
+use super::response::{Frame, Store};
 use super::sheets::{Kind, Sheet};
 use super::state::State;
 use super::text::{columns, visible};
-use super::told::{Frame, Store};
 
 /// The widest that a column is filled up to; what is longer moves the rest of its line.
 const WIDEST: usize = 32;

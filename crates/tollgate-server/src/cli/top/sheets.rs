@@ -1,9 +1,9 @@
 //! The four tables: what stands in them, whatever they are written on.
 
 use super::figures::{NOTHING, ago, count, micros, total};
+use super::response::{Frame, Node, RefusedKey, Rule};
 use super::state::{State, Sums};
 use super::text::visible;
-use super::told::{Frame, Node, RefusedKey, Rule};
 
 /// Which table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::told::{Frame, Point, Policy};
+use super::response::{Frame, Point, Policy};
 use super::update::Update;
 
 /// How many seconds are kept.

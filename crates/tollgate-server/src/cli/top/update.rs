@@ -6,8 +6,8 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::sleep;
 use tollgate::jittered;
 
-use super::super::told::ToldProblem;
-use super::told::{Frame, History, Policy};
+use super::super::response::ToldProblem;
+use super::response::{Frame, History, Policy};
 use crate::client::{AskError, Event, EventStream, Followed, Server};
 
 /// Silence that counts as a loss: ten frames.
@@ -46,7 +46,7 @@ pub(super) type Heard = Result<(Update, Option<Event>), AskError>;
 /// Follows a service, and comes back to it when it is lost, until nobody listens or there is no use: it was never
 /// there, or does not let us in.
 pub(super) async fn follow(server: Server, token: Option<String>, to: Sender<Heard>) {
-    let mut following = Following { to, knows_it: false, failures: 0 };
+    let mut following = OverrideFollower { to, knows_it: false, failures: 0 };
     loop {
         let followed = server.follow("/api/live", token.as_deref(), SILENCE).await;
         let lost = match followed {
@@ -60,7 +60,7 @@ pub(super) async fn follow(server: Server, token: Option<String>, to: Sender<Hea
     }
 }
 
-struct Following {
+struct OverrideFollower {
     to: Sender<Heard>,
     /// Whether there ever was a frame.
     knows_it: bool,
@@ -68,7 +68,7 @@ struct Following {
     failures: u32,
 }
 
-impl Following {
+impl OverrideFollower {
     /// Tells what it hears, and why it hears no more.
     async fn listen(&mut self, mut stream: EventStream) -> AskError {
         loop {

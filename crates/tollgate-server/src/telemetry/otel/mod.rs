@@ -3,8 +3,8 @@
 //! Requests never wait for the collector. Spans go into a bounded queue, from which a thread of its own
 //! takes them; those that find no place are dropped.
 
-mod asked;
 mod collector;
+mod export_target;
 mod interest;
 mod names;
 mod resource;
@@ -27,8 +27,8 @@ use opentelemetry_otlp::{
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use tracing::{info, warn};
 
-use self::asked::{Asked, asked};
 use self::collector::Collector;
+use self::export_target::{ExportTarget, asked};
 pub(crate) use self::span::Span;
 use super::TracedDecisions;
 use crate::settings::Environment;
@@ -110,7 +110,7 @@ impl Traces {
     }
 }
 
-fn exporter(asked: &Asked) -> Result<SpanExporter, ExporterBuildError> {
+fn exporter(asked: &ExportTarget) -> Result<SpanExporter, ExporterBuildError> {
     let collector = Collector::new(asked.address().to_owned(), asked.timeout)
         .map_err(|error| ExporterBuildError::InternalFailure(error.to_string()))?;
     SpanExporter::builder()

@@ -29,7 +29,7 @@ impl Check {
         let purpose = self.purpose(task, request);
         let mirror = &mut self.mirrors[node];
         match purpose {
-            Purpose::Ask => {
+            Purpose::Operation => {
                 let holds = Holds::from(mirror.breaker.is_closed);
                 self.hold(now, holds, || format!("node {node} asked the lost store {request:?}"));
             }
@@ -56,11 +56,11 @@ impl Check {
         let is_debit = |act: Act| matches!(act, Act::Debit { .. });
         match self.roles.get(&task) {
             _ if request.wants.is_empty() => Purpose::Probe,
-            Some(Role::Calls { act, lease })
+            Some(Role::Calls { act, permit })
                 if (is_debit(*act) || !is_debit(request.act))
-                    && (request.lease.is_none() || request.lease == *lease) =>
+                    && (request.permit.is_none() || request.permit == *permit) =>
             {
-                Purpose::Ask
+                Purpose::Operation
             }
             _ => Purpose::Tell,
         }
@@ -81,8 +81,8 @@ impl Check {
             Purpose::Probe if outcome.is_heard => breaker.probe_answered_at = Some(now),
             Purpose::Probe => {}
             Purpose::Tell => self.told(node, request, outcome),
-            Purpose::Ask if outcome.is_heard => breaker.failures = 0,
-            Purpose::Ask => {
+            Purpose::Operation if outcome.is_heard => breaker.failures = 0,
+            Purpose::Operation => {
                 if breaker.changes == outcome.changes_then {
                     breaker.failures += 1;
                     if breaker.failures >= threshold && breaker.is_closed {

@@ -37,7 +37,7 @@ impl Check {
         }
         let mut admitted = self.admissions[key].clone();
         admitted.sort_by_key(|admission| admission.at);
-        match counted.sharing.on_store_loss {
+        match counted.distribution.on_store_loss {
             OnStoreLoss::Deny if admitted.iter().any(|one| one.by != By::Store) => {
                 return Some("a limit that denies let pass".to_owned());
             }
@@ -59,7 +59,7 @@ impl Check {
     fn too_many_in_flight(&self, key: usize) -> Option<String> {
         let counted = &self.setting.keys[key];
         if counted.spec.algorithm != Kind::Concurrency
-            || counted.sharing.on_store_loss == OnStoreLoss::Allow
+            || counted.distribution.on_store_loss == OnStoreLoss::Allow
         {
             return None;
         }

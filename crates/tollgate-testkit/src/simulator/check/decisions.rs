@@ -18,7 +18,7 @@ pub(in crate::simulator) struct Begun {
     near: Vec<Answer>,
 }
 
-/// Whether a lease was given back or renewed.
+/// Whether a permit was given back or renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::simulator) enum Worked {
     Yes,
@@ -39,8 +39,8 @@ impl Check {
         Begun { near: self.mirrors[node].near(&near, now) }
     }
 
-    /// A caller gives a lease back, or renews it. Tells whether that must work without the store.
-    pub(in crate::simulator) fn leases(
+    /// A caller gives a permit back, or renews it. Tells whether that must work without the store.
+    pub(in crate::simulator) fn permits(
         &mut self,
         node: usize,
         request: &Request,
@@ -48,7 +48,7 @@ impl Check {
     ) -> Held {
         self.note(now, || format!("node {node} is asked {request:?}"));
         let setting = Arc::clone(&self.setting);
-        let held = self.mirrors[node].of_lease(&setting, request, now);
+        let held = self.mirrors[node].of_permit(&setting, request, now);
         if request.act == Act::Release {
             self.each_holding(request, |holding, _| holding.until = holding.until.min(now));
         }
@@ -56,12 +56,12 @@ impl Check {
     }
 
     /// It worked, or not.
-    pub(in crate::simulator) fn leased(&mut self, request: &Request, held: Held, worked: Worked) {
+    pub(in crate::simulator) fn permitd(&mut self, request: &Request, held: Held, worked: Worked) {
         let holds = Holds::from(held == Held::Elsewhere || worked == Worked::Yes);
-        self.hold(0, holds, || format!("{request:?} failed although the lease was held here"));
+        self.hold(0, holds, || format!("{request:?} failed although the permit was held here"));
     }
 
-    /// A lease lasts as long again, counted from when that was asked.
+    /// A permit lasts as long again, counted from when that was asked.
     pub(in crate::simulator) fn renewed(&mut self, request: &Request, asked: u64) {
         self.each_holding(request, |holding, ttl| {
             if holding.until > asked {
@@ -72,7 +72,7 @@ impl Check {
 
     fn each_holding(&mut self, request: &Request, change: impl Fn(&mut Holding, u64)) {
         let setting = Arc::clone(&self.setting);
-        let held = self.holdings.iter_mut().filter(|holding| holding.lease == request.lease);
+        let held = self.holdings.iter_mut().filter(|holding| holding.permit == request.permit);
         held.for_each(|holding| change(holding, setting.specs[holding.key].window_us));
     }
 
@@ -124,7 +124,7 @@ impl Check {
         self.figures.given_back += u64::from(!near.wants.is_empty());
         let mirror = &mut self.mirrors[node];
         mirror.near(&near.with(Act::Refund), now);
-        if near.lease.is_some() {
+        if near.permit.is_some() {
             mirror.near(&near.with(Act::Release), now);
         }
         mirror.near(&near.with(Act::Peek), now)
@@ -169,7 +169,7 @@ impl Check {
     }
 
     fn is_by_its_share(&mut self, far: &Request, decision: &Decision<'_>, now: u64) {
-        let loss = |key: usize| self.setting.keys[key].sharing.on_store_loss;
+        let loss = |key: usize| self.setting.keys[key].distribution.on_store_loss;
         let has = |wanted| far.wants.iter().any(|want| loss(want.key) == wanted);
         let right = [OnStoreLoss::Deny, OnStoreLoss::Local, OnStoreLoss::Allow];
         let right = right.into_iter().find(|wanted| has(*wanted));
@@ -187,7 +187,8 @@ impl Check {
     ) {
         let holds = decision.source() == Source::Local && !decision.is_degraded();
         self.hold(now, Holds::from(holds), || format!("not marked as local: {decision:?}"));
-        let beside = decision.beside().map(|beside| beside.statuses().iter().map(Answer::from));
+        let beside =
+            decision.shadow_decision().map(|beside| beside.statuses().iter().map(Answer::from));
         let beside: Option<Vec<Answer>> = beside.map(Iterator::collect);
         self.figures.beside += u64::from(beside.is_some());
         self.hold(now, Holds::from(beside.as_ref() == said), || {
@@ -201,8 +202,8 @@ impl Check {
             self.admissions[want.key].push(Admission { at, cost: want.cost, by });
             let spec = &setting.specs[want.key];
             if spec.algorithm == Kind::Concurrency {
-                let (key, lease, until) = (want.key, far.lease, at + spec.window_us);
-                self.holdings.push(Holding { key, lease, cost: want.cost, from: at, until });
+                let (key, permit, until) = (want.key, far.permit, at + spec.window_us);
+                self.holdings.push(Holding { key, permit, cost: want.cost, from: at, until });
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use tollgate::OnStoreLoss;
 
 use super::owed::{Owed, Tell};
-use crate::answer::{Answer, Told};
+use crate::answer::{Answer, VerdictKind};
 use crate::simulator::clockwork::TaskId;
 use crate::simulator::request::{Act, Oracles, Request, Want};
 use crate::simulator::setting::{SECOND, Setting, share};
@@ -37,7 +37,7 @@ pub(super) enum Attends {
     Disturbed,
 }
 
-/// Who knows of a lease.
+/// Who knows of a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::simulator) enum Held {
     Here,
@@ -98,7 +98,7 @@ impl Mirror {
 
     /// What it decides without the store, and owes it from then on.
     pub(super) fn alone(&mut self, setting: &Setting, request: &Request, now: u64) -> Vec<Answer> {
-        let loss = |key: usize| setting.keys[key].sharing.on_store_loss;
+        let loss = |key: usize| setting.keys[key].distribution.on_store_loss;
         let has = |wanted| request.wants.iter().any(|want| loss(want.key) == wanted);
         let act = match request.act {
             Act::Take | Act::Refund if has(OnStoreLoss::Deny) => Act::Peek,
@@ -125,28 +125,28 @@ impl Mirror {
             let (spec, owed) = (&setting.specs[want.key], &mut self.owed[want.key]);
             match request.act {
                 Act::Take => {
-                    let lease = request.lease.filter(|_| spec.algorithm == Kind::Concurrency);
-                    owed.spend(spec, now, 0, want.cost, lease);
+                    let permit = request.permit.filter(|_| spec.algorithm == Kind::Concurrency);
+                    owed.spend(spec, now, 0, want.cost, permit);
                 }
                 Act::Debit { age_us } => owed.spend(spec, now, age_us, want.cost, None),
-                Act::Refund => owed.give_back(spec, now, want.cost),
+                Act::Refund => owed.refund_receipt(spec, now, want.cost),
                 Act::Peek | Act::Release | Act::Renew => {}
             }
         }
     }
 
-    /// Gives a lease back or renews it, and tells whether the node holds it without the store.
-    pub(super) fn of_lease(&mut self, setting: &Setting, request: &Request, now: u64) -> Held {
-        let lease = request.lease.unwrap_or(0);
+    /// Gives a permit back or renews it, and tells whether the node holds it without the store.
+    pub(super) fn of_permit(&mut self, setting: &Setting, request: &Request, now: u64) -> Held {
+        let permit = request.permit.unwrap_or(0);
         self.here.run(&self.counted, request, now);
         let mut held = Held::Elsewhere;
         for want in &request.wants {
-            if self.owed[want.key].is_held(&setting.specs[want.key], now, lease) {
+            if self.owed[want.key].is_held(&setting.specs[want.key], now, permit) {
                 held = Held::Here;
             }
             match request.act {
-                Act::Release => self.owed[want.key].release(lease),
-                _ => self.owed[want.key].renew(&setting.specs[want.key], now, lease),
+                Act::Release => self.owed[want.key].release(permit),
+                _ => self.owed[want.key].renew(&setting.specs[want.key], now, permit),
             }
         }
         held
@@ -164,15 +164,15 @@ impl Mirror {
 
 /// What only the whole limit can hold may pass when the store is back.
 fn until_back(want: &Want, capacity: u64, answer: Answer) -> Answer {
-    if answer.verdict == Told::Never && want.cost <= capacity {
-        return Answer { verdict: Told::Deny, retry_after_us: Some(SECOND), ..answer };
+    if answer.verdict == VerdictKind::Never && want.cost <= capacity {
+        return Answer { verdict: VerdictKind::Deny, retry_after_us: Some(SECOND), ..answer };
     }
     answer
 }
 
 fn passes(capacity: u64) -> Answer {
     Answer {
-        verdict: Told::Allow,
+        verdict: VerdictKind::Allow,
         retry_after_us: None,
         count: 0,
         remaining: capacity,
@@ -182,7 +182,7 @@ fn passes(capacity: u64) -> Answer {
 
 fn refused(capacity: u64) -> Answer {
     Answer {
-        verdict: Told::Deny,
+        verdict: VerdictKind::Deny,
         retry_after_us: Some(SECOND),
         count: capacity,
         remaining: 0,

@@ -23,7 +23,7 @@ use crate::answer::Answer;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Role {
     Attends,
-    Calls { act: Act, lease: Option<u64> },
+    Calls { act: Act, permit: Option<u64> },
 }
 
 /// What the store said to a caller, and when it decided.
@@ -51,7 +51,7 @@ enum By {
 #[derive(Debug, Clone, Copy)]
 struct Holding {
     key: usize,
-    lease: Option<u64>,
+    permit: Option<u64>,
     cost: u64,
     from: u64,
     until: u64,

@@ -1,6 +1,6 @@
 //! What a node owes the store for a key: written apart from the library, with the oracle's arithmetic.
 
-use crate::answer::Ask;
+use crate::answer::Operation;
 use crate::oracle::Oracle;
 use crate::spec::{Kind, LimitSpec};
 
@@ -11,14 +11,14 @@ const MOST_APART: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tell {
     Debit { cost: u64, age: u64 },
-    Hold { cost: u64, lease: u64 },
+    Hold { cost: u64, permit: u64 },
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spending {
     at: u64,
     cost: u64,
-    lease: Option<u64>,
+    permit: Option<u64>,
 }
 
 /// One key's debts.
@@ -46,17 +46,17 @@ impl Owed {
         now: u64,
         age: u64,
         cost: u64,
-        lease: Option<u64>,
+        permit: Option<u64>,
     ) {
         match self {
             Self::Sum { used, since } => {
-                if used.ask(spec, now, Ask::Peek { cost: 0 }).count == 0 {
+                if used.ask(spec, now, Operation::Peek { cost: 0 }).count == 0 {
                     *since = now - age;
                 }
-                used.ask(spec, now, Ask::Debit { cost, age_us: age });
+                used.ask(spec, now, Operation::Debit { cost, age_us: age });
             }
             Self::Each(all) => {
-                all.push(Spending { at: now - age, cost, lease });
+                all.push(Spending { at: now - age, cost, permit });
                 if all.len() > MOST_APART {
                     all.retain(|spending| matters(spec, spending, now));
                 }
@@ -67,10 +67,10 @@ impl Owed {
         }
     }
 
-    pub(super) fn give_back(&mut self, spec: &LimitSpec, now: u64, cost: u64) {
+    pub(super) fn refund_receipt(&mut self, spec: &LimitSpec, now: u64, cost: u64) {
         match self {
             Self::Sum { used, .. } => {
-                used.ask(spec, now, Ask::Refund { cost });
+                used.ask(spec, now, Operation::Refund { cost });
             }
             Self::Each(_) if spec.algorithm == Kind::Concurrency => {}
             Self::Each(all) => {
@@ -88,22 +88,22 @@ impl Owed {
         }
     }
 
-    /// Whether slots of a lease are owed that have not returned by themselves.
-    pub(super) fn is_held(&self, spec: &LimitSpec, now: u64, lease: u64) -> bool {
+    /// Whether slots of a permit are owed that have not returned by themselves.
+    pub(super) fn is_held(&self, spec: &LimitSpec, now: u64, permit: u64) -> bool {
         let Self::Each(all) = self else { return false };
-        all.iter().any(|it| it.lease == Some(lease) && matters(spec, it, now))
+        all.iter().any(|it| it.permit == Some(permit) && matters(spec, it, now))
     }
 
-    pub(super) fn release(&mut self, lease: u64) {
+    pub(super) fn release(&mut self, permit: u64) {
         if let Self::Each(all) = self {
-            all.retain(|spending| spending.lease != Some(lease));
+            all.retain(|spending| spending.permit != Some(permit));
         }
     }
 
     /// What has returned by itself cannot be held for longer.
-    pub(super) fn renew(&mut self, spec: &LimitSpec, now: u64, lease: u64) {
+    pub(super) fn renew(&mut self, spec: &LimitSpec, now: u64, permit: u64) {
         if let Self::Each(all) = self {
-            let held = all.iter_mut().filter(|spending| spending.lease == Some(lease));
+            let held = all.iter_mut().filter(|spending| spending.permit == Some(permit));
             for spending in held.filter(|spending| spending.at + spec.window_us > now) {
                 spending.at = now;
             }
@@ -114,7 +114,7 @@ impl Owed {
     pub(super) fn tells(&mut self, spec: &LimitSpec, now: u64) -> Vec<Tell> {
         match self {
             Self::Sum { used, since } => {
-                let cost = used.ask(spec, now, Ask::Peek { cost: 0 }).count;
+                let cost = used.ask(spec, now, Operation::Peek { cost: 0 }).count;
                 let rolls = spec.algorithm == Kind::FixedWindow;
                 let age = if rolls { now - *since } else { 0 };
                 if cost > 0 { vec![Tell::Debit { cost, age }] } else { Vec::new() }
@@ -129,8 +129,8 @@ impl Owed {
 
 impl Spending {
     fn tell(&self, now: u64) -> Tell {
-        match self.lease {
-            Some(lease) => Tell::Hold { cost: self.cost, lease },
+        match self.permit {
+            Some(permit) => Tell::Hold { cost: self.cost, permit },
             None => Tell::Debit { cost: self.cost, age: now - self.at },
         }
     }
@@ -143,5 +143,5 @@ fn matters(spec: &LimitSpec, spending: &Spending, now: u64) -> bool {
 
 fn later(neighbours: &[Spending]) -> Spending {
     let at = neighbours.iter().map(|spending| spending.at).max().unwrap_or(0);
-    Spending { at, cost: neighbours.iter().map(|spending| spending.cost).sum(), lease: None }
+    Spending { at, cost: neighbours.iter().map(|spending| spending.cost).sum(), permit: None }
 }

@@ -22,9 +22,9 @@ impl Check {
             let tells = std::mem::replace(owed, Owed::new(spec)).tells(spec, now);
             (task, tells.into())
         });
-        let said = match (request.act, request.lease) {
+        let said = match (request.act, request.permit) {
             (Act::Debit { age_us }, None) => Some(Tell::Debit { cost: want.cost, age: age_us }),
-            (Act::Take, Some(lease)) => Some(Tell::Hold { cost: want.cost, lease }),
+            (Act::Take, Some(permit)) => Some(Tell::Hold { cost: want.cost, permit }),
             _ => None,
         };
         let right = queue.pop_front();

@@ -6,7 +6,7 @@ use super::{Checksum, END, KEY, LIMIT, MAGIC, SnapshotError, SnapshotErrorKind, 
 use crate::algorithm::State;
 use crate::fields::Fields;
 use crate::limit::Limit;
-use crate::scope::Scope;
+use crate::limit::identity::Identity;
 
 /// All that was saved.
 #[derive(Debug)]
@@ -73,10 +73,10 @@ impl<'a> Snapshot<'a> {
 impl<'a> SavedLimit<'a> {
     fn parse(fields: &mut Fields<'a>) -> Option<Self> {
         let text = fields.text()?;
-        let scope = Scope::parse(text)?;
+        let scope = Identity::parse(text)?;
         let limit = match fields.byte()? {
             UNKNOWN => None,
-            tag => Some(Limit::of_sketch(&scope, tag, fields)?),
+            tag => Some(Limit::read_spec(&scope, tag, fields)?),
         };
         Some(Self { scope: text, limit })
     }

@@ -98,5 +98,5 @@ fn write_limit(out: &mut Vec<u8>, scope: &str, limit: Option<&Limit>) -> Option<
         out.push(UNKNOWN);
         return Some(());
     };
-    limit.sketch_into(out)
+    limit.write_spec(out)
 }

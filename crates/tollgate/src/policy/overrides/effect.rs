@@ -22,9 +22,9 @@ impl Override {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{Override, OwnLimit, Policy};
+    /// use tollgate::{Override, OverrideLimit, Policy};
     ///
-    /// let own = Override::new(vec![OwnLimit::new(20, Duration::from_secs(60))])?;
+    /// let own = Override::new(vec![OverrideLimit::new(20, Duration::from_secs(60))])?;
     /// let policy = Policy::builtin();
     /// let effect = own.effect(&policy);
     /// assert_eq!((effect.rules, effect.problem), (vec!["default"], None));

@@ -1,23 +1,23 @@
 //! Overrides: stored exceptions for one client. They are data, not configuration, and outlive policies.
 
+mod active;
 mod all;
 mod effect;
-mod effective;
 mod error;
-mod own_limit;
+mod override_limit;
 mod text;
 
+pub(crate) use active::ActiveOverrides;
 pub use all::Overrides;
 pub use effect::OverrideEffect;
-pub(crate) use effective::Effective;
 pub use error::{OverrideError, OverrideErrorKind};
-pub use own_limit::OwnLimit;
+pub use override_limit::OverrideLimit;
 
 use super::CLIENT;
 use super::rule::Rule;
 use crate::limit::Limit;
+use crate::limit::identity::Algorithm;
 use crate::policy::read::TRIAL;
-use crate::scope::Algorithm;
 use crate::time::Timestamp;
 
 /// The most limits of one override: with those of other rules they must fit into one plan.
@@ -31,16 +31,16 @@ const MAX_LIMITS: usize = 8;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate::{Asked, Facts, Limiter, MemoryStore, Override, Overrides, OwnLimit, Policy};
+/// use tollgate::{Query, Facts, Limiter, MemoryStore, Override, Overrides, OverrideLimit, Policy};
 /// use tollgate::{Request, Subject, Verb};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
-/// let asked = Asked::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
+/// let asked = Query::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
 /// let left = limiter.decide(Verb::Take, &asked, |outcome| outcome.decision.remaining());
 /// assert_eq!(left.await?, Some(99));
 ///
-/// let raised = Override::new(vec![OwnLimit::new(200, Duration::from_secs(60))])?;
+/// let raised = Override::new(vec![OverrideLimit::new(200, Duration::from_secs(60))])?;
 /// let overrides = Overrides::default().with(&Subject::of(["c1"]), Some(raised));
 /// limiter.set_overrides(&overrides);
 /// let left = limiter.decide(Verb::Take, &asked, |outcome| outcome.decision.remaining());
@@ -51,7 +51,7 @@ const MAX_LIMITS: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Override {
-    limits: Vec<OwnLimit>,
+    limits: Vec<OverrideLimit>,
     /// The one rule it is for; every rule keyed per client without one.
     pub rule: Option<String>,
     /// Why.
@@ -69,20 +69,21 @@ impl Override {
     ///
     /// # Errors
     /// No limit, more than 8, two that would share a counter, or one with the name of a trial limit.
-    pub fn new(limits: Vec<OwnLimit>) -> Result<Self, OverrideError> {
+    pub fn new(limits: Vec<OverrideLimit>) -> Result<Self, OverrideError> {
         if limits.is_empty() || limits.len() > MAX_LIMITS {
             let reason = format!("1 to {MAX_LIMITS} limits are wanted, not {}", limits.len());
             return Err(OverrideError::new(OverrideErrorKind::Limits, reason));
         }
-        let is_twin = |(place, limit): (usize, &OwnLimit)| {
+        let is_twin = |(place, limit): (usize, &OverrideLimit)| {
             limits.iter().take(place).any(|other| other.shares_with(limit))
         };
         if let Some(place) = limits.iter().enumerate().position(is_twin) {
             let reason = "has the window and name of another before it";
             return Err(OverrideError::new(OverrideErrorKind::Limit { place }, reason));
         }
-        let is_on_trial =
-            |limit: &OwnLimit| limit.name.as_deref().is_some_and(|name| name.starts_with(TRIAL));
+        let is_on_trial = |limit: &OverrideLimit| {
+            limit.name.as_deref().is_some_and(|name| name.starts_with(TRIAL))
+        };
         if let Some(place) = limits.iter().position(is_on_trial) {
             let reason = "names that begin with next. are those of trial limits";
             return Err(OverrideError::new(OverrideErrorKind::Limit { place }, reason));
@@ -105,19 +106,19 @@ impl Override {
 
     /// The same, said by someone for a reason.
     #[must_use]
-    pub fn said(self, author: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub fn recorded_by(self, author: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { author: author.into(), reason: reason.into(), ..self }
     }
 
     /// The same from one moment on, and until another if there is one.
     #[must_use]
-    pub fn lasting(self, from: Timestamp, until: Option<Timestamp>) -> Self {
+    pub fn valid(self, from: Timestamp, until: Option<Timestamp>) -> Self {
         Self { set_at: from, expires_at: until, ..self }
     }
 
     /// Its limits, as they were given.
     #[must_use]
-    pub fn limits(&self) -> &[OwnLimit] {
+    pub fn limits(&self) -> &[OverrideLimit] {
         &self.limits
     }
 
@@ -151,7 +152,7 @@ impl Override {
             return Ok(None);
         }
         // Slots are another matter than rates: of what it does not speak it leaves.
-        let (slots, rates) = (self.limits.iter().any(OwnLimit::is_slots), self.has_rates());
+        let (slots, rates) = (self.limits.iter().any(OverrideLimit::is_slots), self.has_rates());
         let is_left = |limit: &&Limit| match limit.algorithm() {
             Algorithm::Concurrency => !slots,
             _ => !rates,

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::Override;
 use super::error::{OverrideError, OverrideErrorKind};
-use super::own_limit::OwnLimit;
+use super::override_limit::OverrideLimit;
+use crate::limit::identity::Algorithm;
 use crate::policy::cursor::{Cursor, Fields};
 use crate::policy::error::Flaw;
 use crate::policy::tree::Tree;
-use crate::scope::Algorithm;
 use crate::time::{Timestamp, saturating_micros};
 
 const VERSION: u64 = 1;
@@ -31,9 +31,9 @@ impl Override {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{Override, OwnLimit};
+    /// use tollgate::{Override, OverrideLimit};
     ///
-    /// let own = Override::new(vec![OwnLimit::new(20, Duration::from_secs(60))])?;
+    /// let own = Override::new(vec![OverrideLimit::new(20, Duration::from_secs(60))])?;
     /// assert_eq!(Override::from_text(&own.to_text())?, own);
     /// # Ok::<(), tollgate::OverrideError>(())
     /// ```
@@ -88,10 +88,10 @@ impl Override {
     }
 }
 
-fn limit(entry: Cursor<'_>) -> Result<OwnLimit, Flaw> {
+fn limit(entry: Cursor<'_>) -> Result<OverrideLimit, Flaw> {
     let fields = entry.fields(LIMIT)?;
     let number = |name: &str| fields.read(name, |entry| entry.number(0));
-    Ok(OwnLimit {
+    Ok(OverrideLimit {
         count: fields.require("limit")?.number(0)?,
         window: number("window_us")?.map(Duration::from_micros),
         burst: number("burst")?,
@@ -100,7 +100,7 @@ fn limit(entry: Cursor<'_>) -> Result<OwnLimit, Flaw> {
     })
 }
 
-fn written(limit: &OwnLimit) -> String {
+fn written(limit: &OverrideLimit) -> String {
     let mut text = format!(r#"{{"limit":{}"#, limit.count);
     if let Some(window) = limit.window {
         push_number(&mut text, "window_us", saturating_micros(window));
@@ -149,12 +149,12 @@ mod tests {
 
     use super::*;
 
-    fn limits() -> impl Strategy<Value = OwnLimit> {
+    fn limits() -> impl Strategy<Value = OverrideLimit> {
         let algorithm = prop::option::of(prop::sample::select(ALGORITHMS));
         let name = prop::option::of("[a-z]{1,9}");
         let most = (1u64 << 53) - 1;
         (0..most, prop::option::of(0..most), prop::option::of(0..most), algorithm, name).prop_map(
-            |(count, window, burst, algorithm, name)| OwnLimit {
+            |(count, window, burst, algorithm, name)| OverrideLimit {
                 count,
                 window: window.map(Duration::from_micros),
                 burst,

@@ -1,12 +1,12 @@
 //! The `defaults` of a file, and its default rule.
 
+use crate::distribution::{Distributed, Distribution, OnStoreLoss};
+use crate::limit::identity::Algorithm;
 use crate::limit::{DEFAULT_RULE, Limit};
 use crate::policy::cursor::{Cursor, Fields};
 use crate::policy::error::Flaw;
 use crate::policy::fact_name::FactName;
 use crate::policy::rule::{Missing, Rule, RuleMode, Settings};
-use crate::scope::Algorithm;
-use crate::sharing::{Distributed, OnStoreLoss, Sharing};
 
 use super::{limit, rule};
 
@@ -31,10 +31,13 @@ const DISTRIBUTED: &[(&str, Distributed)] = &[
 ];
 
 /// How nodes share limits: as it is written, else as it was before.
-pub(super) fn sharing(fields: &Fields<'_>, inherited: Sharing) -> Result<Sharing, Flaw> {
+pub(super) fn distribution(
+    fields: &Fields<'_>,
+    inherited: Distribution,
+) -> Result<Distribution, Flaw> {
     let distributed = fields.read("distributed", |entry| entry.word(DISTRIBUTED))?;
     let on_store_loss = fields.read("on_store_loss", |entry| entry.word(ON_STORE_LOSS))?;
-    Ok(Sharing {
+    Ok(Distribution {
         distributed: distributed.unwrap_or(inherited.distributed),
         on_store_loss: on_store_loss.unwrap_or(inherited.on_store_loss),
     })
@@ -67,7 +70,7 @@ impl Defaults {
         let algorithm = fields.read("algorithm", word)?.unwrap_or(builtin.algorithm);
         let settings = Settings {
             mode: RuleMode::Enforce,
-            sharing: sharing(&fields, builtin.settings.sharing)?,
+            distribution: distribution(&fields, builtin.settings.distribution)?,
             missing: fields.read("missing", |entry| entry.word(MISSING))?.unwrap_or_default(),
         };
         let per = fields.read("per", rule::per)?.unwrap_or(builtin.per);

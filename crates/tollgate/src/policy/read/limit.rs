@@ -5,12 +5,12 @@ use std::time::Duration;
 use crate::algorithm::CalendarUnit;
 use crate::error::QuotaErrorKind;
 use crate::limit::Limit;
+use crate::limit::identity::Algorithm;
 use crate::naming::name_apart;
 use crate::plan::MAX_TAKES;
 use crate::policy::cursor::{Cursor, Fields};
 use crate::policy::error::{Flaw, PolicyErrorKind};
 use crate::quota::Quota;
-use crate::scope::Algorithm;
 
 use super::rate::{self, Period, Rate};
 

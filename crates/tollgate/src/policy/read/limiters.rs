@@ -1,11 +1,11 @@
 //! The named limiters of a file.
 
+use crate::limit::identity::Algorithm;
 use crate::limit::{INLINE_RULE, Limit};
 use crate::naming::valid_name;
 use crate::policy::cursor::{Cursor, Fields};
 use crate::policy::error::{Flaw, Flaws, PolicyErrorKind};
 use crate::policy::limiters::{AcquireMode, NO_SLOTS, NamedLimits};
-use crate::scope::Algorithm;
 
 use super::condition::short_text;
 use super::{limit, rate};
@@ -49,7 +49,7 @@ fn named(
     key: &str,
     limits: Vec<Limit>,
 ) -> Result<NamedLimits, Flaw> {
-    let built = NamedLimits::of_all(key, limits).and_then(|limits| limits.named(name));
+    let built = NamedLimits::with_limits(key, limits).and_then(|limits| limits.named(name));
     built.map_err(|error| entry.refused(&error))
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::facts::is_fact_name;
+use crate::limit::identity::Algorithm;
 use crate::limit::{DEFAULT_RULE, INLINE_RULE, Limit};
 use crate::naming::valid_name;
 use crate::policy::cursor::{Cursor, Fields, shown};
@@ -10,9 +11,8 @@ use crate::policy::error::{Flaw, PolicyErrorKind};
 use crate::policy::fact_name::FactName;
 use crate::policy::rule::{Missing, Rule, RuleMode, Settings};
 use crate::policy::tiers::Tiers;
-use crate::scope::Algorithm;
 
-use super::defaults::{Defaults, MISSING, sharing};
+use super::defaults::{Defaults, MISSING, distribution};
 use super::{condition, limit};
 
 /// The fields of a rule.
@@ -135,7 +135,7 @@ fn settings(
     let missing = fields.read("missing", |entry| entry.word(MISSING))?;
     Ok(Settings {
         mode: fields.read("mode", |entry| entry.word(MODES))?.unwrap_or(inherited.mode),
-        sharing: sharing(fields, inherited.sharing)?,
+        distribution: distribution(fields, inherited.distribution)?,
         // An unlimited rule refuses nobody, whatever the defaults say.
         missing: missing.unwrap_or(if is_unlimited { Missing::Share } else { inherited.missing }),
     })

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate::{Alone, BreakerState, Limit, Listing, Quota, StoreErrorKind, StoreEvent};
-use tollgate_testkit::faulty::Trouble;
+use tollgate::{BreakerState, Limit, Listing, LocalDecisions, Quota, StoreErrorKind, StoreEvent};
+use tollgate_testkit::faulty_store::StoreFault;
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn failures_with_answers_between_them_do_not_open_it() {
     for _ in 0..5 {
         fleet.lose();
         fleet.admitted(0, &limit, 4);
-        fleet.shared.set(Trouble::None);
+        fleet.shared.set(StoreFault::None);
         fleet.admitted(0, &limit, 1);
     }
     assert_eq!((fleet.nodes[0].breaker(), fleet.shared.asked()), (BreakerState::Closed, 25));
@@ -39,7 +39,7 @@ fn failures_with_answers_between_them_do_not_open_it() {
 #[test]
 fn a_key_that_cannot_be_read_refuses_nobody_and_opens_nothing() {
     let (fleet, limit) = (Fleet::of(1), limit());
-    fleet.shared.set(Trouble::Unreadable);
+    fleet.shared.set(StoreFault::Unreadable);
     assert_eq!(fleet.admitted(0, &limit, 30), 30);
     assert_eq!((fleet.nodes[0].breaker(), fleet.shared.asked()), (BreakerState::Closed, 30));
 }
@@ -70,7 +70,7 @@ fn looked_after_it_is_asked_again_as_soon_as_it_answers() {
     fleet.admitted(0, &limit, 5);
     for _ in 0..3 {
         fleet.wait(1);
-        block_on(fleet.nodes[0].attend());
+        block_on(fleet.nodes[0].maintain());
         assert_eq!(fleet.nodes[0].breaker(), BreakerState::Open);
     }
     fleet.restore();
@@ -92,7 +92,7 @@ fn without_anyone_looking_after_it_a_request_tries_it_in_time() {
     fleet.wait(1);
     fleet.admitted(0, &limit, 3);
     assert_eq!(asked(), before + 1, "one tries, and it is still lost");
-    fleet.shared.set(Trouble::None);
+    fleet.shared.set(StoreFault::None);
     fleet.wait(30);
     let subject = Subject::of(["k"]);
     assert!(!take(&fleet.nodes[0], &one(&subject, &limit)).is_degraded());
@@ -118,11 +118,11 @@ fn whoever_wants_hears_of_it_once() {
     fleet.lose();
     (0..120).for_each(|_| drop(take(&node, &one(&subject, &limit))));
     fleet.wait(7);
-    fleet.shared.set(Trouble::None);
-    block_on(node.attend());
-    block_on(node.attend());
+    fleet.shared.set(StoreFault::None);
+    block_on(node.maintain());
+    block_on(node.maintain());
     assert_eq!(FAILED.load(Ordering::SeqCst), 5);
     let outage = "Outage { lasted: 7s, admitted: 96, refused: 20, told: 1, untold: 0 }";
     assert_eq!(*HEARD.lock().unwrap(), ["lost 5 Unreachable 1", outage]);
-    assert_eq!(node.decided_alone(), Alone::default());
+    assert_eq!(node.local_decisions(), LocalDecisions::default());
 }

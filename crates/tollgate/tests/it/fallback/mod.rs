@@ -1,24 +1,24 @@
 //! A store that is lost, and what its users notice.
 
 mod breaker;
-mod leases;
+mod node_shares;
 mod parts;
+mod permits;
 mod recovery;
-mod shares;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::{
-    Decision, FallbackStore, Key, Limit, ManualClock, MemoryStore, OnStoreLoss, Plan, Quota,
-    Sharing, Store, Subject, Take, Timestamp,
+    Decision, Distribution, FallbackStore, Key, Limit, ManualClock, MemoryStore, OnStoreLoss, Plan,
+    Quota, Store, Subject, Take, Timestamp,
 };
 use tollgate_testkit::conformance::Fixture;
-use tollgate_testkit::faulty::{Faulty, Trouble};
+use tollgate_testkit::faulty_store::{FaultyStore, StoreFault};
 use tollgate_testkit::runtime::block_on;
 
-type Shared = Arc<Faulty<MemoryStore<ManualClock>>>;
+type Shared = Arc<FaultyStore<MemoryStore<ManualClock>>>;
 
 /// Nodes that share a store.
 struct Fleet {
@@ -31,7 +31,7 @@ impl Fleet {
     fn of(nodes: u32) -> Self {
         let clock = ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000));
         let memory = MemoryStore::builder().clock(clock.clone()).build();
-        let shared = Arc::new(Faulty::new(memory));
+        let shared = Arc::new(FaultyStore::new(memory));
         let all = NonZeroU32::new(nodes).unwrap();
         let node = |_| {
             let builder = FallbackStore::builder(Arc::clone(&shared)).nodes(all);
@@ -41,13 +41,13 @@ impl Fleet {
     }
 
     fn lose(&self) {
-        self.shared.set(Trouble::Unreachable);
+        self.shared.set(StoreFault::Unreachable);
     }
 
     /// The store is back, and every node has looked.
     fn restore(&self) {
-        self.shared.set(Trouble::None);
-        self.nodes.iter().for_each(|node| block_on(node.attend()));
+        self.shared.set(StoreFault::None);
+        self.nodes.iter().for_each(|node| block_on(node.maintain()));
     }
 
     fn wait(&self, seconds: u64) {
@@ -72,8 +72,8 @@ fn one<'a>(subject: &'a Subject, limit: &'a Limit) -> Plan<'a> {
 }
 
 fn on_loss<'a>(subject: &'a Subject, limit: &'a Limit, on_store_loss: OnStoreLoss) -> Plan<'a> {
-    let sharing = Sharing { on_store_loss, ..Sharing::default() };
-    Plan::new([Take::new(Key::new(subject, limit), 1).shared(sharing)]).unwrap()
+    let distribution = Distribution { on_store_loss, ..Distribution::default() };
+    Plan::new([Take::new(Key::new(subject, limit), 1).shared(distribution)]).unwrap()
 }
 
 fn take<'a, S: Store>(store: &S, plan: &Plan<'a>) -> Decision<'a> {

@@ -10,8 +10,8 @@ fn limits() -> [Limit; 2] {
 }
 
 fn shared<'a>(subject: &'a Subject, limit: &'a Limit, distributed: Distributed) -> Take<'a> {
-    let sharing = Sharing { distributed, ..Sharing::default() };
-    Take::new(Key::new(subject, limit), 1).shared(sharing)
+    let distribution = Distribution { distributed, ..Distribution::default() };
+    Take::new(Key::new(subject, limit), 1).shared(distribution)
 }
 
 /// A take that is counted here, and one that is counted there.
@@ -74,12 +74,12 @@ fn the_store_is_told_of_what_is_only_tried_there_and_differs_where_it_does() {
     for turn in 0..10 {
         let decision = take(&fleet.nodes[turn % 2], &plan);
         assert!(decision.is_allowed() && decision.source() == Source::Local);
-        differ += usize::from(!decision.beside().unwrap().is_allowed());
+        differ += usize::from(!decision.shadow_decision().unwrap().is_allowed());
     }
     assert_eq!(differ, 5, "both together had ten of five");
     fleet.lose();
     let decision = take(&fleet.nodes[0], &plan);
-    assert!(decision.beside().is_none() && !decision.is_degraded());
+    assert!(decision.shadow_decision().is_none() && !decision.is_degraded());
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn one_switch_holds_all_back() {
     for (at_most, asked) in [(Distributed::Off, 0), (Distributed::Shadow, 1), (Distributed::On, 1)]
     {
         let builder = FallbackStore::builder(Arc::clone(&fleet.shared)).clock(fleet.clock.clone());
-        let node = builder.distributed_at_most(at_most).build();
+        let node = builder.max_distribution(at_most).build();
         let before = fleet.shared.asked();
         let decision = take(&node, &one(&subject, &near));
         assert_eq!(fleet.shared.asked() - before, asked, "{at_most:?}");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use tollgate::StoreEvent;
-use tollgate_testkit::faulty::Trouble;
+use tollgate_testkit::faulty_store::StoreFault;
 
 use super::*;
 
@@ -67,7 +67,7 @@ fn what_was_spent_long_ago_returns_as_if_it_had_been_there() {
 #[test]
 fn whose_answer_was_lost_is_counted_twice_at_most() {
     let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(90)).unwrap());
-    fleet.shared.set(Trouble::Unheard);
+    fleet.shared.set(StoreFault::Unheard);
     assert_eq!(fleet.admitted(0, &limit, 20), 20);
     fleet.restore();
     assert_eq!(fleet.counted(&limit), 20 + 5, "five were asked before it was lost");
@@ -78,10 +78,10 @@ fn a_failure_between_answers_is_told_too() {
     let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(90)).unwrap());
     fleet.lose();
     assert_eq!(fleet.admitted(0, &limit, 3), 3);
-    fleet.shared.set(Trouble::None);
+    fleet.shared.set(StoreFault::None);
     assert_eq!(fleet.admitted(0, &limit, 2), 2);
     assert_eq!(fleet.counted(&limit), 2);
-    block_on(fleet.nodes[0].attend());
+    block_on(fleet.nodes[0].maintain());
     assert_eq!(fleet.counted(&limit), 5);
 }
 
@@ -147,8 +147,8 @@ fn a_store_that_fails_while_it_is_told_stays_lost_and_hears_the_rest_later() {
         .iter()
         .for_each(|subject| assert!(take(&fleet.nodes[0], &one(subject, &limit)).is_allowed()));
     // The probe and the first of them are heard.
-    fleet.shared.fail_after(100, Trouble::Unreachable);
-    block_on(fleet.nodes[0].attend());
+    fleet.shared.fail_after(100, StoreFault::Unreachable);
+    block_on(fleet.nodes[0].maintain());
     assert_eq!(fleet.nodes[0].breaker(), tollgate::BreakerState::Open);
     fleet.restore();
     let known =
@@ -166,8 +166,8 @@ fn a_key_that_cannot_be_read_keeps_no_store_lost() {
     fleet.lose();
     assert_eq!(fleet.admitted(0, &limit, 9), 9);
     // The probe is answered, and the one debit is not.
-    fleet.shared.fail_after(1, Trouble::Unreadable);
-    block_on(fleet.nodes[0].attend());
+    fleet.shared.fail_after(1, StoreFault::Unreadable);
+    block_on(fleet.nodes[0].maintain());
     assert_eq!(fleet.nodes[0].breaker(), tollgate::BreakerState::Closed);
 }
 
@@ -191,7 +191,7 @@ fn nothing_is_spent_alone_after_the_store_decides_again() {
             is_over.store(true, Ordering::Relaxed);
         });
         let asked = fleet.shared.asked();
-        block_on(fleet.nodes[0].attend());
+        block_on(fleet.nodes[0].maintain());
         assert_eq!(fleet.shared.asked(), asked, "there is something left to tell");
     }
 }

@@ -6,9 +6,9 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::super::figures::{count, length};
+use super::super::response::Point;
 use super::super::state::State;
 use super::super::text::cut;
-use super::super::told::Point;
 use super::look::Look;
 
 /// The time that is shown, at least.

@@ -4,9 +4,9 @@ use ratatui::text::{Line, Span};
 
 use super::super::figures::{NOTHING, count, micros, percent};
 use super::super::health::{Worry, health};
+use super::super::response::{Frame, Store};
 use super::super::state::State;
 use super::super::text::{cut, padded, visible};
-use super::super::told::{Frame, Store};
 use super::look::Look;
 
 /// The widest that a name of others may be.

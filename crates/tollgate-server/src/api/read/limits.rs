@@ -1,0 +1,115 @@
+//! What is configured.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tollgate::policy::{FactName, Policy, Rule};
+use tollgate::{Limit, Override, Overrides, policy};
+
+use super::scan::Wanted;
+use crate::api::admin::{Client, page};
+use crate::wire::answer::{LimitNumbers, window_ms};
+
+/// The answer to /api/limits.
+#[derive(Debug, Serialize)]
+pub(crate) struct Limits<'a> {
+    default_limit: Option<u64>,
+    default_window_ms: Option<u64>,
+    /// Of clients with limits of their own, the first of those.
+    per_key_limits: BTreeMap<String, u64>,
+    cursor: Option<String>,
+    default: RuleView<'a>,
+    rules: Vec<RuleView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct RuleView<'a> {
+    name: &'a str,
+    #[serde(rename = "match")]
+    conditions: Vec<Condition<'a>>,
+    per: Vec<&'a str>,
+    unlimited: bool,
+    limits: Vec<LimitView<'a>>,
+    next: Vec<LimitView<'a>>,
+    mode: &'static str,
+    cost: u64,
+    #[serde(rename = "continue")]
+    continues: bool,
+    missing: &'static str,
+    on_store_loss: &'static str,
+    distributed: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Condition<'a> {
+    fact: &'a str,
+    any_of: Vec<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct LimitView<'a> {
+    name: &'a str,
+    algorithm: &'static str,
+    #[serde(flatten)]
+    numbers: LimitNumbers,
+}
+
+/// What a policy limits.
+pub(crate) fn limits<'a>(policy: &'a Policy, overrides: &Overrides, wanted: &Wanted) -> Limits<'a> {
+    let default = policy.default_rule();
+    let first = default.limits().first();
+    let (per_key_limits, cursor) = per_key(policy, overrides, wanted);
+    Limits {
+        default_limit: first.map(Limit::count),
+        default_window_ms: first.and_then(window_ms),
+        per_key_limits,
+        cursor,
+        default: RuleView::new(default),
+        rules: policy.rules().iter().map(RuleView::new).collect(),
+    }
+}
+
+/// A page of the clients with limits of their own. Those of other tenants than asked for are others.
+fn per_key(
+    policy: &Policy,
+    overrides: &Overrides,
+    wanted: &Wanted,
+) -> (BTreeMap<String, u64>, Option<String>) {
+    let tenant = wanted.tenant.as_deref().unwrap_or(policy.tenant());
+    let (page, cursor) = page(overrides, wanted, Some(tenant));
+    let first = |(client, own): (Client, &Override)| Some((client.id, own.limits().first()?.count));
+    (page.into_iter().filter_map(first).collect(), cursor)
+}
+
+impl<'a> RuleView<'a> {
+    fn new(rule: &'a Rule) -> Self {
+        let condition = |condition: &'a policy::Condition| Condition {
+            fact: condition.name(),
+            any_of: condition.alternatives().iter().map(AsRef::as_ref).collect(),
+        };
+        Self {
+            name: rule.name(),
+            conditions: rule.conditions().iter().map(condition).collect(),
+            per: rule.per().iter().map(FactName::as_str).collect(),
+            unlimited: rule.is_unlimited(),
+            limits: rule.limits().iter().map(LimitView::new).collect(),
+            next: rule.next().iter().map(LimitView::new).collect(),
+            mode: rule.mode().as_str(),
+            cost: rule.cost(),
+            continues: rule.continues(),
+            missing: rule.missing().as_str(),
+            on_store_loss: rule.on_store_loss().as_str(),
+            distributed: rule.distributed().as_str(),
+        }
+    }
+}
+
+impl<'a> LimitView<'a> {
+    fn new(limit: &'a Limit) -> Self {
+        Self {
+            name: limit.name(),
+            algorithm: limit.algorithm().as_str(),
+            numbers: LimitNumbers::of(limit),
+        }
+    }
+}

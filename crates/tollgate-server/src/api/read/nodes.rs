@@ -1,0 +1,77 @@
+//! The nodes there are.
+
+use serde::Serialize;
+use tollgate_redis::NodeState;
+
+use super::scan::Wanted;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::wire::time::rfc3339;
+
+/// The answer to /api/nodes.
+#[derive(Debug, Serialize)]
+pub(crate) struct Nodes {
+    nodes: Vec<Node>,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Node {
+    id: String,
+    address: String,
+    state: &'static str,
+    registered_at: String,
+}
+
+const UP: &str = "Up";
+const DOWN: &str = "Down";
+
+/// A page of the nodes that share a Redis, in the order of their ids; on memory, this one.
+pub(crate) async fn nodes(app: &App, wanted: &Wanted) -> Result<Nodes, ApiError> {
+    if wanted.tenant.is_some() {
+        return Err(ApiError::invalid("a node is for every tenant").at("tenant"));
+    }
+    let mut nodes = all(app).await?;
+    nodes.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+    let is_after = |node: &Node| wanted.cursor.as_ref().is_none_or(|last| node.id > *last);
+    nodes.retain(|node| node.id.starts_with(&wanted.prefix) && is_after(node));
+    let is_last = nodes.len() <= wanted.page_size;
+    nodes.truncate(wanted.page_size);
+    let cursor = nodes.last().filter(|_| !is_last).map(|node| node.id.clone());
+    Ok(Nodes { nodes, cursor })
+}
+
+async fn all(app: &App) -> Result<Vec<Node>, ApiError> {
+    let Some(store) = app.backend().fallback() else { return Ok(vec![Node::this(app)]) };
+    store.ensure_available().map_err(|error| ApiError::from(&error))?;
+    let nodes = store.store().directory().nodes().await;
+    let nodes = nodes.inspect_err(|error| app.metrics().store().note_failure(error));
+    let nodes = nodes.map_err(|error| ApiError::from(&error))?;
+    Ok(nodes.into_iter().map(Node::from).collect())
+}
+
+impl Node {
+    fn this(app: &App) -> Self {
+        let node = app.node();
+        Self {
+            id: node.id.clone(),
+            address: node.address.to_string(),
+            state: UP,
+            registered_at: rfc3339(node.started),
+        }
+    }
+}
+
+impl From<tollgate_redis::Node> for Node {
+    fn from(node: tollgate_redis::Node) -> Self {
+        Self {
+            id: node.id,
+            address: node.address,
+            state: match node.state {
+                NodeState::Up => UP,
+                NodeState::Down => DOWN,
+            },
+            registered_at: rfc3339(node.registered_at),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Files that are looked at now and then: what is new, and whole.
+
+/// Why one looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// It is time to.
+    Routine,
+    /// Somebody has asked for it, and says with that that the file is whole.
+    Requested,
+}
+
+/// What was last taken from a file, and what was last seen there.
+#[derive(Debug)]
+pub(crate) struct Settled<T> {
+    taken: T,
+    seen: Option<T>,
+}
+
+impl<T: Clone + PartialEq> Settled<T> {
+    /// Begins with what is in force, so that no change after that goes unnoticed.
+    pub(crate) fn new(taken: T) -> Self {
+        Self { taken, seen: None }
+    }
+
+    /// Whether to take what is seen now. Whoever writes a file in place may be half way through: only what
+    /// has stayed the same since the last look is taken for whole. The same is not taken twice.
+    pub(crate) fn takes(&mut self, look: Look, now: &T) -> bool {
+        let is_whole = self.seen.replace(now.clone()).as_ref() == Some(now);
+        let takes = look == Look::Requested || (is_whole && *now != self.taken);
+        if takes {
+            self.taken = now.clone();
+        }
+        takes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_taken_once_it_has_stayed() {
+        let mut file = Settled::new("old");
+        assert!(!file.takes(Look::Routine, &"old") && !file.takes(Look::Routine, &"old"));
+        assert!(!file.takes(Look::Routine, &"ne"));
+        assert!(!file.takes(Look::Routine, &"new"));
+        assert!(file.takes(Look::Routine, &"new"));
+        assert!(!file.takes(Look::Routine, &"new"));
+    }
+
+    #[test]
+    fn who_asks_need_not_wait() {
+        let mut file = Settled::new("old");
+        assert!(file.takes(Look::Requested, &"old"));
+        assert!(file.takes(Look::Requested, &"new"));
+        assert!(!file.takes(Look::Routine, &"new"));
+    }
+}

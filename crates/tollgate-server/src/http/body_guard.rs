@@ -1,0 +1,49 @@
+//! A body that is an answer for as long as it is being sent.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::HttpBody;
+use hyper::body::{Frame, SizeHint};
+
+use super::timeouts::Progress;
+
+/// Tells when the last of a body is gone, or when nobody wants more of it.
+#[derive(Debug)]
+pub(super) struct Answering<B> {
+    body: B,
+    progress: Arc<Progress>,
+}
+
+impl<B> Answering<B> {
+    pub(super) const fn new(body: B, progress: Arc<Progress>) -> Self {
+        Self { body, progress }
+    }
+}
+
+impl<B> Drop for Answering<B> {
+    fn drop(&mut self) {
+        self.progress.end();
+    }
+}
+
+impl<B: HttpBody + Unpin> HttpBody for Answering<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

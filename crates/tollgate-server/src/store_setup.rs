@@ -1,0 +1,88 @@
+//! A store that can be asked, and what is told of it.
+
+use std::sync::Arc;
+
+use tollgate::{FallbackStore, MemoryStore};
+use tollgate_redis::{Address, RedisStore};
+
+use crate::backend::Backend;
+use crate::serve::ServeError;
+use crate::settings::{RedisSettings, Settings, StoreChoice};
+use crate::store_watch::StoreWatch;
+
+/// A store that can be asked.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) backend: Backend,
+    pub(crate) about: About,
+    /// How it fares.
+    pub(crate) watch: Arc<StoreWatch>,
+}
+
+/// What is told of a store. It holds no secret.
+#[derive(Debug)]
+pub(crate) struct About {
+    /// Which it is: `memory` or `redis`.
+    pub(crate) kind: &'static str,
+    /// Why it is that one.
+    pub(crate) why: String,
+    /// Where it is, unless in this process.
+    pub(crate) address: Option<String>,
+    /// What runs there, if it says.
+    pub(crate) server: Option<String>,
+}
+
+impl Opened {
+    /// The store that was chosen. A Redis has proven that it can be used.
+    pub(crate) async fn open(settings: &Settings) -> Result<Self, ServeError> {
+        let (kind, why) = (settings.store.kind(), settings.store.why());
+        let watch = Arc::default();
+        match &settings.store {
+            StoreChoice::Memory { .. } => {
+                let about = About { kind, why, address: None, server: None };
+                Ok(Self { backend: memory(settings), about, watch })
+            }
+            StoreChoice::Redis { address, source } => {
+                let store = redis(settings, (**address).clone())?;
+                let server = store.connect().await;
+                let server =
+                    server.map_err(|error| ServeError::new(format!("{source}: {error}")))?;
+                let about = About {
+                    kind,
+                    why,
+                    address: Some(store.address().to_string()),
+                    server: server.map(|server| server.to_string()),
+                };
+                let store = with_fallback(settings, store, &watch);
+                Ok(Self { backend: Backend::Redis(Box::new(store)), about, watch })
+            }
+        }
+    }
+}
+
+fn memory(settings: &Settings) -> Backend {
+    let builder = MemoryStore::builder().max_keys(settings.max_keys).at_cap(settings.at_cap);
+    Backend::Memory(builder.build())
+}
+
+fn redis(settings: &Settings, address: Address) -> Result<RedisStore, ServeError> {
+    let RedisSettings { timeout, scripting, .. } = settings.redis;
+    let builder = RedisStore::builder(address).timeout(timeout).scripting(scripting);
+    Ok(builder.prefix(&*settings.redis.prefix).map_err(ServeError::new)?.build())
+}
+
+fn with_fallback(
+    settings: &Settings,
+    store: RedisStore,
+    watch: &Arc<StoreWatch>,
+) -> FallbackStore<RedisStore> {
+    let heard = Arc::clone(watch);
+    FallbackStore::builder(store)
+        .open_after(settings.redis.breaker_failures)
+        .open_for(settings.redis.breaker_open)
+        .max_distribution(settings.redis.distributed)
+        .max_keys(settings.max_keys)
+        .at_cap(settings.at_cap)
+        .on_event(move |event| heard.hear(event))
+        .build()
+}
