@@ -1,7 +1,7 @@
 //! A limit's numbers as a call carries them.
 
 use smallvec::SmallVec;
-use tollgate::algorithm::Numbers;
+use tollgate::algorithm::Parameters;
 use tollgate::{Limit, Timestamp};
 
 /// Every number that crosses is at most this, so that Lua's doubles hold it.
@@ -74,22 +74,22 @@ pub(crate) fn get_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
 pub(crate) fn encode(limit: &Limit, now: Timestamp) -> (Letter, LimitCode) {
     let mut code = LimitCode::new();
     let window = micros(limit.window());
-    let (letter, numbers) = match limit.numbers() {
-        Numbers::TokenBucket(numbers) => {
+    let (letter, numbers) = match limit.parameters() {
+        Parameters::TokenBucket(numbers) => {
             let (give, grains) = numbers.rate();
             (Letter::TokenBucket, SmallVec::from_slice(&[numbers.burst(), give, grains]))
         }
-        Numbers::SlidingWindow(numbers) => {
+        Parameters::SlidingWindow(numbers) => {
             (Letter::SlidingWindow, SmallVec::from_slice(&[numbers.count(), window]))
         }
-        Numbers::SlidingCounter(numbers) => {
+        Parameters::SlidingCounter(numbers) => {
             let numbers = [numbers.count(), window, numbers.tick()];
             (Letter::SlidingCounter, SmallVec::from_slice(&numbers))
         }
-        Numbers::FixedWindow(numbers) => {
+        Parameters::FixedWindow(numbers) => {
             (Letter::FixedWindow, SmallVec::from_slice(&[numbers.count(), window]))
         }
-        Numbers::AlignedWindow(numbers) => {
+        Parameters::AlignedWindow(numbers) => {
             let present = numbers.calendar().window(now);
             let past = numbers.calendar().window(before(present.start));
             let next = numbers.calendar().window(present.end);
@@ -98,7 +98,7 @@ pub(crate) fn encode(limit: &Limit, now: Timestamp) -> (Letter, LimitCode) {
             numbers.extend(bounds.map(Timestamp::as_micros));
             (Letter::CalendarWindow, numbers)
         }
-        Numbers::Concurrency(numbers) => {
+        Parameters::Concurrency(numbers) => {
             let numbers = [numbers.count(), micros(numbers.ttl())];
             (Letter::Concurrency, SmallVec::from_slice(&numbers))
         }

@@ -6,7 +6,7 @@ pub(crate) mod spec;
 use std::time::Duration;
 
 use crate::algorithm::{
-    AlignedWindow, Calendar, CalendarUnit, Concurrency, FixedWindow, Numbers, SlidingCounter,
+    AlignedWindow, Calendar, CalendarUnit, Concurrency, FixedWindow, Parameters, SlidingCounter,
     SlidingWindow, TokenBucket,
 };
 use crate::error::{QuotaError, QuotaErrorKind};
@@ -27,8 +27,8 @@ const LONGEST_YEAR: Duration = Duration::from_secs(366 * 86_400);
 
 /// A quota with an algorithm and a name. Always valid once built.
 ///
-/// A key's state is found by the limit's rule, name and algorithm, not by its numbers: give a limit
-/// a name, and its numbers may change while keys live. Without one it is called by its window.
+/// A key's state is found by the limit's rule, name and algorithm, not by its parameters: give a limit
+/// a name, and its parameters may change while keys live. Without one it is called by its window.
 ///
 /// ```
 /// use tollgate::{Limit, Quota};
@@ -46,7 +46,7 @@ pub struct Limit {
     is_named: bool,
     count: u64,
     window: Duration,
-    numbers: Numbers,
+    parameters: Parameters,
     registered: RegisterCell,
 }
 
@@ -57,7 +57,8 @@ impl Limit {
     /// A rate that needs finer steps than 2^53 can count with this burst. Rates that come within
     /// 10⁻⁹ of it from below are taken.
     pub fn token_bucket(quota: Quota) -> Result<Self, QuotaError> {
-        TokenBucket::new(&quota).map(|numbers| Self::of(quota, Numbers::TokenBucket(numbers)))
+        TokenBucket::new(&quota)
+            .map(|parameters| Self::of(quota, Parameters::TokenBucket(parameters)))
     }
 
     /// At most the count in any window, exactly, by a log of accepted takes.
@@ -66,7 +67,8 @@ impl Limit {
     /// A count above 100 000, or a burst.
     pub fn sliding_window(quota: Quota) -> Result<Self, QuotaError> {
         without_burst(&quota)?;
-        SlidingWindow::new(&quota).map(|numbers| Self::of(quota, Numbers::SlidingWindow(numbers)))
+        SlidingWindow::new(&quota)
+            .map(|parameters| Self::of(quota, Parameters::SlidingWindow(parameters)))
     }
 
     /// The count per window by a weighted estimate, in constant memory.
@@ -75,7 +77,8 @@ impl Limit {
     /// A burst, or count × window beyond 2^53 in every power of ten that divides the window.
     pub fn sliding_counter(quota: Quota) -> Result<Self, QuotaError> {
         without_burst(&quota)?;
-        SlidingCounter::new(&quota).map(|numbers| Self::of(quota, Numbers::SlidingCounter(numbers)))
+        SlidingCounter::new(&quota)
+            .map(|parameters| Self::of(quota, Parameters::SlidingCounter(parameters)))
     }
 
     /// The count per window; the window opens at the first take after the last one closed.
@@ -84,7 +87,7 @@ impl Limit {
     /// A burst.
     pub fn fixed_window(quota: Quota) -> Result<Self, QuotaError> {
         without_burst(&quota)?;
-        Ok(Self::of(quota, Numbers::FixedWindow(FixedWindow::new(&quota))))
+        Ok(Self::of(quota, Parameters::FixedWindow(FixedWindow::new(&quota))))
     }
 
     /// The count per calendar unit in an IANA time zone.
@@ -104,13 +107,13 @@ impl Limit {
     /// # Errors
     /// A count of zero or above 2^53 − 1, or an unknown time zone.
     pub fn calendar_window(count: u64, unit: CalendarUnit, zone: &str) -> Result<Self, QuotaError> {
-        let numbers = AlignedWindow::new(count, Calendar::new(unit, zone)?)?;
+        let parameters = AlignedWindow::new(count, Calendar::new(unit, zone)?)?;
         let (name, window) = match (unit.length(), unit) {
             (Some(length), _) => (window_name(saturating_micros(length)), length),
             (None, CalendarUnit::Year) => (unit.as_str().into(), LONGEST_YEAR),
             (None, _) => (unit.as_str().into(), LONGEST_MONTH),
         };
-        Ok(Self::unnamed(name, count, window, Numbers::AlignedWindow(numbers)))
+        Ok(Self::unnamed(name, count, window, Parameters::AlignedWindow(parameters)))
     }
 
     /// At most `count` in flight. A slot is given back by its [permit](crate::Permit), or returns by
@@ -129,21 +132,21 @@ impl Limit {
     /// # Errors
     /// A count of zero or above 100 000; a ttl that could not be a quota's period.
     pub fn concurrency(count: u64, ttl: Duration) -> Result<Self, QuotaError> {
-        let numbers = Numbers::Concurrency(Concurrency::new(count, ttl)?);
-        Ok(Self::unnamed("concurrency".into(), count, Duration::ZERO, numbers))
+        let parameters = Parameters::Concurrency(Concurrency::new(count, ttl)?);
+        Ok(Self::unnamed("concurrency".into(), count, Duration::ZERO, parameters))
     }
 
     /// Refuses everything, always, with [`Verdict::Never`](crate::Verdict::Never).
     #[must_use]
     pub fn block() -> Self {
-        Self::unnamed("block".into(), 0, Duration::ZERO, Numbers::Block)
+        Self::unnamed("block".into(), 0, Duration::ZERO, Parameters::Block)
     }
 
-    fn of(quota: Quota, numbers: Numbers) -> Self {
-        Self::unnamed(window_name(quota.period_micros()), quota.count(), quota.period(), numbers)
+    fn of(quota: Quota, parameters: Parameters) -> Self {
+        Self::unnamed(window_name(quota.period_micros()), quota.count(), quota.period(), parameters)
     }
 
-    fn unnamed(name: Box<str>, count: u64, window: Duration, numbers: Numbers) -> Self {
+    fn unnamed(name: Box<str>, count: u64, window: Duration, parameters: Parameters) -> Self {
         let registered = RegisterCell::default();
         Self {
             rule: DEFAULT_RULE.into(),
@@ -151,7 +154,7 @@ impl Limit {
             is_named: false,
             count,
             window,
-            numbers,
+            parameters,
             registered,
         }
     }
@@ -189,13 +192,13 @@ impl Limit {
     /// How it counts.
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
-        match self.numbers {
-            Numbers::Block => Algorithm::Block,
-            Numbers::TokenBucket(_) => Algorithm::TokenBucket,
-            Numbers::SlidingWindow(_) => Algorithm::SlidingWindow,
-            Numbers::SlidingCounter(_) => Algorithm::SlidingCounter,
-            Numbers::FixedWindow(_) | Numbers::AlignedWindow(_) => Algorithm::FixedWindow,
-            Numbers::Concurrency(_) => Algorithm::Concurrency,
+        match self.parameters {
+            Parameters::Block => Algorithm::Block,
+            Parameters::TokenBucket(_) => Algorithm::TokenBucket,
+            Parameters::SlidingWindow(_) => Algorithm::SlidingWindow,
+            Parameters::SlidingCounter(_) => Algorithm::SlidingCounter,
+            Parameters::FixedWindow(_) | Parameters::AlignedWindow(_) => Algorithm::FixedWindow,
+            Parameters::Concurrency(_) => Algorithm::Concurrency,
         }
     }
 
@@ -214,8 +217,8 @@ impl Limit {
     /// After how long a slot returns by itself; none where there are no slots.
     #[must_use]
     pub fn ttl(&self) -> Option<Duration> {
-        match &self.numbers {
-            Numbers::Concurrency(numbers) => Some(numbers.ttl()),
+        match &self.parameters {
+            Parameters::Concurrency(parameters) => Some(parameters.ttl()),
             _ => None,
         }
     }
@@ -223,13 +226,13 @@ impl Limit {
     /// The most that can be taken at once: the burst of a bucket, the count of all others.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        self.numbers.capacity()
+        self.parameters.capacity()
     }
 
-    /// The numbers as compiled for the algorithm, for stores.
+    /// The parameters as compiled for the algorithm, for stores.
     #[must_use]
-    pub const fn numbers(&self) -> &Numbers {
-        &self.numbers
+    pub const fn parameters(&self) -> &Parameters {
+        &self.parameters
     }
 
     /// Under what stores keep its states apart from those of other limits: a letter for the
@@ -246,7 +249,7 @@ impl Limit {
     /// ```
     #[must_use]
     pub fn identity(&self) -> String {
-        format!("{}{}/{}", letter(&self.numbers), self.rule, self.name)
+        format!("{}{}/{}", letter(&self.parameters), self.rule, self.name)
     }
 
     /// Whether it came with a request, and is in no policy.
@@ -269,7 +272,7 @@ impl Limit {
         Self { name: name.into(), registered: RegisterCell::default(), ..self }
     }
 
-    /// The same numbers under the rule and name of another.
+    /// The same parameters under the rule and name of another.
     pub(crate) fn instead_of(self, other: &Self) -> Self {
         let (rule, name) = (other.rule.clone(), other.name.clone());
         Self { rule, name, is_named: other.is_named, registered: RegisterCell::default(), ..self }
@@ -279,7 +282,7 @@ impl Limit {
     pub(crate) fn same_scope(&self, other: &Self) -> bool {
         self.name == other.name
             && self.rule == other.rule
-            && std::mem::discriminant(&self.numbers) == std::mem::discriminant(&other.numbers)
+            && std::mem::discriminant(&self.parameters) == std::mem::discriminant(&other.parameters)
     }
 }
 

@@ -134,7 +134,7 @@ impl fmt::Display for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, versions) in self.limits.iter().enumerate() {
             for (version, limit) in versions.iter().enumerate() {
-                writeln!(f, "limit {nth}.{version} {:?}", limit.numbers())?;
+                writeln!(f, "limit {nth}.{version} {:?}", limit.parameters())?;
             }
         }
         Ok(())

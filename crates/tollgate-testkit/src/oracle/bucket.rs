@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
-use tollgate::algorithm::Numbers;
+use tollgate::algorithm::Parameters;
 
 use super::Model;
 use crate::spec::LimitSpec;
@@ -40,8 +40,8 @@ fn whole(n: u64) -> BigRational {
 fn enforced(spec: &LimitSpec) -> Enforced {
     // A rate that does not fit is enforced as the nearest below; that it is so has a test of its own.
     let limit = spec.build();
-    match limit.as_ref().map(tollgate::Limit::numbers) {
-        Ok(Numbers::TokenBucket(bucket)) => {
+    match limit.as_ref().map(tollgate::Limit::parameters) {
+        Ok(Parameters::TokenBucket(bucket)) => {
             let (tokens, micros) = bucket.rate();
             Enforced { rate: whole(tokens) / whole(micros), parts: whole(micros) }
         }

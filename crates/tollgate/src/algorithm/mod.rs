@@ -14,9 +14,9 @@
 //!
 //! let limit = Limit::token_bucket(Quota::per_second(1).burst(2))?;
 //! let (mut state, now) = (State::Fresh, Timestamp::EPOCH);
-//! let reply = limit.numbers().step(&mut state, now, Op::Take { cost: 2 });
+//! let reply = limit.parameters().step(&mut state, now, Op::Take { cost: 2 });
 //! assert!(reply.is_allowed());
-//! assert!(!limit.numbers().step(&mut state, now, Op::Take { cost: 1 }).is_allowed());
+//! assert!(!limit.parameters().step(&mut state, now, Op::Take { cost: 1 }).is_allowed());
 //! assert!(state.is_fresh(Timestamp::from_micros(2_000_000)));
 //! # Ok::<(), tollgate::QuotaError>(())
 //! ```
@@ -181,7 +181,7 @@ impl Reply {
 /// The numbers of a limit, compiled for its algorithm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Numbers {
+pub enum Parameters {
     /// Refuses everything.
     Block,
     /// See [`TokenBucket`].
@@ -198,7 +198,7 @@ pub enum Numbers {
     Concurrency(Concurrency),
 }
 
-impl Numbers {
+impl Parameters {
     /// Applies `op` to the `state` of one key at `now`.
     #[inline(always)]
     pub fn step(&self, state: &mut State, now: Timestamp, op: Op) -> Reply {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::saved::Saved;
-use super::{Numbers, Op, Reply, State, Wait};
+use super::{Op, Parameters, Reply, State, Wait};
 use crate::fields::{Fields, put_longs};
 use crate::time::{MAX_PERIOD, Timestamp, saturating_micros};
 
@@ -33,7 +33,7 @@ pub(super) fn begin(state: &mut State, now: u64, length: Duration) {
 }
 
 #[cold]
-pub(super) fn step(numbers: &Numbers, state: &mut State, now: Timestamp, op: Op) -> Reply {
+pub(super) fn step(numbers: &Parameters, state: &mut State, now: Timestamp, op: Op) -> Reply {
     let now = now.as_micros();
     let State::Paused(paused) = state else { return numbers.step_unpaused(state, now, op) };
     paused.settle(now);
@@ -49,7 +49,7 @@ pub(super) fn step(numbers: &Numbers, state: &mut State, now: Timestamp, op: Op)
     reply
 }
 
-fn step_paused(numbers: &Numbers, inner: &mut State, now: u64, left: u64, op: Op) -> Reply {
+fn step_paused(numbers: &Parameters, inner: &mut State, now: u64, left: u64, op: Op) -> Reply {
     let asked = match op {
         // Nothing is taken during a pause, so a take only asks.
         Op::Take { cost } | Op::Hold { cost, .. } => Op::Peek { cost },

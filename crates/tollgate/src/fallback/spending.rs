@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::algorithm::{Numbers, Op, State};
+use crate::algorithm::{Op, Parameters, State};
 use crate::limit::Limit;
 use crate::permit::PermitId;
 use crate::time::Timestamp;
@@ -43,10 +43,10 @@ pub(super) struct Debit {
 
 impl Spent {
     pub(super) fn new(limit: &Limit) -> Self {
-        match limit.numbers() {
-            Numbers::SlidingWindow(_) | Numbers::SlidingCounter(_) | Numbers::Concurrency(_) => {
-                Self::Log(Vec::new())
-            }
+        match limit.parameters() {
+            Parameters::SlidingWindow(_)
+            | Parameters::SlidingCounter(_)
+            | Parameters::Concurrency(_) => Self::Log(Vec::new()),
             _ => Self::Sum { state: State::Fresh, since: Timestamp::EPOCH },
         }
     }
@@ -60,7 +60,7 @@ impl Spent {
                 }
                 // At its age, not at its time: a step back would let the rest come back twice.
                 let op = Op::Debit { cost: spending.cost, age: since_then(spending.at, now) };
-                let _ = limit.numbers().step(state, now, op);
+                let _ = limit.parameters().step(state, now, op);
             }
             Self::Log(log) => {
                 log.push(spending);
@@ -91,7 +91,7 @@ impl Spent {
     pub(super) fn refund_receipt(&mut self, limit: &Limit, cost: u64, now: Timestamp) {
         match self {
             Self::Sum { state, .. } => {
-                let _ = limit.numbers().step(state, now, Op::Refund { cost });
+                let _ = limit.parameters().step(state, now, Op::Refund { cost });
             }
             // Slots are given back by their permit.
             Self::Log(_) if limit.ttl().is_some() => {}
@@ -128,11 +128,11 @@ impl Spent {
     pub(super) fn debits(mut self, limit: &Limit, now: Timestamp) -> Vec<Debit> {
         match &mut self {
             Self::Sum { state, since } => {
-                let reply = limit.numbers().step(state, now, Op::Peek { cost: 0 });
+                let reply = limit.parameters().step(state, now, Op::Peek { cost: 0 });
                 let cost = limit.capacity().saturating_sub(reply.remaining());
                 // A window that opens at its first take closes so much sooner.
-                let age = match limit.numbers() {
-                    Numbers::FixedWindow(_) => since_then(*since, now),
+                let age = match limit.parameters() {
+                    Parameters::FixedWindow(_) => since_then(*since, now),
                     _ => Duration::ZERO,
                 };
                 Some(Debit { cost, age, permit: None })
@@ -173,9 +173,9 @@ fn shorten(log: &mut Vec<Spending>, limit: &Limit, now: Timestamp) {
 
 impl Spending {
     fn matters(&self, limit: &Limit, now: Timestamp) -> bool {
-        let memory = match limit.numbers() {
+        let memory = match limit.parameters() {
             // In the window before this one it counts by the part of it that is not yet over.
-            Numbers::SlidingCounter(_) => limit.window() * 2,
+            Parameters::SlidingCounter(_) => limit.window() * 2,
             _ => limit.ttl().unwrap_or(limit.window()),
         };
         since_then(self.at, now) < memory

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::algorithm::Numbers;
+use crate::algorithm::Parameters;
 use crate::naming::is_name;
 
 /// How a limit counts.
@@ -65,15 +65,15 @@ pub(crate) struct Identity<'a> {
 
 /// The letter that scopes begin with. Windows of the calendar have one of their own: their states are
 /// not those of other fixed windows.
-pub(crate) const fn letter(numbers: &Numbers) -> char {
-    match numbers {
-        Numbers::Block => 'b',
-        Numbers::TokenBucket(_) => 't',
-        Numbers::SlidingWindow(_) => 'w',
-        Numbers::SlidingCounter(_) => 'c',
-        Numbers::FixedWindow(_) => 'f',
-        Numbers::AlignedWindow(_) => 'a',
-        Numbers::Concurrency(_) => 'n',
+pub(crate) const fn letter(parameters: &Parameters) -> char {
+    match parameters {
+        Parameters::Block => 'b',
+        Parameters::TokenBucket(_) => 't',
+        Parameters::SlidingWindow(_) => 'w',
+        Parameters::SlidingCounter(_) => 'c',
+        Parameters::FixedWindow(_) => 'f',
+        Parameters::AlignedWindow(_) => 'a',
+        Parameters::Concurrency(_) => 'n',
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::algorithm::{CalendarUnit, Numbers};
+use crate::algorithm::{CalendarUnit, Parameters};
 use crate::error::QuotaError;
 use crate::fields::{Fields, put_longs, put_text};
 use crate::limit::Limit;
@@ -25,20 +25,20 @@ pub(crate) enum LimitSpec {
 impl LimitSpec {
     pub(crate) fn of(limit: &Limit) -> Self {
         let (count, period) = (limit.count(), saturating_micros(limit.window()));
-        match limit.numbers() {
-            Numbers::Block => Self::Block,
-            Numbers::TokenBucket(numbers) => {
+        match limit.parameters() {
+            Parameters::Block => Self::Block,
+            Parameters::TokenBucket(numbers) => {
                 Self::TokenBucket { count, period, burst: numbers.burst() }
             }
-            Numbers::SlidingWindow(_) => Self::SlidingWindow { count, period },
-            Numbers::SlidingCounter(_) => Self::SlidingCounter { count, period },
-            Numbers::FixedWindow(_) => Self::FixedWindow { count, period },
-            Numbers::AlignedWindow(numbers) => Self::CalendarWindow {
+            Parameters::SlidingWindow(_) => Self::SlidingWindow { count, period },
+            Parameters::SlidingCounter(_) => Self::SlidingCounter { count, period },
+            Parameters::FixedWindow(_) => Self::FixedWindow { count, period },
+            Parameters::AlignedWindow(numbers) => Self::CalendarWindow {
                 count,
                 unit: numbers.calendar().unit(),
                 zone: numbers.calendar().zone().into(),
             },
-            Numbers::Concurrency(numbers) => {
+            Parameters::Concurrency(numbers) => {
                 Self::Concurrency { count, ttl: saturating_micros(numbers.ttl()) }
             }
         }

@@ -132,7 +132,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         let Some(mut table) = self.lock_one(at.spot.shard) else {
             // No shard has this index; answer as for a key never seen.
             let now = self.clock.now();
-            return (at.limit.numbers().step(&mut State::Fresh, now, op), now);
+            return (at.limit.parameters().step(&mut State::Fresh, now, op), now);
         };
         let now = self.clock.now();
         let known = self.step(&mut table, at, now, op);
@@ -142,7 +142,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// The same for a key that is not there yet.
     #[cold]
     fn apply_new(&self, table: &mut Table, at: &Located<'_>, now: Timestamp, op: Op) -> Reply {
-        let numbers = at.limit.numbers();
+        let numbers = at.limit.parameters();
         let mut state = State::Fresh;
         let reply = numbers.step(&mut state, now, op);
         let fits = match op {
@@ -246,7 +246,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         at: Located<'n>,
         now: Timestamp,
     ) -> Tried<'a, 'n> {
-        let numbers = take.key().limit().numbers();
+        let numbers = take.key().limit().parameters();
         let op = Op::Peek { cost: take.cost() };
         let known = self.step(table, &at, now, op);
         let (mut reply, mut place) = match known {
@@ -273,7 +273,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         permit: Option<PermitId>,
     ) {
         let Some(table) = locked.table(one.at.spot.shard) else { return };
-        let numbers = one.take.key().limit().numbers();
+        let numbers = one.take.key().limit().parameters();
         let cost = one.take.cost();
         let op = permit.map_or(Op::Take { cost }, |permit| Op::Hold { cost, permit });
         if let Some(reply) = self.step(table, &one.at, now, op) {

@@ -187,7 +187,7 @@ mod tests {
             let rate = rate.to_be_bytes();
             let quota = Quota::new(1, Duration::from_micros(1));
             let limit = Limit::token_bucket(quota).unwrap();
-            let bucket = limit.numbers().as_token_bucket().unwrap().state(at, deficit);
+            let bucket = limit.parameters().as_token_bucket().unwrap().state(at, deficit);
             let packed = Packed::new(LimitNumber::from_bytes(rate), &bucket);
             for packed in [packed, Packed::from(Tight::from(packed))] {
                 prop_assert_eq!((packed.at(), packed.deficit()), (at, deficit));

@@ -195,7 +195,7 @@ impl Entries {
             return number;
         }
         let Some(number) = self.next_number(limit) else { return LimitNumber::NONE };
-        match limit.numbers().as_token_bucket().cloned() {
+        match limit.parameters().as_token_bucket().cloned() {
             Some(bucket) => {
                 self.buckets.push(Bucketed { scope, bucket, limit: Box::new(limit.clone()) });
             }
@@ -207,7 +207,7 @@ impl Entries {
 
     /// The number of the next limit of this kind; none if all are given.
     fn next_number(&self, limit: &Limit) -> Option<LimitNumber> {
-        let is_bucket = limit.numbers().as_token_bucket().is_some();
+        let is_bucket = limit.parameters().as_token_bucket().is_some();
         let number = if is_bucket {
             u16::try_from(self.buckets.len()).ok()
         } else {

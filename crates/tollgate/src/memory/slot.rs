@@ -130,7 +130,7 @@ impl Slot {
         op: Op,
     ) -> Reply {
         let number = name.registered.limit;
-        if let Some(numbers) = limit.numbers().as_token_bucket() {
+        if let Some(numbers) = limit.parameters().as_token_bucket() {
             match &mut self.0 {
                 Kept::Short { bucket, .. } if bucket.limit() == number => {
                     let (reply, after) = bucket.step(number, numbers, now, op);
@@ -145,7 +145,7 @@ impl Slot {
                 _ => {}
             }
         }
-        self.with_state(name, limit, register, |state| limit.numbers().step(state, now, op))
+        self.with_state(name, limit, register, |state| limit.parameters().step(state, now, op))
     }
 
     /// Runs `action` on the state of the key, which belongs to `name` and `limit`.
@@ -252,7 +252,7 @@ impl Slot {
 /// A bucket as it is kept in the slot itself, where its limit has a number.
 fn pack(name: &Name<'_>, bucket: &Bucket, limit: &Limit) -> Option<Kept> {
     let number = Some(name.registered.limit).filter(|number| number.is_bucket())?;
-    let numbers = limit.numbers().as_token_bucket().filter(|numbers| bucket.is_of(numbers));
+    let numbers = limit.parameters().as_token_bucket().filter(|numbers| bucket.is_of(numbers));
     let bucket = numbers.map(|_| Packed::new(number, bucket))?;
     Some(match name.short {
         Some(subject) => Kept::Short { subject: subject.padded(), bucket },

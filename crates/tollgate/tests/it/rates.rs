@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::algorithm::Numbers;
+use tollgate::algorithm::Parameters;
 use tollgate::{Limit, Quota};
 
 proptest! {
@@ -13,7 +13,7 @@ proptest! {
     ) {
         let quota = Quota::new(count, Duration::from_micros(micros)).burst(burst);
         let Ok(limit) = Limit::token_bucket(quota) else { return Ok(()) };
-        let Numbers::TokenBucket(bucket) = limit.numbers() else { panic!("a bucket") };
+        let Parameters::TokenBucket(bucket) = limit.parameters() else { panic!("a bucket") };
         let (give, grains) = bucket.rate();
         prop_assert!(u128::from(burst) * u128::from(grains) <= 1 << 53);
         let wanted = u128::from(count) * u128::from(grains);
@@ -29,7 +29,7 @@ fn everyday_rates_are_exact() {
         [(7, 60), (10, 60), (100, 3600), (1_000_000, 86_400), (1_000_000_000, 2_592_000)]
     {
         let limit = Limit::token_bucket(Quota::new(count, Duration::from_secs(seconds))).unwrap();
-        let Numbers::TokenBucket(bucket) = limit.numbers() else { panic!("a bucket") };
+        let Parameters::TokenBucket(bucket) = limit.parameters() else { panic!("a bucket") };
         let (give, grains) = bucket.rate();
         assert_eq!(
             u128::from(give) * u128::from(seconds) * 1_000_000,

@@ -18,8 +18,11 @@ fn limit() -> Limit {
 /// A state that is fresh from `end` on.
 fn expiring(end: u64) -> State {
     let mut state = State::Fresh;
-    let _ =
-        limit().numbers().step(&mut state, Timestamp::from_micros(end - 1), Op::Take { cost: 1 });
+    let _ = limit().parameters().step(
+        &mut state,
+        Timestamp::from_micros(end - 1),
+        Op::Take { cost: 1 },
+    );
     state
 }
 

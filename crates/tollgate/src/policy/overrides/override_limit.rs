@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::algorithm::Numbers;
+use crate::algorithm::Parameters;
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::limit::Limit;
 use crate::policy::read::rate::{Period, Rate};
@@ -114,7 +114,7 @@ impl OverrideLimit {
             QuotaError::fixed(QuotaErrorKind::Period, "a limit without a window counts slots")
         })?;
         // A window of the calendar stays one.
-        if let Some(Numbers::AlignedWindow(numbers)) = like.map(Limit::numbers)
+        if let Some(Parameters::AlignedWindow(numbers)) = like.map(Limit::parameters)
             && like.is_some_and(|like| like.window() == window)
             && self.algorithm.is_none_or(|own| own == Algorithm::FixedWindow)
         {
