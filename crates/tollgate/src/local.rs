@@ -13,7 +13,7 @@ use crate::error::{QuotaError, QuotaErrorKind};
 use crate::limit::Limit;
 use crate::listing::{Listing, Page};
 use crate::memory::{AtCap, DefaultHasher, MemoryStore, MemoryStoreBuilder, Occupancy};
-use crate::naming::name_apart;
+use crate::naming::unique_names;
 use crate::plan::{Key, MAX_TAKES, Mode, Plan, Take};
 use crate::store::StoreError;
 
@@ -241,7 +241,7 @@ impl<C, H> LocalLimiterBuilder<C, H> {
                 format!("a limiter needs 1 to {MAX_TAKES} limits, not {}", limits.len()),
             ));
         }
-        Ok(LocalLimiter { limits: name_apart(limits)?.into(), store: store.build() })
+        Ok(LocalLimiter { limits: unique_names(limits)?.into(), store: store.build() })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::time::SECOND;
 
 /// Gives each limit that was not named a name of its own (`60s`, `60s#2`), and refuses two that were
 /// given the same.
-pub(crate) fn name_apart(limits: Vec<Limit>) -> Result<Vec<Limit>, QuotaError> {
+pub(crate) fn unique_names(limits: Vec<Limit>) -> Result<Vec<Limit>, QuotaError> {
     let mut taken: Vec<(String, String)> = Vec::new();
     let place = |limit: &Limit| (limit.rule().to_owned(), limit.name().to_owned());
     for limit in limits.iter().filter(|limit| limit.is_named()) {

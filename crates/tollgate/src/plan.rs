@@ -112,7 +112,7 @@ impl<'a> Take<'a> {
 
     /// The same take, shared between nodes in another way.
     #[must_use]
-    pub const fn shared(self, distribution: Distribution) -> Self {
+    pub const fn with_distribution(self, distribution: Distribution) -> Self {
         Self { distribution, ..self }
     }
 
@@ -232,7 +232,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Whether none of its takes may refuse.
-    pub(crate) fn is_watched_only(&self) -> bool {
+    pub(crate) fn is_shadow_only(&self) -> bool {
         self.takes.iter().all(|take| take.mode != Mode::Enforce)
     }
 

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::limit::{INLINE_RULE, Limit};
-use crate::naming::name_apart;
+use crate::naming::unique_names;
 use crate::plan::{Key, MAX_TAKES, Plan, PlanError, Take};
-use crate::policy::{Matched, Planned};
+use crate::policy::{MatchedRule, PolicyPlan};
 use crate::request::Request;
 use crate::subject::Subject;
 
@@ -63,7 +63,7 @@ impl Inline {
             ));
         }
         let limits = limits.into_iter().map(|limit| limit.in_rule(INLINE_RULE));
-        let limits = name_apart(limits.collect::<Result<_, _>>()?)?;
+        let limits = unique_names(limits.collect::<Result<_, _>>()?)?;
         let subject = Subject::in_tenant(tenant, [key.as_ref()]);
         let key = String::from_utf8_lossy(key.as_ref()).into_owned();
         Ok(Self { key, subject, limits, cost })
@@ -85,7 +85,7 @@ impl Inline {
 #[non_exhaustive]
 pub enum ResolvedQuery<'a> {
     /// These rules of the policy.
-    Policy(Planned<'a>),
+    Policy(PolicyPlan<'a>),
     /// The limits that came with it.
     Inline(&'a Inline),
 }
@@ -100,7 +100,7 @@ impl ResolvedQuery<'_> {
 
     /// The rules of the policy that apply, in their order.
     #[must_use]
-    pub fn matched(&self) -> &[Matched<'_>] {
+    pub fn matched(&self) -> &[MatchedRule<'_>] {
         match self {
             Self::Policy(planned) => planned.matched(),
             Self::Inline(_) => &[],
@@ -122,7 +122,7 @@ impl ResolvedQuery<'_> {
             Self::Policy(planned) => {
                 let matched =
                     planned.matched().iter().find(|matched| matched.rule().name() == rule);
-                matched.map_or(Cow::Borrowed(""), Matched::key)
+                matched.map_or(Cow::Borrowed(""), MatchedRule::key)
             }
         }
     }

@@ -34,7 +34,7 @@ impl Subject {
         tenant: impl AsRef<[u8]>,
         facts: impl IntoIterator<Item = F>,
     ) -> Self {
-        Self::from_known(tenant, facts.into_iter().map(Some))
+        Self::from_optional(tenant, facts.into_iter().map(Some))
     }
 
     /// The subject of these facts in a tenant, where some may not be known. A missing fact is none of
@@ -43,12 +43,12 @@ impl Subject {
     /// ```
     /// use tollgate::Subject;
     ///
-    /// let anonymous = Subject::from_known("", [None::<&str>]);
+    /// let anonymous = Subject::from_optional("", [None::<&str>]);
     /// assert_eq!(anonymous.as_str(), ":%-");
     /// assert_ne!(anonymous, Subject::of(["%-"]));
     /// ```
     #[must_use]
-    pub fn from_known<F: AsRef<[u8]>>(
+    pub fn from_optional<F: AsRef<[u8]>>(
         tenant: impl AsRef<[u8]>,
         facts: impl IntoIterator<Item = Option<F>>,
     ) -> Self {
@@ -85,7 +85,7 @@ impl Subject {
         let fact = |part| if part == MISSING { Some(None) } else { unescape(part).map(Some) };
         let parts = SubjectParts { tenant, facts: parts.map(fact).collect::<Option<_>>()? };
         // Only what escaping writes: `%61` is an `a`, but no subject says so.
-        (Self::from_known(&parts.tenant, parts.facts.iter().map(Option::as_ref)).0 == text)
+        (Self::from_optional(&parts.tenant, parts.facts.iter().map(Option::as_ref)).0 == text)
             .then_some(parts)
     }
 

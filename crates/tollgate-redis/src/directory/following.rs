@@ -171,7 +171,7 @@ impl Shared {
     }
 
     async fn until_next_end(&self) -> Duration {
-        let end = self.known.lock().await.overrides.next_end();
+        let end = self.known.lock().await.overrides.next_expiry();
         let rest = |end: Timestamp| {
             Duration::from_micros(end.as_micros().saturating_sub(self.directory.now().as_micros()))
         };
@@ -183,16 +183,16 @@ impl Shared {
         let ended = {
             let mut known = self.known.lock().await;
             let all = known.overrides.clone();
-            if all.next_end().is_none_or(|end| end > now) {
+            if all.next_expiry().is_none_or(|end| end > now) {
                 return;
             }
-            known.overrides = all.without_ended(now);
+            known.overrides = all.without_expired(now);
             (self.obey)(&known);
             all
         };
         // Redis forgets them when it is asked for them. If it cannot be, then another time.
         for (client, own) in ended.after("") {
-            if let Some(client) = Subject::from_escaped(client).filter(|_| own.has_ended(now)) {
+            if let Some(client) = Subject::from_escaped(client).filter(|_| own.is_expired(now)) {
                 let _ = self.directory.get_override(&client).await;
             }
         }

@@ -116,7 +116,7 @@ impl Directory {
         unreadable.sort();
         unreadable.dedup();
         let overrides = found.into_iter().collect::<Overrides>();
-        Ok(StoredOverrides { overrides: overrides.without_ended(self.now()), unreadable })
+        Ok(StoredOverrides { overrides: overrides.without_expired(self.now()), unreadable })
     }
 
     /// About what the clock of Redis says.

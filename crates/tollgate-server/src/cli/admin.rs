@@ -68,7 +68,8 @@ fn body(args: &SetArgs) -> Result<String, String> {
     }
     let expires_at = match (&args.lasting, &args.until) {
         (Some(text), _) => {
-            let length = policy::length(text).map_err(|reason| format!("--for: {reason}"))?;
+            let length =
+                policy::parse_duration(text).map_err(|reason| format!("--for: {reason}"))?;
             Some(rfc3339(SystemClock::new().now() + length))
         }
         (None, until) => until.clone(),

@@ -136,7 +136,7 @@ pub(super) async fn put_limits(
 /// The override with what is said of it, if it can be in force.
 fn in_force(app: &App, own: Override, about: &About) -> Result<Override, ApiError> {
     let now = SystemClock::new().now();
-    if own.has_ended(now) {
+    if own.is_expired(now) {
         return Err(ApiError::invalid("is in the past").at("expires_at"));
     }
     let current = app.limiter().active_policy();

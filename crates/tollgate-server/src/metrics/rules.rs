@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
-use tollgate::policy::{Matched, Policy, Rule};
+use tollgate::policy::{MatchedRule, Policy, Rule};
 use tollgate::{Decision, Mode, Observation, Status};
 
 use super::tally::RuleTally;
@@ -141,7 +141,7 @@ impl Handles {
         &'o self,
         observed: &'o Observation<'_, '_>,
     ) -> impl Iterator<Item = (&'o Rule, &'o RuleCounters)> {
-        let rules = observed.applied.matched().iter().map(Matched::rule);
+        let rules = observed.applied.matched().iter().map(MatchedRule::rule);
         rules.filter_map(|rule| Some((rule, &**self.0.get(rule.index())?)))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use tollgate::policy::{Tried, TriedOutcome};
+use tollgate::policy::{RuleOutcome, TriedRule};
 use tollgate::{Distributed, Explanation, Status, Take, rounding};
 
 use super::answer::{LimitNumbers, answer, name_of, name_of_mode};
@@ -36,7 +36,7 @@ impl<'o, 'p> ExplainResponse<'o, 'p> {
 }
 
 #[derive(Debug)]
-struct Rules<'a>(&'a [Tried]);
+struct Rules<'a>(&'a [TriedRule]);
 
 #[derive(Debug, Serialize)]
 struct Rule<'a> {
@@ -49,7 +49,7 @@ struct Rule<'a> {
 impl Serialize for Rules<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|tried| {
-            let matched = tried.outcome == TriedOutcome::Matched;
+            let matched = tried.outcome == RuleOutcome::Matched;
             let because = (!matched).then(|| tried.outcome.to_string());
             Rule { rule: &tried.rule, matched, because }
         }))

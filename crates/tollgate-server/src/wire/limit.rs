@@ -100,8 +100,8 @@ impl LimitBody<'_> {
             None => OverrideLimit::slots(self.limit.0),
         };
         let own = match (self.algorithm, self.burst) {
-            (Some(algorithm), None) => own.counted_by(algorithm.into()),
-            (Some(algorithm), Some(burst)) => own.counted_by(algorithm.into()).burst(burst.0),
+            (Some(algorithm), None) => own.with_algorithm(algorithm.into()),
+            (Some(algorithm), Some(burst)) => own.with_algorithm(algorithm.into()).burst(burst.0),
             (None, Some(burst)) => own.burst(burst.0),
             (None, None) => own,
         };

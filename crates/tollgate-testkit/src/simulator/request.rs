@@ -58,7 +58,7 @@ impl Request {
     pub(super) fn plan<'s>(&self, setting: &'s Setting) -> Plan<'s> {
         let take = |want: &Want| {
             let key = &setting.keys[want.key];
-            Take::new(key.key(), want.cost).shared(key.distribution)
+            Take::new(key.key(), want.cost).with_distribution(key.distribution)
         };
         let plan = Plan::new(self.wants.iter().map(take)).expect("each key once");
         match self.permit.and_then(permit_id) {

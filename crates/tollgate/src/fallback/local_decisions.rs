@@ -171,7 +171,7 @@ fn loss(take: &Take<'_>) -> OnStoreLoss {
 /// In which way a plan is decided: by the strictest of its enforced takes.
 fn loss_of(plan: &Plan<'_>) -> OnStoreLoss {
     let has = |wanted| {
-        let enforced = |take: &&Take<'_>| take.mode() == Mode::Enforce || plan.is_watched_only();
+        let enforced = |take: &&Take<'_>| take.mode() == Mode::Enforce || plan.is_shadow_only();
         plan.takes().iter().filter(enforced).any(|take| loss(take) == wanted)
     };
     if has(OnStoreLoss::Deny) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::decision::Decision;
 use crate::permit::Permit;
 use crate::plan::Plan;
-use crate::policy::Tried;
+use crate::policy::TriedRule;
 use crate::query::ResolvedQuery;
 use crate::time::Timestamp;
 
@@ -55,7 +55,7 @@ impl<'o, 'p> Outcome<'o, 'p> {
 #[non_exhaustive]
 pub struct Explanation<'o, 'p> {
     /// Every rule that was tried, in order; none for limits that came with the request.
-    pub tried: &'o [Tried],
+    pub tried: &'o [TriedRule],
     /// What is counted now.
     pub now: &'o Decision<'p>,
     /// What a take would be told.

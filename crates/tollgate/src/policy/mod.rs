@@ -32,12 +32,13 @@ mod cursor;
 mod digest;
 mod error;
 mod fact_name;
+mod facts_used;
 mod index;
 mod limiters;
 mod nearest;
 mod overrides;
 mod path;
-mod planned;
+mod policy_plan;
 mod read;
 mod rule;
 mod schema;
@@ -47,7 +48,7 @@ mod tiers;
 mod trace;
 mod tree;
 mod view;
-mod wanted;
+
 mod wildcard;
 
 use std::collections::HashMap;
@@ -63,10 +64,10 @@ pub(crate) use overrides::ActiveOverrides;
 pub use overrides::{
     Override, OverrideEffect, OverrideError, OverrideErrorKind, OverrideLimit, Overrides,
 };
-pub use planned::{Matched, Planned};
-pub use rule::{Missing, Rule, RuleMode};
+pub use policy_plan::{MatchedRule, PolicyPlan};
+pub use rule::{OnMissingFact, Rule, RuleMode};
 pub use schema::SCHEMA;
-pub use trace::{Trace, Tried, TriedOutcome};
+pub use trace::{RuleOutcome, Trace, TriedRule};
 
 pub use crate::distribution::{Distributed, OnStoreLoss};
 
@@ -74,25 +75,25 @@ use crate::limit::Limit;
 use crate::limit::identity::Algorithm;
 use crate::quota::Quota;
 use crate::request::Request;
+use facts_used::{facts_used, holds_slots};
 use index::Index;
 use read::File;
 use rule::Outcome;
 use tiers::Tiers;
 use view::View;
-use wanted::{holds_slots, wanted};
 
 /// A length of time, as policies write it: `30s`, `5min`, `2h`.
 ///
 /// ```
 /// use std::time::Duration;
 ///
-/// assert_eq!(tollgate::policy::length("2h"), Ok(Duration::from_secs(7200)));
-/// assert!(tollgate::policy::length("2 hours").is_err());
+/// assert_eq!(tollgate::policy::parse_duration("2h"), Ok(Duration::from_secs(7200)));
+/// assert!(tollgate::policy::parse_duration("2 hours").is_err());
 /// ```
 ///
 /// # Errors
 /// Why it is none.
-pub fn length(text: &str) -> Result<std::time::Duration, &'static str> {
+pub fn parse_duration(text: &str) -> Result<std::time::Duration, &'static str> {
     read::rate::length(text)
 }
 
@@ -113,7 +114,7 @@ pub struct Policy {
     by_name: HashMap<Box<str>, usize, RandomState>,
     default: Rule,
     index: Index,
-    wanted: Vec<FactName>,
+    facts_used: Vec<FactName>,
     holds_slots: bool,
     limiters: Vec<NamedLimits>,
     warnings: Vec<String>,
@@ -162,7 +163,7 @@ impl Policy {
         let names = rules.iter().map(|rule| (rule.name.clone(), rule.index));
         let (by_name, index) = (names.collect(), Index::new(&rules));
         let all = || rules.iter().chain([&default]);
-        let (wanted, holds_slots) = (wanted(all()), holds_slots(all()));
+        let (facts_used, holds_slots) = (facts_used(all()), holds_slots(all()));
         Self {
             version,
             tenant,
@@ -171,7 +172,7 @@ impl Policy {
             by_name,
             default,
             index,
-            wanted,
+            facts_used,
             holds_slots,
             limiters,
             warnings,
@@ -180,7 +181,7 @@ impl Policy {
 
     /// The rules that decide this request, and whom they count.
     #[must_use]
-    pub fn plan<'p>(&'p self, request: &Request<'_>) -> Planned<'p> {
+    pub fn plan<'p>(&'p self, request: &Request<'_>) -> PolicyPlan<'p> {
         self.plan_with(request, None)
     }
 
@@ -189,7 +190,7 @@ impl Policy {
         &'p self,
         request: &Request<'_>,
         overrides: Option<&ActiveOverrides>,
-    ) -> Planned<'p> {
+    ) -> PolicyPlan<'p> {
         let view = self.view(request);
         let candidates = self.index.candidates(&view);
         let candidates =
@@ -197,8 +198,8 @@ impl Policy {
         let rules = self.walk(candidates, &view, |_, _| {});
         let planned = |overrides| {
             let matched =
-                rules.iter().map(|rule| Matched::new(rule, &view, request.cost(), overrides));
-            Planned::new(matched, &self.default)
+                rules.iter().map(|rule| MatchedRule::new(rule, &view, request.cost(), overrides));
+            PolicyPlan::new(matched, &self.default)
         };
         let with_own = planned(overrides);
         // A policy that came after an override may leave no room for it. Better without than not at all.
@@ -302,7 +303,7 @@ impl Policy {
     /// ```
     #[must_use]
     pub fn facts_used(&self) -> &[FactName] {
-        &self.wanted
+        &self.facts_used
     }
 
     /// Whether some limit is of [slots](crate::Limit::concurrency), which are to be given back.

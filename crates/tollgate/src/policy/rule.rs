@@ -11,13 +11,13 @@ use super::view::View;
 /// One rule of a policy, or its default.
 ///
 /// ```
-/// use tollgate::policy::{Missing, OnStoreLoss, Policy, RuleMode};
+/// use tollgate::policy::{OnMissingFact, OnStoreLoss, Policy, RuleMode};
 ///
 /// let policy = Policy::builtin();
 /// let rule = policy.default_rule();
 /// assert_eq!((rule.name(), rule.index(), rule.cost()), ("default", 0, 1));
 /// assert_eq!(rule.limits()[0].name(), "60s");
-/// assert_eq!((rule.mode(), rule.missing()), (RuleMode::Enforce, Missing::Share));
+/// assert_eq!((rule.mode(), rule.missing()), (RuleMode::Enforce, OnMissingFact::Share));
 /// assert_eq!(rule.on_store_loss(), OnStoreLoss::Local);
 /// ```
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub struct Rule {
 pub(super) struct Settings {
     pub(super) mode: RuleMode,
     pub(super) distribution: Distribution,
-    pub(super) missing: Missing,
+    pub(super) missing: OnMissingFact,
 }
 
 /// Whether a rule may refuse.
@@ -59,7 +59,7 @@ pub enum RuleMode {
 /// What a rule does with a request that lacks a fact it is keyed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum Missing {
+pub enum OnMissingFact {
     /// All such requests share one counter.
     #[default]
     Share,
@@ -80,7 +80,7 @@ impl RuleMode {
     }
 }
 
-impl Missing {
+impl OnMissingFact {
     /// Its name in policies and on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -109,7 +109,7 @@ impl Rule {
             return Outcome::Fails(failing);
         }
         match self.lacking(view) {
-            Some(fact) if self.missing() == Missing::Skip => Outcome::Lacks(fact),
+            Some(fact) if self.missing() == OnMissingFact::Skip => Outcome::Lacks(fact),
             _ => Outcome::Matches,
         }
     }
@@ -193,7 +193,7 @@ impl Rule {
 
     /// What it does with a request that lacks a fact it is keyed by.
     #[must_use]
-    pub const fn missing(&self) -> Missing {
+    pub const fn missing(&self) -> OnMissingFact {
         self.settings.missing
     }
 

@@ -24,24 +24,24 @@ use super::view::View;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    tried: Vec<Tried>,
+    tried: Vec<TriedRule>,
     ends_with_default: bool,
 }
 
 /// A rule that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Tried {
+pub struct TriedRule {
     /// Its name.
     pub rule: String,
     /// What came of it.
-    pub outcome: TriedOutcome,
+    pub outcome: RuleOutcome,
 }
 
 /// What came of trying a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum TriedOutcome {
+pub enum RuleOutcome {
     /// It is for this request.
     Matched,
     /// This is the first of its conditions that does not hold.
@@ -49,13 +49,13 @@ pub enum TriedOutcome {
         /// The condition, such as `path` or `headers.x-plan`.
         condition: String,
         /// The values it may have, as written in the policy.
-        wanted: Vec<String>,
+        expected: Vec<String>,
         /// The value the fact has, as far as it is text; none if it is not known. Of an API key, its
         /// digest.
         found: Option<String>,
     },
     /// It is keyed by a fact that the request lacks, and skips such requests.
-    Lacked {
+    MissingFact {
         /// The fact.
         fact: String,
     },
@@ -75,27 +75,27 @@ impl Trace {
     ) {
         let lossy = |value: Cow<'_, [u8]>| String::from_utf8_lossy(&value).into_owned();
         let outcome = match outcome {
-            Outcome::Matches => TriedOutcome::Matched,
-            Outcome::Fails(condition) => TriedOutcome::Failed {
+            Outcome::Matches => RuleOutcome::Matched,
+            Outcome::Fails(condition) => RuleOutcome::Failed {
                 condition: condition.name().to_owned(),
-                wanted: condition.alternatives().iter().map(ToString::to_string).collect(),
+                expected: condition.alternatives().iter().map(ToString::to_string).collect(),
                 found: view.looked_at(condition.fact()).map(lossy),
             },
-            Outcome::Lacks(fact) => TriedOutcome::Lacked { fact: fact.to_string() },
+            Outcome::Lacks(fact) => RuleOutcome::MissingFact { fact: fact.to_string() },
         };
-        self.ends_with_default = is_default && outcome == TriedOutcome::Matched;
-        self.tried.push(Tried { rule: rule.name().to_owned(), outcome });
+        self.ends_with_default = is_default && outcome == RuleOutcome::Matched;
+        self.tried.push(TriedRule { rule: rule.name().to_owned(), outcome });
     }
 
     /// Every rule that was tried, in order; the default is the last if it came to that.
     #[must_use]
-    pub fn tried(&self) -> &[Tried] {
+    pub fn tried(&self) -> &[TriedRule] {
         &self.tried
     }
 
     /// The names of the rules that apply.
     pub fn matched(&self) -> impl Iterator<Item = &str> {
-        let matched = self.tried.iter().filter(|tried| tried.outcome == TriedOutcome::Matched);
+        let matched = self.tried.iter().filter(|tried| tried.outcome == RuleOutcome::Matched);
         matched.map(|tried| tried.rule.as_str())
     }
 
@@ -108,24 +108,24 @@ impl Trace {
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Tried { rule, outcome } in &self.tried {
+        for TriedRule { rule, outcome } in &self.tried {
             writeln!(f, "{rule}: {outcome}")?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for TriedOutcome {
+impl fmt::Display for RuleOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Matched => f.write_str("matches"),
-            Self::Lacked { fact } => write!(f, "skipped, since {fact} is not known"),
-            Self::Failed { condition, wanted, found } => {
+            Self::MissingFact { fact } => write!(f, "skipped, since {fact} is not known"),
+            Self::Failed { condition, expected, found } => {
                 match found {
                     Some(found) => write!(f, "{condition} is {found:?}, not ")?,
                     None => write!(f, "{condition} is not known, wanted ")?,
                 }
-                for (place, value) in wanted.iter().enumerate() {
+                for (place, value) in expected.iter().enumerate() {
                     write!(f, "{}{value:?}", if place > 0 { " or " } else { "" })?;
                 }
                 Ok(())

@@ -1,6 +1,6 @@
 //! What each condition matches.
 
-use tollgate::policy::TriedOutcome;
+use tollgate::policy::RuleOutcome;
 
 use crate::helpers::{matched, parse, request, rules};
 
@@ -138,13 +138,13 @@ fn a_trace_tells_what_failed() {
     let outcomes: Vec<_> = trace.tried().iter().map(|tried| tried.outcome.clone()).collect();
     assert_eq!(
         outcomes[0],
-        TriedOutcome::Failed {
+        RuleOutcome::Failed {
             condition: "path".to_owned(),
-            wanted: vec!["/a".to_owned(), "/b".to_owned()],
+            expected: vec!["/a".to_owned(), "/b".to_owned()],
             found: Some("/c".to_owned()),
         }
     );
-    assert_eq!(outcomes[1], TriedOutcome::Lacked { fact: "user".to_owned() });
+    assert_eq!(outcomes[1], RuleOutcome::MissingFact { fact: "user".to_owned() });
     assert!(trace.ends_with_default());
     assert_eq!(
         trace.to_string(),

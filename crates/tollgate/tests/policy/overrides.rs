@@ -144,7 +144,7 @@ fn entries_take_algorithm_and_name_from_the_limit_with_their_window() {
         fixture.on("/daily", 1),
         ["daily/86400s fixed_window 20: 19", "daily/1s token_bucket 3: 2"]
     );
-    let told = OverrideLimit::new(7, MINUTE).counted_by(Algorithm::FixedWindow);
+    let told = OverrideLimit::new(7, MINUTE).with_algorithm(Algorithm::FixedWindow);
     fixture.set(&c1(), Some(own([told])));
     assert_eq!(fixture.on("/pages", 1), ["pages/60s fixed_window 7: 6"]);
     fixture.set(&c1(), Some(own([OverrideLimit::new(9, HOUR).named("60s")])));
@@ -263,13 +263,13 @@ fn overrides_end_and_are_told_in_order() {
     ]
     .into_iter()
     .collect();
-    assert_eq!((all.len(), all.next_end()), (3, Some(at(10))));
+    assert_eq!((all.len(), all.next_expiry()), (3, Some(at(10))));
     let names = |all: &Overrides, after: &str| -> Vec<String> {
         all.after(after).map(|(client, _)| client.to_owned()).collect()
     };
     assert_eq!(names(&all, ""), [":a", ":b", ":c"]);
     assert_eq!(names(&all, ":a"), [":b", ":c"]);
-    assert_eq!(names(&all.without_ended(at(9)), ""), [":a", ":b", ":c"]);
-    assert_eq!(names(&all.without_ended(at(10)), ""), [":b", ":c"]);
-    assert_eq!(all.without_ended(at(20)).next_end(), None);
+    assert_eq!(names(&all.without_expired(at(9)), ""), [":a", ":b", ":c"]);
+    assert_eq!(names(&all.without_expired(at(10)), ""), [":b", ":c"]);
+    assert_eq!(all.without_expired(at(20)).next_expiry(), None);
 }

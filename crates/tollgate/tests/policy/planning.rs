@@ -1,6 +1,6 @@
 //! Rules are tried in order, the first that matches decides, and the plan takes from its limits.
 
-use tollgate::policy::{Distributed, Missing, OnStoreLoss, RuleMode};
+use tollgate::policy::{Distributed, OnMissingFact, OnStoreLoss, RuleMode};
 use tollgate::{Algorithm, Limit, MemoryStore, PlanErrorKind, Policy, Verdict};
 
 use crate::helpers::{matched, parse, request, rules, takes};
@@ -101,14 +101,14 @@ rules:
     );
     let [inherits, overrides] = policy.rules() else { panic!() };
     assert_eq!(inherits.limits()[0].algorithm(), Algorithm::TokenBucket);
-    assert_eq!((inherits.mode(), inherits.missing()), (RuleMode::Enforce, Missing::Skip));
+    assert_eq!((inherits.mode(), inherits.missing()), (RuleMode::Enforce, OnMissingFact::Skip));
     let kept = (inherits.on_store_loss(), inherits.distributed());
     assert_eq!(kept, (OnStoreLoss::Deny, Distributed::Off));
     assert_eq!(inherits.per()[0].as_str(), "user");
 
     let algorithms = [Algorithm::SlidingCounter, Algorithm::FixedWindow];
     assert_eq!(overrides.limits().iter().map(Limit::algorithm).collect::<Vec<_>>(), algorithms);
-    assert_eq!((overrides.mode(), overrides.missing()), (RuleMode::Shadow, Missing::Share));
+    assert_eq!((overrides.mode(), overrides.missing()), (RuleMode::Shadow, OnMissingFact::Share));
     let kept = (overrides.on_store_loss(), overrides.distributed());
     assert_eq!(kept, (OnStoreLoss::Allow, Distributed::Shadow));
     assert_eq!(overrides.per().len(), 2);

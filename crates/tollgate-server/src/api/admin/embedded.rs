@@ -98,7 +98,7 @@ impl Embedded {
         obey: impl FnOnce(&Overrides),
     ) -> io::Result<Option<Option<Override>>> {
         let mut state = self.state.lock().await;
-        let known = state.overrides.without_ended(self.now());
+        let known = state.overrides.without_expired(self.now());
         let old = known.get(client).map(|own| (**own).clone());
         if old.is_none() && own.is_none() {
             return Ok(None);
@@ -124,7 +124,7 @@ impl Embedded {
     /// dropped whenever it is read.
     pub(super) async fn forget_ended(&self, obey: impl FnOnce(&Overrides)) {
         let mut state = self.state.lock().await;
-        state.overrides = state.overrides.without_ended(self.now());
+        state.overrides = state.overrides.without_expired(self.now());
         obey(&state.overrides);
     }
 

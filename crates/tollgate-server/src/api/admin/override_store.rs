@@ -165,7 +165,7 @@ impl Book {
             return;
         };
         loop {
-            let next = embedded.overrides().await.next_end();
+            let next = embedded.overrides().await.next_expiry();
             let rest = next.map_or(LONGEST_REST, |next| {
                 let micros = next.as_micros().saturating_sub(embedded.now().as_micros());
                 Duration::from_micros(micros).min(LONGEST_REST)

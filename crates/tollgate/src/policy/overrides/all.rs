@@ -36,8 +36,8 @@ impl Overrides {
 
     /// Those that have not ended.
     #[must_use]
-    pub fn without_ended(&self, now: Timestamp) -> Self {
-        let lasting = self.by_client.iter().filter(|(_, own)| !own.has_ended(now));
+    pub fn without_expired(&self, now: Timestamp) -> Self {
+        let lasting = self.by_client.iter().filter(|(_, own)| !own.is_expired(now));
         Self {
             by_client: Arc::new(
                 lasting.map(|(key, own)| (Arc::clone(key), Arc::clone(own))).collect(),
@@ -47,7 +47,7 @@ impl Overrides {
 
     /// When the next of them ends.
     #[must_use]
-    pub fn next_end(&self) -> Option<Timestamp> {
+    pub fn next_expiry(&self) -> Option<Timestamp> {
         self.by_client.values().filter_map(|own| own.expires_at).min()
     }
 

@@ -124,7 +124,7 @@ impl Override {
 
     /// Whether it has ended.
     #[must_use]
-    pub fn has_ended(&self, now: Timestamp) -> bool {
+    pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 

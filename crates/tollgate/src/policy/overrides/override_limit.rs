@@ -22,7 +22,7 @@ use crate::quota::Quota;
 /// use std::time::Duration;
 /// use tollgate::{Algorithm, OverrideLimit};
 ///
-/// let limit = OverrideLimit::new(20, Duration::from_secs(60)).counted_by(Algorithm::TokenBucket).burst(5);
+/// let limit = OverrideLimit::new(20, Duration::from_secs(60)).with_algorithm(Algorithm::TokenBucket).burst(5);
 /// assert_eq!((limit.count, limit.burst), (20, Some(5)));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl OverrideLimit {
 
     /// The same, counted like this.
     #[must_use]
-    pub fn counted_by(self, algorithm: Algorithm) -> Self {
+    pub fn with_algorithm(self, algorithm: Algorithm) -> Self {
         Self { algorithm: Some(algorithm), ..self }
     }
 

@@ -6,7 +6,7 @@ use crate::limit::{DEFAULT_RULE, Limit};
 use crate::policy::cursor::{Cursor, Fields};
 use crate::policy::error::Flaw;
 use crate::policy::fact_name::FactName;
-use crate::policy::rule::{Missing, Rule, RuleMode, Settings};
+use crate::policy::rule::{OnMissingFact, Rule, RuleMode, Settings};
 
 use super::{limit, rule};
 
@@ -19,10 +19,10 @@ const ON_STORE_LOSS: &[(&str, OnStoreLoss)] = &[
     (OnStoreLoss::Allow.as_str(), OnStoreLoss::Allow),
     (OnStoreLoss::Deny.as_str(), OnStoreLoss::Deny),
 ];
-pub(super) const MISSING: &[(&str, Missing)] = &[
-    (Missing::Share.as_str(), Missing::Share),
-    (Missing::Skip.as_str(), Missing::Skip),
-    (Missing::Deny.as_str(), Missing::Deny),
+pub(super) const MISSING: &[(&str, OnMissingFact)] = &[
+    (OnMissingFact::Share.as_str(), OnMissingFact::Share),
+    (OnMissingFact::Skip.as_str(), OnMissingFact::Skip),
+    (OnMissingFact::Deny.as_str(), OnMissingFact::Deny),
 ];
 const DISTRIBUTED: &[(&str, Distributed)] = &[
     (Distributed::On.as_str(), Distributed::On),
@@ -88,7 +88,7 @@ impl Defaults {
         let limit = self.limit.unwrap_or(Some(limit)).map(moved);
         let mut settings = self.settings;
         if limit.is_none() {
-            settings.missing = Missing::Share;
+            settings.missing = OnMissingFact::Share;
         }
         Rule {
             name: DEFAULT_RULE.into(),

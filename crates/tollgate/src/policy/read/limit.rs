@@ -6,7 +6,7 @@ use crate::algorithm::CalendarUnit;
 use crate::error::QuotaErrorKind;
 use crate::limit::Limit;
 use crate::limit::identity::Algorithm;
-use crate::naming::name_apart;
+use crate::naming::unique_names;
 use crate::plan::MAX_TAKES;
 use crate::policy::cursor::{Cursor, Fields};
 use crate::policy::error::{Flaw, PolicyErrorKind};
@@ -78,7 +78,7 @@ fn named_apart(list: Cursor<'_>, algorithm: Algorithm, rule: &str) -> Result<Vec
         }
         limits.push(limit.in_rule(rule).map_err(|error| entry.refused(&error))?);
     }
-    name_apart(limits).map_err(|error| list.refused(&error))
+    unique_names(limits).map_err(|error| list.refused(&error))
 }
 
 /// Where the name of a limit stands, or the limit itself.

@@ -9,7 +9,7 @@ use crate::naming::valid_name;
 use crate::policy::cursor::{Cursor, Fields, shown};
 use crate::policy::error::{Flaw, PolicyErrorKind};
 use crate::policy::fact_name::FactName;
-use crate::policy::rule::{Missing, Rule, RuleMode, Settings};
+use crate::policy::rule::{OnMissingFact, Rule, RuleMode, Settings};
 use crate::policy::tiers::Tiers;
 
 use super::defaults::{Defaults, MISSING, distribution};
@@ -114,11 +114,11 @@ fn limits(
     list: Cursor<'_>,
     algorithm: Algorithm,
     rule: &str,
-    missing: Missing,
+    missing: OnMissingFact,
 ) -> Result<Vec<Limit>, Flaw> {
     let limits = limit::live(list, algorithm, rule)?;
     match limits.iter().position(|limit| limit.name() == REFUSAL) {
-        Some(place) if missing == Missing::Deny => {
+        Some(place) if missing == OnMissingFact::Deny => {
             let reason = "\"missing\" is the name of the limit that missing: deny adds";
             Err(limit::name_of(list, place).wrong(reason))
         }
@@ -137,7 +137,11 @@ fn settings(
         mode: fields.read("mode", |entry| entry.word(MODES))?.unwrap_or(inherited.mode),
         distribution: distribution(fields, inherited.distribution)?,
         // An unlimited rule refuses nobody, whatever the defaults say.
-        missing: missing.unwrap_or(if is_unlimited { Missing::Share } else { inherited.missing }),
+        missing: missing.unwrap_or(if is_unlimited {
+            OnMissingFact::Share
+        } else {
+            inherited.missing
+        }),
     })
 }
 
@@ -164,7 +168,7 @@ pub(super) fn per(entry: Cursor<'_>) -> Result<Vec<FactName>, Flaw> {
 }
 
 /// What refuses requests that lack a fact, where they are to be refused.
-pub(super) fn refusal(missing: Missing, rule: &str) -> Option<Limit> {
+pub(super) fn refusal(missing: OnMissingFact, rule: &str) -> Option<Limit> {
     let block = || Limit::block().named(REFUSAL).and_then(|block| block.in_rule(rule)).ok();
-    if missing == Missing::Deny { block() } else { None }
+    if missing == OnMissingFact::Deny { block() } else { None }
 }

@@ -3,9 +3,9 @@
 use crate::facts::MAX_FACTS;
 use crate::plan::MAX_TAKES;
 use crate::policy::fact_name::Meaning;
-use crate::policy::rule::{Missing, Rule};
+use crate::policy::facts_used::facts_used;
+use crate::policy::rule::{OnMissingFact, Rule};
 use crate::policy::tiers::Tiers;
-use crate::policy::wanted::wanted;
 
 pub(super) fn about(rules: &[Rule], tiers: &Tiers) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -33,7 +33,7 @@ fn is_used(tier: &str, rules: &[Rule]) -> bool {
 /// Rules behind one that takes every request.
 fn unreachable(rules: &[Rule]) -> Option<String> {
     let takes_all = |rule: &&Rule| {
-        rule.conditions.is_empty() && !rule.continues && rule.missing() != Missing::Skip
+        rule.conditions.is_empty() && !rule.continues && rule.missing() != OnMissingFact::Skip
     };
     let last = rules.iter().find(takes_all)?;
     let next = rules.get(last.index + 1)?;
@@ -45,7 +45,7 @@ fn unreachable(rules: &[Rule]) -> Option<String> {
 
 /// More facts than a request may have: a caller who sends many of the headers would leave others unknown.
 fn too_much(rules: &[Rule]) -> Option<String> {
-    let facts = wanted(rules.iter()).len();
+    let facts = facts_used(rules.iter()).len();
     (facts > MAX_FACTS).then(|| {
         format!("the rules look at {facts} facts, but a request may have {MAX_FACTS} at most")
     })

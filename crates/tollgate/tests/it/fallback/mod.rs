@@ -73,7 +73,7 @@ fn one<'a>(subject: &'a Subject, limit: &'a Limit) -> Plan<'a> {
 
 fn on_loss<'a>(subject: &'a Subject, limit: &'a Limit, on_store_loss: OnStoreLoss) -> Plan<'a> {
     let distribution = Distribution { on_store_loss, ..Distribution::default() };
-    Plan::new([Take::new(Key::new(subject, limit), 1).shared(distribution)]).unwrap()
+    Plan::new([Take::new(Key::new(subject, limit), 1).with_distribution(distribution)]).unwrap()
 }
 
 fn take<'a, S: Store>(store: &S, plan: &Plan<'a>) -> Decision<'a> {

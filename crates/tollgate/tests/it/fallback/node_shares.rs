@@ -91,7 +91,7 @@ fn a_plan_is_all_or_nothing_also_without_the_store() {
     let [of_small, of_large] =
         [&small, &large].map(|limit| Take::new(Key::new(&subject, limit), 1));
     let both = Plan::new([of_small, of_large]).unwrap();
-    let strict = Plan::new([of_large, of_small.shared(distribution)]).unwrap();
+    let strict = Plan::new([of_large, of_small.with_distribution(distribution)]).unwrap();
     fleet.lose();
     assert!(!take(&fleet.nodes[0], &strict).is_allowed());
     let allowed = [(); 3].map(|()| take(&fleet.nodes[0], &both).is_allowed());
@@ -108,7 +108,8 @@ fn shadow_limits_refuse_nobody_without_the_store_either() {
     let subject = Subject::of(["k"]);
     for on_store_loss in [OnStoreLoss::Local, OnStoreLoss::Allow, OnStoreLoss::Deny] {
         let distribution = Distribution { on_store_loss, ..Distribution::default() };
-        let watched = Take::new(Key::new(&subject, &limit), 1).shared(distribution).shadow(1);
+        let watched =
+            Take::new(Key::new(&subject, &limit), 1).with_distribution(distribution).shadow(1);
         let plan = Plan::new([watched]).unwrap();
         fleet.lose();
         (0..3).for_each(|_| assert!(take(&fleet.nodes[0], &plan).is_allowed()));

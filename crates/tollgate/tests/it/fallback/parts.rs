@@ -11,7 +11,7 @@ fn limits() -> [Limit; 2] {
 
 fn shared<'a>(subject: &'a Subject, limit: &'a Limit, distributed: Distributed) -> Take<'a> {
     let distribution = Distribution { distributed, ..Distribution::default() };
-    Take::new(Key::new(subject, limit), 1).shared(distribution)
+    Take::new(Key::new(subject, limit), 1).with_distribution(distribution)
 }
 
 /// A take that is counted here, and one that is counted there.

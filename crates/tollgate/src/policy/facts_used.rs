@@ -10,19 +10,19 @@ use super::rule::Rule;
 use crate::limit::identity::Algorithm;
 
 /// What these rules look at. A tier may come from an API key, and every key is a tenant's.
-pub(super) fn wanted<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<FactName> {
+pub(super) fn facts_used<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<FactName> {
     let facts =
         rules.flat_map(|rule| rule.conditions().iter().map(Condition::fact).chain(rule.per()));
     let (tenant, tier) = (FactName::new("tenant"), FactName::new("tier"));
     let mut seen = HashSet::with_hasher(RandomState::default());
-    let mut wanted: Vec<FactName> =
+    let mut used: Vec<FactName> =
         facts.chain([&tenant]).filter(|fact| seen.insert(*fact)).cloned().collect();
     let api_key = FactName::new("api_key");
-    if wanted.contains(&tier) && !wanted.contains(&api_key) {
-        wanted.push(api_key);
+    if used.contains(&tier) && !used.contains(&api_key) {
+        used.push(api_key);
     }
-    wanted.sort_by_key(|fact| fact.as_str().starts_with("header:"));
-    wanted
+    used.sort_by_key(|fact| fact.as_str().starts_with("header:"));
+    used
 }
 
 /// Whether some limit is of slots.

@@ -10,7 +10,7 @@ use crate::subject::Subject;
 use crate::time::MAX_EXACT;
 
 use super::overrides::ActiveOverrides;
-use super::rule::{Missing, Rule, RuleMode};
+use super::rule::{OnMissingFact, Rule, RuleMode};
 use super::view::View;
 
 /// The rules that decide a request, and the subjects they count.
@@ -28,7 +28,7 @@ use super::view::View;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Planned<'p> {
+pub struct PolicyPlan<'p> {
     matched: Found<'p>,
     default: &'p Rule,
 }
@@ -37,12 +37,15 @@ pub struct Planned<'p> {
 /// invariant, and nobody could hold a plan beside what it was made of.
 #[derive(Debug)]
 enum Found<'p> {
-    One([Matched<'p>; 1]),
-    Any(Vec<Matched<'p>>),
+    One([MatchedRule<'p>; 1]),
+    Any(Vec<MatchedRule<'p>>),
 }
 
-impl<'p> Planned<'p> {
-    pub(super) fn new(mut matched: impl Iterator<Item = Matched<'p>>, default: &'p Rule) -> Self {
+impl<'p> PolicyPlan<'p> {
+    pub(super) fn new(
+        mut matched: impl Iterator<Item = MatchedRule<'p>>,
+        default: &'p Rule,
+    ) -> Self {
         let matched = match (matched.next(), matched.next()) {
             (Some(one), None) => Found::One([one]),
             (one, other) => Found::Any(one.into_iter().chain(other).chain(matched).collect()),
@@ -52,7 +55,7 @@ impl<'p> Planned<'p> {
 
     /// The rules that apply, in their order. None if only a default applies that skips this request.
     #[must_use]
-    pub fn matched(&self) -> &[Matched<'p>] {
+    pub fn matched(&self) -> &[MatchedRule<'p>] {
         match &self.matched {
             Found::One(one) => one,
             Found::Any(all) => all,
@@ -83,7 +86,7 @@ impl<'p> Planned<'p> {
     }
 
     fn len(&self) -> usize {
-        self.matched().iter().map(Matched::len).sum()
+        self.matched().iter().map(MatchedRule::len).sum()
     }
 
     /// Whether it is not too much for one plan.
@@ -93,7 +96,7 @@ impl<'p> Planned<'p> {
 
     /// Whether some client's own limits are among them.
     pub(super) fn is_overridden(&self) -> bool {
-        self.matched().iter().any(Matched::is_overridden)
+        self.matched().iter().any(MatchedRule::is_overridden)
     }
 
     /// Whether no limit applies, not even one in shadow.
@@ -111,7 +114,7 @@ impl<'p> Planned<'p> {
 
 /// A rule that applies to a request, and whom it counts.
 #[derive(Debug)]
-pub struct Matched<'p> {
+pub struct MatchedRule<'p> {
     rule: &'p Rule,
     subject: Subject,
     cost: u64,
@@ -121,7 +124,7 @@ pub struct Matched<'p> {
     is_refused: bool,
 }
 
-impl<'p> Matched<'p> {
+impl<'p> MatchedRule<'p> {
     pub(super) fn new(
         rule: &'p Rule,
         view: &View<'_, '_>,
@@ -129,9 +132,9 @@ impl<'p> Matched<'p> {
         overrides: Option<&ActiveOverrides>,
     ) -> Self {
         let subject =
-            Subject::from_known(view.tenant(), rule.per.iter().map(|fact| view.get(fact)));
+            Subject::from_optional(view.tenant(), rule.per.iter().map(|fact| view.get(fact)));
         let cost = cost.saturating_mul(rule.cost).min(MAX_EXACT);
-        let is_refused = rule.missing() == Missing::Deny && rule.lacking(view).is_some();
+        let is_refused = rule.missing() == OnMissingFact::Deny && rule.lacking(view).is_some();
         let own = overrides.and_then(|overrides| overrides.limits(rule, &subject, view));
         Self { rule, subject, cost, own, is_refused }
     }
@@ -196,7 +199,8 @@ impl<'p> Matched<'p> {
     }
 
     fn take<'t>(&'t self, limit: &'t Limit) -> Take<'t> {
-        Take::new(Key::new(&self.subject, limit), self.cost).shared(self.rule.distribution())
+        Take::new(Key::new(&self.subject, limit), self.cost)
+            .with_distribution(self.rule.distribution())
     }
 
     /// Its takes, as the n-th rule of a plan.
