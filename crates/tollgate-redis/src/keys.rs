@@ -66,7 +66,7 @@ impl Keys {
 
     /// What nodes counted lately.
     pub(crate) fn node_reports(&self) -> String {
-        format!("{}pulses", self.prefix)
+        format!("{}reports", self.prefix)
     }
 
     /// How a node fares, in the slot of the pulses.

@@ -58,7 +58,7 @@ impl Entry {
             Self::Heartbeat => "heartbeat",
             Self::Nodes => "nodes",
             Self::Override => "override",
-            Self::NodeReport => "pulse",
+            Self::NodeReport => "report",
         }
     }
 }
@@ -156,7 +156,7 @@ pub(crate) struct Programs {
     heartbeat: Script,
     nodes: Script,
     overrides: Script,
-    pulse: Script,
+    node_report: Script,
     library: Library,
 }
 
@@ -186,7 +186,7 @@ impl Programs {
             heartbeat: directory(Entry::Heartbeat, lua!("heartbeat")),
             nodes: directory(Entry::Nodes, lua!("nodes")),
             overrides: directory(Entry::Override, lua!("overrides")),
-            pulse: directory(Entry::NodeReport, lua!("node_report")),
+            node_report: directory(Entry::NodeReport, lua!("node_report")),
             library: Library::of(&with(time, &all)),
         }
     }
@@ -204,7 +204,7 @@ impl Programs {
             Entry::Heartbeat => &self.heartbeat,
             Entry::Nodes => &self.nodes,
             Entry::Override => &self.overrides,
-            Entry::NodeReport => &self.pulse,
+            Entry::NodeReport => &self.node_report,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::subscription::Listener;
 #[non_exhaustive]
 pub enum Change {
     /// A subject has got room by a refund or a reset.
-    Room {
+    QuotaFreed {
         /// Whose, as escaped text.
         subject: String,
     },
@@ -28,11 +28,11 @@ pub enum Change {
 #[non_exhaustive]
 pub enum Event {
     /// From now on every change is told. What happened before may have been missed.
-    Listening,
+    Subscribed,
     /// A change.
     Changed(Change),
     /// Until it is listening again, changes may be missed.
-    Deaf,
+    SubscriptionLost,
 }
 
 impl Change {
@@ -40,7 +40,7 @@ impl Change {
         let (kind, rest) = payload.split_first()?;
         let text = std::str::from_utf8(rest).ok()?.to_owned();
         match kind {
-            b's' => Some(Self::Room { subject: text }),
+            b's' => Some(Self::QuotaFreed { subject: text }),
             b'o' => Some(Self::Override { client: text }),
             _ => None,
         }
@@ -48,7 +48,7 @@ impl Change {
 
     fn written(&self) -> String {
         match self {
-            Self::Room { subject } => format!("s{subject}"),
+            Self::QuotaFreed { subject } => format!("s{subject}"),
             Self::Override { client } => format!("o{client}"),
         }
     }
@@ -77,7 +77,7 @@ struct Watcher<F>(F);
 
 impl<F: Fn(Event) + Send + Sync> Listener for Watcher<F> {
     fn live(&self) {
-        self.0(Event::Listening);
+        self.0(Event::Subscribed);
     }
 
     fn message(&self, payload: &[u8]) {
@@ -87,6 +87,6 @@ impl<F: Fn(Event) + Send + Sync> Listener for Watcher<F> {
     }
 
     fn lost(&self) {
-        self.0(Event::Deaf);
+        self.0(Event::SubscriptionLost);
     }
 }

@@ -140,12 +140,12 @@ impl Shared {
         {
             let mut missed = self.missed.lock();
             match event {
-                Event::Listening => (missed.all, missed.is_deaf) = (true, false),
+                Event::Subscribed => (missed.all, missed.is_deaf) = (true, false),
                 Event::Changed(Change::Override { client }) => {
                     missed.clients.insert(client);
                 }
-                Event::Deaf => missed.is_deaf = true,
-                Event::Changed(Change::Room { .. }) => return,
+                Event::SubscriptionLost => missed.is_deaf = true,
+                Event::Changed(Change::QuotaFreed { .. }) => return,
             }
         }
         self.news.notify_one();

@@ -28,7 +28,7 @@ pub struct OutgoingReport<'a> {
     /// Which beat of the node this is. One that may have been told is told again under the same number, as it was.
     pub number: u64,
     /// What it counted since its last beat. It is kept for [`REPORT_HISTORY`].
-    pub pulse: &'a str,
+    pub figures: &'a str,
     /// How it fares now, in place of what it said before.
     pub state: &'a str,
     /// For how long that holds.
@@ -44,7 +44,7 @@ pub struct NodeReport {
     /// Whose it is.
     pub node: String,
     /// As it was given.
-    pub pulse: String,
+    pub figures: String,
 }
 
 /// Some of what was told.
@@ -52,7 +52,7 @@ pub struct NodeReport {
 #[non_exhaustive]
 pub struct ReportPage {
     /// Those that can be read, oldest first.
-    pub pulses: Vec<NodeReport>,
+    pub reports: Vec<NodeReport>,
     /// Where the page ends; none if nothing was told.
     pub last: Option<ReportId>,
 }
@@ -71,7 +71,7 @@ impl ReportId {
 
     /// When, by the clock of Redis.
     #[must_use]
-    pub fn moment(&self) -> Timestamp {
+    pub fn time(&self) -> Timestamp {
         let millis = self.0.split('-').next().and_then(|text| text.parse().ok());
         Timestamp::EPOCH + Duration::from_millis(millis.unwrap_or_default())
     }
@@ -87,10 +87,10 @@ impl Directory {
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let directory = RedisStore::new(Address::local()).directory();
     /// let lifetime = Duration::from_secs(10);
-    /// let beat = OutgoingReport { node: "web-1", number: 1, pulse: "7 checks", state: "well", lifetime };
+    /// let beat = OutgoingReport { node: "web-1", number: 1, figures: "7 checks", state: "well", lifetime };
     /// let now = directory.report(&beat).await?;
     /// let told = directory.node_reports(&ReportId::before(now)).await?;
-    /// assert_eq!(told.pulses[0].pulse, "7 checks");
+    /// assert_eq!(told.reports[0].figures, "7 checks");
     /// assert_eq!(directory.node_states(&["web-1"]).await?, [Some("well".to_owned())]);
     /// # Ok(())
     /// # }
@@ -103,7 +103,7 @@ impl Directory {
         let (history, lifetime) =
             (millis(REPORT_HISTORY).to_string(), millis(beat.lifetime).max(1).to_string());
         let number = beat.number.to_string();
-        let arguments = [beat.node, &number, beat.pulse, beat.state, &history, &lifetime];
+        let arguments = [beat.node, &number, beat.figures, beat.state, &history, &lifetime];
         let keys = keys.map(String::into_bytes).to_vec();
         let arguments = arguments.map(|text| text.as_bytes().to_vec()).to_vec();
         let reply = self.shared.run(Entry::NodeReport, keys, arguments).await?;
@@ -124,7 +124,7 @@ impl Directory {
         let reply = self.shared.coalescer.router().ask(key.as_bytes(), command).await;
         match reply.map_err(Failure::into_store_error)? {
             Reply::Array(entries) => Ok(ReportPage {
-                pulses: entries.iter().filter_map(read).collect(),
+                reports: entries.iter().filter_map(read).collect(),
                 last: entries.last().and_then(id_of),
             }),
             _ => Err(Failure::unexpected().into_store_error()),
@@ -171,5 +171,5 @@ fn id_of(reply: &Reply) -> Option<ReportId> {
 fn read(reply: &Reply) -> Option<NodeReport> {
     let (id, fields) = id_and_fields(reply)?;
     let told = |name: &str| field(fields, name).map(str::to_owned);
-    Some(NodeReport { id: ReportId(id.to_owned()), node: told("node")?, pulse: told("pulse")? })
+    Some(NodeReport { id: ReportId(id.to_owned()), node: told("node")?, figures: told("figures")? })
 }

@@ -52,7 +52,7 @@ fn keep(store: &RedisStore) {
     let (sender, events) = channel();
     let directory = store.directory();
     block_on(async { directory.watch(move |event| sender.send(event).unwrap_or_default()) });
-    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Listening));
+    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Subscribed));
     let (id, address) = ("a".to_owned(), "host:1".to_owned());
     let node = NodeRecord { id, address, registered_at: Timestamp::EPOCH };
     block_on(directory.heartbeat(&node, HOUR)).unwrap();
@@ -60,10 +60,10 @@ fn keep(store: &RedisStore) {
     block_on(directory.leave("a")).unwrap();
     // Another beat than the last of whoever came before.
     let [then, _] = [1, 2].map(|number| {
-        let beat = OutgoingReport { node: "a", number, pulse: "1", state: "well", lifetime: HOUR };
+        let beat = OutgoingReport { node: "a", number, figures: "1", state: "well", lifetime: HOUR };
         block_on(directory.report(&beat)).unwrap()
     });
-    assert_eq!(block_on(directory.node_reports(&ReportId::before(then))).unwrap().pulses.len(), 2);
+    assert_eq!(block_on(directory.node_reports(&ReportId::before(then))).unwrap().reports.len(), 2);
     assert_eq!(block_on(directory.node_states(&["a", "b"])).unwrap().len(), 2);
     let client = Subject::of(["c"]);
     block_on(directory.put_override(&client, &own(1), "who")).unwrap();
@@ -72,11 +72,11 @@ fn keep(store: &RedisStore) {
     block_on(directory.remove_override(&client, "who")).unwrap();
     block_on(directory.record("who")).unwrap();
     assert_eq!(block_on(directory.audit(None, 3)).unwrap().len(), 3);
-    block_on(directory.announce(&Change::Room { subject: ":k".to_owned() })).unwrap();
+    block_on(directory.announce(&Change::QuotaFreed { subject: ":k".to_owned() })).unwrap();
     for change in [":c", ":c"].map(|client| Change::Override { client: client.to_owned() }) {
         assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Changed(change)));
     }
-    let room = Change::Room { subject: ":k".to_owned() };
+    let room = Change::QuotaFreed { subject: ":k".to_owned() };
     assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Changed(room)));
 }
 

@@ -260,7 +260,7 @@ fn what_is_kept_beside_counters_works_on_a_cluster() {
     block_on(async {
         watching.directory().watch(move |event| sender.send(event).unwrap_or_default());
     });
-    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Listening));
+    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Subscribed));
     let directory = store.directory();
     let at = Timestamp::from_micros(7_000_000);
     let node = NodeRecord { id: "a".to_owned(), address: "host:1".to_owned(), registered_at: at };
@@ -281,7 +281,7 @@ fn what_is_kept_beside_counters_works_on_a_cluster() {
     for subject in &subjects(9) {
         let _ = block_on(store.take(&plan(subject, &limit, 2))).unwrap();
         let _ = block_on(store.refund(&plan(subject, &limit, 1))).unwrap();
-        expected.push(Change::Room { subject: subject.as_str().to_owned() });
+        expected.push(Change::QuotaFreed { subject: subject.as_str().to_owned() });
     }
     let announced = Change::Override { client: "last".to_owned() };
     block_on(directory.announce(&announced)).unwrap();

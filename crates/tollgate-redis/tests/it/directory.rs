@@ -72,7 +72,7 @@ fn watched(store: &RedisStore) -> Receiver<Event> {
     block_on(async {
         store.directory().watch(move |event| sender.send(event).unwrap_or_default());
     });
-    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Event::Listening));
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Event::Subscribed));
     receiver
 }
 
@@ -96,7 +96,7 @@ fn changes_are_told_to_every_node() {
         let _ = block_on(one.take(&plan(subject, &limit, 2))).unwrap();
         let _ = block_on(one.refund(&plan(subject, &limit, 1))).unwrap();
         block_on(one.reset(&Key::new(subject, &limit))).unwrap();
-        let room = Change::Room { subject: subject.as_str().to_owned() };
+        let room = Change::QuotaFreed { subject: subject.as_str().to_owned() };
         expected.extend([room.clone(), room]);
     }
     let announced = Change::Override { client: "last".to_owned() };
@@ -117,8 +117,8 @@ fn a_watcher_is_told_when_it_cannot_hear() {
     let store = patient(&server).build();
     let events = watched(&store);
     server.raw().call(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Deaf));
-    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Listening));
+    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::SubscriptionLost));
+    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Subscribed));
     drop(store);
-    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Deaf), "the store is gone");
+    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::SubscriptionLost), "the store is gone");
 }

@@ -14,19 +14,19 @@ fn directory(flavor: Flavor) -> Directory {
     patient(shared(flavor)).prefix(prefix()).unwrap().build().directory()
 }
 
-fn beat(directory: &Directory, node: &str, pulse: &str) -> Timestamp {
-    numbered(directory, node, pulse, pulse.parse().unwrap())
+fn beat(directory: &Directory, node: &str, figures: &str) -> Timestamp {
+    numbered(directory, node, figures, figures.parse().unwrap())
 }
 
-fn numbered(directory: &Directory, node: &str, pulse: &str, number: u64) -> Timestamp {
-    let state = &format!("{node} after {pulse}");
-    block_on(directory.report(&OutgoingReport { node, number, pulse, state, lifetime: LIFETIME }))
+fn numbered(directory: &Directory, node: &str, figures: &str, number: u64) -> Timestamp {
+    let state = &format!("{node} after {figures}");
+    block_on(directory.report(&OutgoingReport { node, number, figures, state, lifetime: LIFETIME }))
         .unwrap()
 }
 
 fn told(directory: &Directory, after: &ReportId) -> Vec<(String, String)> {
     let page = block_on(directory.node_reports(after)).unwrap();
-    page.pulses.into_iter().map(|pulse| (pulse.node, pulse.pulse)).collect()
+    page.reports.into_iter().map(|report| (report.node, report.figures)).collect()
 }
 
 #[test]
@@ -35,10 +35,10 @@ fn pulses_are_read_once_and_in_order_by_who_remembers_the_last() {
         let directory = directory(flavor);
         let start = beat(&directory, "web-1", "1");
         beat(&directory, "web 2 {x}", "2");
-        let first = block_on(directory.node_reports(&ReportId::before(start))).unwrap().pulses;
-        assert_eq!(first.iter().map(|pulse| &*pulse.pulse).collect::<Vec<_>>(), ["1", "2"]);
+        let first = block_on(directory.node_reports(&ReportId::before(start))).unwrap().reports;
+        assert_eq!(first.iter().map(|report| &*report.figures).collect::<Vec<_>>(), ["1", "2"]);
         let last = &first[1].id;
-        assert!(last.moment() >= start);
+        assert!(last.time() >= start);
         assert_eq!(told(&directory, last), []);
         beat(&directory, "web-1", "3");
         assert_eq!(told(&directory, last), [("web-1".to_owned(), "3".to_owned())]);
@@ -75,8 +75,8 @@ fn a_clock_that_was_ahead_leaves_nothing_behind() {
     let prefix = prefix();
     let store = patient(shared(Flavor::Redis)).prefix(prefix.clone()).unwrap().build();
     let (directory, mut raw) = (store.directory(), shared(Flavor::Redis).raw());
-    let stream = format!("{prefix}pulses");
-    raw.call(&["XADD", &stream, "9999999999999-0", "node", "a", "pulse", "0"]);
+    let stream = format!("{prefix}reports");
+    raw.call(&["XADD", &stream, "9999999999999-0", "node", "a", "figures", "0"]);
     let start = beat(&directory, "a", "1");
     beat(&directory, "a", "2");
     assert_eq!(told(&directory, &ReportId::before(start)).len(), 2);
@@ -90,11 +90,11 @@ fn what_cannot_be_read_is_passed_over() {
     let (directory, mut raw) = (store.directory(), shared(Flavor::Redis).raw());
     let start = beat(&directory, "a", "1");
     for _ in 0..1200 {
-        raw.call(&["XADD", &format!("{prefix}pulses"), "*", "later", "version"]);
+        raw.call(&["XADD", &format!("{prefix}reports"), "*", "later", "version"]);
     }
     beat(&directory, "a", "2");
     let first = block_on(directory.node_reports(&ReportId::before(start))).unwrap();
-    assert_eq!(first.pulses.len(), 1);
+    assert_eq!(first.reports.len(), 1);
     assert_eq!(told(&directory, &first.last.unwrap()).len(), 1);
 }
 
@@ -122,8 +122,8 @@ fn more_pulses_than_come_at_once_follow() {
         let page = block_on(directory.node_reports(&after)).unwrap();
         let Some(last) = page.last else { break };
         after = last;
-        for pulse in &page.pulses {
-            assert_eq!(pulse.pulse, seen.to_string());
+        for report in &page.reports {
+            assert_eq!(report.figures, seen.to_string());
             seen += 1;
         }
     }
@@ -139,9 +139,9 @@ fn what_is_told_expires() {
         beat(&directory, "a", "1");
         let mut raw = shared(Flavor::Redis).raw();
         let mut lives = |key: &str| raw.call(&["PTTL", &format!("{prefix}{key}")]).int();
-        let (pulses, state) = (lives("pulses"), lives(&format!("node{{{prefix}pulses}}:a")));
+        let (reports, state) = (lives("reports"), lives(&format!("node{{{prefix}reports}}:a")));
         let history = i64::try_from(REPORT_HISTORY.as_millis()).unwrap();
-        assert!((1..=history).contains(&pulses), "{pulses}");
+        assert!((1..=history).contains(&reports), "{reports}");
         assert!((1..=10_000).contains(&state), "{state}");
     }
 }

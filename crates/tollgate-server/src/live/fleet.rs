@@ -44,7 +44,7 @@ impl Fleet {
 
     /// Whether what was read is of before. A Redis that began anew may have an earlier clock.
     pub(crate) fn is_before(&self, now: Timestamp) -> bool {
-        self.last.moment() <= now + AHEAD
+        self.last.time() <= now + AHEAD
     }
 
     /// Reads what was told since it was last read.
@@ -59,11 +59,11 @@ impl Fleet {
             let page = directory.node_reports(&self.last).await?;
             let Some(last) = page.last else { break };
             self.last = last;
-            for told in &page.pulses {
+            for told in &page.reports {
                 // What a newer version tells in another way is left out, and so is what has not been yet.
-                let pulse = serde_json::from_str::<NodeReport>(&told.pulse);
-                if let (Ok(pulse), true) = (pulse, told.id.moment() <= now + AHEAD) {
-                    self.view.add(&told.node, told.id.moment(), &pulse);
+                let pulse = serde_json::from_str::<NodeReport>(&told.figures);
+                if let (Ok(pulse), true) = (pulse, told.id.time() <= now + AHEAD) {
+                    self.view.add(&told.node, told.id.time(), &pulse);
                 }
             }
         }

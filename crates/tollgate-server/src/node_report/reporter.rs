@@ -127,7 +127,7 @@ impl Beating {
         let beat = OutgoingReport {
             node: app.node_id(),
             number: untold.number,
-            pulse: &untold.text,
+            figures: &untold.text,
             state: &state,
             lifetime: pause(app) * HOLDS,
         };

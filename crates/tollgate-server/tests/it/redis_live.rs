@@ -104,12 +104,12 @@ fn what_nobody_can_read_is_left_out() {
     let [one, _other] = two(&server, &scratch);
     let mut raw = server.raw();
     for pulse in ["", "{", "7", r#"{"ms":-1}"#, r#"{"ms":18446744073709551615,"all":[1]}"#] {
-        raw.call(&["XADD", "rl:pulses", "*", "node", "evil", "pulse", pulse]);
+        raw.call(&["XADD", "rl:reports", "*", "node", "evil", "figures", pulse]);
     }
     let all = vec!["18446744073709551615"; 18].join(",");
     let huge = format!(r#"{{"ms":18446744073709551615,"all":[{all}]}}"#);
-    raw.call(&["XADD", "rl:pulses", "*", "node", "<b>evil</b>", "pulse", &huge]);
-    raw.call(&["SET", "rl:node{rl:pulses}:web-2", "[]"]);
+    raw.call(&["XADD", "rl:reports", "*", "node", "<b>evil</b>", "figures", &huge]);
+    raw.call(&["SET", "rl:node{rl:reports}:web-2", "[]"]);
     ask(&one, "c1");
     let mut watching = Watching::begin(&one, "");
     let frame = watching.next_of("frame");
