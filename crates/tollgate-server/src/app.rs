@@ -11,7 +11,7 @@ use tollgate::{
 };
 
 use crate::access::Guard;
-use crate::api::admin::Book;
+use crate::api::admin::OverrideStore;
 use crate::backend::Backend;
 use crate::live::Live;
 use crate::metrics::{Exhausted, Metrics};
@@ -27,13 +27,13 @@ use crate::warnings::Warnings;
 pub(crate) struct App {
     limiter: Limiter<Backend, Metrics>,
     policy_file: PolicyFile,
-    loaded: Mutex<Loaded>,
+    policy_load: Mutex<PolicyLoad>,
     node: Node,
-    about_store: About,
+    store_info: About,
     warnings: Mutex<Warnings>,
     is_ready: AtomicBool,
     guard: Guard,
-    book: OnceLock<Book>,
+    override_store: OnceLock<OverrideStore>,
     reloads: ReloadRequests,
     refused: RefusedKeys,
     live: Arc<Live>,
@@ -45,13 +45,13 @@ pub(crate) struct Node {
     pub(crate) id: String,
     pub(crate) address: SocketAddr,
     /// The same, as it is shown.
-    pub(crate) told_address: String,
+    pub(crate) address_text: String,
     pub(crate) started: Timestamp,
 }
 
 /// When the policy in force was loaded, and what was wrong with the last attempt since.
 #[derive(Debug, Clone)]
-pub(crate) struct Loaded {
+pub(crate) struct PolicyLoad {
     pub(crate) at: Timestamp,
     pub(crate) error: Option<String>,
 }
@@ -73,18 +73,18 @@ impl App {
         Self {
             limiter: Limiter::new(store.backend, policy, Metrics::new(exhausted, store.watch)),
             policy_file,
-            loaded: Mutex::new(Loaded { at: started, error: None }),
+            policy_load: Mutex::new(PolicyLoad { at: started, error: None }),
             node: Node {
                 id: settings.node_id.clone(),
                 address,
-                told_address: address.to_string(),
+                address_text: address.to_string(),
                 started,
             },
-            about_store: store.about,
+            store_info: store.about,
             warnings: Mutex::default(),
             is_ready: AtomicBool::new(false),
             guard: Guard::new(settings.tokens.clone()),
-            book: OnceLock::new(),
+            override_store: OnceLock::new(),
             reloads,
             refused: RefusedKeys::new(),
             live: Arc::new(Live::new()),
@@ -126,7 +126,7 @@ impl App {
     }
 
     /// Whether the store that nodes share is lost, and this node decides alone.
-    pub(crate) fn is_alone(&self) -> bool {
+    pub(crate) fn is_degraded(&self) -> bool {
         let fallback = self.backend().fallback();
         fallback.is_some_and(|store| store.breaker() != BreakerState::Closed)
     }
@@ -148,8 +148,8 @@ impl App {
     }
 
     /// What is told of the store.
-    pub(crate) fn about_store(&self) -> &About {
-        &self.about_store
+    pub(crate) fn store_info(&self) -> &About {
+        &self.store_info
     }
 
     /// What an operator should look at.
@@ -157,19 +157,19 @@ impl App {
         self.warnings.lock()
     }
 
-    pub(crate) fn loaded(&self) -> Loaded {
-        self.loaded.lock().clone()
+    pub(crate) fn policy_load(&self) -> PolicyLoad {
+        self.policy_load.lock().clone()
     }
 
     /// Puts a policy in force; counters are kept.
     pub(crate) fn set_policy(&self, policy: Policy) {
         self.limiter.set_policy(policy);
-        *self.loaded.lock() = Loaded { at: SystemClock::new().now(), error: None };
+        *self.policy_load.lock() = PolicyLoad { at: SystemClock::new().now(), error: None };
     }
 
     /// Remembers why the policy of the file is not in force.
     pub(crate) fn note_policy_error(&self, reason: String) {
-        self.loaded.lock().error = Some(reason);
+        self.policy_load.lock().error = Some(reason);
     }
 
     /// Who may come in.
@@ -178,13 +178,13 @@ impl App {
     }
 
     /// The overrides and the audit; none before they are opened.
-    pub(crate) fn book(&self) -> Option<&Book> {
-        self.book.get()
+    pub(crate) fn override_store(&self) -> Option<&OverrideStore> {
+        self.override_store.get()
     }
 
     /// Opens them, once.
-    pub(crate) fn set_book(&self, book: Book) {
-        let _ = self.book.set(book);
+    pub(crate) fn set_override_store(&self, book: OverrideStore) {
+        let _ = self.override_store.set(book);
     }
 
     /// Reads the policy file again; why not, if it cannot be in force.

@@ -11,12 +11,12 @@ use tollgate::StoreError;
 use tollgate_redis::{Directory, Node, NodeRecord, NodeState};
 use tracing::{info, warn};
 
-use crate::api::admin::Book;
+use crate::api::admin::OverrideStore;
 use crate::app::App;
 use crate::duplicate_node::Twin;
 use crate::live_node_count::Census;
 use crate::settings::Settings;
-use crate::shutdown::Awaited;
+use crate::shutdown::StageWaiter;
 
 /// How long after a heartbeat that failed the next one is tried, unless heartbeats are more frequent.
 const RETRY: Duration = Duration::from_secs(1);
@@ -71,13 +71,13 @@ impl Membership {
     }
 
     /// Says that this node is up until the end, and then that it leaves.
-    pub(crate) async fn keep(mut self, app: Arc<App>, mut end: Awaited) {
-        while !end.has_come() {
+    pub(crate) async fn keep(mut self, app: Arc<App>, mut end: StageWaiter) {
+        while !end.is_reached() {
             let rest = if self.failures > 0 { self.every.min(RETRY) } else { self.every };
             tokio::select! {
                 () = end.wait() => break,
                 // A lost store is looked after by probes, and hears of this node when it is back.
-                () = sleep(rest) => if !app.is_alone() { self.beat(&app).await },
+                () = sleep(rest) => if !app.is_degraded() { self.beat(&app).await },
             }
         }
         if let Err(error) = self.directory.leave(&self.node.id).await {
@@ -99,7 +99,7 @@ impl Membership {
 
     /// A Redis that is lost is told of elsewhere, and one that is just back has not been asked yet.
     fn look_at_overrides(&mut self, app: &App, is_up: bool) {
-        let trouble = app.book().and_then(Book::trouble).filter(|_| is_up);
+        let trouble = app.override_store().and_then(OverrideStore::last_error).filter(|_| is_up);
         let since = trouble.as_ref().map(|_| self.troubled.unwrap_or_else(Instant::now));
         self.troubled = since;
         let lasts = since.is_some_and(|since| since.elapsed() >= TROUBLE);
@@ -138,7 +138,7 @@ impl Membership {
         self.failures = if result.is_ok() { 0 } else { self.failures.saturating_add(1) };
         match result {
             Ok(()) if mem::take(&mut self.is_told) => info!("this node says again that it is up"),
-            Err(error) if self.failures > 1 && !self.is_told && !app.is_alone() => {
+            Err(error) if self.failures > 1 && !self.is_told && !app.is_degraded() => {
                 self.is_told = true;
                 warn!(reason = %error, "this node cannot say that it is up; it keeps trying");
             }

@@ -13,7 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tracing::warn;
 
 use crate::app::App;
-use crate::shutdown::{Awaited, Shutdown};
+use crate::shutdown::{Shutdown, StageWaiter};
 
 /// How often it is looked whether there is something new to say.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ pub(crate) fn start(app: &Arc<App>, shutdown: &Shutdown) -> JoinHandle<()> {
     let (app, stop, end) = (Arc::clone(app), shutdown.requested(), shutdown.finished());
     tokio::spawn(async move {
         if let Some(manager) = Manager::of_process() {
-            manager.keep(|| if app.is_alone() { ALONE } else { TOGETHER }, stop, end).await;
+            manager.keep(|| if app.is_degraded() { ALONE } else { TOGETHER }, stop, end).await;
         }
     })
 }
@@ -59,7 +59,12 @@ impl Manager {
         Ok(Self { socket, address, patience })
     }
 
-    async fn keep(&self, fares: impl Fn() -> &'static str, mut stop: Awaited, mut end: Awaited) {
+    async fn keep(
+        &self,
+        fares: impl Fn() -> &'static str,
+        mut stop: StageWaiter,
+        mut end: StageWaiter,
+    ) {
         let mut looks = interval(between_looks(self.patience));
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut told = fares();

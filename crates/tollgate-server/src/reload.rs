@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::file_change::{Look, Settled};
 use crate::metrics::Reload;
 use crate::policy_file::LoadError;
-use crate::shutdown::Awaited;
+use crate::shutdown::StageWaiter;
 
 /// How often the file is looked at. Reading is sure where watching is not: on network file systems,
 /// and where a whole directory is swapped beneath a link.
@@ -53,7 +53,7 @@ pub(crate) async fn watch(
     app: Arc<App>,
     text: Option<String>,
     (mut hangup, mut requests): (Signal, mpsc::Receiver<Answer>),
-    mut stop: Awaited,
+    mut stop: StageWaiter,
 ) -> io::Result<()> {
     let mut looks = interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::atomic_write;
 use crate::serve::ServeError;
 use crate::settings::{BadState, Settings};
-use crate::shutdown::Awaited;
+use crate::shutdown::StageWaiter;
 
 const FILE: &str = "counters";
 const BAD_FILE: &str = "counters.bad";
@@ -51,10 +51,10 @@ impl SavedState {
     }
 
     /// Saves every few seconds until the end, and then once more.
-    pub(crate) async fn keep(self, app: Arc<App>, mut end: Awaited) -> Result<(), ServeError> {
+    pub(crate) async fn keep(self, app: Arc<App>, mut end: StageWaiter) -> Result<(), ServeError> {
         let mut rest = EVERY;
         let mut failing = false;
-        while !end.has_come() {
+        while !end.is_reached() {
             tokio::select! {
                 () = end.wait() => break,
                 () = sleep(rest) => {}

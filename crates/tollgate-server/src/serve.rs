@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
-use crate::api::admin::Book;
+use crate::api::admin::OverrideStore;
 use crate::app::App;
 use crate::http::{Door, Surface, listen};
 use crate::membership::Membership;
@@ -64,7 +64,7 @@ pub(crate) async fn serve(settings: Settings, traces: &Traces) -> Result<(), Ser
     let address = listeners.address()?;
     let app = Arc::new(App::new(&settings, store, address, policy, source, reloads));
     let saved = SavedState::open(&settings, &app)?;
-    app.set_book(Book::open(&app, &settings).await?);
+    app.set_override_store(OverrideStore::open(&app, &settings).await?);
     tell_start(&app, &settings);
     let membership = Membership::begin(&app, &settings).await;
     let keeping = tokio::spawn(store_maintenance::keep(
@@ -93,7 +93,7 @@ pub(crate) async fn serve(settings: Settings, traces: &Traces) -> Result<(), Ser
 
 /// Which store, why, and what it is: so that nobody must guess.
 fn tell_start(app: &App, settings: &Settings) {
-    let about = app.about_store();
+    let about = app.store_info();
     let (address, server) = (about.address.as_deref(), about.server.as_deref());
     info!(store = about.kind, why = about.why, address, server, node = app.node_id(), "starting");
     for warning in &settings.unprotected {
@@ -104,7 +104,7 @@ fn tell_start(app: &App, settings: &Settings) {
             "the admin token is also that for checking or reading: whoever may do that may change everything"
         );
     }
-    let is_forgotten = app.book().is_some_and(|book| book.kept_in() == "memory");
+    let is_forgotten = app.override_store().is_some_and(|book| book.kept_in() == "memory");
     if app.guard().has_admin() && is_forgotten {
         warn!("overrides are forgotten when this service ends; --data-dir keeps them");
     }
@@ -153,7 +153,7 @@ impl Beside {
                 (hangup, asked),
                 shutdown.requested(),
             )),
-            administering: tokio::spawn(Book::keep(app(), shutdown.finished())),
+            administering: tokio::spawn(OverrideStore::keep(app(), shutdown.finished())),
             beating: tokio::spawn(node_report::beat(app(), shutdown.requested())),
             membership: membership.map(|node| tokio::spawn(node.keep(app(), shutdown.finished()))),
             saving: saved.map(|saved| tokio::spawn(saved.keep(app(), shutdown.finished()))),

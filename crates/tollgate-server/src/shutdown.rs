@@ -25,7 +25,7 @@ pub(crate) struct Shutdown {
 
 /// Waits for a stage.
 #[derive(Debug, Clone)]
-pub(crate) struct Awaited {
+pub(crate) struct StageWaiter {
     stage: watch::Receiver<Stage>,
     wanted: Stage,
 }
@@ -50,18 +50,18 @@ impl Shutdown {
     }
 
     /// When it is asked for.
-    pub(crate) fn requested(&self) -> Awaited {
-        Awaited { stage: self.stage.subscribe(), wanted: Stage::Requested }
+    pub(crate) fn requested(&self) -> StageWaiter {
+        StageWaiter { stage: self.stage.subscribe(), wanted: Stage::Requested }
     }
 
     /// When it is asked for once more.
-    pub(crate) fn hurried(&self) -> Awaited {
-        Awaited { stage: self.stage.subscribe(), wanted: Stage::Hurried }
+    pub(crate) fn hurried(&self) -> StageWaiter {
+        StageWaiter { stage: self.stage.subscribe(), wanted: Stage::Hurried }
     }
 
     /// When every request is answered.
-    pub(crate) fn finished(&self) -> Awaited {
-        Awaited { stage: self.stage.subscribe(), wanted: Stage::Finished }
+    pub(crate) fn finished(&self) -> StageWaiter {
+        StageWaiter { stage: self.stage.subscribe(), wanted: Stage::Finished }
     }
 
     /// Every request is answered.
@@ -78,7 +78,7 @@ fn advance(stage: &watch::Sender<Stage>, to: Stage) {
     });
 }
 
-impl Awaited {
+impl StageWaiter {
     /// Waits for it.
     pub(crate) async fn wait(&mut self) {
         let wanted = self.wanted;
@@ -87,7 +87,7 @@ impl Awaited {
     }
 
     /// Whether it has come.
-    pub(crate) fn has_come(&self) -> bool {
+    pub(crate) fn is_reached(&self) -> bool {
         *self.stage.borrow() >= self.wanted
     }
 }

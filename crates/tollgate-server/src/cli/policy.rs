@@ -13,7 +13,7 @@ use super::stdout::say;
 use super::{Exit, ready};
 use crate::policy_file::{LoadError, PolicyFile};
 use crate::wire::explanation::ExplainResponse;
-use crate::wire::question;
+use crate::wire::query;
 
 pub(super) fn run(command: &PolicyCommand) -> Exit {
     match command {
@@ -89,7 +89,7 @@ fn report(file: &Path, loaded: &Result<Policy, LoadError>) -> Value {
 fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
     let explained = load(Some(file)).map_err(|error| error.to_string()).and_then(|policy| {
         let body = body_of(facts, cost)?;
-        let asked = question::read(body.as_bytes()).map_err(|error| error.to_string())?;
+        let asked = query::read(body.as_bytes()).map_err(|error| error.to_string())?;
         let store = MemoryStore::builder().clock(ManualClock::new()).build();
         let limiter = Limiter::new(store, policy, ());
         let told = limiter.explain(&asked, |explained| {

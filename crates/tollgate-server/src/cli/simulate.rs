@@ -12,11 +12,11 @@ use super::args::SimulateArgs;
 use super::policy::load;
 use super::{Exit, ready};
 use crate::error::ApiError;
-use crate::wire::answer::{PermitName, answer_with_permit};
+use crate::wire::decision::{PermitText, decision_json_with};
 use crate::wire::limit::LimitBody;
 use crate::wire::parse::parse;
 use crate::wire::permit::{Released, Renewed};
-use crate::wire::question::Question;
+use crate::wire::query::QueryBody;
 use crate::wire::scalar::{Object, Pairs, Text, Whole, present};
 
 /// A longer line is a mistake.
@@ -165,7 +165,7 @@ impl Simulation {
             return Err(ApiError::invalid("is for release and renew only").at("permit"));
         }
         let at = line.time()?;
-        let asked = line.question().into_asked()?;
+        let asked = line.question().into_query()?;
         self.move_to(at);
         Ok(asked)
     }
@@ -193,7 +193,7 @@ impl Simulation {
     fn tell(&mut self, asked: &Query<'_>, verb: Verb) -> Result<Vec<u8>, ApiError> {
         let called = format!("l{}", self.permits.len() + 1);
         let told = self.limiter.decide(verb, asked, |outcome: &Outcome<'_, '_>| {
-            (answer_with_permit(outcome, PermitName::Called(&called)), outcome.permit.clone())
+            (decision_json_with(outcome, PermitText::Alias(&called)), outcome.permit.clone())
         });
         let (answer, permit) = ready::now(told).map_err(|error| ApiError::from(&error))?;
         self.permits.extend(permit.map(|permit| (called, permit)));
@@ -240,9 +240,9 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn question(self) -> Question<'a> {
+    fn question(self) -> QueryBody<'a> {
         let Self { key, facts, tenant, cost, limits, .. } = self;
-        Question { key, facts, tenant, cost, limits }
+        QueryBody { key, facts, tenant, cost, limits }
     }
 
     /// A line about a permit has no question beside it.

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use super::connections::Reception;
-use crate::shutdown::Awaited;
+use crate::shutdown::StageWaiter;
 
 /// How long a shutdown waits for requests under way.
 const LONGEST_FINISH: Duration = Duration::from_secs(30);
@@ -37,8 +37,8 @@ pub(super) async fn accept(
     listener: TcpListener,
     reception: Reception,
     limits: Limits,
-    mut stop: Awaited,
-    mut hurry: Awaited,
+    mut stop: StageWaiter,
+    mut hurry: StageWaiter,
 ) {
     let places = Arc::new(Semaphore::new(limits.connections));
     {

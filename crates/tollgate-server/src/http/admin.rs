@@ -17,7 +17,7 @@ use super::body::{MAX_BODY, read};
 use super::connection::Peer;
 use super::listings::wanted;
 use super::reply::{Reply, json, uncached, with_type};
-use crate::api::admin::{self, Action, Author, Book, Change, Changed, Client, to_its_end};
+use crate::api::admin::{self, Action, Author, Change, Changed, Client, OverrideStore, to_its_end};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::wire::override_body;
@@ -128,7 +128,7 @@ pub(super) async fn put_limits(
     short("reason", about.reason.as_deref(), MAX_REASON)?;
     let own = in_force(&app, given.own, &about)?;
     let change = change(&app, Action::SetOverride, &asking, &about);
-    Book::set(&app, &client, Some(own.clone()), change.of(&client)).await?;
+    OverrideStore::set(&app, &client, Some(own.clone()), change.of(&client)).await?;
     let current = app.limiter().active_policy();
     Ok(uncached(json(&told((&client.id, &client.tenant), &own, current.policy()))))
 }
@@ -169,7 +169,7 @@ pub(super) async fn delete_limits(
     let about = About::of(&uri)?;
     let client = client(&app, id, &about)?;
     let change = change(&app, Action::RemoveOverride, &asking, &about);
-    match Book::set(&app, &client, None, change.of(&client)).await? {
+    match OverrideStore::set(&app, &client, None, change.of(&client)).await? {
         Changed::From(_) => Ok(done()),
         Changed::Nothing => Err(none_of(&client)),
     }
@@ -191,14 +191,15 @@ pub(super) async fn reset(
     let about = About::of(&uri)?;
     let client = client(&app, id, &about)?;
     let change = change(&app, Action::Reset, &asking, &about);
-    Book::record(&app, change.of(&client)).await?;
+    OverrideStore::record(&app, change.of(&client)).await?;
     to_its_end(async move { admin::reset(&app, &client).await }).await?;
     Ok(done())
 }
 
 /// GET /admin/overrides.
 pub(super) async fn overrides(State(app): Shared, uri: Uri) -> Result<Reply, ApiError> {
-    let (wanted, kept_in) = (wanted(&uri)?, app.book().map_or("memory", Book::kept_in));
+    let (wanted, kept_in) =
+        (wanted(&uri)?, app.override_store().map_or("memory", OverrideStore::kept_in));
     let current = app.limiter().active_policy();
     let known = (current.overrides(), current.policy());
     Ok(uncached(json(&admin::OverrideList::page(known, &wanted, kept_in))))
@@ -240,7 +241,7 @@ pub(super) async fn reload(
         Err(_) => app.reload().await.map(|()| version()).map_err(unprocessable)?,
     };
     let change = change(&app, Action::Reload, &asking, &about);
-    Book::record(&app, change.between(&before, &next)).await?;
+    OverrideStore::record(&app, change.between(&before, &next)).await?;
     app.reload().await.map_err(unprocessable)?;
     let current = app.limiter().active_policy();
     let policy = current.policy();

@@ -16,12 +16,12 @@ use crate::api::admin::Client;
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
-use crate::wire::answer::answer;
+use crate::wire::decision::decision_json;
 use crate::wire::explanation::ExplainResponse;
 use crate::wire::override_view::told as told_override;
 use crate::wire::parse::parse;
 use crate::wire::permit::{Released, Renewed};
-use crate::wire::question;
+use crate::wire::query;
 use crate::wire::scalar::Text;
 
 /// The most questions of a batch.
@@ -44,7 +44,7 @@ async fn decide_one(
     body: &[u8],
     span: &mut Span,
 ) -> Result<Reply, ApiError> {
-    let asked = question::read(body)?;
+    let asked = query::read(body)?;
     let tell = |outcome: &Outcome<'_, '_>| {
         span.decided(outcome);
         told(outcome)
@@ -55,7 +55,7 @@ async fn decide_one(
 
 /// An answer is 200, whether allowed or not, unless it is that nobody may be asked.
 fn told(outcome: &Outcome<'_, '_>) -> Reply {
-    let reply = written(answer(outcome));
+    let reply = written(decision_json(outcome));
     match Refusal::of(outcome.decision) {
         Some(refusal) if refusal.is_unavailable() => {
             unavailable(reply, refusal.retry_after_seconds())
@@ -70,7 +70,7 @@ where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let body = read(request, MAX_BODY).await?;
-    let asked = question::read(&body)?;
+    let asked = query::read(&body)?;
     let max_distribution =
         app.backend().fallback().map_or(Distributed::On, FallbackStore::max_distribution);
     let current = app.limiter().active_policy();
@@ -130,8 +130,8 @@ async fn decide_item(app: &App, item: &RawValue) -> Result<Vec<u8>, ApiError> {
         let detail = format!("the question is longer than {MAX_BODY} bytes");
         return Err(ApiError::new(ApiErrorKind::TooLarge, detail));
     }
-    let asked = question::read(text)?;
-    let told = app.decide(Verb::Take, &asked, answer).await;
+    let asked = query::read(text)?;
+    let told = app.decide(Verb::Take, &asked, decision_json).await;
     told.map_err(|error| ApiError::from(&error))
 }
 

@@ -21,7 +21,7 @@ pub(super) async fn healthz() -> Reply {
 
 /// Requests may be sent here.
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Reply {
-    let (status, text) = match (app.is_ready(), app.is_alone()) {
+    let (status, text) = match (app.is_ready(), app.is_degraded()) {
         (true, false) => (StatusCode::OK, "ready\n"),
         // No other node could answer better.
         (true, true) => (StatusCode::OK, "ready, degraded: the store is lost\n"),

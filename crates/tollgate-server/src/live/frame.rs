@@ -8,10 +8,10 @@ use tollgate::{Limit, Timestamp};
 
 use super::timeline::Second;
 use super::view::Rate;
-use crate::app::Loaded;
+use crate::app::PolicyLoad;
 use crate::metrics::{RuleTally, Tally};
 use crate::node_report::{Condition, RefusedKey};
-use crate::wire::answer::window_ms;
+use crate::wire::decision::window_ms;
 
 /// The most rules that are told of.
 const MOST_RULES: usize = 200;
@@ -198,7 +198,7 @@ struct RuleView<'a> {
 }
 
 impl<'a> PolicyView<'a> {
-    pub(super) fn new(policy: &'a Policy, file: Option<String>, loaded: Loaded) -> Self {
+    pub(super) fn new(policy: &'a Policy, file: Option<String>, loaded: PolicyLoad) -> Self {
         let rules = policy.rules().iter().take(MOST_RULES).chain([policy.default_rule()]);
         Self {
             version: policy.version(),

@@ -173,7 +173,7 @@ fn of_fleet<'a>(app: &'a App, condition: &'a Condition, fleet: &'a Fleet) -> Dra
 fn of_node<'a>(app: &'a App, condition: &'a Condition, own: &'a View) -> Drawn<'a> {
     let (now, node) = (SystemClock::new().now(), app.node());
     let who =
-        Who { id: &node.id, address: &node.told_address, state: "Up", registered_at: node.started };
+        Who { id: &node.id, address: &node.address_text, state: "Up", registered_at: node.started };
     let frame = Frame {
         nodes: vec![Node::new(&who, own.rate(&node.id, now), Some(condition))],
         refused: condition.refused.clone(),
@@ -197,7 +197,7 @@ fn frame<'a>(app: &'a App, condition: &'a Condition, view: &'a View, now: Timest
 }
 
 fn store<'a>(app: &'a App, condition: &'a Condition) -> Store<'a> {
-    let about = app.about_store();
+    let about = app.store_info();
     let occupancy = app.backend().memory().map(MemoryStore::occupancy);
     Store {
         kind: about.kind,
@@ -213,7 +213,7 @@ fn store<'a>(app: &'a App, condition: &'a Condition) -> Store<'a> {
 fn policy_event(app: &App) -> Bytes {
     let current = app.limiter().active_policy();
     let file = app.policy_file().path().map(|path| path.display().to_string());
-    event("policy", &PolicyView::new(current.policy(), file, app.loaded()))
+    event("policy", &PolicyView::new(current.policy(), file, app.policy_load()))
 }
 
 /// One event of the stream. JSON has no line breaks of its own.

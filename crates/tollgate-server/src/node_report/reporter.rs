@@ -14,7 +14,7 @@ use tracing::debug;
 use super::{Condition, Snapshot};
 use crate::app::App;
 use crate::live::Fleet;
-use crate::shutdown::Awaited;
+use crate::shutdown::StageWaiter;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// All nodes together tell no more than one pulse in so long: many of them do so less often, but not for ever.
@@ -46,7 +46,7 @@ struct Untold {
 }
 
 /// Beats until the end, which those who watch are told of.
-pub(crate) async fn beat(app: Arc<App>, mut end: Awaited) {
+pub(crate) async fn beat(app: Arc<App>, mut end: StageWaiter) {
     let mut beating = Beating::new(&app);
     let mut next = Instant::now() + SECOND;
     loop {
@@ -81,7 +81,7 @@ impl Beating {
         let on_trial = |rule: &str| is_on_trial(current.policy(), rule);
         let pulse = now.since(&mem::replace(&mut self.seen, now.clone()), on_trial);
         app.live().add(app.node_id(), SystemClock::new().now(), &pulse);
-        let is_shared = self.directory.is_some() && !app.is_alone();
+        let is_shared = self.directory.is_some() && !app.is_degraded();
         let is_watched = app.live().watchers() > 0;
         if !is_watched {
             self.fleet = None;

@@ -13,7 +13,7 @@ use super::serving::{Held, ServingFiles};
 use crate::file_change::{Look, Settled};
 use crate::reload::off_the_workers;
 use crate::settings::SettingsError;
-use crate::shutdown::Awaited;
+use crate::shutdown::StageWaiter;
 
 /// How often the files are looked at. A certificate is replaced days before it expires.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -30,7 +30,7 @@ pub(crate) async fn watch(
     files: ServingFiles,
     held: Held,
     mut hangup: Signal,
-    mut stop: Awaited,
+    mut stop: StageWaiter,
 ) -> io::Result<()> {
     let mut looks = interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Skip);

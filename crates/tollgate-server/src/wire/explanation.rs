@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use tollgate::policy::{RuleOutcome, TriedRule};
 use tollgate::{Distributed, Explanation, Status, Take, rounding};
 
-use super::answer::{LimitNumbers, answer, name_of, name_of_mode};
+use super::decision::{LimitNumbers, decision_json, mode_name, verdict_name};
 use super::override_view::ToldOverride;
 
 /// The answer to /explain.
@@ -29,7 +29,7 @@ impl<'o, 'p> ExplainResponse<'o, 'p> {
         at_most: Distributed,
         override_: Option<ToldOverride<'o>>,
     ) -> Self {
-        let answer = String::from_utf8(answer(explained.outcome)).ok();
+        let answer = String::from_utf8(decision_json(explained.outcome)).ok();
         let answer = answer.and_then(|text| RawValue::from_string(text).ok());
         Self { answer, rules: Rules(explained.tried), takes: Takes(*explained, at_most), override_ }
     }
@@ -116,9 +116,9 @@ impl<'a> TakeView<'a> {
             limit: limit.name(),
             algorithm: limit.algorithm().as_str(),
             numbers: LimitNumbers::of(limit),
-            mode: name_of_mode(now.mode()),
+            mode: mode_name(now.mode()),
             cost: take.cost(),
-            verdict: name_of(now.verdict()),
+            verdict: verdict_name(now.verdict()),
             retry_after_ms: now.verdict().retry_after().map(rounding::millis),
             before: Figures::of(now),
             after: Figures::of(then),
@@ -136,7 +136,7 @@ fn same<'s, 'p>(statuses: &'s [Status<'p>], wanted: &Status<'_>) -> Option<&'s S
 impl Beside {
     fn of(status: &Status<'_>) -> Self {
         Self {
-            verdict: name_of(status.verdict()),
+            verdict: verdict_name(status.verdict()),
             retry_after_ms: status.verdict().retry_after().map(rounding::millis),
             count: status.count(),
             remaining: status.remaining(),

@@ -33,7 +33,9 @@ pub(crate) async fn audit(
     cursor: Option<&str>,
     most: usize,
 ) -> Result<AuditPage, ApiError> {
-    let Some(book) = app.book() else { return Ok(AuditPage { audit: Vec::new(), cursor: None }) };
+    let Some(book) = app.override_store() else {
+        return Ok(AuditPage { audit: Vec::new(), cursor: None });
+    };
     match book.place() {
         Place::Shared { directory, .. } => {
             ensure_available(app)?;

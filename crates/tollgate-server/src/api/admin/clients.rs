@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::key_listing::{InUse, Sought};
 use crate::metrics::Metrics;
-use crate::wire::answer::LimitNumbers;
+use crate::wire::decision::LimitNumbers;
 
 /// How long other counters are looked for when a client is looked at, and when it is reset.
 const LOOK: Duration = Duration::from_secs(2);

@@ -11,4 +11,4 @@ pub(crate) use audit::audit;
 pub(crate) use change::{Action, Author, Change};
 pub(crate) use clients::{Client, reset, stats};
 pub(crate) use list::{OverrideList, page};
-pub(crate) use override_store::{Book, Changed, to_its_end};
+pub(crate) use override_store::{Changed, OverrideStore, to_its_end};

@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::serve::ServeError;
 use crate::settings::{BadState, Settings};
-use crate::shutdown::Awaited;
+use crate::shutdown::StageWaiter;
 
 /// The most overrides: every node holds all of them.
 const MOST: usize = 100_000;
@@ -27,7 +27,7 @@ const MOST: usize = 100_000;
 const LONGEST_REST: Duration = Duration::from_secs(3600);
 
 /// Where overrides are kept.
-pub(crate) struct Book {
+pub(crate) struct OverrideStore {
     place: Place,
     /// When the next to end has changed.
     changed: Notify,
@@ -40,13 +40,13 @@ pub(super) enum Place {
     Here(Embedded),
 }
 
-impl fmt::Debug for Book {
+impl fmt::Debug for OverrideStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Book").field("kept_in", &self.kept_in()).finish_non_exhaustive()
+        f.debug_struct("OverrideStore").field("kept_in", &self.kept_in()).finish_non_exhaustive()
     }
 }
 
-impl Book {
+impl OverrideStore {
     /// Opens it, and puts what it says in force.
     pub(crate) async fn open(app: &Arc<App>, settings: &Settings) -> Result<Self, ServeError> {
         let place = match app.backend().redis() {
@@ -149,7 +149,7 @@ impl Book {
     }
 
     /// Why what is in force here may not be what is stored.
-    pub(crate) fn trouble(&self) -> Option<String> {
+    pub(crate) fn last_error(&self) -> Option<String> {
         match &self.place {
             Place::Shared { following, .. } => following.last_error(),
             Place::Here(_) => None,
@@ -157,8 +157,8 @@ impl Book {
     }
 
     /// Lets overrides end when they are to, until the service does. Those of a Redis are followed anyway.
-    pub(crate) async fn keep(app: Arc<App>, mut end: Awaited) {
-        let Some((book, embedded)) = app.book().and_then(|book| match &book.place {
+    pub(crate) async fn keep(app: Arc<App>, mut end: StageWaiter) {
+        let Some((book, embedded)) = app.override_store().and_then(|book| match &book.place {
             Place::Here(embedded) => Some((book, embedded)),
             Place::Shared { .. } => None,
         }) else {
@@ -199,9 +199,9 @@ pub(crate) async fn to_its_end<T: Send + 'static>(
     tokio::spawn(work).await.map_err(ending)?
 }
 
-fn opened(app: &App) -> Result<&Book, ApiError> {
+fn opened(app: &App) -> Result<&OverrideStore, ApiError> {
     let unopened = || ApiError::new(ApiErrorKind::Unavailable, "the service is starting");
-    app.book().ok_or_else(unopened)
+    app.override_store().ok_or_else(unopened)
 }
 
 async fn store(

@@ -9,7 +9,7 @@ use super::scan::{Found, Scan, Wanted};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::key_listing::{CountedBy, Sought};
-use crate::wire::answer::LimitNumbers;
+use crate::wire::decision::LimitNumbers;
 use crate::wire::time::rfc3339;
 
 /// A page of counters.

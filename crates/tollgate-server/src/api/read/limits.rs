@@ -8,7 +8,7 @@ use tollgate::{Limit, Override, Overrides, policy};
 
 use super::scan::Wanted;
 use crate::api::admin::{Client, page};
-use crate::wire::answer::{LimitNumbers, window_ms};
+use crate::wire::decision::{LimitNumbers, window_ms};
 
 /// The answer to /api/limits.
 #[derive(Debug, Serialize)]

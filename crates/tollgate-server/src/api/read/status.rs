@@ -57,7 +57,7 @@ struct PolicyStatus<'a> {
 
 /// How this node fares under the policy in force.
 pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
-    let (node, loaded) = (app.node(), app.loaded());
+    let (node, loaded) = (app.node(), app.policy_load());
     Status {
         ready: app.is_ready(),
         version: env!("CARGO_PKG_VERSION"),
@@ -81,7 +81,7 @@ pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
 }
 
 fn store_status(app: &App) -> StoreStatus<'_> {
-    let about = app.about_store();
+    let about = app.store_info();
     let occupancy = app.backend().memory().map(MemoryStore::occupancy);
     StoreStatus {
         kind: about.kind,

@@ -18,7 +18,7 @@ use tollgate::Outcome;
 use super::TracedDecisions;
 use super::interest::Interest;
 use super::names;
-use crate::wire::answer::name_of;
+use crate::wire::decision::verdict_name;
 
 /// A span that is open, if the request has one. Boxed, since most have none.
 pub(crate) struct Span(Option<Box<Open>>);
@@ -69,7 +69,7 @@ impl Span {
     /// How the request was decided, and by which rule.
     pub(crate) fn decided(&mut self, outcome: &Outcome<'_, '_>) {
         let Some(open) = &mut self.0 else { return };
-        let verdict = name_of(outcome.decision.verdict());
+        let verdict = verdict_name(outcome.decision.verdict());
         open.span.set_attribute(KeyValue::new(names::VERDICT, verdict));
         open.span.set_attribute(KeyValue::new(names::RULE, outcome.rule().to_owned()));
     }

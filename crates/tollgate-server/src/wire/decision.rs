@@ -10,26 +10,26 @@ const USUAL_LENGTH: usize = 640;
 
 /// What a permit is called in an answer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum PermitName<'a> {
+pub(crate) enum PermitText<'a> {
     /// By its text, which gives it back.
-    Itself,
+    Full,
     /// By a name that someone remembers.
-    Called(&'a str),
+    Alias(&'a str),
 }
 
 /// The answer that an outcome makes.
-pub(crate) fn answer(outcome: &Outcome<'_, '_>) -> Vec<u8> {
-    answer_with_permit(outcome, PermitName::Itself)
+pub(crate) fn decision_json(outcome: &Outcome<'_, '_>) -> Vec<u8> {
+    decision_json_with(outcome, PermitText::Full)
 }
 
 /// The same, with a permit called by a name.
-pub(crate) fn answer_with_permit(outcome: &Outcome<'_, '_>, name: PermitName<'_>) -> Vec<u8> {
+pub(crate) fn decision_json_with(outcome: &Outcome<'_, '_>, name: PermitText<'_>) -> Vec<u8> {
     let mut text = Vec::with_capacity(USUAL_LENGTH);
     write(&mut text, outcome, name);
     text
 }
 
-fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, name: PermitName<'_>) {
+fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, name: PermitText<'_>) {
     let decision = outcome.decision;
     let deciding = decision.deciding();
     let verdict = decision.verdict();
@@ -37,7 +37,7 @@ fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, name: PermitName<'_>) {
     let mut object = Object::begin(text);
     object
         .boolean(name!("allowed"), verdict.is_allowed())
-        .word(name!("verdict"), name_of(verdict))
+        .word(name!("verdict"), verdict_name(verdict))
         .word(name!("rule"), outcome.rule())
         .text(name!("key"), &outcome.key())
         .whole_or_null(name!("limit"), deciding.map(|status| status.limit().count()))
@@ -48,12 +48,12 @@ fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, name: PermitName<'_>) {
         .seconds_or_null(name!("retry_after"), retry_after_ms)
         .whole_or_null(name!("retry_after_ms"), retry_after_ms)
         .whole_or_null(name!("reset_after_ms"), deciding.map(|s| rounding::millis(s.reset_after())))
-        .word(name!("source"), name_of_source(decision.source()))
+        .word(name!("source"), source_name(decision.source()))
         .boolean(name!("degraded"), decision.is_degraded());
     if let Some(permit) = &outcome.permit {
         match name {
-            PermitName::Itself => object.text(name!("permit"), &permit.to_string()),
-            PermitName::Called(name) => object.text(name!("permit"), name),
+            PermitText::Full => object.text(name!("permit"), &permit.to_string()),
+            PermitText::Alias(name) => object.text(name!("permit"), name),
         };
         let expires_at = outcome.expires_at.map(rfc3339);
         object.text_if_any(name!("expires_at"), expires_at.as_deref());
@@ -82,7 +82,7 @@ fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {
             name!("retry_after_ms"),
             status.verdict().retry_after().map(rounding::millis),
         )
-        .word(name!("mode"), name_of_mode(status.mode()))
+        .word(name!("mode"), mode_name(status.mode()))
         .boolean(name!("allowed"), status.verdict().is_allowed());
     object.end();
 }
@@ -118,7 +118,7 @@ fn burst(limit: &Limit) -> Option<u64> {
     (limit.algorithm() == Algorithm::TokenBucket).then(|| limit.capacity())
 }
 
-pub(crate) const fn name_of(verdict: Verdict) -> &'static str {
+pub(crate) const fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Allow => "allow",
         Verdict::Deny { .. } => "deny",
@@ -126,7 +126,7 @@ pub(crate) const fn name_of(verdict: Verdict) -> &'static str {
     }
 }
 
-const fn name_of_source(source: Source) -> &'static str {
+const fn source_name(source: Source) -> &'static str {
     match source {
         Source::Cache => "cache",
         Source::Lease => "lease",
@@ -135,7 +135,7 @@ const fn name_of_source(source: Source) -> &'static str {
     }
 }
 
-pub(crate) const fn name_of_mode(mode: Mode) -> &'static str {
+pub(crate) const fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Shadow { .. } => "shadow",
         _ => "enforce",

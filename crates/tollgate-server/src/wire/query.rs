@@ -13,7 +13,7 @@ use crate::error::ApiError;
 /// The body of /check, /peek, /refund and /explain.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Question<'a> {
+pub(crate) struct QueryBody<'a> {
     #[serde(default, borrow, deserialize_with = "present")]
     pub(crate) key: Option<Text<'a>>,
     #[serde(default, borrow, deserialize_with = "present")]
@@ -28,11 +28,11 @@ pub(crate) struct Question<'a> {
 
 /// Reads a body whole: nothing is decided unless all of it is right.
 pub(crate) fn read(body: &[u8]) -> Result<Query<'_>, ApiError> {
-    parse::<Question<'_>>(body)?.into_asked()
+    parse::<QueryBody<'_>>(body)?.into_query()
 }
 
-impl<'a> Question<'a> {
-    pub(crate) fn into_asked(self) -> Result<Query<'a>, ApiError> {
+impl<'a> QueryBody<'a> {
+    pub(crate) fn into_query(self) -> Result<Query<'a>, ApiError> {
         let cost = self.cost.map_or(1, |cost| cost.0);
         let facts = gather(self.key, self.facts, self.tenant)?;
         match self.limits {
