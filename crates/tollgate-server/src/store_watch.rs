@@ -189,13 +189,13 @@ fn is_due(told: Option<Instant>, now: Instant) -> bool {
 
 fn tell_restored(outage: &Outage) {
     let gone_ms = u64::try_from(outage.lasted.as_millis()).unwrap_or(u64::MAX);
-    let Outage { admitted, refused, told, untold, .. } = outage;
+    let Outage { admitted, refused, keys_replayed, keys_dropped, .. } = outage;
     info!(
         gone_ms,
         admitted,
         refused,
-        keys_told = told,
-        keys_untold = untold,
+        keys_replayed,
+        keys_dropped,
         "store back: it knows what was spent without it, and decides again"
     );
 }

@@ -18,7 +18,7 @@ pub enum StoreFault {
     /// It cannot be reached: nothing happens there.
     Unreachable,
     /// It does what it is asked, and its answer is lost.
-    Unheard,
+    ReplyLost,
     /// It cannot read what it holds.
     Unreadable,
 }
@@ -61,7 +61,7 @@ impl<S> FaultyStore<S> {
     }
 
     /// How often it was asked, whatever came of it.
-    pub fn asked(&self) -> u64 {
+    pub fn calls(&self) -> u64 {
         self.asked.load(Ordering::SeqCst)
     }
 
@@ -74,7 +74,7 @@ impl<S> FaultyStore<S> {
         let kind = match trouble {
             StoreFault::None => return happens.await,
             StoreFault::Unreachable => StoreErrorKind::Unavailable,
-            StoreFault::Unheard => {
+            StoreFault::ReplyLost => {
                 drop(happens.await);
                 StoreErrorKind::Timeout
             }

@@ -175,7 +175,7 @@ fn what_was_spent_alone_is_known_when_it_is_back() {
     assert_eq!(lines("WARN"), 1, "nothing else is worth waking anybody: {log}");
     let back = log.lines().find(|line| line.contains("store back")).unwrap();
     assert!(back.contains("INFO") && back.contains("gone_ms="), "{back}");
-    assert!(back.contains("refused=1") && back.contains("keys_untold=0"), "{back}");
+    assert!(back.contains("refused=1") && back.contains("keys_dropped=0"), "{back}");
 }
 
 #[test]

@@ -146,7 +146,7 @@ async fn each_trouble_of_a_store_is_an_error_of_its_own() {
     let error = limiter.acquire().await.unwrap_err();
     assert!(matches!(error, AcquireError::Unavailable(_)) && error.is_transient(), "{error:?}");
     assert!(matches!(limiter.peek().await, Err(AcquireError::Unavailable(_))));
-    store.set(StoreFault::Unheard);
+    store.set(StoreFault::ReplyLost);
     let error = limiter.try_acquire().await.unwrap_err();
     assert!(matches!(error, AcquireError::Timeout(_)) && error.is_transient(), "{error:?}");
     store.set(StoreFault::Unreadable);

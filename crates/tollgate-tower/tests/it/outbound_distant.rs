@@ -166,15 +166,15 @@ async fn a_reset_by_another_process_is_seen_within_seconds() {
 /// What is asked early is asked in vain mostly, so it does no harm that nobody answers.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_away_while_there_is_no_room_anyway_fails_nobody() {
-    for trouble in [StoreFault::Unreachable, StoreFault::Unheard] {
+    for trouble in [StoreFault::Unreachable, StoreFault::ReplyLost] {
         let (limiter, store) = far(per_second(4));
         limiter.pause(60 * SECOND).await.unwrap();
         let (caller, began) = (callers(&limiter, 1).remove(0), Instant::now());
         sleep(SECOND).await;
-        let asked = store.asked();
+        let asked = store.calls();
         store.set(trouble);
         sleep(56 * SECOND).await;
-        assert_eq!((store.asked() - asked, limiter.counts().waiting), (11, 1), "{trouble:?}");
+        assert_eq!((store.calls() - asked, limiter.counts().waiting), (11, 1), "{trouble:?}");
         store.set(StoreFault::None);
         assert_eq!(caller.await.unwrap().unwrap().remaining, 3);
         let after = began.elapsed();
@@ -207,7 +207,7 @@ async fn a_dropped_acquire_takes_nothing_from_afar() {
         let had = if acquired.is_some() { 4 } else { 0 };
         assert_eq!(limiter.stats().await.unwrap().count, had, "polled {times} times");
         // The question, what gives it back, and ours.
-        ends.push((acquired.is_some(), store.asked()));
+        ends.push((acquired.is_some(), store.calls()));
     }
     let (dropped, had) = ((false, 3), (true, 2));
     assert_eq!(ends[0], (false, 1));

@@ -112,7 +112,7 @@ async fn a_pause_that_fails_does_not_lose_the_answer() {
     let answer = PaceLayer::new(limiter).layer(service).oneshot(Request::new(())).await.unwrap();
     assert_eq!((answer.status(), *answer.body()), (StatusCode::TOO_MANY_REQUESTS, "body"));
     // And nothing is tried again.
-    assert_eq!((asked.load(Ordering::SeqCst), store.asked()), (1, 2));
+    assert_eq!((asked.load(Ordering::SeqCst), store.calls()), (1, 2));
 }
 
 /// Whoever has the answer of the other side tells it to the store, and may be gone before the store has heard.

@@ -37,9 +37,9 @@ pub struct Outage {
     /// How many were refused without it.
     pub refused: u64,
     /// For how many keys the store was told what was spent.
-    pub told: u64,
+    pub keys_replayed: u64,
     /// For how many it could not be told, or there was no room to remember them.
-    pub untold: u64,
+    pub keys_dropped: u64,
 }
 
 /// Who hears of it.

@@ -164,7 +164,8 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         if let Some(lasted) = lasted {
             let LocalDecisions { admitted, refused } = self.tally.take();
             let Told { told, untold } = told;
-            let outage = Outage { lasted, admitted, refused, told, untold };
+            let outage =
+                Outage { lasted, admitted, refused, keys_replayed: told, keys_dropped: untold };
             self.listener.tell(StoreEvent::Restored(outage));
         }
         leaving

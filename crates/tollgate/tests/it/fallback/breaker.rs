@@ -21,7 +21,7 @@ fn after_five_failures_it_is_not_asked() {
     assert_eq!(fleet.nodes[0].breaker(), BreakerState::Closed);
     assert_eq!(fleet.admitted(0, &limit, 20), 20);
     assert_eq!(fleet.nodes[0].breaker(), BreakerState::Open);
-    assert_eq!(fleet.shared.asked(), 2 + 5);
+    assert_eq!(fleet.shared.calls(), 2 + 5);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn failures_with_answers_between_them_do_not_open_it() {
         fleet.shared.set(StoreFault::None);
         fleet.admitted(0, &limit, 1);
     }
-    assert_eq!((fleet.nodes[0].breaker(), fleet.shared.asked()), (BreakerState::Closed, 25));
+    assert_eq!((fleet.nodes[0].breaker(), fleet.shared.calls()), (BreakerState::Closed, 25));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_key_that_cannot_be_read_refuses_nobody_and_opens_nothing() {
     let (fleet, limit) = (Fleet::of(1), limit());
     fleet.shared.set(StoreFault::Unreadable);
     assert_eq!(fleet.admitted(0, &limit, 30), 30);
-    assert_eq!((fleet.nodes[0].breaker(), fleet.shared.asked()), (BreakerState::Closed, 30));
+    assert_eq!((fleet.nodes[0].breaker(), fleet.shared.calls()), (BreakerState::Closed, 30));
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn while_it_is_open_what_needs_the_store_fails_at_once() {
     let (fleet, limit) = (Fleet::of(1), limit());
     fleet.lose();
     fleet.admitted(0, &limit, 5);
-    let (node, asked) = (&fleet.nodes[0], fleet.shared.asked());
+    let (node, asked) = (&fleet.nodes[0], fleet.shared.calls());
     let subject = Subject::of(["k"]);
     let key = Key::new(&subject, &limit);
     let errors = [
@@ -60,7 +60,7 @@ fn while_it_is_open_what_needs_the_store_fails_at_once() {
     for error in errors {
         assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     }
-    assert_eq!(fleet.shared.asked(), asked);
+    assert_eq!(fleet.shared.calls(), asked);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn without_anyone_looking_after_it_a_request_tries_it_in_time() {
     let (fleet, limit) = (Fleet::of(1), limit());
     fleet.lose();
     fleet.admitted(0, &limit, 5);
-    let asked = || fleet.shared.asked();
+    let asked = || fleet.shared.calls();
     let before = asked();
     fleet.wait(29);
     fleet.admitted(0, &limit, 3);
@@ -122,7 +122,8 @@ fn whoever_wants_hears_of_it_once() {
     block_on(node.maintain());
     block_on(node.maintain());
     assert_eq!(FAILED.load(Ordering::SeqCst), 5);
-    let outage = "Outage { lasted: 7s, admitted: 96, refused: 20, told: 1, untold: 0 }";
+    let outage =
+        "Outage { lasted: 7s, admitted: 96, refused: 20, keys_replayed: 1, keys_dropped: 0 }";
     assert_eq!(*HEARD.lock().unwrap(), ["lost 5 Unreachable 1", outage]);
     assert_eq!(node.local_decisions(), LocalDecisions::default());
 }

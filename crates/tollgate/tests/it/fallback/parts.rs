@@ -112,9 +112,9 @@ fn one_switch_holds_all_back() {
     {
         let builder = FallbackStore::builder(Arc::clone(&fleet.shared)).clock(fleet.clock.clone());
         let node = builder.max_distribution(at_most).build();
-        let before = fleet.shared.asked();
+        let before = fleet.shared.calls();
         let decision = take(&node, &one(&subject, &near));
-        assert_eq!(fleet.shared.asked() - before, asked, "{at_most:?}");
+        assert_eq!(fleet.shared.calls() - before, asked, "{at_most:?}");
         assert_eq!(decision.source() == Source::Store, at_most == Distributed::On);
     }
 }

@@ -40,9 +40,9 @@ fn what_no_longer_matters_is_not_told() {
         fleet.lose();
         assert_eq!(fleet.admitted(0, &limit, 20), 20);
         fleet.wait(120);
-        let before = fleet.shared.asked();
+        let before = fleet.shared.calls();
         fleet.restore();
-        assert_eq!(fleet.shared.asked() - before, 1, "only whether it answers: {limit:?}");
+        assert_eq!(fleet.shared.calls() - before, 1, "only whether it answers: {limit:?}");
         assert_eq!(fleet.counted(&limit), 0);
     }
 }
@@ -67,7 +67,7 @@ fn what_was_spent_long_ago_returns_as_if_it_had_been_there() {
 #[test]
 fn whose_answer_was_lost_is_counted_twice_at_most() {
     let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(90)).unwrap());
-    fleet.shared.set(StoreFault::Unheard);
+    fleet.shared.set(StoreFault::ReplyLost);
     assert_eq!(fleet.admitted(0, &limit, 20), 20);
     fleet.restore();
     assert_eq!(fleet.counted(&limit), 20 + 5, "five were asked before it was lost");
@@ -157,7 +157,11 @@ fn a_store_that_fails_while_it_is_told_stays_lost_and_hears_the_rest_later() {
     // Nothing is told twice, so what was under way when it failed is lost, and said to be.
     assert!((1..300).contains(&known), "{known}");
     let outage = outage.lock().unwrap().unwrap();
-    assert_eq!((outage.told + outage.untold, outage.told), (300, known as u64), "{outage:?}");
+    assert_eq!(
+        (outage.keys_replayed + outage.keys_dropped, outage.keys_replayed),
+        (300, known as u64),
+        "{outage:?}"
+    );
 }
 
 #[test]
@@ -190,8 +194,8 @@ fn nothing_is_spent_alone_after_the_store_decides_again() {
             fleet.restore();
             is_over.store(true, Ordering::Relaxed);
         });
-        let asked = fleet.shared.asked();
+        let asked = fleet.shared.calls();
         block_on(fleet.nodes[0].maintain());
-        assert_eq!(fleet.shared.asked(), asked, "there is something left to tell");
+        assert_eq!(fleet.shared.calls(), asked, "there is something left to tell");
     }
 }
