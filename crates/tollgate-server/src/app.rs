@@ -19,7 +19,7 @@ use crate::node_report::RefusedKeys;
 use crate::policy_file::PolicyFile;
 use crate::reload::ReloadRequests;
 use crate::settings::Settings;
-use crate::store_setup::{About, Opened};
+use crate::store_setup::{Opened, StoreInfo};
 use crate::warnings::Warnings;
 
 /// One node.
@@ -29,7 +29,7 @@ pub(crate) struct App {
     policy_file: PolicyFile,
     policy_load: Mutex<PolicyLoad>,
     node: Node,
-    store_info: About,
+    store_info: StoreInfo,
     warnings: Mutex<Warnings>,
     is_ready: AtomicBool,
     guard: Guard,
@@ -80,7 +80,7 @@ impl App {
                 address_text: address.to_string(),
                 started,
             },
-            store_info: store.about,
+            store_info: store.info,
             warnings: Mutex::default(),
             is_ready: AtomicBool::new(false),
             guard: Guard::new(settings.tokens.clone()),
@@ -148,7 +148,7 @@ impl App {
     }
 
     /// What is told of the store.
-    pub(crate) fn store_info(&self) -> &About {
+    pub(crate) fn store_info(&self) -> &StoreInfo {
         &self.store_info
     }
 
@@ -189,7 +189,7 @@ impl App {
 
     /// Reads the policy file again; why not, if it cannot be in force.
     pub(crate) async fn reload(&self) -> Result<(), String> {
-        self.reloads.ask().await
+        self.reloads.send().await
     }
 
     /// Whether requests should be sent here.

@@ -1,4 +1,4 @@
-//! Asking a running service.
+//! ClientTls a running service.
 
 mod events;
 mod stream;
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::cli::ServerArgs;
 use crate::settings::SettingsError;
-use crate::tls::{Asking, AskingFiles};
+use crate::tls::{ClientTls, ClientTlsFiles};
 pub(crate) use events::Event;
 pub(crate) use stream::{EventStream, Followed};
 use url::{Scheme, Url};
@@ -52,7 +52,7 @@ pub(crate) struct Server {
     /// `host:port`.
     authority: String,
     /// How TLS is agreed on; without it HTTP is plain.
-    tls: Option<Asking>,
+    tls: Option<ClientTls>,
     patience: Duration,
 }
 
@@ -63,7 +63,7 @@ impl Server {
         let url = Url::parse(&args.server).map_err(AskError::Usage)?;
         let tls = match url.scheme {
             Scheme::Http => None,
-            Scheme::Https => Some(Asking::new(&url.host, &files_of(args)?)?),
+            Scheme::Https => Some(ClientTls::new(&url.host, &files_of(args)?)?),
         };
         Ok(Self { authority: format!("{}:{}", url.host, url.port), tls, patience: PATIENCE })
     }
@@ -129,16 +129,16 @@ impl Server {
         match &self.tls {
             None => send(socket, request).await,
             Some(tls) => {
-                let stream = tls.agree(socket).await?;
+                let stream = tls.handshake(socket).await?;
                 send(stream, request).await.map_err(|error| tls.explain(error))
             }
         }
     }
 }
 
-fn files_of(args: &ServerArgs) -> Result<AskingFiles, AskError> {
+fn files_of(args: &ServerArgs) -> Result<ClientTlsFiles, AskError> {
     let (ca, certificate, key) = (&args.ca, &args.client_cert, &args.client_key);
-    Ok(AskingFiles::of(ca.clone(), certificate.clone(), key.clone())?)
+    Ok(ClientTlsFiles::of(ca.clone(), certificate.clone(), key.clone())?)
 }
 
 /// The header of a token, which nobody is shown, not even if it cannot be one.

@@ -6,11 +6,11 @@ use tollgate_redis::{Node, NodeRecord, NodeState};
 
 /// When such a node was last seen.
 #[derive(Debug, Default)]
-pub(crate) struct Twin {
+pub(crate) struct DuplicateNode {
     seen: Option<(String, Instant)>,
 }
 
-impl Twin {
+impl DuplicateNode {
     /// Looks among the nodes as they are before a heartbeat of this one, its first or a later one. A twin
     /// that is not seen for a lifetime has gone: it may have been this node before it was moved.
     pub(crate) fn look(

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// The nodes of late. Limits are divided among them while the store is lost, so it must not forget too soon.
 #[derive(Debug)]
-pub(crate) struct Census {
+pub(crate) struct LiveNodeCount {
     /// A node that has not been heard of for so long is gone.
     lifetime: Duration,
     most: u32,
@@ -13,7 +13,7 @@ pub(crate) struct Census {
     counted: Instant,
 }
 
-impl Census {
+impl LiveNodeCount {
     pub(crate) const fn new(lifetime: Duration, now: Instant) -> Self {
         Self { lifetime, most: 1, at: now, counted: now }
     }
@@ -45,8 +45,9 @@ mod tests {
     #[test]
     fn who_leaves_counts_until_its_lifetime_is_over() {
         let start = Instant::now();
-        let mut census = Census::new(LIFETIME, start);
-        let mut count = |up, seconds| census.count(up, EVERY, start + Duration::from_secs(seconds));
+        let mut live_nodes = LiveNodeCount::new(LIFETIME, start);
+        let mut count =
+            |up, seconds| live_nodes.count(up, EVERY, start + Duration::from_secs(seconds));
         assert_eq!([count(3, 0), count(2, 10), count(2, 20), count(2, 30)], [3, 3, 3, 2]);
         assert_eq!(count(5, 40), 5);
     }
@@ -54,8 +55,9 @@ mod tests {
     #[test]
     fn after_an_outage_however_long_there_are_as_many_as_before() {
         let start = Instant::now();
-        let mut census = Census::new(LIFETIME, start);
-        let mut count = |up, seconds| census.count(up, EVERY, start + Duration::from_secs(seconds));
+        let mut live_nodes = LiveNodeCount::new(LIFETIME, start);
+        let mut count =
+            |up, seconds| live_nodes.count(up, EVERY, start + Duration::from_secs(seconds));
         assert_eq!(count(3, 0), 3);
         // Nobody could look for ten minutes, and now this one is the first to be back.
         assert_eq!([count(1, 600), count(2, 610), count(2, 620)], [3, 3, 3]);

@@ -13,8 +13,8 @@ use tracing::{info, warn};
 
 use crate::api::admin::OverrideStore;
 use crate::app::App;
-use crate::duplicate_node::Twin;
-use crate::live_node_count::Census;
+use crate::duplicate_node::DuplicateNode;
+use crate::live_node_count::LiveNodeCount;
 use crate::settings::Settings;
 use crate::shutdown::StageWaiter;
 
@@ -35,10 +35,10 @@ pub(crate) struct Membership {
     is_told: bool,
     /// How many heartbeats have failed in a row.
     failures: u32,
-    census: Census,
+    live_nodes: LiveNodeCount,
     /// Whether it has said once that it is up.
     is_known: bool,
-    twin: Twin,
+    duplicate: DuplicateNode,
     /// Since when overrides cannot be followed though Redis answers.
     troubled: Option<Instant>,
 }
@@ -61,9 +61,9 @@ impl Membership {
             lifetime,
             is_told: false,
             failures: 0,
-            census: Census::new(lifetime, Instant::now()),
+            live_nodes: LiveNodeCount::new(lifetime, Instant::now()),
             is_known: false,
-            twin: Twin::default(),
+            duplicate: DuplicateNode::default(),
             troubled: None,
         };
         this.beat(app).await;
@@ -111,8 +111,8 @@ impl Membership {
     async fn say_up(&mut self, app: &App) -> Result<(), StoreError> {
         // Before this node is among them: it would hide another of its id.
         let nodes = self.directory.nodes().await?;
-        self.twin.look(&self.node, !self.is_known, &nodes, self.lifetime, Instant::now());
-        app.warnings().set_twin(self.twin.warning(&self.node));
+        self.duplicate.look(&self.node, !self.is_known, &nodes, self.lifetime, Instant::now());
+        app.warnings().set_duplicate_node(self.duplicate.warning(&self.node));
         self.directory.heartbeat(&self.node, self.lifetime).await?;
         self.count(app, &nodes);
         self.is_known = true;
@@ -126,7 +126,7 @@ impl Membership {
         let is_down = |node: &&Node| node.state == NodeState::Down && node.id != self.node.id;
         app.metrics().note_nodes(others + 1, nodes.iter().filter(is_down).count());
         let all = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
-        let all = NonZeroU32::new(self.census.count(all, self.every, Instant::now()));
+        let all = NonZeroU32::new(self.live_nodes.count(all, self.every, Instant::now()));
         if let (Some(store), Some(nodes)) = (app.backend().fallback(), all) {
             store.set_nodes(nodes);
         }

@@ -24,14 +24,14 @@ pub(crate) enum LoadError {
     /// The file could not be read.
     Unreadable(String),
     /// What it says is wrong.
-    Wrong(PolicyError),
+    Invalid(PolicyError),
 }
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(reason) => f.write_str(reason),
-            Self::Wrong(error) => error.fmt(f),
+            Self::Invalid(error) => error.fmt(f),
         }
     }
 }
@@ -61,7 +61,8 @@ impl PolicyFile {
         match (&self.path, text) {
             (Some(path), Some(text)) => {
                 let file = path.display().to_string();
-                Policy::from_yaml(&file, text, self.default_limit.clone()).map_err(LoadError::Wrong)
+                Policy::from_yaml(&file, text, self.default_limit.clone())
+                    .map_err(LoadError::Invalid)
             }
             _ => Ok(Policy::with_default(self.default_limit.clone())),
         }

@@ -12,7 +12,7 @@ use tollgate::policy::Policy;
 use tracing::{error, info, warn};
 
 use crate::app::App;
-use crate::file_change::{Look, Settled};
+use crate::file_change::{DebouncedFile, ReadTrigger};
 use crate::metrics::Reload;
 use crate::policy_file::LoadError;
 use crate::shutdown::StageWaiter;
@@ -23,20 +23,20 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Asks for the policy file to be read again.
 #[derive(Debug, Clone)]
-pub(crate) struct ReloadRequests(mpsc::Sender<Answer>);
+pub(crate) struct ReloadRequests(mpsc::Sender<ReloadReply>);
 
 /// Where it is told what came of that.
-pub(crate) type Answer = oneshot::Sender<Result<(), String>>;
+pub(crate) type ReloadReply = oneshot::Sender<Result<(), String>>;
 
 impl ReloadRequests {
     /// The asking and the hearing end.
-    pub(crate) fn new() -> (Self, mpsc::Receiver<Answer>) {
+    pub(crate) fn new() -> (Self, mpsc::Receiver<ReloadReply>) {
         let (sender, receiver) = mpsc::channel(1);
         (Self(sender), receiver)
     }
 
     /// Asks, and waits for what comes of it.
-    pub(crate) async fn ask(&self) -> Result<(), String> {
+    pub(crate) async fn send(&self) -> Result<(), String> {
         let (answer, told) = oneshot::channel();
         let ending = || "the service is ending".to_owned();
         self.0.send(answer).await.map_err(|_| ending())?;
@@ -52,23 +52,23 @@ type Seen = Result<Option<String>, String>;
 pub(crate) async fn watch(
     app: Arc<App>,
     text: Option<String>,
-    (mut hangup, mut requests): (Signal, mpsc::Receiver<Answer>),
+    (mut hangup, mut requests): (Signal, mpsc::Receiver<ReloadReply>),
     mut stop: StageWaiter,
 ) -> io::Result<()> {
     let mut looks = interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let has_file = app.policy_file().path().is_some();
-    let mut file: Settled<Seen> = Settled::new(Ok(text));
+    let mut file: DebouncedFile<Seen> = DebouncedFile::new(Ok(text));
     loop {
         let mut answer = None;
         let look = tokio::select! {
             () = stop.wait() => return Ok(()),
-            _ = hangup.recv() => Look::Requested,
+            _ = hangup.recv() => ReadTrigger::Requested,
             Some(asked) = requests.recv() => {
                 answer = Some(asked);
-                Look::Requested
+                ReadTrigger::Requested
             }
-            _ = looks.tick(), if has_file => Look::Routine,
+            _ = looks.tick(), if has_file => ReadTrigger::Poll,
         };
         if !has_file {
             let reason = "there is no policy file to read again";
@@ -80,10 +80,10 @@ pub(crate) async fn watch(
         }
         let looking = Arc::clone(&app);
         let read = move || looking.policy_file().read().map_err(|error| error.to_string());
-        let now = off_the_workers(read).await?;
+        let now = run_blocking(read).await?;
         if file.takes(look, &now) {
             let app = Arc::clone(&app);
-            let done = off_the_workers(move || set(&app, &now)).await?;
+            let done = run_blocking(move || set(&app, &now)).await?;
             if let Some(answer) = answer {
                 drop(answer.send(done));
             }
@@ -92,7 +92,7 @@ pub(crate) async fn watch(
 }
 
 /// Where a slow disk or a long policy holds no request up.
-pub(crate) async fn off_the_workers<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     spawn_blocking(work).await.map_err(io::Error::other)

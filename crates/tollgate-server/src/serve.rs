@@ -18,14 +18,14 @@ use crate::membership::Membership;
 use crate::node_report;
 use crate::notify;
 use crate::policy_file::PolicyFile;
-use crate::reload::{self, Answer, ReloadRequests};
+use crate::reload::{self, ReloadReply, ReloadRequests};
 use crate::saved_state::SavedState;
 use crate::settings::{Settings, TlsSettings};
 use crate::shutdown::Shutdown;
 use crate::store_maintenance;
 use crate::store_setup::Opened;
 use crate::telemetry::Traces;
-use crate::tls::{self, Current};
+use crate::tls::{self, CurrentConfig};
 
 /// How many connections may wait to be accepted. One that finds no room tries again only after a second,
 /// and the usual 128 are few when all clients come back at once.
@@ -114,12 +114,12 @@ fn tell_start(app: &App, settings: &Settings) {
 fn secured(
     settings: Option<&TlsSettings>,
     shutdown: &Shutdown,
-) -> Result<Option<Arc<Current>>, ServeError> {
-    let Some(TlsSettings { files, held, config }) = settings else { return Ok(None) };
-    let current = Arc::new(Current::new(Arc::clone(config)));
+) -> Result<Option<Arc<CurrentConfig>>, ServeError> {
+    let Some(TlsSettings { files, pems, config }) = settings else { return Ok(None) };
+    let current = Arc::new(CurrentConfig::new(Arc::clone(config)));
     let hangup = signal(SignalKind::hangup()).map_err(ServeError::new)?;
-    let (files, held, stop) = (files.clone(), held.clone(), shutdown.requested());
-    let watching = tls::watch(Arc::clone(&current), files, held, hangup, stop);
+    let (files, pems, stop) = (files.clone(), pems.clone(), shutdown.requested());
+    let watching = tls::watch(Arc::clone(&current), files, pems, hangup, stop);
     tokio::spawn(async {
         if let Err(error) = watching.await {
             error!(%error, "certificates are no longer read again");
@@ -143,7 +143,7 @@ impl Beside {
         shutdown: &Shutdown,
         saved: Option<SavedState>,
         membership: Option<Membership>,
-        (hangup, asked, text): (Signal, mpsc::Receiver<Answer>, Option<String>),
+        (hangup, asked, text): (Signal, mpsc::Receiver<ReloadReply>, Option<String>),
     ) -> Self {
         let app = || Arc::clone(app);
         Self {
@@ -154,7 +154,7 @@ impl Beside {
                 shutdown.requested(),
             )),
             administering: tokio::spawn(OverrideStore::keep(app(), shutdown.finished())),
-            beating: tokio::spawn(node_report::beat(app(), shutdown.requested())),
+            beating: tokio::spawn(node_report::run(app(), shutdown.requested())),
             membership: membership.map(|node| tokio::spawn(node.keep(app(), shutdown.finished()))),
             saving: saved.map(|saved| tokio::spawn(saved.keep(app(), shutdown.finished()))),
         }
@@ -198,7 +198,7 @@ impl Listeners {
 
     fn listen(
         self,
-        tls: Option<&Arc<Current>>,
+        tls: Option<&Arc<CurrentConfig>>,
         app: &Arc<App>,
         traces: &Traces,
         shutdown: &Shutdown,

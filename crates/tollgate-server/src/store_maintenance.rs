@@ -28,7 +28,7 @@ pub(crate) async fn keep(app: Arc<App>, every: Duration, mut end: StageWaiter) {
         store.maintain().await;
         let watch = app.metrics().store();
         if !app.is_degraded() {
-            watch.note_asked();
+            watch.note_breaker_closed();
         }
         watch.remind(store.local_decisions(), Instant::now());
     }

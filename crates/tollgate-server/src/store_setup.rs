@@ -14,14 +14,14 @@ use crate::store_watch::StoreWatch;
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) backend: Backend,
-    pub(crate) about: About,
+    pub(crate) info: StoreInfo,
     /// How it fares.
     pub(crate) watch: Arc<StoreWatch>,
 }
 
 /// What is told of a store. It holds no secret.
 #[derive(Debug)]
-pub(crate) struct About {
+pub(crate) struct StoreInfo {
     /// Which it is: `memory` or `redis`.
     pub(crate) kind: &'static str,
     /// Why it is that one.
@@ -39,22 +39,22 @@ impl Opened {
         let watch = Arc::default();
         match &settings.store {
             StoreChoice::Memory { .. } => {
-                let about = About { kind, why, address: None, server: None };
-                Ok(Self { backend: memory(settings), about, watch })
+                let info = StoreInfo { kind, why, address: None, server: None };
+                Ok(Self { backend: memory(settings), info, watch })
             }
             StoreChoice::Redis { address, source } => {
                 let store = redis(settings, (**address).clone())?;
                 let server = store.connect().await;
                 let server =
                     server.map_err(|error| ServeError::new(format!("{source}: {error}")))?;
-                let about = About {
+                let info = StoreInfo {
                     kind,
                     why,
                     address: Some(store.address().to_string()),
                     server: server.map(|server| server.to_string()),
                 };
                 let store = with_fallback(settings, store, &watch);
-                Ok(Self { backend: Backend::Redis(Box::new(store)), about, watch })
+                Ok(Self { backend: Backend::Redis(Box::new(store)), info, watch })
             }
         }
     }
@@ -83,6 +83,6 @@ fn with_fallback(
         .max_distribution(settings.redis.distributed)
         .max_keys(settings.max_keys)
         .at_cap(settings.at_cap)
-        .on_event(move |event| heard.hear(event))
+        .on_event(move |event| heard.on_event(event))
         .build()
 }

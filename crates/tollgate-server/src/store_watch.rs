@@ -56,7 +56,7 @@ struct Told {
 
 impl StoreWatch {
     /// Hears what happens between this node and its store.
-    pub(crate) fn hear(&self, event: StoreEvent<'_>) {
+    pub(crate) fn on_event(&self, event: StoreEvent<'_>) {
         match event {
             StoreEvent::Failed(error) => self.note_failure(error),
             StoreEvent::Lost { failures, reason, nodes } => {
@@ -129,7 +129,7 @@ impl StoreWatch {
     }
 
     /// The store is asked: whatever was heard last, it is not lost.
-    pub(crate) fn note_asked(&self) {
+    pub(crate) fn note_breaker_closed(&self) {
         self.told.lock().lost = None;
     }
 
@@ -214,16 +214,16 @@ mod tests {
 
     fn lose(watch: &StoreWatch) {
         let reason = &error(StoreErrorKind::Timeout);
-        watch.hear(StoreEvent::Failed(reason));
-        watch.hear(StoreEvent::Lost { failures: 5, reason, nodes: NonZeroU32::MIN });
+        watch.on_event(StoreEvent::Failed(reason));
+        watch.on_event(StoreEvent::Lost { failures: 5, reason, nodes: NonZeroU32::MIN });
     }
 
     #[test]
     fn each_failure_counts_once_and_the_last_is_known_until_an_answer() {
         let watch = StoreWatch::default();
         assert_eq!(watch.warning(), None);
-        watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
-        watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Incompatible)));
+        watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
+        watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Incompatible)));
         assert_eq!(watch.errors(), 2);
         assert_eq!(watch.warning().as_deref(), Some("the store fails: Incompatible"));
         watch.note_decision(&Decision::new(Timestamp::EPOCH, []));
@@ -238,7 +238,7 @@ mod tests {
         lose(&watch);
         let warning = watch.warning().unwrap();
         assert_eq!(warning, "the store is lost and this node decides alone: Timeout");
-        watch.hear(StoreEvent::Restored(Outage::default()));
+        watch.on_event(StoreEvent::Restored(Outage::default()));
         assert_eq!(watch.warning(), None);
     }
 
@@ -246,8 +246,8 @@ mod tests {
     fn probes_of_a_lost_store_are_no_questions_left_unanswered() {
         let watch = StoreWatch::default();
         lose(&watch);
-        watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
-        watch.hear(StoreEvent::Restored(Outage::default()));
+        watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
+        watch.on_event(StoreEvent::Restored(Outage::default()));
         assert_eq!((watch.told.lock().unanswered_since, watch.errors()), (None, 2));
     }
 
@@ -267,13 +267,13 @@ mod tests {
     fn questions_that_some_answered_between_are_told_of_now_and_then() {
         let (watch, now) = (StoreWatch::default(), Instant::now());
         let unanswered = || watch.told.lock().unanswered;
-        watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
+        watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
         watch.remind(LocalDecisions::default(), now);
         assert_eq!(unanswered(), 1, "it may be lost in a moment");
         let later = Instant::now() + BRIEF;
         watch.remind(LocalDecisions::default(), later);
         assert_eq!(unanswered(), 0);
-        watch.hear(StoreEvent::Failed(&error(StoreErrorKind::Unavailable)));
+        watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Unavailable)));
         watch.remind(LocalDecisions::default(), later + SILENCE / 2);
         assert_eq!(unanswered(), 1);
         watch.remind(LocalDecisions::default(), later + SILENCE);
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(watch.note_loss(now), Some(0));
         let later = now + Duration::from_secs(1);
         for _ in 0..3 {
-            watch.hear(StoreEvent::Restored(Outage::default()));
+            watch.on_event(StoreEvent::Restored(Outage::default()));
             assert_eq!(watch.note_loss(later), None);
         }
         let heard = || watch.told.lock().lost.unwrap().1;
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(heard(), Heard::No);
         watch.remind(LocalDecisions::default(), later + LASTING);
         assert_eq!((heard(), watch.told.lock().flaps), (Heard::Yes, 0));
-        watch.hear(StoreEvent::Restored(Outage::default()));
+        watch.on_event(StoreEvent::Restored(Outage::default()));
         assert_eq!(watch.note_loss(later + LASTING + SILENCE), Some(0));
     }
 }

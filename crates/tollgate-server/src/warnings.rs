@@ -6,7 +6,7 @@ use tracing::{info, warn};
 #[derive(Debug, Default)]
 pub(crate) struct Warnings {
     heartbeat: Option<String>,
-    twin: Option<String>,
+    duplicate: Option<String>,
     eviction: Option<String>,
     overrides: Option<String>,
 }
@@ -18,14 +18,14 @@ impl Warnings {
     }
 
     /// Remembers another node that goes by this one's id, if there is one, and logs that where it changes.
-    pub(crate) fn set_twin(&mut self, warning: Option<String>) {
-        if warning != self.twin {
+    pub(crate) fn set_duplicate_node(&mut self, warning: Option<String>) {
+        if warning != self.duplicate {
             match &warning {
                 Some(warning) => warn!(%warning, "node"),
                 None => info!("node: no other goes by the same id any more"),
             }
         }
-        self.twin = warning;
+        self.duplicate = warning;
     }
 
     /// Remembers by which policy Redis evicts keys, if it does, and logs that where it changes.
@@ -54,7 +54,7 @@ impl Warnings {
     /// All of them, after that the store fails: heartbeats that fail say no more than that.
     pub(crate) fn all(&self, failure: Option<String>) -> impl Iterator<Item = String> {
         let failure = failure.or_else(|| self.heartbeat.clone());
-        let others = [&self.twin, &self.eviction, &self.overrides];
+        let others = [&self.duplicate, &self.eviction, &self.overrides];
         [failure].into_iter().chain(others.map(Clone::clone)).flatten()
     }
 }

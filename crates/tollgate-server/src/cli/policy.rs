@@ -70,7 +70,7 @@ fn report(file: &Path, loaded: &Result<Policy, LoadError>) -> Value {
         }),
         Err(error) => {
             let at = match error {
-                LoadError::Wrong(wrong) => Some(wrong),
+                LoadError::Invalid(wrong) => Some(wrong),
                 LoadError::Unreadable(_) => None,
             };
             json!({

@@ -31,7 +31,7 @@ pub(super) fn run(args: ServeArgs) -> Exit {
     };
     let traces = Traces::start(&environment, &settings.node_id, settings.traced_decisions);
     let served = runtime.block_on(serve(settings, &traces));
-    traces.end();
+    traces.shutdown();
     match served {
         Ok(()) => Exit::Success,
         Err(error) => {

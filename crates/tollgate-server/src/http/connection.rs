@@ -87,7 +87,7 @@ async fn answer(
     peer: SocketAddr,
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
-    let mut span = dispatch.traces.begin(&request, peer);
+    let mut span = dispatch.traces.start_span(&request, peer);
     let mut response = match verb_of(dispatch.surface, &request) {
         Some(verb) => {
             decided(&dispatch.app, peer, verb, request, &mut span).await.map(Either::Left)

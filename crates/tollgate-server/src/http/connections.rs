@@ -9,20 +9,20 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::connection::{Dispatch, serve};
 use super::handshake::{Handshakes, agree};
-use crate::tls::Current;
+use crate::tls::CurrentConfig;
 
 /// The open connections of a listener.
 #[derive(Debug)]
 pub(super) struct Reception {
     dispatch: Arc<Dispatch>,
     /// Without it HTTP is plain.
-    tls: Option<Arc<Current>>,
+    tls: Option<Arc<CurrentConfig>>,
     connections: GracefulShutdown,
     handshakes: Handshakes,
 }
 
 impl Reception {
-    pub(super) fn new(dispatch: Arc<Dispatch>, tls: Option<Arc<Current>>) -> Self {
+    pub(super) fn new(dispatch: Arc<Dispatch>, tls: Option<Arc<CurrentConfig>>) -> Self {
         let (connections, handshakes) = (GracefulShutdown::new(), Handshakes::new(()));
         Self { dispatch, tls, connections, handshakes }
     }

@@ -9,7 +9,7 @@ use tollgate::{FallbackStore, MemoryStore};
 
 use super::reply::{Reply, uncached, with_type};
 use crate::app::App;
-use crate::metrics::{Beside, Readiness};
+use crate::metrics::{Readiness, ScrapeContext};
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -32,7 +32,7 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Reply {
 
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Reply {
     let current = app.limiter().active_policy();
-    let text = app.metrics().render(&Beside {
+    let text = app.metrics().render(&ScrapeContext {
         occupancy: app.backend().memory().map(MemoryStore::occupancy),
         breaker: app.backend().fallback().map(FallbackStore::breaker),
         guard: app.guard(),

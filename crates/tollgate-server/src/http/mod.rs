@@ -29,7 +29,7 @@ use crate::app::App;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 use crate::telemetry::Traces;
-use crate::tls::Current;
+use crate::tls::CurrentConfig;
 use connections::Reception;
 
 /// Which paths a listener serves.
@@ -49,7 +49,7 @@ pub(crate) struct Door {
     pub(crate) listener: TcpListener,
     pub(crate) surface: Surface,
     /// What TLS is agreed on with; without it HTTP is plain.
-    pub(crate) tls: Option<Arc<Current>>,
+    pub(crate) tls: Option<Arc<CurrentConfig>>,
 }
 
 /// Serves on a listener in the background until the shutdown is through.
@@ -66,7 +66,7 @@ pub(crate) fn listen(
         eprintln!("listening on {scheme}://{address}");
     }
     let limits = accept::Limits { connections: settings.max_connections, drain: settings.drain };
-    let router = traces.routed(routes::router(surface, Arc::clone(&app)));
+    let router = traces.record_routes(routes::router(surface, Arc::clone(&app)));
     let dispatch = Arc::new(connection::Dispatch { app, router, surface, traces: traces.clone() });
     tokio::spawn(accept::accept(
         listener,

@@ -8,7 +8,7 @@ use tollgate_redis::{Directory, Node, ReportId};
 
 use super::timeline::MEMORY;
 use super::view::View;
-use crate::node_report::{Condition, NodeReport};
+use crate::node_report::{NodeReport, NodeStatus};
 
 /// The most pages of pulses read at once; what is left is read the next time.
 const MOST_PAGES: usize = 100;
@@ -24,7 +24,7 @@ pub(crate) struct Fleet {
     pub(super) nodes: Vec<Node>,
     /// How many there are, shown or not.
     pub(super) all_nodes: usize,
-    pub(super) conditions: BTreeMap<String, Condition>,
+    pub(super) statuses: BTreeMap<String, NodeStatus>,
     pub(super) now: Timestamp,
     last: ReportId,
 }
@@ -36,7 +36,7 @@ impl Fleet {
             view: View::default(),
             nodes: Vec::new(),
             all_nodes: 0,
-            conditions: BTreeMap::new(),
+            statuses: BTreeMap::new(),
             now,
             last: ReportId::before(now - MEMORY),
         }
@@ -71,15 +71,15 @@ impl Fleet {
         self.nodes = directory.nodes().await?;
         self.all_nodes = self.nodes.len();
         self.nodes.truncate(MOST_NODES);
-        self.read_conditions(directory).await
+        self.read_statuses(directory).await
     }
 
-    async fn read_conditions(&mut self, directory: &Directory) -> Result<(), StoreError> {
+    async fn read_statuses(&mut self, directory: &Directory) -> Result<(), StoreError> {
         let ids: Vec<&str> = self.nodes.iter().map(|node| &*node.id).collect();
         let states = directory.node_states(&ids).await?;
-        let read = |text: Option<String>| serde_json::from_str::<Condition>(&text?).ok();
+        let read = |text: Option<String>| serde_json::from_str::<NodeStatus>(&text?).ok();
         let told = ids.iter().zip(states).map(|(id, text)| Some(((*id).to_owned(), read(text)?)));
-        self.conditions = told.flatten().collect();
+        self.statuses = told.flatten().collect();
         Ok(())
     }
 }

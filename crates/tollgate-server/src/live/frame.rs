@@ -10,7 +10,7 @@ use super::timeline::Second;
 use super::view::Rate;
 use crate::app::PolicyLoad;
 use crate::metrics::{RuleTally, Tally};
-use crate::node_report::{Condition, RefusedKey};
+use crate::node_report::{NodeStatus, RefusedKey};
 use crate::wire::decision::window_ms;
 
 /// The most rules that are told of.
@@ -155,7 +155,7 @@ pub(super) struct Who<'a> {
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn new(who: &Who<'a>, rate: Option<Rate>, told: Option<&'a Condition>) -> Self {
+    pub(super) fn new(who: &Who<'a>, rate: Option<Rate>, told: Option<&'a NodeStatus>) -> Self {
         let heard = rate.is_some() && told.is_some();
         let rate = rate.unwrap_or_default();
         Self {

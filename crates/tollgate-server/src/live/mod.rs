@@ -25,7 +25,7 @@ use view::View;
 pub(crate) use watcher::Watcher;
 
 use crate::app::App;
-use crate::node_report::{Condition, NodeReport, most_refused};
+use crate::node_report::{NodeReport, NodeStatus, most_refused};
 
 /// The most seconds of a frame: so many may have been told of only now.
 const FRAME_POINTS: usize = 15;
@@ -95,15 +95,15 @@ impl Live {
     }
 
     /// Shows a moment: of the fleet, or of this node alone.
-    pub(crate) fn show(&self, app: &App, condition: &Condition, fleet: Option<&Fleet>) {
+    pub(crate) fn show(&self, app: &App, status: &NodeStatus, fleet: Option<&Fleet>) {
         let policy = policy_event(app);
         let scope = if fleet.is_some() { Scope::Fleet } else { Scope::Node };
         let is_other = self.shown.lock().scope != Some(scope);
         let is_wanted = self.is_history_wanted.swap(false, Ordering::Relaxed) || is_other;
         let own = self.own.lock();
         let shown = match fleet {
-            Some(fleet) => of_fleet(app, condition, fleet),
-            None => of_node(app, condition, &own),
+            Some(fleet) => of_fleet(app, status, fleet),
+            None => of_node(app, status, &own),
         };
         let shown = shown.with_history(if is_wanted { History::Wanted } else { History::Known });
         drop(own);
@@ -149,7 +149,7 @@ impl Drawn<'_> {
     }
 }
 
-fn of_fleet<'a>(app: &'a App, condition: &'a Condition, fleet: &'a Fleet) -> Drawn<'a> {
+fn of_fleet<'a>(app: &'a App, status: &'a NodeStatus, fleet: &'a Fleet) -> Drawn<'a> {
     let nodes = fleet.nodes.iter().map(|node| {
         let who = Who {
             id: &node.id,
@@ -157,56 +157,56 @@ fn of_fleet<'a>(app: &'a App, condition: &'a Condition, fleet: &'a Fleet) -> Dra
             state: if node.state == NodeState::Up { "Up" } else { "Down" },
             registered_at: node.registered_at,
         };
-        Node::new(&who, fleet.view.rate(&node.id, fleet.now), fleet.conditions.get(&node.id))
+        Node::new(&who, fleet.view.rate(&node.id, fleet.now), fleet.statuses.get(&node.id))
     });
-    let refused = fleet.conditions.values().flat_map(|told| told.refused.iter().cloned());
+    let refused = fleet.statuses.values().flat_map(|told| told.refused.iter().cloned());
     let frame = Frame {
         scope: Scope::Fleet,
         nodes: nodes.collect(),
         nodes_total: fleet.all_nodes,
         refused: most_refused(refused),
-        ..frame(app, condition, &fleet.view, fleet.now)
+        ..frame(app, status, &fleet.view, fleet.now)
     };
     Drawn { now: fleet.now, view: &fleet.view, frame }
 }
 
-fn of_node<'a>(app: &'a App, condition: &'a Condition, own: &'a View) -> Drawn<'a> {
+fn of_node<'a>(app: &'a App, status: &'a NodeStatus, own: &'a View) -> Drawn<'a> {
     let (now, node) = (SystemClock::new().now(), app.node());
     let who =
         Who { id: &node.id, address: &node.address_text, state: "Up", registered_at: node.started };
     let frame = Frame {
-        nodes: vec![Node::new(&who, own.rate(&node.id, now), Some(condition))],
-        refused: condition.refused.clone(),
-        ..frame(app, condition, own, now)
+        nodes: vec![Node::new(&who, own.rate(&node.id, now), Some(status))],
+        refused: status.refused.clone(),
+        ..frame(app, status, own, now)
     };
     Drawn { now, view: own, frame }
 }
 
-fn frame<'a>(app: &'a App, condition: &'a Condition, view: &'a View, now: Timestamp) -> Frame<'a> {
+fn frame<'a>(app: &'a App, status: &'a NodeStatus, view: &'a View, now: Timestamp) -> Frame<'a> {
     Frame {
         t: millis(now),
         node: app.node_id(),
         scope: Scope::Node,
         points: view.whole(now, FRAME_POINTS).map(Point::new).collect(),
         now: Now::of(&view.total(now)),
-        store: store(app, condition),
+        store: store(app, status),
         nodes: Vec::new(),
         nodes_total: 1,
         refused: Vec::new(),
     }
 }
 
-fn store<'a>(app: &'a App, condition: &'a Condition) -> Store<'a> {
+fn store<'a>(app: &'a App, status: &'a NodeStatus) -> Store<'a> {
     let about = app.store_info();
     let occupancy = app.backend().memory().map(MemoryStore::occupancy);
     Store {
         kind: about.kind,
         address: about.address.as_deref(),
         server: about.server.as_deref(),
-        breaker: condition.breaker.as_deref(),
+        breaker: status.breaker.as_deref(),
         keys: occupancy.map(|occupancy| occupancy.keys),
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
-        warning: condition.warning.as_deref(),
+        warning: status.warning.as_deref(),
     }
 }
 

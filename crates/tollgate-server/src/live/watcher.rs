@@ -9,7 +9,7 @@ use tokio::time::{Duration, Instant, timeout_at};
 
 use super::frame::Scope;
 use super::{Live, Moment};
-use crate::metrics::Open;
+use crate::metrics::CountGuard;
 
 /// The most that watch one node.
 const MOST: u64 = 200;
@@ -28,13 +28,13 @@ pub(crate) struct Watcher {
     policy: Bytes,
     scope: Option<Scope>,
     until: Instant,
-    _counted: Open,
+    _counted: CountGuard,
 }
 
 impl Watcher {
     /// One more; none if there are too many.
     pub(crate) fn new(live: &Arc<Live>) -> Option<Self> {
-        let counted = Open::unless(&live.watchers, MOST)?;
+        let counted = CountGuard::try_new(&live.watchers, MOST)?;
         live.is_history_wanted.store(true, Ordering::Relaxed);
         Some(Self {
             live: Arc::clone(live),

@@ -52,7 +52,7 @@ pub(crate) struct Metrics {
 
 /// What others know, and is told beside what is counted here.
 #[derive(Debug)]
-pub(crate) struct Beside<'a> {
+pub(crate) struct ScrapeContext<'a> {
     /// The memory's, if that is the store.
     pub(crate) occupancy: Option<Occupancy>,
     /// The breaker's, if it is another.
@@ -75,23 +75,23 @@ pub(crate) enum Readiness {
 
 /// One that is open, counted as long as it is.
 #[derive(Debug)]
-pub(crate) struct Open(Arc<AtomicU64>);
+pub(crate) struct CountGuard(Arc<AtomicU64>);
 
-impl Open {
-    pub(crate) fn one_more(all: &Arc<AtomicU64>) -> Self {
+impl CountGuard {
+    pub(crate) fn new(all: &Arc<AtomicU64>) -> Self {
         add_one(all);
         Self(Arc::clone(all))
     }
 
     /// None if there are that many already.
-    pub(crate) fn unless(all: &Arc<AtomicU64>, most: u64) -> Option<Self> {
+    pub(crate) fn try_new(all: &Arc<AtomicU64>, most: u64) -> Option<Self> {
         let more = |open: u64| (open < most).then(|| open + 1);
         all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
         Some(Self(Arc::clone(all)))
     }
 }
 
-impl Drop for Open {
+impl Drop for CountGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -217,8 +217,8 @@ impl Metrics {
     }
 
     /// Counts a connection until what is returned is dropped.
-    pub(crate) fn connection(&self) -> Open {
-        Open::one_more(&self.connections)
+    pub(crate) fn connection(&self) -> CountGuard {
+        CountGuard::new(&self.connections)
     }
 
     /// How the store fares.
@@ -240,7 +240,7 @@ impl Metrics {
     }
 
     /// Everything, in Prometheus's text format.
-    pub(crate) fn render(&self, beside: &Beside<'_>) -> String {
+    pub(crate) fn render(&self, beside: &ScrapeContext<'_>) -> String {
         let mut out = Exposition::default();
         self.render_decisions(&mut out);
         self.render_store(&mut out, beside.breaker);
@@ -290,7 +290,7 @@ impl Metrics {
             .sample(&[], self.store.losses());
     }
 
-    fn render_node(&self, out: &mut Exposition, beside: &Beside<'_>) {
+    fn render_node(&self, out: &mut Exposition, beside: &ScrapeContext<'_>) {
         let ready = u64::from(beside.readiness == Readiness::Ready);
         out.gauge("tollgate_ready", "Whether requests should be sent here: 1 or 0.")
             .sample(&[], ready);
@@ -314,7 +314,7 @@ impl Metrics {
     }
 }
 
-fn render_administration(out: &mut Exposition, beside: &Beside<'_>) {
+fn render_administration(out: &mut Exposition, beside: &ScrapeContext<'_>) {
     out.gauge("tollgate_overrides", "Clients with limits of their own in force.")
         .sample(&[], beside.overrides as u64);
     let mut metric = out.counter(

@@ -1,8 +1,8 @@
 //! The pulse of a node: what it counted since it last told, and how it fares. Nodes that share a Redis tell it there
 //! once a second, so that each of them can show all.
 
-mod condition;
-mod refused;
+mod node_status;
+mod refused_keys;
 mod reporter;
 
 use std::cmp::Reverse;
@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use condition::Condition;
-pub(crate) use refused::{RefusedKey, RefusedKeys, most_refused};
-pub(crate) use reporter::beat;
+pub(crate) use node_status::NodeStatus;
+pub(crate) use refused_keys::{RefusedKey, RefusedKeys, most_refused};
+pub(crate) use reporter::run;
 
 use crate::metrics::{Metrics, RuleTally, Tally};
 

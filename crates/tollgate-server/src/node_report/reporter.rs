@@ -11,7 +11,7 @@ use tollgate::{Clock, Distributed, SystemClock, Timestamp};
 use tollgate_redis::{Directory, OutgoingReport};
 use tracing::debug;
 
-use super::{Condition, Snapshot};
+use super::{NodeStatus, Snapshot};
 use crate::app::App;
 use crate::live::Fleet;
 use crate::shutdown::StageWaiter;
@@ -46,7 +46,7 @@ struct Untold {
 }
 
 /// Beats until the end, which those who watch are told of.
-pub(crate) async fn beat(app: Arc<App>, mut end: StageWaiter) {
+pub(crate) async fn run(app: Arc<App>, mut end: StageWaiter) {
     let mut beating = Beating::new(&app);
     let mut next = Instant::now() + SECOND;
     loop {
@@ -89,11 +89,11 @@ impl Beating {
         if !is_shared && !is_watched {
             return;
         }
-        let condition = Condition::of(app);
+        let status = NodeStatus::of(app);
         if !is_shared {
             self.told_at = None;
         } else if Instant::now() >= self.next {
-            self.told_at = self.tell(app, now, &condition, on_trial).await;
+            self.told_at = self.tell(app, now, &status, on_trial).await;
             self.next = Instant::now() + pause(app) - SECOND / 2;
         }
         if is_watched {
@@ -101,7 +101,7 @@ impl Beating {
                 Some(at) => self.read_fleet(app, at).await,
                 None => None,
             };
-            app.live().show(app, &condition, fleet);
+            app.live().show(app, &status, fleet);
         }
     }
 
@@ -111,11 +111,11 @@ impl Beating {
         &mut self,
         app: &App,
         now: Snapshot,
-        condition: &Condition,
+        status: &NodeStatus,
         on_trial: impl Fn(&str) -> bool,
     ) -> Option<Timestamp> {
         let directory = self.directory.as_ref()?;
-        let state = serde_json::to_string(condition).ok()?;
+        let state = serde_json::to_string(status).ok()?;
         let untold = match self.unheard.take() {
             Some(untold) => untold,
             None => Untold {

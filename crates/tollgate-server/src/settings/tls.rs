@@ -8,7 +8,7 @@ use tokio_rustls::rustls::ServerConfig;
 use super::SettingsError;
 use super::file::SettingsFile;
 use crate::cli::ServeArgs;
-use crate::tls::{Held, PemFile, ServingFiles};
+use crate::tls::{PemFile, ServerPems, ServerTlsFiles};
 
 const CERTIFICATE: &str = "--tls-cert";
 const KEY: &str = "--tls-key";
@@ -17,8 +17,8 @@ const CLIENT_CA: &str = "--tls-client-ca";
 /// The files, what they hold, and what that comes to: read once, so that what was checked is what serves.
 #[derive(Debug)]
 pub(crate) struct TlsSettings {
-    pub(crate) files: ServingFiles,
-    pub(crate) held: Held,
+    pub(crate) files: ServerTlsFiles,
+    pub(crate) pems: ServerPems,
     pub(crate) config: Arc<ServerConfig>,
 }
 
@@ -34,10 +34,10 @@ impl TlsSettings {
         files.map(Self::read).transpose()
     }
 
-    fn read(files: ServingFiles) -> Result<Self, SettingsError> {
-        let held = files.read()?;
-        let config = files.config(&held)?;
-        Ok(Self { files, held, config })
+    fn read(files: ServerTlsFiles) -> Result<Self, SettingsError> {
+        let pems = files.read()?;
+        let config = files.config(&pems)?;
+        Ok(Self { files, pems, config })
     }
 
     /// Whether only those can connect who prove who they are.
@@ -50,7 +50,7 @@ fn files(
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
     client_ca: Option<PathBuf>,
-) -> Result<Option<ServingFiles>, SettingsError> {
+) -> Result<Option<ServerTlsFiles>, SettingsError> {
     let lacks = |given, missing| {
         Err(SettingsError::new(given, format!("needs {missing} too, or there is no TLS")))
     };
@@ -61,7 +61,7 @@ fn files(
         (None, None) if client_ca.is_some() => return lacks(CLIENT_CA, "--tls-cert and --tls-key"),
         (None, None) => return Ok(None),
     };
-    Ok(Some(ServingFiles {
+    Ok(Some(ServerTlsFiles {
         certificate: PemFile::new(CERTIFICATE, certificate),
         key: PemFile::new(KEY, key),
         client_ca: client_ca.map(|path| PemFile::new(CLIENT_CA, path)),

@@ -1,17 +1,17 @@
 //! What a service tells of itself while it runs: a log, and traces where they are asked for.
 //!
-//! Traces are a feature of the build. Callers do not see whether they are in it: `otel` and `off` have the
+//! Traces are a feature of the build. Callers do not see whether they are in it: `otel` and `disabled` have the
 //! same names, and in the latter they do nothing.
 
-mod log;
 #[cfg(not(feature = "otel"))]
-mod off;
+mod disabled;
+mod log;
 #[cfg(feature = "otel")]
 mod otel;
 
-pub(crate) use log::log_to_stderr;
 #[cfg(not(feature = "otel"))]
-pub(crate) use off::{Span, Traces};
+pub(crate) use disabled::{Span, Traces};
+pub(crate) use log::log_to_stderr;
 #[cfg(feature = "otel")]
 pub(crate) use otel::{Span, Traces};
 
@@ -19,7 +19,7 @@ pub(crate) use otel::{Span, Traces};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TracedDecisions {
     /// Those whose caller traces them too, as its `traceparent` says.
-    AsCallersSay,
+    CallerSampled,
     /// All of them.
     All,
 }
@@ -29,7 +29,7 @@ impl TracedDecisions {
     pub(crate) const fn of(all: Option<bool>) -> Self {
         match all {
             Some(true) => Self::All,
-            Some(false) | None => Self::AsCallersSay,
+            Some(false) | None => Self::CallerSampled,
         }
     }
 }

@@ -1,22 +1,22 @@
 //! TLS: the files that it needs, and both ends of it.
 
-mod asking;
-mod current;
-mod dates;
+mod client;
+mod current_config;
 mod error_text;
 mod pem_file;
 mod rotation;
-mod serving;
+mod server;
+mod validity;
 
 use std::sync::Arc;
 
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 
-pub(crate) use asking::{Asking, AskingFiles};
-pub(crate) use current::Current;
+pub(crate) use client::{ClientTls, ClientTlsFiles};
+pub(crate) use current_config::CurrentConfig;
 pub(crate) use pem_file::PemFile;
 pub(crate) use rotation::watch;
-pub(crate) use serving::{Held, ServingFiles};
+pub(crate) use server::{ServerPems, ServerTlsFiles};
 
 /// The only protocol that is spoken within TLS, as ALPN tells it.
 const HTTP: &[u8] = b"http/1.1";

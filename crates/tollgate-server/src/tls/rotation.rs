@@ -8,10 +8,10 @@ use tokio::signal::unix::Signal;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{error, info};
 
-use super::current::Current;
-use super::serving::{Held, ServingFiles};
-use crate::file_change::{Look, Settled};
-use crate::reload::off_the_workers;
+use super::current_config::CurrentConfig;
+use super::server::{ServerPems, ServerTlsFiles};
+use crate::file_change::{DebouncedFile, ReadTrigger};
+use crate::reload::run_blocking;
 use crate::settings::SettingsError;
 use crate::shutdown::StageWaiter;
 
@@ -19,39 +19,39 @@ use crate::shutdown::StageWaiter;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What the files were last seen to hold, or why they could not be read.
-type Seen = Result<Held, SettingsError>;
+type Seen = Result<ServerPems, SettingsError>;
 
-/// Keeps what is in force that of its files until asked to stop. `held` is what it was made of.
+/// Keeps what is in force that of its files until asked to stop. `pems` is what it was made of.
 ///
 /// Certificate and key are two files, replaced one after the other: what does not fit together is often
 /// just not whole yet. It is told once, and what was in force stays so until they fit.
 pub(crate) async fn watch(
-    current: Arc<Current>,
-    files: ServingFiles,
-    held: Held,
+    current: Arc<CurrentConfig>,
+    files: ServerTlsFiles,
+    pems: ServerPems,
     mut hangup: Signal,
     mut stop: StageWaiter,
 ) -> io::Result<()> {
     let mut looks = interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut all: Settled<Seen> = Settled::new(Ok(held));
+    let mut all: DebouncedFile<Seen> = DebouncedFile::new(Ok(pems));
     loop {
         let look = tokio::select! {
             () = stop.wait() => return Ok(()),
-            _ = hangup.recv() => Look::Requested,
-            _ = looks.tick() => Look::Routine,
+            _ = hangup.recv() => ReadTrigger::Requested,
+            _ = looks.tick() => ReadTrigger::Poll,
         };
         let read = files.clone();
-        let now = off_the_workers(move || read.read()).await?;
+        let now = run_blocking(move || read.read()).await?;
         if all.takes(look, &now) {
             let (files, current) = (files.clone(), Arc::clone(&current));
-            off_the_workers(move || set(&files, &current, now)).await?;
+            run_blocking(move || set(&files, &current, now)).await?;
         }
     }
 }
 
-fn set(files: &ServingFiles, current: &Current, seen: Seen) {
-    match seen.and_then(|held| files.config(&held)) {
+fn set(files: &ServerTlsFiles, current: &CurrentConfig, seen: Seen) {
+    match seen.and_then(|pems| files.config(&pems)) {
         Ok(config) => {
             current.replace(config);
             info!("certificates reloaded");

@@ -3,10 +3,10 @@
 //! Requests never wait for the collector. Spans go into a bounded queue, from which a thread of its own
 //! takes them; those that find no place are dropped.
 
+mod attributes;
 mod collector;
 mod export_target;
-mod interest;
-mod names;
+mod path_kind;
 mod resource;
 mod span;
 
@@ -88,21 +88,21 @@ impl Traces {
     }
 
     /// The span of a request that is to have one.
-    pub(crate) fn begin<B>(&self, request: &Request<B>, peer: SocketAddr) -> Span {
+    pub(crate) fn start_span<B>(&self, request: &Request<B>, peer: SocketAddr) -> Span {
         match &self.0 {
-            Some(to) => Span::begin(&to.tracer, to.decisions, request, peer),
+            Some(to) => Span::start(&to.tracer, to.decisions, request, peer),
             None => Span::none(),
         }
     }
 
     /// The same router, which tells of its answers by which route they came. Paths have names of clients
     /// in them, routes have not.
-    pub(crate) fn routed(&self, router: Router) -> Router {
+    pub(crate) fn record_routes(&self, router: Router) -> Router {
         if self.0.is_some() { router.route_layer(from_fn(note_route)) } else { router }
     }
 
     /// Sends what is left, for a moment; the collector is not worth more of a wait than that.
-    pub(crate) fn end(&self) {
+    pub(crate) fn shutdown(&self) {
         let Some(to) = &self.0 else { return };
         if to.provider.shutdown_with_timeout(FLUSH).is_err() {
             warn!("the last traces were not exported");

@@ -3,7 +3,7 @@
 use opentelemetry::KeyValue;
 use opentelemetry_sdk::Resource;
 
-use super::names;
+use super::attributes;
 use crate::settings::Environment;
 
 /// This node, as `OTEL_RESOURCE_ATTRIBUTES` says and, before it, `OTEL_SERVICE_NAME`.
@@ -14,13 +14,13 @@ pub(super) fn of(environment: &Environment, node_id: &str) -> Resource {
         names.any(|known| known == name)
     };
     let ours = [
-        (names::SERVICE, "tollgate"),
-        (names::VERSION, env!("CARGO_PKG_VERSION")),
-        (names::INSTANCE, node_id),
+        (attributes::SERVICE, "tollgate"),
+        (attributes::VERSION, env!("CARGO_PKG_VERSION")),
+        (attributes::INSTANCE, node_id),
     ];
     let unsaid = ours.into_iter().filter(|(name, _)| !says(name));
     // The library lets the list win over the name that is meant to win.
-    let named = environment.get("OTEL_SERVICE_NAME").map(|name| (names::SERVICE, name));
+    let named = environment.get("OTEL_SERVICE_NAME").map(|name| (attributes::SERVICE, name));
     let pairs = unsaid.chain(named).map(|(name, value)| KeyValue::new(name, value.to_owned()));
     Resource::builder().with_attributes(pairs).build()
 }
@@ -36,7 +36,7 @@ mod tests {
         let list = ("OTEL_RESOURCE_ATTRIBUTES", "service.name=listed, team=edge");
         let name = ("OTEL_SERVICE_NAME", "named");
         let told = |environment: &Environment| {
-            of(environment, "n1").get(&Key::new(names::SERVICE)).map(|value| value.to_string())
+            of(environment, "n1").get(&Key::new(attributes::SERVICE)).map(|value| value.to_string())
         };
         assert_eq!(told(&Environment::default()).as_deref(), Some("tollgate"));
         assert_eq!(told(&Environment::from([name])).as_deref(), Some("named"));

@@ -16,8 +16,8 @@ use opentelemetry_sdk::trace::{SdkTracer, Span as SdkSpan};
 use tollgate::Outcome;
 
 use super::TracedDecisions;
-use super::interest::Interest;
-use super::names;
+use super::attributes;
+use super::path_kind::PathKind;
 use crate::wire::decision::verdict_name;
 
 /// A span that is open, if the request has one. Boxed, since most have none.
@@ -41,25 +41,25 @@ impl Span {
         Self(None)
     }
 
-    pub(super) fn begin<B>(
+    pub(super) fn start<B>(
         tracer: &SdkTracer,
         decisions: TracedDecisions,
         request: &Request<B>,
         peer: SocketAddr,
     ) -> Self {
-        let interest = Interest::in_path(request.uri().path());
+        let kind = PathKind::in_path(request.uri().path());
         let parent = parent(request.headers());
         let is_asked = parent.as_ref().is_some_and(|it| it.span().span_context().is_sampled());
-        if !is_asked && !interest.is_traced(decisions) {
+        if !is_asked && !kind.is_traced(decisions) {
             return Self(None);
         }
-        let (method, route) = (name_of_method(request.method()), interest.route());
+        let (method, route) = (name_of_method(request.method()), kind.route());
         let span = tracer
             .span_builder(name_of_span(method, route))
             .with_kind(SpanKind::Server)
             .with_attributes([
-                KeyValue::new(names::METHOD, method),
-                KeyValue::new(names::CLIENT, peer.ip().to_canonical().to_string()),
+                KeyValue::new(attributes::METHOD, method),
+                KeyValue::new(attributes::CLIENT, peer.ip().to_canonical().to_string()),
             ])
             .start_with_context(tracer, &parent.unwrap_or_default());
         // What the sampler leaves out needs no place until its end.
@@ -70,8 +70,8 @@ impl Span {
     pub(crate) fn decided(&mut self, outcome: &Outcome<'_, '_>) {
         let Some(open) = &mut self.0 else { return };
         let verdict = verdict_name(outcome.decision.verdict());
-        open.span.set_attribute(KeyValue::new(names::VERDICT, verdict));
-        open.span.set_attribute(KeyValue::new(names::RULE, outcome.rule().to_owned()));
+        open.span.set_attribute(KeyValue::new(attributes::VERDICT, verdict));
+        open.span.set_attribute(KeyValue::new(attributes::RULE, outcome.rule().to_owned()));
     }
 
     /// Ends with the answer.
@@ -82,12 +82,12 @@ impl Span {
         // A deciding path is not served where only operators are.
         let route = routed.or(open.route.filter(|_| status != hyper::StatusCode::NOT_FOUND));
         if let Some(route) = route {
-            open.span.set_attribute(KeyValue::new(names::ROUTE, route.to_owned()));
+            open.span.set_attribute(KeyValue::new(attributes::ROUTE, route.to_owned()));
         }
         open.span.update_name(name_of_span(open.method, route));
-        open.span.set_attribute(KeyValue::new(names::STATUS, i64::from(status.as_u16())));
+        open.span.set_attribute(KeyValue::new(attributes::STATUS, i64::from(status.as_u16())));
         if status.is_server_error() {
-            open.span.set_attribute(KeyValue::new(names::ERROR, status.as_str().to_owned()));
+            open.span.set_attribute(KeyValue::new(attributes::ERROR, status.as_str().to_owned()));
             open.span.set_status(Status::error(""));
         }
         open.span.end();

@@ -8,14 +8,14 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tracing::warn;
 
-use super::dates::wrong_dates;
 use super::pem_file::{Pem, PemFile};
+use super::validity::validity_problem;
 use super::{HTTP, provider};
 use crate::settings::SettingsError;
 
 /// The files of a service.
 #[derive(Debug, Clone)]
-pub(crate) struct ServingFiles {
+pub(crate) struct ServerTlsFiles {
     pub(crate) certificate: PemFile,
     pub(crate) key: PemFile,
     /// Who must have issued the certificate of every client, if clients need one.
@@ -24,16 +24,16 @@ pub(crate) struct ServingFiles {
 
 /// What they hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct ServerPems {
     certificate: Pem,
     key: Pem,
     client_ca: Option<Pem>,
 }
 
-impl ServingFiles {
+impl ServerTlsFiles {
     /// Reads all of them.
-    pub(crate) fn read(&self) -> Result<Held, SettingsError> {
-        Ok(Held {
+    pub(crate) fn read(&self) -> Result<ServerPems, SettingsError> {
+        Ok(ServerPems {
             certificate: self.certificate.read()?,
             key: self.key.read()?,
             client_ca: self.client_ca.as_ref().map(PemFile::read).transpose()?,
@@ -42,14 +42,14 @@ impl ServingFiles {
 
     /// How connections are agreed on with them: TLS 1.2 or 1.3, and HTTP/1.1 within. Nothing is heard
     /// before the handshake is through: early data, which others could repeat, is off.
-    pub(crate) fn config(&self, held: &Held) -> Result<Arc<ServerConfig>, SettingsError> {
-        let chain = self.certificate.certificates(&held.certificate)?;
-        let key = self.key.key(&held.key)?;
-        let dates = chain.first().and_then(|own| wrong_dates(own, UnixTime::now()));
+    pub(crate) fn config(&self, pems: &ServerPems) -> Result<Arc<ServerConfig>, SettingsError> {
+        let chain = self.certificate.certificates(&pems.certificate)?;
+        let key = self.key.key(&pems.key)?;
+        let dates = chain.first().and_then(|own| validity_problem(own, UnixTime::now()));
         let builder = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| self.certificate.wrong(error))?;
-        let builder = match (&self.client_ca, &held.client_ca) {
+        let builder = match (&self.client_ca, &pems.client_ca) {
             (Some(file), Some(pem)) => builder.with_client_cert_verifier(verifier(file, pem)?),
             _ => builder.with_no_client_auth(),
         };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::refused::RefusedKey;
+use super::refused_keys::RefusedKey;
 use crate::api::read::warning;
 use crate::app::App;
 
@@ -11,7 +11,7 @@ const LONGEST: usize = 500;
 
 /// How a node fares.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Condition {
+pub(crate) struct NodeStatus {
     pub(crate) version: String,
     pub(crate) policy: String,
     /// Whether the store is asked; none where it is in the process.
@@ -22,7 +22,7 @@ pub(crate) struct Condition {
     pub(crate) refused: Vec<RefusedKey>,
 }
 
-impl Condition {
+impl NodeStatus {
     /// How this node fares.
     pub(crate) fn of(app: &App) -> Self {
         let breaker = app.backend().fallback().map(|store| store.breaker().as_str().to_owned());

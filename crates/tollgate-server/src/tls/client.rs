@@ -21,13 +21,13 @@ const KEY: &str = "--client-key";
 
 /// The files of a command.
 #[derive(Debug, Default)]
-pub(crate) struct AskingFiles {
+pub(crate) struct ClientTlsFiles {
     ca: Option<PemFile>,
     /// A certificate and its key.
     identity: Option<(PemFile, PemFile)>,
 }
 
-impl AskingFiles {
+impl ClientTlsFiles {
     /// A certificate and its key come together or not at all.
     pub(crate) fn of(
         ca: Option<PathBuf>,
@@ -76,15 +76,15 @@ impl AskingFiles {
 
 /// How a command agrees on TLS with one service.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct ClientTls {
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
     trouble: Trouble,
 }
 
-impl Asking {
+impl ClientTls {
     /// With the service on this host, whose certificate must be for it.
-    pub(crate) fn new(host: &str, files: &AskingFiles) -> Result<Self, SettingsError> {
+    pub(crate) fn new(host: &str, files: &ClientTlsFiles) -> Result<Self, SettingsError> {
         let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(bare).map_err(|_| {
             SettingsError::new("--server", format!("{host:?} is a host that no certificate is for"))
@@ -98,7 +98,10 @@ impl Asking {
     }
 
     /// Agrees, or tells in one line why not.
-    pub(crate) async fn agree(&self, socket: TcpStream) -> Result<TlsStream<TcpStream>, String> {
+    pub(crate) async fn handshake(
+        &self,
+        socket: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, String> {
         let connector = TlsConnector::from(Arc::clone(&self.config));
         let agreed = connector.connect(self.name.clone(), socket).await;
         agreed.map_err(|error| self.trouble.in_handshake(&error))

@@ -9,7 +9,10 @@ use tokio_rustls::rustls::{CertificateError, Error, RootCertStore};
 ///
 /// What verifies certificates looks at their dates before it looks for who has issued them. So nobody
 /// need be trusted here, and no certificate be taken apart.
-pub(super) fn wrong_dates(certificate: &CertificateDer<'_>, now: UnixTime) -> Option<&'static str> {
+pub(super) fn validity_problem(
+    certificate: &CertificateDer<'_>,
+    now: UnixTime,
+) -> Option<&'static str> {
     use CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
     let parsed = ParsedCertificate::try_from(certificate).ok()?;
     let nobody = RootCertStore::empty();
@@ -35,7 +38,7 @@ mod tests {
     use super::*;
 
     fn now(identity: &Identity, now: UnixTime) -> Option<&'static str> {
-        wrong_dates(&CertificateDer::from_pem_file(&identity.certificate).unwrap(), now)
+        validity_problem(&CertificateDer::from_pem_file(&identity.certificate).unwrap(), now)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::TracedDecisions;
 
 /// What a path is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Interest {
+pub(super) enum PathKind {
     /// Operators and administrators: few, and what they do matters.
     Operating,
     /// A decision, on the hot path; its route is its path.
@@ -16,7 +16,7 @@ pub(super) enum Interest {
 const DECIDING: [&str; 7] =
     ["/check", "/peek", "/refund", "/explain", "/check/batch", "/release", "/renew"];
 
-impl Interest {
+impl PathKind {
     pub(super) fn in_path(path: &str) -> Self {
         if let Some(route) = DECIDING.into_iter().find(|route| *route == path) {
             return Self::Deciding(route);
@@ -62,9 +62,9 @@ mod tests {
             ("/checks", false, false),
             ("/apis", false, false),
         ] {
-            let interest = Interest::in_path(path);
-            assert_eq!(interest.is_traced(TracedDecisions::AsCallersSay), by_default, "{path}");
-            assert_eq!(interest.is_traced(TracedDecisions::All), if_all, "{path}");
+            let kind = PathKind::in_path(path);
+            assert_eq!(kind.is_traced(TracedDecisions::CallerSampled), by_default, "{path}");
+            assert_eq!(kind.is_traced(TracedDecisions::All), if_all, "{path}");
         }
     }
 }

@@ -36,15 +36,15 @@ impl Traces {
         Self
     }
 
-    pub(crate) const fn begin<B>(&self, _request: &Request<B>, _peer: SocketAddr) -> Span {
+    pub(crate) const fn start_span<B>(&self, _request: &Request<B>, _peer: SocketAddr) -> Span {
         Span
     }
 
-    pub(crate) const fn routed(&self, router: Router) -> Router {
+    pub(crate) const fn record_routes(&self, router: Router) -> Router {
         router
     }
 
-    pub(crate) const fn end(&self) {}
+    pub(crate) const fn shutdown(&self) {}
 }
 
 impl Span {

@@ -8,9 +8,9 @@ use tokio_rustls::rustls::ServerConfig;
 
 /// How connections are agreed on now. Those that are open keep what they were agreed on with.
 #[derive(Debug)]
-pub(crate) struct Current(RwLock<Arc<ServerConfig>>);
+pub(crate) struct CurrentConfig(RwLock<Arc<ServerConfig>>);
 
-impl Current {
+impl CurrentConfig {
     pub(crate) fn new(config: Arc<ServerConfig>) -> Self {
         Self(RwLock::new(config))
     }
