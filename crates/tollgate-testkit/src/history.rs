@@ -9,31 +9,31 @@ use crate::spec::{Align, Kind, LimitSpec};
 
 /// What may happen in a history beside takes and peeks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wildness {
+pub enum HistoryLevel {
     /// Time moves forward and the numbers stay.
-    Calm,
+    Basic,
     /// Also refunds, debits, pauses and resets.
-    Operated,
+    Operations,
     /// Also numbers that change and clocks that step back.
-    Upset,
+    Changes,
 }
 
 /// One moment of a history.
 #[derive(Debug, Clone)]
-pub struct Moment {
+pub struct HistoryStep {
     /// The time in microseconds.
     pub at_us: u64,
     /// Which of the history's limits is in force.
     pub limit: usize,
     /// What is asked.
-    pub ask: Operation,
+    pub operation: Operation,
 }
 
 /// A source of moments.
 #[derive(Debug)]
 pub struct History {
     random: Random,
-    wildness: Wildness,
+    level: HistoryLevel,
     limits: Vec<LimitSpec>,
     current: usize,
     now: u64,
@@ -47,12 +47,12 @@ const YEAR: u64 = 365 * DAY;
 impl History {
     /// The history of this seed, for limits of this kind.
     #[must_use]
-    pub fn new(seed: u64, kind: Kind, wildness: Wildness) -> Self {
+    pub fn new(seed: u64, kind: Kind, level: HistoryLevel) -> Self {
         let mut random = Random::new(seed);
-        let versions = if wildness == Wildness::Upset { 3 } else { 1 };
+        let versions = if level == HistoryLevel::Changes { 3 } else { 1 };
         let limits = (0..versions).map(|_| draw_limit(&mut random, kind)).collect();
         let now = *random.pick(&[0, 1, 1_794_765_516_667_233, DAY * 20_000]).unwrap_or(&0);
-        Self { random, wildness, limits, current: 0, now }
+        Self { random, level, limits, current: 0, now }
     }
 
     /// The limits that moments refer to: one name, several numbers.
@@ -62,12 +62,12 @@ impl History {
     }
 
     /// What happens next, given what was answered last.
-    pub fn next(&mut self, last: Option<&Answer>) -> Moment {
-        if self.wildness == Wildness::Upset && self.random.one_in(12) {
+    pub fn next(&mut self, last: Option<&Answer>) -> HistoryStep {
+        if self.level == HistoryLevel::Changes && self.random.one_in(12) {
             self.current = usize::from(self.random.one_in(2)) + usize::from(self.random.one_in(2));
         }
         self.move_time(last);
-        Moment { at_us: self.now, limit: self.current, ask: self.draw_ask(last) }
+        HistoryStep { at_us: self.now, limit: self.current, operation: self.draw_operation(last) }
     }
 
     fn spec(&self) -> LimitSpec {
@@ -90,20 +90,20 @@ impl History {
             10 => self.random.magnitude(window / 10 + 1),
             _ => self.random.magnitude(window.saturating_mul(2)),
         };
-        if self.wildness == Wildness::Upset && self.random.one_in(15) {
+        if self.level == HistoryLevel::Changes && self.random.one_in(15) {
             self.now = self.now.saturating_sub(self.random.magnitude(window.saturating_mul(3)));
         } else if self.now + step < LATEST {
             self.now += step;
         }
     }
 
-    fn draw_ask(&mut self, last: Option<&Answer>) -> Operation {
+    fn draw_operation(&mut self, last: Option<&Answer>) -> Operation {
         let cost = self.draw_cost(last);
         if self.spec().algorithm == Kind::Concurrency && self.random.one_in(2) {
-            return self.draw_slot_ask(cost);
+            return self.draw_slot_operation(cost);
         }
         let window = scale(&self.spec());
-        let kinds = if self.wildness == Wildness::Calm { 16 } else { 24 };
+        let kinds = if self.level == HistoryLevel::Basic { 16 } else { 24 };
         match self.random.within(0, kinds) {
             13..=16 => Operation::Peek { cost },
             17..=19 => Operation::Refund { cost },
@@ -117,7 +117,7 @@ impl History {
     }
 
     /// A few permits, so that they meet again.
-    fn draw_slot_ask(&mut self, cost: u64) -> Operation {
+    fn draw_slot_operation(&mut self, cost: u64) -> Operation {
         let permit = self.random.within(1, 4);
         match self.random.within(0, 5) {
             0 => Operation::Release { permit },

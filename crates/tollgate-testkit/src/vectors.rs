@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Operation};
-use crate::history::{History, Wildness};
+use crate::history::{History, HistoryLevel};
 use crate::oracle::Oracle;
 use crate::spec::{Kind, LimitSpec};
 
@@ -45,7 +45,7 @@ pub struct Step {
     pub limit: usize,
     /// What is asked.
     #[serde(flatten)]
-    pub ask: Operation,
+    pub operation: Operation,
     /// What must be answered.
     pub expect: Answer,
 }
@@ -66,25 +66,30 @@ const STEPS: usize = 40;
 #[must_use]
 pub fn generate(kind: Kind) -> VectorFile {
     let mut cases = Vec::new();
-    for wildness in [Wildness::Calm, Wildness::Operated, Wildness::Upset] {
+    for level in [HistoryLevel::Basic, HistoryLevel::Operations, HistoryLevel::Changes] {
         for seed in 0..SEEDS {
-            cases.push(generate_case(1_000_000 + seed, kind, wildness));
+            cases.push(generate_case(1_000_000 + seed, kind, level));
         }
     }
     let about = if kind == Kind::Concurrency { ABOUT_SLOTS } else { ABOUT };
     VectorFile { about: about.to_owned(), cases }
 }
 
-fn generate_case(seed: u64, kind: Kind, wildness: Wildness) -> Case {
-    let mut history = History::new(seed, kind, wildness);
+fn generate_case(seed: u64, kind: Kind, level: HistoryLevel) -> Case {
+    let mut history = History::new(seed, kind, level);
     let limits = history.limits().to_vec();
     let (mut oracle, mut steps): (_, Vec<Step>) = (Oracle::new(), Vec::new());
     for _ in 0..STEPS {
         let moment = history.next(steps.last().map(|step| &step.expect));
-        let expect = oracle.ask(&limits[moment.limit], moment.at_us, moment.ask);
-        steps.push(Step { at_us: moment.at_us, limit: moment.limit, ask: moment.ask, expect });
+        let expect = oracle.apply(&limits[moment.limit], moment.at_us, moment.operation);
+        steps.push(Step {
+            at_us: moment.at_us,
+            limit: moment.limit,
+            operation: moment.operation,
+            expect,
+        });
     }
-    Case { name: format!("{wildness:?}-{seed}").to_lowercase(), limits, steps }
+    Case { name: format!("{level:?}-{seed}").to_lowercase(), limits, steps }
 }
 
 /// Where a kind's file lies in the repository.

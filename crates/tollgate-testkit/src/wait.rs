@@ -4,16 +4,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long anything may take. The bound is for a machine that is very slow.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// Waits for something that must come to be true.
 ///
 /// # Panics
-/// After [`PATIENCE`].
+/// After [`MAX_WAIT`].
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "still not: {what}");
+        assert!(began.elapsed() < MAX_WAIT, "still not: {what}");
         pause();
     }
 }
@@ -21,8 +21,8 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 /// Asks for something, and again after a while, until it has come to be true.
 ///
 /// # Panics
-/// After [`PATIENCE`].
-pub(crate) fn insist(
+/// After [`MAX_WAIT`].
+pub(crate) fn retry_until(
     what: &str,
     again: Duration,
     mut ask: impl FnMut(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::{Key, Listing, Permit, PermitId, Store, Subject, Timestamp};
 use tollgate_redis::{Change, Event, NodeRecord, OutgoingReport, RedisStore, ReportId, Scripting};
 use tollgate_testkit::server::{Flavor, Server};
-use tollgate_testkit::wait::PATIENCE;
+use tollgate_testkit::wait::MAX_WAIT;
 
 use crate::fixture::{block_on, of_each_kind, own, plan};
 
@@ -52,7 +52,7 @@ fn keep(store: &RedisStore) {
     let (sender, events) = channel();
     let directory = store.directory();
     block_on(async { directory.watch(move |event| sender.send(event).unwrap_or_default()) });
-    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Subscribed));
+    assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::Subscribed));
     let (id, address) = ("a".to_owned(), "host:1".to_owned());
     let node = NodeRecord { id, address, registered_at: Timestamp::EPOCH };
     block_on(directory.heartbeat(&node, HOUR)).unwrap();
@@ -60,7 +60,8 @@ fn keep(store: &RedisStore) {
     block_on(directory.leave("a")).unwrap();
     // Another beat than the last of whoever came before.
     let [then, _] = [1, 2].map(|number| {
-        let beat = OutgoingReport { node: "a", number, figures: "1", state: "well", lifetime: HOUR };
+        let beat =
+            OutgoingReport { node: "a", number, figures: "1", state: "well", lifetime: HOUR };
         block_on(directory.report(&beat)).unwrap()
     });
     assert_eq!(block_on(directory.node_reports(&ReportId::before(then))).unwrap().reports.len(), 2);
@@ -74,10 +75,10 @@ fn keep(store: &RedisStore) {
     assert_eq!(block_on(directory.audit(None, 3)).unwrap().len(), 3);
     block_on(directory.announce(&Change::QuotaFreed { subject: ":k".to_owned() })).unwrap();
     for change in [":c", ":c"].map(|client| Change::Override { client: client.to_owned() }) {
-        assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Changed(change)));
+        assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::Changed(change)));
     }
     let room = Change::QuotaFreed { subject: ":k".to_owned() };
-    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Changed(room)));
+    assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::Changed(room)));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tollgate_redis::{
     Change, Event, NodeRecord, NodeState, RedisStore, RedisStoreBuilder, Scripting,
 };
 use tollgate_testkit::server::{Cluster, Flavor, slot_of};
-use tollgate_testkit::wait::{PATIENCE, eventually, pause};
+use tollgate_testkit::wait::{MAX_WAIT, eventually, pause};
 
 use crate::fixture::{
     block_on, in_order, name_of, of_each_kind, own, plan, prefix, shared_cluster,
@@ -260,7 +260,7 @@ fn what_is_kept_beside_counters_works_on_a_cluster() {
     block_on(async {
         watching.directory().watch(move |event| sender.send(event).unwrap_or_default());
     });
-    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Subscribed));
+    assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::Subscribed));
     let directory = store.directory();
     let at = Timestamp::from_micros(7_000_000);
     let node = NodeRecord { id: "a".to_owned(), address: "host:1".to_owned(), registered_at: at };
@@ -289,7 +289,7 @@ fn what_is_kept_beside_counters_works_on_a_cluster() {
     // Nodes tell each other in no order.
     let mut heard: Vec<Change> = Vec::new();
     while heard.len() < expected.len() {
-        match events.recv_timeout(PATIENCE) {
+        match events.recv_timeout(MAX_WAIT) {
             Ok(Event::Changed(change)) => heard.push(change),
             other => panic!("{other:?} after {heard:?}"),
         }

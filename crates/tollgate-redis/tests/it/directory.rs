@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::{Key, Limit, Quota, Store, Subject, Timestamp};
 use tollgate_redis::{Change, Directory, Event, Node, NodeRecord, NodeState, RedisStore};
 use tollgate_testkit::server::{Flavor, Server};
-use tollgate_testkit::wait::{PATIENCE, eventually};
+use tollgate_testkit::wait::{MAX_WAIT, eventually};
 
 use crate::fixture::{block_on, own, patient, plan, prefix, shared};
 
@@ -72,7 +72,7 @@ fn watched(store: &RedisStore) -> Receiver<Event> {
     block_on(async {
         store.directory().watch(move |event| sender.send(event).unwrap_or_default());
     });
-    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Event::Subscribed));
+    assert_eq!(receiver.recv_timeout(MAX_WAIT), Ok(Event::Subscribed));
     receiver
 }
 
@@ -104,7 +104,7 @@ fn changes_are_told_to_every_node() {
     expected.push(announced);
     for heard in events {
         for change in &expected {
-            assert_eq!(heard.recv_timeout(PATIENCE), Ok(Event::Changed(change.clone())));
+            assert_eq!(heard.recv_timeout(MAX_WAIT), Ok(Event::Changed(change.clone())));
         }
     }
 }
@@ -117,8 +117,8 @@ fn a_watcher_is_told_when_it_cannot_hear() {
     let store = patient(&server).build();
     let events = watched(&store);
     server.raw().call(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::SubscriptionLost));
-    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Subscribed));
+    assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::SubscriptionLost));
+    assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::Subscribed));
     drop(store);
-    assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::SubscriptionLost), "the store is gone");
+    assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::SubscriptionLost), "the store is gone");
 }

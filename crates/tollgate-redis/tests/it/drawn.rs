@@ -11,7 +11,7 @@ use tollgate::{
     Decision, Key, Limit, Plan, Status, Store, StoreError, Subject, Take, Timestamp, Verdict,
 };
 use tollgate_testkit::conformance::{permit_id, permit_on};
-use tollgate_testkit::history::{History, Wildness};
+use tollgate_testkit::history::{History, HistoryLevel};
 use tollgate_testkit::random::Random;
 use tollgate_testkit::spec::Kind;
 
@@ -73,7 +73,7 @@ impl World {
         let subjects = subjects.collect();
         let limits = (0..random.within(1, 4)).map(|nth| {
             let kind = *random.pick(kinds).unwrap();
-            let versions = History::new(random.draw(), kind, Wildness::Upset);
+            let versions = History::new(random.draw(), kind, HistoryLevel::Changes);
             // Of inline limits more is kept than their counts.
             let rule = if random.one_in(3) { "inline" } else { "drawn" };
             let name = format!("limit{nth}");

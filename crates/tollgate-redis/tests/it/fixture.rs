@@ -145,15 +145,15 @@ pub(crate) fn prefix() -> String {
 pub(crate) struct Timed {
     clock: ManualClock,
     store: RedisStore,
-    extent: SuiteSize,
+    suite_size: SuiteSize,
 }
 
 impl Timed {
     /// By scripts, unless a function is asked for, which is the same text.
     pub(crate) fn new(flavor: Flavor, scripting: Scripting) -> Self {
-        let extent =
-            if scripting == Scripting::Function { SuiteSize::Short } else { SuiteSize::Whole };
-        Self::of(patient(shared(flavor)).scripting(scripting), extent)
+        let suite_size =
+            if scripting == Scripting::Function { SuiteSize::Short } else { SuiteSize::Full };
+        Self::of(patient(shared(flavor)).scripting(scripting), suite_size)
     }
 
     /// Over three primaries, each of which decides as one alone.
@@ -166,10 +166,10 @@ impl Timed {
         Self::of(patient_at(url), SuiteSize::Short)
     }
 
-    fn of(builder: RedisStoreBuilder, extent: SuiteSize) -> Self {
+    fn of(builder: RedisStoreBuilder, suite_size: SuiteSize) -> Self {
         let clock = ManualClock::new();
         let builder = builder.prefix(prefix()).unwrap();
-        Self { store: builder.clock(clock.clone()).build(), clock, extent }
+        Self { store: builder.clock(clock.clone()).build(), clock, suite_size }
     }
 }
 
@@ -184,8 +184,8 @@ impl Fixture for Timed {
         self.clock.set(now);
     }
 
-    fn extent(&self) -> SuiteSize {
-        self.extent
+    fn suite_size(&self) -> SuiteSize {
+        self.suite_size
     }
 }
 

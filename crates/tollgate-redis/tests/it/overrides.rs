@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tollgate::{Override, Overrides, StoreErrorKind, Subject, Timestamp};
 use tollgate_redis::{AuditEntry, Directory, OverrideFollower, RedisStore, StoredOverrides};
 use tollgate_testkit::server::{Flavor, Server};
-use tollgate_testkit::wait::{PATIENCE, eventually};
+use tollgate_testkit::wait::{MAX_WAIT, eventually};
 
 use crate::fixture::{block_on, own, patient, prefix, shared};
 
@@ -124,7 +124,7 @@ fn followed(store: &RedisStore) -> (Receiver<StoredOverrides>, OverrideFollower)
 
 /// Waits until a follower has been told of just these clients.
 fn hears(receiver: &Receiver<StoredOverrides>, wanted: &[&str]) -> StoredOverrides {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + MAX_WAIT;
     loop {
         let left = end.saturating_duration_since(Instant::now());
         let stored = receiver.recv_timeout(left).expect("it is told in time");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tollgate::{Limit, Plan, Quota, Store, StoreErrorKind, Subject};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::server::Server;
-use tollgate_testkit::wait::{PATIENCE, eventually, pause};
+use tollgate_testkit::wait::{MAX_WAIT, eventually, pause};
 
 use crate::fixture::{block_on, plan};
 
@@ -44,7 +44,7 @@ impl Tally {
         let (before, began) = (self.refused, Instant::now());
         while self.refused == before {
             self.take(store, plan);
-            assert!(began.elapsed() < PATIENCE, "still not used up: {self:?}");
+            assert!(began.elapsed() < MAX_WAIT, "still not used up: {self:?}");
         }
     }
 }

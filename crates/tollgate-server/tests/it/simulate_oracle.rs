@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tollgate_testkit::answer::{Answer, Operation, VerdictKind};
-use tollgate_testkit::history::{History, Moment, Wildness};
+use tollgate_testkit::history::{History, HistoryLevel, HistoryStep};
 use tollgate_testkit::oracle::Oracle;
 use tollgate_testkit::random::Random;
 use tollgate_testkit::spec::{Kind, LimitSpec};
 
 use crate::service::run_with_input;
 
-/// Of each kind and wildness; and moments in each.
+/// Of each kind and level; and moments in each.
 const HISTORIES: usize = 60;
 const MOMENTS: usize = 40;
 
@@ -99,13 +99,17 @@ impl Script {
     }
 
     /// Adds what happens at one moment; what the oracle says of it.
-    fn add(&mut self, tale: &mut Tale, moment: &Moment) -> Option<Answer> {
+    fn add(&mut self, tale: &mut Tale, moment: &HistoryStep) -> Option<Answer> {
         let at = moment.at_us;
-        match moment.ask {
+        match moment.operation {
             Operation::Take { cost } => Some(self.take(tale, at, cost, None)),
             Operation::Hold { cost, permit } => Some(self.take(tale, at, cost, Some(permit))),
-            Operation::Peek { cost } => Some(self.figures(tale, at, "peek", moment.ask, cost)),
-            Operation::Refund { cost } => Some(self.figures(tale, at, "refund", moment.ask, cost)),
+            Operation::Peek { cost } => {
+                Some(self.figures(tale, at, "peek", moment.operation, cost))
+            }
+            Operation::Refund { cost } => {
+                Some(self.figures(tale, at, "refund", moment.operation, cost))
+            }
             Operation::Reset => {
                 tale.held.clear();
                 Some(self.figures(tale, at, "reset", Operation::Reset, 0))
@@ -123,7 +127,7 @@ impl Script {
         } else {
             Operation::Take { cost }
         };
-        let answer = tale.oracle.ask(&tale.spec, at, ask);
+        let answer = tale.oracle.apply(&tale.spec, at, ask);
         let is_given = tale.is_slots() && cost > 0 && answer.is_allowed();
         if is_given {
             self.permits = number;
@@ -137,7 +141,7 @@ impl Script {
     }
 
     fn figures(&mut self, tale: &mut Tale, at: u64, op: &str, ask: Operation, cost: u64) -> Answer {
-        let answer = tale.oracle.ask(&tale.spec, at, ask);
+        let answer = tale.oracle.apply(&tale.spec, at, ask);
         let right = Right::Figures { spec: tale.spec.clone(), answer, permit: None };
         self.push(tale, tale.question(at, op, cost), right);
         answer
@@ -159,7 +163,7 @@ impl Script {
                 Right::Renewed { until_us: is_held.then_some(until) },
             )
         };
-        tale.oracle.ask(&tale.spec, at, ask);
+        tale.oracle.apply(&tale.spec, at, ask);
         let line = json!({"at_us": at, "op": op, "permit": format!("l{number}")});
         self.push(tale, line, right);
         Some(self.figures(tale, at, "peek", Operation::Peek { cost: 0 }, 0))
@@ -246,14 +250,13 @@ fn micros(moment: &str) -> u64 {
     u64::try_from(moment.as_microsecond()).expect("after the epoch")
 }
 
-fn histories(kind: Kind, wildness: Wildness) -> Script {
+fn histories(kind: Kind, level: HistoryLevel) -> Script {
     let mut script = Script::default();
-    let sayable =
-        (0..).filter(|seed| can_be_said(&History::new(*seed, kind, wildness).limits()[0]));
+    let sayable = (0..).filter(|seed| can_be_said(&History::new(*seed, kind, level).limits()[0]));
     for seed in sayable.take(HISTORIES) {
-        let mut history = History::new(seed, kind, wildness);
+        let mut history = History::new(seed, kind, level);
         let mut tale = Tale {
-            name: format!("{kind:?}/{wildness:?}/{seed}"),
+            name: format!("{kind:?}/{level:?}/{seed}"),
             spec: history.limits()[0].clone(),
             oracle: Oracle::new(),
             held: BTreeMap::new(),
@@ -269,8 +272,8 @@ fn histories(kind: Kind, wildness: Wildness) -> Script {
 }
 
 fn compare_all(kind: Kind) {
-    for wildness in [Wildness::Calm, Wildness::Operated] {
-        histories(kind, wildness).compare();
+    for level in [HistoryLevel::Basic, HistoryLevel::Operations] {
+        histories(kind, level).compare();
     }
 }
 
@@ -348,7 +351,9 @@ fn windows_of_any_length_match_the_oracle() {
                 1 => Operation::Refund { cost },
                 _ => Operation::Take { cost },
             };
-            last = script.add(&mut tale, &Moment { at_us: now, limit: 0, ask }).or(last);
+            last = script
+                .add(&mut tale, &HistoryStep { at_us: now, limit: 0, operation: ask })
+                .or(last);
         }
     }
     script.compare();

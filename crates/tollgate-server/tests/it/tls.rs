@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio_rustls::rustls::ALL_VERSIONS;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tollgate_testkit::server::{Certificates, Identity};
-use tollgate_testkit::wait::PATIENCE;
+use tollgate_testkit::wait::MAX_WAIT;
 
 use crate::client::Client;
 use crate::service::{Ended, Scratch, Service, eventually, run, tollgate};
@@ -60,7 +60,7 @@ fn both_listeners_answer_over_tls_only() {
     assert_eq!(operator.get("/api/status").status, 200);
     for address in [service.address(), service.admin_address()] {
         let mut plain = TcpStream::connect(address).unwrap();
-        plain.set_read_timeout(Some(PATIENCE)).unwrap();
+        plain.set_read_timeout(Some(MAX_WAIT)).unwrap();
         // More than is read at once: what is left unread must not make a reset of the goodbye.
         let long = format!("GET /healthz HTTP/1.1\r\nhost: t\r\nx: {}\r\n\r\n", "y".repeat(40_000));
         plain.write_all(long.as_bytes()).unwrap();
@@ -346,7 +346,7 @@ fn bad_new_files_change_nothing_and_are_told_once() {
 /// Connected, and saying nothing.
 fn silent(service: &Service) -> TcpStream {
     let stream = TcpStream::connect(service.address()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(MAX_WAIT)).unwrap();
     stream
 }
 
@@ -379,7 +379,7 @@ fn a_handshake_takes_the_place_of_a_connection() {
     let error = waiting.read(&mut [0; 100]).expect_err("there is no place for it");
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
     drop(held);
-    waiting.set_read_timeout(Some(PATIENCE)).unwrap();
+    waiting.set_read_timeout(Some(MAX_WAIT)).unwrap();
     assert!(matches!(waiting.read(&mut [0; 100]), Ok(1..)), "now it is told that this is no TLS");
     drop(waiting);
     assert_eq!(connected(&service, &all).get("/healthz").status, 200);

@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{
     ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion,
 };
-use tollgate_testkit::wait::PATIENCE;
+use tollgate_testkit::wait::MAX_WAIT;
 
 use crate::client::Client;
 
@@ -44,7 +44,7 @@ impl Speaker {
         let name = address.ip().into();
         let session = ClientConnection::new(Arc::new(self.config.clone()), name).unwrap();
         let socket = TcpStream::connect(address)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(MAX_WAIT))?;
         let mut stream = StreamOwned::new(session, socket);
         while stream.conn.is_handshaking() {
             stream.conn.complete_io(&mut stream.sock)?;

@@ -22,7 +22,7 @@ fn per_minute(kind: Kind, count: u64) -> LimitSpec {
 }
 
 /// 10 of 10 raised to 20 leaves 10; lowered to 5 leaves none, and raised again 10 are still used.
-pub async fn what_was_used_stays_used_when_the_count_changes(fixture: &impl Fixture) {
+pub async fn used_count_is_kept_when_the_limit_changes(fixture: &impl Fixture) {
     for kind in COUNTING {
         let subject = format!("{kind:?}");
         let with = |count| per_minute(kind, count).build().expect("fits");
@@ -37,7 +37,7 @@ pub async fn what_was_used_stays_used_when_the_count_changes(fixture: &impl Fixt
 
 /// A counter's previous window of a minute, seen in windows of ten seconds: it ended where the
 /// previous one of those began, so nothing of it is left. Of twenty seconds, all of it may be.
-pub async fn a_shorter_window_counts_what_may_lie_within_it(fixture: &impl Fixture) {
+pub async fn shorter_window_counts_only_takes_that_may_be_inside(fixture: &impl Fixture) {
     let with =
         |seconds| LimitSpec::new(Kind::SlidingCounter, 10, seconds * S).build().expect("fits");
     for (subject, seconds, count) in [("ten", 10, 1), ("twenty", 20, 3)] {
@@ -51,7 +51,7 @@ pub async fn a_shorter_window_counts_what_may_lie_within_it(fixture: &impl Fixtu
 }
 
 /// Half used stays half used, of whatever burst and rate.
-pub async fn a_buckets_used_share_stays_used(fixture: &impl Fixture) {
+pub async fn bucket_keeps_its_used_share(fixture: &impl Fixture) {
     let with = |count, burst| {
         LimitSpec::new(Kind::TokenBucket, count, 60 * S).with_burst(burst).build().expect("fits")
     };
@@ -65,7 +65,7 @@ pub async fn a_buckets_used_share_stays_used(fixture: &impl Fixture) {
 
 /// A bucket that was full before its numbers changed is full after, and stays so however often it is
 /// looked at.
-pub async fn what_has_refilled_stays_refilled_when_numbers_change(fixture: &impl Fixture) {
+pub async fn full_bucket_stays_full_when_parameters_change(fixture: &impl Fixture) {
     let with = |count, window_us| {
         LimitSpec::new(Kind::TokenBucket, count, window_us).with_burst(10).build().expect("fits")
     };
@@ -78,7 +78,7 @@ pub async fn what_has_refilled_stays_refilled_when_numbers_change(fixture: &impl
 }
 
 /// Another algorithm has another state; the first is there when it returns.
-pub async fn a_changed_algorithm_starts_fresh(fixture: &impl Fixture) {
+pub async fn changed_algorithm_starts_fresh(fixture: &impl Fixture) {
     at(fixture, 0);
     for kind in Kind::ALL {
         assert_eq!(drain(fixture, "k", &ten_a_minute(kind)).await, 10, "{kind:?}");
@@ -89,14 +89,14 @@ pub async fn a_changed_algorithm_starts_fresh(fixture: &impl Fixture) {
 }
 
 /// Nodes with old and new numbers, by turns, admit at most what the more generous would alone.
-pub async fn flip_flopping_numbers_never_open_a_hole(fixture: &impl Fixture) {
+pub async fn alternating_parameters_never_admit_too_much(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         for (old, new) in versions(kind) {
             let subject = format!("{kind:?}{}", new.count);
             let limits = [old.build().expect("fits"), new.build().expect("fits")];
             let mut random = Random::new(23);
             let (mut now, mut admitted) = (0, Vec::new());
-            for _ in 0..fixture.extent().of(3000) {
+            for _ in 0..fixture.suite_size().of(3000) {
                 now += random.magnitude(2 * S);
                 at(fixture, now);
                 let limit = random.pick(&limits).expect("two");
@@ -133,7 +133,7 @@ fn assert_within(kind: Kind, count: u64, admitted: &[u64]) {
 }
 
 /// A key that both versions refuse is free again after one refill, however often they alternate.
-pub async fn flip_flopping_numbers_never_hold_a_key_for_ever(fixture: &impl Fixture) {
+pub async fn alternating_parameters_never_refuse_forever(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         for (old, new) in versions(kind) {
             let subject = format!("{kind:?}{}", new.count);
@@ -142,7 +142,7 @@ pub async fn flip_flopping_numbers_never_hold_a_key_for_ever(fixture: &impl Fixt
             let _ = drain(fixture, &subject, &limits[0]).await;
             let _ = drain(fixture, &subject, &limits[1]).await;
             let refill = if old.align == new.align { 2 * 97 * S } else { 3600 * S };
-            let (mut now, steps) = (0, fixture.extent().of(refill / (S / 2)));
+            let (mut now, steps) = (0, fixture.suite_size().of(refill / (S / 2)));
             while now < refill {
                 now += refill / steps;
                 at(fixture, now);
@@ -159,7 +159,7 @@ pub async fn flip_flopping_numbers_never_hold_a_key_for_ever(fixture: &impl Fixt
 }
 
 /// An hour back: what was stamped ahead counts as taken now, not for an hour.
-pub async fn a_clock_that_steps_back_costs_at_most_one_refill(fixture: &impl Fixture) {
+pub async fn clock_step_back_delays_at_most_one_refill(fixture: &impl Fixture) {
     const HOUR: u64 = 3600 * S;
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
@@ -183,7 +183,7 @@ pub async fn a_clock_that_steps_back_costs_at_most_one_refill(fixture: &impl Fix
 }
 
 /// Back within the same hour, then seen by the minute: the count belongs to the minute it moved to.
-pub async fn a_repair_within_a_window_is_kept(fixture: &impl Fixture) {
+pub async fn repair_within_a_window_is_stored(fixture: &impl Fixture) {
     let hourly = LimitSpec::calendar(10, Align::Hour, "UTC").build().expect("fits");
     let by_minute = LimitSpec::calendar(10, Align::Minute, "UTC").build().expect("fits");
     at(fixture, 59 * 60 * S);
@@ -195,7 +195,7 @@ pub async fn a_repair_within_a_window_is_kept(fixture: &impl Fixture) {
 }
 
 /// Were the repair not written, every look would find the key ahead anew, and it would never refill.
-pub async fn a_repair_is_kept_even_by_a_peek(fixture: &impl Fixture) {
+pub async fn peek_stores_the_repair(fixture: &impl Fixture) {
     const HOUR: u64 = 3600 * S;
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));

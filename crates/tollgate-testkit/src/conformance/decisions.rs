@@ -10,7 +10,7 @@ use crate::random::Random;
 use crate::spec::{Kind, LimitSpec};
 
 /// Capacity 10, 10 per 100 s, emptied at 0.
-pub async fn a_bucket_refills_evenly_and_tells_the_exact_wait(fixture: &impl Fixture) {
+pub async fn bucket_refills_evenly_and_reports_exact_retry(fixture: &impl Fixture) {
     let limit = bucket(10, 100);
     at(fixture, 0);
     assert_eq!(drain(fixture, "k", &limit).await, 10);
@@ -23,7 +23,7 @@ pub async fn a_bucket_refills_evenly_and_tells_the_exact_wait(fixture: &impl Fix
 }
 
 /// Whatever a key's history, after a rest it has its burst and no more.
-pub async fn an_idle_key_never_admits_more_than_its_burst(fixture: &impl Fixture) {
+pub async fn idle_key_never_admits_more_than_burst(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let limit = ten_a_minute(kind);
         let mut random = Random::new(17);
@@ -43,7 +43,7 @@ pub async fn an_idle_key_never_admits_more_than_its_burst(fixture: &impl Fixture
 }
 
 /// 10/min and 100/h: the refused eleventh leaves the hour at 90.
-pub async fn a_refused_take_debits_no_limit(fixture: &impl Fixture) {
+pub async fn refused_take_debits_no_limit(fixture: &impl Fixture) {
     let (minute, hour) = (bucket(10, 60), bucket(100, 3600));
     at(fixture, 0);
     for _ in 0..10 {
@@ -57,7 +57,7 @@ pub async fn a_refused_take_debits_no_limit(fixture: &impl Fixture) {
 }
 
 /// Two subjects in one plan: if one has no room, the other keeps its own.
-pub async fn a_plan_over_several_subjects_is_all_or_nothing(fixture: &impl Fixture) {
+pub async fn plan_over_several_subjects_is_all_or_nothing(fixture: &impl Fixture) {
     let limit = bucket(3, 60);
     at(fixture, 0);
     assert_eq!(drain(fixture, "empty", &limit).await, 3);
@@ -74,7 +74,7 @@ pub async fn a_plan_over_several_subjects_is_all_or_nothing(fixture: &impl Fixtu
 }
 
 /// The same counter twice in a plan is one take of both costs.
-pub async fn costs_on_one_counter_are_merged(fixture: &impl Fixture) {
+pub async fn costs_on_one_key_are_merged(fixture: &impl Fixture) {
     let limit = bucket(3, 60);
     let subject = Subject::of(["k"]);
     let key = Key::new(&subject, &limit);
@@ -101,7 +101,7 @@ pub async fn cost_zero_is_a_peek(fixture: &impl Fixture) {
 }
 
 /// Waiting will not help, no time is told, and nothing is taken.
-pub async fn a_cost_above_the_burst_never_passes(fixture: &impl Fixture) {
+pub async fn cost_above_burst_never_passes(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
@@ -115,7 +115,7 @@ pub async fn a_cost_above_the_burst_never_passes(fixture: &impl Fixture) {
 }
 
 /// A block refuses whatever the cost, for ever.
-pub async fn a_block_never_passes(fixture: &impl Fixture) {
+pub async fn block_never_passes(fixture: &impl Fixture) {
     let (block, open) = (Limit::block(), bucket(10, 60));
     at(fixture, 0);
     for cost in [0, 1, 100] {
@@ -127,7 +127,7 @@ pub async fn a_block_never_passes(fixture: &impl Fixture) {
 }
 
 /// A microsecond early it is refused; at the time told it passes.
-pub async fn a_retry_is_honest_to_the_microsecond(fixture: &impl Fixture) {
+pub async fn retry_after_is_exact_to_the_microsecond(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let limit = ten_a_minute(kind);
         let mut random = Random::new(5);
@@ -154,7 +154,7 @@ pub async fn a_retry_is_honest_to_the_microsecond(fixture: &impl Fixture) {
 }
 
 /// 7/min, 1 000 000/day, 999 983/day, 10⁹/30 d: a whole window of takes at the exact rate passes.
-pub async fn unusual_rates_hold_for_a_whole_window(fixture: &impl Fixture) {
+pub async fn unusual_rates_are_exact_over_a_full_window(fixture: &impl Fixture) {
     const DAY: u64 = 86_400 * S;
     let rates = [(7, 60 * S), (1_000_000, DAY), (999_983, DAY), (1_000_000_000, 30 * DAY)];
     for (count, window) in rates {
@@ -176,7 +176,7 @@ pub async fn unusual_rates_hold_for_a_whole_window(fixture: &impl Fixture) {
 }
 
 /// Subjects made to collide: with separators, tags, escapes, NUL, and each other's pieces.
-pub async fn hostile_subjects_share_nothing(fixture: &impl Fixture) {
+pub async fn hostile_subjects_never_share_state(fixture: &impl Fixture) {
     let quota = Quota::per_minute(1);
     let limit = Limit::token_bucket(quota).expect("fits");
     let pieces: [&[u8]; 14] = [
@@ -201,7 +201,7 @@ pub async fn hostile_subjects_share_nothing(fixture: &impl Fixture) {
 }
 
 /// No limit applies: it passes, and there are no figures.
-pub async fn an_empty_plan_passes(fixture: &impl Fixture) {
+pub async fn empty_plan_passes(fixture: &impl Fixture) {
     let plan = Plan::new([]).expect("nothing is a plan");
     let decision = fixture.store().take(&plan).await.expect("answers");
     assert!(decision.is_allowed());

@@ -20,7 +20,7 @@ async fn list(fixture: &impl Fixture, listing: Listing) -> Vec<ListedKey> {
 }
 
 /// Pages of any size give every key, none twice, while new ones arrive in between.
-pub async fn every_key_in_use_is_listed_once(fixture: &impl Fixture) {
+pub async fn lists_every_active_key_once(fixture: &impl Fixture) {
     let limit = ten_a_minute(Kind::TokenBucket);
     at(fixture, 0);
     for n in 0..300 {
@@ -45,7 +45,7 @@ pub async fn every_key_in_use_is_listed_once(fixture: &impl Fixture) {
 }
 
 /// By the beginning of the subject; each key tells its rule, limit and algorithm.
-pub async fn a_prefix_narrows_a_listing(fixture: &impl Fixture) {
+pub async fn prefix_filters_the_listing(fixture: &impl Fixture) {
     let limit = |kind: Kind| -> Limit {
         let limit = ten_a_minute(kind).in_rule("search");
         limit.expect("a valid name")

@@ -55,8 +55,8 @@ pub trait Fixture {
     /// Moves its clock, back too.
     fn set_now(&self, now: Timestamp);
     /// How much is asked of it.
-    fn extent(&self) -> SuiteSize {
-        SuiteSize::Whole
+    fn suite_size(&self) -> SuiteSize {
+        SuiteSize::Full
     }
 }
 
@@ -64,7 +64,7 @@ pub trait Fixture {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuiteSize {
     /// All of it.
-    Whole,
+    Full,
     /// Every case, with fewer draws in those that have thousands: the same arithmetic has passed all of them,
     /// reached in another way.
     Short,
@@ -74,7 +74,7 @@ impl SuiteSize {
     /// So many of `whole`.
     pub(crate) fn of(self, whole: u64) -> u64 {
         match self {
-            Self::Whole => whole,
+            Self::Full => whole,
             Self::Short => whole.div_ceil(SHORTER),
         }
     }
@@ -92,71 +92,71 @@ macro_rules! conformance {
     ($fixture:expr, $block_on:path) => {
         $crate::conformance! { @ $fixture, $block_on,
             decisions: [
-                a_bucket_refills_evenly_and_tells_the_exact_wait
-                an_idle_key_never_admits_more_than_its_burst
-                a_refused_take_debits_no_limit
-                a_plan_over_several_subjects_is_all_or_nothing
-                costs_on_one_counter_are_merged
+                bucket_refills_evenly_and_reports_exact_retry
+                idle_key_never_admits_more_than_burst
+                refused_take_debits_no_limit
+                plan_over_several_subjects_is_all_or_nothing
+                costs_on_one_key_are_merged
                 cost_zero_is_a_peek
-                a_cost_above_the_burst_never_passes
-                a_block_never_passes
-                a_retry_is_honest_to_the_microsecond
-                unusual_rates_hold_for_a_whole_window
-                hostile_subjects_share_nothing
-                an_empty_plan_passes
+                cost_above_burst_never_passes
+                block_never_passes
+                retry_after_is_exact_to_the_microsecond
+                unusual_rates_are_exact_over_a_full_window
+                hostile_subjects_never_share_state
+                empty_plan_passes
             ]
             shadow: [
-                a_shadow_limit_never_refuses
-                an_enforced_refusal_debits_no_shadow
-                a_shadow_group_passes_or_fails_together
+                shadow_limit_never_refuses
+                enforced_refusal_debits_no_shadow_limit
+                shadow_group_is_all_or_nothing
             ]
             operations: [
-                a_peek_takes_nothing
-                a_refund_is_never_above_full
-                a_debit_is_never_below_empty
-                an_old_debit_matters_as_far_as_it_still_counts
-                a_pause_refuses_until_it_ends
-                a_shorter_pause_does_not_end_a_longer_one
-                a_reset_forgets_everything
-                stats_tell_without_taking
+                peek_takes_nothing
+                refund_never_exceeds_capacity
+                debit_never_goes_below_empty
+                old_debit_counts_only_what_has_not_expired
+                pause_refuses_until_it_ends
+                shorter_pause_does_not_shorten_a_longer_one
+                reset_clears_all_state
+                stats_take_nothing
             ]
             permits: [
-                a_slot_returns_by_its_permit
-                a_slot_returns_by_itself_at_exactly_its_end
-                a_renewal_extends_by_the_slots_own_length
-                what_has_returned_cannot_be_renewed
-                two_permits_are_distinct
-                a_forged_permit_gives_nothing_back
-                a_renewal_is_all_or_nothing
+                release_frees_the_slots_of_a_permit
+                slot_expires_at_exactly_its_ttl
+                renewal_extends_by_the_original_ttl
+                expired_slot_cannot_be_renewed
+                permits_on_one_key_are_independent
+                forged_permit_releases_nothing
+                renewal_is_all_or_nothing
                 slots_and_tokens_are_all_or_nothing
-                a_refund_gives_no_slot_back
-                a_permit_works_beneath_a_pause
-                a_passing_shadow_group_is_part_of_the_permit
-                a_release_drops_what_has_returned
-                a_mistaken_ttl_heals
+                refund_releases_no_slot
+                permit_can_be_renewed_and_released_during_a_pause
+                permit_holds_slots_of_passing_shadow_groups
+                release_drops_expired_slots
+                lowered_ttl_shortens_held_slots
             ]
             listing: [
-                every_key_in_use_is_listed_once
-                a_prefix_narrows_a_listing
+                lists_every_active_key_once
+                prefix_filters_the_listing
                 expired_keys_are_not_listed
             ]
             changes: [
-                what_was_used_stays_used_when_the_count_changes
-                a_shorter_window_counts_what_may_lie_within_it
-                a_buckets_used_share_stays_used
-                what_has_refilled_stays_refilled_when_numbers_change
-                a_changed_algorithm_starts_fresh
-                flip_flopping_numbers_never_open_a_hole
-                flip_flopping_numbers_never_hold_a_key_for_ever
-                a_clock_that_steps_back_costs_at_most_one_refill
-                a_repair_within_a_window_is_kept
-                a_repair_is_kept_even_by_a_peek
+                used_count_is_kept_when_the_limit_changes
+                shorter_window_counts_only_takes_that_may_be_inside
+                bucket_keeps_its_used_share
+                full_bucket_stays_full_when_parameters_change
+                changed_algorithm_starts_fresh
+                alternating_parameters_never_admit_too_much
+                alternating_parameters_never_refuse_forever
+                clock_step_back_delays_at_most_one_refill
+                repair_within_a_window_is_stored
+                peek_stores_the_repair
             ]
             histories: [
-                calm_histories_match_the_oracle
-                operated_histories_match_the_oracle
-                upset_histories_match_the_oracle
-                golden_vectors_replay
+                basic_histories_match_oracle
+                operation_histories_match_oracle
+                change_histories_match_oracle
+                golden_vectors_match
             ]
         }
     };

@@ -7,7 +7,7 @@ use crate::answer::{Operation, VerdictKind};
 use crate::spec::Kind;
 
 /// Asking any number of times changes nothing.
-pub async fn a_peek_takes_nothing(fixture: &impl Fixture) {
+pub async fn peek_takes_nothing(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
@@ -21,7 +21,7 @@ pub async fn a_peek_takes_nothing(fixture: &impl Fixture) {
 }
 
 /// What comes back can be taken again, and a full key stays full.
-pub async fn a_refund_is_never_above_full(fixture: &impl Fixture) {
+pub async fn refund_never_exceeds_capacity(fixture: &impl Fixture) {
     // Slots are given back by their permit.
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Concurrency) {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
@@ -38,7 +38,7 @@ pub async fn a_refund_is_never_above_full(fixture: &impl Fixture) {
 }
 
 /// A forced debit empties a key and no more, so that it refills in its usual time.
-pub async fn a_debit_is_never_below_empty(fixture: &impl Fixture) {
+pub async fn debit_never_goes_below_empty(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
@@ -55,7 +55,7 @@ pub async fn a_debit_is_never_below_empty(fixture: &impl Fixture) {
 
 /// Half a window later a bucket has refilled half of it, a log not yet, and after a whole window
 /// nobody remembers.
-pub async fn an_old_debit_matters_as_far_as_it_still_counts(fixture: &impl Fixture) {
+pub async fn old_debit_counts_only_what_has_not_expired(fixture: &impl Fixture) {
     for (kind, half_left) in [
         (Kind::TokenBucket, 5),
         (Kind::SlidingWindow, 0),
@@ -86,7 +86,7 @@ pub async fn an_old_debit_matters_as_far_as_it_still_counts(fixture: &impl Fixtu
 }
 
 /// Nobody takes during a pause, however full the key; the wait told is the longer of the two.
-pub async fn a_pause_refuses_until_it_ends(fixture: &impl Fixture) {
+pub async fn pause_refuses_until_it_ends(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
@@ -105,7 +105,7 @@ pub async fn a_pause_refuses_until_it_ends(fixture: &impl Fixture) {
 }
 
 /// Two upstreams' answers arrive in any order: the longer one holds.
-pub async fn a_shorter_pause_does_not_end_a_longer_one(fixture: &impl Fixture) {
+pub async fn shorter_pause_does_not_shorten_a_longer_one(fixture: &impl Fixture) {
     let limit = ten_a_minute(Kind::TokenBucket);
     at(fixture, 0);
     for length_us in [30 * S, 5 * S] {
@@ -117,7 +117,7 @@ pub async fn a_shorter_pause_does_not_end_a_longer_one(fixture: &impl Fixture) {
 }
 
 /// Used, paused or both: after a reset a key is as if never seen.
-pub async fn a_reset_forgets_everything(fixture: &impl Fixture) {
+pub async fn reset_clears_all_state(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
@@ -130,7 +130,7 @@ pub async fn a_reset_forgets_everything(fixture: &impl Fixture) {
 }
 
 /// Count, remaining and reset, with what has expired already gone.
-pub async fn stats_tell_without_taking(fixture: &impl Fixture) {
+pub async fn stats_take_nothing(fixture: &impl Fixture) {
     let limit = ten_a_minute(Kind::SlidingWindow);
     let subject = Subject::of(["k"]);
     let key = Key::new(&subject, &limit);

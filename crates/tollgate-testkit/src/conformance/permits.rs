@@ -37,7 +37,7 @@ async fn renew(fixture: &impl Fixture, permit: &Permit) -> Option<u64> {
 }
 
 /// What is given back can be taken, and is given back once.
-pub async fn a_slot_returns_by_its_permit(fixture: &impl Fixture) {
+pub async fn release_frees_the_slots_of_a_permit(fixture: &impl Fixture) {
     let limit = slots(2, 30);
     at(fixture, 0);
     let first = hold_one(fixture, &limit, 1).await.expect("two are free");
@@ -54,7 +54,7 @@ pub async fn a_slot_returns_by_its_permit(fixture: &impl Fixture) {
 }
 
 /// A microsecond early it is in use; at its end it is gone, and its permit holds nothing.
-pub async fn a_slot_returns_by_itself_at_exactly_its_end(fixture: &impl Fixture) {
+pub async fn slot_expires_at_exactly_its_ttl(fixture: &impl Fixture) {
     let limit = slots(1, 30);
     at(fixture, 5 * S);
     let permit = hold_one(fixture, &limit, 1).await.expect("free");
@@ -67,7 +67,7 @@ pub async fn a_slot_returns_by_itself_at_exactly_its_end(fixture: &impl Fixture)
 }
 
 /// For as long again, from the time of asking, under whatever numbers it was taken.
-pub async fn a_renewal_extends_by_the_slots_own_length(fixture: &impl Fixture) {
+pub async fn renewal_extends_by_the_original_ttl(fixture: &impl Fixture) {
     let limit = slots(1, 30);
     at(fixture, 0);
     let permit = hold_one(fixture, &limit, 1).await.expect("free");
@@ -80,7 +80,7 @@ pub async fn a_renewal_extends_by_the_slots_own_length(fixture: &impl Fixture) {
 }
 
 /// Too late is too late: whoever has the slot by then keeps it.
-pub async fn what_has_returned_cannot_be_renewed(fixture: &impl Fixture) {
+pub async fn expired_slot_cannot_be_renewed(fixture: &impl Fixture) {
     let limit = slots(1, 30);
     at(fixture, 0);
     let late = hold_one(fixture, &limit, 1).await.expect("free");
@@ -94,7 +94,7 @@ pub async fn what_has_returned_cannot_be_renewed(fixture: &impl Fixture) {
 }
 
 /// One key, two holders: each gives back its own, whatever it cost.
-pub async fn two_permits_are_distinct(fixture: &impl Fixture) {
+pub async fn permits_on_one_key_are_independent(fixture: &impl Fixture) {
     let (limit, subject) = (slots(10, 30), Subject::of(["k"]));
     let take = |cost| Take::new(Key::new(&subject, &limit), cost);
     at(fixture, 0);
@@ -107,7 +107,7 @@ pub async fn two_permits_are_distinct(fixture: &impl Fixture) {
 }
 
 /// The right key is not enough, and a key never seen is no error.
-pub async fn a_forged_permit_gives_nothing_back(fixture: &impl Fixture) {
+pub async fn forged_permit_releases_nothing(fixture: &impl Fixture) {
     let (limit, unseen) = (slots(1, 30), slots(1, 30).in_rule("unseen").expect("a valid name"));
     let subject = Subject::of(["k"]);
     at(fixture, 0);
@@ -125,7 +125,7 @@ pub async fn a_forged_permit_gives_nothing_back(fixture: &impl Fixture) {
 }
 
 /// A permit that has lost one of its keys renews none of them, and gives back the rest.
-pub async fn a_renewal_is_all_or_nothing(fixture: &impl Fixture) {
+pub async fn renewal_is_all_or_nothing(fixture: &impl Fixture) {
     let (short, long) = (slots(1, 10), slots(1, 30).in_rule("long").expect("a valid name"));
     let (one, other) = (Subject::of(["one"]), Subject::of(["other"]));
     let takes = [Take::new(Key::new(&other, &long), 1), Take::new(Key::new(&one, &short), 1)];
@@ -161,7 +161,7 @@ pub async fn slots_and_tokens_are_all_or_nothing(fixture: &impl Fixture) {
 }
 
 /// Whose slot would it be?
-pub async fn a_refund_gives_no_slot_back(fixture: &impl Fixture) {
+pub async fn refund_releases_no_slot(fixture: &impl Fixture) {
     let limit = slots(2, 30);
     at(fixture, 0);
     let _ = hold_one(fixture, &limit, 1).await.expect("free");
@@ -172,7 +172,7 @@ pub async fn a_refund_gives_no_slot_back(fixture: &impl Fixture) {
 }
 
 /// Who has a slot may keep it or give it back while nobody may take one.
-pub async fn a_permit_works_beneath_a_pause(fixture: &impl Fixture) {
+pub async fn permit_can_be_renewed_and_released_during_a_pause(fixture: &impl Fixture) {
     let limit = slots(1, 30);
     at(fixture, 0);
     let permit = hold_one(fixture, &limit, 1).await.expect("free");
@@ -187,7 +187,7 @@ pub async fn a_permit_works_beneath_a_pause(fixture: &impl Fixture) {
 }
 
 /// What only watches is held and given back like the rest; a group that would refuse holds nothing.
-pub async fn a_passing_shadow_group_is_part_of_the_permit(fixture: &impl Fixture) {
+pub async fn permit_holds_slots_of_passing_shadow_groups(fixture: &impl Fixture) {
     let in_rule = |count, rule| slots(count, 30).in_rule(rule).expect("a valid name");
     let (enforced, wide, tight) = (slots(9, 30), in_rule(9, "wide"), in_rule(1, "tight"));
     let beside = bucket(9, 60).in_rule("tight").expect("a valid name");
@@ -211,7 +211,7 @@ pub async fn a_passing_shadow_group_is_part_of_the_permit(fixture: &impl Fixture
 }
 
 /// What changes a key drops what has ended, as every take does.
-pub async fn a_release_drops_what_has_returned(fixture: &impl Fixture) {
+pub async fn release_drops_expired_slots(fixture: &impl Fixture) {
     let (short, long) = (slots(3, 10), slots(3, 30));
     at(fixture, 0);
     let _ = hold_one(fixture, &short, 1).await.expect("free");
@@ -225,7 +225,7 @@ pub async fn a_release_drops_what_has_returned(fixture: &impl Fixture) {
 }
 
 /// A ttl of a year, then of a minute: nobody waits for a year.
-pub async fn a_mistaken_ttl_heals(fixture: &impl Fixture) {
+pub async fn lowered_ttl_shortens_held_slots(fixture: &impl Fixture) {
     let (mistaken, right) = (slots(1, 365 * 86_400), slots(1, 60));
     at(fixture, 0);
     let permit = hold_one(fixture, &mistaken, 1).await.expect("free");

@@ -22,7 +22,7 @@ fn in_rule(limit: Limit, rule: &str) -> Limit {
 }
 
 /// An exhausted shadow limit says so in its status, and the request passes.
-pub async fn a_shadow_limit_never_refuses(fixture: &impl Fixture) {
+pub async fn shadow_limit_never_refuses(fixture: &impl Fixture) {
     let (enforced, tight) = (bucket(10, 60), in_rule(bucket(1, 60), "trial"));
     let subject = Subject::of(["k"]);
     at(fixture, 0);
@@ -36,7 +36,7 @@ pub async fn a_shadow_limit_never_refuses(fixture: &impl Fixture) {
 }
 
 /// What is refused is not counted by those who only watch.
-pub async fn an_enforced_refusal_debits_no_shadow(fixture: &impl Fixture) {
+pub async fn enforced_refusal_debits_no_shadow_limit(fixture: &impl Fixture) {
     let (enforced, watched) = (bucket(1, 60), in_rule(bucket(10, 60), "trial"));
     let subject = Subject::of(["k"]);
     at(fixture, 0);
@@ -47,7 +47,7 @@ pub async fn an_enforced_refusal_debits_no_shadow(fixture: &impl Fixture) {
 }
 
 /// A group that would refuse debits none of its own; another group is another matter.
-pub async fn a_shadow_group_passes_or_fails_together(fixture: &impl Fixture) {
+pub async fn shadow_group_is_all_or_nothing(fixture: &impl Fixture) {
     let enforced = bucket(100, 60);
     let (tight, loose) = (in_rule(bucket(1, 60), "a"), in_rule(bucket(10, 3600), "a"));
     let other = in_rule(bucket(10, 60), "b");

@@ -63,7 +63,7 @@ impl Oracle {
     }
 
     /// What a store must answer.
-    pub fn ask(&mut self, spec: &LimitSpec, now: u64, ask: Operation) -> Answer {
+    pub fn apply(&mut self, spec: &LimitSpec, now: u64, ask: Operation) -> Answer {
         if ask == Operation::Reset {
             *self = Self::new();
         }

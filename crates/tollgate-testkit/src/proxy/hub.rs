@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::fault::Fault;
 use super::link::Link;
-use crate::wait::PATIENCE;
+use crate::wait::MAX_WAIT;
 
 #[derive(Debug)]
 pub(super) struct Hub {
@@ -121,7 +121,7 @@ impl Hub {
         let ids: Vec<u64> = links.iter().map(|link| link.id).collect();
         links.into_iter().for_each(|link| self.cut(&link));
         let open = |links: &mut HashMap<_, _>| ids.iter().any(|id| links.contains_key(id));
-        let waited = self.ended.wait_timeout_while(lock(&self.links), PATIENCE, open);
+        let waited = self.ended.wait_timeout_while(lock(&self.links), MAX_WAIT, open);
         let (_links, result) = waited.unwrap_or_else(PoisonError::into_inner);
         assert!(!result.timed_out(), "connections that are cut do not end");
     }

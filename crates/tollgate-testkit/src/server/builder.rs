@@ -11,7 +11,7 @@ use super::tls::Tls;
 use super::watchdog::scratch;
 use super::{Flavor, Raw, Server, port};
 use crate::clock::Clock;
-use crate::wait::{PATIENCE, pause};
+use crate::wait::{MAX_WAIT, pause};
 
 /// A server with settings of its own.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl Builder {
         loop {
             match self.start_on(port::free()) {
                 Ok(server) => return server,
-                Err(Refusal::PortTaken) if began.elapsed() < PATIENCE => {}
+                Err(Refusal::PortTaken) if began.elapsed() < MAX_WAIT => {}
                 Err(refusal) => refusal.panic(self.flavor),
             }
         }
@@ -177,7 +177,7 @@ pub(super) fn run(process: &mut Process, port: u16, ready: Ready) -> Result<(), 
         if ready.is_so(process, port) {
             return Ok(());
         }
-        if !process.is_running() || began.elapsed() > PATIENCE {
+        if !process.is_running() || began.elapsed() > MAX_WAIT {
             return Err(Refusal::of(process.log()));
         }
         pause();

@@ -36,7 +36,7 @@ pub use raw::Raw;
 pub use sentinels::Sentinels;
 pub use value::Value;
 
-use crate::wait::{PATIENCE, pause};
+use crate::wait::{MAX_WAIT, pause};
 use builder::{Ready, Refusal, run};
 use process::Process;
 pub(crate) use watchdog::{Keeper, scratch};
@@ -170,7 +170,7 @@ impl Server {
         loop {
             match run(&mut process, self.port, self.ready) {
                 Ok(()) => break,
-                Err(Refusal::PortTaken) if began.elapsed() < PATIENCE => pause(),
+                Err(Refusal::PortTaken) if began.elapsed() < MAX_WAIT => pause(),
                 Err(refusal) => refusal.panic(self.flavor),
             }
         }

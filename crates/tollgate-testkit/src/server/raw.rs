@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
 use super::value::Value;
-use crate::wait::PATIENCE;
+use crate::wait::MAX_WAIT;
 
 /// A connection to a server, for what a test plants and looks at.
 #[derive(Debug)]
@@ -30,11 +30,11 @@ impl Raw {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
         stream.set_nodelay(true)?;
         let raw = Self { stream: BufReader::new(stream) };
-        raw.set_patience(PATIENCE)?;
+        raw.set_patience(MAX_WAIT)?;
         Ok(raw)
     }
 
-    /// With another bound than [`PATIENCE`] for each answer.
+    /// With another bound than [`MAX_WAIT`] for each answer.
     ///
     /// # Panics
     /// If the bound is zero.

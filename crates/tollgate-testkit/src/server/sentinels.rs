@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Flavor, Server, Value};
-use crate::wait::{eventually, insist};
+use crate::wait::{eventually, retry_until};
 
 /// What sentinels call the primary.
 const NAME: &str = "mymaster";
@@ -112,7 +112,7 @@ impl Sentinels {
         let asked = self.sentinels.iter().find(|sentinel| sentinel.is_up());
         let asked = asked.expect("a sentinel is up");
         let ask = || drop(asked.raw().call(&["SENTINEL", "FAILOVER", NAME]));
-        insist("a sentinel made another primary", FAILOVER, ask, || {
+        retry_until("a sentinel made another primary", FAILOVER, ask, || {
             told_by(asked).is_some_and(|port| port != old.port())
         });
         self.wait_for_new_primary(old)

@@ -98,7 +98,7 @@ impl Oracles {
     /// What a store must answer whose limits are these: all or nothing.
     pub(super) fn run(&mut self, specs: &[LimitSpec], request: &Request, now: u64) -> Vec<Answer> {
         let mut each = |ask: &dyn Fn(u64) -> Operation| -> Vec<Answer> {
-            let one = |want: &Want| self.0[want.key].ask(&specs[want.key], now, ask(want.cost));
+            let one = |want: &Want| self.0[want.key].apply(&specs[want.key], now, ask(want.cost));
             request.wants.iter().map(one).collect()
         };
         let permit = request.permit.unwrap_or(0);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_testkit::proxy::{Direction, Fault, Proxy};
 use tollgate_testkit::server::{Flavor, Server, Value};
-use tollgate_testkit::wait::{PATIENCE, eventually};
+use tollgate_testkit::wait::{MAX_WAIT, eventually};
 
 /// Long enough that what is not swallowed would have come.
 const SILENCE: Duration = Duration::from_millis(200);
@@ -53,7 +53,7 @@ fn it_passes_everything_on() {
 fn sent(proxy: &Proxy, upstream: &TcpListener, bytes: &[u8]) -> (Vec<u8>, Option<ErrorKind>) {
     let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).expect("it listens");
     let (mut server, _) = upstream.accept().expect("it connects");
-    server.set_read_timeout(Some(PATIENCE)).expect("a time");
+    server.set_read_timeout(Some(MAX_WAIT)).expect("a time");
     client.write_all(bytes).expect("it is open");
     let mut received = Vec::new();
     let ended = server.read_to_end(&mut received).err().map(|error| error.kind());
@@ -84,7 +84,7 @@ fn answers_are_cut_at_the_exact_byte() {
         proxy.set(Fault::CutAfter { towards: Direction::Client, bytes: count..count + 1 });
         let mut client =
             TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).expect("it listens");
-        client.set_read_timeout(Some(PATIENCE)).expect("a time");
+        client.set_read_timeout(Some(MAX_WAIT)).expect("a time");
         client.write_all(format!("INCR {bytes}\r\n").as_bytes()).expect("it is open");
         let mut received = Vec::new();
         let error = client.read_to_end(&mut received).expect_err("it is cut");
@@ -188,7 +188,7 @@ fn answers_come_late_and_none_later_for_another() {
     assert!(began.elapsed() >= delay);
 
     // What waits for its time does not when there is no more delay.
-    proxy.set(Fault::Delay(PATIENCE * 10));
+    proxy.set(Fault::Delay(MAX_WAIT * 10));
     raw.send(&["PING"]).expect("it is open");
     proxy.set(Fault::Pass);
     assert_eq!(raw.receive().expect("it is open").text(), "PONG");
@@ -228,7 +228,7 @@ fn answers_keep_their_order() {
     raw.send(&["PING"]).expect("it is open");
     assert_eq!(raw.receive().expect_err("not its turn").kind(), ErrorKind::WouldBlock);
     other.call(&["RPUSH", "list", "value"]);
-    let mut raw = raw.patient(PATIENCE);
+    let mut raw = raw.patient(MAX_WAIT);
     assert_eq!(raw.receive().expect("it is open").array()[1].text(), "value");
     assert_eq!(raw.receive().expect("it is open"), loading());
 }
@@ -265,6 +265,6 @@ fn thousands_of_connections_leave_nothing() {
         drop(proxy);
         done.send(())
     });
-    is_done.recv_timeout(PATIENCE).expect("it ends");
+    is_done.recv_timeout(MAX_WAIT).expect("it ends");
     assert!(fs::read_dir("/proc/self/task").expect("it runs").count() < 100);
 }

@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tollgate_testkit::server::{Certificates, Flavor, Identity, Raw, Server};
-use tollgate_testkit::wait::PATIENCE;
+use tollgate_testkit::wait::MAX_WAIT;
 
 #[test]
 fn only_the_right_certificate_is_believed() {
@@ -85,7 +85,7 @@ fn ping(server: &Server, ca: &Path, client: Option<&Identity>) -> io::Result<Str
     let name = "127.0.0.1".try_into().expect("a name");
     let connection = ClientConnection::new(Arc::new(config), name).expect("a connection");
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.tls_port()))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(MAX_WAIT))?;
     let mut stream = StreamOwned::new(connection, stream);
     stream.write_all(b"PING\r\n")?;
     let mut answer = [0; 5];

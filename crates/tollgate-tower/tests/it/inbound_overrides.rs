@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tollgate::{Limiter, Override, OverrideLimit, Policy, Subject};
 use tollgate_redis::{RedisStore, StoredOverrides};
 use tollgate_testkit::server::{Flavor, Server};
-use tollgate_testkit::wait::PATIENCE;
+use tollgate_testkit::wait::MAX_WAIT;
 use tollgate_tower::{Header, RateLimitLayer};
 use tower::{Layer, ServiceExt, service_fn};
 
@@ -41,7 +41,7 @@ async fn the_layer_obeys_the_overrides_of_the_fleet() {
         told.to_str().unwrap().parse::<u64>().unwrap()
     };
     let becomes = async |wanted: u64| {
-        let seen = timeout(PATIENCE, async {
+        let seen = timeout(MAX_WAIT, async {
             while limit().await != wanted {
                 tokio::task::yield_now().await;
             }

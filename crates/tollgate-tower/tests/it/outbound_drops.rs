@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep, timeout};
 use tollgate_testkit::proxy::{Fault, Proxy};
-use tollgate_testkit::wait::{PATIENCE, pause};
+use tollgate_testkit::wait::{MAX_WAIT, pause};
 use tollgate_tower::outbound::NamedLimiter;
 
 use crate::outbound_fixture::{SECOND, limiter, patient, per, per_century, redis};
@@ -80,7 +80,7 @@ async fn over_redis_what_was_taken_for_nobody_is_given_back() {
     let behind = NamedLimiter::new(patient(&proxy.url(), prefix), per_century(10));
     let beside = NamedLimiter::new(patient(&server.url(), prefix), per_century(10));
     behind.acquire().await.unwrap();
-    proxy.set(Fault::Delay(PATIENCE));
+    proxy.set(Fault::Delay(MAX_WAIT));
     let held = tokio::spawn({
         let behind = behind.clone();
         async move { behind.acquire_many(5).await }
@@ -98,7 +98,7 @@ async fn over_redis_what_was_taken_for_nobody_is_given_back() {
 async fn counts(limiter: &NamedLimiter<tollgate_redis::RedisStore>, count: u64) {
     let began = std::time::Instant::now();
     while limiter.stats().await.unwrap().count != count {
-        assert!(began.elapsed() < PATIENCE, "still not {count}");
+        assert!(began.elapsed() < MAX_WAIT, "still not {count}");
         tokio::task::block_in_place(pause);
     }
 }

@@ -9,7 +9,7 @@ use tollgate::policy::NamedLimits;
 use tollgate::{Clock, Limit, MemoryStore, Quota, Timestamp};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::server::{Flavor, Server};
-use tollgate_testkit::wait::PATIENCE;
+use tollgate_testkit::wait::MAX_WAIT;
 use tollgate_tower::outbound::{AcquireError, Acquired, NamedLimiter};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -67,7 +67,7 @@ pub(crate) fn redis() -> &'static Server {
 
 /// A store in which nothing should time out.
 pub(crate) fn patient(url: &str, prefix: &str) -> RedisStore {
-    let builder = RedisStore::builder(url.parse().unwrap()).timeout(2 * PATIENCE);
+    let builder = RedisStore::builder(url.parse().unwrap()).timeout(2 * MAX_WAIT);
     builder.prefix(prefix).unwrap().build()
 }
 

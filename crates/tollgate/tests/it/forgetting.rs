@@ -1,7 +1,7 @@
 //! Expired equals never seen: a store that forgets at every chance answers as one that never does.
 
 use tollgate::{Key, Limit, ManualClock, MemoryStore, Subject, Timestamp};
-use tollgate_testkit::history::{History, Wildness};
+use tollgate_testkit::history::{History, HistoryLevel};
 use tollgate_testkit::spec::Kind;
 
 use crate::asking::ask;
@@ -14,7 +14,7 @@ fn a_store_that_forgets_answers_as_one_that_does_not() {
             let clock = ManualClock::new();
             let store = || MemoryStore::builder().clock(clock.clone()).build();
             let (keeping, forgetting) = (store(), store());
-            let mut history = History::new(seed, kind, Wildness::Operated);
+            let mut history = History::new(seed, kind, HistoryLevel::Operations);
             let limit: Limit = history.limits()[0].build().unwrap();
             let subject = Subject::of(["k"]);
             let key = Key::new(&subject, &limit);
@@ -23,9 +23,9 @@ fn a_store_that_forgets_answers_as_one_that_does_not() {
                 let moment = history.next(last.as_ref());
                 clock.set(Timestamp::from_micros(moment.at_us));
                 forgotten += forgetting.sweep(usize::MAX);
-                let kept = ask(&keeping, key, moment.ask);
+                let kept = ask(&keeping, key, moment.operation);
                 assert_eq!(
-                    ask(&forgetting, key, moment.ask),
+                    ask(&forgetting, key, moment.operation),
                     kept,
                     "{kind:?} seed {seed} {moment:?}"
                 );

@@ -11,7 +11,7 @@ use tollgate::{
 };
 use tollgate_testkit::answer::Operation;
 use tollgate_testkit::conformance::permit_id;
-use tollgate_testkit::history::{History, Wildness};
+use tollgate_testkit::history::{History, HistoryLevel};
 use tollgate_testkit::random::Random;
 use tollgate_testkit::spec::Kind;
 
@@ -66,7 +66,7 @@ pub(crate) fn filled(clock: &ManualClock) -> Store {
 #[test]
 fn a_restored_store_answers_as_one_that_was_not_interrupted() {
     let (mut compared, mut keys) = (0, 0);
-    for wildness in [Wildness::Calm, Wildness::Operated, Wildness::Upset] {
+    for wildness in [HistoryLevel::Basic, HistoryLevel::Operations, HistoryLevel::Changes] {
         for kind in Kind::ALL {
             for seed in 0..150 {
                 let kept = compare(seed, kind, wildness);
@@ -81,7 +81,7 @@ fn a_restored_store_answers_as_one_that_was_not_interrupted() {
 }
 
 /// Interrupts a history at some moment; how many keys were in use then.
-fn compare(seed: u64, kind: Kind, wildness: Wildness) -> u64 {
+fn compare(seed: u64, kind: Kind, wildness: HistoryLevel) -> u64 {
     let clock = ManualClock::new();
     let lasting = store(&clock);
     let mut restored = None;
@@ -100,12 +100,12 @@ fn compare(seed: u64, kind: Kind, wildness: Wildness) -> u64 {
             restored = Some(store);
         }
         let key = Key::new(&subject, &limits[moment.limit]);
-        let answer = ask(&lasting, key, moment.ask);
+        let answer = ask(&lasting, key, moment.operation);
         // What had ended is not saved, and does not come back with a clock that steps back over it.
         if let Some(restored) = &restored
-            && (kept > 0 || wildness != Wildness::Upset)
+            && (kept > 0 || wildness != HistoryLevel::Changes)
         {
-            let told = ask(restored, key, moment.ask);
+            let told = ask(restored, key, moment.operation);
             assert_eq!(told, answer, "{kind:?} {wildness:?} seed {seed} {moment:?}");
         }
         last = Some(answer);

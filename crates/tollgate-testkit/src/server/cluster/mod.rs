@@ -11,7 +11,7 @@ pub use migration::Migration;
 pub use slot::slot_of;
 
 use super::{Flavor, Server};
-use crate::wait::{PATIENCE, eventually, insist, pause};
+use crate::wait::{MAX_WAIT, eventually, pause, retry_until};
 use slot::SLOTS;
 use view::{Member, Role, seen_by};
 
@@ -96,7 +96,7 @@ impl Cluster {
     /// If it does not become so.
     pub fn failover(&self, replica: &Server) {
         let ask = || drop(replica.raw().call(&["CLUSTER", "FAILOVER"]));
-        insist("a replica became primary", FAILOVER, ask, || {
+        retry_until("a replica became primary", FAILOVER, ask, || {
             myself(replica).is_some_and(|own| own.is("master"))
         });
         self.wait_ok();
@@ -110,7 +110,7 @@ impl Cluster {
     pub fn wait_ok(&self) {
         let began = Instant::now();
         while !self.is_ok() {
-            assert!(began.elapsed() < PATIENCE, "the cluster is not well:\n{}", self.told());
+            assert!(began.elapsed() < MAX_WAIT, "the cluster is not well:\n{}", self.told());
             pause();
         }
     }

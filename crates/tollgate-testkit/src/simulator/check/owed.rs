@@ -50,10 +50,10 @@ impl Owed {
     ) {
         match self {
             Self::Sum { used, since } => {
-                if used.ask(spec, now, Operation::Peek { cost: 0 }).count == 0 {
+                if used.apply(spec, now, Operation::Peek { cost: 0 }).count == 0 {
                     *since = now - age;
                 }
-                used.ask(spec, now, Operation::Debit { cost, age_us: age });
+                used.apply(spec, now, Operation::Debit { cost, age_us: age });
             }
             Self::Each(all) => {
                 all.push(Spending { at: now - age, cost, permit });
@@ -70,7 +70,7 @@ impl Owed {
     pub(super) fn refund_receipt(&mut self, spec: &LimitSpec, now: u64, cost: u64) {
         match self {
             Self::Sum { used, .. } => {
-                used.ask(spec, now, Operation::Refund { cost });
+                used.apply(spec, now, Operation::Refund { cost });
             }
             Self::Each(_) if spec.algorithm == Kind::Concurrency => {}
             Self::Each(all) => {
@@ -114,7 +114,7 @@ impl Owed {
     pub(super) fn tells(&mut self, spec: &LimitSpec, now: u64) -> Vec<Tell> {
         match self {
             Self::Sum { used, since } => {
-                let cost = used.ask(spec, now, Operation::Peek { cost: 0 }).count;
+                let cost = used.apply(spec, now, Operation::Peek { cost: 0 }).count;
                 let rolls = spec.algorithm == Kind::FixedWindow;
                 let age = if rolls { now - *since } else { 0 };
                 if cost > 0 { vec![Tell::Debit { cost, age }] } else { Vec::new() }
