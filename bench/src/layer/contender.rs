@@ -98,7 +98,7 @@ fn ours(limits: &str) -> Outcome<RateLimitLayerBuilder<MemoryStore>> {
         "version: 1\nrules:\n  - {{ name: api, limits: {limits}, algorithm: token_bucket }}\n"
     );
     let policy = Policy::from_yaml("bench", &text, Policy::builtin_limit())?;
-    Ok(RateLimitLayer::builder(Limiter::new(MemoryStore::new(), policy, ())))
+    Ok(RateLimitLayer::builder(Limiter::new(MemoryStore::new(), policy)))
 }
 
 /// A request of one of so many peers.

@@ -71,7 +71,11 @@ impl App {
         };
         let started = SystemClock::new().now();
         Self {
-            limiter: Limiter::new(store.backend, policy, Metrics::new(exhausted, store.watch)),
+            limiter: Limiter::with_observer(
+                store.backend,
+                policy,
+                Metrics::new(exhausted, store.watch),
+            ),
             policy_file,
             policy_load: Mutex::new(PolicyLoad { at: started, error: None }),
             node: Node {

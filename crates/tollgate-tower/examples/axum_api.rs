@@ -60,7 +60,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
 }
 
 fn app(store: impl Store + 'static, policy: Policy) -> Router {
-    let limiter = Limiter::new(store, policy, ());
+    let limiter = Limiter::new(store, policy);
     let layer =
         RateLimitLayer::builder(limiter).fact("client", Header::from_static("x-client-id")).build();
     Router::new().route("/", get(async || "Hello!\n")).layer(layer)

@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 async fn serve(store: Shared) -> Result<String, Box<dyn Error>> {
     let policy = Policy::from_yaml("degraded", POLICY, Policy::builtin_limit())?;
-    let layer = RateLimitLayer::builder(Limiter::new(store, policy, ()))
+    let layer = RateLimitLayer::builder(Limiter::new(store, policy))
         .fact("client", Header::from_static("x-client-id"))
         .build();
     let app = Router::new().route("/", get(async || "Hello!\n")).layer(layer);

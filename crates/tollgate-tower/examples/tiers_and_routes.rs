@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 fn app() -> Result<Router, Box<dyn Error>> {
     let policy = Policy::from_yaml("tiers_and_routes.yaml", POLICY, Policy::builtin_limit())?;
-    let limiter = Limiter::new(MemoryStore::new(), policy, ());
+    let limiter = Limiter::new(MemoryStore::new(), policy);
     let key = ApiKey::header(HeaderName::from_static("x-api-key"));
     let layer = RateLimitLayer::builder(limiter).fact("api_key", key).build();
     Ok(Router::new()

@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let port = env::var("PORT").unwrap_or_else(|_| "50051".to_owned());
     let port: u16 = port.parse().map_err(|error| format!("PORT {port:?}: {error}"))?;
     let policy = Policy::from_yaml("tonic_health", POLICY, Policy::builtin_limit())?;
-    let limiter = Limiter::new(MemoryStore::new(), policy, ());
+    let limiter = Limiter::new(MemoryStore::new(), policy);
     let layer = RateLimitLayer::builder(limiter).fact("ip", peer).build();
 
     let (_, health) = tonic_health::server::health_reporter();

@@ -15,8 +15,8 @@ const MAX_FIELD_INTEGER: u64 = 999_999_999_999_999;
 /// Clients agree on no single one, so styles can be combined; only [`XUnix`](Self::XUnix) and
 /// [`XDelta`](Self::XDelta) share their fields' names and exclude each other.
 ///
-/// All figures are of the [deciding](Decision::deciding) limit, and its limit is the configured count: a
-/// bucket's burst is not told, nor the share of a node that answers alone.
+/// All figures are those of the [deciding](Decision::deciding) limit. The limit shown for a token bucket is its
+/// burst, so that the remaining amount never exceeds it. A node's share in degraded mode is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HeaderStyle {
@@ -131,7 +131,7 @@ impl HeaderStyle {
         let Some(deciding) = decision.deciding() else { return };
         let delta = rounding::seconds(deciding.reset_after());
         let at = || rounding::unix_seconds(decision.at() + deciding.reset_after());
-        let figures = |reset| [deciding.limit().count(), deciding.remaining(), reset];
+        let figures = |reset| [deciding.limit().capacity(), deciding.remaining(), reset];
         let figures = match self {
             Self::XUnix => figures(at()),
             Self::XDelta => figures(delta),
@@ -158,7 +158,7 @@ fn policies(statuses: &[Status<'_>]) -> String {
         }
         let (name, limit) = (PolicyName::among(statuses, status), status.limit());
         // Writing to a string cannot fail.
-        let _ = write!(list, "\"{name}\";q={}", fifteen_digits(limit.count()));
+        let _ = write!(list, "\"{name}\";q={}", fifteen_digits(limit.capacity()));
         if !limit.window().is_zero() {
             let _ = write!(list, ";w={}", rounding::seconds(limit.window()));
         }

@@ -30,7 +30,7 @@ use crate::time::Timestamp;
 /// use tollgate::{Query, Facts, Limiter, MemoryStore, Policy, Request, Verb};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
+/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
 /// let mut facts = Facts::new();
 /// facts.insert("client", "user:1".as_bytes())?;
 /// let asked = Query::ByPolicy(Request::new(facts));
@@ -56,9 +56,16 @@ struct Begun {
     at: Option<Instant>,
 }
 
+impl<S: Store> Limiter<S> {
+    /// Creates a limiter that decides by `policy` and counts in `store`.
+    pub fn new(store: S, policy: Policy) -> Self {
+        Self::with_observer(store, policy, ())
+    }
+}
+
 impl<S: Store, O: Observer> Limiter<S, O> {
-    /// A limiter of this policy over this store.
-    pub fn new(store: S, policy: Policy, observer: O) -> Self {
+    /// Creates a limiter whose decisions are reported to `observer`, for metrics and logs.
+    pub fn with_observer(store: S, policy: Policy, observer: O) -> Self {
         let handles = observer.resolve(&policy);
         let (policy, handles) = (Arc::new(policy), Arc::new(handles));
         let overrides = ActiveOverrides::default();
@@ -125,7 +132,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     /// use tollgate::{Query, Facts, Limiter, MemoryStore, Policy, Request, Verb};
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
     /// let asked = Query::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
     /// let then = limiter.active_policy();
     /// limiter.decide_with(&then, Verb::Take, &asked, |_| ()).await?;
@@ -199,7 +206,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     /// use tollgate::{Query, Facts, Limiter, MemoryStore, Outcome, Policy, Request, Receipt, Verb};
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
     /// let asked = Query::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
     /// let then = limiter.active_policy();
     /// let taken = limiter.decide_with(&then, Verb::Take, &asked, Receipt::of).await?;

@@ -27,7 +27,7 @@ pub enum Query<'a> {
 /// use tollgate::{Query, Inline, Limit, Limiter, MemoryStore, Policy, Quota, Verb};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
+/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
 /// let limits = vec![Limit::token_bucket(Quota::per_minute(10))?];
 /// let asked = Query::Inline(Inline::new("", "user:1", limits, 2)?);
 /// let told = limiter.decide(Verb::Take, &asked, |outcome| {

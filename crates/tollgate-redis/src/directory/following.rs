@@ -77,7 +77,7 @@ impl Directory {
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let store = RedisStore::new(Address::local());
-    /// let limiter = Arc::new(Limiter::new(store.clone(), Policy::builtin(), ()));
+    /// let limiter = Arc::new(Limiter::new(store.clone(), Policy::builtin()));
     /// let obeying = Arc::clone(&limiter);
     /// let obey = move |stored: &tollgate_redis::StoredOverrides| {
     ///     obeying.set_overrides(&stored.overrides);

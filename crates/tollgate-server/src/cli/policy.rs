@@ -91,7 +91,7 @@ fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
         let body = body_of(facts, cost)?;
         let asked = query::read(body.as_bytes()).map_err(|error| error.to_string())?;
         let store = MemoryStore::builder().clock(ManualClock::new()).build();
-        let limiter = Limiter::new(store, policy, ());
+        let limiter = Limiter::new(store, policy);
         let told = limiter.explain(&asked, |explained| {
             serde_json::to_string(&ExplainResponse::new(explained, Distributed::On, None))
         });

@@ -76,7 +76,7 @@ pub(super) fn run(args: &SimulateArgs) -> Exit {
     };
     let clock = ManualClock::new();
     let store = MemoryStore::builder().clock(clock.clone()).build();
-    let limiter = Limiter::new(store, policy, ());
+    let limiter = Limiter::new(store, policy);
     let mut simulation = Simulation { clock, limiter, permits: HashMap::new() };
     match open(&args.lines)
         .and_then(|mut lines| simulation.run(&mut *lines, &mut io::stdout().lock()))

@@ -20,7 +20,7 @@ use crate::facts::{Head, Source, Sources};
 /// use tollgate::{HeaderStyle, Limiter, MemoryStore, Policy, RefusalStyle};
 /// use tollgate_tower::{ApiKey, ClientAddress, RateLimitLayer, TrustedProxies};
 ///
-/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
+/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
 /// let address = ClientAddress::behind(TrustedProxies::parse(["10.0.0.0/8"])?);
 /// let layer = RateLimitLayer::builder(limiter)
 ///     .fact("api_key", ApiKey::bearer())

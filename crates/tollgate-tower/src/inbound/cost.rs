@@ -15,7 +15,7 @@ use crate::header_value::number;
 /// use tollgate_tower::{Counting, RateLimitLayer};
 ///
 /// // Five wrong passwords are too many; the right one costs nothing.
-/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
+/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
 /// let logins = RateLimitLayer::builder(limiter).count_only(Counting::Failures).build();
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

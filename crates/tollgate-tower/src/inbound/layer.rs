@@ -29,7 +29,7 @@ use super::settings::Settings;
 ///     algorithm: token_bucket
 /// ";
 /// let policy = Policy::from_yaml("policy.yaml", text, Limit::block())?;
-/// let limiter = Limiter::new(MemoryStore::new(), policy, ());
+/// let limiter = Limiter::new(MemoryStore::new(), policy);
 /// let layer = RateLimitLayer::builder(limiter)
 ///     .fact("client", Header::from_static("x-client-id"))
 ///     .build();
@@ -70,7 +70,7 @@ impl<S: Store, O: Observer> RateLimitLayer<S, O> {
     /// use tollgate::{Limiter, MemoryStore, Policy};
     /// use tollgate_tower::RateLimitLayer;
     ///
-    /// let layer = RateLimitLayer::new(Limiter::new(MemoryStore::new(), Policy::builtin(), ()));
+    /// let layer = RateLimitLayer::new(Limiter::new(MemoryStore::new(), Policy::builtin()));
     /// let names: Vec<String> = layer.exposed_headers().map(|name| name.to_string()).collect();
     /// assert_eq!(names.join(" "), "x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset retry-after");
     /// ```

@@ -21,7 +21,7 @@ use crate::facts::Head;
 /// use tollgate::{Limiter, MemoryStore, Policy};
 /// use tollgate_tower::{RateLimitLayer, Refused};
 ///
-/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
+/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
 /// let layer = RateLimitLayer::builder(limiter).on_refusal(|refused: &Refused<'_>| {
 ///     let mut response = refused.response();
 ///     *response.body_mut() = Bytes::from(format!("{} has had enough", refused.key()));

@@ -26,7 +26,7 @@ fn served(
         count.fetch_add(1, Ordering::Relaxed);
         async { Ok::<_, Infallible>(Response::new(Body::from("hello"))) }
     });
-    let builder = RateLimitLayer::builder(Limiter::new(store.clone(), policy, ()));
+    let builder = RateLimitLayer::builder(Limiter::new(store.clone(), policy));
     let builder = builder.fact("client", Header::from_static("x-client-id"));
     (BoxCloneSyncService::new(configure(builder).build().layer(service)), calls)
 }
@@ -100,7 +100,7 @@ async fn who_goes_before_it_is_known_what_it_cost_pays_one() {
     let never = service_fn(async |_: Request<Body>| {
         std::future::pending::<Result<Response<Body>, Infallible>>().await
     });
-    let limiter = Limiter::new(store.clone(), one("10/min"), ());
+    let limiter = Limiter::new(store.clone(), one("10/min"));
     let builder =
         RateLimitLayer::builder(limiter).fact("client", Header::from_static("x-client-id"));
     let layer = builder.charge_by_size(|bytes| bytes).build();

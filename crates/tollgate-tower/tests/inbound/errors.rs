@@ -32,7 +32,7 @@ fn lost() -> FaultyStore<MemoryStore> {
 async fn requests_pass_unless_said_otherwise() {
     let heard = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&heard);
-    let builder = RateLimitLayer::builder(Limiter::new(lost(), one("1/min"), ()));
+    let builder = RateLimitLayer::builder(Limiter::new(lost(), one("1/min")));
     let service = served(builder.on_error_notify(move |error| {
         assert!(matches!(error, LimiterError::Store(_)), "{error:?}");
         count.fetch_add(1, Ordering::Relaxed);
@@ -47,7 +47,7 @@ async fn requests_pass_unless_said_otherwise() {
 
 #[tokio::test]
 async fn or_are_refused_for_a_second() {
-    let builder = RateLimitLayer::builder(Limiter::new(lost(), one("1/min"), ()));
+    let builder = RateLimitLayer::builder(Limiter::new(lost(), one("1/min")));
     let service = served(builder.on_error(OnError::Refuse));
     let refused = ask(&service, get("/", "c1")).await;
     assert_eq!(refused.status.as_u16(), 503);
@@ -58,7 +58,7 @@ async fn or_are_refused_for_a_second() {
 
 #[tokio::test]
 async fn with_a_fallback_limits_hold_without_the_store() {
-    let limiter = Limiter::new(FallbackStore::builder(lost()).build(), one("2/min"), ());
+    let limiter = Limiter::new(FallbackStore::builder(lost()).build(), one("2/min"));
     let service = served(RateLimitLayer::builder(limiter));
     for (status, left) in [(200, "1"), (200, "0"), (429, "0")] {
         let answer = ask(&service, get("/", "c1")).await;
@@ -70,7 +70,7 @@ async fn with_a_fallback_limits_hold_without_the_store() {
 #[tokio::test]
 async fn a_rule_that_denies_without_its_store_answers_503() {
     let policy: Policy = policy("  - { name: pay, limits: [2/min], on_store_loss: deny }");
-    let limiter = Limiter::new(FallbackStore::builder(lost()).build(), policy, ());
+    let limiter = Limiter::new(FallbackStore::builder(lost()).build(), policy);
     let refused = ask(&served(RateLimitLayer::builder(limiter)), get("/", "c1")).await;
     assert_eq!(refused.status.as_u16(), 503);
     assert!(refused.header("retry-after").is_some());
@@ -78,7 +78,7 @@ async fn a_rule_that_denies_without_its_store_answers_503() {
 
 #[tokio::test]
 async fn what_cannot_be_decided_goes_to_the_hook_too() {
-    let builder = RateLimitLayer::builder(Limiter::new(lost(), one("1/min"), ()));
+    let builder = RateLimitLayer::builder(Limiter::new(lost(), one("1/min")));
     let builder = builder.on_error(OnError::Refuse).expose_headers().on_refusal(|refused| {
         let mut response = refused.response();
         response.headers_mut().insert("x-rule", refused.rule().len().into());
@@ -99,14 +99,14 @@ async fn more_limits_than_a_plan_holds_refuse() {
         format!("  - {{ name: r{nth}, limits: [{limits}], continue: true }}\n")
     };
     let policy = policy(&format!("{}{}", rule(1), rule(2)));
-    let builder = RateLimitLayer::builder(Limiter::new(MemoryStore::new(), policy, ()));
+    let builder = RateLimitLayer::builder(Limiter::new(MemoryStore::new(), policy));
     assert_eq!(ask(&served(builder), get("/", "c1")).await.status.as_u16(), 503);
 }
 
 /// A service that fails has no response, and is counted as a failure.
 #[tokio::test]
 async fn a_failed_service_counts_as_a_failure() {
-    let limiter = Limiter::new(MemoryStore::new(), one("1/min"), ());
+    let limiter = Limiter::new(MemoryStore::new(), one("1/min"));
     let builder =
         RateLimitLayer::builder(limiter).fact("client", Header::from_static("x-client-id"));
     let layer = builder.count_only(Counting::Successes).build();

@@ -31,7 +31,7 @@ pub(crate) fn ten_a_minute() -> Policy {
 pub(crate) fn limiter(policy: Policy) -> (Limiter<Store>, ManualClock) {
     let clock = ManualClock::at(NOW);
     let store = MemoryStore::builder().clock(clock.clone()).build();
-    (Limiter::new(store, policy, ()), clock)
+    (Limiter::new(store, policy), clock)
 }
 
 /// A layer that knows clients by `x-client-id`.

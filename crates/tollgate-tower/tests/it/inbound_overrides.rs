@@ -25,7 +25,7 @@ async fn the_layer_obeys_the_overrides_of_the_fleet() {
     let policy = "version: 1\ndefaults: { limit: 10/d }\n";
     let policy = Policy::from_yaml("policy.yaml", policy, Policy::builtin_limit()).unwrap();
     let store_here = store(&server);
-    let limiter = Arc::new(Limiter::new(store_here.clone(), policy, ()));
+    let limiter = Arc::new(Limiter::new(store_here.clone(), policy));
     let obeying = Arc::clone(&limiter);
     let obey = move |stored: &StoredOverrides| obeying.set_overrides(&stored.overrides);
     let _following = store_here.directory().follow_overrides(obey).await.unwrap();

@@ -15,7 +15,7 @@ async fn a_limiter_and_a_request_with_its_own_limits_share_a_quota() {
     let hour = Duration::from_secs(3600);
     let limiter = NamedLimiter::new(patient(&redis().url(), "inline:"), per(4, hour));
     limiter.acquire_many(3).await.unwrap();
-    let service = Limiter::new(patient(&redis().url(), "inline:"), Policy::builtin(), ());
+    let service = Limiter::new(patient(&redis().url(), "inline:"), Policy::builtin());
     let limit = Limit::sliding_window(Quota::new(4, hour)).unwrap();
     let asked = Query::Inline(Inline::new("", "igdb:api", vec![limit], 1).unwrap());
     let told = service.decide(Verb::Take, &asked, |outcome| {

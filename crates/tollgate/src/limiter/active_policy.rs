@@ -41,7 +41,7 @@ impl<H> ActivePolicy<H> {
     /// ```
     /// use tollgate::{Algorithm, Limiter, MemoryStore, Policy, Subject};
     ///
-    /// let current = Limiter::new(MemoryStore::new(), Policy::builtin(), ()).active_policy();
+    /// let current = Limiter::new(MemoryStore::new(), Policy::builtin()).active_policy();
     /// let limit = current.limit(&Subject::of(["c1"]), "default", "60s", Algorithm::SlidingWindow);
     /// assert_eq!(limit.map(|limit| limit.count()), Some(100));
     /// ```

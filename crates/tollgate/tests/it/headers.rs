@@ -163,3 +163,20 @@ fn numbers_are_told_without_allocating() {
         assert!(sum > 0);
     }
 }
+
+#[test]
+fn token_bucket_limit_shown_is_the_burst() {
+    let limit = Limit::token_bucket(Quota::per_minute(1).burst(3)).unwrap();
+    let limiter = LocalLimiter::builder().limit(limit).clock(ManualClock::new()).build().unwrap();
+    let decision = limiter.take("k");
+    let figure = |style: HeaderStyle, index: usize| {
+        let mut values = Vec::new();
+        style.write(&decision, |_, value| values.push(value));
+        values.swap_remove(index)
+    };
+    for style in [HeaderStyle::XUnix, HeaderStyle::XDelta, HeaderStyle::Draft6] {
+        assert_eq!(figure(style, 0), FieldValue::Number(3));
+        assert_eq!(figure(style, 1), FieldValue::Number(2));
+    }
+    assert_eq!(figure(HeaderStyle::Draft11, 0), FieldValue::Text("\"60s\";q=3;w=60".into()));
+}

@@ -50,7 +50,7 @@ impl Observer for Notes {
 
 #[test]
 fn every_decision_is_seen_once_with_its_rules() {
-    let limiter = Limiter::new(MemoryStore::new(), policy(POLICY), Notes::default());
+    let limiter = Limiter::with_observer(MemoryStore::new(), policy(POLICY), Notes::default());
     let decide = |verb, asked: &Query<'_>| block_on(limiter.decide(verb, asked, |_| ())).unwrap();
     decide(Verb::Take, &asked("/search"));
     decide(Verb::Peek, &asked("/"));
@@ -72,7 +72,7 @@ fn every_decision_is_seen_once_with_its_rules() {
 
 #[test]
 fn a_new_policy_keeps_what_was_used() {
-    let limiter = Limiter::new(MemoryStore::new(), policy(POLICY), ());
+    let limiter = Limiter::new(MemoryStore::new(), policy(POLICY));
     let left = |limiter: &Limiter<MemoryStore>| {
         let asked = asked("/search");
         block_on(limiter.decide(Verb::Take, &asked, |told| told.decision.remaining())).unwrap()
@@ -86,7 +86,7 @@ fn a_new_policy_keeps_what_was_used() {
 
 #[test]
 fn an_outcome_names_rule_and_key() {
-    let limiter = Limiter::new(MemoryStore::new(), policy(POLICY), ());
+    let limiter = Limiter::new(MemoryStore::new(), policy(POLICY));
     let named = |asked: &Query<'_>| {
         let tell = |told: &Outcome<'_, '_>| (told.rule().to_owned(), told.key().into_owned());
         block_on(limiter.decide(Verb::Take, asked, tell)).unwrap()
@@ -99,7 +99,7 @@ fn an_outcome_names_rule_and_key() {
 fn permits_are_given_released_and_renewed() {
     let clock = ManualClock::new();
     let store = MemoryStore::builder().clock(clock.clone()).build();
-    let limiter = Limiter::new(store, policy(POLICY), ());
+    let limiter = Limiter::new(store, policy(POLICY));
     let take = |verb| {
         let tell = |told: &Outcome<'_, '_>| (told.permit.clone(), told.expires_at);
         block_on(limiter.decide(verb, &asked("/jobs"), tell)).unwrap()
@@ -119,7 +119,7 @@ fn permits_are_given_released_and_renewed() {
 
 #[test]
 fn what_is_explained_is_what_happens_and_nothing_is_taken() {
-    let limiter = Limiter::new(MemoryStore::new(), policy(POLICY), ());
+    let limiter = Limiter::new(MemoryStore::new(), policy(POLICY));
     for round in 0..8 {
         let asked = asked("/search");
         let figures = |outcome: &Outcome<'_, '_>| {
@@ -138,7 +138,7 @@ fn what_is_explained_is_what_happens_and_nothing_is_taken() {
 
 #[test]
 fn a_reset_forgets_the_counters_of_a_request() {
-    let limiter = Limiter::new(MemoryStore::new(), policy(POLICY), ());
+    let limiter = Limiter::new(MemoryStore::new(), policy(POLICY));
     let take = || {
         let asked = asked("/search");
         block_on(limiter.decide(Verb::Take, &asked, |told| told.decision.remaining())).unwrap()
@@ -154,7 +154,7 @@ fn too_many_limits_are_an_error_and_take_nothing() {
     let text = format!(
         "version: 1\nrules:\n- {{ name: a, limits: {nine}, continue: true }}\n- {{ name: b, limits: {nine} }}\n"
     );
-    let limiter = Limiter::new(MemoryStore::new(), policy(&text), ());
+    let limiter = Limiter::new(MemoryStore::new(), policy(&text));
     let error = block_on(limiter.decide(Verb::Take, &asked("/"), |_| ())).unwrap_err();
     assert!(matches!(error, LimiterError::Plan(_)) && !error.is_transient());
     assert_eq!(limiter.store().occupancy().keys, 0);

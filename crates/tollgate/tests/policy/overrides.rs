@@ -33,7 +33,7 @@ impl Fixture {
     fn new() -> Self {
         let clock = ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000));
         let store = MemoryStore::builder().clock(clock.clone()).build();
-        Self { limiter: Limiter::new(store, rules(RULES), ()), clock }
+        Self { limiter: Limiter::new(store, rules(RULES)), clock }
     }
 
     fn set(&self, client: &Subject, own: Option<Override>) {

@@ -35,7 +35,7 @@ const MAX_LIMITS: usize = 8;
 /// use tollgate::{Request, Subject, Verb};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin(), ());
+/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
 /// let asked = Query::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
 /// let left = limiter.decide(Verb::Take, &asked, |outcome| outcome.decision.remaining());
 /// assert_eq!(left.await?, Some(99));
