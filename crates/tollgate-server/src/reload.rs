@@ -13,7 +13,7 @@ use tracing::{error, info, warn};
 
 use crate::app::App;
 use crate::file_change::{DebouncedFile, ReadTrigger};
-use crate::metrics::Reload;
+use crate::metrics::ReloadResult;
 use crate::policy_file::LoadError;
 use crate::shutdown::StageWaiter;
 
@@ -111,7 +111,7 @@ fn set(app: &App, seen: &Seen) -> Result<(), String> {
         Err(failure) => {
             error!(reason = %failure, "policy not reloaded; the old one serves on");
             app.note_policy_error(failure.to_string());
-            app.metrics().count_reload(Reload::Failed);
+            app.metrics().count_reload(ReloadResult::Failed);
             Err(failure.to_string())
         }
     }
@@ -123,5 +123,5 @@ fn put_in_force(app: &App, policy: Policy) {
         warn!(%warning, "policy");
     }
     app.set_policy(policy);
-    app.metrics().count_reload(Reload::Done);
+    app.metrics().count_reload(ReloadResult::Activated);
 }

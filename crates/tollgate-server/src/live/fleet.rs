@@ -1,4 +1,4 @@
-//! The whole fleet, as its nodes tell in the Redis they share.
+//! Figures of the whole fleet, read from the node reports in Redis.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,80 +6,81 @@ use std::time::Duration;
 use tollgate::{StoreError, Timestamp};
 use tollgate_redis::{Directory, Node, ReportId};
 
-use super::timeline::MEMORY;
+use super::timeline::HISTORY;
 use super::view::View;
 use crate::node_report::{NodeReport, NodeStatus};
 
-/// The most pages of pulses read at once; what is left is read the next time.
-const MOST_PAGES: usize = 100;
-/// By no more than this a moment of Redis is ahead of one that was read before.
-const AHEAD: Duration = Duration::from_secs(60);
-/// The most nodes that are shown.
-const MOST_NODES: usize = 500;
+/// Maximum pages of node reports per read; the next read continues.
+const MAX_PAGES: usize = 100;
+/// Maximum difference between report times and the clock of Redis. Reports further ahead are ignored.
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(60);
+/// Maximum number of nodes shown.
+const MAX_NODES: usize = 500;
 
-/// What the nodes told, read up to some place.
+/// Node reports read up to `last`.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     pub(super) view: View,
     pub(super) nodes: Vec<Node>,
-    /// How many there are, shown or not.
-    pub(super) all_nodes: usize,
+    /// Number of all nodes, shown or not.
+    pub(super) total_nodes: usize,
     pub(super) statuses: BTreeMap<String, NodeStatus>,
     pub(super) now: Timestamp,
     last: ReportId,
 }
 
 impl Fleet {
-    /// Nothing read yet, of all that is remembered.
-    pub(crate) fn since_long(now: Timestamp) -> Self {
+    /// Creates an empty view whose first read covers the whole stored history.
+    pub(crate) fn new(now: Timestamp) -> Self {
         Self {
             view: View::default(),
             nodes: Vec::new(),
-            all_nodes: 0,
+            total_nodes: 0,
             statuses: BTreeMap::new(),
             now,
-            last: ReportId::before(now - MEMORY),
+            last: ReportId::before(now - HISTORY),
         }
     }
 
-    /// Whether what was read is of before. A Redis that began anew may have an earlier clock.
-    pub(crate) fn is_before(&self, now: Timestamp) -> bool {
-        self.last.time() <= now + AHEAD
+    /// Returns whether reading can continue from the last report. It cannot if a new Redis has an earlier clock.
+    pub(crate) fn can_continue(&self, now: Timestamp) -> bool {
+        self.last.time() <= now + MAX_CLOCK_SKEW
     }
 
-    /// Reads what was told since it was last read.
+    /// Reads the reports since the last read, then the nodes and their statuses.
     pub(crate) async fn read(
         &mut self,
         directory: &Directory,
         now: Timestamp,
-        pause: Duration,
+        report_interval: Duration,
     ) -> Result<(), StoreError> {
-        (self.now, self.view.pause) = (now, pause);
-        for _ in 0..MOST_PAGES {
+        (self.now, self.view.report_interval) = (now, report_interval);
+        for _ in 0..MAX_PAGES {
             let page = directory.node_reports(&self.last).await?;
             let Some(last) = page.last else { break };
             self.last = last;
-            for told in &page.reports {
-                // What a newer version tells in another way is left out, and so is what has not been yet.
-                let pulse = serde_json::from_str::<NodeReport>(&told.figures);
-                if let (Ok(pulse), true) = (pulse, told.id.time() <= now + AHEAD) {
-                    self.view.add(&told.node, told.id.time(), &pulse);
+            for entry in &page.reports {
+                // Ignores reports in a newer version's format and reports from the future.
+                let report = serde_json::from_str::<NodeReport>(&entry.figures);
+                if let (Ok(report), true) = (report, entry.id.time() <= now + MAX_CLOCK_SKEW) {
+                    self.view.add(&entry.node, entry.id.time(), &report);
                 }
             }
         }
-        self.view.forget(now);
+        self.view.drop_expired(now);
         self.nodes = directory.nodes().await?;
-        self.all_nodes = self.nodes.len();
-        self.nodes.truncate(MOST_NODES);
+        self.total_nodes = self.nodes.len();
+        self.nodes.truncate(MAX_NODES);
         self.read_statuses(directory).await
     }
 
     async fn read_statuses(&mut self, directory: &Directory) -> Result<(), StoreError> {
         let ids: Vec<&str> = self.nodes.iter().map(|node| &*node.id).collect();
         let states = directory.node_states(&ids).await?;
-        let read = |text: Option<String>| serde_json::from_str::<NodeStatus>(&text?).ok();
-        let told = ids.iter().zip(states).map(|(id, text)| Some(((*id).to_owned(), read(text)?)));
-        self.statuses = told.flatten().collect();
+        let parse = |text: Option<String>| serde_json::from_str::<NodeStatus>(&text?).ok();
+        let parsed =
+            ids.iter().zip(states).map(|(id, text)| Some(((*id).to_owned(), parse(text)?)));
+        self.statuses = parsed.flatten().collect();
         Ok(())
     }
 }

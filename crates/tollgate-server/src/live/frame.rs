@@ -1,4 +1,4 @@
-//! What is shown, as JSON.
+//! JSON of the live events.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::metrics::{RuleTally, Tally};
 use crate::node_report::{NodeStatus, RefusedKey};
 use crate::wire::decision::window_ms;
 
-/// The most rules that are told of.
-const MOST_RULES: usize = 200;
+/// Maximum number of rules in a policy event, without the default rule.
+const MAX_RULES: usize = 200;
 
-/// Whose figures they are.
+/// Whether the figures cover the fleet or one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Scope {
@@ -24,12 +24,12 @@ pub(super) enum Scope {
     Node,
 }
 
-/// A count of thousandths, shown as the decimal it is.
+/// A count of thousandths, serialized as a decimal number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Thousandths(pub(super) u64);
 
 impl Serialize for Thousandths {
-    #[expect(clippy::cast_precision_loss, reason = "it is for people to look at")]
+    #[expect(clippy::cast_precision_loss, reason = "display only")]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match (self.0 / 1000, self.0 % 1000) {
             (whole, 0) => serializer.serialize_u64(whole),
@@ -38,82 +38,82 @@ impl Serialize for Thousandths {
     }
 }
 
-/// The last seconds, oldest first.
+/// A history event: seconds, oldest first.
 #[derive(Debug, Serialize)]
 pub(super) struct Points<'a> {
-    /// Whether this begins the history; others go on with it.
+    /// Whether this is the first event of the history.
     pub(super) first: bool,
     pub(super) points: Vec<Point<'a>>,
 }
 
-/// One second.
+/// Figures of one second.
 #[derive(Debug, Serialize)]
 pub(super) struct Point<'a> {
     t: u64,
     #[serde(flatten)]
-    counted: Now,
+    rates: Rates,
     rules: BTreeMap<&'a str, [Thousandths; 5]>,
 }
 
 impl<'a> Point<'a> {
-    pub(super) fn new((begin, second): (u64, &'a Second)) -> Self {
+    pub(super) fn new((start, second): (u64, &'a Second)) -> Self {
         let figures = |tally: &RuleTally| tally.figures().map(Thousandths);
         Self {
-            t: begin,
-            counted: Now::of(&Rate::of_second(second.all)),
+            t: start,
+            rates: Rates::of(&Rate::of_second(second.all)),
             rules: second.rules.iter().map(|(rule, tally)| (&**rule, figures(tally))).collect(),
         }
     }
 }
 
-/// How long it took to decide, in microseconds.
+/// Decision latency in microseconds.
 #[derive(Debug, Serialize)]
-struct Took {
+struct Latency {
     p50_us: Option<Thousandths>,
     p99_us: Option<Thousandths>,
 }
 
-impl Took {
+impl Latency {
     fn of(tally: &Tally) -> Self {
         let quantile = |permille: u64| tally.quantile(permille).map(Thousandths);
         Self { p50_us: quantile(500), p99_us: quantile(990) }
     }
 }
 
-/// What happens in a second.
+/// Counts per second, and latency.
 #[derive(Debug, Serialize)]
-pub(super) struct Now {
+pub(super) struct Rates {
     allowed: Thousandths,
     refused: Thousandths,
     degraded: Thousandths,
     errors: Thousandths,
     #[serde(flatten)]
-    took: Took,
+    latency: Latency,
 }
 
-impl Now {
+impl Rates {
     pub(super) fn of(rate: &Rate) -> Self {
         Self {
             allowed: Thousandths(rate.allowed),
             refused: Thousandths(rate.refused),
             degraded: Thousandths(rate.degraded),
             errors: Thousandths(rate.errors),
-            took: Took::of(&rate.tally),
+            latency: Latency::of(&rate.tally),
         }
     }
 }
 
-/// One moment of it all.
+/// A frame event: the current figures.
 #[derive(Debug, Serialize)]
 pub(super) struct Frame<'a> {
     pub(super) t: u64,
     pub(super) node: &'a str,
     pub(super) scope: Scope,
     pub(super) points: Vec<Point<'a>>,
-    pub(super) now: Now,
+    pub(super) now: Rates,
     pub(super) store: Store<'a>,
     pub(super) nodes: Vec<Node<'a>>,
-    /// How many there are, shown or not.
+    /// Number of all nodes, shown or not.
     pub(super) nodes_total: usize,
     pub(super) refused: Vec<RefusedKey>,
 }
@@ -138,6 +138,7 @@ pub(super) struct Node<'a> {
     allowed: Thousandths,
     refused: Thousandths,
     p99_us: Option<Thousandths>,
+    /// Whether the node has reported recently.
     heard: bool,
     breaker: Option<&'a str>,
     version: Option<&'a str>,
@@ -145,9 +146,9 @@ pub(super) struct Node<'a> {
     warning: Option<&'a str>,
 }
 
-/// Who a node is, as far as it is known.
+/// Identity and state of a node, from the directory.
 #[derive(Debug)]
-pub(super) struct Who<'a> {
+pub(super) struct NodeIdentity<'a> {
     pub(super) id: &'a str,
     pub(super) address: &'a str,
     pub(super) state: &'static str,
@@ -155,27 +156,31 @@ pub(super) struct Who<'a> {
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn new(who: &Who<'a>, rate: Option<Rate>, told: Option<&'a NodeStatus>) -> Self {
-        let heard = rate.is_some() && told.is_some();
+    pub(super) fn new(
+        identity: &NodeIdentity<'a>,
+        rate: Option<Rate>,
+        status: Option<&'a NodeStatus>,
+    ) -> Self {
+        let heard = rate.is_some() && status.is_some();
         let rate = rate.unwrap_or_default();
         Self {
-            id: who.id,
-            address: who.address,
-            state: who.state,
-            registered_at: crate::wire::time::rfc3339(who.registered_at),
+            id: identity.id,
+            address: identity.address,
+            state: identity.state,
+            registered_at: crate::wire::time::rfc3339(identity.registered_at),
             allowed: Thousandths(rate.allowed),
             refused: Thousandths(rate.refused),
             p99_us: rate.tally.quantile(990).map(Thousandths),
             heard,
-            breaker: told.and_then(|told| told.breaker.as_deref()),
-            version: told.map(|told| &*told.version),
-            policy: told.map(|told| &*told.policy),
-            warning: told.and_then(|told| told.warning.as_deref()),
+            breaker: status.and_then(|status| status.breaker.as_deref()),
+            version: status.map(|status| &*status.version),
+            policy: status.map(|status| &*status.policy),
+            warning: status.and_then(|status| status.warning.as_deref()),
         }
     }
 }
 
-/// What is limited how.
+/// A policy event: the active policy and its rules.
 #[derive(Debug, Serialize)]
 pub(super) struct PolicyView<'a> {
     version: &'a str,
@@ -198,13 +203,13 @@ struct RuleView<'a> {
 }
 
 impl<'a> PolicyView<'a> {
-    pub(super) fn new(policy: &'a Policy, file: Option<String>, loaded: PolicyLoad) -> Self {
-        let rules = policy.rules().iter().take(MOST_RULES).chain([policy.default_rule()]);
+    pub(super) fn new(policy: &'a Policy, file: Option<String>, load: PolicyLoad) -> Self {
+        let rules = policy.rules().iter().take(MAX_RULES).chain([policy.default_rule()]);
         Self {
             version: policy.version(),
             file,
             rules_total: policy.rules().len(),
-            error: loaded.error,
+            error: load.error,
             warnings: policy.warnings(),
             rules: rules.map(RuleView::new).collect(),
         }
@@ -213,7 +218,7 @@ impl<'a> PolicyView<'a> {
 
 impl<'a> RuleView<'a> {
     fn new(rule: &'a Rule) -> Self {
-        let limits = |limits: &[Limit]| limits.iter().map(in_words).collect();
+        let limits = |limits: &[Limit]| limits.iter().map(limit_text).collect();
         Self {
             rule: rule.name(),
             mode: if rule.is_unlimited() { "unlimited" } else { rule.mode().as_str() },
@@ -226,8 +231,8 @@ impl<'a> RuleView<'a> {
     }
 }
 
-/// A limit as people write it.
-fn in_words(limit: &Limit) -> String {
+/// Formats a limit as in a policy file, for example `10/60s`; slots as `5 at once`.
+fn limit_text(limit: &Limit) -> String {
     match window_ms(limit) {
         Some(millis) if millis.is_multiple_of(1000) => {
             format!("{}/{}s", limit.count(), millis / 1000)

@@ -1,6 +1,6 @@
-//! The live view: what the nodes counted, second by second, for the dashboard and for `tollgate top`.
+//! The live view: counts per second for the dashboard and `tollgate top`.
 //!
-//! One moment is put together once, however many watch, and none while nobody does.
+//! Each frame is built once for all watchers, and not at all without watchers.
 
 mod fleet;
 mod frame;
@@ -19,52 +19,52 @@ use tollgate::{Clock, MemoryStore, SystemClock, Timestamp};
 use tollgate_redis::NodeState;
 
 pub(crate) use fleet::Fleet;
-use frame::{Frame, Node, Now, Point, Points, PolicyView, Scope, Store, Who};
+use frame::{Frame, Node, NodeIdentity, Point, Points, PolicyView, Rates, Scope, Store};
 use timeline::millis;
 use view::View;
 pub(crate) use watcher::Watcher;
 
 use crate::app::App;
-use crate::node_report::{NodeReport, NodeStatus, most_refused};
+use crate::node_report::{NodeReport, NodeStatus, merge_refused};
 
-/// The most seconds of a frame: so many may have been told of only now.
+/// Maximum seconds per frame. Late reports may complete several seconds at a time.
 const FRAME_POINTS: usize = 15;
-/// The most of one event of the history, lest it be long where there are many rules.
+/// Maximum seconds per history event, which bounds its length when there are many rules.
 const HISTORY_POINTS: usize = 100;
 
-/// What is shown.
+/// State shared by all live streams of this node.
 #[derive(Debug)]
 pub(crate) struct Live {
-    /// What this node counted itself.
+    /// Reports of this node.
     own: Mutex<View>,
-    shown: Mutex<Shown>,
-    moments: watch::Sender<Moment>,
+    current: Mutex<CurrentEvents>,
+    ticks: watch::Sender<Tick>,
     watchers: Arc<AtomicU64>,
-    /// Whether someone has not seen the last minutes yet.
+    /// Whether a watcher still needs the history.
     is_history_wanted: AtomicBool,
 }
 
-/// Tells those who watch what there is.
+/// Notifies watchers of a new frame or of the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moment {
-    /// So many were shown.
-    Nth(u64),
-    /// There will be no more.
+enum Tick {
+    /// The number of frames published.
+    Frame(u64),
+    /// No more frames follow.
     Closed,
 }
 
-/// Whether someone has not seen the last minutes yet.
+/// Whether to build the history event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum History {
-    Wanted,
-    Known,
+    Include,
+    Omit,
 }
 
-/// The moment that is shown.
+/// The encoded events that watchers send.
 #[derive(Debug, Default)]
-struct Shown {
+struct CurrentEvents {
     frame: Bytes,
-    /// Only where someone has not seen it.
+    /// Present only if a watcher needs it.
     history: Option<Bytes>,
     policy: Bytes,
     scope: Option<Scope>,
@@ -72,66 +72,67 @@ struct Shown {
 
 impl Live {
     pub(crate) fn new() -> Self {
-        let (moments, _) = watch::channel(Moment::Nth(0));
+        let (ticks, _) = watch::channel(Tick::Frame(0));
         Self {
             own: Mutex::default(),
-            shown: Mutex::default(),
-            moments,
+            current: Mutex::default(),
+            ticks,
             watchers: Arc::default(),
             is_history_wanted: AtomicBool::default(),
         }
     }
 
-    /// How many watch.
+    /// Returns the number of open live streams.
     pub(crate) fn watchers(&self) -> usize {
         usize::try_from(self.watchers.load(Ordering::Relaxed)).unwrap_or(usize::MAX)
     }
 
-    /// Adds what this node counted.
-    pub(crate) fn add(&self, node: &str, until: Timestamp, pulse: &NodeReport) {
+    /// Adds a report of this node.
+    pub(crate) fn add(&self, node: &str, until: Timestamp, report: &NodeReport) {
         let mut own = self.own.lock();
-        own.add(node, until, pulse);
-        own.forget(until);
+        own.add(node, until, report);
+        own.drop_expired(until);
     }
 
-    /// Shows a moment: of the fleet, or of this node alone.
-    pub(crate) fn show(&self, app: &App, status: &NodeStatus, fleet: Option<&Fleet>) {
+    /// Publishes a frame to all watchers: of the fleet, or of this node only if `fleet` is `None`.
+    pub(crate) fn publish(&self, app: &App, status: &NodeStatus, fleet: Option<&Fleet>) {
         let policy = policy_event(app);
         let scope = if fleet.is_some() { Scope::Fleet } else { Scope::Node };
-        let is_other = self.shown.lock().scope != Some(scope);
-        let is_wanted = self.is_history_wanted.swap(false, Ordering::Relaxed) || is_other;
+        let is_new_scope = self.current.lock().scope != Some(scope);
+        let is_wanted = self.is_history_wanted.swap(false, Ordering::Relaxed) || is_new_scope;
         let own = self.own.lock();
-        let shown = match fleet {
-            Some(fleet) => of_fleet(app, status, fleet),
-            None => of_node(app, status, &own),
+        let draft = match fleet {
+            Some(fleet) => fleet_draft(app, status, fleet),
+            None => node_draft(app, status, &own),
         };
-        let shown = shown.with_history(if is_wanted { History::Wanted } else { History::Known });
+        let events = draft.encode(if is_wanted { History::Include } else { History::Omit });
         drop(own);
-        *self.shown.lock() = Shown { policy, ..shown };
-        self.moments.send_modify(|moment| {
-            if let Moment::Nth(number) = moment {
+        *self.current.lock() = CurrentEvents { policy, ..events };
+        self.ticks.send_modify(|tick| {
+            if let Tick::Frame(number) = tick {
                 *number += 1;
             }
         });
     }
 
-    /// There is nothing more to see.
+    /// Ends all live streams.
     pub(crate) fn close(&self) {
-        self.moments.send_replace(Moment::Closed);
+        self.ticks.send_replace(Tick::Closed);
     }
 }
 
-/// The frame, and the last minutes for who has not seen them.
-struct Drawn<'a> {
+/// A frame before encoding, with the view that its history comes from.
+struct Draft<'a> {
     now: Timestamp,
     view: &'a View,
     frame: Frame<'a>,
 }
 
-impl Drawn<'_> {
-    fn with_history(self, with: History) -> Shown {
-        let history = || {
-            let mut points = self.view.whole(self.now, usize::MAX).map(Point::new).peekable();
+impl Draft<'_> {
+    fn encode(self, history: History) -> CurrentEvents {
+        let build_history = || {
+            let seconds = self.view.complete_seconds(self.now, usize::MAX);
+            let mut points = seconds.map(Point::new).peekable();
             let (mut events, mut first) = (BytesMut::new(), true);
             while first || points.peek().is_some() {
                 let points = points.by_ref().take(HISTORY_POINTS).collect();
@@ -140,46 +141,50 @@ impl Drawn<'_> {
             }
             events.freeze()
         };
-        Shown {
+        CurrentEvents {
             frame: event("frame", &self.frame),
-            history: (with == History::Wanted).then(history),
+            history: (history == History::Include).then(build_history),
             policy: Bytes::new(),
             scope: Some(self.frame.scope),
         }
     }
 }
 
-fn of_fleet<'a>(app: &'a App, status: &'a NodeStatus, fleet: &'a Fleet) -> Drawn<'a> {
+fn fleet_draft<'a>(app: &'a App, status: &'a NodeStatus, fleet: &'a Fleet) -> Draft<'a> {
     let nodes = fleet.nodes.iter().map(|node| {
-        let who = Who {
+        let identity = NodeIdentity {
             id: &node.id,
             address: &node.address,
             state: if node.state == NodeState::Up { "Up" } else { "Down" },
             registered_at: node.registered_at,
         };
-        Node::new(&who, fleet.view.rate(&node.id, fleet.now), fleet.statuses.get(&node.id))
+        Node::new(&identity, fleet.view.rate(&node.id, fleet.now), fleet.statuses.get(&node.id))
     });
-    let refused = fleet.statuses.values().flat_map(|told| told.refused.iter().cloned());
+    let refused = fleet.statuses.values().flat_map(|status| status.refused.iter().cloned());
     let frame = Frame {
         scope: Scope::Fleet,
         nodes: nodes.collect(),
-        nodes_total: fleet.all_nodes,
-        refused: most_refused(refused),
+        nodes_total: fleet.total_nodes,
+        refused: merge_refused(refused),
         ..frame(app, status, &fleet.view, fleet.now)
     };
-    Drawn { now: fleet.now, view: &fleet.view, frame }
+    Draft { now: fleet.now, view: &fleet.view, frame }
 }
 
-fn of_node<'a>(app: &'a App, status: &'a NodeStatus, own: &'a View) -> Drawn<'a> {
+fn node_draft<'a>(app: &'a App, status: &'a NodeStatus, own: &'a View) -> Draft<'a> {
     let (now, node) = (SystemClock::new().now(), app.node());
-    let who =
-        Who { id: &node.id, address: &node.address_text, state: "Up", registered_at: node.started };
+    let identity = NodeIdentity {
+        id: &node.id,
+        address: &node.address_text,
+        state: "Up",
+        registered_at: node.started,
+    };
     let frame = Frame {
-        nodes: vec![Node::new(&who, own.rate(&node.id, now), Some(status))],
+        nodes: vec![Node::new(&identity, own.rate(&node.id, now), Some(status))],
         refused: status.refused.clone(),
         ..frame(app, status, own, now)
     };
-    Drawn { now, view: own, frame }
+    Draft { now, view: own, frame }
 }
 
 fn frame<'a>(app: &'a App, status: &'a NodeStatus, view: &'a View, now: Timestamp) -> Frame<'a> {
@@ -187,8 +192,8 @@ fn frame<'a>(app: &'a App, status: &'a NodeStatus, view: &'a View, now: Timestam
         t: millis(now),
         node: app.node_id(),
         scope: Scope::Node,
-        points: view.whole(now, FRAME_POINTS).map(Point::new).collect(),
-        now: Now::of(&view.total(now)),
+        points: view.complete_seconds(now, FRAME_POINTS).map(Point::new).collect(),
+        now: Rates::of(&view.total(now)),
         store: store(app, status),
         nodes: Vec::new(),
         nodes_total: 1,
@@ -197,12 +202,12 @@ fn frame<'a>(app: &'a App, status: &'a NodeStatus, view: &'a View, now: Timestam
 }
 
 fn store<'a>(app: &'a App, status: &'a NodeStatus) -> Store<'a> {
-    let about = app.store_info();
+    let info = app.store_info();
     let occupancy = app.backend().memory().map(MemoryStore::occupancy);
     Store {
-        kind: about.kind,
-        address: about.address.as_deref(),
-        server: about.server.as_deref(),
+        kind: info.kind,
+        address: info.address.as_deref(),
+        server: info.server.as_deref(),
         breaker: status.breaker.as_deref(),
         keys: occupancy.map(|occupancy| occupancy.keys),
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
@@ -211,12 +216,12 @@ fn store<'a>(app: &'a App, status: &'a NodeStatus) -> Store<'a> {
 }
 
 fn policy_event(app: &App) -> Bytes {
-    let current = app.limiter().active_policy();
+    let active = app.limiter().active_policy();
     let file = app.policy_file().path().map(|path| path.display().to_string());
-    event("policy", &PolicyView::new(current.policy(), file, app.policy_load()))
+    event("policy", &PolicyView::new(active.policy(), file, app.policy_load()))
 }
 
-/// One event of the stream. JSON has no line breaks of its own.
+/// Encodes one server-sent event. The JSON contains no line break.
 fn event(name: &str, data: &impl Serialize) -> Bytes {
     let data = serde_json::to_string(data).unwrap_or_default();
     format!("event: {name}\ndata: {data}\n\n").into()

@@ -1,25 +1,25 @@
-//! What was counted in each of the last seconds.
+//! Counts for each of the last seconds.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate::Timestamp;
 
-use crate::metrics::{Part, RuleTally, Tally};
+use crate::metrics::{RuleTally, Slice, Tally};
 use crate::node_report::NodeReport;
 
-/// The length of one of them, in milliseconds.
-pub(super) const SECOND: u64 = 1000;
-/// For how long they are remembered.
-pub(super) const MEMORY: Duration = tollgate_redis::REPORT_HISTORY;
+/// One second in milliseconds.
+pub(super) const SECOND_MS: u64 = 1000;
+/// How long seconds are kept.
+pub(super) const HISTORY: Duration = tollgate_redis::REPORT_HISTORY;
 
-/// The last seconds, by when they begin, in milliseconds since the epoch.
+/// Counts of the last seconds, by start in milliseconds since the Unix epoch.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     seconds: BTreeMap<u64, Second>,
 }
 
-/// What was counted in a second, [finely](crate::metrics::FINE).
+/// Counts of one second, multiplied by `metrics::SCALE`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Second {
     pub(super) all: Tally,
@@ -27,43 +27,43 @@ pub(super) struct Second {
 }
 
 impl Timeline {
-    /// Adds what was counted until a moment, evenly over the seconds that it was counted in.
-    pub(super) fn add(&mut self, until: Timestamp, pulse: &NodeReport) {
+    /// Adds a report that ends at `until`, spread evenly over the seconds that it covers.
+    pub(super) fn add(&mut self, until: Timestamp, report: &NodeReport) {
         let until = millis(until);
-        let memory = u64::try_from(MEMORY.as_millis()).unwrap_or(u64::MAX);
-        let span = pulse.span_ms.clamp(1, memory);
-        let from = until.saturating_sub(span);
-        let mut at = from;
-        while at < until {
-            let second = at - at % SECOND;
-            let to = until.min(second + SECOND);
-            let part = Part { from: at - from, to: to - from, of: span };
-            self.seconds.entry(second).or_default().add(pulse, part);
-            at = to;
+        let history_ms = u64::try_from(HISTORY.as_millis()).unwrap_or(u64::MAX);
+        let span = report.span_ms.clamp(1, history_ms);
+        let start = until.saturating_sub(span);
+        let mut from = start;
+        while from < until {
+            let second = from - from % SECOND_MS;
+            let to = until.min(second + SECOND_MS);
+            let slice = Slice { from: from - start, to: to - start, of: span };
+            self.seconds.entry(second).or_default().add(report, slice);
+            from = to;
         }
-        let oldest = until.saturating_sub(memory);
+        let oldest = until.saturating_sub(history_ms);
         if self.seconds.first_key_value().is_some_and(|(first, _)| *first < oldest) {
             self.seconds = self.seconds.split_off(&oldest);
         }
     }
 
-    /// The last of the seconds that were over at a moment.
+    /// Returns the last `max` seconds that were complete at `end`, oldest first.
     pub(super) fn before(
         &self,
         end: Timestamp,
-        most: usize,
+        max: usize,
     ) -> impl Iterator<Item = (u64, &Second)> {
-        let over = self.seconds.range(..=millis(end).saturating_sub(SECOND));
-        let skipped = over.clone().count().saturating_sub(most);
-        over.skip(skipped).map(|(begin, second)| (*begin, second))
+        let complete = self.seconds.range(..=millis(end).saturating_sub(SECOND_MS));
+        let skipped = complete.clone().count().saturating_sub(max);
+        complete.skip(skipped).map(|(start, second)| (*start, second))
     }
 }
 
 impl Second {
-    fn add(&mut self, pulse: &NodeReport, part: Part) {
-        self.all = self.all.plus(&pulse.tally.part(part));
-        for (rule, tally) in &pulse.rules {
-            let tally = tally.part(part);
+    fn add(&mut self, report: &NodeReport, slice: Slice) {
+        self.all = self.all.plus(&report.tally.slice(slice));
+        for (rule, tally) in &report.rules {
+            let tally = tally.slice(slice);
             match self.rules.get_mut(rule) {
                 Some(sum) => *sum = sum.plus(&tally),
                 None => {
@@ -74,72 +74,71 @@ impl Second {
     }
 }
 
-pub(super) fn millis(moment: Timestamp) -> u64 {
-    moment.as_micros() / 1000
+/// Returns milliseconds since the Unix epoch.
+pub(super) fn millis(time: Timestamp) -> u64 {
+    time.as_micros() / 1000
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::FINE;
+    use crate::metrics::SCALE;
 
     fn at(millis: u64) -> Timestamp {
         Timestamp::from_micros(millis * 1000)
     }
 
-    fn pulse(span_ms: u64, allowed: u64) -> NodeReport {
+    fn report(span_ms: u64, allowed: u64) -> NodeReport {
         let text = format!(
             r#"{{"ms":{span_ms},"all":[{allowed},0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],"rules":{{"r":[{allowed},1,0,0,0]}}}}"#
         );
-        serde_json::from_str(&text).expect("a pulse")
+        serde_json::from_str(&text).expect("a valid report")
     }
 
     fn allowed(timeline: &Timeline) -> Vec<(u64, u64)> {
         let seconds = timeline.before(at(u64::MAX / 2000), usize::MAX);
-        seconds.map(|(begin, second)| (begin, second.all.allowed())).collect()
+        seconds.map(|(start, second)| (start, second.all.allowed())).collect()
     }
 
     #[test]
-    fn a_pulse_falls_to_the_seconds_it_was_counted_in() {
+    fn report_is_spread_over_its_seconds() {
         let mut timeline = Timeline::default();
-        timeline.add(at(12_500), &pulse(2000, 8));
-        let expected = [(10_000, 2 * FINE), (11_000, 4 * FINE), (12_000, 2 * FINE)];
+        timeline.add(at(12_500), &report(2000, 8));
+        let expected = [(10_000, 2 * SCALE), (11_000, 4 * SCALE), (12_000, 2 * SCALE)];
         assert_eq!(allowed(&timeline), expected);
-        timeline.add(at(13_000), &pulse(1000, 2));
-        assert_eq!(allowed(&timeline).last(), Some(&(12_000, 4 * FINE)));
-        let (_, second) = timeline.before(at(20_000), 1).next().expect("one");
-        assert_eq!(second.rules["r"].checked(), 4 * FINE);
+        timeline.add(at(13_000), &report(1000, 2));
+        assert_eq!(allowed(&timeline).last(), Some(&(12_000, 4 * SCALE)));
+        let (_, second) = timeline.before(at(20_000), 1).next().expect("one second");
+        assert_eq!(second.rules["r"].checked(), 4 * SCALE);
     }
 
     #[test]
-    fn nothing_is_lost_between_seconds() {
+    fn spreading_a_report_loses_no_count() {
         let mut timeline = Timeline::default();
-        timeline.add(at(99_999), &pulse(7777, 13));
+        timeline.add(at(99_999), &report(7777, 13));
         let sum: u64 = allowed(&timeline).iter().map(|(_, allowed)| allowed).sum();
-        assert_eq!(sum, 13 * FINE);
+        assert_eq!(sum, 13 * SCALE);
     }
 
     #[test]
-    fn seconds_are_shown_when_they_are_over() {
+    fn returns_only_complete_seconds() {
         let mut timeline = Timeline::default();
-        timeline.add(at(10_000), &pulse(5000, 5));
-        let shown = |end: u64, most| timeline.before(at(end), most).map(|(begin, _)| begin);
+        timeline.add(at(10_000), &report(5000, 5));
+        let shown = |end: u64, max| timeline.before(at(end), max).map(|(start, _)| start);
         assert_eq!(shown(7_000, 9).collect::<Vec<_>>(), [5000, 6000]);
         assert_eq!(shown(7_999, 9).collect::<Vec<_>>(), [5000, 6000]);
         assert_eq!(shown(20_000, 2).collect::<Vec<_>>(), [8000, 9000]);
     }
 
     #[test]
-    fn seconds_are_forgotten_in_time() {
+    fn drops_seconds_older_than_the_history() {
         let mut timeline = Timeline::default();
-        timeline.add(at(10_000), &pulse(5000, 5));
-        let long = u64::try_from(MEMORY.as_millis()).unwrap();
-        timeline.add(at(8000 + long), &pulse(1000, 1));
+        timeline.add(at(10_000), &report(5000, 5));
+        let history_ms = u64::try_from(HISTORY.as_millis()).unwrap();
+        timeline.add(at(8000 + history_ms), &report(1000, 1));
         assert_eq!(allowed(&timeline).first().unwrap().0, 8000);
-        timeline.add(at(long * 9), &pulse(u64::MAX, 1));
-        assert!(
-            allowed(&timeline).len() <= 902,
-            "a wrong pulse takes no more room than a right one"
-        );
+        timeline.add(at(history_ms * 9), &report(u64::MAX, 1));
+        let kept = allowed(&timeline).len();
+        assert!(kept <= 902, "an invalid span is clamped to the history: {kept}");
     }
 }

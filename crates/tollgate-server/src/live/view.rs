@@ -1,47 +1,48 @@
-//! What one or many nodes told: their seconds together, and each by itself lately.
+//! Merged reports of one or more nodes: counts per second for all nodes, and recent rates per node.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use tollgate::Timestamp;
 
-use super::timeline::{SECOND, Second, Timeline, millis};
-use crate::metrics::{Part, Tally};
+use super::timeline::{SECOND_MS, Second, Timeline, millis};
+use crate::metrics::{Slice, Tally};
 use crate::node_report::NodeReport;
 
-/// So much of what was told is lately, if nodes tell once a second.
-const LATELY: Duration = Duration::from_secs(5);
+/// Averaging window of the rates, if nodes report once a second.
+const RATE_WINDOW: Duration = Duration::from_secs(5);
 
-/// What was told, and by whom.
+/// Merged reports.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) timeline: Timeline,
-    /// The time between two pulses of a node.
-    pub(super) pause: Duration,
-    lately: BTreeMap<String, VecDeque<Told>>,
+    /// Time between two reports of a node.
+    pub(super) report_interval: Duration,
+    /// Reports within the rate window, by node.
+    recent: BTreeMap<String, VecDeque<RecentReport>>,
 }
 
-/// A pulse: until when, in milliseconds, of how long, and what was counted.
+/// A report: end and length in milliseconds, and its counts.
 #[derive(Debug)]
-struct Told {
+struct RecentReport {
     until: u64,
     span: u64,
     tally: Tally,
 }
 
-/// What happened in a second, on the average of the last few, [finely](FINE).
+/// Average counts per second over the rate window, multiplied by `metrics::SCALE`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rate {
     pub(super) allowed: u64,
     pub(super) refused: u64,
     pub(super) degraded: u64,
     pub(super) errors: u64,
-    /// All that was counted, for how long it took.
+    /// All counts in the window, for the latency quantiles.
     pub(super) tally: Tally,
 }
 
 impl Rate {
-    /// What was counted in one second, finely.
+    /// Returns the rate of one second, from its scaled counts.
     pub(super) const fn of_second(tally: Tally) -> Self {
         Self {
             allowed: tally.allowed(),
@@ -55,66 +56,67 @@ impl Rate {
 
 impl Default for View {
     fn default() -> Self {
-        let pause = Duration::from_millis(SECOND);
-        Self { timeline: Timeline::default(), pause, lately: BTreeMap::new() }
+        let report_interval = Duration::from_millis(SECOND_MS);
+        Self { timeline: Timeline::default(), report_interval, recent: BTreeMap::new() }
     }
 }
 
 impl View {
-    pub(super) fn add(&mut self, node: &str, until: Timestamp, pulse: &NodeReport) {
-        self.timeline.add(until, pulse);
-        let told = Told { until: millis(until), span: pulse.span_ms.max(1), tally: pulse.tally };
-        match self.lately.get_mut(node) {
-            Some(lately) => lately.push_back(told),
+    pub(super) fn add(&mut self, node: &str, until: Timestamp, report: &NodeReport) {
+        self.timeline.add(until, report);
+        let recent =
+            RecentReport { until: millis(until), span: report.span_ms.max(1), tally: report.tally };
+        match self.recent.get_mut(node) {
+            Some(reports) => reports.push_back(recent),
             None => {
-                self.lately.insert(node.to_owned(), VecDeque::from([told]));
+                self.recent.insert(node.to_owned(), VecDeque::from([recent]));
             }
         }
     }
 
-    /// Forgets what is no longer lately.
-    pub(super) fn forget(&mut self, now: Timestamp) {
-        let begin = self.begin(now);
-        self.lately.retain(|_, lately| {
-            while lately.front().is_some_and(|told| told.until <= begin) {
-                lately.pop_front();
+    /// Drops reports that ended before the rate window.
+    pub(super) fn drop_expired(&mut self, now: Timestamp) {
+        let start = self.window_start(now);
+        self.recent.retain(|_, reports| {
+            while reports.front().is_some_and(|report| report.until <= start) {
+                reports.pop_front();
             }
-            !lately.is_empty()
+            !reports.is_empty()
         });
     }
 
-    /// Since when is lately. Of a fleet that tells less often, more is.
-    fn begin(&self, now: Timestamp) -> u64 {
-        millis(now - LATELY.max(self.pause * 3))
+    /// Returns the start of the rate window. The window is longer if nodes report less often.
+    fn window_start(&self, now: Timestamp) -> u64 {
+        millis(now - RATE_WINDOW.max(self.report_interval * 3))
     }
 
-    /// What a node counted lately; none if it told nothing.
+    /// Returns a node's average rate; `None` without reports in the window.
     pub(super) fn rate(&self, node: &str, now: Timestamp) -> Option<Rate> {
-        let begin = self.begin(now);
+        let start = self.window_start(now);
         let (mut tally, mut covered) = (Tally::default(), 0_u64);
-        for told in self.lately.get(node)? {
-            // Of what was counted in a long while, as in an outage, only the end is lately.
-            let lasted = told.until.saturating_sub(begin).min(told.span);
-            let part = Part { from: told.span - lasted, to: told.span, of: told.span };
-            tally = tally.plus(&told.tally.part(part));
-            covered = covered.saturating_add(lasted);
+        for report in self.recent.get(node)? {
+            // A long report, as after an outage, counts only with its part inside the window.
+            let inside = report.until.saturating_sub(start).min(report.span);
+            let slice = Slice { from: report.span - inside, to: report.span, of: report.span };
+            tally = tally.plus(&report.tally.slice(slice));
+            covered = covered.saturating_add(inside);
         }
-        let a_second = |count: u64| {
-            let product = u128::from(count) * u128::from(SECOND);
+        let per_second = |count: u64| {
+            let product = u128::from(count) * u128::from(SECOND_MS);
             u64::try_from(product / u128::from(covered.max(1))).unwrap_or(u64::MAX)
         };
         Some(Rate {
-            allowed: a_second(tally.allowed()),
-            refused: a_second(tally.refused()),
-            degraded: a_second(tally.degraded()),
-            errors: a_second(tally.errors()),
+            allowed: per_second(tally.allowed()),
+            refused: per_second(tally.refused()),
+            degraded: per_second(tally.degraded()),
+            errors: per_second(tally.errors()),
             tally,
         })
     }
 
-    /// What all of them counted lately.
+    /// Returns the sum of all nodes' rates.
     pub(super) fn total(&self, now: Timestamp) -> Rate {
-        let rates = self.lately.keys().filter_map(|node| self.rate(node, now));
+        let rates = self.recent.keys().filter_map(|node| self.rate(node, now));
         rates.fold(Rate::default(), |sum, rate| Rate {
             allowed: sum.allowed.saturating_add(rate.allowed),
             refused: sum.refused.saturating_add(rate.refused),
@@ -124,75 +126,79 @@ impl View {
         })
     }
 
-    /// The last seconds that every node has had time to tell of.
-    pub(super) fn whole(
+    /// Returns the last `max` seconds for which every node has had time to report.
+    pub(super) fn complete_seconds(
         &self,
         now: Timestamp,
-        most: usize,
+        max: usize,
     ) -> impl Iterator<Item = (u64, &Second)> {
-        self.timeline.before(now - self.pause - Duration::from_millis(SECOND), most)
+        self.timeline.before(now - self.report_interval - Duration::from_millis(SECOND_MS), max)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::FINE;
+    use crate::metrics::SCALE;
 
     fn at(millis: u64) -> Timestamp {
         Timestamp::from_micros(millis * 1000)
     }
 
-    fn pulse(span_ms: u64, allowed: u64, refused: u64) -> NodeReport {
+    fn report(span_ms: u64, allowed: u64, refused: u64) -> NodeReport {
         let text = format!(
             r#"{{"ms":{span_ms},"all":[{allowed},{refused},0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}}"#
         );
-        serde_json::from_str(&text).expect("a pulse")
+        serde_json::from_str(&text).expect("a valid report")
     }
 
     #[test]
-    fn rates_are_of_each_node_and_of_all() {
+    fn rates_are_per_node_and_in_total() {
         let mut view = View::default();
-        view.add("a", at(1000), &pulse(1000, 10, 0));
-        view.add("a", at(2000), &pulse(1000, 30, 2));
-        view.add("b", at(2000), &pulse(500, 5, 0));
-        let rate = view.rate("a", at(2000)).expect("it told");
-        assert_eq!((rate.allowed, rate.refused), (20 * FINE, FINE));
-        assert_eq!(view.total(at(2000)).allowed, 30 * FINE);
+        view.add("a", at(1000), &report(1000, 10, 0));
+        view.add("a", at(2000), &report(1000, 30, 2));
+        view.add("b", at(2000), &report(500, 5, 0));
+        let rate = view.rate("a", at(2000)).expect("node a has reported");
+        assert_eq!((rate.allowed, rate.refused), (20 * SCALE, SCALE));
+        assert_eq!(view.total(at(2000)).allowed, 30 * SCALE);
         assert!(view.rate("c", at(2000)).is_none());
     }
 
     #[test]
-    fn a_node_that_falls_silent_counts_no_longer() {
+    fn silent_node_drops_out_of_the_rates() {
         let mut view = View::default();
-        view.add("a", at(10_000), &pulse(1000, 10, 0));
-        view.forget(at(14_999));
+        view.add("a", at(10_000), &report(1000, 10, 0));
+        view.drop_expired(at(14_999));
         assert!(view.rate("a", at(14_999)).is_some());
-        view.forget(at(15_000));
+        view.drop_expired(at(15_000));
         assert!(view.rate("a", at(15_000)).is_none());
         assert_eq!(view.total(at(15_000)).allowed, 0);
     }
 
     #[test]
-    fn what_was_counted_in_an_outage_is_soon_no_longer_lately() {
+    fn long_report_counts_only_inside_the_window() {
         let mut view = View::default();
-        view.add("a", at(60_000), &pulse(60_000, 600, 0));
-        assert_eq!(view.total(at(60_000)).allowed, 10 * FINE);
+        view.add("a", at(60_000), &report(60_000, 600, 0));
+        assert_eq!(view.total(at(60_000)).allowed, 10 * SCALE);
         for second in 61..65 {
-            view.add("a", at(second * 1000), &pulse(1000, 0, 0));
+            view.add("a", at(second * 1000), &report(1000, 0, 0));
         }
-        assert_eq!(view.total(at(64_000)).allowed, 2 * FINE, "one second of five is left of it");
-        view.forget(at(65_000));
+        assert_eq!(
+            view.total(at(64_000)).allowed,
+            2 * SCALE,
+            "one of its seconds is in the window"
+        );
+        view.drop_expired(at(65_000));
         assert_eq!(view.total(at(65_000)).allowed, 0);
     }
 
     #[test]
-    fn a_fleet_that_tells_less_often_is_given_time() {
-        let mut view = View { pause: Duration::from_secs(4), ..View::default() };
-        view.add("a", at(10_000), &pulse(4000, 40, 0));
-        view.forget(at(21_000));
+    fn window_grows_with_the_report_interval() {
+        let mut view = View { report_interval: Duration::from_secs(4), ..View::default() };
+        view.add("a", at(10_000), &report(4000, 40, 0));
+        view.drop_expired(at(21_000));
         assert!(view.rate("a", at(21_000)).is_some());
-        let shown = |now| view.whole(at(now), 99).map(|(begin, _)| begin).last();
+        let shown = |now| view.complete_seconds(at(now), 99).map(|(start, _)| start).last();
         assert_eq!(shown(13_000), Some(7000));
         assert_eq!(shown(15_000), Some(9000));
     }

@@ -1,4 +1,4 @@
-//! One who watches: events, as long as there are some.
+//! One live stream: server-sent events for a dashboard or `tollgate top`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,51 +8,52 @@ use tokio::sync::watch;
 use tokio::time::{Duration, Instant, timeout_at};
 
 use super::frame::Scope;
-use super::{Live, Moment};
+use super::{Live, Tick};
 use crate::metrics::CountGuard;
 
-/// The most that watch one node.
-const MOST: u64 = 200;
-/// After so long a stream ends, and who still watches asks again: whoever may no longer is not let in.
-const LONGEST: Duration = Duration::from_secs(600);
+/// Maximum live streams of one node.
+const MAX_WATCHERS: u64 = 200;
+/// Maximum length of a stream. The client then reconnects, which checks its authorization again.
+const MAX_STREAM: Duration = Duration::from_secs(600);
 
-/// A browser asks again so soon after a stream has ended, in milliseconds.
-const SOON: &[u8] = b"retry: 1000\n\n";
+/// Reconnection delay for browsers, in milliseconds.
+const RETRY_FIELD: &[u8] = b"retry: 1000\n\n";
 
-/// One who watches. They are counted as long as this lives.
+/// A client of the live view, counted until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     live: Arc<Live>,
-    moments: watch::Receiver<Moment>,
-    /// What was sent last.
+    ticks: watch::Receiver<Tick>,
+    /// The policy event sent last.
     policy: Bytes,
+    /// The scope of the history sent last.
     scope: Option<Scope>,
-    until: Instant,
-    _counted: CountGuard,
+    deadline: Instant,
+    _count: CountGuard,
 }
 
 impl Watcher {
-    /// One more; none if there are too many.
+    /// Opens a stream; `None` if there are too many.
     pub(crate) fn new(live: &Arc<Live>) -> Option<Self> {
-        let counted = CountGuard::try_new(&live.watchers, MOST)?;
+        let count = CountGuard::try_new(&live.watchers, MAX_WATCHERS)?;
         live.is_history_wanted.store(true, Ordering::Relaxed);
         Some(Self {
             live: Arc::clone(live),
-            moments: live.moments.subscribe(),
+            ticks: live.ticks.subscribe(),
             policy: Bytes::new(),
             scope: None,
-            until: Instant::now() + LONGEST,
-            _counted: counted,
+            deadline: Instant::now() + MAX_STREAM,
+            _count: count,
         })
     }
 
-    /// The next events; none when there are no more. Moments that passed while nobody read are left out.
+    /// Waits for the next events; `None` at the end of the stream. Skips frames that the client was too slow to read.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if *self.moments.borrow_and_update() == Moment::Closed {
+            if *self.ticks.borrow_and_update() == Tick::Closed {
                 return None;
             }
-            timeout_at(self.until, self.moments.changed()).await.ok()?.ok()?;
+            timeout_at(self.deadline, self.ticks.changed()).await.ok()?.ok()?;
             let events = self.events();
             if events.is_some() {
                 return events;
@@ -60,29 +61,29 @@ impl Watcher {
         }
     }
 
-    /// What has come since; none if what comes first is not there yet.
+    /// Returns the new events; `None` while the history, which comes first, is not built yet.
     fn events(&mut self) -> Option<Bytes> {
-        if *self.moments.borrow() == Moment::Closed {
+        if *self.ticks.borrow() == Tick::Closed {
             return None;
         }
-        let shown = self.live.shown.lock();
+        let current = self.live.current.lock();
         let mut events = BytesMut::new();
-        if self.scope != shown.scope && shown.history.is_none() {
+        if self.scope != current.scope && current.history.is_none() {
             self.live.is_history_wanted.store(true, Ordering::Relaxed);
             return None;
         }
-        if self.policy != shown.policy {
-            self.policy = shown.policy.clone();
-            events.extend_from_slice(&shown.policy);
+        if self.policy != current.policy {
+            self.policy = current.policy.clone();
+            events.extend_from_slice(&current.policy);
         }
         if self.scope.is_none() {
-            events.extend_from_slice(SOON);
+            events.extend_from_slice(RETRY_FIELD);
         }
-        if self.scope != shown.scope {
-            self.scope = shown.scope;
-            events.extend_from_slice(shown.history.as_deref().unwrap_or_default());
+        if self.scope != current.scope {
+            self.scope = current.scope;
+            events.extend_from_slice(current.history.as_deref().unwrap_or_default());
         }
-        events.extend_from_slice(&shown.frame);
+        events.extend_from_slice(&current.frame);
         Some(events.freeze())
     }
 }

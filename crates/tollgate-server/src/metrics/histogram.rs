@@ -1,9 +1,9 @@
-//! Durations by bucket.
+//! Latency histogram with fixed buckets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds: in nanoseconds, and as the label says them in seconds.
+/// Upper bucket bounds: nanoseconds, and the `le` label in seconds.
 pub(super) const BOUNDS: [(u64, &str); 13] = [
     (1_000, "0.000001"),
     (5_000, "0.000005"),
@@ -20,24 +20,26 @@ pub(super) const BOUNDS: [(u64, &str); 13] = [
     (100_000_000, "0.1"),
 ];
 
-/// Counts per bucket, not yet added up: recording touches one of them.
+/// Counts per bucket, not cumulative, so that recording a duration updates one bucket.
 #[derive(Debug, Default)]
 pub(super) struct Histogram {
     buckets: [AtomicU64; BOUNDS.len()],
-    beyond: AtomicU64,
-    nanos: AtomicU64,
+    /// Durations above the largest bound.
+    overflow: AtomicU64,
+    /// Sum of all durations in nanoseconds.
+    total_nanos: AtomicU64,
 }
 
 impl Histogram {
-    pub(super) fn record(&self, took: Duration) {
-        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let place = BOUNDS.iter().position(|(bound, _)| nanos <= *bound);
-        let bucket = place.and_then(|place| self.buckets.get(place)).unwrap_or(&self.beyond);
+    pub(super) fn record(&self, duration: Duration) {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let index = BOUNDS.iter().position(|(bound, _)| nanos <= *bound);
+        let bucket = index.and_then(|index| self.buckets.get(index)).unwrap_or(&self.overflow);
         bucket.fetch_add(1, Ordering::Relaxed);
-        self.nanos.fetch_add(nanos, Ordering::Relaxed);
+        self.total_nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// The bounds' labels, each with how many took no longer.
+    /// Returns each bound's label with the cumulative count up to that bound.
     pub(super) fn cumulative(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let mut sum = 0;
         BOUNDS.iter().zip(&self.buckets).map(move |((_, label), bucket)| {
@@ -46,18 +48,18 @@ impl Histogram {
         })
     }
 
-    /// How many are in each bucket, and how many beyond.
+    /// Returns the count of each bucket, then the overflow count.
     pub(super) fn counts(&self) -> impl Iterator<Item = u64> {
-        self.buckets.iter().chain([&self.beyond]).map(|bucket| bucket.load(Ordering::Relaxed))
+        self.buckets.iter().chain([&self.overflow]).map(|bucket| bucket.load(Ordering::Relaxed))
     }
 
-    /// How many took longer than every bound.
-    pub(super) fn beyond(&self) -> u64 {
-        self.beyond.load(Ordering::Relaxed)
+    /// Returns the number of durations above the largest bound.
+    pub(super) fn overflow(&self) -> u64 {
+        self.overflow.load(Ordering::Relaxed)
     }
 
-    /// All durations together, in nanoseconds.
-    pub(super) fn nanos(&self) -> u64 {
-        self.nanos.load(Ordering::Relaxed)
+    /// Returns the sum of all durations in nanoseconds.
+    pub(super) fn total_nanos(&self) -> u64 {
+        self.total_nanos.load(Ordering::Relaxed)
     }
 }

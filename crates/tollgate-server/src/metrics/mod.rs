@@ -1,4 +1,5 @@
-//! What is counted. Decisions are counted here only, through handles resolved when a policy is set.
+//! Prometheus metrics of a node. Decisions are counted only here, through handles that are resolved when a policy
+//! is set.
 
 mod histogram;
 mod process;
@@ -19,8 +20,8 @@ use histogram::Histogram;
 pub(crate) use rules::Handles;
 use rules::Rules;
 #[cfg(test)]
-pub(crate) use tally::FINE;
-pub(crate) use tally::{Part, RuleTally, Tally};
+pub(crate) use tally::SCALE;
+pub(crate) use tally::{RuleTally, Slice, Tally};
 use text::Exposition;
 
 use crate::access::{Guard, Role};
@@ -36,8 +37,8 @@ pub(crate) struct Metrics {
     local_exhausted: AtomicU64,
     distributed_exhausted: AtomicU64,
     backend_denied: AtomicU64,
-    /// Decisions that a fallback made, by its way.
-    alone: LocalDecisions,
+    /// Checks decided in degraded mode, by `on_store_loss`.
+    degraded: DegradedDecisions,
     store: Arc<StoreWatch>,
     global_remaining: AtomicU64,
     route_remaining: AtomicU64,
@@ -50,44 +51,45 @@ pub(crate) struct Metrics {
     connections: Arc<AtomicU64>,
 }
 
-/// What others know, and is told beside what is counted here.
+/// Values from other parts of the node that are read for each scrape.
 #[derive(Debug)]
 pub(crate) struct ScrapeContext<'a> {
-    /// The memory's, if that is the store.
+    /// Occupancy of the memory store; `None` with Redis.
     pub(crate) occupancy: Option<Occupancy>,
-    /// The breaker's, if it is another.
+    /// State of the Redis circuit breaker; `None` with the memory store.
     pub(crate) breaker: Option<BreakerState>,
     pub(crate) guard: &'a Guard,
     pub(crate) overrides: usize,
+    /// Version of the active policy.
     pub(crate) policy: &'a str,
     pub(crate) readiness: Readiness,
-    /// How many look at the dashboard.
+    /// Number of open live streams.
     pub(crate) watchers: usize,
     pub(crate) started: Timestamp,
 }
 
-/// Whether requests should be sent here.
+/// Whether load balancers should send requests to this node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readiness {
     Ready,
     NotReady,
 }
 
-/// One that is open, counted as long as it is.
+/// Increments a gauge until it is dropped.
 #[derive(Debug)]
 pub(crate) struct CountGuard(Arc<AtomicU64>);
 
 impl CountGuard {
-    pub(crate) fn new(all: &Arc<AtomicU64>) -> Self {
-        add_one(all);
-        Self(Arc::clone(all))
+    pub(crate) fn new(gauge: &Arc<AtomicU64>) -> Self {
+        add_one(gauge);
+        Self(Arc::clone(gauge))
     }
 
-    /// None if there are that many already.
-    pub(crate) fn try_new(all: &Arc<AtomicU64>, most: u64) -> Option<Self> {
-        let more = |open: u64| (open < most).then(|| open + 1);
-        all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(Self(Arc::clone(all)))
+    /// Returns `None` if the gauge has reached `max`.
+    pub(crate) fn try_new(gauge: &Arc<AtomicU64>, max: u64) -> Option<Self> {
+        let increment = |open: u64| (open < max).then(|| open + 1);
+        gauge.fetch_update(Ordering::Relaxed, Ordering::Relaxed, increment).ok()?;
+        Some(Self(Arc::clone(gauge)))
     }
 }
 
@@ -97,16 +99,16 @@ impl Drop for CountGuard {
     }
 }
 
-/// Decisions without the store.
+/// Checks decided without the shared store, by the `on_store_loss` that applied.
 #[derive(Debug, Default)]
-struct LocalDecisions {
+struct DegradedDecisions {
     local: AtomicU64,
     allow: AtomicU64,
     deny: AtomicU64,
 }
 
-impl LocalDecisions {
-    fn by(&self, loss: OnStoreLoss) -> &AtomicU64 {
+impl DegradedDecisions {
+    fn counter(&self, loss: OnStoreLoss) -> &AtomicU64 {
         match loss {
             OnStoreLoss::Allow => &self.allow,
             OnStoreLoss::Deny => &self.deny,
@@ -115,12 +117,12 @@ impl LocalDecisions {
     }
 }
 
-/// What has run out when the store itself refuses.
+/// The kind of limit that a refusal by the store has exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exhausted {
-    /// A limit that this process counts alone.
+    /// A limit counted in this process only (memory store).
     Local,
-    /// A limit that nodes share.
+    /// A limit shared by all nodes (Redis store).
     Distributed,
 }
 
@@ -147,14 +149,13 @@ impl Observer for Metrics {
         }
         self.note_remaining(decision);
         if let Some(loss) = decision.loss() {
-            add_one(self.alone.by(loss));
+            add_one(self.degraded.counter(loss));
         }
         handles.count(observed, decision);
     }
 }
 
 impl Metrics {
-    /// Nothing counted yet, of a store that refuses for this reason and fares like this.
     pub(crate) fn new(exhausted: Exhausted, store: Arc<StoreWatch>) -> Self {
         Self {
             exhausted,
@@ -164,7 +165,7 @@ impl Metrics {
             local_exhausted: AtomicU64::default(),
             distributed_exhausted: AtomicU64::default(),
             backend_denied: AtomicU64::default(),
-            alone: LocalDecisions::default(),
+            degraded: DegradedDecisions::default(),
             store,
             global_remaining: AtomicU64::default(),
             route_remaining: AtomicU64::default(),
@@ -200,146 +201,147 @@ impl Metrics {
         }
     }
 
-    /// All that was counted up to now, in all and for each rule.
+    /// Returns all counts since the start: in total, and per rule.
     pub(crate) fn tally(&self) -> (Tally, BTreeMap<String, RuleTally>) {
-        let alone = [&self.alone.local, &self.alone.allow, &self.alone.deny];
-        let degraded = alone.into_iter().map(read).sum();
+        let degraded = [&self.degraded.local, &self.degraded.allow, &self.degraded.deny];
+        let degraded = degraded.into_iter().map(read).sum();
         let head = [read(&self.allowed), read(&self.blocked), degraded, self.store.errors()];
         let mut figures = head.into_iter().chain(self.duration.counts());
         let tally = Tally(std::array::from_fn(|_| figures.next().unwrap_or_default()));
         (tally, self.rules.tally())
     }
 
-    /// The nodes that share the store, as this one last saw them: up, and down.
+    /// Records how many nodes share the store, as last seen by this node.
     pub(crate) fn note_nodes(&self, up: usize, down: usize) {
         self.nodes_up.store(up as u64, Ordering::Relaxed);
         self.nodes_down.store(down as u64, Ordering::Relaxed);
     }
 
-    /// Counts a connection until what is returned is dropped.
+    /// Counts a connection as open until the guard is dropped.
     pub(crate) fn connection(&self) -> CountGuard {
         CountGuard::new(&self.connections)
     }
 
-    /// How the store fares.
+    /// Returns the failure state of the store.
     pub(crate) fn store(&self) -> &StoreWatch {
         &self.store
     }
 
-    /// A policy was put in force, or could not be.
-    pub(crate) fn count_reload(&self, succeeded: Reload) {
-        add_one(match succeeded {
-            Reload::Done => &self.reloads,
-            Reload::Failed => &self.failed_reloads,
+    /// Counts an attempt to reload the policy.
+    pub(crate) fn count_reload(&self, result: ReloadResult) {
+        add_one(match result {
+            ReloadResult::Activated => &self.reloads,
+            ReloadResult::Failed => &self.failed_reloads,
         });
     }
 
-    /// The state could not be saved.
+    /// Counts a failed attempt to save the snapshot.
     pub(crate) fn count_failed_save(&self) {
         add_one(&self.failed_saves);
     }
 
-    /// Everything, in Prometheus's text format.
-    pub(crate) fn render(&self, beside: &ScrapeContext<'_>) -> String {
+    /// Returns all metrics in the Prometheus text format.
+    pub(crate) fn render(&self, context: &ScrapeContext<'_>) -> String {
         let mut out = Exposition::default();
         self.render_decisions(&mut out);
-        self.render_store(&mut out, beside.breaker);
+        self.render_store(&mut out, context.breaker);
         self.rules.render(&mut out);
-        self.render_node(&mut out, beside);
-        render_administration(&mut out, beside);
-        if let Some(occupancy) = beside.occupancy {
+        self.render_node(&mut out, context);
+        render_administration(&mut out, context);
+        if let Some(occupancy) = context.occupancy {
             render_memory(&mut out, occupancy);
         }
-        process::render(&mut out, beside.started);
+        process::render(&mut out, context.started);
         out.into_text()
     }
 
     fn render_decisions(&self, out: &mut Exposition) {
-        out.counter("ratelimiter_requests_checked_total", "Checks by their result.")
+        out.counter("ratelimiter_requests_checked_total", "Checks by result.")
             .sample(&[("result", "allowed")], read(&self.allowed))
             .sample(&[("result", "blocked")], read(&self.blocked));
-        let help = "Time to decide a check, planning and store included.";
+        let help = "Time to decide a check in seconds, including planning and the store call.";
         out.histogram("ratelimiter_check_duration_seconds", help, &self.duration);
         out.counter("rate_limit_rejections_total", "Refused checks by reason.")
             .sample(&[("reason", "local_exhausted")], read(&self.local_exhausted))
             .sample(&[("reason", "distributed_exhausted")], read(&self.distributed_exhausted))
             .sample(&[("reason", "backend_error")], read(&self.backend_denied));
-        let help = "What remained after the last decision in that scope.";
+        let help =
+            "Remaining quota after the last decision (global: default limit, route: any rule).";
         out.gauge("rate_limit_tokens_remaining", help)
             .sample(&[("scope", "global")], read(&self.global_remaining))
             .sample(&[("scope", "route")], read(&self.route_remaining));
     }
 
     fn render_store(&self, out: &mut Exposition, breaker: Option<BreakerState>) {
-        out.counter("rate_limit_backend_errors_total", "Questions the store could not answer.")
+        out.counter("rate_limit_backend_errors_total", "Failed store calls.")
             .sample(&[], self.store.errors());
-        let help = "Checks decided without the store that nodes share, by what their rules say of its loss.";
+        let help =
+            "Checks decided without the shared store, by the on_store_loss setting that applied.";
         let mut metric = out.counter("tollgate_degraded_decisions_total", help);
         for loss in [OnStoreLoss::Local, OnStoreLoss::Allow, OnStoreLoss::Deny] {
-            metric.sample(&[("by", loss.as_str())], read(self.alone.by(loss)));
+            metric.sample(&[("by", loss.as_str())], read(self.degraded.counter(loss)));
         }
-        // Memory needs none: what is always asked is closed.
+        // The memory store has no breaker and counts as closed.
         let state = match breaker {
             None | Some(BreakerState::Closed) => 0,
             Some(BreakerState::Open) => 1,
             Some(_) => 2,
         };
-        let help = "Whether the store is asked: 0 it is (closed), 1 it is not (open), 2 it is tried (half-open).";
+        let help = "State of the store's circuit breaker: 0 closed, 1 open, 2 half-open.";
         out.gauge("tollgate_breaker_state", help).sample(&[], state);
-        out.counter("tollgate_breaker_opened_total", "Times the store was given up as lost.")
-            .sample(&[], self.store.losses());
+        let help = "Times the store's circuit breaker opened.";
+        out.counter("tollgate_breaker_opened_total", help).sample(&[], self.store.losses());
     }
 
-    fn render_node(&self, out: &mut Exposition, beside: &ScrapeContext<'_>) {
-        let ready = u64::from(beside.readiness == Readiness::Ready);
-        out.gauge("tollgate_ready", "Whether requests should be sent here: 1 or 0.")
+    fn render_node(&self, out: &mut Exposition, context: &ScrapeContext<'_>) {
+        let ready = u64::from(context.readiness == Readiness::Ready);
+        out.gauge("tollgate_ready", "1 if this node accepts requests, 0 while it drains.")
             .sample(&[], ready);
-        if beside.occupancy.is_none() {
-            out.gauge("tollgate_nodes", "Nodes that share the store, as this one sees them.")
+        if context.occupancy.is_none() {
+            out.gauge("tollgate_nodes", "Nodes that share the store, as seen by this node.")
                 .sample(&[("state", "up")], read(&self.nodes_up))
                 .sample(&[("state", "down")], read(&self.nodes_down));
         }
         out.gauge("tollgate_connections", "Open connections.").sample(&[], read(&self.connections));
-        out.gauge("tollgate_live_watchers", "Who follows the live view of this node.")
-            .sample(&[], beside.watchers as u64);
-        out.gauge("tollgate_policy_info", "The policy in force, as a label; always 1.")
-            .sample(&[("version", beside.policy)], 1);
-        out.counter("tollgate_policy_reloads_total", "Policies read again, by result.")
+        out.gauge("tollgate_live_watchers", "Open live streams (dashboards and tollgate top).")
+            .sample(&[], context.watchers as u64);
+        out.gauge("tollgate_policy_info", "Version of the active policy as a label; always 1.")
+            .sample(&[("version", context.policy)], 1);
+        out.counter("tollgate_policy_reloads_total", "Policy reloads by result.")
             .sample(&[("result", "ok")], read(&self.reloads))
             .sample(&[("result", "error")], read(&self.failed_reloads));
-        out.counter("tollgate_state_save_errors_total", "Times the state could not be saved.")
-            .sample(&[], read(&self.failed_saves));
-        out.gauge("tollgate_build_info", "The build, as labels; always 1.")
+        let help = "Failed attempts to save the counters to --data-dir.";
+        out.counter("tollgate_state_save_errors_total", help).sample(&[], read(&self.failed_saves));
+        out.gauge("tollgate_build_info", "Program version as a label; always 1.")
             .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     }
 }
 
-fn render_administration(out: &mut Exposition, beside: &ScrapeContext<'_>) {
-    out.gauge("tollgate_overrides", "Clients with limits of their own in force.")
-        .sample(&[], beside.overrides as u64);
-    let mut metric = out.counter(
-        "tollgate_auth_failures_total",
-        "Requests whose token was missing or wrong, by the token that was wanted.",
-    );
+fn render_administration(out: &mut Exposition, context: &ScrapeContext<'_>) {
+    out.gauge("tollgate_overrides", "Active client overrides.")
+        .sample(&[], context.overrides as u64);
+    let help = "Requests with a missing or invalid token, by required token.";
+    let mut metric = out.counter("tollgate_auth_failures_total", help);
     for role in Role::ALL {
-        metric.sample(&[("token", role.as_str())], beside.guard.failed(role));
+        metric.sample(&[("token", role.as_str())], context.guard.failed(role));
     }
 }
 
 fn render_memory(out: &mut Exposition, occupancy: Occupancy) {
-    out.gauge("tollgate_memory_keys", "Keys held in memory.").sample(&[], occupancy.keys as u64);
-    out.gauge("tollgate_memory_keys_max", "The most keys that will be held in memory.")
+    out.gauge("tollgate_memory_keys", "Keys in the memory store.")
+        .sample(&[], occupancy.keys as u64);
+    out.gauge("tollgate_memory_keys_max", "Maximum keys in the memory store (--max-keys).")
         .sample(&[], occupancy.max_keys as u64);
-    out.counter("tollgate_memory_untracked_total", "New keys that found no place in memory.")
-        .sample(&[], occupancy.untracked);
+    let help = "New keys that were not tracked because the memory store was full.";
+    out.counter("tollgate_memory_untracked_total", help).sample(&[], occupancy.untracked);
 }
 
-/// How reading a policy again went.
+/// The result of a policy reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reload {
-    /// It is in force.
-    Done,
-    /// The old one stays.
+pub(crate) enum ReloadResult {
+    /// The new policy is active.
+    Activated,
+    /// The previous policy stays active.
     Failed,
 }
 

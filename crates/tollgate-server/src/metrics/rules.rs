@@ -1,4 +1,4 @@
-//! What is counted for each rule.
+//! Counters per rule.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use super::tally::RuleTally;
 use super::text::Exposition;
 use super::{add_one, read};
 
-/// The rules that there are, by name.
+/// Counters of the active policy's rules, by rule name.
 #[derive(Debug, Default)]
 pub(super) struct Rules(Mutex<BTreeMap<String, Arc<RuleCounters>>>);
 
-/// What is counted for one rule.
+/// Counters of one rule.
 #[derive(Debug, Default)]
 struct RuleCounters {
     passed: AtomicU64,
@@ -26,25 +26,28 @@ struct RuleCounters {
     divergence: AtomicU64,
 }
 
-/// A policy's rules in their order, the default last.
+/// Counters of a policy's rules in policy order, the default rule last.
 #[derive(Debug)]
 pub(crate) struct Handles(Vec<Arc<RuleCounters>>);
 
 impl Rules {
-    /// Rules keep their counts across policies by name; those of rules that are gone are dropped, so
-    /// that the number of series stays that of the rules.
+    /// Returns the counters for a policy. A rule keeps its counts across policies by name; counters of removed rules
+    /// are dropped, so the number of series equals the number of rules.
     pub(super) fn resolve(&self, policy: &Policy) -> Handles {
-        let mut known = self.0.lock();
+        let mut counters_by_rule = self.0.lock();
         let rules = policy.rules().iter().chain([policy.default_rule()]);
         let named: Vec<(String, Arc<RuleCounters>)> = rules
-            .map(|rule| (rule.name().to_owned(), known.remove(rule.name()).unwrap_or_default()))
+            .map(|rule| {
+                let counters = counters_by_rule.remove(rule.name()).unwrap_or_default();
+                (rule.name().to_owned(), counters)
+            })
             .collect();
         let handles = named.iter().map(|(_, counters)| Arc::clone(counters)).collect();
-        *known = named.into_iter().collect();
+        *counters_by_rule = named.into_iter().collect();
         Handles(handles)
     }
 
-    /// What was counted for each rule up to now.
+    /// Returns the counts of each rule since the start.
     pub(super) fn tally(&self) -> BTreeMap<String, RuleTally> {
         let rules = self.0.lock();
         rules.iter().map(|(rule, counters)| (rule.clone(), counters.tally())).collect()
@@ -52,14 +55,14 @@ impl Rules {
 
     pub(super) fn render(&self, out: &mut Exposition) {
         let rules = self.0.lock();
-        let help = "Checks that a rule applied to, by whether a limit of it was what refused.";
+        let help = "Checks that matched a rule, by whether one of its limits refused the check.";
         let mut metric = out.counter("tollgate_rule_checks_total", help);
         for (rule, counters) in rules.iter() {
             metric
                 .sample(&[("rule", rule), ("result", "allowed")], read(&counters.passed))
                 .sample(&[("rule", rule), ("result", "refused")], read(&counters.refused));
         }
-        let help = "Checks that a shadow rule or a trial limit would have refused.";
+        let help = "Checks that a shadow rule or a trial (next) limit would have refused.";
         let mut metric = out.counter("tollgate_would_refuse_total", help);
         for (rule, counters) in rules.iter() {
             metric
@@ -67,7 +70,7 @@ impl Rules {
                 .sample(&[("rule", rule), ("trial", "next")], read(&counters.next));
         }
         let help =
-            "Checks that this node and the shared store, asked beside it, decided differently.";
+            "Checks that this node and the shared store decided differently (distributed: shadow).";
         let mut metric = out.counter("rate_limit_shadow_divergence_total", help);
         for (rule, counters) in rules.iter() {
             metric.sample(&[("rule", rule)], read(&counters.divergence));
@@ -78,14 +81,13 @@ impl Rules {
 impl RuleCounters {
     fn tally(&self) -> RuleTally {
         let (passed, refused) = (read(&self.passed), read(&self.refused));
-        let tried = [&self.shadow, &self.next, &self.divergence].map(read);
-        let [shadow, next, divergence] = tried;
+        let [shadow, next, divergence] = [&self.shadow, &self.next, &self.divergence].map(read);
         RuleTally([passed.saturating_add(refused), refused, shadow, next, divergence])
     }
 }
 
 impl Handles {
-    /// Counts what each rule did, and what was tried and not enforced.
+    /// Counts the result for each matched rule, and the results of shadow rules and trial limits.
     pub(super) fn count(&self, observed: &Observation<'_, '_>, decision: &Decision<'_>) {
         let deciding = decision.deciding().filter(|_| !decision.is_allowed());
         let refusing = deciding.map(|status| status.limit().rule());
@@ -96,16 +98,16 @@ impl Handles {
         if decision.statuses().iter().any(|status| status.mode() != Mode::Enforce) {
             self.count_shadows(observed, decision);
         }
-        if let Some(beside) = decision.shadow_decision() {
-            self.count_divergence(observed, decision, beside);
+        if let Some(shadow) = decision.shadow_decision() {
+            self.count_divergence(observed, decision, shadow);
         }
     }
 
-    /// Once per rule that would have refused, however many of its limits would.
+    /// Counts each rule that would have refused once, however many of its limits would have.
     fn count_shadows(&self, observed: &Observation<'_, '_>, decision: &Decision<'_>) {
         for (rule, counters) in self.applied(observed) {
             let refused = |is_next: bool| {
-                of_rule(decision, rule).any(|status| {
+                statuses_of(decision, rule).any(|status| {
                     status.mode() != Mode::Enforce
                         && rule.is_on_trial(status.limit().name()) == is_next
                         && !status.verdict().is_allowed()
@@ -120,18 +122,18 @@ impl Handles {
         }
     }
 
-    /// Once per rule that one of them would have refused and the other not.
+    /// Counts each rule that one of the two decisions refuses and the other allows, once.
     fn count_divergence(
         &self,
         observed: &Observation<'_, '_>,
         decision: &Decision<'_>,
-        beside: &Decision<'_>,
+        shadow: &Decision<'_>,
     ) {
         for (rule, counters) in self.applied(observed) {
-            if of_rule(beside, rule).next().is_none() {
+            if statuses_of(shadow, rule).next().is_none() {
                 continue;
             }
-            if passes(decision, rule) != passes(beside, rule) {
+            if is_allowed_by(decision, rule) != is_allowed_by(shadow, rule) {
                 add_one(&counters.divergence);
             }
         }
@@ -146,13 +148,14 @@ impl Handles {
     }
 }
 
-/// Whether the rule as it is now would let it pass.
-fn passes(decision: &Decision<'_>, rule: &Rule) -> bool {
-    let mut live = of_rule(decision, rule).filter(|it| !rule.is_on_trial(it.limit().name()));
-    live.all(|status| status.verdict().is_allowed())
+/// Returns whether the rule's current limits (without trial limits) allow the check.
+fn is_allowed_by(decision: &Decision<'_>, rule: &Rule) -> bool {
+    let mut current =
+        statuses_of(decision, rule).filter(|status| !rule.is_on_trial(status.limit().name()));
+    current.all(|status| status.verdict().is_allowed())
 }
 
-fn of_rule<'d, 'p>(
+fn statuses_of<'d, 'p>(
     decision: &'d Decision<'p>,
     rule: &'d Rule,
 ) -> impl Iterator<Item = &'d Status<'p>> {

@@ -1,16 +1,16 @@
-//! Prometheus's text format, 0.0.4.
+//! Encoder for the Prometheus text format 0.0.4.
 
 use std::fmt::Write;
 
 use super::histogram::Histogram;
 
-/// The text so far.
+/// The text encoded up to now.
 #[derive(Debug, Default)]
 pub(super) struct Exposition {
     text: String,
 }
 
-/// One metric, to which samples are added.
+/// One metric family; samples are appended to it.
 pub(super) struct Metric<'t> {
     text: &'t mut String,
     name: &'static str,
@@ -32,11 +32,11 @@ impl Exposition {
             total = count;
             self.line(format_args!("{name}_bucket{{le=\"{bound}\"}} {count}"));
         }
-        total += histogram.beyond();
-        let (whole, fraction) =
-            (histogram.nanos() / 1_000_000_000, histogram.nanos() % 1_000_000_000);
+        total += histogram.overflow();
+        let nanos = histogram.total_nanos();
+        let (seconds, fraction) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
         self.line(format_args!("{name}_bucket{{le=\"+Inf\"}} {total}"));
-        self.line(format_args!("{name}_sum {whole}.{fraction:09}"));
+        self.line(format_args!("{name}_sum {seconds}.{fraction:09}"));
         self.line(format_args!("{name}_count {total}"));
     }
 
@@ -57,13 +57,13 @@ impl Exposition {
 }
 
 impl Metric<'_> {
-    /// One series without labels, of so many hundredths.
+    /// Writes one sample without labels, given in hundredths.
     pub(super) fn hundredths(&mut self, value: u64) {
         // Writing into a String cannot fail.
         let _ = writeln!(self.text, "{} {}.{:02}", self.name, value / 100, value % 100);
     }
 
-    /// One series. Label values are our own words and rule names, which need no escaping.
+    /// Writes one sample. Label values are fixed words and rule names, which need no escaping.
     pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: u64) -> &mut Self {
         let labels: Vec<String> =
             labels.iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect();

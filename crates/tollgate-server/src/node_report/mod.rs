@@ -1,5 +1,5 @@
-//! The pulse of a node: what it counted since it last told, and how it fares. Nodes that share a Redis tell it there
-//! once a second, so that each of them can show all.
+//! Node reports: counts since the last report, and the node's status. Nodes that share a Redis publish one per
+//! second there, so that every node can show the whole fleet.
 
 mod node_status;
 mod refused_keys;
@@ -12,65 +12,66 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use node_status::NodeStatus;
-pub(crate) use refused_keys::{RefusedKey, RefusedKeys, most_refused};
+pub(crate) use refused_keys::{RefusedKey, RefusedKeys, merge_refused};
 pub(crate) use reporter::run;
 
 use crate::metrics::{Metrics, RuleTally, Tally};
 
-/// The most rules in one pulse.
-const MOST_RULES: usize = 32;
-/// What those are called that are told together; no rule is called so.
+/// Maximum number of rules in one report.
+const MAX_RULES: usize = 32;
+/// Name for the sum of the remaining rules; not a valid rule name.
 const REST: &str = "…";
 
-/// What was counted in a while.
+/// Counts of one interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeReport {
-    /// How long that while was.
+    /// Length of the interval in milliseconds.
     #[serde(rename = "ms")]
     pub(crate) span_ms: u64,
     #[serde(rename = "all")]
     pub(crate) tally: Tally,
-    /// Rules that refused, or are on trial.
+    /// Rules that refused a check, and rules that are on trial.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) rules: BTreeMap<String, RuleTally>,
 }
 
-/// Everything counted up to a moment.
+/// All counts since the start, at one time.
 #[derive(Debug, Clone)]
-struct Snapshot {
+struct CounterSnapshot {
     at: Instant,
     tally: Tally,
     rules: BTreeMap<String, RuleTally>,
 }
 
-impl Snapshot {
+impl CounterSnapshot {
     fn of(metrics: &Metrics) -> Self {
         let (tally, rules) = metrics.tally();
         Self { at: Instant::now(), tally, rules }
     }
 
-    /// What was counted since an earlier one.
+    /// Returns the counts since an earlier snapshot.
     fn since(&self, earlier: &Self, is_on_trial: impl Fn(&str) -> bool) -> NodeReport {
         let span = self.at.duration_since(earlier.at);
         let rules = self.rules.iter().map(|(rule, now)| {
             let before = earlier.rules.get(rule).copied().unwrap_or_default();
             (rule, now.since(&before))
         });
-        let told = rules
-            .filter(|(rule, tally)| tally.has_news() || (tally.checked() > 0 && is_on_trial(rule)));
+        let reported = rules.filter(|(rule, tally)| {
+            tally.has_refusals() || (tally.checked() > 0 && is_on_trial(rule))
+        });
         NodeReport {
             span_ms: u64::try_from(span.as_millis()).unwrap_or(u64::MAX).max(1),
             tally: self.tally.since(&earlier.tally),
-            rules: most_telling(told.map(|(rule, tally)| (rule.clone(), tally)).collect()),
+            rules: limit_rules(reported.map(|(rule, tally)| (rule.clone(), tally)).collect()),
         }
     }
 }
 
-/// Those with most to tell; the others together.
-fn most_telling(mut rules: Vec<(String, RuleTally)>) -> BTreeMap<String, RuleTally> {
-    if rules.len() > MOST_RULES {
-        rules.sort_by_key(|(_, tally)| Reverse((tally.news(), tally.checked())));
-        let rest = rules.split_off(MOST_RULES - 1);
+/// Keeps the rules with the most refusals and adds up the rest under [`REST`].
+fn limit_rules(mut rules: Vec<(String, RuleTally)>) -> BTreeMap<String, RuleTally> {
+    if rules.len() > MAX_RULES {
+        rules.sort_by_key(|(_, tally)| Reverse((tally.refusals(), tally.checked())));
+        let rest = rules.split_off(MAX_RULES - 1);
         let rest = rest.iter().fold(RuleTally::default(), |sum, (_, tally)| sum.plus(tally));
         rules.push((REST.to_owned(), rest));
     }
@@ -83,21 +84,21 @@ mod tests {
 
     use super::*;
 
-    fn snapshot(at: Instant, rules: &[(&str, [u64; 5])]) -> Snapshot {
+    fn snapshot(at: Instant, rules: &[(&str, [u64; 5])]) -> CounterSnapshot {
         let tally = |figures: &[u64; 5]| {
             serde_json::from_value(serde_json::json!(figures)).expect("five figures")
         };
         let rules =
             rules.iter().map(|(rule, figures)| ((*rule).to_owned(), tally(figures))).collect();
-        Snapshot { at, tally: Tally::default(), rules }
+        CounterSnapshot { at, tally: Tally::default(), rules }
     }
 
     #[test]
-    fn rules_are_told_where_something_is_to_be_seen() {
-        let begin = Instant::now();
-        let earlier = snapshot(begin, &[("quiet", [1, 0, 0, 0, 0]), ("trial", [1, 0, 0, 0, 0])]);
+    fn reports_only_refusing_rules_and_rules_on_trial() {
+        let start = Instant::now();
+        let earlier = snapshot(start, &[("quiet", [1, 0, 0, 0, 0]), ("trial", [1, 0, 0, 0, 0])]);
         let later = snapshot(
-            begin + Duration::from_millis(1500),
+            start + Duration::from_millis(1500),
             &[
                 ("quiet", [9, 0, 0, 0, 0]),
                 ("refusing", [3, 2, 0, 0, 0]),
@@ -105,33 +106,33 @@ mod tests {
                 ("unused trial", [0, 0, 0, 0, 0]),
             ],
         );
-        let pulse = later.since(&earlier, |rule| rule.contains("trial"));
-        assert_eq!(pulse.span_ms, 1500);
-        let told: Vec<_> =
-            pulse.rules.iter().map(|(rule, tally)| (&**rule, tally.figures())).collect();
-        assert_eq!(told, [("refusing", [3, 2, 0, 0, 0]), ("trial", [4, 0, 0, 0, 0])]);
+        let report = later.since(&earlier, |rule| rule.contains("trial"));
+        assert_eq!(report.span_ms, 1500);
+        let rules: Vec<_> =
+            report.rules.iter().map(|(rule, tally)| (&**rule, tally.figures())).collect();
+        assert_eq!(rules, [("refusing", [3, 2, 0, 0, 0]), ("trial", [4, 0, 0, 0, 0])]);
     }
 
     #[test]
-    fn of_many_rules_those_with_most_to_tell_are_named_and_none_is_lost() {
-        let begin = Instant::now();
+    fn limits_the_number_of_rules_without_losing_counts() {
+        let start = Instant::now();
         let names: Vec<String> = (0..500).map(|nth| format!("rule-{nth:03}")).collect();
         let rules: Vec<(&str, [u64; 5])> =
             names.iter().zip(1..).map(|(name, nth)| (&**name, [nth, nth, 0, 0, 0])).collect();
-        let pulse = snapshot(begin, &rules).since(&snapshot(begin, &[]), |_| false);
-        assert_eq!(pulse.rules.len(), MOST_RULES);
-        assert!(pulse.rules.contains_key("rule-499") && !pulse.rules.contains_key("rule-000"));
-        let sum: u64 = pulse.rules.values().map(RuleTally::checked).sum();
+        let report = snapshot(start, &rules).since(&snapshot(start, &[]), |_| false);
+        assert_eq!(report.rules.len(), MAX_RULES);
+        assert!(report.rules.contains_key("rule-499") && !report.rules.contains_key("rule-000"));
+        let sum: u64 = report.rules.values().map(RuleTally::checked).sum();
         assert_eq!(sum, (1..=500).sum::<u64>());
     }
 
     #[test]
-    fn a_pulse_is_read_as_it_was_written() {
-        let begin = Instant::now();
-        let pulse =
-            snapshot(begin, &[("r", [3, 2, 0, 0, 1])]).since(&snapshot(begin, &[]), |_| true);
-        let text = serde_json::to_string(&pulse).unwrap();
+    fn report_survives_a_json_round_trip() {
+        let start = Instant::now();
+        let report =
+            snapshot(start, &[("r", [3, 2, 0, 0, 1])]).since(&snapshot(start, &[]), |_| true);
+        let text = serde_json::to_string(&report).unwrap();
         assert!(text.contains(r#""rules":{"r":[3,2,0,0,1]}"#), "{text}");
-        assert_eq!(serde_json::from_str::<NodeReport>(&text).unwrap(), pulse);
+        assert_eq!(serde_json::from_str::<NodeReport>(&text).unwrap(), report);
     }
 }

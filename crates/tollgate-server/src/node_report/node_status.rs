@@ -1,4 +1,4 @@
-//! How a node fares now, as it tells others.
+//! Current status of a node, published for the other nodes.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,31 +6,32 @@ use super::refused_keys::RefusedKey;
 use crate::api::read::warning;
 use crate::app::App;
 
-/// The longest warning that is told, in characters.
-const LONGEST: usize = 500;
+/// Maximum length of a published warning, in characters.
+const MAX_WARNING_CHARS: usize = 500;
 
-/// How a node fares.
+/// Status of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeStatus {
     pub(crate) version: String,
     pub(crate) policy: String,
-    /// Whether the store is asked; none where it is in the process.
+    /// State of the circuit breaker; `None` with the memory store.
     pub(crate) breaker: Option<String>,
     pub(crate) warning: Option<String>,
-    /// The keys that it refused most of late.
+    /// The keys refused most often in the last minutes.
     #[serde(default)]
     pub(crate) refused: Vec<RefusedKey>,
 }
 
 impl NodeStatus {
-    /// How this node fares.
+    /// Returns the status of this node.
     pub(crate) fn of(app: &App) -> Self {
         let breaker = app.backend().fallback().map(|store| store.breaker().as_str().to_owned());
+        let warning = warning(app).map(|text| text.chars().take(MAX_WARNING_CHARS).collect());
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             policy: app.limiter().active_policy().policy().version().to_owned(),
             breaker,
-            warning: warning(app).map(|text| text.chars().take(LONGEST).collect()),
+            warning,
             refused: app.refused().top(),
         }
     }

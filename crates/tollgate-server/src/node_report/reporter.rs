@@ -1,5 +1,5 @@
-//! The beat: once a second a node looks at what it counted, tells it where nodes share a Redis, and shows it to who
-//! watches.
+//! The reporter task: once a second it takes a counter snapshot, publishes the node report where nodes share a Redis,
+//! and publishes a frame to the live streams.
 
 use std::mem;
 use std::sync::Arc;
@@ -11,76 +11,84 @@ use tollgate::{Clock, Distributed, SystemClock, Timestamp};
 use tollgate_redis::{Directory, OutgoingReport};
 use tracing::debug;
 
-use super::{NodeStatus, Snapshot};
+use super::{CounterSnapshot, NodeStatus};
 use crate::app::App;
 use crate::live::Fleet;
 use crate::shutdown::StageWaiter;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// All nodes together tell no more than one pulse in so long: many of them do so less often, but not for ever.
-const APART: Duration = Duration::from_millis(20);
-const RAREST: Duration = Duration::from_secs(5);
-/// For how many beats what a node says of itself holds.
-const HOLDS: u32 = 10;
+/// Average time between two reports of the whole fleet. Nodes of a large fleet report less often, at least once per
+/// [`MAX_INTERVAL`].
+const FLEET_INTERVAL: Duration = Duration::from_millis(20);
+const MAX_INTERVAL: Duration = Duration::from_secs(5);
+/// Lifetime of a published status, in report intervals.
+const STATUS_LIFETIME_INTERVALS: u32 = 10;
 
-/// What a node remembers between two beats.
-struct Beating {
+/// State of the reporter between two ticks.
+struct Reporter {
     directory: Option<Directory>,
-    /// What was counted when this node last looked, and when it last told.
-    seen: Snapshot,
-    told: Snapshot,
-    /// What was told without an answer: it is told again as it was, lest it count twice.
-    unheard: Option<Untold>,
-    /// When it is time to tell, and the clock of Redis when it last was.
-    next: Instant,
-    told_at: Option<Timestamp>,
+    /// Counters at the last tick.
+    ticked: CounterSnapshot,
+    /// Counters at the end of the last report that Redis confirmed.
+    reported: CounterSnapshot,
+    /// A report without a confirmation. It is resent unchanged, so that Redis does not count it twice.
+    pending: Option<PendingReport>,
+    next_report: Instant,
+    /// Redis time of the last report; `None` if it failed.
+    reported_at: Option<Timestamp>,
     fleet: Option<Fleet>,
 }
 
-/// A pulse on its way.
-struct Untold {
+/// A report that was sent but not confirmed.
+struct PendingReport {
     number: u64,
     text: String,
-    /// What had been counted when it was taken.
-    upto: Snapshot,
+    /// Counters at the end of the report.
+    end: CounterSnapshot,
 }
 
-/// Beats until the end, which those who watch are told of.
-pub(crate) async fn run(app: Arc<App>, mut end: StageWaiter) {
-    let mut beating = Beating::new(&app);
+/// Runs until shutdown, then ends all live streams.
+pub(crate) async fn run(app: Arc<App>, mut shutdown: StageWaiter) {
+    let mut reporter = Reporter::new(&app);
     let mut next = Instant::now() + SECOND;
     loop {
         tokio::select! {
-            () = end.wait() => break,
+            () = shutdown.wait() => break,
             () = sleep_until(next) => {}
         }
-        beating.beat(&app).await;
-        // A beat that took long is not made up for.
+        reporter.tick(&app).await;
+        // Ticks missed during a slow one are skipped.
         next = (next + SECOND).max(Instant::now());
     }
     app.live().close();
 }
 
-/// The time between two pulses of a node.
-fn pause(app: &App) -> Duration {
+/// Returns the time between two reports of a node.
+fn report_interval(app: &App) -> Duration {
     let nodes = app.backend().fallback().map_or(1, |store| store.nodes().get());
-    (APART * nodes).clamp(SECOND, RAREST)
+    (FLEET_INTERVAL * nodes).clamp(SECOND, MAX_INTERVAL)
 }
 
-impl Beating {
+impl Reporter {
     fn new(app: &App) -> Self {
-        let seen = Snapshot::of(app.metrics());
-        let directory = app.backend().redis().map(tollgate_redis::RedisStore::directory);
-        let (told, next) = (seen.clone(), Instant::now());
-        Self { directory, seen, told, unheard: None, next, told_at: None, fleet: None }
+        let ticked = CounterSnapshot::of(app.metrics());
+        Self {
+            directory: app.backend().redis().map(tollgate_redis::RedisStore::directory),
+            reported: ticked.clone(),
+            ticked,
+            pending: None,
+            next_report: Instant::now(),
+            reported_at: None,
+            fleet: None,
+        }
     }
 
-    async fn beat(&mut self, app: &App) {
-        let now = Snapshot::of(app.metrics());
-        let current = app.limiter().active_policy();
-        let on_trial = |rule: &str| is_on_trial(current.policy(), rule);
-        let pulse = now.since(&mem::replace(&mut self.seen, now.clone()), on_trial);
-        app.live().add(app.node_id(), SystemClock::new().now(), &pulse);
+    async fn tick(&mut self, app: &App) {
+        let now = CounterSnapshot::of(app.metrics());
+        let active = app.limiter().active_policy();
+        let on_trial = |rule: &str| is_on_trial(active.policy(), rule);
+        let report = now.since(&mem::replace(&mut self.ticked, now.clone()), on_trial);
+        app.live().add(app.node_id(), SystemClock::new().now(), &report);
         let is_shared = self.directory.is_some() && !app.is_degraded();
         let is_watched = app.live().watchers() > 0;
         if !is_watched {
@@ -91,54 +99,53 @@ impl Beating {
         }
         let status = NodeStatus::of(app);
         if !is_shared {
-            self.told_at = None;
-        } else if Instant::now() >= self.next {
-            self.told_at = self.tell(app, now, &status, on_trial).await;
-            self.next = Instant::now() + pause(app) - SECOND / 2;
+            self.reported_at = None;
+        } else if Instant::now() >= self.next_report {
+            self.reported_at = self.send_report(app, now, &status, on_trial).await;
+            self.next_report = Instant::now() + report_interval(app) - SECOND / 2;
         }
         if is_watched {
-            let fleet = match self.told_at {
+            let fleet = match self.reported_at {
                 Some(at) => self.read_fleet(app, at).await,
                 None => None,
             };
-            app.live().show(app, &status, fleet);
+            app.live().publish(app, &status, fleet);
         }
     }
 
-    /// Tells what was counted since it was last told, so that nothing is left out when one beat failed. Tells when
-    /// that was, by the clock of Redis.
-    async fn tell(
+    /// Sends the counts since the last confirmed report and returns the time of Redis. A failed report loses no counts.
+    async fn send_report(
         &mut self,
         app: &App,
-        now: Snapshot,
+        now: CounterSnapshot,
         status: &NodeStatus,
         on_trial: impl Fn(&str) -> bool,
     ) -> Option<Timestamp> {
         let directory = self.directory.as_ref()?;
         let state = serde_json::to_string(status).ok()?;
-        let untold = match self.unheard.take() {
-            Some(untold) => untold,
-            None => Untold {
+        let pending = match self.pending.take() {
+            Some(pending) => pending,
+            None => PendingReport {
                 number: SystemClock::new().now().as_micros(),
-                text: serde_json::to_string(&now.since(&self.told, on_trial)).ok()?,
-                upto: now,
+                text: serde_json::to_string(&now.since(&self.reported, on_trial)).ok()?,
+                end: now,
             },
         };
-        let beat = OutgoingReport {
+        let report = OutgoingReport {
             node: app.node_id(),
-            number: untold.number,
-            figures: &untold.text,
+            number: pending.number,
+            figures: &pending.text,
             state: &state,
-            lifetime: pause(app) * HOLDS,
+            lifetime: report_interval(app) * STATUS_LIFETIME_INTERVALS,
         };
-        match directory.report(&beat).await {
+        match directory.report(&report).await {
             Ok(at) => {
-                self.told = untold.upto;
+                self.reported = pending.end;
                 Some(at)
             }
             Err(error) => {
-                debug!(reason = %error, "this node's pulse was not told");
-                self.unheard = Some(untold);
+                debug!(%error, "node report not sent; retrying");
+                self.pending = Some(pending);
                 None
             }
         }
@@ -146,15 +153,15 @@ impl Beating {
 
     async fn read_fleet(&mut self, app: &App, now: Timestamp) -> Option<&Fleet> {
         let directory = self.directory.as_ref()?;
-        let fleet = self.fleet.take().filter(|fleet| fleet.is_before(now));
-        let mut fleet = fleet.unwrap_or_else(|| Fleet::since_long(now));
-        match fleet.read(directory, now, pause(app)).await {
+        let fleet = self.fleet.take().filter(|fleet| fleet.can_continue(now));
+        let mut fleet = fleet.unwrap_or_else(|| Fleet::new(now));
+        match fleet.read(directory, now, report_interval(app)).await {
             Ok(()) => {
                 self.fleet = Some(fleet);
                 self.fleet.as_ref()
             }
             Err(error) => {
-                debug!(reason = %error, "the fleet's pulses were not read");
+                debug!(%error, "node reports not read; the live view shows this node only");
                 None
             }
         }
@@ -162,10 +169,10 @@ impl Beating {
 }
 
 fn is_on_trial(policy: &Policy, rule: &str) -> bool {
-    let is_tried = |rule: &Rule| {
+    let is_evaluated_only = |rule: &Rule| {
         rule.mode() == RuleMode::Shadow
             || !rule.next().is_empty()
             || rule.distributed() == Distributed::Shadow
     };
-    policy.rule(rule).is_some_and(is_tried)
+    policy.rule(rule).is_some_and(is_evaluated_only)
 }
