@@ -1,15 +1,15 @@
-//! Exact integer helpers.
+//! Exact integer arithmetic.
 
 use crate::time::MAX_EXACT;
 
-/// `⌈a·b/c⌉`, exact although `a·b` may pass 64 bits; `c > 0`, and the result fits because callers
-/// scale into a range below 2^53.
+/// Returns `⌈a·b/c⌉`, exact even if `a·b` exceeds 64 bits. Requires `c > 0`; callers keep the result
+/// below 2^53.
 pub(super) fn mul_div_ceil(a: u64, b: u64, c: u64) -> u64 {
     let exact = (u128::from(a) * u128::from(b)).div_ceil(u128::from(c));
     u64::try_from(exact).unwrap_or(MAX_EXACT)
 }
 
-/// What a forced debit makes of a counter: clamped at the limit, but never lowered by it.
+/// Returns a counter after a forced debit: clamped to the limit, but never lower than `count`.
 pub(super) fn debited(count: u64, cost: u64, limit: u64) -> u64 {
     count.max(limit.min(count.saturating_add(cost)))
 }
@@ -21,19 +21,19 @@ pub(super) const fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// The largest fraction `c'/p' ≤ c/p` with `p' ≤ max_p`, in lowest terms.
+/// Returns the largest fraction `c'/p' ≤ c/p` with `p' ≤ max_p`, in lowest terms.
 ///
-/// Walks the Stern–Brocot tree between `lo ≤ c/p < hi`, each run of equal turns in one jump.
+/// Walks the Stern–Brocot tree between `lo ≤ c/p < hi` and takes each run of equal turns in one step.
 pub(super) fn largest_below(c: u64, p: u64, max_p: u64) -> (u64, u64) {
     let (c, p, max_p) = (u128::from(c), u128::from(p), u128::from(max_p));
     let (mut lo, mut hi) = ((0u128, 1u128), (1u128, 0u128));
     loop {
-        // lo + n·hi ≤ c/p, as many n as both that and max_p allow.
+        // The largest n with lo + n·hi ≤ c/p and a denominator of at most max_p.
         let gap = (c * lo.1 - lo.0 * p, hi.0 * p - c * hi.1);
         let fits = |room: u128, step: u128| room.checked_div(step).unwrap_or(u128::MAX);
         let up = fits(gap.0, gap.1).min(fits(max_p - lo.1, hi.1));
         lo = (lo.0 + up * hi.0, lo.1 + up * hi.1);
-        // hi + n·lo > c/p, likewise; one short of reaching it.
+        // The largest n with hi + n·lo > c/p (strictly) and a denominator of at most max_p.
         let gap = (c * lo.1 - lo.0 * p, hi.0 * p - c * hi.1);
         if gap.0 == 0 {
             break;
@@ -59,7 +59,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn largest_below_is_the_largest(c in 1u64..5000, p in 1u64..5000, max_p in 1u64..400) {
+        fn largest_below_matches_exhaustive_search(c in 1u64..5000, p in 1u64..5000, max_p in 1u64..400) {
             let best = (1..=max_p)
                 .map(|q| (c * q / p, q))
                 .max_by(|a, b| (a.0 * b.1).cmp(&(b.0 * a.1)).then(b.1.cmp(&a.1)));
@@ -69,7 +69,7 @@ mod tests {
         }
 
         #[test]
-        fn mul_div_ceil_is_the_smallest_not_below(a in 0..MAX_EXACT, b in 1..MAX_EXACT, c in 1..MAX_EXACT) {
+        fn mul_div_ceil_rounds_up_exactly(a in 0..MAX_EXACT, b in 1..MAX_EXACT, c in 1..MAX_EXACT) {
             prop_assume!(a <= c);
             let q = u128::from(mul_div_ceil(a, b, c));
             let (product, c) = (u128::from(a) * u128::from(b), u128::from(c));

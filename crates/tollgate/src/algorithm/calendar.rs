@@ -1,4 +1,4 @@
-//! Windows of the calendar, in any time zone, through daylight saving.
+//! Calendar windows in any time zone, with correct daylight saving changes.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use parking_lot::Mutex;
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::time::{SECOND, Timestamp};
 
-/// What a calendar window is aligned to. Weeks begin on Monday.
+/// Calendar unit that a window is aligned to. Weeks start on Monday.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "self-explanatory names")]
 pub enum CalendarUnit {
     Second,
     Minute,
@@ -27,11 +27,11 @@ pub enum CalendarUnit {
 }
 
 impl CalendarUnit {
-    /// All of them, the shortest first.
+    /// All units, shortest first.
     pub const ALL: [Self; 7] =
         [Self::Second, Self::Minute, Self::Hour, Self::Day, Self::Week, Self::Month, Self::Year];
 
-    /// Its name in policies and on the wire.
+    /// Name of the unit in policies and APIs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl CalendarUnit {
         }
     }
 
-    /// How long it is, of those that are mostly equally long; none for months and years.
+    /// Nominal length of the unit (ignoring daylight saving); `None` for months and years, which vary.
     ///
     /// ```
     /// use std::time::Duration;
@@ -68,7 +68,7 @@ impl CalendarUnit {
     }
 }
 
-/// A unit of the calendar in a time zone. It divides all time into windows without gap or overlap.
+/// A calendar unit in a time zone. Its windows cover all time without gaps or overlaps.
 ///
 /// ```
 /// use tollgate::algorithm::{Calendar, CalendarUnit};
@@ -82,45 +82,45 @@ impl CalendarUnit {
 pub struct Calendar {
     unit: CalendarUnit,
     zone: TimeZone,
-    // Asking the zone database costs more than a whole decision, and the answer holds for long.
-    last: Mutex<Range<Timestamp>>,
+    // Cached because a time zone lookup costs more than a whole decision.
+    cached: Mutex<Range<Timestamp>>,
 }
 
 impl Calendar {
-    /// Windows of this unit in this IANA time zone, such as `UTC` or `America/New_York`.
+    /// Creates a calendar for an IANA time zone, such as `UTC` or `America/New_York`.
     ///
     /// # Errors
-    /// An unknown time zone.
+    /// The time zone is unknown.
     pub fn new(unit: CalendarUnit, zone: &str) -> Result<Self, QuotaError> {
         let zone = TimeZone::get(zone).map_err(|_| {
             QuotaError::built(
                 QuotaErrorKind::TimeZone,
-                format!("time zone {zone:?} is not in the IANA database (try \"UTC\" or \"Europe/Zurich\")"),
+                format!("unknown time zone {zone:?}; use an IANA name such as \"UTC\" or \"Europe/Zurich\""),
             )
         })?;
-        Ok(Self { unit, zone, last: Mutex::new(Timestamp::EPOCH..Timestamp::EPOCH) })
+        Ok(Self { unit, zone, cached: Mutex::new(Timestamp::EPOCH..Timestamp::EPOCH) })
     }
 
-    /// The unit.
+    /// Calendar unit of the windows.
     #[must_use]
     pub fn unit(&self) -> CalendarUnit {
         self.unit
     }
 
-    /// The time zone's IANA name.
+    /// IANA name of the time zone.
     #[must_use]
     pub fn zone(&self) -> &str {
         self.zone.iana_name().unwrap_or("UTC")
     }
 
-    /// The window that `now` lies in.
+    /// Returns the window that contains `now`.
     #[must_use]
     pub fn window(&self, now: Timestamp) -> Range<Timestamp> {
-        let mut last = self.last.lock();
-        if !last.contains(&now) {
-            *last = self.compute(now);
+        let mut cached = self.cached.lock();
+        if !cached.contains(&now) {
+            *cached = self.compute(now);
         }
-        last.clone()
+        cached.clone()
     }
 
     fn compute(&self, now: Timestamp) -> Range<Timestamp> {
@@ -150,7 +150,7 @@ impl Calendar {
         }
     }
 
-    /// A window of the wall clock. A change of offset within it ends it, so windows never overlap.
+    /// Returns a window of the wall clock. A UTC offset change ends the window, so windows never overlap.
     fn clock_window(&self, now: Timestamp, instant: Instant, length: u64) -> Range<Timestamp> {
         let offset = i128::from(self.zone.to_offset(instant).seconds()) * i128::from(SECOND);
         let into = (i128::from(now.as_micros()) + offset).rem_euclid(i128::from(length));
@@ -158,13 +158,13 @@ impl Calendar {
         let start = now.as_micros().saturating_sub(into);
         let mut window =
             Timestamp::from_micros(start)..Timestamp::from_micros(now.as_micros() + length - into);
-        // `preceding` is exclusive of its argument, and a change may fall on this very moment.
+        // `preceding` excludes its argument, but an offset change may be exactly at this time.
         let next_instant = instant.checked_add(1.microsecond()).unwrap_or(instant);
         if let Some(change) = self.zone.preceding(next_instant).next() {
-            window.start = window.start.max(moment(change.timestamp()));
+            window.start = window.start.max(timestamp(change.timestamp()));
         }
         if let Some(change) = self.zone.following(instant).next() {
-            window.end = window.end.min(moment(change.timestamp()));
+            window.end = window.end.min(timestamp(change.timestamp()));
         }
         window
     }
@@ -173,15 +173,15 @@ impl Calendar {
         self.midnight(from)..self.midnight(until)
     }
 
-    /// The first moment of a day, which daylight saving may have moved from 00:00.
+    /// Returns the start of a day, which daylight saving may move away from 00:00.
     fn midnight(&self, date: Date) -> Timestamp {
         let zoned = date.to_zoned(self.zone.clone());
-        zoned.map_or(Timestamp::MAX, |zoned| moment(zoned.timestamp()))
+        zoned.map_or(Timestamp::MAX, |zoned| timestamp(zoned.timestamp()))
     }
 }
 
-/// Moments before the epoch are the epoch.
-fn moment(instant: Instant) -> Timestamp {
+/// Converts a jiff timestamp; times before the epoch become the epoch.
+fn timestamp(instant: Instant) -> Timestamp {
     Timestamp::from_micros(u64::try_from(instant.as_microsecond()).unwrap_or(0))
 }
 
@@ -190,7 +190,7 @@ impl Clone for Calendar {
         Self {
             unit: self.unit,
             zone: self.zone.clone(),
-            last: Mutex::new(self.last.lock().clone()),
+            cached: Mutex::new(self.cached.lock().clone()),
         }
     }
 }

@@ -1,8 +1,7 @@
-//! Concurrency: at most so many in flight.
+//! Concurrency limit: a maximum number of requests in flight.
 //!
-//! A slot is given back by its permit, or returns by itself at exactly `until`: a holder that crashed
-//! keeps nobody out for longer. Slots are kept in the order of their return, so that a wait is read
-//! from the front.
+//! A slot is released by its permit or expires at exactly `until`, so that a crashed holder blocks it no
+//! longer than its TTL. Slots are sorted by expiry, so that a wait is read from the front.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,30 +14,30 @@ use crate::permit::PermitId;
 use crate::quota::Quota;
 use crate::time::saturating_micros;
 
-/// The most slots a key may have: they are kept one by one.
+/// Maximum number of slots per key; each one is stored individually.
 const MAX_COUNT: u64 = 100_000;
 
-/// Slots whose room an empty key keeps.
-const FEW: usize = 8;
+/// Capacity in slots that an empty key keeps.
+const MIN_CAPACITY: usize = 8;
 
-/// A concurrency limit's numbers.
+/// Parameters of a concurrency limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Concurrency {
     count: u64,
     ttl: u64,
 }
 
-/// One key's slots in use, the first to return by itself first.
+/// Held slots of one key, sorted by expiry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Slots {
     entries: VecDeque<Slot>,
-    /// The sum of their costs.
+    /// Sum of the costs of all entries.
     total: u64,
-    /// None of them was taken later than this.
+    /// Upper bound on the `since` of all entries.
     newest: u64,
 }
 
-/// In use from `since` until just before `until`.
+/// A slot held from `since` (inclusive) to `until` (exclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slot {
     permit: Option<PermitId>,
@@ -53,19 +52,19 @@ impl Concurrency {
         if count > MAX_COUNT {
             return Err(QuotaError::built(
                 QuotaErrorKind::Count,
-                format!("a concurrency limit has at most {MAX_COUNT} slots, not {count}"),
+                format!("a concurrency limit allows at most {MAX_COUNT} slots, not {count}"),
             ));
         }
         Ok(Self { count, ttl: quota.period_micros() })
     }
 
-    /// How many may be in flight.
+    /// Maximum number of slots in use.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// After how long a slot returns by itself.
+    /// Time after which an unreleased slot expires.
     #[must_use]
     pub fn ttl(&self) -> Duration {
         Duration::from_micros(self.ttl)
@@ -73,15 +72,15 @@ impl Concurrency {
 
     #[inline(never)]
     pub(super) fn step(&self, slots: &mut Slots, now: u64, op: Op) -> Reply {
-        // A slot that would outlast the present numbers was taken under a longer ttl, perhaps one
-        // set by mistake: it must not keep everyone out until then.
+        // A slot that expires later than the current TTL allows was taken under a longer TTL, perhaps
+        // a configuration error: shorten it instead of refusing takes until then.
         slots.settle(now, now + self.ttl);
         let mut wait = Wait::NONE;
         match op {
             Op::Peek { cost } => wait = self.wait(slots, now, cost),
             Op::Take { cost } => wait = self.take(slots, now, cost, None),
             Op::Hold { cost, permit } => wait = self.take(slots, now, cost, Some(permit)),
-            // Whose slot it would be is not known: a slot is given back by its permit.
+            // A refund does not identify a slot; only a permit releases slots.
             Op::Refund { .. } => {}
             Op::Debit { cost, age } => self.debit(slots, now, cost, saturating_micros(age)),
         }
@@ -104,11 +103,11 @@ impl Concurrency {
         if cost == 0 || used <= room {
             return Wait::NONE;
         }
-        let last_to_return = slots.in_use(now).find(|slot| {
+        let last_to_expire = slots.in_use(now).find(|slot| {
             used -= slot.cost;
             used <= room
         });
-        last_to_return.map_or(Wait::NONE, |slot| Wait(slot.until - now))
+        last_to_expire.map_or(Wait::NONE, |slot| Wait(slot.until - now))
     }
 
     fn debit(&self, slots: &mut Slots, now: u64, cost: u64, age: u64) {
@@ -122,7 +121,7 @@ impl Concurrency {
 }
 
 impl Slots {
-    /// Repairs what was taken after `now`, or would return later than `latest`.
+    /// Repairs slots that were taken after `now` or expire after `latest`.
     fn settle(&mut self, now: u64, latest: u64) {
         if self.newest <= now && self.last_until() <= latest {
             return;
@@ -148,7 +147,7 @@ impl Slots {
         self.entries.back().map_or(0, |slot| slot.until)
     }
 
-    /// How many have returned by themselves.
+    /// Returns how many slots have expired.
     fn expired(&self, now: u64) -> usize {
         match self.entries.front() {
             Some(first) if first.until <= now => {
@@ -171,8 +170,8 @@ impl Slots {
         for gone in self.entries.drain(..self.expired(now)) {
             self.total -= gone.cost;
         }
-        // Room for a few is kept, so that takes far apart do not allocate each time.
-        if self.entries.is_empty() && self.entries.capacity() > FEW {
+        // Keep a small buffer, so that infrequent takes do not allocate each time.
+        if self.entries.is_empty() && self.entries.capacity() > MIN_CAPACITY {
             self.entries = VecDeque::new();
         }
     }
@@ -184,12 +183,12 @@ impl Slots {
         self.newest = self.newest.max(slot.since);
     }
 
-    /// Whether the permit has a slot in use.
+    /// Returns true if the permit holds an unexpired slot.
     pub(super) fn holds(&self, now: u64, permit: PermitId) -> bool {
         self.in_use(now).any(|slot| slot.permit == Some(permit))
     }
 
-    /// Gives the permit's slots back; false, and nothing changed, if it has none in use.
+    /// Releases the permit's slots. Returns false and changes nothing if it holds no unexpired slot.
     pub(super) fn release(&mut self, now: u64, permit: PermitId) -> bool {
         let holds = self.holds(now, permit);
         if holds {
@@ -200,8 +199,8 @@ impl Slots {
         holds
     }
 
-    /// Lets the permit's slots last for their own length from now, and tells when the first of them
-    /// returns; none, and nothing changed, if it has none in use.
+    /// Extends the permit's slots to `now` plus their original TTL and returns the earliest expiry.
+    /// Returns `None` and changes nothing if the permit holds no unexpired slot.
     pub(super) fn renew(&mut self, now: u64, permit: PermitId) -> Option<u64> {
         if !self.holds(now, permit) {
             return None;
@@ -227,7 +226,7 @@ impl Slots {
 
 impl Saved for Slots {
     fn save(&self, out: &mut Vec<u8>) {
-        // Slots are at most as many as the largest count.
+        // There are at most MAX_COUNT slots, so the length always fits.
         if put_length(out, self.entries.len()).is_some() {
             for slot in &self.entries {
                 out.extend_from_slice(&slot.permit.map_or(0, PermitId::as_u128).to_be_bytes());

@@ -1,7 +1,7 @@
-//! Fixed windows: one counter that starts over.
+//! Fixed windows: one counter per window, reset to zero when the window ends.
 //!
-//! [`FixedWindow`] opens at the first take after the last window closed. [`AlignedWindow`] follows
-//! the calendar. Both admit up to twice the count across a boundary; that is their nature.
+//! A [`FixedWindow`] opens at the first take after the previous window closed. An [`AlignedWindow`]
+//! follows the calendar. Both can admit up to twice the count across a window boundary.
 
 use super::arithmetic::debited;
 use super::calendar::Calendar;
@@ -12,21 +12,21 @@ use crate::fields::{Fields, put_longs};
 use crate::quota::Quota;
 use crate::time::{Timestamp, saturating_micros};
 
-/// A window that opens with its first take.
+/// Parameters of a window that opens with its first take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FixedWindow {
     count: u64,
     length: u64,
 }
 
-/// A window of the calendar: this minute, this month.
+/// Parameters of a window aligned to the calendar, such as a minute or a month.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlignedWindow {
     count: u64,
     calendar: Calendar,
 }
 
-/// One key's open window: when it opened, the last take in it, and how long it was to stay open.
+/// Open window of one key: its start, last take, used count and length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Window {
     opened: u64,
@@ -35,10 +35,10 @@ pub struct Window {
     length: u64,
 }
 
-/// One key's calendar window: the last take in it, and where it was to end.
+/// Calendar window of one key: its last take, used count and end.
 ///
-/// The last take, not the beginning: under a new calendar it tells whether the count still belongs
-/// to the present window, whichever of the two is longer.
+/// The state stores the time of the last take, not the window start. If the calendar unit changes, the
+/// last take shows whether the count belongs to the current window, whichever unit is longer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Aligned {
     last: u64,
@@ -46,7 +46,7 @@ pub struct Aligned {
     end: u64,
 }
 
-/// When `op` happened, and what is left of it: a debit from before `earliest` matters no more.
+/// Returns the time of `op` and the operation to apply; a debit from before `earliest` becomes a peek.
 fn stamp(op: Op, now: u64, earliest: u64) -> (u64, Op) {
     match op {
         Op::Debit { age, .. } => match now.checked_sub(saturating_micros(age)) {
@@ -57,13 +57,13 @@ fn stamp(op: Op, now: u64, earliest: u64) -> (u64, Op) {
     }
 }
 
-/// A counter's answer once its window is known.
+/// Result of an operation on the counter of one window.
 struct Counted {
     wait: Wait,
     used: u64,
 }
 
-/// What `op` makes of a count with `left` microseconds to its window's end.
+/// Applies `op` to a window's used count, with `left` microseconds until the window ends.
 fn count(limit: u64, used: u64, left: u64, op: Op) -> Counted {
     let wait = |cost: u64| {
         if cost > limit {
@@ -95,7 +95,7 @@ impl FixedWindow {
         Self { count: quota.count(), length: quota.period_micros() }
     }
 
-    /// How many pass per window.
+    /// Maximum sum of costs per window.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -133,7 +133,7 @@ impl FixedWindow {
         let renumbered = window.length != self.length;
         window.length = self.length;
         if window.opened + self.length <= now {
-            // Closed long since under a shorter length, but what was taken within it stays taken.
+            // Closed under the new, shorter length; a take within that length still counts.
             window.opened = window.last;
             if window.last + self.length <= now {
                 window.used = 0;
@@ -155,13 +155,13 @@ impl AlignedWindow {
         Ok(Self { count, calendar })
     }
 
-    /// How many pass per window.
+    /// Maximum sum of costs per window.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Where its windows begin and end.
+    /// Calendar that defines the start and end of each window.
     #[must_use]
     pub fn calendar(&self) -> &Calendar {
         &self.calendar
@@ -177,7 +177,7 @@ impl AlignedWindow {
         if before == 0 {
             aligned.last = stamp;
         }
-        // At the last moment of all there is no end after it.
+        // At the maximum timestamp the window end is not after `now`.
         let left = (end - now).max(1);
         let counted = count(self.count, before, left, op);
         aligned.used = counted.used;

@@ -1,12 +1,12 @@
-//! The algorithms: pure integer steps over small states.
+//! Rate limiting algorithms as pure integer functions over small states.
 //!
-//! A step takes the numbers of a limit, the stored state of one key, the time and an operation, and
-//! gives a [`Reply`]. It touches nothing else, so that another language can compute the same: all
-//! integers stay at or below 2^53, and the rounding is stated where it happens.
+//! [`Parameters::step`] takes a limit's parameters, the stored state of one key, the time and an
+//! operation, and returns a [`Reply`]. It has no other inputs or effects, so the Lua scripts can compute
+//! the same result: all integers are at most 2^53, and every division states its rounding.
 //!
 //! A step changes the stored state in two cases only: the operation took effect, or the state needed
-//! **repair** (its clock was ahead, or the limit's numbers have changed since). A refusal or a peek
-//! of a sound state leaves the key as it was.
+//! **repair** (its time stamp is later than `now`, or the limit's parameters changed). A refusal or a
+//! peek of any other state leaves the key unchanged.
 //!
 //! ```
 //! use tollgate::algorithm::{Op, State};
@@ -47,45 +47,45 @@ use crate::decision::Verdict;
 use crate::permit::PermitId;
 use crate::time::{Timestamp, micros_up};
 
-/// What is asked of one key.
+/// An operation on one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Op {
-    /// Takes the cost if there is room for it.
+    /// Takes the cost if enough quota remains.
     Take {
-        /// How much.
+        /// Quota units.
         cost: u64,
     },
-    /// A take whose slots carry a permit, to be given back or renewed by it. Where there are no slots
-    /// it is a take.
+    /// A take whose slots carry a permit, which later releases or renews them. The same as `Take` for
+    /// limits without slots.
     Hold {
-        /// How much.
+        /// Number of slots.
         cost: u64,
-        /// Whose.
+        /// The permit that holds the slots.
         permit: PermitId,
     },
-    /// Tells what a take would be told, and changes nothing.
+    /// Returns the reply that a take would get, and takes nothing.
     Peek {
-        /// How much.
+        /// Quota units.
         cost: u64,
     },
-    /// Gives back, never above full. What was taken last returns first. It does nothing to slots,
-    /// which are given back by their permit.
+    /// Returns quota, never above full, the most recent takes first. No effect on slots, which only
+    /// their permit releases.
     Refund {
-        /// How much.
+        /// Quota units.
         cost: u64,
     },
-    /// Takes without asking, as if it had happened `age` ago; clamped at empty.
+    /// Takes unconditionally, as if `age` ago; the key never goes below empty.
     Debit {
-        /// How much.
+        /// Quota units.
         cost: u64,
-        /// How long ago it was spent.
+        /// Time since the quota was used.
         age: Duration,
     },
 }
 
-/// What a step answers: the verdict, and the figures after it. What is used is the limit's capacity
-/// less what remains.
+/// Result of a step: the verdict and the key's figures after the operation. The used count is the
+/// limit's capacity minus `remaining`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Reply {
@@ -94,7 +94,7 @@ pub struct Reply {
     reset_after: u64,
 }
 
-/// A verdict in one word: what three integers on a wire, or a register, can carry.
+/// A verdict as one integer: 0 = allow, `u64::MAX` = never, otherwise microseconds until a retry passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Wait(u64);
 
@@ -104,8 +104,8 @@ impl Wait {
 }
 
 impl Reply {
-    /// An answer: the verdict (of a refund or a debit always allowed), what could be taken now, and
-    /// the time until the limit is full again. Times round up to whole microseconds.
+    /// Creates a reply from the verdict (always `Allow` for a refund or a debit), the quota that can be
+    /// taken now, and the time until the limit is full again. Times are rounded up to microseconds.
     ///
     /// ```
     /// use std::time::Duration;
@@ -118,7 +118,7 @@ impl Reply {
     pub fn new(verdict: Verdict, remaining: u64, reset_after: Duration) -> Self {
         let wait = match verdict {
             Verdict::Allow => Wait::NONE,
-            // A refusal stays one, however short or long its wait.
+            // A `Deny` must not become `Allow` (0) or `Never` (MAX), whatever its wait.
             Verdict::Deny { retry_after } => {
                 Wait(micros_up(retry_after).clamp(1, Wait::FOREVER.0 - 1))
             }
@@ -127,7 +127,7 @@ impl Reply {
         Self { wait, remaining, reset_after: micros_up(reset_after) }
     }
 
-    /// Whether it passes.
+    /// Verdict of the operation.
     #[inline]
     pub const fn verdict(&self) -> Verdict {
         match self.wait {
@@ -137,48 +137,48 @@ impl Reply {
         }
     }
 
-    /// Whether it passes.
+    /// Returns true if the verdict is `Allow`.
     #[must_use]
     #[inline]
     pub const fn is_allowed(&self) -> bool {
         self.wait.0 == 0
     }
 
-    /// What could be taken now.
+    /// Quota that can be taken now.
     #[must_use]
     pub const fn remaining(&self) -> u64 {
         self.remaining
     }
 
-    /// The time until the limit is full again.
+    /// Time until the limit is full again.
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
         Duration::from_micros(self.reset_after)
     }
 
-    /// The greater, the more it is in the way: waiting longer, and never most of all.
+    /// Sort key for refusals: a longer wait is greater, `Never` is the greatest, `Allow` is 0.
     pub(crate) const fn severity(&self) -> u64 {
         self.wait.0
     }
 
-    /// The same figures under another verdict.
+    /// Returns the same figures with another verdict.
     pub(crate) fn with_verdict(self, verdict: Verdict) -> Self {
         Self::new(verdict, self.remaining, self.reset_after())
     }
 
-    /// The same verdict, with so much less remaining.
+    /// Returns the same reply with `remaining` reduced by `taken`.
     #[cfg(feature = "policy")]
     pub(crate) const fn with_less(self, taken: u64) -> Self {
         Self { remaining: self.remaining.saturating_sub(taken), ..self }
     }
 
-    /// The same verdict, with no more remaining than `capacity`.
+    /// Returns the same reply with `remaining` clamped to `capacity`.
     pub(crate) const fn within(self, capacity: u64) -> Self {
         if self.remaining <= capacity { self } else { Self { remaining: capacity, ..self } }
     }
 }
 
-/// The numbers of a limit, compiled for its algorithm.
+/// A limit's algorithm with its integer parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Parameters {
@@ -199,7 +199,7 @@ pub enum Parameters {
 }
 
 impl Parameters {
-    /// Applies `op` to the `state` of one key at `now`.
+    /// Applies `op` to the `state` of one key at time `now`.
     #[inline(always)]
     pub fn step(&self, state: &mut State, now: Timestamp, op: Op) -> Reply {
         if matches!(state, State::Paused(_)) {
@@ -211,12 +211,12 @@ impl Parameters {
     #[inline(always)]
     fn step_unpaused(&self, state: &mut State, now: u64, op: Op) -> Reply {
         match self {
-            Self::TokenBucket(numbers) => numbers.step(state.bucket(), now, op),
-            Self::SlidingWindow(numbers) => numbers.step(state.log(), now, op),
-            Self::SlidingCounter(numbers) => numbers.step(state.counter(), now, op),
-            Self::FixedWindow(numbers) => numbers.step(state.window(), now, op),
-            Self::AlignedWindow(numbers) => numbers.step(state.aligned(), now, op),
-            Self::Concurrency(numbers) => numbers.step(state.slots(), now, op),
+            Self::TokenBucket(parameters) => parameters.step(state.bucket(), now, op),
+            Self::SlidingWindow(parameters) => parameters.step(state.log(), now, op),
+            Self::SlidingCounter(parameters) => parameters.step(state.counter(), now, op),
+            Self::FixedWindow(parameters) => parameters.step(state.window(), now, op),
+            Self::AlignedWindow(parameters) => parameters.step(state.aligned(), now, op),
+            Self::Concurrency(parameters) => parameters.step(state.slots(), now, op),
             Self::Block => Reply { wait: Wait::FOREVER, remaining: 0, reset_after: 0 },
         }
     }
@@ -224,21 +224,21 @@ impl Parameters {
     #[inline]
     pub(crate) const fn as_token_bucket(&self) -> Option<&TokenBucket> {
         match self {
-            Self::TokenBucket(numbers) => Some(numbers),
+            Self::TokenBucket(parameters) => Some(parameters),
             _ => None,
         }
     }
 
-    /// The most that can ever be taken at once.
+    /// Maximum cost of one take.
     pub(crate) fn capacity(&self) -> u64 {
         match self {
             Self::Block => 0,
-            Self::TokenBucket(numbers) => numbers.burst(),
-            Self::SlidingWindow(numbers) => numbers.count(),
-            Self::SlidingCounter(numbers) => numbers.count(),
-            Self::FixedWindow(numbers) => numbers.count(),
-            Self::AlignedWindow(numbers) => numbers.count(),
-            Self::Concurrency(numbers) => numbers.count(),
+            Self::TokenBucket(parameters) => parameters.burst(),
+            Self::SlidingWindow(parameters) => parameters.count(),
+            Self::SlidingCounter(parameters) => parameters.count(),
+            Self::FixedWindow(parameters) => parameters.count(),
+            Self::AlignedWindow(parameters) => parameters.count(),
+            Self::Concurrency(parameters) => parameters.count(),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Pauses: a key that nobody may take from for a while, whatever room it has.
+//! Pauses: refuse every take from a key for a time, even if quota remains.
 //!
-//! An upstream that answers "come back in 30 seconds" is obeyed by pausing its limiter.
+//! For example, an outbound limiter pauses when the upstream responds with `Retry-After: 30`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{Op, Parameters, Reply, State, Wait};
 use crate::fields::{Fields, put_longs};
 use crate::time::{MAX_PERIOD, Timestamp, saturating_micros};
 
-/// A paused key, and its state beneath.
+/// State of a paused key, around the state of its algorithm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Paused {
     since: u64,
@@ -33,30 +33,30 @@ pub(super) fn begin(state: &mut State, now: u64, length: Duration) {
 }
 
 #[cold]
-pub(super) fn step(numbers: &Parameters, state: &mut State, now: Timestamp, op: Op) -> Reply {
+pub(super) fn step(parameters: &Parameters, state: &mut State, now: Timestamp, op: Op) -> Reply {
     let now = now.as_micros();
-    let State::Paused(paused) = state else { return numbers.step_unpaused(state, now, op) };
+    let State::Paused(paused) = state else { return parameters.step_unpaused(state, now, op) };
     paused.settle(now);
     let left = paused.until.saturating_sub(now);
     if left > 0 {
-        return step_paused(numbers, &mut paused.inner, now, left, op);
+        return step_paused(parameters, &mut paused.inner, now, left, op);
     }
-    let reply = numbers.step_unpaused(&mut paused.inner, now, op);
-    // The first take after a pause has ended lays it to rest.
+    let reply = parameters.step_unpaused(&mut paused.inner, now, op);
+    // The first accepted take after the pause removes it from the state.
     if matches!(op, Op::Take { cost: 1.. } | Op::Hold { cost: 1.., .. }) && reply.is_allowed() {
         *state = std::mem::take(&mut paused.inner);
     }
     reply
 }
 
-fn step_paused(numbers: &Parameters, inner: &mut State, now: u64, left: u64, op: Op) -> Reply {
-    let asked = match op {
-        // Nothing is taken during a pause, so a take only asks.
+fn step_paused(parameters: &Parameters, inner: &mut State, now: u64, left: u64, op: Op) -> Reply {
+    let op = match op {
+        // A take during a pause takes nothing.
         Op::Take { cost } | Op::Hold { cost, .. } => Op::Peek { cost },
-        other => other,
+        op => op,
     };
-    let reply = numbers.step_unpaused(inner, now, asked);
-    let wait = match asked {
+    let reply = parameters.step_unpaused(inner, now, op);
+    let wait = match op {
         Op::Peek { cost: 1.. } => Wait(reply.wait.0.max(left)),
         _ => reply.wait,
     };
@@ -64,7 +64,7 @@ fn step_paused(numbers: &Parameters, inner: &mut State, now: u64, left: u64, op:
 }
 
 impl Paused {
-    /// A pause set in the future was set now: a clock that stepped back does not lengthen it.
+    /// Moves a pause that starts after `now` to `now`, so that a clock step back does not lengthen it.
     fn settle(&mut self, now: u64) {
         if self.since > now {
             self.until -= self.since - now;
@@ -72,8 +72,8 @@ impl Paused {
         }
     }
 
-    /// The same pause over another state.
-    pub(super) fn over(self, inner: State) -> Self {
+    /// Returns the same pause around another state.
+    pub(super) fn with_inner(self, inner: State) -> Self {
         Self { inner, ..self }
     }
 
@@ -90,7 +90,7 @@ impl Paused {
     }
 }
 
-/// Without the state beneath.
+/// Excludes the inner state.
 impl Saved for Paused {
     fn save(&self, out: &mut Vec<u8>) {
         put_longs(out, [self.since, self.until - self.since]);

@@ -1,7 +1,7 @@
-//! States written down, to survive a restart.
+//! Binary encoding of states in snapshots.
 //!
-//! What is read is checked as if a stranger had written it: a state that no step could have left
-//! behind is refused, because an algorithm relies on its own.
+//! Input is untrusted: loading rejects every state that no step could have produced, because the
+//! algorithms rely on the invariants of their own states.
 
 use super::State;
 use super::concurrency::Slots;
@@ -12,15 +12,15 @@ use super::sliding_window::Log;
 use super::token_bucket::Bucket;
 use crate::fields::Fields;
 
-/// A state of one algorithm as fields.
+/// Encoding of one algorithm's state.
 pub(super) trait Saved: Sized {
     fn save(&self, out: &mut Vec<u8>);
 
-    /// None if no step could have left it behind.
+    /// Decodes a state. Returns `None` if no step could have produced it.
     fn load(fields: &mut Fields<'_>) -> Option<Self>;
 }
 
-/// What the states of a limit begin with: the letter of its scope, or one of these.
+// A saved state starts with the letter of its limit's identity, or with one of these tags.
 const FRESH: u8 = b'-';
 const PAUSED: u8 = b'p';
 
@@ -41,14 +41,14 @@ impl State {
         }
     }
 
-    /// A state of a limit whose scope begins with `letter`; none if it is not.
+    /// Decodes a state of a limit whose identity starts with `letter`. Returns `None` if it is invalid.
     pub(crate) fn load(letter: u8, fields: &mut Fields<'_>) -> Option<Self> {
         match fields.byte()? {
             PAUSED => {
                 let paused = Paused::load(fields)?;
                 let tag = fields.byte()?;
                 let inner = Self::load_unpaused(letter, tag, fields)?;
-                Some(Self::Paused(Box::new(paused.over(inner))))
+                Some(Self::Paused(Box::new(paused.with_inner(inner))))
             }
             tag => Self::load_unpaused(letter, tag, fields),
         }
@@ -80,7 +80,7 @@ mod tests {
     use crate::fields::{put_length, put_longs};
     use crate::time::{MAX_EXACT, MAX_PERIOD};
 
-    /// A moment later than any.
+    /// A time stamp above `Timestamp::MAX`.
     const TOO_LATE: u64 = MAX_EXACT;
 
     fn load(letter: u8, bytes: &[u8]) -> Option<State> {
@@ -88,21 +88,21 @@ mod tests {
         State::load(letter, &mut fields).filter(|_| fields.is_empty())
     }
 
-    fn numbers(letter: u8, numbers: &[u64]) -> Vec<u8> {
+    fn encode(letter: u8, values: &[u64]) -> Vec<u8> {
         let mut bytes = vec![letter];
-        put_longs(&mut bytes, numbers.iter().copied());
+        put_longs(&mut bytes, values.iter().copied());
         bytes
     }
 
-    /// A log of these takes, each a time and a cost.
+    /// Encodes a log of takes, each `[time, cost]`.
     fn log(length: u64, takes: &[[u64; 2]]) -> Vec<u8> {
-        let mut bytes = numbers(b'w', &[length]);
+        let mut bytes = encode(b'w', &[length]);
         put_length(&mut bytes, takes.len());
         takes.iter().for_each(|take| put_longs(&mut bytes, *take));
         bytes
     }
 
-    /// Slots of nobody, each a time, a length and a cost.
+    /// Encodes slots without permits, each `[since, length, cost]`.
     fn slots(slots: &[[u64; 3]]) -> Vec<u8> {
         let mut bytes = vec![b'n'];
         put_length(&mut bytes, slots.len());
@@ -113,47 +113,47 @@ mod tests {
         bytes
     }
 
-    fn paused(pause: [u64; 2], beneath: &[u8]) -> Vec<u8> {
-        [&numbers(b'p', &pause), beneath].concat()
+    fn paused(pause: [u64; 2], inner: &[u8]) -> Vec<u8> {
+        [&encode(b'p', &pause), inner].concat()
     }
 
     #[test]
-    fn what_a_step_leaves_behind_is_read() {
+    fn valid_states_round_trip() {
         for (letter, bytes) in [
-            (b't', numbers(b't', &[5, 3, 1, 3])),
-            (b't', numbers(b't', &[5, 0, 0, 0])),
+            (b't', encode(b't', &[5, 3, 1, 3])),
+            (b't', encode(b't', &[5, 0, 0, 0])),
             (b'w', log(60, &[[1, 2], [1, 1], [7, 1]])),
-            (b'c', numbers(b'c', &[5, 60, 7, 1])),
-            (b'f', numbers(b'f', &[5, 5, 1, 60])),
-            (b'a', numbers(b'a', &[5, 1, 60])),
+            (b'c', encode(b'c', &[5, 60, 7, 1])),
+            (b'f', encode(b'f', &[5, 5, 1, 60])),
+            (b'a', encode(b'a', &[5, 1, 60])),
             (b'n', slots(&[[5, 60, 1], [1, 64, 2]])),
             (b'n', paused([5, 0], &slots(&[]))),
             (b'b', paused([5, 9], b"-")),
         ] {
             let state = load(letter, &bytes).unwrap();
-            let mut again = Vec::new();
-            state.save(&mut again);
-            assert_eq!(again, bytes, "{state:?}");
+            let mut saved = Vec::new();
+            state.save(&mut saved);
+            assert_eq!(saved, bytes, "{state:?}");
         }
     }
 
     #[test]
-    fn what_no_step_leaves_behind_is_refused() {
+    fn rejects_states_that_no_step_produces() {
         for (letter, bytes) in [
-            (b't', numbers(b't', &[TOO_LATE, 0, 1, 3])),
-            (b't', numbers(b't', &[5, 4, 1, 3])),
-            (b't', numbers(b't', &[5, 3, 0, 3])),
-            (b't', numbers(b't', &[5, 3, 1, MAX_EXACT + 1])),
+            (b't', encode(b't', &[TOO_LATE, 0, 1, 3])),
+            (b't', encode(b't', &[5, 4, 1, 3])),
+            (b't', encode(b't', &[5, 3, 0, 3])),
+            (b't', encode(b't', &[5, 3, 1, MAX_EXACT + 1])),
             (b'w', log(60, &[[2, 1], [1, 1]])),
             (b'w', log(60, &[[1, 0]])),
             (b'w', log(60, &[[1, 1], [2, 100_000]])),
             (b'w', log(0, &[[1, 1]])),
             (b'w', log(MAX_PERIOD + 1, &[])),
-            (b'c', numbers(b'c', &[5, 0, 7, 1])),
-            (b'c', numbers(b'c', &[5, 60, MAX_EXACT + 1, 1])),
-            (b'f', numbers(b'f', &[6, 5, 1, 60])),
-            (b'f', numbers(b'f', &[5, TOO_LATE, 1, 60])),
-            (b'a', numbers(b'a', &[5, MAX_EXACT + 1, 60])),
+            (b'c', encode(b'c', &[5, 0, 7, 1])),
+            (b'c', encode(b'c', &[5, 60, MAX_EXACT + 1, 1])),
+            (b'f', encode(b'f', &[6, 5, 1, 60])),
+            (b'f', encode(b'f', &[5, TOO_LATE, 1, 60])),
+            (b'a', encode(b'a', &[5, MAX_EXACT + 1, 60])),
             (b'n', slots(&[[5, 0, 1]])),
             (b'n', slots(&[[5, 60, 0]])),
             (b'n', slots(&[[5, 60, 1], [5, 59, 1]])),
@@ -161,7 +161,7 @@ mod tests {
             (b'n', slots(&[[TOO_LATE, 60, 1]])),
             (b'n', paused([5, MAX_PERIOD + 1], &slots(&[]))),
             (b'n', paused([5, 9], &paused([5, 9], &slots(&[])))),
-            (b'n', numbers(b't', &[5, 3, 1, 3])),
+            (b'n', encode(b't', &[5, 3, 1, 3])),
             (b'x', b"x".to_vec()),
             (b't', vec![]),
         ] {

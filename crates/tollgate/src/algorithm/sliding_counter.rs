@@ -1,7 +1,7 @@
-//! Sliding counter: two counters, the older one weighted by what is left of it in the window.
+//! Sliding counter: two counters, the previous one weighted by its overlap with the sliding window.
 //!
-//! Windows are aligned to the clock. The estimate assumes that the previous window's takes were
-//! spread evenly, and rounds up; in exchange a key costs the same for a limit of ten or a million.
+//! Windows are aligned to the clock. The estimate assumes that the previous window's takes were evenly
+//! distributed, and rounds up. In return, the memory of a key does not depend on the count.
 
 use super::arithmetic::debited;
 use super::saved::Saved;
@@ -11,7 +11,7 @@ use crate::fields::{Fields, put_longs};
 use crate::quota::Quota;
 use crate::time::{MAX_EXACT, saturating_micros};
 
-/// A sliding counter's numbers.
+/// Parameters of a sliding counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlidingCounter {
     count: u64,
@@ -20,11 +20,12 @@ pub struct SlidingCounter {
     ticks: u64,
 }
 
-/// One key's two counters: `current` for the window that `last` lies in, `previous` for the one
-/// before.
+/// Two counters of one key: `current` for the window that contains `last`, `previous` for the window
+/// before it.
 ///
-/// The last take, not the window's beginning: under another length it tells which window the count
-/// belongs to, so that nodes with old and new numbers neither forget it nor keep it alive.
+/// The state stores the time of the last take, not the window start. If the window length changes, the
+/// last take shows which window the count belongs to, so that nodes with old and new parameters neither
+/// drop the count nor keep it forever.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counter {
     last: u64,
@@ -33,7 +34,7 @@ pub struct Counter {
     current: u64,
 }
 
-/// The counts clamped to the limit, and the time within the window in ticks.
+/// Counts clamped to the limit, and the time since the window start: whole ticks and a rest in microseconds.
 struct View {
     previous: u64,
     current: u64,
@@ -45,14 +46,14 @@ impl SlidingCounter {
     pub(crate) fn new(quota: &Quota) -> Result<Self, QuotaError> {
         let (count, length) = (quota.count(), quota.period_micros());
         let mut tick = 1;
-        // The finest power of ten that keeps count·ticks exact.
+        // The smallest power of ten that keeps count·ticks within 2^53.
         while u128::from(count) * u128::from(length / tick) > u128::from(MAX_EXACT) {
             tick *= 10;
             if !length.is_multiple_of(tick) {
                 return Err(QuotaError::built(
                     QuotaErrorKind::Precision,
                     format!(
-                        "a sliding counter of {count}/{:?} passes 2^53 in its weighted sum; lower \
+                        "the weighted sum of a sliding counter of {count}/{:?} exceeds 2^53; lower \
                          the count or choose a rounder period",
                         quota.period(),
                     ),
@@ -62,13 +63,13 @@ impl SlidingCounter {
         Ok(Self { count, length, tick, ticks: length / tick })
     }
 
-    /// How many pass per window, by the weighted estimate.
+    /// Maximum sum of costs per window, by the weighted estimate.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Microseconds in one step of the weight: 1 unless count × window needs coarser.
+    /// Resolution of the weight in microseconds: 1, or a higher power of ten if count × window exceeds 2^53.
     #[must_use]
     pub fn tick(&self) -> u64 {
         self.tick
@@ -99,7 +100,7 @@ impl SlidingCounter {
         self.reply(wait, &counter, now)
     }
 
-    /// The stored counters under these numbers, and whether that must be written down.
+    /// Returns the counters under these parameters, and whether they must be stored (a repair).
     fn settle(&self, mut counter: Counter, now: u64) -> (Counter, bool) {
         let ahead = counter.last > now;
         if ahead {
@@ -110,12 +111,12 @@ impl SlidingCounter {
         }
         let renumbered = counter.length != self.length;
         if renumbered {
-            counter.forget_expired(now);
+            counter.clear_expired(now);
             let old_start = counter.start();
             counter.length = self.length;
             let start = counter.start();
             if old_start > start {
-                // The windows were shorter: the previous one may lie within the present.
+                // The old windows were shorter: the previous one may be inside the current one.
                 counter.merge();
             } else if old_start + self.length <= start {
                 counter.previous = 0;
@@ -144,9 +145,9 @@ impl SlidingCounter {
         let weighted = view.previous * (self.ticks - view.elapsed);
         let wait = match (self.count - cost).checked_sub(view.current) {
             Some(room) if weighted <= room * self.ticks => return Wait::NONE,
-            // Room comes as the previous window fades.
+            // Quota becomes free as the weight of the previous window falls.
             Some(room) => (weighted - room * self.ticks).div_ceil(view.previous),
-            // Not within this window: it must itself become the previous one and fade.
+            // Not within this window: its own weight must fall, after it has become the previous one.
             None => {
                 let over = view.current - (self.count - cost);
                 (self.ticks - view.elapsed) + (over * self.ticks).div_ceil(view.current)
@@ -179,7 +180,7 @@ impl SlidingCounter {
 }
 
 impl Counter {
-    /// Where the current window begins.
+    /// Returns the start of the current window.
     fn start(&self) -> u64 {
         self.last - self.last.checked_rem(self.length).unwrap_or(0)
     }
@@ -193,8 +194,8 @@ impl Counter {
         self.previous = 0;
     }
 
-    /// Drops what no longer counts, by the counters' own length.
-    fn forget_expired(&mut self, now: u64) {
+    /// Clears the counts that have expired under the stored window length.
+    fn clear_expired(&mut self, now: u64) {
         if self.start() + self.length <= now {
             self.previous = 0;
         }
@@ -203,9 +204,9 @@ impl Counter {
         }
     }
 
-    /// The counters of the window that `now` lies in.
+    /// Returns the counters shifted to the window that contains `now`.
     fn rolled(mut self, now: u64) -> Self {
-        self.forget_expired(now);
+        self.clear_expired(now);
         if self.start() + self.length <= now {
             (self.previous, self.current) = (self.current, 0);
         }
@@ -221,7 +222,7 @@ impl Counter {
 
     pub(super) fn is_fresh(&self, now: u64) -> bool {
         let mut left = *self;
-        left.forget_expired(now);
+        left.clear_expired(now);
         !left.is_used()
     }
 }

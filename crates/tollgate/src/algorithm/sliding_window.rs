@@ -1,7 +1,7 @@
 //! Sliding window: a log of accepted takes, exact in every window.
 //!
-//! A take leaves the log at exactly its time plus the window. Entries carry a running total, so that
-//! the use of any stretch of the log is one subtraction and a wait is one binary search.
+//! A take expires at exactly its time plus the window. Each entry contains a running total, so the sum
+//! of any part of the log is one subtraction and a wait is one binary search.
 
 use std::collections::VecDeque;
 
@@ -12,24 +12,24 @@ use crate::fields::{Fields, put_length, put_longs};
 use crate::quota::Quota;
 use crate::time::saturating_micros;
 
-/// The most a log may hold; beyond it `sliding_counter` is the better choice.
+/// Maximum count of a limit; use `sliding_counter` for higher counts.
 const MAX_COUNT: u64 = 100_000;
 
-/// Entries whose room an empty log keeps.
-const FEW: usize = 8;
+/// Capacity in entries that an empty log keeps.
+const MIN_CAPACITY: usize = 8;
 
-/// A sliding window's numbers.
+/// Parameters of a sliding window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlidingWindow {
     count: u64,
     length: u64,
 }
 
-/// One key's accepted takes, oldest first.
+/// Accepted takes of one key, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Log {
     length: u64,
-    /// The running total before the first entry.
+    /// Running total before the first entry.
     base: u64,
     entries: VecDeque<Entry>,
 }
@@ -37,7 +37,7 @@ pub struct Log {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     at: u64,
-    /// The sum of all costs up to and including this take.
+    /// Sum of all costs up to and including this take.
     total: u64,
 }
 
@@ -47,7 +47,7 @@ impl SlidingWindow {
             return Err(QuotaError::built(
                 QuotaErrorKind::Count,
                 format!(
-                    "a sliding window holds at most {MAX_COUNT} takes, not {}; use \
+                    "a sliding window allows a count of at most {MAX_COUNT}, not {}; use \
                      sliding_counter or token_bucket",
                     quota.count(),
                 ),
@@ -56,7 +56,7 @@ impl SlidingWindow {
         Ok(Self { count: quota.count(), length: quota.period_micros() })
     }
 
-    /// How many pass in any window.
+    /// Maximum sum of costs in any window.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -86,10 +86,10 @@ impl SlidingWindow {
         self.reply(log, now, wait)
     }
 
-    /// Repairs a log from the future or written under another window.
+    /// Repairs entries later than `now` and converts a log written with another window length.
     fn settle(&self, log: &mut Log, now: u64) {
         if log.length != self.length {
-            // What had left under its own numbers stays gone under longer ones.
+            // A take that expired under the old length stays expired under a longer one.
             log.drop_expired(log.length, now);
             log.length = self.length;
         }
@@ -103,7 +103,7 @@ impl SlidingWindow {
         if cost == 0 || log.used(self.length, now) <= room {
             return Wait::NONE;
         }
-        // There is room once everything up to this entry has left.
+        // Enough quota is free once all entries up to this one have expired.
         let leaving = log.last_total() - room;
         let last_to_leave = log.entries.partition_point(|entry| entry.total < leaving);
         let wait = log.entries.get(last_to_leave).map_or(0, |entry| entry.at + self.length - now);
@@ -129,7 +129,7 @@ impl SlidingWindow {
 }
 
 impl Log {
-    /// The sum of the takes that are still in a window of this length.
+    /// Returns the sum of the takes within a window of this length.
     fn used(&self, length: u64, now: u64) -> u64 {
         let expired = self.expired(length, now);
         let gone = match expired.checked_sub(1).and_then(|last| self.entries.get(last)) {
@@ -139,9 +139,9 @@ impl Log {
         self.last_total() - gone
     }
 
-    /// How many entries have left a window of this length.
+    /// Returns how many entries have left a window of this length.
     fn expired(&self, length: u64, now: u64) -> usize {
-        // Mostly none or all of the few at the front: look there before halving.
+        // Usually none has expired: check the front before the binary search.
         match self.entries.front() {
             Some(oldest) if oldest.at + length <= now => {
                 self.entries.partition_point(|entry| entry.at + length <= now)
@@ -160,8 +160,8 @@ impl Log {
         }
         if self.entries.is_empty() {
             self.base = 0;
-            // Room for a few is kept, so that takes far apart do not allocate each time.
-            if self.entries.capacity() > FEW {
+            // Keep a small buffer, so that infrequent takes do not allocate each time.
+            if self.entries.capacity() > MIN_CAPACITY {
                 self.entries = VecDeque::new();
             }
         }
@@ -175,7 +175,7 @@ impl Log {
         }
     }
 
-    /// Records a take of the past in its place.
+    /// Inserts a take with a past time in chronological order.
     fn insert(&mut self, at: u64, cost: u64) {
         let place = self.entries.partition_point(|entry| entry.at <= at);
         let before = match place.checked_sub(1).and_then(|index| self.entries.get(index)) {
@@ -188,7 +188,7 @@ impl Log {
         }
     }
 
-    /// Removes so much, the newest first.
+    /// Removes `cost` from the log, the newest entries first.
     fn take_back(&mut self, cost: u64) {
         let left = self.last_total().saturating_sub(cost).max(self.base);
         let kept = self.entries.partition_point(|entry| entry.total < left);
@@ -208,10 +208,10 @@ impl Log {
 }
 
 impl Saved for Log {
-    /// Each take with its cost: running totals begin anew.
+    /// Writes each take with its cost; running totals start from zero when loaded.
     fn save(&self, out: &mut Vec<u8>) {
         put_longs(out, [self.length]);
-        // Entries are at most as many as the largest count.
+        // There are at most MAX_COUNT entries, so the length always fits.
         if put_length(out, self.entries.len()).is_some() {
             let mut before = self.base;
             for entry in &self.entries {

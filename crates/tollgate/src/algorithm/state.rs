@@ -1,4 +1,4 @@
-//! What a store keeps for one key.
+//! Stored state of one key.
 
 use std::time::Duration;
 
@@ -11,33 +11,33 @@ use super::token_bucket::Bucket;
 use crate::permit::PermitId;
 use crate::time::Timestamp;
 
-/// The state of one key, opaque to all but its algorithm.
+/// Stored state of one key. Only the key's algorithm reads its contents.
 ///
-/// Each state carries the numbers it was written under, so that it can tell by itself when it has
-/// become equal to "never seen", and can be converted when the limit's numbers change.
+/// A state contains the parameters it was written with. A store can therefore detect without the limit
+/// that the key is fresh again, and a step can convert the state when the limit's parameters change.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub enum State {
-    /// Never seen.
+    /// The key was never used.
     #[default]
     Fresh,
-    /// Of a token bucket.
+    /// State of a token bucket.
     Bucket(Bucket),
-    /// Of a sliding window.
+    /// State of a sliding window.
     Log(Box<Log>),
-    /// Of a sliding counter.
+    /// State of a sliding counter.
     Counter(Counter),
-    /// Of a fixed window.
+    /// State of a fixed window.
     Window(Window),
-    /// Of a calendar window.
+    /// State of a calendar window.
     Aligned(Aligned),
-    /// Of a concurrency limit.
+    /// State of a concurrency limit.
     Slots(Box<Slots>),
-    /// Paused, with any of the others beneath.
+    /// A pause around any of the other states.
     Paused(Box<Paused>),
 }
 
-/// The state as this algorithm's, begun anew if it is another's.
+/// Defines an accessor for one algorithm's state, which replaces a state of another algorithm by a default one.
 macro_rules! as_variant {
     ($name:ident, $variant:ident, $inner:ty) => {
         #[inline]
@@ -47,7 +47,7 @@ macro_rules! as_variant {
             }
             match self {
                 Self::$variant(inner) => inner,
-                _ => unreachable!("just made so"),
+                _ => unreachable!("replaced above"),
             }
         }
     };
@@ -61,13 +61,13 @@ impl State {
     as_variant!(aligned, Aligned, Aligned);
     as_variant!(slots, Slots, Slots);
 
-    /// Refuses every take from the key for so long, whatever room it has. A shorter pause does not
-    /// end a longer one.
+    /// Refuses every take from the key for `length`, even if quota remains. A shorter pause does not
+    /// shorten a longer one.
     pub fn pause(&mut self, now: Timestamp, length: Duration) {
         pause::begin(self, now.as_micros(), length);
     }
 
-    /// Whether the permit has slots of the key in use.
+    /// Returns true if the permit holds unexpired slots of the key.
     ///
     /// ```
     /// use std::time::Duration;
@@ -90,23 +90,23 @@ impl State {
         }
     }
 
-    /// Gives the permit's slots back, also beneath a pause. False, and nothing has changed, if it has
-    /// none in use; what has returned by itself is not in use.
+    /// Releases the permit's slots, also during a pause. Returns false and changes nothing if the permit
+    /// holds no unexpired slot of the key.
     pub fn release(&mut self, now: Timestamp, permit: PermitId) -> bool {
         let released = match self {
             Self::Slots(slots) => slots.release(now.as_micros(), permit),
             Self::Paused(paused) => paused.inner_mut().release(now, permit),
             _ => false,
         };
-        // A store forgets such a key at once; every store then agrees on what is left of it.
+        // Stores drop a fresh key immediately, so all stores agree on the remaining state.
         if released && self.is_fresh(now) {
             *self = Self::Fresh;
         }
         released
     }
 
-    /// Lets the permit's slots last for their own length from `now`, also beneath a pause, and tells
-    /// when the first of them returns. None, and nothing has changed, if it has none in use.
+    /// Extends each of the permit's slots to `now` plus its original TTL, also during a pause, and returns
+    /// the earliest expiry. Returns `None` and changes nothing if the permit holds no unexpired slot.
     pub fn renew(&mut self, now: Timestamp, permit: PermitId) -> Option<Timestamp> {
         match self {
             Self::Slots(slots) => slots.renew(now.as_micros(), permit).map(Timestamp::from_micros),
@@ -115,7 +115,7 @@ impl State {
         }
     }
 
-    /// Whether the key is at `now` as if it had never been seen. It may then be forgotten.
+    /// Returns true if the state at `now` equals that of a key that was never used. A store may then drop it.
     #[must_use]
     #[inline]
     pub fn is_fresh(&self, now: Timestamp) -> bool {

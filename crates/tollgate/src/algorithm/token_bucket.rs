@@ -1,8 +1,8 @@
-//! Token bucket: a burst, refilled evenly.
+//! Token bucket: a burst that refills at a constant rate.
 //!
-//! A bucket keeps its **deficit** in *grains*. With the rate in lowest terms, `give` tokens per
-//! `grains` microseconds, one token is `grains` grains and every microsecond gives back `give` of
-//! them: no fraction is ever lost. Nothing stored means a deficit of zero, a full bucket.
+//! A bucket stores its **deficit** in *grains*. With the rate in lowest terms, `give` tokens per
+//! `grains` microseconds, one token is `grains` grains and every microsecond refills `give` grains, so
+//! no fraction is lost. Absent state is a deficit of zero, a full bucket.
 
 use super::arithmetic::{gcd, largest_below, mul_div_ceil};
 use super::saved::Saved;
@@ -12,10 +12,10 @@ use crate::fields::{Fields, put_longs};
 use crate::quota::Quota;
 use crate::time::MAX_EXACT;
 
-/// A rate that needs finer grains than fit may lose one part in this many, never gain.
-const WORST_LOSS: u128 = 1_000_000_000;
+/// Maximum relative loss of a rate that is rounded down to fit 2^53: one part in this many.
+const MAX_LOSS: u128 = 1_000_000_000;
 
-/// A token bucket's numbers.
+/// Parameters of a token bucket.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TokenBucket {
     burst: u64,
@@ -24,7 +24,7 @@ pub struct TokenBucket {
     capacity: u64,
 }
 
-/// One key's bucket, with the numbers it was written under.
+/// State of one bucket, with the parameters it was written with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bucket {
     at: u64,
@@ -38,21 +38,21 @@ impl TokenBucket {
         let burst = quota.max_burst();
         let common = gcd(quota.count(), quota.period_micros());
         let (count, period) = (quota.count() / common, quota.period_micros() / common);
-        let most_grains = MAX_EXACT / burst;
-        let (give, grains) = if period <= most_grains {
+        let max_grains = MAX_EXACT / burst;
+        let (give, grains) = if period <= max_grains {
             (count, period)
         } else {
-            largest_below(count, period, most_grains)
+            largest_below(count, period, max_grains)
         };
-        // wanted = count/period, given = give/grains: refuse if given < wanted·(1 − 1/WORST_LOSS).
+        // wanted = count/period, given = give/grains: an error if given < wanted·(1 − 1/MAX_LOSS).
         let wanted = u128::from(count) * u128::from(grains);
         let given = u128::from(give) * u128::from(period);
-        if (wanted - given).saturating_mul(WORST_LOSS) > wanted {
+        if (wanted - given).saturating_mul(MAX_LOSS) > wanted {
             return Err(QuotaError::built(
                 QuotaErrorKind::Precision,
                 format!(
-                    "a token bucket of {}/{:?} with burst {burst} needs finer steps than 2^53 can \
-                     count; lower the burst or choose a rounder rate",
+                    "a token bucket of {}/{:?} with burst {burst} needs more than 2^53 steps; \
+                     lower the burst or choose a rounder rate",
                     quota.count(),
                     quota.period(),
                 ),
@@ -61,15 +61,15 @@ impl TokenBucket {
         Ok(Self { burst, give, grains, capacity: burst * grains })
     }
 
-    /// How many may pass at once.
+    /// Maximum cost of one take.
     #[must_use]
     pub fn burst(&self) -> u64 {
         self.burst
     }
 
-    /// The rate as it is enforced, in lowest terms: so many tokens per so many microseconds.
+    /// Enforced rate in lowest terms: tokens, and the microseconds in which they refill.
     ///
-    /// It is the quota's own unless that passes 2^53, and then the nearest below.
+    /// Equals the quota's rate if that fits 2^53, otherwise the largest lower rate that fits.
     #[must_use]
     pub fn rate(&self) -> (u64, u64) {
         (self.give, self.grains)
@@ -103,13 +103,13 @@ impl TokenBucket {
         self.reply(wait, bucket.deficit)
     }
 
-    /// A bucket of these numbers.
+    /// Creates a bucket state with these parameters.
     #[inline]
     pub(crate) const fn state(&self, at: u64, deficit: u64) -> Bucket {
         Bucket { at, deficit, give: self.give, capacity: self.capacity }
     }
 
-    /// The bucket as it is now, under these numbers, and whether that must be written down.
+    /// Returns the bucket at `now` under these parameters, and whether it must be stored (a repair).
     #[inline(always)]
     fn settle(&self, mut bucket: Bucket, now: u64) -> (Bucket, bool) {
         let ahead = bucket.at > now;
@@ -119,7 +119,7 @@ impl TokenBucket {
         bucket.at = now;
         let renumbered = (bucket.give, bucket.capacity) != (self.give, self.capacity);
         if renumbered {
-            // The used *share* stays used: nodes with old and new numbers then agree on it.
+            // Keep the used *share*, so that nodes with old and new parameters agree on it.
             if bucket.deficit > 0 {
                 bucket.deficit = mul_div_ceil(bucket.deficit, self.capacity, bucket.capacity);
             }
@@ -134,7 +134,7 @@ impl TokenBucket {
         if cost > self.burst {
             return Wait::FOREVER;
         }
-        // Never deficit + cost·grains: that could pass 2^53.
+        // Not deficit + cost·grains, which could exceed 2^53.
         let room = (self.burst - cost) * self.grains;
         if deficit <= room { Wait::NONE } else { Wait((deficit - room).div_ceil(self.give)) }
     }
@@ -157,13 +157,13 @@ impl Bucket {
         self.deficit
     }
 
-    /// Whether it was written under these numbers.
+    /// Returns true if the bucket was written with these parameters.
     #[inline]
-    pub(crate) const fn is_of(&self, numbers: &TokenBucket) -> bool {
-        self.give == numbers.give && self.capacity == numbers.capacity
+    pub(crate) const fn is_of(&self, parameters: &TokenBucket) -> bool {
+        self.give == parameters.give && self.capacity == parameters.capacity
     }
 
-    /// What is left of the deficit at `now`, which is not before the bucket's own time.
+    /// Returns the deficit at `now`. Requires `now >= self.at`.
     #[inline]
     fn deficit_at(&self, now: u64) -> u64 {
         self.deficit.saturating_sub(self.give.saturating_mul(now - self.at))
