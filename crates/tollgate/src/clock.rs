@@ -1,4 +1,4 @@
-//! Where "now" comes from. A store owns its clock, so one decision has one time.
+//! Clocks. A store owns its clock, so that one decision has one time.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,8 +10,8 @@ use crate::time::{Timestamp, saturating_micros};
 
 /// A source of time.
 ///
-/// It need not be monotonic: every algorithm survives a clock that steps back. What was recorded in
-/// the future moves to the present, so a key is refused for at most one refill, not for the step.
+/// It need not be monotonic: if the clock steps back, each algorithm moves time stamps later than now to
+/// now. A key is then refused for at most one refill, not for the whole step.
 ///
 /// ```
 /// use tollgate::{Clock, Timestamp};
@@ -26,14 +26,14 @@ use crate::time::{Timestamp, saturating_micros};
 /// }
 /// ```
 pub trait Clock: Debug + Send + Sync {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The time of this machine, immune to changes of its wall clock.
+/// System clock that ignores later changes of the wall clock.
 ///
-/// The wall clock is read once per process; from there on time advances with the monotonic clock.
-/// Setting the machine's clock an hour ahead refills nothing.
+/// It reads the wall clock once per process; after that, time advances with the monotonic clock. Setting
+/// the machine's clock an hour ahead refills nothing.
 ///
 /// ```
 /// use tollgate::{Clock, SystemClock};
@@ -49,13 +49,13 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// The process's one system clock: all its copies tell the same time.
+    /// Returns the process-wide system clock; all copies return the same time.
     #[must_use]
     pub fn new() -> Self {
         static SHARED: OnceLock<SystemClock> = OnceLock::new();
         *SHARED.get_or_init(|| Self {
             anchor: Instant::now(),
-            // A wall clock before 1970 still gives a usable, advancing time.
+            // With a wall clock before 1970, time starts at the epoch and still advances.
             anchor_micros: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, saturating_micros),
@@ -78,15 +78,15 @@ impl Clock for SystemClock {
     }
 }
 
-/// A thread that never waited would be a core lost.
-const SHORTEST_STEP: Duration = Duration::from_micros(10);
+/// Minimum update interval of a [`TickingClock`]; a shorter one would occupy a whole core.
+const MIN_STEP: Duration = Duration::from_micros(10);
 
-/// The system clock read by a background thread, for those to whom reading it at every decision is
-/// too slow.
+/// System clock that a background thread updates, for callers to whom a clock read per decision is too
+/// slow.
 ///
-/// Reading it costs a memory load. In exchange time advances in steps: a decision may see a time as
-/// old as the step (longer when the machine is starved), which delays room by as much and never
-/// grants it early. The thread ends at the first step after the last copy is dropped.
+/// A read costs one memory load. In return, time advances in steps: a decision may use a time up to one
+/// step old (more on an overloaded machine), which delays refills by that much and never grants them
+/// early. The thread stops at the first step after the last copy is dropped.
 ///
 /// ```
 /// use std::time::Duration;
@@ -101,13 +101,13 @@ pub struct TickingClock {
 }
 
 impl TickingClock {
-    /// Starts the thread that moves this clock every `step`, or every 10 µs if that is longer.
+    /// Starts the thread that updates this clock every `step`, at least 10 µs.
     #[must_use]
     pub fn start(step: Duration) -> Self {
         let system = SystemClock::new();
         let micros = Arc::new(AtomicU64::new(system.now().as_micros()));
         let shared = Arc::downgrade(&micros);
-        let step = step.max(SHORTEST_STEP);
+        let step = step.max(MIN_STEP);
         thread::spawn(move || Self::tick(system, &shared, step));
         Self { micros }
     }
@@ -132,7 +132,7 @@ impl Clock for TickingClock {
     }
 }
 
-/// A clock that stands still until a test moves it. Clones move together.
+/// Clock for tests that changes only when set. Clones share one time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -155,13 +155,13 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// A clock standing at the Unix epoch.
+    /// Creates a clock at the Unix epoch.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A clock standing at `now`.
+    /// Creates a clock at `now`.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
         let clock = Self::new();
@@ -169,12 +169,12 @@ impl ManualClock {
         clock
     }
 
-    /// Moves to `now`, which may be earlier than the time before.
+    /// Sets the time, which may be earlier than the current one.
     pub fn set(&self, now: Timestamp) {
         self.micros.store(now.as_micros(), Ordering::Release);
     }
 
-    /// Moves forward.
+    /// Advances the time by `by`.
     pub fn advance(&self, by: Duration) {
         self.set(self.now() + by);
     }

@@ -1,4 +1,4 @@
-//! The answer to one request.
+//! Decisions: the result of one plan.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::plan::{Plan, Take};
 use crate::status::Status;
 use crate::time::Timestamp;
 
-/// Whether a request may pass now, and if not, when.
+/// Result for one request: allowed, or refused with the time until a retry passes.
 ///
 /// ```
 /// use tollgate::{Limit, LocalLimiter, Quota, Verdict};
@@ -22,35 +22,35 @@ use crate::time::Timestamp;
 /// let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(1))?);
 /// let _ = limiter.take("k");
 /// match limiter.take("k").verdict() {
-///     Verdict::Allow => unreachable!("one a minute"),
+///     Verdict::Allow => unreachable!("the limit is one per minute"),
 ///     Verdict::Deny { retry_after } => assert!(retry_after.as_secs() <= 60),
-///     Verdict::Never => unreachable!("a cost of one fits"),
+///     Verdict::Never => unreachable!("the cost is within the limit"),
 /// }
 /// # Ok::<(), tollgate::QuotaError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
-    /// It passes.
+    /// The request passes.
     Allow,
-    /// Not now. After `retry_after` the same request passes if nobody else took the room; a
-    /// microsecond earlier it does not.
+    /// The request is refused. After `retry_after` the same request passes unless another request took the
+    /// quota; one microsecond earlier it does not.
     Deny {
-        /// How long to wait.
+        /// Time until the same request passes.
         retry_after: Duration,
     },
-    /// The cost exceeds the burst: waiting will not help.
+    /// The cost exceeds the burst, or the limit is a block: waiting does not help.
     Never,
 }
 
 impl Verdict {
-    /// Whether it passes.
+    /// Returns true for `Allow`.
     #[must_use]
     pub const fn is_allowed(self) -> bool {
         matches!(self, Self::Allow)
     }
 
-    /// How long to wait, where waiting helps and is needed.
+    /// Time until the same request passes; `None` for `Allow` and `Never`.
     #[must_use]
     pub const fn retry_after(self) -> Option<Duration> {
         match self {
@@ -60,33 +60,33 @@ impl Verdict {
     }
 }
 
-/// Who answered.
+/// Origin of a decision.
 ///
 /// ```
 /// use tollgate::{Decision, OnStoreLoss, Source, Timestamp};
 ///
-/// let alone = Decision::new(Timestamp::EPOCH, []).from_source(Source::Local);
-/// let fallback = alone.degraded(OnStoreLoss::Local);
+/// let local = Decision::new(Timestamp::EPOCH, []).from_source(Source::Local);
+/// let fallback = local.degraded(OnStoreLoss::Local);
 /// assert_eq!(fallback.source(), Source::Local);
 /// assert!(fallback.is_allowed() && fallback.is_degraded());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Source {
-    /// The store that was configured, memory included.
+    /// The configured store, also if it is the memory store.
     #[default]
     Store,
-    /// A remembered refusal, without asking the store.
+    /// The refusal cache, without a store request.
     Cache,
-    /// A share taken from the store beforehand.
+    /// A lease: quota that the node debited from the store in advance.
     Lease,
-    /// This node alone, because the store could not be asked or is only being tried.
+    /// This node alone, because the store is unavailable or only in shadow use.
     Local,
 }
 
-/// The answer to one plan: a verdict, one [`Status`] per limit, and where it came from.
+/// Result of one plan: a verdict, one [`Status`] per limit, and its source.
 ///
-/// Being refused is not an error.
+/// A refusal is not an error.
 ///
 /// ```
 /// use tollgate::{Limit, LocalLimiter, Quota, Verdict};
@@ -105,40 +105,40 @@ pub struct Decision<'a> {
     source: Source,
     loss: Option<OnStoreLoss>,
     statuses: Statuses<'a>,
-    beside: Option<Box<Decision<'a>>>,
+    shadow: Option<Box<Decision<'a>>>,
 }
 
-/// Up to two without allocating.
+/// Statuses of a decision; up to two without allocation.
 pub(crate) type Statuses<'a> = SmallVec<[Status<'a>; 2]>;
 
 impl<'a> Decision<'a> {
-    /// What a store decided at `at`: the statuses of a plan's takes, in their order.
+    /// Creates a store's decision at time `at` from the statuses of the plan's takes, in order.
     ///
-    /// The verdict is that of the enforced limit most in the way.
+    /// Its verdict is the most severe one of the enforced limits.
     #[must_use]
     pub fn new(at: Timestamp, statuses: impl IntoIterator<Item = Status<'a>>) -> Self {
         let statuses = statuses.into_iter().collect();
-        Self { at, source: Source::Store, loss: None, statuses, beside: None }
+        Self { at, source: Source::Store, loss: None, statuses, shadow: None }
     }
 
     #[inline]
     pub(crate) fn of_one(at: Timestamp, limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
         let mut statuses = Statuses::new();
-        statuses.push(Status::known(limit, mode, reply));
-        Self { at, source: Source::Store, loss: None, statuses, beside: None }
+        statuses.push(Status::new_unclamped(limit, mode, reply));
+        Self { at, source: Source::Store, loss: None, statuses, shadow: None }
     }
 
-    /// The same decision, borrowing its limits from `limits` instead of from the plan that named
-    /// them in this order.
-    pub(crate) fn borrowing(self, limits: &[Limit]) -> Decision<'_> {
+    /// Returns the same decision with references to `limits`, which are in the plan's order, instead of to
+    /// the plan's limits.
+    pub(crate) fn with_limits(self, limits: &[Limit]) -> Decision<'_> {
         let Self { at, source, loss, statuses, .. } = self;
-        let rebound = statuses.iter().zip(limits);
-        let statuses = rebound.map(|(status, limit)| Status { limit, ..*status }).collect();
-        Decision { at, source, loss, statuses, beside: None }
+        let pairs = statuses.iter().zip(limits);
+        let statuses = pairs.map(|(status, limit)| Status { limit, ..*status }).collect();
+        Decision { at, source, loss, statuses, shadow: None }
     }
 
-    /// What a peek would have answered, had it taken: allowed, with the plan's costs less remaining.
-    /// Times stay those before.
+    /// Converts the decision of a peek to that of a take: `remaining` is reduced by the plan's costs. Times
+    /// are unchanged.
     #[cfg(feature = "policy")]
     pub(crate) fn if_taken(&self, plan: &Plan<'a>) -> Self {
         let after = |(status, take): (&Status<'a>, &Take<'a>)| {
@@ -146,84 +146,84 @@ impl<'a> Decision<'a> {
             Status { reply: status.reply.with_less(taken), ..*status }
         };
         let statuses = self.statuses.iter().zip(plan.takes()).map(after).collect();
-        Self { statuses, beside: self.beside.clone(), ..*self }
+        Self { statuses, shadow: self.shadow.clone(), ..*self }
     }
 
-    /// Whether the takes of this mode took anything: the enforced, or those of a shadow group that passed as a
-    /// whole.
+    /// Returns true if the takes of this mode were debited: the decision allows, and so do all limits of the
+    /// mode (the enforced ones, or one shadow group).
     pub(crate) fn took(&self, mode: Mode) -> bool {
         let mut group = self.statuses.iter().filter(|status| status.mode == mode);
         self.is_allowed() && group.all(|status| status.reply.is_allowed())
     }
 
-    /// The same decision, said to come from elsewhere.
+    /// Returns the same decision with another source.
     #[must_use]
     pub fn from_source(self, source: Source) -> Self {
         Self { source, ..self }
     }
 
-    /// The same decision, marked as a fallback's, made in this way.
+    /// Returns the same decision, marked as made in degraded mode with this behaviour.
     #[must_use]
     pub fn degraded(self, loss: OnStoreLoss) -> Self {
         Self { loss: Some(loss), ..self }
     }
 
-    /// The same decision, beside what the store said of the takes that are only tried on it.
+    /// Returns the same decision, with the store's decision on the takes that use it in shadow mode.
     #[must_use]
-    pub fn with_shadow(self, beside: Decision<'a>) -> Self {
-        Self { beside: Some(Box::new(beside)), ..self }
+    pub fn with_shadow(self, shadow: Decision<'a>) -> Self {
+        Self { shadow: Some(Box::new(shadow)), ..self }
     }
 
-    /// Whether the request passes: the verdict of the enforced limit most in the way.
+    /// Verdict of the request: the most severe one of the enforced limits.
     pub fn verdict(&self) -> Verdict {
         let worst = self.enforced().max_by_key(|status| status.reply.severity());
         worst.map_or(Verdict::Allow, Status::verdict)
     }
 
-    /// Whether the request passes.
+    /// Returns true if all enforced limits allow the request.
     #[must_use]
     #[inline]
     pub fn is_allowed(&self) -> bool {
         self.enforced().all(|status| status.reply.is_allowed())
     }
 
-    /// How long to wait, where waiting helps and is needed.
+    /// Time until the same request passes; `None` if it is allowed, or if waiting does not help.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.verdict().retry_after()
     }
 
-    /// The store's time of the decision.
+    /// Time of the decision by the store's clock.
     #[must_use]
     pub const fn at(&self) -> Timestamp {
         self.at
     }
 
-    /// Who answered.
+    /// Origin of the decision.
     #[must_use]
     pub const fn source(&self) -> Source {
         self.source
     }
 
-    /// Whether a fallback answered because the store could not.
+    /// Returns true if the decision was made in degraded mode.
     #[must_use]
     pub const fn is_degraded(&self) -> bool {
         self.loss.is_some()
     }
 
-    /// In which way a fallback answered; none if none did.
+    /// Behaviour that decided in degraded mode; `None` outside degraded mode.
     #[must_use]
     pub const fn loss(&self) -> Option<OnStoreLoss> {
         self.loss
     }
 
-    /// What the store said of the takes that are only tried on it ([`Distributed::Shadow`]), in the plan's
-    /// order; none if there are none or it could not be asked.
+    /// Store's decision on the takes that use it in shadow mode ([`Distributed::Shadow`]), in the plan's order.
+    /// `None` if there are none or the store is unavailable.
     ///
     /// [`Distributed::Shadow`]: crate::Distributed::Shadow
     #[must_use]
     pub fn shadow_decision(&self) -> Option<&Decision<'a>> {
-        self.beside.as_deref()
+        self.shadow.as_deref()
     }
 
     /// One status per limit, in the plan's order.
@@ -232,11 +232,11 @@ impl<'a> Decision<'a> {
         &self.statuses
     }
 
-    /// The enforced limit that decided: when refused the one with the longest wait, when allowed the
-    /// one with the least remaining. None when no limit applies.
+    /// Status of the enforced limit that decided: the one with the longest wait if refused, the one with the
+    /// least remaining if allowed. `None` if no limit applies.
     #[must_use]
     pub fn deciding(&self) -> Option<&Status<'a>> {
-        // Of equals the first, so that the plan's order breaks ties.
+        // `min_by_key` returns the first of equals: the plan's order breaks ties.
         self.enforced().min_by_key(|status| {
             (Reverse(status.reply.severity()), status.remaining(), Reverse(status.reset_after()))
         })
@@ -247,13 +247,13 @@ impl<'a> Decision<'a> {
         self.statuses.iter().filter(|status| status.mode == Mode::Enforce)
     }
 
-    /// What could be taken now of the deciding limit; none when no limit applies.
+    /// Quota that can be taken now from the deciding limit; `None` if no limit applies.
     #[must_use]
     pub fn remaining(&self) -> Option<u64> {
         self.deciding().map(Status::remaining)
     }
 
-    /// The time until the deciding limit is full again; none when no limit applies.
+    /// Time until the deciding limit is full again; `None` if no limit applies.
     #[must_use]
     pub fn reset_after(&self) -> Option<Duration> {
         self.deciding().map(Status::reset_after)

@@ -1,12 +1,12 @@
-//! The errors of this crate, one per boundary.
+//! Errors of quotas, limits and names.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// Why numbers or names cannot make a limit.
+/// Reason why numbers or names do not make a valid limit.
 ///
-/// The message names the field and what would be right.
+/// The message names the field and the valid values.
 ///
 /// ```
 /// use tollgate::{Quota, QuotaErrorKind};
@@ -23,19 +23,19 @@ pub struct QuotaError {
     reason: Reason,
 }
 
-/// The field a [`QuotaError`] is about.
+/// Field that a [`QuotaError`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QuotaErrorKind {
-    /// The count is zero, or more than the algorithm can hold.
+    /// The count is 0 or above the maximum of the algorithm.
     Count,
-    /// The period (of slots, the ttl) is zero, too long, or not in whole microseconds.
+    /// The period (for slots, the TTL) is zero, too long, or not in whole microseconds.
     Period,
-    /// The burst is zero, too large, or set for an algorithm that has none.
+    /// The burst is 0, too large, or set for an algorithm without a burst.
     Burst,
-    /// Each number is fine alone, but together they pass what integers below 2^53 can express.
+    /// Each number is valid, but their combination exceeds integers below 2^53.
     Precision,
-    /// A name is empty, too long, has a character outside `[A-Za-z0-9._-]`, or comes twice.
+    /// A name is empty, too long, a duplicate, or has a character outside `[A-Za-z0-9._-]`.
     Name,
     /// The time zone is not in the IANA database.
     TimeZone,
@@ -43,7 +43,7 @@ pub enum QuotaErrorKind {
     Limits,
 }
 
-/// Constant where the check is `const`, built where the message can quote its input.
+/// Error message: constant in `const` checks, formatted where it quotes the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Reason {
     Fixed(&'static str),
@@ -68,13 +68,13 @@ impl QuotaError {
         Self { kind, reason: Reason::Built(text) }
     }
 
-    /// What was wrong.
+    /// Field that is invalid.
     #[must_use]
     pub const fn kind(&self) -> QuotaErrorKind {
         self.kind
     }
 
-    /// Always false: the same numbers will be wrong again.
+    /// Always false: retrying with the same numbers fails again.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         false

@@ -1,8 +1,8 @@
-//! Fields of saved states: integers of fixed width, the highest byte first.
+//! Binary encoding of snapshot fields: fixed-width big-endian integers.
 
 use crate::time::{MAX_EXACT, MAX_PERIOD, Timestamp};
 
-/// Bytes to read from. Nothing is read past their end, and no length they tell is believed unseen.
+/// Reader of encoded fields. It never reads past the end and checks every length against the input.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields<'a>(&'a [u8]);
 
@@ -47,29 +47,29 @@ impl<'a> Fields<'a> {
         self.array().map(u128::from_be_bytes)
     }
 
-    /// An integer of at most 2^53.
+    /// Reads an integer of at most 2^53.
     pub(crate) fn exact(&mut self) -> Option<u64> {
         self.long().filter(|number| *number <= MAX_EXACT)
     }
 
-    /// A moment, in microseconds.
-    pub(crate) fn moment(&mut self) -> Option<u64> {
+    /// Reads a time stamp in microseconds, at most `Timestamp::MAX`.
+    pub(crate) fn timestamp(&mut self) -> Option<u64> {
         self.long().filter(|micros| *micros <= Timestamp::MAX.as_micros())
     }
 
-    /// A stretch of time that a limit may last, in microseconds.
+    /// Reads a duration in microseconds, at most `MAX_PERIOD`.
     pub(crate) fn length(&mut self) -> Option<u64> {
         self.long().filter(|micros| *micros <= MAX_PERIOD)
     }
 
-    /// How many entries of `size` bytes follow; none if they do not fit into what is left.
+    /// Reads the number of entries of `size` bytes that follow; `None` if the rest of the input is shorter.
     pub(crate) fn entries(&mut self, size: usize) -> Option<usize> {
         let count = usize::try_from(self.word()?).ok()?;
         count.checked_mul(size).filter(|bytes| *bytes <= self.0.len())?;
         Some(count)
     }
 
-    /// A text, after its length.
+    /// Reads a length and then a text.
     pub(crate) fn text(&mut self) -> Option<&'a str> {
         let length = usize::try_from(self.word()?).ok()?;
         std::str::from_utf8(self.bytes(length)?).ok()
@@ -82,14 +82,14 @@ pub(crate) fn put_longs(out: &mut Vec<u8>, numbers: impl IntoIterator<Item = u64
     }
 }
 
-/// A text, after its length; none if that does not fit.
+/// Writes a length and then a text; `None` if the length exceeds 32 bits.
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) -> Option<()> {
     put_length(out, text.len())?;
     out.extend_from_slice(text.as_bytes());
     Some(())
 }
 
-/// How many there are, or how long it is; none if that does not fit.
+/// Writes a length or count; `None` if it exceeds 32 bits.
 pub(crate) fn put_length(out: &mut Vec<u8>, length: usize) -> Option<()> {
     out.extend_from_slice(&u32::try_from(length).ok()?.to_be_bytes());
     Some(())

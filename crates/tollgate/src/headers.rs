@@ -1,4 +1,4 @@
-//! What a response tells of a decision in its header.
+//! Rate limit response headers.
 
 use std::fmt::{self, Write};
 
@@ -7,32 +7,32 @@ use crate::policy_name::{PolicyName, enforced};
 use crate::rounding;
 use crate::status::Status;
 
-/// The largest integer of a structured field (RFC 9651): fifteen digits.
+/// Maximum integer of a structured field (RFC 9651): fifteen digits.
 const MAX_FIELD_INTEGER: u64 = 999_999_999_999_999;
 
-/// A way to tell callers how much they have left, so that those who heed it need never be refused.
+/// Style of the rate limit response headers, which report the remaining quota to clients.
 ///
-/// Clients agree on no single one, so styles can be combined; only [`XUnix`](Self::XUnix) and
-/// [`XDelta`](Self::XDelta) share their fields' names and exclude each other.
+/// Clients support different styles, so styles can be combined; only [`XUnix`](Self::XUnix) and
+/// [`XDelta`](Self::XDelta) use the same header names and exclude each other.
 ///
 /// All figures are those of the [deciding](Decision::deciding) limit. The limit shown for a token bucket is its
 /// burst, so that the remaining amount never exceeds it. A node's share in degraded mode is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HeaderStyle {
-    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, the last as Unix time in seconds by the store's clock.
+    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`; the reset is a Unix time in seconds by the store's clock.
     XUnix,
-    /// The same, the last in seconds from now.
+    /// The same headers; the reset is in seconds from now.
     XDelta,
-    /// `RateLimit-Limit`, `-Remaining` and `-Reset`, in seconds from now, as the sixth draft of the IETF had
-    /// them. Its integers have at most fifteen digits: what is more is told as 999 999 999 999 999.
+    /// `RateLimit-Limit`, `-Remaining` and `-Reset` (seconds from now) of the sixth IETF draft. Integers are
+    /// clamped to fifteen digits (999 999 999 999 999).
     Draft6,
-    /// `RateLimit-Policy` with every enforced limit and `RateLimit` with the deciding one, the structured
-    /// fields of the eleventh draft. The same fifteen digits hold.
+    /// `RateLimit-Policy` with every enforced limit and `RateLimit` with the deciding one: the structured
+    /// fields of the eleventh IETF draft. Integers are clamped to fifteen digits.
     Draft11,
 }
 
-/// The value of a field. Numbers are left to the caller to format, who may have a way without allocating.
+/// Value of a header. Integers are unformatted, so that the caller can format them without allocation.
 ///
 /// ```
 /// use tollgate::FieldValue;
@@ -44,7 +44,7 @@ pub enum HeaderStyle {
 pub enum FieldValue {
     /// A bare integer.
     Number(u64),
-    /// Anything else, in printable ASCII.
+    /// Any other value, in printable ASCII.
     Text(String),
 }
 
@@ -58,10 +58,10 @@ impl fmt::Display for FieldValue {
 }
 
 impl HeaderStyle {
-    /// All of them.
+    /// All styles.
     pub const ALL: [Self; 4] = [Self::XUnix, Self::XDelta, Self::Draft6, Self::Draft11];
 
-    /// Its name in settings.
+    /// Name of the style in settings.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -72,21 +72,20 @@ impl HeaderStyle {
         }
     }
 
-    /// The style of this name; none if there is none.
+    /// Returns the style with this name; `None` if the name is unknown.
     ///
     /// ```
     /// use tollgate::HeaderStyle;
     ///
     /// assert_eq!(HeaderStyle::named("x-unix"), Some(HeaderStyle::XUnix));
-    /// assert_eq!(HeaderStyle::named("loud"), None);
+    /// assert_eq!(HeaderStyle::named("unknown"), None);
     /// ```
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|style| style.as_str() == name)
     }
 
-    /// The names of its fields in lower case, in the order they are written, for those who must say which a
-    /// browser may read.
+    /// Header names in lower case, in output order, for example for `Access-Control-Expose-Headers`.
     ///
     /// ```
     /// use tollgate::HeaderStyle;
@@ -104,25 +103,25 @@ impl HeaderStyle {
         }
     }
 
-    /// Hands out each field with its value; none when no limit applies. The styles of plain numbers allocate
-    /// nothing.
+    /// Calls `put` with each header name and value; not at all if no limit applies. Only
+    /// [`Draft11`](Self::Draft11) allocates.
     ///
     /// ```
     /// use tollgate::{HeaderStyle, Limit, LocalLimiter, Quota};
     ///
     /// let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(10))?);
     /// let decision = limiter.take("c1");
-    /// let told = |style: HeaderStyle| {
+    /// let headers = |style: HeaderStyle| {
     ///     let mut fields = Vec::new();
     ///     style.write(&decision, |name, value| fields.push(format!("{name}: {value}")));
     ///     fields
     /// };
     /// assert_eq!(
-    ///     told(HeaderStyle::XDelta),
+    ///     headers(HeaderStyle::XDelta),
     ///     ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 9", "x-ratelimit-reset: 60"]
     /// );
     /// assert_eq!(
-    ///     told(HeaderStyle::Draft11),
+    ///     headers(HeaderStyle::Draft11),
     ///     ["ratelimit-policy: \"60s\";q=10;w=60", "ratelimit: \"60s\";r=9;t=60"]
     /// );
     /// # Ok::<(), tollgate::QuotaError>(())
@@ -135,7 +134,7 @@ impl HeaderStyle {
         let figures = match self {
             Self::XUnix => figures(at()),
             Self::XDelta => figures(delta),
-            Self::Draft6 => figures(delta).map(fifteen_digits),
+            Self::Draft6 => figures(delta).map(clamp_integer),
             Self::Draft11 => {
                 let statuses = decision.statuses();
                 put("ratelimit-policy", FieldValue::Text(policies(statuses)));
@@ -149,16 +148,16 @@ impl HeaderStyle {
     }
 }
 
-/// Every enforced limit, as `"name";q=count;w=seconds`. A limit without a window has no `w`.
+/// Formats every enforced limit as `"name";q=capacity;w=seconds`. A limit without a window has no `w`.
 fn policies(statuses: &[Status<'_>]) -> String {
     let mut list = String::new();
     for status in enforced(statuses) {
         if !list.is_empty() {
             list.push(',');
         }
-        let (name, limit) = (PolicyName::among(statuses, status), status.limit());
+        let (name, limit) = (PolicyName::new(statuses, status), status.limit());
         // Writing to a string cannot fail.
-        let _ = write!(list, "\"{name}\";q={}", fifteen_digits(limit.capacity()));
+        let _ = write!(list, "\"{name}\";q={}", clamp_integer(limit.capacity()));
         if !limit.window().is_zero() {
             let _ = write!(list, ";w={}", rounding::seconds(limit.window()));
         }
@@ -167,13 +166,13 @@ fn policies(statuses: &[Status<'_>]) -> String {
 }
 
 fn service_limit(statuses: &[Status<'_>], deciding: &Status<'_>) -> String {
-    let name = PolicyName::among(statuses, deciding);
-    let remaining = fifteen_digits(deciding.remaining());
-    let reset = fifteen_digits(rounding::seconds(deciding.reset_after()));
+    let name = PolicyName::new(statuses, deciding);
+    let remaining = clamp_integer(deciding.remaining());
+    let reset = clamp_integer(rounding::seconds(deciding.reset_after()));
     format!("\"{name}\";r={remaining};t={reset}")
 }
 
-/// Counts go to 2^53 − 1, which has sixteen.
-fn fifteen_digits(number: u64) -> u64 {
+/// Clamps to the maximum of a structured field; counts go up to 2^53 − 1, which has sixteen digits.
+fn clamp_integer(number: u64) -> u64 {
     number.min(MAX_FIELD_INTEGER)
 }

@@ -1,10 +1,10 @@
-//! Lengths of time that differ from node to node.
+//! Random jitter for waits, so that nodes do not act at the same time.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// About as long, from 3/4 to 5/4 of it, drawn anew each time: nodes that wait for the same thing do not all
-/// come back at once.
+/// Returns a random duration between 3/4 and 5/4 of `length`, so that nodes that wait for the same event do
+/// not all retry at the same time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,10 +23,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_do_not_all_come_at_once() {
+    fn jitter_varies_within_its_bounds() {
         let drawn: Vec<Duration> = (0..200).map(|_| jittered(Duration::from_secs(1))).collect();
-        let (least, most) = (drawn.iter().min().unwrap(), drawn.iter().max().unwrap());
-        assert!(*least >= Duration::from_millis(750) && *most < Duration::from_millis(1250));
-        assert!(*most - *least > Duration::from_millis(100), "{least:?} {most:?}");
+        let (min, max) = (drawn.iter().min().unwrap(), drawn.iter().max().unwrap());
+        assert!(*min >= Duration::from_millis(750) && *max < Duration::from_millis(1250));
+        assert!(*max - *min > Duration::from_millis(100), "{min:?} {max:?}");
     }
 }

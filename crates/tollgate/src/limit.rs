@@ -1,4 +1,4 @@
-//! A limit: a named quota with an algorithm.
+//! Limits: a named quota with an algorithm.
 
 pub(crate) mod identity;
 pub(crate) mod spec;
@@ -17,9 +17,9 @@ use crate::time::saturating_micros;
 pub use identity::Algorithm;
 use identity::letter;
 
-/// The rule of limits that no policy named.
+/// Rule name of limits that belong to no rule.
 pub(crate) const DEFAULT_RULE: &str = "default";
-/// The rule of limits that come with a request.
+/// Rule name of inline limits, which are part of a request.
 pub(crate) const INLINE_RULE: &str = "inline";
 
 const LONGEST_MONTH: Duration = Duration::from_secs(31 * 86_400);
@@ -27,8 +27,8 @@ const LONGEST_YEAR: Duration = Duration::from_secs(366 * 86_400);
 
 /// A quota with an algorithm and a name. Always valid once built.
 ///
-/// A key's state is found by the limit's rule, name and algorithm, not by its parameters: give a limit
-/// a name, and its parameters may change while keys live. Without one it is called by its window.
+/// Stores find a key's state by the limit's rule, name and algorithm, not by its parameters. Name a limit
+/// to keep the state when its window changes; an unnamed limit is named after its window.
 ///
 /// ```
 /// use tollgate::{Limit, Quota};
@@ -51,50 +51,49 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// A burst, refilled evenly.
+    /// Creates a token bucket: a burst that refills at a constant rate.
     ///
     /// # Errors
-    /// A rate that needs finer steps than 2^53 can count with this burst. Rates that come within
-    /// 10⁻⁹ of it from below are taken.
+    /// The rate and burst exceed 2^53 steps, and no rate at most 10⁻⁹ lower fits.
     pub fn token_bucket(quota: Quota) -> Result<Self, QuotaError> {
         TokenBucket::new(&quota)
             .map(|parameters| Self::of(quota, Parameters::TokenBucket(parameters)))
     }
 
-    /// At most the count in any window, exactly, by a log of accepted takes.
+    /// Creates a sliding window: at most the count in any window, exactly, by a log of accepted takes.
     ///
     /// # Errors
-    /// A count above 100 000, or a burst.
+    /// The count is above 100 000, or a burst is set.
     pub fn sliding_window(quota: Quota) -> Result<Self, QuotaError> {
         without_burst(&quota)?;
         SlidingWindow::new(&quota)
             .map(|parameters| Self::of(quota, Parameters::SlidingWindow(parameters)))
     }
 
-    /// The count per window by a weighted estimate, in constant memory.
+    /// Creates a sliding counter: the count per window by a weighted estimate, in constant memory.
     ///
     /// # Errors
-    /// A burst, or count × window beyond 2^53 in every power of ten that divides the window.
+    /// A burst is set, or count × window exceeds 2^53 in every power-of-ten unit (µs) that divides the window.
     pub fn sliding_counter(quota: Quota) -> Result<Self, QuotaError> {
         without_burst(&quota)?;
         SlidingCounter::new(&quota)
             .map(|parameters| Self::of(quota, Parameters::SlidingCounter(parameters)))
     }
 
-    /// The count per window; the window opens at the first take after the last one closed.
+    /// Creates a fixed window, which opens at the first take after the previous window closed.
     ///
     /// # Errors
-    /// A burst.
+    /// A burst is set.
     pub fn fixed_window(quota: Quota) -> Result<Self, QuotaError> {
         without_burst(&quota)?;
         Ok(Self::of(quota, Parameters::FixedWindow(FixedWindow::new(&quota))))
     }
 
-    /// The count per calendar unit in an IANA time zone.
+    /// Creates a fixed window aligned to a calendar unit in an IANA time zone.
     ///
-    /// The calendar is that of the store's clock. [`SystemClock`](crate::SystemClock) reads the wall
-    /// clock once per process: a machine that sleeps, or whose clock is set right later, shifts these
-    /// windows until the process restarts.
+    /// The store's clock selects the window. [`SystemClock`](crate::SystemClock) reads the wall clock once
+    /// per process: if the machine sleeps or its wall clock is corrected, the windows are shifted until
+    /// the process restarts.
     ///
     /// ```
     /// use tollgate::{Limit, algorithm::CalendarUnit};
@@ -105,7 +104,7 @@ impl Limit {
     /// ```
     ///
     /// # Errors
-    /// A count of zero or above 2^53 − 1, or an unknown time zone.
+    /// The count is 0 or above 2^53 − 1, or the time zone is unknown.
     pub fn calendar_window(count: u64, unit: CalendarUnit, zone: &str) -> Result<Self, QuotaError> {
         let parameters = AlignedWindow::new(count, Calendar::new(unit, zone)?)?;
         let (name, window) = match (unit.length(), unit) {
@@ -116,8 +115,8 @@ impl Limit {
         Ok(Self::unnamed(name, count, window, Parameters::AlignedWindow(parameters)))
     }
 
-    /// At most `count` in flight. A slot is given back by its [permit](crate::Permit), or returns by
-    /// itself after `ttl`: choose one longer than the work takes, or renew the permit.
+    /// Creates a concurrency limit: at most `count` requests in flight. A [permit](crate::Permit) releases
+    /// its slots; an unreleased slot expires after `ttl`. Choose a `ttl` longer than the work, or renew the permit.
     ///
     /// ```
     /// use std::time::Duration;
@@ -130,13 +129,13 @@ impl Limit {
     /// ```
     ///
     /// # Errors
-    /// A count of zero or above 100 000; a ttl that could not be a quota's period.
+    /// The count is 0 or above 100 000, or the `ttl` is not a valid quota period.
     pub fn concurrency(count: u64, ttl: Duration) -> Result<Self, QuotaError> {
         let parameters = Parameters::Concurrency(Concurrency::new(count, ttl)?);
         Ok(Self::unnamed("concurrency".into(), count, Duration::ZERO, parameters))
     }
 
-    /// Refuses everything, always, with [`Verdict::Never`](crate::Verdict::Never).
+    /// Creates a block (limit 0), which refuses every request with [`Verdict::Never`](crate::Verdict::Never).
     #[must_use]
     pub fn block() -> Self {
         Self::unnamed("block".into(), 0, Duration::ZERO, Parameters::Block)
@@ -159,37 +158,37 @@ impl Limit {
         }
     }
 
-    /// The same limit under a name of its own.
+    /// Returns the same limit with a name.
     ///
     /// # Errors
-    /// A name that does not match `[A-Za-z0-9._-]{1,64}`.
+    /// The name does not match `[A-Za-z0-9._-]{1,64}`.
     pub fn named(self, name: &str) -> Result<Self, QuotaError> {
         let name = valid_name("limit", name)?;
         Ok(Self { name, is_named: true, registered: RegisterCell::default(), ..self })
     }
 
-    /// The same limit as part of a rule. Limits of the same name in different rules are different.
+    /// Returns the same limit as part of a rule. Limits with the same name in different rules are separate.
     ///
     /// # Errors
-    /// A rule name that does not match `[A-Za-z0-9._-]{1,64}`.
+    /// The rule name does not match `[A-Za-z0-9._-]{1,64}`.
     pub fn in_rule(self, rule: &str) -> Result<Self, QuotaError> {
         let rule = valid_name("rule", rule)?;
         Ok(Self { rule, registered: RegisterCell::default(), ..self })
     }
 
-    /// Its own name, or what it is called by: its window, such as `60s` or `1500ms`, or `concurrency`.
+    /// Name of the limit. An unnamed limit has its window as name, such as `60s` or `1500ms`, or `concurrency`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The rule it belongs to; `default` when it belongs to none.
+    /// Name of the limit's rule; `default` if it belongs to no rule.
     #[must_use]
     pub fn rule(&self) -> &str {
         &self.rule
     }
 
-    /// How it counts.
+    /// Algorithm of the limit.
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
         match self.parameters {
@@ -202,19 +201,19 @@ impl Limit {
         }
     }
 
-    /// The configured count; zero for a block.
+    /// Configured count; 0 for a block.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The window; of months and years the longest, and none for what has no window.
+    /// Window length; the longest possible for months and years, zero for concurrency limits and blocks.
     #[must_use]
     pub const fn window(&self) -> Duration {
         self.window
     }
 
-    /// After how long a slot returns by itself; none where there are no slots.
+    /// Time after which an unreleased slot expires; `None` if the limit has no slots.
     #[must_use]
     pub fn ttl(&self) -> Option<Duration> {
         match &self.parameters {
@@ -223,23 +222,23 @@ impl Limit {
         }
     }
 
-    /// The most that can be taken at once: the burst of a bucket, the count of all others.
+    /// Maximum cost of one take: the burst of a token bucket, otherwise the count.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.parameters.capacity()
     }
 
-    /// The parameters as compiled for the algorithm, for stores.
+    /// Integer parameters of the algorithm, for stores.
     #[must_use]
     pub const fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Under what stores keep its states apart from those of other limits: a letter for the
-    /// algorithm, then `rule/name`. [`ListedKey::with_identity`](crate::ListedKey::with_identity) reads it.
+    /// Storage identity of the limit: a letter for the algorithm, then `rule/name`. Stores use it in keys;
+    /// [`ListedKey::with_identity`](crate::ListedKey::with_identity) parses it.
     ///
-    /// The letter is there because a changed algorithm starts fresh, and nodes that disagree on it
-    /// during a deployment must not wipe each other's counts.
+    /// It includes the algorithm because a changed algorithm starts fresh, and nodes with different
+    /// policies during a rolling deployment must not overwrite each other's counts.
     ///
     /// ```
     /// use tollgate::{Limit, Quota};
@@ -252,7 +251,7 @@ impl Limit {
         format!("{}{}/{}", letter(&self.parameters), self.rule, self.name)
     }
 
-    /// Whether it came with a request, and is in no policy.
+    /// Returns true for an inline limit, which is part of a request and in no policy.
     #[must_use]
     pub fn is_inline(&self) -> bool {
         &*self.rule == INLINE_RULE
@@ -262,24 +261,24 @@ impl Limit {
         &self.registered
     }
 
-    /// Whether it was given its name, or is called by its window.
+    /// Returns true if the limit has an explicit name.
     pub(crate) const fn is_named(&self) -> bool {
         self.is_named
     }
 
-    /// The same limit, called by another name than its window's.
-    pub(crate) fn called(self, name: String) -> Self {
+    /// Returns the same unnamed limit with another default name.
+    pub(crate) fn with_default_name(self, name: String) -> Self {
         Self { name: name.into(), registered: RegisterCell::default(), ..self }
     }
 
-    /// The same parameters under the rule and name of another.
-    pub(crate) fn instead_of(self, other: &Self) -> Self {
+    /// Returns the same parameters with the rule and name of `other`.
+    pub(crate) fn with_identity_of(self, other: &Self) -> Self {
         let (rule, name) = (other.rule.clone(), other.name.clone());
         Self { rule, name, is_named: other.is_named, registered: RegisterCell::default(), ..self }
     }
 
-    /// Whether both would find the same state.
-    pub(crate) fn same_scope(&self, other: &Self) -> bool {
+    /// Returns true if both limits use the same stored state.
+    pub(crate) fn has_same_identity(&self, other: &Self) -> bool {
         self.name == other.name
             && self.rule == other.rule
             && std::mem::discriminant(&self.parameters) == std::mem::discriminant(&other.parameters)
@@ -288,7 +287,10 @@ impl Limit {
 
 fn without_burst(quota: &Quota) -> Result<(), QuotaError> {
     if quota.has_burst() {
-        return Err(QuotaError::fixed(QuotaErrorKind::Burst, "burst is for token buckets only"));
+        return Err(QuotaError::fixed(
+            QuotaErrorKind::Burst,
+            "burst is supported by token_bucket only",
+        ));
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! Listings: which keys are in use, page by page.
+//! Paged listing of active keys.
 
 use crate::limit::Limit;
 use crate::limit::identity::{Algorithm, Identity};
 
-/// Which keys to list.
+/// Request for a page of active keys.
 ///
 /// ```
 /// use tollgate::{Limit, LocalLimiter, Listing, Quota};
@@ -23,97 +23,97 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// What subjects must begin with.
+    /// Required prefix of subjects.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// About how many keys a page has, at least one.
+    /// Approximate number of keys per page, at least 1.
     #[must_use]
     pub const fn page_size(&self) -> usize {
         self.page_size
     }
 
-    /// Where to go on; none at the beginning.
+    /// Cursor of the previous page; `None` for the first page.
     #[must_use]
     pub const fn cursor(&self) -> Option<&Cursor> {
         self.after.as_ref()
     }
 
-    /// Every key in use, from the beginning, 100 a page.
+    /// Lists all active keys from the start, 100 per page.
     #[must_use]
     pub const fn all() -> Self {
         Self { prefix: String::new(), page_size: 100, after: None }
     }
 
-    /// Only subjects that begin so.
+    /// Restricts the listing to subjects with this prefix.
     #[must_use]
     pub fn with_prefix(self, prefix: impl Into<String>) -> Self {
         Self { prefix: prefix.into(), ..self }
     }
 
-    /// About so many keys a page, at least one.
+    /// Sets the approximate number of keys per page, at least 1.
     #[must_use]
     pub fn with_page_size(self, keys: usize) -> Self {
         Self { page_size: keys.max(1), ..self }
     }
 
-    /// The page after the one that ended with this cursor.
+    /// Continues after the page that returned this cursor.
     #[must_use]
     pub fn after(self, cursor: Cursor) -> Self {
         Self { after: Some(cursor), ..self }
     }
 }
 
-/// Where a listing goes on. Opaque: it means something to the store that gave it.
+/// Position in a listing. Opaque; valid only for the store that returned it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(String);
 
 impl Cursor {
-    /// A cursor from its text.
+    /// Creates a cursor from its text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// Its text.
+    /// The cursor as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Some of the keys in use, and where to go on.
+/// A page of active keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
-    /// The keys.
+    /// Keys of this page.
     pub keys: Vec<ListedKey>,
-    /// Where the next page begins; none after the last.
+    /// Cursor of the next page; `None` on the last page.
     pub next: Option<Cursor>,
 }
 
-/// A key in use.
+/// An active key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedKey {
-    /// Whose.
+    /// Subject of the key, as escaped text.
     pub subject: String,
-    /// The rule of its limit.
+    /// Rule of the limit.
     pub rule: String,
-    /// The name of its limit.
+    /// Name of the limit.
     pub limit: String,
-    /// How it counts.
+    /// Algorithm of the limit.
     pub algorithm: Algorithm,
-    /// The limit under which the store last saw the key, if it remembers: limits that came with
-    /// requests are in no policy, and their figures can be told all the same.
+    /// Limit of the last operation on the key, if the store stores it. It allows reporting the figures of
+    /// inline limits, which are in no policy.
     pub known: Option<Limit>,
 }
 
 impl ListedKey {
-    /// The key of this subject under the limit that wrote this [scope](crate::Limit::identity); none if
-    /// no limit did.
+    /// Creates a listed key from a subject and a limit [identity](crate::Limit::identity). Returns `None` if the
+    /// identity is invalid.
     #[must_use]
-    pub fn with_identity(subject: &str, scope: &str) -> Option<Self> {
-        let Identity { algorithm, rule, name: limit, .. } = Identity::parse(scope)?;
+    pub fn with_identity(subject: &str, identity: &str) -> Option<Self> {
+        let Identity { algorithm, rule, name: limit, .. } = Identity::parse(identity)?;
         let (subject, rule, limit) = (subject.to_owned(), rule.to_owned(), limit.to_owned());
         Some(Self { subject, rule, limit, algorithm, known: None })
     }

@@ -1,4 +1,4 @@
-//! The embedded limiter: a memory store and the limits it applies to every key.
+//! Embedded limiter: a memory store and the limits that apply to every key.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -17,15 +17,15 @@ use crate::naming::unique_names;
 use crate::plan::{Key, MAX_TAKES, Mode, Plan, Take};
 use crate::store::StoreError;
 
-/// Limits keys in this process. Synchronous, exact, and cannot fail.
+/// In-process rate limiter with the same limits for every key. Synchronous, exact and infallible.
 ///
-/// Share it by reference or in an `Arc`. The slots of a [concurrency limit](Limit::concurrency) have no
-/// permit here and only return by themselves; a [`MemoryStore`] knows permits.
+/// Share it by reference or in an `Arc`. Slots of a [concurrency limit](Limit::concurrency) have no permit here
+/// and only expire; use a [`MemoryStore`] for permits.
 ///
 /// ```
 /// use tollgate::{Limit, LocalLimiter, Quota};
 ///
-/// // Ten a minute and a hundred an hour: both have room, or neither is debited.
+/// // 10 per minute and 100 per hour: a take debits both or neither.
 /// let limiter = LocalLimiter::builder()
 ///     .limit(Limit::token_bucket(Quota::per_minute(10))?)
 ///     .limit(Limit::token_bucket(Quota::per_hour(100))?)
@@ -41,7 +41,7 @@ pub struct LocalLimiter<C = SystemClock, H = DefaultHasher> {
     store: MemoryStore<C, H>,
 }
 
-/// Without the keys, which may be secrets and many.
+/// Omits the keys, which may be secret and numerous.
 impl<C: fmt::Debug, H> fmt::Debug for LocalLimiter<C, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalLimiter")
@@ -52,27 +52,27 @@ impl<C: fmt::Debug, H> fmt::Debug for LocalLimiter<C, H> {
 }
 
 impl LocalLimiter {
-    /// One limit for every key, a million keys at most.
+    /// Creates a limiter with one limit and at most 1 000 000 keys.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
         Self { limits: Box::new([limit]), store: MemoryStore::new() }
     }
 
-    /// Several limits, another clock, other dimensions.
+    /// Returns a builder, to set several limits, the clock or the capacity.
     pub fn builder() -> LocalLimiterBuilder {
         LocalLimiterBuilder { limits: Vec::new(), store: MemoryStore::builder() }
     }
 }
 
 impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
-    /// Takes one from every limit of `key`, or nothing.
+    /// Takes 1 from every limit of `key`, or from none.
     #[must_use]
     #[inline]
     pub fn take(&self, key: &str) -> Decision<'_> {
         self.take_n(key, 1)
     }
 
-    /// Takes `n` from every limit of `key`, or nothing. Taking 0 only asks.
+    /// Takes `n` from every limit of `key`, or from none. A cost of 0 is a peek.
     #[must_use]
     #[inline]
     pub fn take_n(&self, key: &str, n: u64) -> Decision<'_> {
@@ -80,10 +80,10 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
             let (reply, now) = self.store.apply(&Key::private(key, limit), Op::Take { cost: n });
             return Decision::of_one(now, limit, Mode::Enforce, reply);
         }
-        self.store.take(&self.plan(key, n)).borrowing(&self.limits)
+        self.store.take(&self.plan(key, n)).with_limits(&self.limits)
     }
 
-    /// Takes one, with being refused as an error to return with `?`.
+    /// Takes 1, and returns a refusal as an error for use with `?`.
     ///
     /// ```
     /// use tollgate::{Limit, LocalLimiter, Quota, RateLimitExceeded};
@@ -101,7 +101,7 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
     /// ```
     ///
     /// # Errors
-    /// The key has no room.
+    /// The limit is exceeded.
     pub fn try_acquire(&self, key: &str) -> Result<Decision<'_>, RateLimitExceeded> {
         let decision = self.take(key);
         if decision.is_allowed() {
@@ -110,69 +110,69 @@ impl<C: Clock, H: BuildHasher> LocalLimiter<C, H> {
         Err(RateLimitExceeded { key: key.to_owned(), retry_after: decision.retry_after() })
     }
 
-    /// Tells what [`take`](Self::take) would answer, and takes nothing.
+    /// Returns the decision of [`take`](Self::take) without taking anything.
     #[must_use]
     pub fn peek(&self, key: &str) -> Decision<'_> {
         self.peek_n(key, 1)
     }
 
-    /// Tells what [`take_n`](Self::take_n) would answer, and takes nothing.
+    /// Returns the decision of [`take_n`](Self::take_n) without taking anything.
     #[must_use]
     pub fn peek_n(&self, key: &str, n: u64) -> Decision<'_> {
-        self.store.peek(&self.plan(key, n)).borrowing(&self.limits)
+        self.store.peek(&self.plan(key, n)).with_limits(&self.limits)
     }
 
-    /// Gives `n` back to every limit of `key`, never above full.
+    /// Refunds `n` to every limit of `key`, never above full.
     pub fn refund(&self, key: &str, n: u64) -> Decision<'_> {
-        self.store.refund(&self.plan(key, n)).borrowing(&self.limits)
+        self.store.refund(&self.plan(key, n)).with_limits(&self.limits)
     }
 
-    /// Takes `n` without asking, as if it had happened `age` ago, down to empty at most.
+    /// Debits `n` unconditionally, as if `age` ago; never below empty.
     pub fn debit(&self, key: &str, n: u64, age: Duration) -> Decision<'_> {
-        self.store.debit(&self.plan(key, n), age).borrowing(&self.limits)
+        self.store.debit(&self.plan(key, n), age).with_limits(&self.limits)
     }
 
-    /// Refuses `key` for so long, whatever room it has. A shorter pause does not end a longer one.
-    /// A new key for which there is no place is not paused: [`Occupancy::untracked`] counts it.
+    /// Refuses every take from `key` for `length`. A shorter pause does not shorten a longer one. At
+    /// `max_keys` a new key is not paused; [`Occupancy::untracked`] counts it.
     pub fn pause(&self, key: &str, length: Duration) {
         for limit in &self.limits {
             self.store.pause(&Key::private(key, limit), length);
         }
     }
 
-    /// Forgets everything recorded for `key`.
+    /// Deletes the state of `key`.
     pub fn reset(&self, key: &str) {
         for limit in &self.limits {
             self.store.reset(&Key::private(key, limit));
         }
     }
 
-    /// The figures of `key`, one status per limit.
+    /// Returns the figures of `key`, one status per limit.
     #[must_use]
     pub fn stats(&self, key: &str) -> Decision<'_> {
         self.peek_n(key, 0)
     }
 
-    /// A page of the keys in use, one entry per limit.
+    /// Returns a page of active keys, one entry per limit.
     ///
     /// # Errors
-    /// A cursor that no limiter gave.
+    /// The cursor is invalid.
     pub fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
         self.store.list(listing)
     }
 
-    /// The limits, in the order of every decision's statuses.
+    /// Limits of every key, in the order of a decision's statuses.
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
         &self.limits
     }
 
-    /// How full the store is.
+    /// Number of stored keys and capacity of the store.
     pub fn occupancy(&self) -> Occupancy {
         self.store.occupancy()
     }
 
-    /// Drops keys that equal "never seen": see [`MemoryStore::sweep`].
+    /// Drops fresh keys; see [`MemoryStore::sweep`].
     pub fn sweep(&self, keys: usize) -> usize {
         self.store.sweep(keys)
     }
@@ -203,36 +203,36 @@ pub struct LocalLimiterBuilder<C = SystemClock, H = DefaultHasher> {
 }
 
 impl<C, H> LocalLimiterBuilder<C, H> {
-    /// One more limit that every key must have room in.
+    /// Adds a limit for every key.
     pub fn limit(mut self, limit: Limit) -> Self {
         self.limits.push(limit);
         self
     }
 
-    /// The most keys to hold.
+    /// Sets the maximum number of keys.
     pub fn max_keys(self, max_keys: usize) -> Self {
         Self { store: self.store.max_keys(max_keys), ..self }
     }
 
-    /// What happens to a new key when that many are in use.
+    /// Sets the behaviour for a new key when the limiter is full.
     pub fn at_cap(self, at_cap: AtCap) -> Self {
         Self { store: self.store.at_cap(at_cap), ..self }
     }
 
-    /// Where the time comes from.
+    /// Sets the clock.
     pub fn clock<D>(self, clock: D) -> LocalLimiterBuilder<D, H> {
         LocalLimiterBuilder { limits: self.limits, store: self.store.clock(clock) }
     }
 
-    /// How keys are hashed.
+    /// Sets the hasher of keys.
     pub fn hasher<I>(self, hasher: I) -> LocalLimiterBuilder<C, I> {
         LocalLimiterBuilder { limits: self.limits, store: self.store.hasher(hasher) }
     }
 
-    /// The limiter.
+    /// Builds the limiter.
     ///
     /// # Errors
-    /// No limit, more than 16, or two of the same name.
+    /// There are no limits, more than 16, or two with the same name.
     pub fn build(self) -> Result<LocalLimiter<C, H>, QuotaError> {
         let Self { limits, store } = self;
         if limits.is_empty() || limits.len() > MAX_TAKES {
@@ -245,12 +245,12 @@ impl<C, H> LocalLimiterBuilder<C, H> {
     }
 }
 
-/// The key has no room now. See [`LocalLimiter::try_acquire`].
+/// Refusal of [`LocalLimiter::try_acquire`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("Rate limit exceeded for key '{key}'")]
 pub struct RateLimitExceeded {
-    /// The key.
+    /// Refused key.
     pub key: String,
-    /// How long to wait; none when waiting will not help.
+    /// Time until the same take passes; `None` if waiting does not help.
     pub retry_after: Option<Duration>,
 }

@@ -25,7 +25,7 @@ pub(crate) fn unique_names(limits: Vec<Limit>) -> Result<Vec<Limit>, QuotaError>
         let (mut called, mut nth) = (limit.clone(), 1);
         while taken.contains(&place(&called)) {
             nth += 1;
-            called = limit.clone().called(format!("{}#{nth}", limit.name()));
+            called = limit.clone().with_default_name(format!("{}#{nth}", limit.name()));
         }
         taken.push(place(&called));
         called

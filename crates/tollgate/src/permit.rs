@@ -1,4 +1,4 @@
-//! Permits: what a holder of slots shows to give them back or to keep them longer.
+//! Permits: handles of held concurrency slots, with which a holder releases or renews them.
 
 mod text;
 
@@ -12,7 +12,7 @@ use crate::decision::Decision;
 use crate::plan::{Plan, Take};
 use crate::time::Timestamp;
 
-/// Whose slots they are. Never zero, which stands for nobody.
+/// Random id of a permit. Never 0, which encodes "no permit".
 ///
 /// ```
 /// use tollgate::PermitId;
@@ -25,8 +25,8 @@ use crate::time::Timestamp;
 pub struct PermitId(NonZeroU128);
 
 impl PermitId {
-    /// An id that nobody else has, and that strangers do not guess: hashes under keys that the
-    /// standard library draws from the operating system.
+    /// Generates a unique id that others cannot guess: hashes with random keys that the standard library
+    /// gets from the operating system.
     #[must_use]
     pub fn random() -> Self {
         let keys = RandomState::new();
@@ -34,7 +34,7 @@ impl PermitId {
         Self(NonZeroU128::new(high << 64 | low).unwrap_or(NonZeroU128::MIN))
     }
 
-    /// The id of this number; none for zero.
+    /// Creates an id from an integer; `None` for 0.
     #[must_use]
     pub const fn from_u128(number: u128) -> Option<Self> {
         match NonZeroU128::new(number) {
@@ -43,24 +43,24 @@ impl PermitId {
         }
     }
 
-    /// Its number.
+    /// The id as an integer.
     #[must_use]
     pub const fn as_u128(self) -> u128 {
         self.0.get()
     }
 }
 
-/// As 32 hexadecimal digits.
+/// Formats the id as 32 hexadecimal digits.
 impl fmt::Display for PermitId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
     }
 }
 
-/// The slots that one take got: an id, and the keys it holds slots of.
+/// Handle of the slots held by one request: an id and the keys of the slots.
 ///
-/// Its text holds all that a store needs to find them, so nobody has to remember permits but their
-/// holders: `<32 hex digits>`, then `@<scope>{<subject>}` for each key.
+/// Its text contains all that a store needs to find the slots, so only the holder stores the permit. The
+/// format is 32 hexadecimal digits, then `@<identity>{<subject>}` for each key.
 ///
 /// ```
 /// use std::time::Duration;
@@ -72,7 +72,7 @@ impl fmt::Display for PermitId {
 ///
 /// let plan = plan.with_permit(PermitId::random());
 /// let decision = store.take(&plan);
-/// let permit = Permit::of(&plan, &decision).ok_or("a slot was free")?;
+/// let permit = Permit::of(&plan, &decision).ok_or("no slot was free")?;
 /// assert!(!store.take(&plan).is_allowed());
 ///
 /// let text = permit.to_string();
@@ -87,21 +87,21 @@ pub struct Permit {
     held: Vec<HeldKey>,
 }
 
-/// A key that a permit holds slots of.
+/// A key of which a permit holds slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldKey {
-    scope: String,
+    identity: String,
     subject: String,
 }
 
 impl HeldKey {
-    /// Of which limit, as [`Limit::identity`](crate::Limit::identity) writes it.
+    /// Identity of the limit; see [`Limit::identity`](crate::Limit::identity).
     #[must_use]
     pub fn identity(&self) -> &str {
-        &self.scope
+        &self.identity
     }
 
-    /// Whose, as escaped text.
+    /// Subject of the key, as escaped text.
     #[must_use]
     pub fn subject(&self) -> &str {
         &self.subject
@@ -109,21 +109,21 @@ impl HeldKey {
 }
 
 impl Permit {
-    /// The permit of the slots that were taken by this plan, which was so decided; none if the plan has
-    /// no permit id or took no slot.
+    /// Creates the permit of the slots that the plan took. Returns `None` if the plan has no permit id or
+    /// took no slot.
     #[must_use]
     pub fn of(plan: &Plan<'_>, decision: &Decision<'_>) -> Option<Self> {
         let id = plan.permit()?;
         let held: Vec<HeldKey> = taken(plan, decision)
             .map(|take| HeldKey {
-                scope: take.key().limit().identity(),
+                identity: take.key().limit().identity(),
                 subject: take.key().subject().to_owned(),
             })
             .collect();
         (!held.is_empty()).then_some(Self { id, held })
     }
 
-    /// When the first of the slots that were so taken returns by itself; none if no slot was taken.
+    /// Earliest expiry of the slots that the plan took; `None` if it took no slot.
     ///
     /// ```
     /// use std::time::Duration;
@@ -144,20 +144,20 @@ impl Permit {
         shortest.map(|ttl| decision.at() + ttl)
     }
 
-    /// Whose slots they are.
+    /// Id of the permit.
     #[must_use]
     pub const fn id(&self) -> PermitId {
         self.id
     }
 
-    /// The keys it holds slots of.
+    /// Keys of which the permit holds slots.
     #[must_use]
     pub fn held(&self) -> &[HeldKey] {
         &self.held
     }
 }
 
-/// The takes that really took a slot: the enforced, and those of shadow groups that passed as a whole.
+/// Returns the takes that took a slot: the enforced ones, and those of shadow groups that passed.
 fn taken<'p, 'a>(
     plan: &'p Plan<'a>,
     decision: &'p Decision<'_>,

@@ -183,7 +183,8 @@ impl<'a> Plan<'a> {
         let mut merged: SmallVec<[Take<'a>; 2]> = SmallVec::new();
         for take in takes {
             let same = |other: &&mut Take<'a>| {
-                other.key.subject == take.key.subject && other.key.limit.same_scope(take.key.limit)
+                other.key.subject == take.key.subject
+                    && other.key.limit.has_same_identity(take.key.limit)
             };
             let is_full = merged.len() == MAX_TAKES;
             match merged.iter_mut().find(same) {

@@ -1,20 +1,20 @@
-//! What a limit is called where those of several rules stand side by side.
+//! Unique names of the limits in one decision, for headers and refusal bodies.
 
 use std::fmt;
 
 use crate::plan::Mode;
 use crate::status::Status;
 
-/// The enforced among the statuses of a decision: what callers are told of.
+/// Returns the enforced statuses, which are the ones reported to clients.
 pub(crate) fn enforced<'s, 'a>(statuses: &'s [Status<'a>]) -> impl Iterator<Item = &'s Status<'a>> {
     statuses.iter().filter(|status| status.mode() == Mode::Enforce)
 }
 
-/// The limit's own name, where no other of the decision has it: `60s`. Else `rule/60s`; and where one limit
-/// is taken for several subjects `rule/60s/2`, by place.
+/// Name of a limit that is unique in its decision: `60s` if no other limit has that name, otherwise
+/// `rule/60s`; if one limit is taken for several subjects, `rule/60s/2` for the second, and so on.
 ///
-/// Neither rules nor limits have a `/` in their names, so these three never meet. None of their characters
-/// needs escaping, in JSON or in a structured field.
+/// Names of rules and limits contain no `/`, so the three forms never collide. No character needs escaping in
+/// JSON or in a structured field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PolicyName<'s, 'a> {
     statuses: &'s [Status<'a>],
@@ -22,15 +22,15 @@ pub(crate) struct PolicyName<'s, 'a> {
 }
 
 impl<'s, 'a> PolicyName<'s, 'a> {
-    /// The name of one of these statuses' limit among them.
-    pub(crate) const fn among(statuses: &'s [Status<'a>], status: &'s Status<'a>) -> Self {
+    /// Creates the name of `status`'s limit, which must be one of `statuses`.
+    pub(crate) const fn new(statuses: &'s [Status<'a>], status: &'s Status<'a>) -> Self {
         Self { statuses, status }
     }
 
-    /// The enforced that come before it.
+    /// Returns the enforced statuses before this one.
     fn before(&self) -> impl Iterator<Item = &'s Status<'a>> {
-        let it = self.status;
-        enforced(self.statuses).take_while(move |other| !std::ptr::eq(*other, it))
+        let status = self.status;
+        enforced(self.statuses).take_while(move |earlier| !std::ptr::eq(*earlier, status))
     }
 }
 
@@ -38,11 +38,11 @@ impl fmt::Display for PolicyName<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = self.status.limit();
         let (rule, name) = (limit.rule(), limit.name());
-        let is_namesake = |other: &&Status<'_>| other.limit().name() == name;
-        if enforced(self.statuses).filter(is_namesake).nth(1).is_none() {
+        let has_same_name = |status: &&Status<'_>| status.limit().name() == name;
+        if enforced(self.statuses).filter(has_same_name).nth(1).is_none() {
             return f.write_str(name);
         }
-        let is_same = |other: &&Status<'_>| is_namesake(other) && other.limit().rule() == rule;
+        let is_same = |status: &&Status<'_>| has_same_name(status) && status.limit().rule() == rule;
         match self.before().filter(is_same).count() {
             0 => write!(f, "{rule}/{name}"),
             earlier => write!(f, "{rule}/{name}/{}", earlier + 1),

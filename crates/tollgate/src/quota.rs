@@ -1,14 +1,14 @@
-//! A quota: so many per so long, with a burst.
+//! Quotas: a count per period with a burst.
 
 use std::time::Duration;
 
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::time::{MAX_EXACT, MAX_PERIOD, SECOND};
 
-/// How many may pass in how long. Always valid once built.
+/// A count per period with a burst. Always valid once built.
 ///
-/// The constructors without `try_` are for numbers written in the source: in a `const`, a wrong one
-/// does not compile. For numbers from outside use [`Quota::try_new`].
+/// The constructors without `try_` are for constants in source code: in a `const`, an invalid number
+/// does not compile. Use [`Quota::try_new`] for runtime input.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,124 +33,124 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// `count` per `period`.
+    /// Creates a quota of `count` per `period`.
     ///
     /// # Panics
-    /// Where [`Quota::try_new`] errs; at compile time in a `const`.
+    /// If [`Quota::try_new`] returns an error; at compile time in a `const`.
     #[must_use]
     #[track_caller]
     pub const fn new(count: u64, period: Duration) -> Self {
         valid(Self::checked(count, period))
     }
 
-    /// `count` per second. Panics on zero, at compile time in a `const`.
+    /// Creates a quota per second. Panics if `count` is invalid, at compile time in a `const`.
     #[must_use]
     #[track_caller]
     pub const fn per_second(count: u64) -> Self {
         Self::new(count, Duration::from_secs(1))
     }
 
-    /// `count` per minute. Panics on zero, at compile time in a `const`.
+    /// Creates a quota per minute. Panics if `count` is invalid, at compile time in a `const`.
     #[must_use]
     #[track_caller]
     pub const fn per_minute(count: u64) -> Self {
         Self::new(count, Duration::from_secs(60))
     }
 
-    /// `count` per hour. Panics on zero, at compile time in a `const`.
+    /// Creates a quota per hour. Panics if `count` is invalid, at compile time in a `const`.
     #[must_use]
     #[track_caller]
     pub const fn per_hour(count: u64) -> Self {
         Self::new(count, Duration::from_secs(3600))
     }
 
-    /// `count` per 24 hours. Panics on zero, at compile time in a `const`.
+    /// Creates a quota per 24 hours. Panics if `count` is invalid, at compile time in a `const`.
     #[must_use]
     #[track_caller]
     pub const fn per_day(count: u64) -> Self {
         Self::new(count, Duration::from_secs(86_400))
     }
 
-    /// The same rate with another burst: how many may pass at once after a rest. Without this call
-    /// the burst is the count. Token buckets only.
+    /// Returns the same rate with a burst: the maximum cost of one take from a full bucket. The default
+    /// burst is the count. Token buckets only.
     ///
     /// # Panics
-    /// Where [`Quota::try_burst`] errs; at compile time in a `const`.
+    /// If [`Quota::try_burst`] returns an error; at compile time in a `const`.
     #[must_use]
     #[track_caller]
     pub const fn burst(self, burst: u64) -> Self {
         valid(self.checked_burst(burst))
     }
 
-    /// `count` per `period`, or why not.
+    /// Creates a quota of `count` per `period`, with validation.
     ///
     /// # Errors
-    /// A count of zero or above 2^53 − 1; a period of zero, above 100 years, or with a fraction of a
-    /// microsecond.
+    /// The count is 0 or above 2^53 − 1, or the period is zero, above 100 years, or not in whole
+    /// microseconds.
     pub const fn try_new(count: u64, period: Duration) -> Result<Self, QuotaError> {
         match Self::checked(count, period) {
             Ok(quota) => Ok(quota),
-            Err(flaw) => Err(flaw.error()),
+            Err(invalid) => Err(invalid.error()),
         }
     }
 
-    /// The same rate with another burst, or why not.
+    /// Returns the same rate with a burst, with validation.
     ///
     /// # Errors
-    /// A burst of zero or above 2^53 − 1.
+    /// The burst is 0 or above 2^53 − 1.
     pub const fn try_burst(self, burst: u64) -> Result<Self, QuotaError> {
         match self.checked_burst(burst) {
             Ok(quota) => Ok(quota),
-            Err(flaw) => Err(flaw.error()),
+            Err(invalid) => Err(invalid.error()),
         }
     }
 
-    const fn checked(count: u64, period: Duration) -> Result<Self, Flaw> {
-        let flaw = if count == 0 {
-            Flaw::NoCount
+    const fn checked(count: u64, period: Duration) -> Result<Self, Invalid> {
+        let invalid = if count == 0 {
+            Invalid::NoCount
         } else if count >= MAX_EXACT {
-            Flaw::LargeCount
+            Invalid::LargeCount
         } else if period.is_zero() {
-            Flaw::NoPeriod
+            Invalid::NoPeriod
         } else if period.as_micros() > MAX_PERIOD as u128 {
-            Flaw::LongPeriod
+            Invalid::LongPeriod
         } else if !period.subsec_nanos().is_multiple_of(1000) {
-            Flaw::FinePeriod
+            Invalid::FinePeriod
         } else {
             let period = period.as_secs() * SECOND + period.subsec_micros() as u64;
             return Ok(Self { count, period, burst: None });
         };
-        Err(flaw)
+        Err(invalid)
     }
 
-    const fn checked_burst(self, burst: u64) -> Result<Self, Flaw> {
+    const fn checked_burst(self, burst: u64) -> Result<Self, Invalid> {
         match burst {
-            0 => Err(Flaw::NoBurst),
+            0 => Err(Invalid::NoBurst),
             1..MAX_EXACT => Ok(Self { burst: Some(burst), ..self }),
-            MAX_EXACT.. => Err(Flaw::LargeBurst),
+            MAX_EXACT.. => Err(Invalid::LargeBurst),
         }
     }
 
-    /// `count` slots that last for `ttl`: the same checks, and messages that name the ttl.
+    /// Validates `count` slots with a `ttl`; the error messages name the `ttl` instead of the period.
     pub(crate) fn of_slots(count: u64, ttl: Duration) -> Result<Self, QuotaError> {
-        Self::checked(count, ttl).map_err(|flaw| {
-            QuotaError::built(flaw.kind(), flaw.text().replacen("period", "ttl", 1))
+        Self::checked(count, ttl).map_err(|invalid| {
+            QuotaError::built(invalid.kind(), invalid.text().replacen("period", "ttl", 1))
         })
     }
 
-    /// How many pass per period.
+    /// Count per period.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The period.
+    /// Period of the count.
     #[must_use]
     pub const fn period(&self) -> Duration {
         Duration::from_micros(self.period)
     }
 
-    /// How many may pass at once after a rest: the burst, or the count where none was set.
+    /// Effective burst: the configured burst, or the count if none is set.
     #[must_use]
     pub const fn max_burst(&self) -> u64 {
         match self.burst {
@@ -168,9 +168,9 @@ impl Quota {
     }
 }
 
-/// What is wrong with a quota, in a form that constant evaluation can drop.
+/// Validation error of a quota, without a destructor so that `const` functions can drop it.
 #[derive(Clone, Copy)]
-enum Flaw {
+enum Invalid {
     NoCount,
     LargeCount,
     NoPeriod,
@@ -180,7 +180,7 @@ enum Flaw {
     LargeBurst,
 }
 
-impl Flaw {
+impl Invalid {
     const fn text(self) -> &'static str {
         match self {
             Self::NoCount => "count must be at least 1 (use Limit::block to refuse everything)",
@@ -207,10 +207,13 @@ impl Flaw {
 }
 
 #[track_caller]
-#[expect(clippy::panic, reason = "for numbers in the source; in a const this is a compile error")]
-const fn valid(quota: Result<Quota, Flaw>) -> Quota {
+#[expect(
+    clippy::panic,
+    reason = "for constants in source code; in a const this is a compile error"
+)]
+const fn valid(quota: Result<Quota, Invalid>) -> Quota {
     match quota {
         Ok(quota) => quota,
-        Err(flaw) => panic!("{}", flaw.text()),
+        Err(invalid) => panic!("{}", invalid.text()),
     }
 }

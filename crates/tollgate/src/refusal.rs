@@ -1,4 +1,4 @@
-//! What a refused caller is told, whichever front end tells it.
+//! Response to a refused request, shared by all front ends.
 
 use std::fmt::{self, Write};
 
@@ -10,10 +10,10 @@ use crate::status::Status;
 
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
-/// A decision that refuses, as HTTP tells it: a status, a time to come back, a body.
+/// HTTP response to a refused request: status, `Retry-After` and body.
 ///
-/// A limit without room is the caller's to heed: 429. A store that cannot be asked, under a limit that then
-/// [denies](OnStoreLoss::Deny), is nobody's fault but ours: 503.
+/// The status is 429 if a limit is exceeded, and 503 if the store is unavailable and the rule then
+/// [denies](OnStoreLoss::Deny).
 ///
 /// ```
 /// use tollgate::{Limit, LocalLimiter, Quota, Refusal, RefusalStyle};
@@ -22,7 +22,7 @@ const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#qu
 /// assert!(Refusal::of(&limiter.take("c1")).is_none());
 ///
 /// let decision = limiter.take("c1");
-/// let refusal = Refusal::of(&decision).ok_or("one a minute")?;
+/// let refusal = Refusal::of(&decision).ok_or("not refused")?;
 /// assert_eq!((refusal.status(), refusal.retry_after_seconds()), (429, Some(60)));
 /// assert_eq!(
 ///     refusal.body(RefusalStyle::Simple),
@@ -37,7 +37,7 @@ pub struct Refusal<'a> {
     is_unavailable: bool,
 }
 
-/// How the body of a refusal is written.
+/// Format of a refusal's body.
 ///
 /// ```
 /// use tollgate::RefusalStyle;
@@ -48,15 +48,15 @@ pub struct Refusal<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum RefusalStyle {
-    /// An error's name, a sentence and the seconds to wait.
+    /// Error code, message and seconds to wait.
     #[default]
     Simple,
-    /// Problem details (RFC 9457), which also name the limits that refused.
+    /// Problem details (RFC 9457), including the names of the exceeded limits.
     Problem,
 }
 
 impl RefusalStyle {
-    /// What its bodies are, for `Content-Type`.
+    /// Value for `Content-Type`.
     #[must_use]
     pub const fn content_type(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl RefusalStyle {
 }
 
 impl<'a> Refusal<'a> {
-    /// What to tell the caller of this decision; none if it allows.
+    /// Creates the refusal of a decision; `None` if the decision allows.
     #[must_use]
     pub fn of(decision: &'a Decision<'_>) -> Option<Self> {
         if decision.is_allowed() {
@@ -75,13 +75,13 @@ impl<'a> Refusal<'a> {
         }
         let is_unavailable = decision.loss() == Some(OnStoreLoss::Deny);
         let wait = decision.retry_after().map(|wait| rounding::seconds(wait).max(1));
-        // A store may be back at any time.
+        // The store may recover at any time.
         let retry_after = if is_unavailable { wait.or(Some(1)) } else { wait };
         Some(Self { statuses: decision.statuses(), retry_after, is_unavailable })
     }
 
-    /// What to tell a caller about whom nothing could be decided, because a store without a fallback could not
-    /// be asked.
+    /// Creates the refusal for a request without a decision, because the store is unavailable and has no
+    /// fallback.
     ///
     /// ```
     /// use tollgate::Refusal;
@@ -94,26 +94,26 @@ impl<'a> Refusal<'a> {
         Self { statuses: &[], retry_after: Some(1), is_unavailable: true }
     }
 
-    /// The HTTP status: 429, or 503 where nobody could be asked.
+    /// HTTP status: 429, or 503 if the store is unavailable.
     #[must_use]
     pub const fn status(&self) -> u16 {
         if self.is_unavailable { 503 } else { 429 }
     }
 
-    /// Whether it is because nobody could be asked, and not because of what the caller did.
+    /// Returns true if the store is unavailable and no limit was evaluated.
     #[must_use]
     pub const fn is_unavailable(&self) -> bool {
         self.is_unavailable
     }
 
-    /// For `Retry-After`: whole seconds, up, at least one, because a caller told 0 would be back at once and
-    /// be refused. None when waiting will not help.
+    /// Value for `Retry-After` in seconds, rounded up. At least 1, because a client would retry immediately
+    /// after 0 and be refused. `None` if waiting does not help.
     #[must_use]
     pub const fn retry_after_seconds(&self) -> Option<u64> {
         self.retry_after
     }
 
-    /// The limits that refused, in the plan's order. Those that are only watched are not among them.
+    /// Statuses of the enforced limits that refused, in the plan's order.
     ///
     /// ```
     /// use tollgate::{Limit, LocalLimiter, Quota, Refusal};
@@ -124,7 +124,7 @@ impl<'a> Refusal<'a> {
     ///     .build()?;
     /// let _ = limiter.take("c1");
     /// let decision = limiter.take("c1");
-    /// let refusal = Refusal::of(&decision).ok_or("one a minute")?;
+    /// let refusal = Refusal::of(&decision).ok_or("not refused")?;
     /// let names: Vec<&str> = refusal.violated().map(|status| status.limit().name()).collect();
     /// assert_eq!(names, ["60s"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -133,7 +133,7 @@ impl<'a> Refusal<'a> {
         enforced(self.statuses).filter(|status| !status.verdict().is_allowed())
     }
 
-    /// The body, as JSON.
+    /// Returns the body as JSON.
     #[must_use]
     pub fn body(&self, style: RefusalStyle) -> String {
         let mut body = String::with_capacity(256);
@@ -148,7 +148,7 @@ impl<'a> Refusal<'a> {
     fn write_simple(&self, body: &mut String) -> fmt::Result {
         let (error, message) = (self.error(), Message(self));
         write!(body, r#"{{"error":"{error}","message":"{message}","#)?;
-        self.write_rest(body)
+        self.write_common_fields(body)
     }
 
     fn write_problem(&self, body: &mut String) -> fmt::Result {
@@ -162,21 +162,21 @@ impl<'a> Refusal<'a> {
         if !self.is_unavailable {
             self.write_violated(body)?;
         }
-        self.write_rest(body)
+        self.write_common_fields(body)
     }
 
     fn write_violated(&self, body: &mut String) -> fmt::Result {
         body.push_str(r#""violated-policies":["#);
         for (nth, status) in self.violated().enumerate() {
             let comma = if nth == 0 { "" } else { "," };
-            write!(body, r#"{comma}"{}""#, PolicyName::among(self.statuses, status))?;
+            write!(body, r#"{comma}"{}""#, PolicyName::new(self.statuses, status))?;
         }
         body.push_str("],");
         Ok(())
     }
 
-    /// What both styles end with.
-    fn write_rest(&self, body: &mut String) -> fmt::Result {
+    /// Writes the last fields, which both styles share.
+    fn write_common_fields(&self, body: &mut String) -> fmt::Result {
         match self.retry_after {
             Some(seconds) => write!(body, r#""retry_after":{seconds}"#)?,
             None => body.push_str(r#""retry_after":null"#),
@@ -194,19 +194,19 @@ impl<'a> Refusal<'a> {
     }
 }
 
-/// The sentence for people. Programs read it too, so it is always of "seconds".
+/// Human-readable message. Some clients parse it, so the unit is always "seconds", also for 1.
 struct Message<'r, 'a>(&'r Refusal<'a>);
 
 impl fmt::Display for Message<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = if self.0.is_unavailable {
-            "Requests cannot be counted now."
+        let reason = if self.0.is_unavailable {
+            "The rate limiter is unavailable."
         } else {
             "Too many requests."
         };
         match self.0.retry_after {
-            Some(seconds) => write!(f, "{why} Please wait {seconds} seconds."),
-            None => write!(f, "{why} Waiting will not help."),
+            Some(seconds) => write!(f, "{reason} Please wait {seconds} seconds."),
+            None => f.write_str("The request exceeds the limit. Waiting does not help."),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Times as they are shown outside, rounded up: who waits as long as told is not refused for a
-//! fraction.
+//! Rounding of times for output. All times are rounded up, so that a client that waits for the reported
+//! time is not refused because of a fraction.
 
 use std::time::Duration;
 
 use crate::time::{SECOND, Timestamp};
 
-/// Whole milliseconds, a part of one counted whole.
+/// Returns a duration in milliseconds, rounded up.
 ///
 /// ```
 /// use std::time::Duration;
@@ -19,7 +19,7 @@ pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// Whole seconds, a part of one counted whole.
+/// Returns a duration in seconds, rounded up.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,7 +33,7 @@ pub fn seconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000_000)).unwrap_or(u64::MAX)
 }
 
-/// Whole seconds since the Unix epoch, a part of one counted whole.
+/// Returns the seconds since the Unix epoch, rounded up.
 ///
 /// ```
 /// use tollgate::{Timestamp, rounding};
@@ -42,6 +42,6 @@ pub fn seconds(duration: Duration) -> u64 {
 /// assert_eq!(rounding::unix_seconds(Timestamp::from_micros(1_000_000)), 1);
 /// ```
 #[must_use]
-pub const fn unix_seconds(moment: Timestamp) -> u64 {
-    moment.as_micros().div_ceil(SECOND)
+pub const fn unix_seconds(timestamp: Timestamp) -> u64 {
+    timestamp.as_micros().div_ceil(SECOND)
 }

@@ -1,4 +1,4 @@
-//! One limit's part in a decision.
+//! Status of one limit in a decision.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::decision::Verdict;
 use crate::limit::Limit;
 use crate::plan::Mode;
 
-/// One limit's part in a decision: its verdict, and the figures after it.
+/// Status of one limit in a decision: its verdict, and its figures after the operation.
 ///
 /// ```
 /// use tollgate::{Limit, LocalLimiter, Quota};
@@ -25,26 +25,26 @@ use crate::plan::Mode;
 pub struct Status<'a> {
     pub(crate) limit: &'a Limit,
     pub(crate) mode: Mode,
-    /// Between how many nodes the limit was divided for this answer.
-    pub(crate) among: NonZeroU32,
+    /// Number of nodes that share the limit in degraded mode, otherwise 1.
+    pub(crate) nodes: NonZeroU32,
     pub(crate) reply: Reply,
 }
 
 impl<'a> Status<'a> {
-    /// What a store has to say of one take. More than the limit's capacity never remains.
+    /// Creates the status of one take. `remaining` is clamped to the limit's capacity.
     #[must_use]
     pub fn new(limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
-        Self::known(limit, mode, reply.within(limit.capacity()))
+        Self::new_unclamped(limit, mode, reply.within(limit.capacity()))
     }
 
-    /// The same of a reply that is known to be of this limit.
+    /// Creates a status from a reply of this limit, whose `remaining` is known to be within the capacity.
     #[inline]
-    pub(crate) const fn known(limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
-        Self { limit, mode, among: NonZeroU32::MIN, reply }
+    pub(crate) const fn new_unclamped(limit: &'a Limit, mode: Mode, reply: Reply) -> Self {
+        Self { limit, mode, nodes: NonZeroU32::MIN, reply }
     }
 
-    /// What a node has to say that counts its share of the limit alone, as one among so many. More than the
-    /// share never remains.
+    /// Creates the status of one take in degraded mode, where the node enforces its share: 1/`nodes` of the
+    /// limit. `remaining` is clamped to the share.
     ///
     /// ```
     /// use std::num::NonZeroU32;
@@ -54,60 +54,59 @@ impl<'a> Status<'a> {
     ///
     /// let limit = Limit::fixed_window(Quota::per_minute(10))?;
     /// let reply = Reply::new(Verdict::Allow, 3, Duration::from_secs(60));
-    /// let three = NonZeroU32::new(3).ok_or("not none")?;
+    /// let three = NonZeroU32::new(3).ok_or("zero")?;
     /// let status = Status::of_share(&limit, Mode::Enforce, reply, three);
     /// assert_eq!((status.share(), status.count(), status.remaining()), (Some(4), 1, 3));
     /// assert_eq!(status.limit().count(), 10);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn of_share(limit: &'a Limit, mode: Mode, reply: Reply, among: NonZeroU32) -> Self {
-        let whole = Self { limit, mode, among, reply };
-        Self { reply: reply.within(whole.capacity()), ..whole }
+    pub fn of_share(limit: &'a Limit, mode: Mode, reply: Reply, nodes: NonZeroU32) -> Self {
+        let unclamped = Self { limit, mode, nodes, reply };
+        Self { reply: reply.within(unclamped.capacity()), ..unclamped }
     }
 
-    /// What this node alone may have of the limit's capacity, where it answered by its share; none where the
-    /// whole limit was counted.
+    /// Share of the limit's capacity that this node enforced; `None` if it evaluated the whole limit.
     #[must_use]
     pub fn share(&self) -> Option<u64> {
-        (self.among != NonZeroU32::MIN).then(|| self.capacity())
+        (self.nodes != NonZeroU32::MIN).then(|| self.capacity())
     }
 
-    /// The most that could be taken at once: the limit's capacity, or this node's share of it.
+    /// Maximum cost of one take: the limit's capacity, or this node's share of it, rounded up.
     fn capacity(&self) -> u64 {
-        self.limit.capacity().div_ceil(u64::from(self.among.get()))
+        self.limit.capacity().div_ceil(u64::from(self.nodes.get()))
     }
 
-    /// The limit, which tells its name and numbers.
+    /// The evaluated limit.
     #[must_use]
     pub const fn limit(&self) -> &'a Limit {
         self.limit
     }
 
-    /// Whether the limit is enforced or only watched.
+    /// Mode of the take: enforce or shadow.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// What this limit alone would have said.
+    /// Verdict of this limit alone.
     pub const fn verdict(&self) -> Verdict {
         self.reply.verdict()
     }
 
-    /// What is used now.
+    /// Quota used now.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.capacity() - self.reply.remaining()
     }
 
-    /// What could be taken now.
+    /// Quota that can be taken now.
     #[must_use]
     pub const fn remaining(&self) -> u64 {
         self.reply.remaining()
     }
 
-    /// The time until the limit is full again.
+    /// Time until the limit is full again.
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
         self.reply.reset_after()

@@ -240,7 +240,7 @@ impl Saved for Slots {
         let mut slots = Self { entries: VecDeque::with_capacity(count), ..Self::default() };
         for _ in 0..count {
             let permit = PermitId::from_u128(fields.wide()?);
-            let (since, length, cost) = (fields.moment()?, fields.length()?, fields.exact()?);
+            let (since, length, cost) = (fields.timestamp()?, fields.length()?, fields.exact()?);
             let until = since + length;
             let is_sound = length > 0 && cost > 0 && until >= slots.last_until();
             if !is_sound || slots.total + cost > MAX_COUNT {

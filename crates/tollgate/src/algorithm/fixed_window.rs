@@ -215,7 +215,7 @@ impl Saved for Window {
     }
 
     fn load(fields: &mut Fields<'_>) -> Option<Self> {
-        let (opened, last) = (fields.moment()?, fields.moment()?);
+        let (opened, last) = (fields.timestamp()?, fields.timestamp()?);
         let (used, length) = (fields.exact()?, fields.length()?);
         (opened <= last).then_some(Self { opened, last, used, length })
     }
@@ -227,6 +227,6 @@ impl Saved for Aligned {
     }
 
     fn load(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self { last: fields.moment()?, used: fields.exact()?, end: fields.exact()? })
+        Some(Self { last: fields.timestamp()?, used: fields.exact()?, end: fields.exact()? })
     }
 }

@@ -97,7 +97,7 @@ impl Saved for Paused {
     }
 
     fn load(fields: &mut Fields<'_>) -> Option<Self> {
-        let (since, length) = (fields.moment()?, fields.length()?);
+        let (since, length) = (fields.timestamp()?, fields.length()?);
         Some(Self { since, until: since + length, inner: State::Fresh })
     }
 }

@@ -233,7 +233,7 @@ impl Saved for Counter {
     }
 
     fn load(fields: &mut Fields<'_>) -> Option<Self> {
-        let (last, length) = (fields.moment()?, fields.length()?);
+        let (last, length) = (fields.timestamp()?, fields.length()?);
         let counter = Self { last, length, previous: fields.exact()?, current: fields.exact()? };
         (length > 0 || !counter.is_used()).then_some(counter)
     }

@@ -225,7 +225,7 @@ impl Saved for Log {
         let (length, count) = (fields.length()?, fields.entries(16)?);
         let mut log = Self { length, base: 0, entries: VecDeque::with_capacity(count) };
         for _ in 0..count {
-            let (at, cost) = (fields.moment()?, fields.exact()?);
+            let (at, cost) = (fields.timestamp()?, fields.exact()?);
             let is_next = log.entries.back().is_none_or(|last| last.at <= at);
             let total = log.last_total() + cost;
             if !is_next || cost == 0 || total > MAX_COUNT {

@@ -181,7 +181,7 @@ impl Saved for Bucket {
     }
 
     fn load(fields: &mut Fields<'_>) -> Option<Self> {
-        let (at, deficit) = (fields.moment()?, fields.exact()?);
+        let (at, deficit) = (fields.timestamp()?, fields.exact()?);
         let (give, capacity) = (fields.exact()?, fields.exact()?);
         let is_sound = deficit == 0 || (give > 0 && deficit <= capacity);
         is_sound.then_some(Self { at, deficit, give, capacity })

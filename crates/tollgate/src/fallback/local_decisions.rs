@@ -100,7 +100,7 @@ impl<S, C: Clock> FallbackStore<S, C> {
                 let reply = until_back(take, replies.next().unwrap_or(refusal()));
                 Status::of_share(limit, mode, reply, part.nodes)
             } else {
-                Status::known(limit, mode, uncounted(take))
+                Status::new_unclamped(limit, mode, uncounted(take))
             }
         };
         (decided.at(), takes.map(status).collect())

@@ -25,7 +25,7 @@ impl Limit {
         let part = LimitSpec::of(self).divided(u64::from(nodes.get()));
         // Less is the safe way to be wrong.
         let built = part.build().or_else(|_| part.coarser().build());
-        built.unwrap_or_else(|_| Self::block()).instead_of(self)
+        built.unwrap_or_else(|_| Self::block()).with_identity_of(self)
     }
 }
 

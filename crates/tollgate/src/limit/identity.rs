@@ -1,12 +1,11 @@
-//! Scopes: under what stores keep the states of one limit apart from those of others, and the names
-//! of the algorithms that are part of it.
+//! Storage identity of a limit: the text by which stores keep the states of different limits apart.
 
 use std::fmt;
 
 use crate::algorithm::Parameters;
 use crate::naming::is_name;
 
-/// How a limit counts.
+/// Algorithm of a limit.
 ///
 /// ```
 /// use tollgate::{Algorithm, Limit, Quota};
@@ -19,22 +18,22 @@ use crate::naming::is_name;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// Refuses everything.
+    /// Refuses every request.
     Block,
-    /// A burst, refilled evenly: at most burst + rate × t in any interval t.
+    /// A burst that refills at a constant rate: at most burst + rate × t in any interval t.
     TokenBucket,
     /// A log of accepted takes: at most the count in any window, exactly.
     SlidingWindow,
     /// Two counters and a weighted estimate, for large counts.
     SlidingCounter,
-    /// One counter that starts over: at most the count per window.
+    /// One counter per window: at most the count per window, twice that across a boundary.
     FixedWindow,
-    /// Slots that are given back, or return by themselves: at most the count in flight.
+    /// Slots that are released or expire: at most the count in flight.
     Concurrency,
 }
 
 impl Algorithm {
-    /// Its name in policies and on the wire.
+    /// Name of the algorithm in policies and APIs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -54,7 +53,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// A scope in its parts: a letter for the algorithm, then `rule/name`.
+/// Parsed storage identity: a letter for the algorithm, then `rule/name`.
 #[derive(Debug)]
 pub(crate) struct Identity<'a> {
     pub(crate) letter: u8,
@@ -63,8 +62,8 @@ pub(crate) struct Identity<'a> {
     pub(crate) name: &'a str,
 }
 
-/// The letter that scopes begin with. Windows of the calendar have one of their own: their states are
-/// not those of other fixed windows.
+/// Returns the first letter of an identity. Calendar windows have their own letter because their states
+/// differ from those of other fixed windows.
 pub(crate) const fn letter(parameters: &Parameters) -> char {
     match parameters {
         Parameters::Block => 'b',
@@ -78,7 +77,7 @@ pub(crate) const fn letter(parameters: &Parameters) -> char {
 }
 
 impl<'a> Identity<'a> {
-    /// The parts of what [`Limit::identity`](crate::Limit::identity) wrote; none if no limit did.
+    /// Parses the output of [`Limit::identity`](crate::Limit::identity). Returns `None` if it is invalid.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let letter = *text.as_bytes().first()?;
         let algorithm = match letter {
@@ -91,10 +90,10 @@ impl<'a> Identity<'a> {
             _ => return None,
         };
         let (rule, name) = text.get(1..)?.split_once('/')?;
-        // Of several that were not named the later ones are numbered.
+        // Unnamed limits with equal windows are numbered: `60s`, `60s#2`.
         let (base, nth) = name.split_once('#').unwrap_or((name, "2"));
         let is_number = nth.bytes().all(|byte| byte.is_ascii_digit()) && !nth.is_empty();
-        let is_scope = is_name(rule) && is_name(base) && is_number;
-        is_scope.then_some(Self { letter, algorithm, rule, name })
+        let is_valid = is_name(rule) && is_name(base) && is_number;
+        is_valid.then_some(Self { letter, algorithm, rule, name })
     }
 }

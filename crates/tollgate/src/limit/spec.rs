@@ -1,4 +1,4 @@
-//! The shape of a limit: the numbers it was made of, enough to tell it from others and to make it anew.
+//! Specification of a limit: the constructor arguments, with a binary encoding to rebuild the limit.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::limit::identity::Identity;
 use crate::quota::Quota;
 use crate::time::saturating_micros;
 
-/// What a limit was made of, without its rule and name. Times are microseconds.
+/// Constructor arguments of a limit, without rule and name. Times are in microseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum LimitSpec {
     Block,
@@ -27,24 +27,24 @@ impl LimitSpec {
         let (count, period) = (limit.count(), saturating_micros(limit.window()));
         match limit.parameters() {
             Parameters::Block => Self::Block,
-            Parameters::TokenBucket(numbers) => {
-                Self::TokenBucket { count, period, burst: numbers.burst() }
+            Parameters::TokenBucket(bucket) => {
+                Self::TokenBucket { count, period, burst: bucket.burst() }
             }
             Parameters::SlidingWindow(_) => Self::SlidingWindow { count, period },
             Parameters::SlidingCounter(_) => Self::SlidingCounter { count, period },
             Parameters::FixedWindow(_) => Self::FixedWindow { count, period },
-            Parameters::AlignedWindow(numbers) => Self::CalendarWindow {
+            Parameters::AlignedWindow(window) => Self::CalendarWindow {
                 count,
-                unit: numbers.calendar().unit(),
-                zone: numbers.calendar().zone().into(),
+                unit: window.calendar().unit(),
+                zone: window.calendar().zone().into(),
             },
-            Parameters::Concurrency(numbers) => {
-                Self::Concurrency { count, ttl: saturating_micros(numbers.ttl()) }
+            Parameters::Concurrency(slots) => {
+                Self::Concurrency { count, ttl: saturating_micros(slots.ttl()) }
             }
         }
     }
 
-    /// A limit of this shape, of no rule and with no name of its own.
+    /// Builds an unnamed limit that belongs to no rule.
     pub(crate) fn build(&self) -> Result<Limit, QuotaError> {
         let quota = |count, period| Quota::try_new(count, Duration::from_micros(period));
         match *self {
@@ -64,7 +64,7 @@ impl LimitSpec {
         }
     }
 
-    /// Writes it down, without the letter of its kind.
+    /// Encodes the specification without the letter of its algorithm.
     pub(crate) fn save(&self, out: &mut Vec<u8>) -> Option<()> {
         match *self {
             Self::Block => {}
@@ -74,7 +74,7 @@ impl LimitSpec {
             | Self::FixedWindow { count, period } => put_longs(out, [count, period]),
             Self::CalendarWindow { count, unit, ref zone } => {
                 put_longs(out, [count]);
-                out.push(number(unit));
+                out.push(unit_code(unit));
                 put_text(out, zone)?;
             }
             Self::Concurrency { count, ttl } => put_longs(out, [count, ttl]),
@@ -82,7 +82,7 @@ impl LimitSpec {
         Some(())
     }
 
-    /// A shape of the kind that scopes with this letter have.
+    /// Decodes the specification of a limit whose identity starts with `letter`.
     pub(crate) fn load(letter: u8, fields: &mut Fields<'_>) -> Option<Self> {
         if letter == b'b' {
             return Some(Self::Block);
@@ -94,8 +94,8 @@ impl LimitSpec {
             b'c' => Self::SlidingCounter { count, period: fields.long()? },
             b'f' => Self::FixedWindow { count, period: fields.long()? },
             b'a' => {
-                let told = fields.byte()?;
-                let unit = CalendarUnit::ALL.into_iter().find(|unit| number(*unit) == told)?;
+                let code = fields.byte()?;
+                let unit = CalendarUnit::ALL.into_iter().find(|unit| unit_code(*unit) == code)?;
                 Self::CalendarWindow { count, unit, zone: fields.text()?.into() }
             }
             b'n' => Self::Concurrency { count, ttl: fields.long()? },
@@ -104,12 +104,12 @@ impl LimitSpec {
     }
 }
 
-/// What a sketch begins with.
+// First byte of an encoded limit.
 const UNNAMED: u8 = 1;
 const NAMED: u8 = 2;
 
 impl Limit {
-    /// What it was made of, in a few bytes, for stores that list limits which are in no policy.
+    /// Encodes the limit's parameters, so that a store can list inline limits, which are in no policy.
     ///
     /// ```
     /// use tollgate::{Limit, Quota};
@@ -121,16 +121,17 @@ impl Limit {
     #[must_use]
     pub fn spec_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        // Only a text of 4 GiB would not fit, and time zones are short.
+        // Fails only for a text above 4 GiB, and time zone names are short.
         self.write_spec(&mut out).map_or_else(Vec::new, |()| out)
     }
 
-    /// The limit that wrote this [scope](Self::identity) and this sketch; none if no limit did.
+    /// Rebuilds a limit from its [identity](Self::identity) and [`spec_bytes`](Self::spec_bytes). Returns
+    /// `None` if they are invalid.
     #[must_use]
-    pub fn from_spec_bytes(scope: &str, sketch: &[u8]) -> Option<Self> {
-        let mut fields = Fields::new(sketch);
+    pub fn from_spec_bytes(identity: &str, bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields::new(bytes);
         let tag = fields.byte()?;
-        let limit = Self::read_spec(&Identity::parse(scope)?, tag, &mut fields)?;
+        let limit = Self::read_spec(&Identity::parse(identity)?, tag, &mut fields)?;
         fields.is_empty().then_some(limit)
     }
 
@@ -140,22 +141,22 @@ impl Limit {
     }
 
     pub(crate) fn read_spec(
-        scope: &Identity<'_>,
+        identity: &Identity<'_>,
         tag: u8,
         fields: &mut Fields<'_>,
     ) -> Option<Self> {
         let limit =
-            LimitSpec::load(scope.letter, fields)?.build().ok()?.in_rule(scope.rule).ok()?;
+            LimitSpec::load(identity.letter, fields)?.build().ok()?.in_rule(identity.rule).ok()?;
         match tag {
-            NAMED => limit.named(scope.name).ok(),
-            UNNAMED => Some(limit.called(scope.name.to_owned())),
+            NAMED => limit.named(identity.name).ok(),
+            UNNAMED => Some(limit.with_default_name(identity.name.to_owned())),
             _ => None,
         }
     }
 }
 
-/// What a unit is written as.
-const fn number(unit: CalendarUnit) -> u8 {
+/// Byte that encodes a calendar unit.
+const fn unit_code(unit: CalendarUnit) -> u8 {
     match unit {
         CalendarUnit::Second => 0,
         CalendarUnit::Minute => 1,

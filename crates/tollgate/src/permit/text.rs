@@ -1,4 +1,4 @@
-//! Permits as text, read strictly: whatever is not exactly what a permit writes is refused.
+//! Text format of permits. Parsing is strict: only text that `Display` can produce is accepted.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,20 +10,20 @@ use crate::limit::identity::{Algorithm, Identity};
 use crate::plan::MAX_TAKES;
 use crate::subject::Subject;
 
-/// The longest text that is read: 16 keys of a tenant and 32 facts, each of 1024 bytes that are all
-/// escaped, fit.
+/// Maximum length of a permit in bytes: fits 16 keys with a tenant and 32 facts each, all of 1024 bytes
+/// that need escaping.
 const MAX_LENGTH: usize = 1_700_000;
 
-/// Hexadecimal digits of an id.
+/// Number of hexadecimal digits of an id.
 const ID_LENGTH: usize = 32;
 
-/// A text is not one that a permit wrote.
+/// Reason why a text is not a valid permit.
 ///
 /// ```
 /// use tollgate::Permit;
 ///
 /// let error = "not a permit".parse::<Permit>().unwrap_err();
-/// assert_eq!(error.to_string(), "a permit begins with 32 hexadecimal digits, not all zero");
+/// assert_eq!(error.to_string(), "a permit must start with 32 lower-case hexadecimal digits, not all zero");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
@@ -32,13 +32,14 @@ pub struct PermitError {
 }
 
 impl PermitError {
-    const LENGTH: Self = Self { reason: "a permit is at most 1 700 000 bytes long" };
-    const ID: Self = Self { reason: "a permit begins with 32 hexadecimal digits, not all zero" };
-    const KEYS: Self = Self { reason: "a permit names 1 to 16 keys, none twice" };
+    const LENGTH: Self = Self { reason: "a permit must be at most 1 700 000 bytes long" };
+    const ID: Self =
+        Self { reason: "a permit must start with 32 lower-case hexadecimal digits, not all zero" };
+    const KEYS: Self = Self { reason: "a permit must contain 1 to 16 different keys" };
     const KEY: Self =
-        Self { reason: "a permit names each key as @scope{subject}, of a concurrency limit" };
+        Self { reason: "a key in a permit must be @identity{subject} of a concurrency limit" };
 
-    /// Always false: the same text will be wrong again.
+    /// Always false: retrying with the same text fails again.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         false
@@ -49,7 +50,7 @@ impl fmt::Display for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.id)?;
         let mut keys = self.held.iter();
-        keys.try_for_each(|key| write!(f, "@{}{{{}}}", key.scope, key.subject))
+        keys.try_for_each(|key| write!(f, "@{}{{{}}}", key.identity, key.subject))
     }
 }
 
@@ -81,12 +82,12 @@ fn parse_id(text: &str) -> Option<PermitId> {
     PermitId::from_u128(u128::from_str_radix(text, 16).ok().filter(|_| is_hex)?)
 }
 
-/// The first key of a text, and what follows it.
+/// Parses the first key of a text; also returns the rest of the text.
 fn parse_key(text: &str) -> Option<(HeldKey, &str)> {
-    let (scope, rest) = text.strip_prefix('@')?.split_once('{')?;
+    let (identity, rest) = text.strip_prefix('@')?.split_once('{')?;
     let (subject, after) = rest.split_once('}')?;
-    let holds_slots = Identity::parse(scope)?.algorithm == Algorithm::Concurrency;
-    let key = HeldKey { scope: scope.to_owned(), subject: subject.to_owned() };
+    let holds_slots = Identity::parse(identity)?.algorithm == Algorithm::Concurrency;
+    let key = HeldKey { identity: identity.to_owned(), subject: subject.to_owned() };
     (holds_slots && Subject::parse(subject).is_some()).then_some((key, after))
 }
 
@@ -103,7 +104,7 @@ mod tests {
         let facts = prop::collection::vec("\\PC{0,8}", 0..4);
         ("[A-Za-z0-9._-]{1,64}", "[A-Za-z0-9._-]{1,64}(#[1-9][0-9]?)?", facts).prop_map(
             |(rule, name, facts)| HeldKey {
-                scope: format!("n{rule}/{name}"),
+                identity: format!("n{rule}/{name}"),
                 subject: Subject::in_tenant("t", facts).to_string(),
             },
         )
@@ -111,7 +112,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(id in 1u128.., held in prop::collection::vec(key(), 1..=16)) {
+        fn formatted_permit_parses_back(id in 1u128.., held in prop::collection::vec(key(), 1..=16)) {
             let permit = Permit { id: PermitId::from_u128(id).unwrap(), held };
             let distinct = (1..permit.held.len()).all(|n| !permit.held[..n].contains(&permit.held[n]));
             prop_assume!(distinct);
@@ -119,7 +120,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_as_written(text in "\\PC{0,80}", id in any::<bool>()) {
+        fn parsed_permit_formats_back(text in "\\PC{0,80}", id in any::<bool>()) {
             let text = if id { format!("{ID}{text}") } else { text };
             if let Ok(permit) = text.parse::<Permit>() {
                 prop_assert_eq!(permit.to_string(), text);
@@ -127,7 +128,7 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_text_is_refused_or_another_permit(at in 0usize..60, to in any::<char>()) {
+        fn changed_text_is_rejected_or_formats_back(at in 0usize..60, to in any::<char>()) {
             let text = format!("{ID}@nr/a{{t:x}}@nr/b{{t:%7B}}");
             let at = at % text.len();
             let changed: String =
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_permit_writes_is_refused() {
+    fn rejects_invalid_text() {
         let many: String = (0..17).map(|n| format!("@nr/{n}{{:k}}")).collect();
         let long = format!("@nr/a{{:{}}}", "k".repeat(MAX_LENGTH));
         for (rest, error) in [
@@ -165,6 +166,6 @@ mod tests {
         {
             assert_eq!(format!("{id}@nr/a{{:k}}").parse::<Permit>(), Err(PermitError::ID), "{id}");
         }
-        assert!(format!("{ID}@nr/a{{}}").parse::<Permit>().is_ok(), "nobody's facts are a subject");
+        assert!(format!("{ID}@nr/a{{}}").parse::<Permit>().is_ok(), "the empty subject is valid");
     }
 }

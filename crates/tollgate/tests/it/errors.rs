@@ -43,18 +43,18 @@ fn limits() {
     for limit in
         [Limit::sliding_window(bursty), Limit::sliding_counter(bursty), Limit::fixed_window(bursty)]
     {
-        assert_error(limit, Burst, "burst is for token buckets only");
+        assert_error(limit, Burst, "burst is supported by token_bucket only");
     }
     assert_error(
         Limit::sliding_window(Quota::per_day(100_001)),
         Count,
-        "a sliding window holds at most 100000 takes, not 100001; use sliding_counter or token_bucket",
+        "a sliding window allows a count of at most 100000, not 100001; use sliding_counter or token_bucket",
     );
     let minute = Duration::from_secs(60);
     assert_error(
         Limit::concurrency(100_001, minute),
         Count,
-        "a concurrency limit has at most 100000 slots, not 100001",
+        "a concurrency limit allows at most 100000 slots, not 100001",
     );
     assert_error(
         Limit::concurrency(0, minute),
@@ -71,19 +71,19 @@ fn limits() {
     assert_error(
         Limit::token_bucket(Quota::new(1, Duration::from_secs(86_400 * 365)).burst(1_000_000)),
         Precision,
-        "a token bucket of 1/31536000s with burst 1000000 needs finer steps than 2^53 can count; \
+        "a token bucket of 1/31536000s with burst 1000000 needs more than 2^53 steps; \
          lower the burst or choose a rounder rate",
     );
     assert_error(
         Limit::sliding_counter(Quota::new(1 << 52, Duration::from_micros(7_000_003))),
         Precision,
-        "a sliding counter of 4503599627370496/7.000003s passes 2^53 in its weighted sum; lower the \
+        "the weighted sum of a sliding counter of 4503599627370496/7.000003s exceeds 2^53; lower the \
          count or choose a rounder period",
     );
     assert_error(
         Limit::calendar_window(1, CalendarUnit::Day, "Europe/Zurch"),
         TimeZone,
-        "time zone \"Europe/Zurch\" is not in the IANA database (try \"UTC\" or \"Europe/Zurich\")",
+        "unknown time zone \"Europe/Zurch\"; use an IANA name such as \"UTC\" or \"Europe/Zurich\"",
     );
     assert_error(
         Limit::calendar_window(0, CalendarUnit::Day, "UTC"),

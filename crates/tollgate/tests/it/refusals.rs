@@ -67,10 +67,10 @@ fn never_has_no_time() {
     assert_eq!((refusal.status(), refusal.retry_after_seconds()), (429, None));
     assert_eq!(
         refusal.body(RefusalStyle::Simple),
-        r#"{"error":"rate_limit_exceeded","message":"Too many requests. Waiting will not help.","retry_after":null}"#
+        r#"{"error":"rate_limit_exceeded","message":"The request exceeds the limit. Waiting does not help.","retry_after":null}"#
     );
     let problem = parsed(&refusal, RefusalStyle::Problem);
-    assert_eq!(problem["detail"], "Too many requests. Waiting will not help.");
+    assert_eq!(problem["detail"], "The request exceeds the limit. Waiting does not help.");
     assert_eq!(problem["retry_after"], Value::Null);
 }
 
@@ -85,7 +85,7 @@ fn a_lost_store_that_denies_is_unavailable_and_not_too_many() {
         assert!(refusal.is_unavailable());
         assert_eq!(
             refusal.body(RefusalStyle::Simple),
-            r#"{"error":"rate_limiter_unavailable","message":"Requests cannot be counted now. Please wait 1 seconds.","retry_after":1,"allowed":false,"degraded":true}"#
+            r#"{"error":"rate_limiter_unavailable","message":"The rate limiter is unavailable. Please wait 1 seconds.","retry_after":1,"allowed":false,"degraded":true}"#
         );
         assert_eq!(
             parsed(&refusal, RefusalStyle::Problem),
@@ -93,7 +93,7 @@ fn a_lost_store_that_denies_is_unavailable_and_not_too_many() {
                 "type": "about:blank",
                 "title": "Service Unavailable",
                 "status": 503,
-                "detail": "Requests cannot be counted now. Please wait 1 seconds.",
+                "detail": "The rate limiter is unavailable. Please wait 1 seconds.",
                 "retry_after": 1,
                 "allowed": false,
                 "degraded": true,

@@ -41,7 +41,7 @@ impl<'a> Snapshot<'a> {
     }
 
     fn parse(mut fields: Fields<'a>) -> Option<Self> {
-        let _time_of_saving = fields.moment()?;
+        let _time_of_saving = fields.timestamp()?;
         let mut snapshot = Self { limits: Vec::new(), keys: Vec::new() };
         loop {
             match fields.byte()? {

@@ -88,7 +88,7 @@ impl OverrideLimit {
             (false, like) => self.counted_like(like)?,
         };
         match like {
-            Some(like) => Ok(Some(limit.instead_of(like))),
+            Some(like) => Ok(Some(limit.with_identity_of(like))),
             None => {
                 let name = self.name.as_deref();
                 let limit =

@@ -55,7 +55,7 @@ pub(super) fn trial(
         if name.len() > MAX_NAME {
             return Err(name_of(list, place).wrong("must be at most 59 characters in next"));
         }
-        Ok(limit.called(name))
+        Ok(limit.with_default_name(name))
     });
     prefixed.collect()
 }
