@@ -1,12 +1,12 @@
-//! An axum service with 10 requests a minute and 100 an hour for each `X-Client-Id`.
+//! An axum service with 10 requests per minute and 100 per hour for each `X-Client-Id`.
 //!
 //! ```console
 //! $ PORT=3000 cargo run -p tollgate-tower --example axum_api
 //! $ curl -i -H 'X-Client-Id: c1' localhost:3000
 //! ```
 //!
-//! Counted in memory; with `REDIS_URL` in Redis, by all processes that share it, and by each alone while Redis is
-//! away. `PORT` is 3000 unless it is set; 0 picks one.
+//! Without `REDIS_URL` it counts in memory; with it in Redis, shared by all processes, and in each process while Redis is
+//! unavailable. `PORT` defaults to 3000; 0 selects a free port.
 
 use std::env::{self, VarError};
 use std::error::Error;
@@ -19,14 +19,14 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tollgate::{FallbackStore, Limiter, MemoryStore, Policy, Store, StoreEvent};
 use tollgate_redis::RedisStore;
-use tollgate_tower::{Header, RateLimitLayer, maintain_store};
+use tollgate_tower::{Header, RateLimitLayer, run_store_maintenance};
 
 const POLICY: &str = "
 version: 1
 rules:
   - name: external-api
     per: [client]
-    limits: [10/min, 100/h]       # both have room, or neither is charged
+    limits: [10/min, 100/h]       # a request takes from both or from neither
     algorithm: token_bucket
 ";
 
@@ -52,7 +52,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
             let redis =
                 RedisStore::new(url.parse().map_err(|error| format!("REDIS_URL: {error}"))?);
             let store = Arc::new(FallbackStore::builder(redis).on_event(report).build());
-            tokio::spawn(maintain_store(&store));
+            tokio::spawn(run_store_maintenance(&store));
             serve(port, app(store, policy)).await
         }
         None => serve(port, app(MemoryStore::new(), policy)).await,
@@ -69,15 +69,17 @@ fn app(store: impl Store + 'static, policy: Policy) -> Router {
 async fn serve(port: u16, app: Router) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port))).await?;
     eprintln!("listening on http://{}", listener.local_addr()?);
-    let end = async { drop(tokio::signal::ctrl_c().await) };
-    Ok(axum::serve(listener, app).with_graceful_shutdown(end).await?)
+    let shutdown = async { drop(tokio::signal::ctrl_c().await) };
+    Ok(axum::serve(listener, app).with_graceful_shutdown(shutdown).await?)
 }
 
-/// Errors of single questions are many while Redis is away, and say the same.
+/// Logs only the start and end of an outage; errors of single calls during it repeat the same reason.
 fn report(event: StoreEvent<'_>) {
     match event {
-        StoreEvent::Lost { reason, .. } => eprintln!("Redis is lost, deciding alone: {reason}"),
-        StoreEvent::Restored(outage) => eprintln!("Redis is back: {outage:?}"),
+        StoreEvent::Lost { reason, .. } => {
+            eprintln!("Redis unavailable, deciding locally: {reason}")
+        }
+        StoreEvent::Restored(outage) => eprintln!("Redis restored: {outage:?}"),
         _ => {}
     }
 }
@@ -87,6 +89,6 @@ fn setting(name: &str) -> Result<Option<String>, String> {
         Ok(value) if value.is_empty() => Ok(None),
         Ok(value) => Ok(Some(value)),
         Err(VarError::NotPresent) => Ok(None),
-        Err(VarError::NotUnicode(_)) => Err(format!("{name} is not Unicode")),
+        Err(VarError::NotUnicode(_)) => Err(format!("{name} is not valid Unicode")),
     }
 }

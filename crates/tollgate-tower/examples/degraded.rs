@@ -1,4 +1,4 @@
-//! What a service does while its Redis is away: it starts one, kills it, and starts it again.
+//! Degraded mode: starts a Redis server, kills it and restarts it while a service handles requests.
 //!
 //! ```console
 //! $ cargo run -p tollgate-tower --example degraded
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tollgate::{BreakerState, FallbackStore, Limiter, Policy, StoreEvent};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::server::{Flavor, Server};
-use tollgate_tower::{Header, RateLimitLayer, maintain_store};
+use tollgate_tower::{Header, RateLimitLayer, run_store_maintenance};
 
 const POLICY: &str = "
 version: 1
@@ -31,15 +31,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let redis = Server::start(Flavor::Redis);
     let store = FallbackStore::builder(RedisStore::new(redis.url().parse()?));
     let store: Shared = Arc::new(store.on_event(report).build());
-    tokio::spawn(maintain_store(&store));
+    tokio::spawn(run_store_maintenance(&store));
     let url = serve(Arc::clone(&store)).await?;
 
-    println!("Redis serves: {}", asked(&url, 3).await?);
+    println!("Redis up:     {}", send(&url, 3).await?);
     redis.kill();
-    println!("Redis killed: {}", asked(&url, 6).await?);
+    println!("Redis killed: {}", send(&url, 6).await?);
     redis.restart();
-    until_asked(&store).await?;
-    println!("Redis back:   {}", asked(&url, 4).await?);
+    wait_for_store(&store).await?;
+    println!("Redis back:   {}", send(&url, 4).await?);
     Ok(())
 }
 
@@ -55,25 +55,25 @@ async fn serve(store: Shared) -> Result<String, Box<dyn Error>> {
     Ok(url)
 }
 
-/// Asks so often, and says what became of each.
-async fn asked(url: &str, times: usize) -> Result<String, reqwest::Error> {
+/// Sends requests and returns their statuses and remaining quotas.
+async fn send(url: &str, times: usize) -> Result<String, reqwest::Error> {
     let client = reqwest::Client::new();
-    let mut said = Vec::new();
+    let mut results = Vec::new();
     for _ in 0..times {
         let response = client.get(url).header("x-client-id", "c1").send().await?;
-        let left = response.headers().get("x-ratelimit-remaining");
-        let left = left.and_then(|left| left.to_str().ok()).unwrap_or("?");
-        said.push(format!("{} ({left} left)", response.status().as_u16()));
+        let remaining = response.headers().get("x-ratelimit-remaining");
+        let remaining = remaining.and_then(|value| value.to_str().ok()).unwrap_or("?");
+        results.push(format!("{} ({remaining} left)", response.status().as_u16()));
     }
-    Ok(said.join(", "))
+    Ok(results.join(", "))
 }
 
-/// Waits until Redis is asked again, which somebody looks after once a second.
-async fn until_asked(store: &Shared) -> Result<(), &'static str> {
-    let begun = Instant::now();
+/// Waits until the breaker is closed again; the maintenance task probes Redis once a second.
+async fn wait_for_store(store: &Shared) -> Result<(), &'static str> {
+    let start = Instant::now();
     while store.breaker() != BreakerState::Closed {
-        if begun.elapsed() > Duration::from_secs(60) {
-            return Err("Redis was not asked again within a minute");
+        if start.elapsed() > Duration::from_secs(60) {
+            return Err("the breaker did not close within a minute");
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -82,10 +82,10 @@ async fn until_asked(store: &Shared) -> Result<(), &'static str> {
 
 fn report(event: StoreEvent<'_>) {
     match event {
-        StoreEvent::Lost { reason, .. } => println!("lost: {reason}"),
+        StoreEvent::Lost { reason, .. } => println!("store lost: {reason}"),
         StoreEvent::Restored(outage) => {
             println!(
-                "back: {} passed and {} were refused meanwhile",
+                "store restored: {} admitted and {} refused without it",
                 outage.admitted, outage.refused
             );
         }

@@ -1,10 +1,10 @@
-//! A client of IGDB that keeps to the quota of four a second, together with every other process.
+//! An IGDB client that keeps to the quota of 4 calls per second, shared with other processes.
 //!
 //! ```text
 //! REDIS_URL=redis://127.0.0.1:6379/0 cargo run -p tollgate-tower --example outbound_igdb -- 5
 //! ```
 //!
-//! Run it twice at once and the two share the quota. Without `REDIS_URL` it is this process's alone.
+//! Run it twice at the same time to share the quota. Without `REDIS_URL` the quota is per process.
 
 use std::env;
 use std::error::Error;
@@ -17,19 +17,19 @@ use tollgate::{MemoryStore, Store};
 use tollgate_redis::{Address, RedisStore};
 use tollgate_tower::outbound::{AcquireError, NamedLimiter};
 
-/// How many calls are made unless the command line says.
-const CALLS: u64 = 5;
-/// A call that waits for its turn can wait for Redis too.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Default number of calls.
+const DEFAULT_CALLS: u64 = 5;
+/// Time-out of Redis calls; generous, because calls may wait for quota anyway.
+const REDIS_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     run(env::args().nth(1)).await
 }
 
-/// Makes so many calls. Exits with 2 if it was told nonsense, with 1 if it could not be done.
+/// Makes this many calls. Exits with 2 for invalid input and with 1 if a call fails.
 pub(crate) async fn run(calls: Option<String>) -> ExitCode {
-    let made = match (calls_of(calls), store_of_env()) {
+    let result = match (parse_calls(calls), store_from_env()) {
         (Err(reason), _) | (_, Err(reason)) => {
             eprintln!("outbound_igdb: {reason}");
             return ExitCode::from(2);
@@ -37,7 +37,7 @@ pub(crate) async fn run(calls: Option<String>) -> ExitCode {
         (Ok(calls), Ok(Some(redis))) => list_games(&Igdb::new(redis), calls).await,
         (Ok(calls), Ok(None)) => list_games(&Igdb::new(MemoryStore::new()), calls).await,
     };
-    match made {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -47,20 +47,20 @@ pub(crate) async fn run(calls: Option<String>) -> ExitCode {
     }
 }
 
-fn calls_of(argument: Option<String>) -> Result<u64, String> {
-    let Some(text) = argument else { return Ok(CALLS) };
-    text.parse().map_err(|_| format!("how many calls? {text:?} is not a whole number"))
+fn parse_calls(argument: Option<String>) -> Result<u64, String> {
+    let Some(text) = argument else { return Ok(DEFAULT_CALLS) };
+    text.parse().map_err(|_| format!("invalid number of calls {text:?}: must be a whole number"))
 }
 
-fn store_of_env() -> Result<Option<RedisStore>, String> {
+fn store_from_env() -> Result<Option<RedisStore>, String> {
     if env::var_os("REDIS_URL").is_none() {
         return Ok(None);
     }
     let address = Address::from_env().map_err(|error| format!("REDIS_URL: {error}"))?;
-    Ok(Some(RedisStore::builder(address).timeout(PATIENCE).build()))
+    Ok(Some(RedisStore::builder(address).timeout(REDIS_TIMEOUT).build()))
 }
 
-/// Where games are wanted, nobody thinks of limits.
+/// Application code, without rate limiting.
 async fn list_games<S: Store + 'static>(igdb: &Igdb<S>, calls: u64) -> Result<(), AcquireError> {
     for id in 1..=calls {
         igdb.game(id).await?;
@@ -68,26 +68,26 @@ async fn list_games<S: Store + 'static>(igdb: &Igdb<S>, calls: u64) -> Result<()
     Ok(())
 }
 
-/// The client. Whatever is asked of it goes through its limiter.
+/// The API client. Every call acquires its limiter first.
 struct Igdb<S> {
     limiter: NamedLimiter<S>,
-    began: Instant,
+    start: Instant,
     calls: AtomicU64,
 }
 
 impl<S: Store + 'static> Igdb<S> {
     fn new(store: S) -> Self {
         let limiter = NamedLimiter::new(store, NamedLimits::igdb());
-        Self { limiter, began: Instant::now(), calls: AtomicU64::new(0) }
+        Self { limiter, start: Instant::now(), calls: AtomicU64::new(0) }
     }
 
-    /// The name of a game. A real client would send its request where this one prints.
+    /// Returns the name of a game. A real client would send a request instead of printing.
     async fn game(&self, id: u64) -> Result<String, AcquireError> {
         let acquired = self.limiter.acquire().await?;
         println!(
             "call {} at +{:.3}s waited {:.3}s, {} left",
             self.calls.fetch_add(1, Ordering::Relaxed) + 1,
-            self.began.elapsed().as_secs_f64(),
+            self.start.elapsed().as_secs_f64(),
             acquired.waited.as_secs_f64(),
             acquired.remaining,
         );

@@ -1,10 +1,10 @@
-//! Different limits for anonymous callers, API keys and internal jobs, and for some routes others again.
+//! Different limits for anonymous callers, API keys and internal jobs, and for individual routes.
 //!
 //! ```console
 //! $ cargo run -p tollgate-tower --example tiers_and_routes
 //! ```
 //!
-//! It serves, asks itself as each of them, and says what became of it.
+//! It starts a service, sends requests as each kind of caller and prints the statuses.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -25,10 +25,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = app()?.into_make_service_with_connect_info::<SocketAddr>();
     tokio::spawn(async move { axum::serve(listener, app).await });
 
-    for (who, key) in [("anonymous", None), ("gold", Some("s3cret")), ("jobs", Some("test"))] {
+    for (caller, key) in [("anonymous", None), ("gold", Some("s3cret")), ("jobs", Some("test"))] {
         for path in ["/search", "/items"] {
             let statuses = six_times(&format!("http://{address}{path}"), key).await?;
-            println!("{who:9} {path:7} {}", statuses.join(" "));
+            println!("{caller:9} {path:7} {}", statuses.join(" "));
         }
     }
     Ok(())

@@ -1,11 +1,11 @@
-//! A gRPC service of tonic with 5 calls a minute for each peer.
+//! A tonic gRPC service with 5 calls per minute for each peer.
 //!
 //! ```console
 //! $ PORT=50051 cargo run -p tollgate-tower --example tonic_health
 //! ```
 //!
 //! It serves `grpc.health.v1.Health`. The sixth call is refused with `RESOURCE_EXHAUSTED` and the time to wait in
-//! `google.rpc.RetryInfo`. `PORT` is 50051 unless it is set; 0 picks one.
+//! `google.rpc.RetryInfo`. `PORT` defaults to 50051; 0 selects a free port.
 
 use std::env;
 use std::error::Error;
@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpListener;
 use tollgate::{Limiter, MemoryStore, Policy};
-use tollgate_tower::{Head, RateLimitLayer};
+use tollgate_tower::{RateLimitLayer, RequestHead};
 use tonic::transport::Server;
 use tonic::transport::server::{TcpConnectInfo, TcpIncoming};
 
@@ -35,13 +35,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port))).await?;
     eprintln!("listening on http://{}", listener.local_addr()?);
     let server = Server::builder().layer(layer).add_service(health);
-    let end = async { drop(tokio::signal::ctrl_c().await) };
-    server.serve_with_incoming_shutdown(TcpIncoming::from(listener), end).await?;
+    let shutdown = async { drop(tokio::signal::ctrl_c().await) };
+    server.serve_with_incoming_shutdown(TcpIncoming::from(listener), shutdown).await?;
     Ok(())
 }
 
-/// tonic keeps the peer's address in a type of its own.
-fn peer(request: &Head<'_>) -> Option<String> {
+/// Reads the peer address that tonic stores in the extensions.
+fn peer(request: &RequestHead<'_>) -> Option<String> {
     let info = request.extensions.get::<TcpConnectInfo>()?;
     info.remote_addr().map(|peer| peer.ip().to_string())
 }

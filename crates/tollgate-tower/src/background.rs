@@ -1,4 +1,4 @@
-//! What is done to its end though those who wanted it are gone.
+//! Work that continues after its caller is dropped.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,40 +8,40 @@ use tokio::runtime::Handle;
 
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Does it now if that takes no waiting, as with memory; else as a task of its own. Without a runtime what must
-/// wait is not done: slots then return by themselves.
-pub(crate) fn detach(work: impl Future<Output = ()> + Send + 'static) {
+/// Runs the work immediately if it completes in one poll (memory store), otherwise as a spawned task. Without a
+/// Tokio runtime, work that must wait is dropped: held slots then expire.
+pub(crate) fn run_in_background(work: impl Future<Output = ()> + Send + 'static) {
     let mut work: Work<()> = Box::pin(work);
-    let first = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-    if first.is_pending() {
-        go_on(work);
+    let first_poll = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    if first_poll.is_pending() {
+        spawn(work);
     }
 }
 
-fn go_on<T: Send + 'static>(work: Work<T>) {
+fn spawn<T: Send + 'static>(work: Work<T>) {
     if let Ok(runtime) = Handle::try_current() {
         runtime.spawn(async move { drop(work.await) });
     }
 }
 
-/// Work that goes on when it is dropped halfway, so that what it comes to is dropped too and not lost: a slot
-/// that a store was just giving to a client who is gone.
-pub(crate) struct Carried<T: Send + 'static> {
+/// A future that runs to completion even if it is dropped after its first poll. Its output is then dropped too, so
+/// that a slot which the store was granting to a disconnected client is released.
+pub(crate) struct RunToCompletion<T: Send + 'static> {
     work: Option<Work<T>>,
-    is_begun: bool,
+    is_started: bool,
 }
 
-impl<T: Send + 'static> Carried<T> {
+impl<T: Send + 'static> RunToCompletion<T> {
     pub(crate) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
-        Self { work: Some(Box::pin(work)), is_begun: false }
+        Self { work: Some(Box::pin(work)), is_started: false }
     }
 }
 
-impl<T: Send + 'static> Future for Carried<T> {
+impl<T: Send + 'static> Future for RunToCompletion<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        self.is_begun = true;
+        self.is_started = true;
         let Some(work) = &mut self.work else { return Poll::Pending };
         let polled = work.as_mut().poll(context);
         if polled.is_ready() {
@@ -51,10 +51,10 @@ impl<T: Send + 'static> Future for Carried<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Carried<T> {
+impl<T: Send + 'static> Drop for RunToCompletion<T> {
     fn drop(&mut self) {
-        if let Some(work) = self.work.take().filter(|_| self.is_begun) {
-            go_on(work);
+        if let Some(work) = self.work.take().filter(|_| self.is_started) {
+            spawn(work);
         }
     }
 }

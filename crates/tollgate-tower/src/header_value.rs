@@ -1,18 +1,18 @@
-//! Headers read strictly: what can be read in two ways is not read at all.
+//! Strict header parsing: an ambiguous header counts as absent.
 
 use http::HeaderMap;
 use http::header::AsHeaderName;
 
-/// The value of a header that comes once. Of one that comes twice nobody knows which is meant.
-pub(crate) fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&[u8]> {
+/// Returns the value of a header that occurs exactly once. A repeated header is ambiguous and counts as absent.
+pub(crate) fn single_value(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&[u8]> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
     values.next().is_none().then_some(value.as_bytes())
 }
 
-/// A whole number of digits only, without a sign. One beyond all numbers is the largest: whoever reads it as a cost
-/// or a time has a bound of its own.
-pub(crate) fn number(text: &[u8]) -> Option<u64> {
+/// Parses decimal digits without a sign. A number above `u64::MAX` becomes `u64::MAX`, because callers cap costs and
+/// times themselves.
+pub(crate) fn parse_digits(text: &[u8]) -> Option<u64> {
     let digits = text.trim_ascii();
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let digits = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
@@ -21,23 +21,23 @@ pub(crate) fn number(text: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeaderMap, number, only};
+    use super::{HeaderMap, parse_digits, single_value};
 
     #[test]
-    fn a_header_that_comes_twice_is_not_read() {
+    fn repeated_header_counts_as_absent() {
         let mut headers = HeaderMap::new();
         headers.append("x-client-id", "c1".parse().unwrap());
-        assert_eq!(only(&headers, "x-client-id"), Some(&b"c1"[..]));
+        assert_eq!(single_value(&headers, "x-client-id"), Some(&b"c1"[..]));
         headers.append("x-client-id", "c1".parse().unwrap());
-        assert_eq!(only(&headers, "x-client-id"), None);
+        assert_eq!(single_value(&headers, "x-client-id"), None);
     }
 
     #[test]
-    fn numbers_are_digits() {
-        assert_eq!(number(b" 007 "), Some(7));
-        assert_eq!(number(b"18446744073709551616"), Some(u64::MAX));
+    fn parses_only_decimal_digits() {
+        assert_eq!(parse_digits(b" 007 "), Some(7));
+        assert_eq!(parse_digits(b"18446744073709551616"), Some(u64::MAX));
         for text in ["", " ", "+5", "-5", "1.5", "5s", "0x10", "1 2"] {
-            assert_eq!(number(text.as_bytes()), None, "{text}");
+            assert_eq!(parse_digits(text.as_bytes()), None, "{text}");
         }
     }
 }

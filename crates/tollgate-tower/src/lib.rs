@@ -12,14 +12,14 @@ mod store_maintenance;
 pub use address::{ClientAddress, ProxyHeader, TrustedProxies, TrustedProxiesError};
 #[cfg(feature = "axum")]
 pub use facts::MatchedRoute;
-pub use facts::{ApiKey, Head, Header, PeerAddress, Source};
+pub use facts::{ApiKey, FactSource, Header, PeerAddress, RequestHead};
 pub use inbound::{
-    Counting, OnError, RateLimit, RateLimitLayer, RateLimitLayerBuilder, Refused, ResponseBody,
-    ResponseFuture,
+    CountedResponses, ErrorAction, RateLimit, RateLimitLayer, RateLimitLayerBuilder,
+    RefusedRequest, ResponseBody, ResponseFuture,
 };
-pub use store_maintenance::maintain_store;
+pub use store_maintenance::run_store_maintenance;
 
-/// The examples of the documentation compile.
+/// Compiles the examples of docs/MIDDLEWARE.md.
 #[cfg(all(doctest, feature = "axum"))]
 #[doc = include_str!("../../../docs/MIDDLEWARE.md")]
-struct Documentation;
+struct MiddlewareGuide;

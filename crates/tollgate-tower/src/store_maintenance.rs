@@ -1,4 +1,4 @@
-//! Looking after a store that may be lost.
+//! Periodic maintenance of a [`FallbackStore`].
 
 use std::future::Future;
 use std::sync::Arc;
@@ -6,24 +6,27 @@ use std::time::Duration;
 
 use tollgate::{Clock, FallbackStore, Store, jittered};
 
-/// Looks after a store about once a second, for as long as somebody else holds it: a lost one is tried, and told
-/// what was spent without it when it is back. To be spawned.
+/// Time between two maintenance runs, before jitter.
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Calls [`FallbackStore::maintain`] about once a second until all other references to the store are dropped. During
+/// an outage it probes the store; after it, it debits what was admitted without the store. Spawn the returned future.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use tollgate::{FallbackStore, MemoryStore};
-/// use tollgate_tower::maintain_store;
+/// use tollgate_tower::run_store_maintenance;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// # let shared = MemoryStore::new();
 /// let store = Arc::new(FallbackStore::builder(shared).build());
-/// let keeper = tokio::spawn(maintain_store(&store));
+/// let maintenance = tokio::spawn(run_store_maintenance(&store));
 /// drop(store);
-/// # drop(keeper);
+/// # drop(maintenance);
 /// # }
 /// ```
-pub fn maintain_store<S, C>(
+pub fn run_store_maintenance<S, C>(
     store: &Arc<FallbackStore<S, C>>,
 ) -> impl Future<Output = ()> + Send + use<S, C>
 where
@@ -33,7 +36,7 @@ where
     let store = Arc::downgrade(store);
     async move {
         loop {
-            tokio::time::sleep(jittered(Duration::from_secs(1))).await;
+            tokio::time::sleep(jittered(MAINTENANCE_INTERVAL)).await;
             let Some(store) = store.upgrade() else { return };
             store.maintain().await;
         }

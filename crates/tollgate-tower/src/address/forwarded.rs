@@ -1,17 +1,17 @@
-//! The elements of `Forwarded` (RFC 7239): `for="[2001:db8::1]:80";proto=https, for=192.0.2.7`.
+//! Elements of the `Forwarded` header (RFC 7239): `for="[2001:db8::1]:80";proto=https, for=192.0.2.7`.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use super::node;
+use super::hop_address;
 
-/// The last comma outside of quotes, read from the right. What proxies wrote has its quotes in pairs, so it
-/// is read as they wrote it, whatever stands to the left.
+/// Returns the position of the last comma outside quotes, reading from the right. Proxies write balanced quotes, so
+/// their elements parse correctly whatever the client wrote to the left.
 pub(super) fn last_comma(line: &[u8]) -> Option<usize> {
     let mut is_quoted = false;
     line.iter().enumerate().rev().find_map(|(at, byte)| match byte {
         b'"' => {
-            // From the right the first quote closes, and those that are escaped lie between.
+            // Read from the right, the first quote is the closing one; escaped quotes lie inside.
             is_quoted = !is_quoted || is_escaped(line, at);
             None
         }
@@ -20,14 +20,14 @@ pub(super) fn last_comma(line: &[u8]) -> Option<usize> {
     })
 }
 
-/// Whether an odd number of backslashes stands before it: of an even one each escapes another.
+/// Returns whether an odd number of backslashes precedes the position.
 fn is_escaped(line: &[u8], at: usize) -> bool {
     let before = line.get(..at).unwrap_or_default();
     let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
     !backslashes.is_multiple_of(2)
 }
 
-/// The address of an element's `for`. None if it has none, or several, or one that is no address.
+/// Returns the address in the element's `for` parameter. None if it is absent, repeated or not an address.
 pub(super) fn address(element: &[u8]) -> Option<IpAddr> {
     let mut rest = Some(std::str::from_utf8(element).ok()?);
     let mut found = None;
@@ -43,20 +43,20 @@ pub(super) fn address(element: &[u8]) -> Option<IpAddr> {
             return None;
         }
     }
-    node::address(unquoted(found?)?.as_bytes())
+    hop_address::parse(unquoted(found?)?.as_bytes())
 }
 
-/// The first pair of an element, and what comes after its semicolon.
+/// Splits off the first parameter of an element; also returns the rest after its semicolon.
 fn first_pair(text: &str) -> (&str, Option<&str>) {
     let (mut is_quoted, mut is_escaped) = (false, false);
-    let end = text.find(|letter| {
+    let end = text.find(|char| {
         let is_plain = !std::mem::take(&mut is_escaped);
-        match letter {
+        match char {
             '\\' => is_escaped = is_quoted && is_plain,
             '"' if is_plain => is_quoted = !is_quoted,
             _ => {}
         }
-        letter == ';' && !is_quoted
+        char == ';' && !is_quoted
     });
     match end.and_then(|at| text.split_at_checked(at)) {
         Some((pair, after)) => (pair, after.strip_prefix(';')),
@@ -64,20 +64,20 @@ fn first_pair(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What a value means: a token itself, a quoted string what it quotes. None if its quotes are not in pairs.
+/// Unquotes a value: a token is returned as is. None if the quotes are unbalanced.
 fn unquoted(value: &str) -> Option<Cow<'_, str>> {
     let Some(rest) = value.strip_prefix('"') else { return Some(value.into()) };
     let quoted = rest.strip_suffix('"')?;
     if !quoted.contains(['\\', '"']) {
         return Some(quoted.into());
     }
-    let mut letters = quoted.chars();
+    let mut chars = quoted.chars();
     let mut plain = String::with_capacity(quoted.len());
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\\' => plain.push(letters.next()?),
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => plain.push(chars.next()?),
             '"' => return None,
-            _ => plain.push(letter),
+            _ => plain.push(char),
         }
     }
     Some(plain.into())

@@ -1,98 +1,100 @@
-//! Facts that headers hold.
+//! Facts from headers.
 
 use std::borrow::Cow;
 
 use http::HeaderName;
 use http::header::AUTHORIZATION;
 
-use super::{Head, Source};
-use crate::header_value::only;
+use super::{FactSource, RequestHead};
+use crate::header_value::single_value;
 
-/// A header that names the client, the user, or whatever else.
+/// Reads a fact from a header, for example the client or the user.
 ///
-/// Anyone can write a header: believe those only that a gateway sets, or that are checked elsewhere. One that
-/// comes twice is not known.
+/// Clients can send any header: use only headers that a gateway sets or that other code verifies. A header that occurs
+/// twice counts as missing.
 ///
 /// ```
-/// use tollgate_tower::{Head, Header, Source};
+/// use tollgate_tower::{RequestHead, Header, FactSource};
 ///
 /// let client = Header::from_static("x-client-id");
 /// let request = http::Request::builder().header("X-Client-Id", "c1").header("X-Client-Id", "c2");
-/// assert_eq!(client.value(&Head::from(&request.body(())?)), None);
+/// assert_eq!(client.value(&RequestHead::from(&request.body(())?)), None);
 /// # Ok::<(), http::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Header(HeaderName);
 
 impl Header {
-    /// The header of this name.
+    /// Reads the header with this name.
     #[must_use]
     pub const fn new(name: HeaderName) -> Self {
         Self(name)
     }
 
-    /// The header of this name, which is written in lower case.
+    /// Reads the header with this name, which must be lower case.
     ///
     /// # Panics
-    /// The name is not one of a header. In a `const` that fails to compile.
+    /// Panics if the name is not a valid lower-case header name. In a `const` this is a compile error.
     #[must_use]
     pub const fn from_static(name: &'static str) -> Self {
         Self(HeaderName::from_static(name))
     }
 }
 
-impl Source for Header {
-    fn value<'r>(&'r self, request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
-        only(request.headers, &self.0).map(Cow::Borrowed)
+impl FactSource for Header {
+    fn value<'r>(&'r self, request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
+        single_value(request.headers, &self.0).map(Cow::Borrowed)
     }
 }
 
-/// Where callers show their API keys. As the fact `api_key` it becomes a digest before anything is counted, and
-/// the policy's `tiers` say what tier it stands for.
+/// Reads an API key. The fact `api_key` is replaced by its digest before counting, and the policy's `tiers` map it to a
+/// tier.
 ///
 /// ```
-/// use tollgate_tower::{ApiKey, Head, Source};
+/// use tollgate_tower::{ApiKey, RequestHead, FactSource};
 ///
 /// let request = http::Request::builder().header("authorization", "Bearer s3cret").body(())?;
 /// let key = ApiKey::bearer();
-/// assert_eq!(key.value(&Head::from(&request)).as_deref(), Some(&b"s3cret"[..]));
+/// assert_eq!(key.value(&RequestHead::from(&request)).as_deref(), Some(&b"s3cret"[..]));
 /// # Ok::<(), http::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct ApiKey(Place);
+pub struct ApiKey(KeyLocation);
 
 #[derive(Debug, Clone)]
-enum Place {
+enum KeyLocation {
     Header(HeaderName),
     Bearer,
 }
 
 impl ApiKey {
-    /// In this header, such as `x-api-key`.
+    /// Reads the key from this header, such as `x-api-key`.
     #[must_use]
     pub const fn header(name: HeaderName) -> Self {
-        Self(Place::Header(name))
+        Self(KeyLocation::Header(name))
     }
 
-    /// In `Authorization: Bearer …`.
+    /// Reads the key from `Authorization: Bearer …`.
     #[must_use]
     pub const fn bearer() -> Self {
-        Self(Place::Bearer)
+        Self(KeyLocation::Bearer)
     }
 }
 
-impl Source for ApiKey {
-    fn value<'r>(&'r self, request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
+impl FactSource for ApiKey {
+    fn value<'r>(&'r self, request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
         let key = match &self.0 {
-            Place::Header(name) => only(request.headers, name),
-            Place::Bearer => only(request.headers, AUTHORIZATION).and_then(after_bearer),
+            KeyLocation::Header(name) => single_value(request.headers, name),
+            KeyLocation::Bearer => {
+                single_value(request.headers, AUTHORIZATION).and_then(bearer_token)
+            }
         };
         key.map(Cow::Borrowed)
     }
 }
 
-/// The scheme is written in any case.
-fn after_bearer(value: &[u8]) -> Option<&[u8]> {
+/// Returns the token of a bearer scheme, which is case-insensitive.
+fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     let (scheme, key) = value.split_at_checked("bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| key.trim_ascii())
 }

@@ -1,13 +1,13 @@
-//! Who is at the other end of the connection.
+//! The peer address of the connection.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
-use super::{Head, Source};
+use super::{FactSource, RequestHead};
 use crate::address::ClientAddress;
 
-/// The address at the other end of the connection, for servers that are not axum's: put it into the extensions
-/// of every request. Those of axum have it when they are served with `into_make_service_with_connect_info`.
+/// The peer address, for servers other than axum: insert it into the extensions of every request. axum provides it when
+/// the app is served with `into_make_service_with_connect_info`.
 ///
 /// ```
 /// use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::address::ClientAddress;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerAddress(pub SocketAddr);
 
-fn peer(request: &Head<'_>) -> Option<IpAddr> {
+fn peer_ip(request: &RequestHead<'_>) -> Option<IpAddr> {
     if let Some(PeerAddress(peer)) = request.extensions.get() {
         return Some(peer.ip());
     }
@@ -32,30 +32,30 @@ fn peer(request: &Head<'_>) -> Option<IpAddr> {
     None
 }
 
-/// The peer's address, to match.
-pub(super) fn address<'r>(request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
-    let peer = peer(request)?.to_canonical();
+/// Returns the peer address in full, for matching.
+pub(super) fn address<'r>(request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
+    let peer = peer_ip(request)?.to_canonical();
     Some(Cow::Owned(ClientAddress::text(peer).into_bytes()))
 }
 
-/// What of the peer's address is counted.
-pub(super) fn network<'r>(request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
-    Some(Cow::Owned(ClientAddress::fact(peer(request)?).into_bytes()))
+/// Returns the peer address as it is counted, IPv6 by its /64.
+pub(super) fn network<'r>(request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
+    Some(Cow::Owned(ClientAddress::fact_value(peer_ip(request)?).into_bytes()))
 }
 
-/// As the fact `ip` the address itself, so that rules can match it; as any other, such as `client`, the network it is
-/// counted by.
-impl Source for ClientAddress {
-    fn value<'r>(&'r self, request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
-        let client = self.of(peer(request)?, request.headers);
-        Some(Cow::Owned(Self::fact(client).into_bytes()))
+/// The fact `ip` is the full address, so that rules can match it. Any other fact, such as `client`, is the address as it
+/// is counted.
+impl FactSource for ClientAddress {
+    fn value<'r>(&'r self, request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
+        let client = self.resolve(peer_ip(request)?, request.headers);
+        Some(Cow::Owned(Self::fact_value(client).into_bytes()))
     }
 
-    fn value_as<'r>(&'r self, fact: &str, request: &Head<'r>) -> Option<Cow<'r, [u8]>> {
+    fn value_as<'r>(&'r self, fact: &str, request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
         if fact != "ip" {
             return self.value(request);
         }
-        let client = self.of(peer(request)?, request.headers);
+        let client = self.resolve(peer_ip(request)?, request.headers);
         Some(Cow::Owned(Self::text(client).into_bytes()))
     }
 }

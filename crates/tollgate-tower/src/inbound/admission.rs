@@ -1,4 +1,4 @@
-//! Whether a request comes in.
+//! Admission: decides a request before the service receives it.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -13,128 +13,137 @@ use tollgate::{
     StoreError, StoreErrorKind,
 };
 
-use super::cost::Entry;
-use super::deferred_charge::Bill;
-use super::headers::Fields;
-use super::in_flight::{Due, Pass};
-use super::settings::{OnError, Settings};
-use super::slot_guard::{Held, Slots};
-use crate::background::Carried;
-use crate::facts::Head;
+use super::cost::AdmissionCharge;
+use super::deferred_charge::DeferredCharge;
+use super::headers::HeaderValues;
+use super::in_flight::{InFlight, PendingCharge};
+use super::settings::{ErrorAction, Settings};
+use super::slot_guard::{AcquiredSlots, SlotGuard};
+use crate::background::RunToCompletion;
+use crate::facts::RequestHead;
 
-/// Whether a request comes in.
+/// The result of admission.
 pub(super) enum Admission<S: Store + 'static, O: Observer + 'static> {
     Refused(Response<Bytes>),
-    Passed(Pass<S, O>),
+    Admitted(InFlight<S, O>),
 }
 
-/// A request's head, and what becomes of it.
-type Admitted<S, O> = (Parts, Admission<S, O>);
+/// An admission in progress. It owns the request head and returns it with the result.
+pub(super) type AdmissionFuture<S, O> =
+    Pin<Box<dyn Future<Output = (Parts, Admission<S, O>)> + Send>>;
 
-/// The limiter is being asked.
-pub(super) type Admitting<S, O> = Pin<Box<dyn Future<Output = Admitted<S, O>> + Send>>;
-
-/// What a decision comes to.
-enum Said {
+/// The owned part of a decision.
+enum Decided {
     Refused(Response<Bytes>),
-    Passed(Fields, Option<Slots>, Option<Receipt>),
+    Admitted(HeaderValues, Option<AcquiredSlots>, Option<Receipt>),
 }
 
 impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
-    /// Asks a limiter whose store may have to be waited for.
-    pub(super) fn begin(settings: &Arc<Settings<S, O>>, head: Parts) -> Admitting<S, O> {
-        let (settings, current) = (Arc::clone(settings), settings.limiter.active_policy());
-        let holds_slots = current.policy().holds_slots();
-        let admitting = async move {
-            let admission = Self::of(&settings, current, &Head::from(&head)).await;
+    /// Decides with a store that may have to wait for a reply.
+    pub(super) fn decide_async(
+        settings: &Arc<Settings<S, O>>,
+        head: Parts,
+    ) -> AdmissionFuture<S, O> {
+        let (settings, policy) = (Arc::clone(settings), settings.limiter.active_policy());
+        let holds_slots = policy.policy().holds_slots();
+        let admission = async move {
+            let admission = Self::decide(&settings, policy, &RequestHead::from(&head)).await;
             (head, admission)
         };
         if holds_slots {
-            // A client that goes away while a slot is being taken for it does not take it along.
-            return Box::pin(Carried::new(admitting));
+            // Releases the slot if the client disconnects while the store grants it.
+            return Box::pin(RunToCompletion::new(admission));
         }
-        Box::pin(admitting)
+        Box::pin(admission)
     }
 
-    /// Asks a limiter whose store answers at once: without a future to be kept, and without a clone of the
-    /// service to be called later.
-    pub(super) fn now(settings: &Arc<Settings<S, O>>, request: &Head<'_>) -> Self {
-        let asking = pin!(Self::of(settings, settings.limiter.active_policy(), request));
-        match asking.poll(&mut Context::from_waker(Waker::noop())) {
+    /// Decides with a store that replies in one poll. This avoids boxing a future and cloning the service.
+    pub(super) fn decide_now(settings: &Arc<Settings<S, O>>, request: &RequestHead<'_>) -> Self {
+        let admission = pin!(Self::decide(settings, settings.limiter.active_policy(), request));
+        match admission.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(admission) => admission,
             Poll::Pending => {
-                let late = "the store promised to answer at once, and did not";
-                let late = StoreError::new(StoreErrorKind::Timeout, late);
-                settings.undecided(&LimiterError::from(late), request)
+                let message = "the store declares IS_IMMEDIATE but did not complete in one poll";
+                let error = StoreError::new(StoreErrorKind::Timeout, message);
+                settings.on_limiter_error(&LimiterError::from(error), request)
             }
         }
     }
 
-    async fn of(
+    async fn decide(
         settings: &Arc<Settings<S, O>>,
-        current: Arc<ActivePolicy<O::Handles>>,
-        request: &Head<'_>,
+        policy: Arc<ActivePolicy<O::Handles>>,
+        request: &RequestHead<'_>,
     ) -> Self {
-        let entry = settings.charging.entry(request);
-        // What is held while the store is asked makes every request's future as large, so it is little.
-        let (asked, kept) = settings.question(&current, request, entry);
-        let say = |outcome: &Outcome<'_, '_>| settings.say(outcome, request);
-        let said = settings.limiter.decide_with(&current, entry.verb(), &asked, say).await;
-        drop(asked);
-        match said {
-            Ok(Said::Refused(response)) => Self::Refused(response),
-            Ok(Said::Passed(fields, slots, taken)) => {
-                let held = slots.map(|slots| Held::new(&settings.limiter, slots));
-                let due = match (kept, taken) {
-                    (Some(facts), Some(taken)) => {
-                        let taken = (entry.cost(), taken);
-                        let bill = Bill::new(Arc::clone(settings), current, facts, taken);
-                        Due::new(Box::new(bill), entry)
+        let charge = settings.cost.at_admission(request);
+        // Values held across the await enlarge the future of every request, so keep them few.
+        let (query, kept_facts) = settings.query(&policy, request, charge);
+        let on_outcome = |outcome: &Outcome<'_, '_>| settings.on_outcome(outcome, request);
+        let decided =
+            settings.limiter.decide_with(&policy, charge.verb(), &query, on_outcome).await;
+        drop(query);
+        match decided {
+            Ok(Decided::Refused(response)) => Self::Refused(response),
+            Ok(Decided::Admitted(header_values, slots, receipt)) => {
+                let slots = slots.map(|slots| SlotGuard::new(&settings.limiter, slots));
+                let pending = match (kept_facts, receipt) {
+                    (Some(facts), Some(receipt)) => {
+                        let taken = (charge.cost(), receipt);
+                        let deferred =
+                            DeferredCharge::new(Arc::clone(settings), policy, facts, taken);
+                        PendingCharge::new(Box::new(deferred), charge)
                     }
-                    _ => Due::Nothing,
+                    _ => PendingCharge::None,
                 };
-                Self::Passed(Pass::new(Arc::clone(settings), fields, held, due))
+                let settings = Arc::clone(settings);
+                Self::Admitted(InFlight::new(settings, header_values, slots, pending))
             }
-            Err(error) => settings.undecided(&error, request),
+            Err(error) => settings.on_limiter_error(&error, request),
         }
     }
 }
 
 impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
-    /// What is asked, and what is kept of it where something is settled later.
+    /// Returns the query, and an owned copy of its facts if a charge is settled after the response.
     #[inline]
-    fn question<'r>(
+    fn query<'r>(
         &'r self,
-        current: &'r ActivePolicy<O::Handles>,
-        request: &Head<'r>,
-        entry: Entry,
+        policy: &'r ActivePolicy<O::Handles>,
+        request: &RequestHead<'r>,
+        charge: AdmissionCharge,
     ) -> (Query<'r>, Option<Box<Facts<'static>>>) {
-        let facts = self.sources.gather(current.policy(), request);
-        let is_kept = self.charging.is_settled_later();
-        let kept = is_kept.then(|| Box::new(facts.clone().into_owned()));
-        (Query::ByPolicy(Request::new(facts).with_cost(entry.cost())), kept)
+        let facts = self.sources.gather(policy.policy(), request);
+        let is_kept = self.cost.is_settled_after_response();
+        let kept_facts = is_kept.then(|| Box::new(facts.clone().into_owned()));
+        (Query::ByPolicy(Request::new(facts).with_cost(charge.cost())), kept_facts)
     }
 
-    fn say(&self, outcome: &Outcome<'_, '_>, request: &Head<'_>) -> Said {
-        match self.refusing.of(outcome, request, &self.telling) {
-            Some(refusal) => Said::Refused(refusal),
+    fn on_outcome(&self, outcome: &Outcome<'_, '_>, request: &RequestHead<'_>) -> Decided {
+        match self.refusals.respond_to(outcome, request, &self.headers) {
+            Some(refusal) => Decided::Refused(refusal),
             None => {
-                let taken = self.charging.is_settled_later().then(|| Receipt::of(outcome));
-                Said::Passed(self.telling.of(outcome.decision), Slots::of(outcome), taken)
+                let is_settled_later = self.cost.is_settled_after_response();
+                let receipt = is_settled_later.then(|| Receipt::of(outcome));
+                let slots = AcquiredSlots::from_outcome(outcome);
+                Decided::Admitted(self.headers.values(outcome.decision), slots, receipt)
             }
         }
     }
 
-    fn undecided(self: &Arc<Self>, error: &LimiterError, request: &Head<'_>) -> Admission<S, O> {
-        self.failed(error);
-        match (self.on_error, error) {
-            // Who can make more rules match than a plan holds must not pass by it.
-            (OnError::Refuse, _) | (_, LimiterError::Plan(_)) => {
-                Admission::Refused(self.refusing.undecided(request, &self.telling))
+    fn on_limiter_error(
+        self: &Arc<Self>,
+        error: &LimiterError,
+        request: &RequestHead<'_>,
+    ) -> Admission<S, O> {
+        self.report_error(error);
+        match (self.error_action, error) {
+            // Otherwise a client could bypass its limits by matching more rules than a plan can hold.
+            (ErrorAction::Refuse, _) | (_, LimiterError::Plan(_)) => {
+                Admission::Refused(self.refusals.respond_undecided(request, &self.headers))
             }
-            (OnError::Pass, _) => {
-                let (settings, told) = (Arc::clone(self), Fields::default());
-                Admission::Passed(Pass::new(settings, told, None, Due::Nothing))
+            (ErrorAction::Allow, _) => {
+                let (settings, no_headers) = (Arc::clone(self), HeaderValues::default());
+                Admission::Admitted(InFlight::new(settings, no_headers, None, PendingCharge::None))
             }
         }
     }

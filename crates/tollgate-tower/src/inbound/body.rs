@@ -1,4 +1,4 @@
-//! Bodies of responses: the service's, or a refusal's.
+//! Response bodies: the service's, or that of a refusal.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -8,17 +8,17 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 pin_project! {
-    /// The body of a response that passed a [`RateLimitLayer`](crate::RateLimitLayer).
+    /// The response body of a service behind a [`RateLimitLayer`](crate::RateLimitLayer).
     #[derive(Debug)]
     pub struct ResponseBody<B> {
         #[pin]
         kind: Kind<B>,
-        at_end: AtEnd,
+        body_end: BodyEnd,
     }
 }
 
 pin_project! {
-    #[project = Projected]
+    #[project = KindProjection]
     #[derive(Debug)]
     enum Kind<B> {
         Service { #[pin] body: B },
@@ -27,12 +27,12 @@ pin_project! {
 }
 
 impl<B> ResponseBody<B> {
-    pub(super) fn of_service(body: B, at_end: AtEnd) -> Self {
-        Self { kind: Kind::Service { body }, at_end }
+    pub(super) fn from_service(body: B, body_end: BodyEnd) -> Self {
+        Self { kind: Kind::Service { body }, body_end }
     }
 
-    pub(super) fn of_refusal(text: Bytes) -> Self {
-        Self { kind: Kind::Refusal { text }, at_end: AtEnd::default() }
+    pub(super) fn from_refusal(text: Bytes) -> Self {
+        Self { kind: Kind::Refusal { text }, body_end: BodyEnd::default() }
     }
 }
 
@@ -50,16 +50,16 @@ where
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let this = self.project();
         let frame = match this.kind.project() {
-            Projected::Service { body } => ready!(body.poll_frame(context)),
-            Projected::Refusal { text } if text.is_empty() => None,
-            Projected::Refusal { text } => Some(Ok(Frame::data(std::mem::take(text).into()))),
+            KindProjection::Service { body } => ready!(body.poll_frame(context)),
+            KindProjection::Refusal { text } if text.is_empty() => None,
+            KindProjection::Refusal { text } => Some(Ok(Frame::data(std::mem::take(text).into()))),
         };
         match &frame {
             Some(Ok(frame)) => {
                 let length = frame.data_ref().map_or(0, Buf::remaining);
-                this.at_end.sent += u64::try_from(length).unwrap_or(u64::MAX);
+                this.body_end.sent_bytes += u64::try_from(length).unwrap_or(u64::MAX);
             }
-            Some(Err(_)) | None => this.at_end.come(),
+            Some(Err(_)) | None => this.body_end.run(),
         }
         Poll::Ready(frame)
     }
@@ -81,33 +81,33 @@ where
     }
 }
 
-/// What is done when a body ends or is dropped, once, with how many bytes were sent.
+/// Runs an action once, when a body ends or is dropped, with the number of bytes sent.
 #[derive(Default)]
-pub(super) struct AtEnd {
-    sent: u64,
-    act: Option<Box<dyn FnOnce(u64) + Send + Sync>>,
+pub(super) struct BodyEnd {
+    sent_bytes: u64,
+    action: Option<Box<dyn FnOnce(u64) + Send + Sync>>,
 }
 
-impl AtEnd {
-    pub(super) fn new(act: impl FnOnce(u64) + Send + Sync + 'static) -> Self {
-        Self { sent: 0, act: Some(Box::new(act)) }
+impl BodyEnd {
+    pub(super) fn new(action: impl FnOnce(u64) + Send + Sync + 'static) -> Self {
+        Self { sent_bytes: 0, action: Some(Box::new(action)) }
     }
 
-    fn come(&mut self) {
-        if let Some(act) = self.act.take() {
-            act(self.sent);
+    fn run(&mut self) {
+        if let Some(action) = self.action.take() {
+            action(self.sent_bytes);
         }
     }
 }
 
-impl std::fmt::Debug for AtEnd {
+impl std::fmt::Debug for BodyEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AtEnd").field("sent", &self.sent).finish_non_exhaustive()
+        f.debug_struct("BodyEnd").field("sent_bytes", &self.sent_bytes).finish_non_exhaustive()
     }
 }
 
-impl Drop for AtEnd {
+impl Drop for BodyEnd {
     fn drop(&mut self) {
-        self.come();
+        self.run();
     }
 }

@@ -1,4 +1,4 @@
-//! How a layer is made.
+//! The builder of the inbound layer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use bytes::Bytes;
 use http::{HeaderName, Method, Response, response};
 use tollgate::{HeaderStyle, Limiter, LimiterError, Observer, RefusalStyle, Store};
 
-use super::cost::{Charging, Cost, Counting, Payment};
-use super::headers::Telling;
+use super::cost::{ChargeTiming, Cost, CostSettings, CountedResponses};
+use super::headers::HeaderWriter;
 use super::layer::RateLimitLayer;
-use super::refused::{Refused, Refusing};
-use super::settings::{OnError, Settings, Skip};
-use crate::facts::{Head, Source, Sources};
+use super::refusal::{RefusalResponder, RefusedRequest};
+use super::settings::{ErrorAction, Settings, Skip};
+use crate::facts::{FactSource, FactSources, RequestHead};
 
-/// A [`RateLimitLayer`] in the making.
+/// Builder of a [`RateLimitLayer`].
 ///
 /// ```
 /// use tollgate::{HeaderStyle, Limiter, MemoryStore, Policy, RefusalStyle};
 /// use tollgate_tower::{ApiKey, ClientAddress, RateLimitLayer, TrustedProxies};
 ///
 /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
-/// let address = ClientAddress::behind(TrustedProxies::parse(["10.0.0.0/8"])?);
+/// let address = ClientAddress::behind_proxies(TrustedProxies::parse(["10.0.0.0/8"])?);
 /// let layer = RateLimitLayer::builder(limiter)
 ///     .fact("api_key", ApiKey::bearer())
 ///     .fact("client", address)
@@ -47,151 +47,151 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
     pub(super) fn new(limiter: Arc<Limiter<S, O>>) -> Self {
         let settings = Settings {
             limiter,
-            sources: Sources::default(),
+            sources: FactSources::default(),
             skips: Vec::new(),
-            charging: Charging::default(),
-            telling: Telling::default(),
-            refusing: Refusing::default(),
-            on_error: OnError::default(),
-            hear: None,
+            cost: CostSettings::default(),
+            headers: HeaderWriter::default(),
+            refusals: RefusalResponder::default(),
+            error_action: ErrorAction::default(),
+            on_error: None,
         };
         Self { settings }
     }
 
-    /// Where a fact that the policy looks at is found. Said again for the same fact, it is looked for there if it
-    /// was not found before.
+    /// Adds a source for a fact of the policy. Repeat it for the same fact to add fallback sources.
     ///
-    /// `method`, `path`, `host` and headers (`header:x-plan`) need not be said. `ip` is the address at the other
-    /// end of the connection unless said otherwise, and `client`, unless said, is `ip`, IPv6 by its first 64
-    /// bits. axum knows that address only if it serves `into_make_service_with_connect_info::<SocketAddr>()`.
+    /// `method`, `path`, `host` and headers (`header:x-plan`) have built-in sources. `ip` defaults to the peer address,
+    /// and `client` to `ip` with IPv6 addresses truncated to their /64. axum provides the peer address only if the
+    /// app is served with `into_make_service_with_connect_info::<SocketAddr>()`.
     ///
-    /// What is not known is not an error: the rule's `missing` says what then happens; without it all of whom it
-    /// is not known share one counter. A value that is empty or longer than 1024 bytes is not known.
+    /// A missing fact is not an error: the rule's `missing` decides, and by default all requests without the fact share
+    /// one counter. An empty value, or one longer than 1024 bytes, counts as missing.
     ///
-    /// `path` is what the layer sees: within a nested router of axum, without the prefix. One of more than 1024
-    /// bytes is known by its beginning.
-    pub fn fact(mut self, name: &str, source: impl Source) -> Self {
+    /// `path` is the path that the layer receives: in a nested axum router, without the prefix. A path longer than 1024
+    /// bytes is truncated.
+    pub fn fact(mut self, name: &str, source: impl FactSource) -> Self {
         self.settings.sources.add(name, source);
         self
     }
 
-    /// What a request costs; 1 unless said. What costs 0 passes and takes nothing. What costs more than 1 takes as
-    /// many slots of concurrency limits: those are better in a layer of their own.
-    pub fn cost(mut self, cost: impl Fn(&Head<'_>) -> u64 + Send + Sync + 'static) -> Self {
-        self.settings.charging.cost = Cost::Of(Box::new(cost));
+    /// Sets the cost of a request; the default is 1. A cost of 0 passes and takes nothing. A cost above 1 also takes that
+    /// many concurrency slots, so put concurrency limits into a separate layer.
+    pub fn cost(mut self, cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static) -> Self {
+        self.settings.cost.cost = Cost::Function(Box::new(cost));
         self
     }
 
-    /// What a request costs, as a header says that your gateway sets. Without it, or with what is no whole number
-    /// from 1 on, it costs 1; of several the largest counts.
+    /// Reads the cost of a request from a header that your gateway sets. A missing header, or a value that is not an
+    /// integer of at least 1, costs 1. Of several values the largest counts.
     pub fn cost_header(mut self, name: HeaderName) -> Self {
-        self.settings.charging.cost = Cost::Header(name);
+        self.settings.cost.cost = Cost::Header(name);
         self
     }
 
-    /// Which responses count. Every request takes what it costs when it comes, so that a limit holds for all that
-    /// are in flight; what does not count is given back when the response begins, unless it has left its window
-    /// by then. A client that goes away before is not given anything back.
-    pub fn count_only(self, counting: Counting) -> Self {
-        match counting {
-            Counting::Failures => self.count_where(super::cost::is_failure),
-            Counting::Successes => self.count_where(|response| !super::cost::is_failure(response)),
+    /// Selects the responses that count. Every request takes its cost at admission, so that the limit also holds for
+    /// requests in flight. A response that does not count is refunded when its head arrives, unless the take has left
+    /// its window by then. A client that disconnects before that receives no refund.
+    pub fn count_responses(self, counted: CountedResponses) -> Self {
+        match counted {
+            CountedResponses::Failures => self.count_responses_if(super::cost::is_failure),
+            CountedResponses::Successes => {
+                self.count_responses_if(|response| !super::cost::is_failure(response))
+            }
         }
     }
 
-    /// Which responses count, by what they are. See [`count_only`](Self::count_only).
-    pub fn count_where(
+    /// Selects the responses that count with a predicate. See [`count_responses`](Self::count_responses).
+    pub fn count_responses_if(
         mut self,
-        counts: impl Fn(&response::Parts) -> bool + Send + Sync + 'static,
+        is_counted: impl Fn(&response::Parts) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.settings.charging.counts = Some(Box::new(counts));
+        self.settings.cost.is_counted = Some(Box::new(is_counted));
         self
     }
 
-    /// What a request costs is known from its response. A request passes while anything is left; when the response
-    /// is there, its cost is taken, down to empty. So the limit is passed by what is in flight at most. A client
-    /// that goes away before costs 1.
+    /// Charges a cost computed from the response head. A request passes while any quota is left; the layer debits the
+    /// cost when the response head arrives, down to empty. The limit can therefore be exceeded by the cost of the
+    /// requests in flight. A client that disconnects before that is charged 1.
     pub fn charge_by_response(
         mut self,
         cost: impl Fn(&response::Parts) -> u64 + Send + Sync + 'static,
     ) -> Self {
-        self.settings.charging.payment = Payment::ByHead(Box::new(cost));
+        self.settings.cost.timing = ChargeTiming::ResponseHead(Box::new(cost));
         self
     }
 
-    /// What a request costs is known from the size of its response in bytes. A body that says its size is paid
-    /// when the response begins; another when it has ended, or when the client has gone away, as far as it was
-    /// sent. See [`charge_by_response`](Self::charge_by_response).
+    /// Charges a cost computed from the size of the response body in bytes. A body of known size is charged when the
+    /// response head arrives; any other when it ends, or when the client disconnects, for the bytes sent. See
+    /// [`charge_by_response`](Self::charge_by_response).
     pub fn charge_by_size(mut self, cost: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Self {
-        self.settings.charging.payment = Payment::BySize(Arc::new(cost));
+        self.settings.cost.timing = ChargeTiming::ResponseSize(Arc::new(cost));
         self
     }
 
-    /// How responses tell of limits; [`HeaderStyle::XUnix`] unless said, and not at all with none.
+    /// Sets the styles of the rate limit headers; the default is [`HeaderStyle::XUnix`]. An empty list disables them.
     pub fn header_styles(mut self, styles: impl IntoIterator<Item = HeaderStyle>) -> Self {
-        self.settings.telling.set_styles(styles);
+        self.settings.headers.set_styles(styles);
         self
     }
 
-    /// Lets browsers read these headers, by `Access-Control-Expose-Headers` on every response. Not needed beside a
+    /// Lets browsers read the headers, by adding `Access-Control-Expose-Headers` to every response. Not necessary with a
     /// CORS layer that exposes [`RateLimitLayer::exposed_headers`].
     pub fn expose_headers(mut self) -> Self {
-        self.settings.telling.expose();
+        self.settings.headers.expose();
         self
     }
 
-    /// What the body of a refusal looks like. gRPC requests are refused as gRPC does, whatever is said here.
+    /// Sets the body style of refusals. gRPC requests always receive a gRPC status.
     pub fn refusal_style(mut self, style: RefusalStyle) -> Self {
-        self.settings.refusing.style = style;
+        self.settings.refusals.style = style;
         self
     }
 
-    /// Answers refused requests in another way. [`Refused::response`] is what would have been said; what is
-    /// returned is what is sent.
+    /// Replaces the response to refused requests. [`RefusedRequest::response`] returns the default response.
     pub fn on_refusal(
         mut self,
-        respond: impl Fn(&Refused<'_>) -> Response<Bytes> + Send + Sync + 'static,
+        callback: impl Fn(&RefusedRequest<'_>) -> Response<Bytes> + Send + Sync + 'static,
     ) -> Self {
-        self.settings.refusing.respond = Some(Box::new(respond));
+        self.settings.refusals.on_refusal = Some(Box::new(callback));
         self
     }
 
-    /// Lets requests of this method pass uncounted, such as `OPTIONS`.
+    /// Does not limit requests with this method, such as `OPTIONS`.
     pub fn skip_method(mut self, method: Method) -> Self {
         self.settings.skips.push(Skip::Method(method));
         self
     }
 
-    /// Lets requests for this path pass uncounted, such as `/healthz`: the whole path, as the layer sees it.
+    /// Does not limit requests for this path, such as `/healthz`. It must equal the whole path that the layer receives.
     pub fn skip_path(mut self, path: &str) -> Self {
         self.settings.skips.push(Skip::Path(path.into()));
         self
     }
 
-    /// Lets these requests pass uncounted.
+    /// Does not limit requests for which the predicate returns true.
     pub fn skip_if(
         mut self,
-        is_skipped: impl Fn(&Head<'_>) -> bool + Send + Sync + 'static,
+        is_skipped: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static,
     ) -> Self {
         self.settings.skips.push(Skip::If(Box::new(is_skipped)));
         self
     }
 
-    /// What becomes of a request that the limiter cannot decide; it passes unless said.
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.settings.on_error = on_error;
+    /// Sets what happens to a request that the limiter cannot decide; the default is [`ErrorAction::Allow`].
+    pub fn error_action(mut self, action: ErrorAction) -> Self {
+        self.settings.error_action = action;
         self
     }
 
-    /// Who hears of what the limiter could not decide. It must not block.
-    pub fn on_error_notify(mut self, hear: impl Fn(&LimiterError) + Send + Sync + 'static) -> Self {
-        self.settings.hear = Some(Box::new(hear));
+    /// Sets a callback for errors of the limiter, for example to log them. It must not block.
+    pub fn on_error(mut self, callback: impl Fn(&LimiterError) + Send + Sync + 'static) -> Self {
+        self.settings.on_error = Some(Box::new(callback));
         self
     }
 
-    /// The layer.
+    /// Builds the layer.
     #[must_use]
     pub fn build(self) -> RateLimitLayer<S, O> {
-        RateLimitLayer::of(self.settings)
+        RateLimitLayer::from_settings(self.settings)
     }
 }

@@ -1,127 +1,129 @@
-//! What requests cost, and when that is known.
+//! Request costs and the time at which they are charged.
 
 use std::sync::Arc;
 
 use http::{HeaderName, response};
 use tollgate::Verb;
 
-use crate::facts::Head;
-use crate::header_value::number;
+use crate::facts::RequestHead;
+use crate::header_value::parse_digits;
 
-/// Which responses count, where not all do.
+/// The responses that count toward the limits, where not all do.
 ///
 /// ```
 /// use tollgate::{Limiter, MemoryStore, Policy};
-/// use tollgate_tower::{Counting, RateLimitLayer};
+/// use tollgate_tower::{CountedResponses, RateLimitLayer};
 ///
-/// // Five wrong passwords are too many; the right one costs nothing.
+/// // Limits wrong passwords; a correct one costs nothing.
 /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
-/// let logins = RateLimitLayer::builder(limiter).count_only(Counting::Failures).build();
+/// let logins =
+///     RateLimitLayer::builder(limiter).count_responses(CountedResponses::Failures).build();
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counting {
-    /// Those of a status from 400 on, and calls of gRPC that were refused without a body (a status in trailers
-    /// comes too late): wrong passwords, say.
+pub enum CountedResponses {
+    /// Responses with a status of 400 or above (for example wrong passwords), and gRPC calls refused without a body. A
+    /// gRPC status in trailers arrives too late to count.
     Failures,
-    /// All others: what was not served is not charged.
+    /// All other responses: failed requests are not charged.
     Successes,
 }
 
-/// What a request costs when it comes.
+/// The cost of a request at admission.
 #[derive(Default)]
 pub(super) enum Cost {
     #[default]
     One,
     Header(HeaderName),
-    Of(Box<dyn Fn(&Head<'_>) -> u64 + Send + Sync>),
+    Function(Box<dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync>),
 }
 
 impl Cost {
-    fn of(&self, request: &Head<'_>) -> u64 {
+    fn of_request(&self, request: &RequestHead<'_>) -> u64 {
         match self {
             Self::One => 1,
-            Self::Header(name) => told(request, name).filter(|cost| *cost > 0).unwrap_or(1),
-            Self::Of(cost) => cost(request),
+            Self::Header(name) => {
+                largest_value(request, name).filter(|cost| *cost > 0).unwrap_or(1)
+            }
+            Self::Function(cost) => cost(request),
         }
     }
 }
 
-/// A gateway may have added its value to one that a client sent. More than can be counted never passes.
-fn told(request: &Head<'_>, name: &HeaderName) -> Option<u64> {
+/// Returns the largest number in a header. The gateway may have appended its value to one that the client sent; the
+/// largest cannot be used to lower the cost.
+fn largest_value(request: &RequestHead<'_>, name: &HeaderName) -> Option<u64> {
     let values = request.headers.get_all(name).iter();
-    values.filter_map(|value| number(value.as_bytes())).max()
+    values.filter_map(|value| parse_digits(value.as_bytes())).max()
 }
 
-/// When it is paid.
+/// When the cost of a request is known and charged.
 #[derive(Default)]
-pub(super) enum Payment {
-    /// When a request comes.
+pub(super) enum ChargeTiming {
     #[default]
-    Before,
-    /// When its response begins.
-    ByHead(Box<dyn Fn(&response::Parts) -> u64 + Send + Sync>),
-    /// When its response has ended.
-    BySize(Sized),
+    Admission,
+    ResponseHead(Box<dyn Fn(&response::Parts) -> u64 + Send + Sync>),
+    ResponseSize(CostOfSize),
 }
 
-pub(super) type Sized = Arc<dyn Fn(u64) -> u64 + Send + Sync>;
+/// The cost of a response body of this many bytes.
+pub(super) type CostOfSize = Arc<dyn Fn(u64) -> u64 + Send + Sync>;
 
-/// Which responses count; all without one.
-type Counts = Box<dyn Fn(&response::Parts) -> bool + Send + Sync>;
+type IsCounted = Box<dyn Fn(&response::Parts) -> bool + Send + Sync>;
 
 #[derive(Default)]
-pub(super) struct Charging {
+pub(super) struct CostSettings {
     pub(super) cost: Cost,
-    pub(super) counts: Option<Counts>,
-    pub(super) payment: Payment,
+    /// Selects the responses that count; without it all count.
+    pub(super) is_counted: Option<IsCounted>,
+    pub(super) timing: ChargeTiming,
 }
 
-/// What is asked of the limiter when a request comes.
+/// What the limiter takes at admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Entry {
-    /// To take so much.
+pub(super) enum AdmissionCharge {
+    /// Takes this cost.
     Take(u64),
-    /// Whether anything is left, and slots.
-    Look,
+    /// Checks that quota is left and takes concurrency slots only.
+    Admit,
 }
 
-impl Entry {
+impl AdmissionCharge {
     pub(super) const fn verb(self) -> Verb {
         match self {
             Self::Take(_) => Verb::Take,
-            Self::Look => Verb::Admit,
+            Self::Admit => Verb::Admit,
         }
     }
 
     pub(super) const fn cost(self) -> u64 {
         match self {
             Self::Take(cost) => cost,
-            Self::Look => 1,
+            Self::Admit => 1,
         }
     }
 }
 
-impl Charging {
-    pub(super) fn entry(&self, request: &Head<'_>) -> Entry {
-        match self.payment {
-            Payment::Before => Entry::Take(self.cost.of(request)),
-            Payment::ByHead(_) | Payment::BySize(_) => Entry::Look,
+impl CostSettings {
+    pub(super) fn at_admission(&self, request: &RequestHead<'_>) -> AdmissionCharge {
+        match self.timing {
+            ChargeTiming::Admission => AdmissionCharge::Take(self.cost.of_request(request)),
+            ChargeTiming::ResponseHead(_) | ChargeTiming::ResponseSize(_) => AdmissionCharge::Admit,
         }
     }
 
-    /// Whether anything may be left to settle when the response is there.
-    pub(super) fn is_settled_later(&self) -> bool {
-        self.counts.is_some() || !matches!(self.payment, Payment::Before)
+    /// Returns whether a refund or debit may follow the response.
+    pub(super) fn is_settled_after_response(&self) -> bool {
+        self.is_counted.is_some() || !matches!(self.timing, ChargeTiming::Admission)
     }
 
     pub(super) fn counts(&self, response: &response::Parts) -> bool {
-        self.counts.as_ref().is_none_or(|counts| counts(response))
+        self.is_counted.as_ref().is_none_or(|is_counted| is_counted(response))
     }
 }
 
-/// gRPC says in a header what became of a call that has no body.
+/// A gRPC response without a body has its status in a header.
 pub(super) fn is_failure(response: &response::Parts) -> bool {
-    let grpc = response.headers.get("grpc-status");
-    let failed = grpc.is_some_and(|code| code.as_bytes() != b"0");
-    failed || response.status.as_u16() >= 400
+    let grpc_status = response.headers.get("grpc-status");
+    let is_grpc_failure = grpc_status.is_some_and(|code| code.as_bytes() != b"0");
+    is_grpc_failure || response.status.as_u16() >= 400
 }

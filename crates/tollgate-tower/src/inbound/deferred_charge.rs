@@ -1,4 +1,4 @@
-//! What is settled with the limiter when more is known of a request.
+//! Charges that are settled with the limiter when the response is known.
 
 use std::sync::Arc;
 
@@ -7,83 +7,86 @@ use tollgate::{
     ActivePolicy, Facts, LimiterError, Observer, Outcome, Query, Receipt, Request, Store, Verb,
 };
 
-use super::headers::Fields;
+use super::headers::HeaderValues;
 use super::settings::Settings;
-use crate::background::detach;
+use crate::background::run_in_background;
 
-/// A request that was let in, so that it can be settled by the policy that let it in.
-pub(super) struct Bill<S, O: Observer> {
+/// An admitted request and the policy that admitted it, for a later refund or debit under that policy.
+pub(super) struct DeferredCharge<S, O: Observer> {
     settings: Arc<Settings<S, O>>,
-    current: Arc<ActivePolicy<O::Handles>>,
+    policy: Arc<ActivePolicy<O::Handles>>,
     facts: Box<Facts<'static>>,
-    /// What it cost when it came, and what that took.
+    /// The cost taken at admission, and its receipt.
     cost: u64,
-    taken: Receipt,
-    came: Instant,
+    receipt: Receipt,
+    admitted_at: Instant,
 }
 
-impl<S: Store + 'static, O: Observer + 'static> Bill<S, O> {
+impl<S: Store + 'static, O: Observer + 'static> DeferredCharge<S, O> {
     pub(super) fn new(
         settings: Arc<Settings<S, O>>,
-        current: Arc<ActivePolicy<O::Handles>>,
+        policy: Arc<ActivePolicy<O::Handles>>,
         facts: Box<Facts<'static>>,
-        (cost, taken): (u64, Receipt),
+        (cost, receipt): (u64, Receipt),
     ) -> Self {
-        Self { settings, current, facts, cost, taken, came: Instant::now() }
+        Self { settings, policy, facts, cost, receipt, admitted_at: Instant::now() }
     }
 
-    /// Gives back what was taken and still counts, and says what is left then.
-    pub(super) async fn refund_receipt(self) -> Option<Fields> {
-        let Self { settings, current, facts, cost, taken, came } = self;
-        let asked = Query::ByPolicy(Request::new(*facts).with_cost(cost));
-        let taken = (&taken, came.elapsed());
-        let left = |outcome: &Outcome<'_, '_>| settings.left(outcome);
-        settings.settled(settings.limiter.refund_receipt(&current, &asked, taken, left).await)
+    /// Refunds what was taken and still counts. Returns the header values after the refund.
+    pub(super) async fn refund(self) -> Option<HeaderValues> {
+        let Self { settings, policy, facts, cost, receipt, admitted_at } = self;
+        let query = Query::ByPolicy(Request::new(*facts).with_cost(cost));
+        let receipt = (&receipt, admitted_at.elapsed());
+        let encode = |outcome: &Outcome<'_, '_>| settings.settled_headers(outcome);
+        settings.report(settings.limiter.refund_receipt(&policy, &query, receipt, encode).await)
     }
 
-    /// Takes what it turned out to cost, and says what is left then.
-    pub(super) async fn pay(self, cost: u64) -> Option<Fields> {
-        let Self { settings, current, facts, .. } = self;
-        let asked = Query::ByPolicy(Request::new(*facts).with_cost(cost));
-        let left = |outcome: &Outcome<'_, '_>| settings.left(outcome);
-        settings.settled(settings.limiter.decide_with(&current, Verb::Debit, &asked, left).await)
+    /// Debits the actual cost. Returns the header values after the debit.
+    pub(super) async fn debit(self, cost: u64) -> Option<HeaderValues> {
+        let Self { settings, policy, facts, .. } = self;
+        let query = Query::ByPolicy(Request::new(*facts).with_cost(cost));
+        let encode = |outcome: &Outcome<'_, '_>| settings.settled_headers(outcome);
+        settings.report(settings.limiter.decide_with(&policy, Verb::Debit, &query, encode).await)
     }
 
-    /// The same, when nobody waits for it any more.
-    pub(super) fn pay_later(self, cost: u64) {
-        detach(async move { drop(self.pay(cost).await) });
+    /// Debits the actual cost when no response is waiting for the result.
+    pub(super) fn debit_in_background(self, cost: u64) {
+        run_in_background(async move { drop(self.debit(cost).await) });
     }
 }
 
 impl<S, O: Observer> Settings<S, O> {
-    /// What is left after a settlement; none if no limit was left to settle with, so that what was told when the
-    /// request came still is.
-    fn left(&self, outcome: &Outcome<'_, '_>) -> Option<Fields> {
-        outcome.decision.deciding().map(|_| self.telling.of(outcome.decision))
+    /// Returns the header values after a settlement. Returns none if no limit decided, so that the response keeps the
+    /// values from admission.
+    fn settled_headers(&self, outcome: &Outcome<'_, '_>) -> Option<HeaderValues> {
+        outcome.decision.deciding().map(|_| self.headers.values(outcome.decision))
     }
 
-    fn settled(&self, left: Result<Option<Fields>, LimiterError>) -> Option<Fields> {
-        left.inspect_err(|error| self.failed(error)).ok().flatten()
+    fn report(&self, values: Result<Option<HeaderValues>, LimiterError>) -> Option<HeaderValues> {
+        values.inspect_err(|error| self.report_error(error)).ok().flatten()
     }
 }
 
-/// A bill that is paid in any case: by what is said, or by 1 if the client is gone before anything is known.
-pub(super) struct Unpaid<S: Store + 'static, O: Observer + 'static>(Option<Box<Bill<S, O>>>);
+/// A charge that is debited in every case: with the known cost, or with 1 if the client disconnects before the cost is
+/// known.
+pub(super) struct UnpaidCharge<S: Store + 'static, O: Observer + 'static>(
+    Option<Box<DeferredCharge<S, O>>>,
+);
 
-impl<S: Store + 'static, O: Observer + 'static> Unpaid<S, O> {
-    pub(super) const fn new(bill: Box<Bill<S, O>>) -> Self {
-        Self(Some(bill))
+impl<S: Store + 'static, O: Observer + 'static> UnpaidCharge<S, O> {
+    pub(super) const fn new(charge: Box<DeferredCharge<S, O>>) -> Self {
+        Self(Some(charge))
     }
 
-    pub(super) fn into_bill(mut self) -> Option<Box<Bill<S, O>>> {
+    pub(super) fn into_charge(mut self) -> Option<Box<DeferredCharge<S, O>>> {
         self.0.take()
     }
 }
 
-impl<S: Store + 'static, O: Observer + 'static> Drop for Unpaid<S, O> {
+impl<S: Store + 'static, O: Observer + 'static> Drop for UnpaidCharge<S, O> {
     fn drop(&mut self) {
-        if let Some(bill) = self.0.take() {
-            bill.pay_later(1);
+        if let Some(charge) = self.0.take() {
+            charge.debit_in_background(1);
         }
     }
 }

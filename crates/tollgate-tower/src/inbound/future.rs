@@ -1,4 +1,4 @@
-//! A response to come.
+//! The response future.
 
 use std::fmt;
 use std::future::Future;
@@ -12,12 +12,12 @@ use pin_project_lite::pin_project;
 use tollgate::{Observer, Store};
 use tower_service::Service;
 
-use super::admission::{Admission, Admitting};
-use super::body::{AtEnd, ResponseBody};
-use super::in_flight::{Ending, Pass, Settlement};
+use super::admission::{Admission, AdmissionFuture};
+use super::body::{BodyEnd, ResponseBody};
+use super::in_flight::{FinishResponse, InFlight, Settlement};
 
 pin_project! {
-    /// The response of a service behind a [`RateLimitLayer`](crate::RateLimitLayer), to come.
+    /// The response future of [`RateLimit`](crate::RateLimit).
     pub struct ResponseFuture<V, A, B, F, S, O>
     where
         S: Store,
@@ -31,7 +31,7 @@ pin_project! {
 }
 
 pin_project! {
-    #[project = Now]
+    #[project = StateProjection]
     enum State<V, A, B, F, S, O>
     where
         S: Store,
@@ -39,30 +39,30 @@ pin_project! {
         O: Observer,
         O: 'static,
     {
-        // The store is being asked.
-        Deciding { admission: Admitting<S, O>, waiting: Option<(V, A)> },
-        // The service is at work.
-        Serving { #[pin] future: F, pass: Option<Pass<S, O>> },
-        // Something is given back or paid before the response goes out.
-        Settling { settlement: Settlement, answer: Option<Answer<B, S, O>> },
-        // The service never saw it.
+        // Waiting for the decision of the store.
+        Deciding { admission: AdmissionFuture<S, O>, service_and_body: Option<(V, A)> },
+        // Waiting for the service.
+        Serving { #[pin] future: F, in_flight: Option<InFlight<S, O>> },
+        // Waiting for a refund or debit before the response is sent.
+        Settling { settlement: Settlement, response: Option<UnsentResponse<B, S, O>> },
+        // Refused without calling the service.
         Refused { refusal: Option<Response<Bytes>> },
     }
 }
 
 impl<V, A, B, F, S: Store + 'static, O: Observer + 'static> ResponseFuture<V, A, B, F, S, O> {
-    /// The service is asked, and no limit is for it.
+    /// Calls the service without a limit.
     pub(super) const fn skipped(future: F) -> Self {
-        Self { state: State::Serving { future, pass: None } }
+        Self { state: State::Serving { future, in_flight: None } }
     }
 
-    pub(super) const fn served(future: F, pass: Pass<S, O>) -> Self {
-        Self { state: State::Serving { future, pass: Some(pass) } }
+    pub(super) const fn admitted(future: F, in_flight: InFlight<S, O>) -> Self {
+        Self { state: State::Serving { future, in_flight: Some(in_flight) } }
     }
 
-    /// The service is asked with this body if it may be.
-    pub(super) const fn deciding(admission: Admitting<S, O>, service: V, body: A) -> Self {
-        Self { state: State::Deciding { admission, waiting: Some((service, body)) } }
+    /// Calls the service with this body if the request is admitted.
+    pub(super) const fn deciding(admission: AdmissionFuture<S, O>, service: V, body: A) -> Self {
+        Self { state: State::Deciding { admission, service_and_body: Some((service, body)) } }
     }
 
     pub(super) const fn refused(refusal: Response<Bytes>) -> Self {
@@ -91,33 +91,37 @@ where
         let mut state = self.project().state;
         loop {
             let next = match state.as_mut().project() {
-                Now::Deciding { admission, waiting } => {
+                StateProjection::Deciding { admission, service_and_body } => {
                     let (head, admission) = ready!(admission.as_mut().poll(context));
-                    let Some((mut service, body)) = waiting.take() else { return Poll::Pending };
+                    let Some((mut service, body)) = service_and_body.take() else {
+                        return Poll::Pending;
+                    };
                     match admission {
                         Admission::Refused(refusal) => State::Refused { refusal: Some(refusal) },
-                        Admission::Passed(pass) => {
+                        Admission::Admitted(in_flight) => {
                             let future = service.call(Request::from_parts(head, body));
-                            State::Serving { future, pass: Some(pass) }
+                            State::Serving { future, in_flight: Some(in_flight) }
                         }
                     }
                 }
-                Now::Serving { future, pass } => {
-                    match answered(ready!(future.poll(context)), pass.take()) {
-                        Answered::Now(response) => return Poll::Ready(response),
-                        Answered::Later(settlement, answer) => {
-                            State::Settling { settlement, answer: Some(answer) }
+                StateProjection::Serving { future, in_flight } => {
+                    match on_service_result(ready!(future.poll(context)), in_flight.take()) {
+                        ServiceResult::Respond(response) => return Poll::Ready(response),
+                        ServiceResult::Settle(settlement, response) => {
+                            State::Settling { settlement, response: Some(response) }
                         }
                     }
                 }
-                Now::Settling { settlement, answer } => {
+                StateProjection::Settling { settlement, response } => {
                     let settled = ready!(Pin::new(settlement).poll(context));
-                    let Some((head, body, ending)) = answer.take() else { return Poll::Pending };
-                    return Poll::Ready(Ok(ending.respond(head, body, settled)));
+                    let Some((head, body, finish)) = response.take() else {
+                        return Poll::Pending;
+                    };
+                    return Poll::Ready(Ok(finish.respond(head, body, settled)));
                 }
-                Now::Refused { refusal } => {
+                StateProjection::Refused { refusal } => {
                     let Some(refusal) = refusal.take() else { return Poll::Pending };
-                    return Poll::Ready(Ok(refusal.map(ResponseBody::of_refusal)));
+                    return Poll::Ready(Ok(refusal.map(ResponseBody::from_refusal)));
                 }
             };
             state.set(next);
@@ -125,32 +129,32 @@ where
     }
 }
 
-/// A response, and how it goes out.
-type Answer<B, S, O> = (response::Parts, B, Ending<S, O>);
+/// A response and what to add to it before it is sent.
+type UnsentResponse<B, S, O> = (response::Parts, B, FinishResponse<S, O>);
 
-/// What the service said.
-enum Answered<B, E, S: Store + 'static, O: Observer + 'static> {
-    Now(Result<Response<ResponseBody<B>>, E>),
-    Later(Settlement, Answer<B, S, O>),
+/// What follows the result of the service.
+enum ServiceResult<B, E, S: Store + 'static, O: Observer + 'static> {
+    Respond(Result<Response<ResponseBody<B>>, E>),
+    Settle(Settlement, UnsentResponse<B, S, O>),
 }
 
-fn answered<B: Body, E, S: Store + 'static, O: Observer + 'static>(
+fn on_service_result<B: Body, E, S: Store + 'static, O: Observer + 'static>(
     result: Result<Response<B>, E>,
-    pass: Option<Pass<S, O>>,
-) -> Answered<B, E, S, O> {
+    in_flight: Option<InFlight<S, O>>,
+) -> ServiceResult<B, E, S, O> {
     let (head, body) = match result {
         Ok(response) => response.into_parts(),
         Err(error) => {
-            pass.into_iter().for_each(Pass::failed);
-            return Answered::Now(Err(error));
+            in_flight.into_iter().for_each(InFlight::on_service_error);
+            return ServiceResult::Respond(Err(error));
         }
     };
-    let Some(pass) = pass else {
-        let body = ResponseBody::of_service(body, AtEnd::default());
-        return Answered::Now(Ok(Response::from_parts(head, body)));
+    let Some(in_flight) = in_flight else {
+        let body = ResponseBody::from_service(body, BodyEnd::default());
+        return ServiceResult::Respond(Ok(Response::from_parts(head, body)));
     };
-    match pass.answered(&head, &body) {
-        (ending, None) => Answered::Now(Ok(ending.respond(head, body, None))),
-        (ending, Some(settlement)) => Answered::Later(settlement, (head, body, ending)),
+    match in_flight.on_response(&head, &body) {
+        (finish, None) => ServiceResult::Respond(Ok(finish.respond(head, body, None))),
+        (finish, Some(settlement)) => ServiceResult::Settle(settlement, (head, body, finish)),
     }
 }

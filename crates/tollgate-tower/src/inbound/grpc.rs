@@ -1,4 +1,4 @@
-//! Refusals as gRPC makes them: a status with how long to wait, and no body.
+//! gRPC refusals: a status with the time to wait, and no body.
 
 use std::time::Duration;
 
@@ -8,26 +8,26 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response};
 
-use crate::facts::Head;
+use crate::facts::RequestHead;
 
 const MEDIA_TYPE: &[u8] = b"application/grpc";
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 
-/// The codes of gRPC that refusals have.
+/// gRPC status codes of refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Code {
     ResourceExhausted = 8,
     Unavailable = 14,
 }
 
-/// Whether a request is one of gRPC, and not of gRPC-Web, whose clients read bodies.
-pub(super) fn is_asked(request: &Head<'_>) -> bool {
+/// Returns whether a request is gRPC. gRPC-Web is not, because its clients read the status from the body.
+pub(super) fn is_grpc(request: &RequestHead<'_>) -> bool {
     let content_type = request.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     let rest = content_type.and_then(|value| value.strip_prefix(MEDIA_TYPE));
     rest.is_some_and(|rest| matches!(rest, [] | [b'+' | b';' | b' ', ..]))
 }
 
-/// The message is printable ASCII without `%`, so it needs no escaping.
+/// Builds a refusal. `message` must be printable ASCII without `%`, so that it needs no escaping.
 pub(super) fn refusal(
     code: Code,
     message: &'static str,
@@ -45,41 +45,41 @@ pub(super) fn refusal(
     response
 }
 
-/// A `google.rpc.Status { code, message, details: [RetryInfo { retry_delay }] }`.
+/// Encodes a `google.rpc.Status { code, message, details: [RetryInfo { retry_delay }] }`.
 fn status(code: Code, message: &str, wait: Option<Duration>) -> Vec<u8> {
     let mut status = Vec::with_capacity(128);
-    number(&mut status, 1, code as u64);
-    bytes(&mut status, 2, message.as_bytes());
+    uint_field(&mut status, 1, code as u64);
+    bytes_field(&mut status, 2, message.as_bytes());
     if let Some(wait) = wait {
         let mut delay = Vec::new();
-        number(&mut delay, 1, wait.as_secs());
-        number(&mut delay, 2, u64::from(wait.subsec_nanos()));
+        uint_field(&mut delay, 1, wait.as_secs());
+        uint_field(&mut delay, 2, u64::from(wait.subsec_nanos()));
         let mut info = Vec::new();
-        bytes(&mut info, 1, &delay);
+        bytes_field(&mut info, 1, &delay);
         let mut any = Vec::new();
-        bytes(&mut any, 1, RETRY_INFO.as_bytes());
-        bytes(&mut any, 2, &info);
-        bytes(&mut status, 3, &any);
+        bytes_field(&mut any, 1, RETRY_INFO.as_bytes());
+        bytes_field(&mut any, 2, &info);
+        bytes_field(&mut status, 3, &any);
     }
     status
 }
 
-/// A field of Protocol Buffers that holds a number; zero is left out.
-fn number(out: &mut Vec<u8>, field: u64, value: u64) {
+/// Encodes a Protocol Buffers integer field; zero is omitted.
+fn uint_field(out: &mut Vec<u8>, field: u64, value: u64) {
     if value > 0 {
         varint(out, field << 3);
         varint(out, value);
     }
 }
 
-/// A field that holds bytes.
-fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
+/// Encodes a Protocol Buffers bytes field.
+fn bytes_field(out: &mut Vec<u8>, field: u64, value: &[u8]) {
     varint(out, field << 3 | 2);
     varint(out, u64::try_from(value.len()).unwrap_or(u64::MAX));
     out.extend_from_slice(value);
 }
 
-/// Seven bits a byte, the lowest first.
+/// Encodes seven bits per byte, lowest first.
 fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value.to_le_bytes()[0] | 0x80);

@@ -1,31 +1,31 @@
-//! What responses tell of limits in their headers.
+//! Rate limit headers of responses.
 
 use http::header::{ACCESS_CONTROL_EXPOSE_HEADERS, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tollgate::{Decision, FieldValue, HeaderStyle};
 
-/// How limits are told of.
+/// Encodes decisions as headers in the configured styles.
 #[derive(Debug)]
-pub(super) struct Telling {
+pub(super) struct HeaderWriter {
     styles: Vec<HeaderStyle>,
-    /// The fields of all styles in their order, made once: a name is checked when it is made.
+    /// The field names of all styles in order, built once because building validates them.
     names: Vec<HeaderName>,
-    exposed: Option<HeaderValue>,
+    expose_value: Option<HeaderValue>,
     is_exposed: bool,
 }
 
-impl Default for Telling {
+impl Default for HeaderWriter {
     fn default() -> Self {
         let styles = vec![HeaderStyle::XUnix];
-        Self { names: names(&styles), styles, exposed: None, is_exposed: false }
+        Self { names: field_names(&styles), styles, expose_value: None, is_exposed: false }
     }
 }
 
-/// What one decision gave for the fields of all styles; nothing if no limit applies.
+/// The values of all fields for one decision, in the order of the names. Empty if no limit applies.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Fields(Vec<HeaderValue>);
+pub(super) struct HeaderValues(Vec<HeaderValue>);
 
-impl Telling {
+impl HeaderWriter {
     pub(super) fn set_styles(&mut self, styles: impl IntoIterator<Item = HeaderStyle>) {
         self.styles = Vec::new();
         for style in styles {
@@ -33,24 +33,24 @@ impl Telling {
                 self.styles.push(style);
             }
         }
-        self.names = names(&self.styles);
-        self.list();
+        self.names = field_names(&self.styles);
+        self.update_expose_value();
     }
 
     pub(super) fn expose(&mut self) {
         self.is_exposed = true;
-        self.list();
+        self.update_expose_value();
     }
 
-    fn list(&mut self) {
-        let names = self.exposed();
+    fn update_expose_value(&mut self) {
+        let names = self.exposed_names();
         let names: Vec<&str> = names.iter().map(HeaderName::as_str).collect();
         let list = self.is_exposed.then(|| HeaderValue::from_str(&names.join(", ")).ok());
-        self.exposed = list.flatten();
+        self.expose_value = list.flatten();
     }
 
-    /// Every header there may be, each once.
-    pub(super) fn exposed(&self) -> Vec<HeaderName> {
+    /// Returns the name of every header that may be added, without duplicates.
+    pub(super) fn exposed_names(&self) -> Vec<HeaderName> {
         let mut exposed: Vec<HeaderName> = Vec::new();
         for name in self.names.iter().chain([&RETRY_AFTER]) {
             if !exposed.contains(name) {
@@ -60,43 +60,41 @@ impl Telling {
         exposed
     }
 
-    pub(super) fn of(&self, decision: &Decision<'_>) -> Fields {
-        let mut fields = Fields(Vec::with_capacity(self.names.len()));
+    pub(super) fn values(&self, decision: &Decision<'_>) -> HeaderValues {
+        let mut values = HeaderValues(Vec::with_capacity(self.names.len()));
         for style in &self.styles {
-            style.write(decision, |_, value| fields.0.push(header_value(value)));
+            style.write(decision, |_, value| values.0.push(header_value(value)));
         }
-        fields
+        values
     }
 
-    /// Adds what is told. Where the response has told of less already, as by a layer within, that stays: of several
-    /// limits the one most in the way is told of.
-    pub(super) fn tell(&self, headers: &mut HeaderMap, fields: Fields) {
-        let mut before = Vec::new();
-        for (name, value) in self.names.iter().zip(fields.0) {
-            if let Some(old) = headers.insert(name, value) {
-                before.push((name, old));
+    /// Writes the headers. If the response already has them with a smaller remaining amount (from an inner layer), it
+    /// keeps them: of several limits, the headers describe the most restrictive.
+    pub(super) fn write(&self, headers: &mut HeaderMap, values: HeaderValues) {
+        let mut replaced = Vec::new();
+        for (name, value) in self.names.iter().zip(values.0) {
+            if let Some(previous) = headers.insert(name, value) {
+                replaced.push((name, previous));
             }
         }
-        let told_less = before.iter().any(|(name, old)| {
-            left(name, old).is_some_and(|old| Some(old) < left_in(headers, name))
+        let is_previous_stricter = replaced.iter().any(|(name, previous)| {
+            let current = headers.get(*name).and_then(|value| remaining(name, value));
+            remaining(name, previous).is_some_and(|previous| Some(previous) < current)
         });
-        if told_less {
-            for (name, old) in before {
-                headers.insert(name, old);
+        if is_previous_stricter {
+            for (name, previous) in replaced {
+                headers.insert(name, previous);
             }
         }
-        if let Some(exposed) = &self.exposed {
-            headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
+        if let Some(expose_value) = &self.expose_value {
+            headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, expose_value.clone());
         }
     }
 }
 
-fn left_in(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
-    headers.get(name).and_then(|value| left(name, value))
-}
-
-/// What is left, as a field says it: a number, or the `r` of a structured one. None of a field that does not say.
-fn left(name: &HeaderName, value: &HeaderValue) -> Option<u64> {
+/// Returns the remaining amount in a field: a number, or the parameter `r` of a structured field. None for other
+/// fields.
+fn remaining(name: &HeaderName, value: &HeaderValue) -> Option<u64> {
     let text = value.to_str().ok()?;
     if name.as_str().ends_with("-remaining") {
         return text.parse().ok();
@@ -105,14 +103,14 @@ fn left(name: &HeaderName, value: &HeaderValue) -> Option<u64> {
     after.split(';').next()?.parse().ok()
 }
 
-/// In the order in which the styles write their fields.
-fn names(styles: &[HeaderStyle]) -> Vec<HeaderName> {
+/// Returns the field names in the order in which the styles write their fields.
+fn field_names(styles: &[HeaderStyle]) -> Vec<HeaderName> {
     let fields = styles.iter().flat_map(|style| style.fields());
     fields.map(|name| HeaderName::from_static(name)).collect()
 }
 
-/// A number takes one small allocation; `HeaderValue::from` needs two. Texts are names and numbers, all of them
-/// printable.
+/// Formats a number with one small allocation; `HeaderValue::from` needs two. Texts consist of limit names and
+/// numbers, so they are printable.
 fn header_value(value: FieldValue) -> HeaderValue {
     let value = match value {
         FieldValue::Number(number) => HeaderValue::from_str(itoa::Buffer::new().format(number)),
@@ -128,24 +126,23 @@ mod tests {
     use http::HeaderMap;
     use tollgate::{HeaderStyle, Limit, LocalLimiter, Quota};
 
-    use super::Telling;
+    use super::HeaderWriter;
 
-    /// What a service says of limits stays only if it says of less.
     #[test]
-    fn nonsense_is_not_told_in_our_place() {
+    fn keeps_existing_header_only_if_it_is_stricter() {
         let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(10)).unwrap());
-        let telling = Telling::default();
-        for (said, told) in [("many", "10"), ("12", "10"), ("3", "3")] {
+        let writer = HeaderWriter::default();
+        for (existing, expected) in [("many", "10"), ("12", "10"), ("3", "3")] {
             let mut headers = HeaderMap::new();
-            headers.insert("x-ratelimit-remaining", said.parse().unwrap());
-            telling.tell(&mut headers, telling.of(&limiter.peek("c1")));
-            assert_eq!(headers["x-ratelimit-remaining"], told, "{said}");
+            headers.insert("x-ratelimit-remaining", existing.parse().unwrap());
+            writer.write(&mut headers, writer.values(&limiter.peek("c1")));
+            assert_eq!(headers["x-ratelimit-remaining"], expected, "{existing}");
         }
     }
 
-    /// Names and values are told apart, so they must come in one order.
+    /// Names and values are zipped, so both must have the same order.
     #[test]
-    fn fields_are_written_in_the_order_of_their_names() {
+    fn values_are_written_in_the_order_of_the_names() {
         let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(10)).unwrap());
         for style in HeaderStyle::ALL {
             let mut written = Vec::new();

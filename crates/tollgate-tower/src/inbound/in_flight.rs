@@ -1,4 +1,4 @@
-//! A request that was let in, until its response has ended.
+//! An admitted request, from admission to the end of its response body.
 
 use std::sync::Arc;
 
@@ -6,143 +6,159 @@ use http::{Response, StatusCode, response};
 use http_body::Body;
 use tollgate::{Observer, Store};
 
-use super::body::{AtEnd, ResponseBody};
-use super::cost::{Entry, Payment};
-use super::deferred_charge::{Bill, Unpaid};
-use super::headers::Fields;
+use super::body::{BodyEnd, ResponseBody};
+use super::cost::{AdmissionCharge, ChargeTiming};
+use super::deferred_charge::{DeferredCharge, UnpaidCharge};
+use super::headers::HeaderValues;
 use super::settings::Settings;
-use super::slot_guard::Held;
-use crate::background::{Carried, detach};
+use super::slot_guard::SlotGuard;
+use crate::background::{RunToCompletion, run_in_background};
 
-/// A request that is being served.
-pub(super) struct Pass<S: Store + 'static, O: Observer + 'static> {
+/// An admitted request that the service is processing.
+pub(super) struct InFlight<S: Store + 'static, O: Observer + 'static> {
     settings: Arc<Settings<S, O>>,
-    fields: Fields,
-    held: Option<Held>,
-    due: Due<S, O>,
+    header_values: HeaderValues,
+    slots: Option<SlotGuard>,
+    pending: PendingCharge<S, O>,
 }
 
-/// What is left to settle.
-pub(super) enum Due<S: Store + 'static, O: Observer + 'static> {
-    Nothing,
-    /// What was taken is given back if the response does not count.
-    Receipt(Box<Bill<S, O>>),
-    /// Nothing was taken yet.
-    Unpaid(Unpaid<S, O>),
+/// What remains to be settled when the response is known.
+pub(super) enum PendingCharge<S: Store + 'static, O: Observer + 'static> {
+    None,
+    /// Already taken; refunded if the response does not count.
+    Refundable(Box<DeferredCharge<S, O>>),
+    /// Nothing taken yet.
+    Unpaid(UnpaidCharge<S, O>),
 }
 
-/// Something is given back or paid; it comes to what is left then. It goes on though the client be gone.
-pub(super) type Settlement = Carried<Option<Fields>>;
+/// A refund or debit that must finish before the response is sent. It continues if the client disconnects, and returns
+/// the header values after it.
+pub(super) type Settlement = RunToCompletion<Option<HeaderValues>>;
 
-impl<S: Store + 'static, O: Observer + 'static> Due<S, O> {
-    pub(super) const fn new(bill: Box<Bill<S, O>>, entry: Entry) -> Self {
-        match entry {
-            Entry::Take(_) => Self::Receipt(bill),
-            Entry::Look => Self::Unpaid(Unpaid::new(bill)),
+impl<S: Store + 'static, O: Observer + 'static> PendingCharge<S, O> {
+    pub(super) const fn new(
+        charge: Box<DeferredCharge<S, O>>,
+        at_admission: AdmissionCharge,
+    ) -> Self {
+        match at_admission {
+            AdmissionCharge::Take(_) => Self::Refundable(charge),
+            AdmissionCharge::Admit => Self::Unpaid(UnpaidCharge::new(charge)),
         }
     }
 }
 
-impl<S: Store + 'static, O: Observer + 'static> Pass<S, O> {
+impl<S: Store + 'static, O: Observer + 'static> InFlight<S, O> {
     pub(super) const fn new(
         settings: Arc<Settings<S, O>>,
-        fields: Fields,
-        held: Option<Held>,
-        due: Due<S, O>,
+        header_values: HeaderValues,
+        slots: Option<SlotGuard>,
+        pending: PendingCharge<S, O>,
     ) -> Self {
-        Self { settings, fields, held, due }
+        Self { settings, header_values, slots, pending }
     }
 
-    /// The response has begun: what is to be settled before it goes out, and how it goes out then.
-    pub(super) fn answered<B: Body>(
+    /// Handles the response head. Returns how to finish the response, and the settlement that must complete first.
+    pub(super) fn on_response<B: Body>(
         self,
         head: &response::Parts,
         body: &B,
-    ) -> (Ending<S, O>, Option<Settlement>) {
-        let Self { settings, fields, held, due } = self;
-        let (settlement, rest) = match due {
-            Due::Nothing => (None, None),
-            Due::Receipt(_) if settings.charging.counts(head) => (None, None),
-            Due::Receipt(bill) => (Some(Carried::new(bill.refund_receipt())), None),
-            Due::Unpaid(unpaid) => match (settings.price(head, body), unpaid.into_bill()) {
-                (Price::Known(cost), Some(bill)) => (Some(Carried::new(bill.pay(cost))), None),
-                (_, bill) => (None, bill),
-            },
+    ) -> (FinishResponse<S, O>, Option<Settlement>) {
+        let Self { settings, header_values, slots, pending } = self;
+        let (settlement, unpaid) = match pending {
+            PendingCharge::None => (None, None),
+            PendingCharge::Refundable(_) if settings.cost.counts(head) => (None, None),
+            PendingCharge::Refundable(charge) => {
+                (Some(RunToCompletion::new(charge.refund())), None)
+            }
+            PendingCharge::Unpaid(unpaid) => {
+                match (settings.response_cost(head, body), unpaid.into_charge()) {
+                    (ResponseCost::Known(cost), Some(charge)) => {
+                        (Some(RunToCompletion::new(charge.debit(cost))), None)
+                    }
+                    (_, charge) => (None, charge),
+                }
+            }
         };
-        (Ending { settings, fields, held, rest }, settlement)
+        (FinishResponse { settings, header_values, slots, unpaid }, settlement)
     }
 
-    /// The service failed: there is no response to count.
-    pub(super) fn failed(self) {
+    /// Handles an error of the service, which counts as a response with status 500.
+    pub(super) fn on_service_error(self) {
         let (mut head, ()) = Response::new(()).into_parts();
         head.status = StatusCode::INTERNAL_SERVER_ERROR;
-        if self.settings.charging.counts(&head) {
-            // What is not yet paid is paid by being dropped.
+        if self.settings.cost.counts(&head) {
+            // Dropping an unpaid charge debits it.
             return;
         }
-        match self.due {
-            Due::Nothing => {}
-            Due::Receipt(bill) => detach(async move { drop(bill.refund_receipt().await) }),
-            Due::Unpaid(unpaid) => drop(unpaid.into_bill()),
+        match self.pending {
+            PendingCharge::None => {}
+            PendingCharge::Refundable(charge) => {
+                run_in_background(async move { drop(charge.refund().await) });
+            }
+            PendingCharge::Unpaid(unpaid) => drop(unpaid.into_charge()),
         }
     }
 }
 
-/// How a response goes out.
-pub(super) struct Ending<S: Store + 'static, O: Observer + 'static> {
+/// What to add to a response before it is sent.
+pub(super) struct FinishResponse<S: Store + 'static, O: Observer + 'static> {
     settings: Arc<Settings<S, O>>,
-    fields: Fields,
-    held: Option<Held>,
-    rest: Option<Box<Bill<S, O>>>,
+    header_values: HeaderValues,
+    slots: Option<SlotGuard>,
+    unpaid: Option<Box<DeferredCharge<S, O>>>,
 }
 
-impl<S: Store + 'static, O: Observer + 'static> Ending<S, O> {
-    /// With what is left, and with what happens when its body ends.
+impl<S: Store + 'static, O: Observer + 'static> FinishResponse<S, O> {
+    /// Adds the headers (those after a settlement if there was one) and the action for the end of the body.
     pub(super) fn respond<B>(
         self,
         mut head: response::Parts,
         body: B,
-        settled: Option<Fields>,
+        settled: Option<HeaderValues>,
     ) -> Response<ResponseBody<B>> {
-        let Self { settings, fields, held, rest } = self;
-        settings.telling.tell(&mut head.headers, settled.unwrap_or(fields));
-        let at_end = settings.at_end(held, rest);
-        Response::from_parts(head, ResponseBody::of_service(body, at_end))
+        let Self { settings, header_values, slots, unpaid } = self;
+        settings.headers.write(&mut head.headers, settled.unwrap_or(header_values));
+        let body_end = settings.body_end(slots, unpaid);
+        Response::from_parts(head, ResponseBody::from_service(body, body_end))
     }
 }
 
-/// What a response costs.
-enum Price {
+/// The cost of a response.
+enum ResponseCost {
     Known(u64),
-    AtEnd,
+    KnownAtBodyEnd,
 }
 
 impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
-    fn price<B: Body>(&self, head: &response::Parts, body: &B) -> Price {
-        let cost = match &self.charging.payment {
-            Payment::Before => 0,
-            _ if !self.charging.counts(head) => 0,
-            Payment::ByHead(cost) => cost(head),
-            Payment::BySize(cost) => match body.size_hint().exact() {
+    fn response_cost<B: Body>(&self, head: &response::Parts, body: &B) -> ResponseCost {
+        let cost = match &self.cost.timing {
+            ChargeTiming::Admission => 0,
+            _ if !self.cost.counts(head) => 0,
+            ChargeTiming::ResponseHead(cost) => cost(head),
+            ChargeTiming::ResponseSize(cost) => match body.size_hint().exact() {
                 Some(size) => cost(size),
-                None => return Price::AtEnd,
+                None => return ResponseCost::KnownAtBodyEnd,
             },
         };
-        Price::Known(cost)
+        ResponseCost::Known(cost)
     }
 
-    fn at_end(&self, held: Option<Held>, rest: Option<Box<Bill<S, O>>>) -> AtEnd {
-        let size = match &self.charging.payment {
-            Payment::BySize(cost) => Some(Arc::clone(cost)),
+    fn body_end(
+        &self,
+        slots: Option<SlotGuard>,
+        unpaid: Option<Box<DeferredCharge<S, O>>>,
+    ) -> BodyEnd {
+        let cost_of_size = match &self.cost.timing {
+            ChargeTiming::ResponseSize(cost) => Some(Arc::clone(cost)),
             _ => None,
         };
-        match (rest, size) {
-            (Some(bill), Some(cost)) => AtEnd::new(move |sent| {
-                drop(held);
-                bill.pay_later(cost(sent));
+        match (unpaid, cost_of_size) {
+            (Some(charge), Some(cost)) => BodyEnd::new(move |sent_bytes| {
+                drop(slots);
+                charge.debit_in_background(cost(sent_bytes));
             }),
-            _ if held.is_some() => AtEnd::new(move |_| drop(held)),
-            _ => AtEnd::default(),
+            _ if slots.is_some() => BodyEnd::new(move |_| drop(slots)),
+            _ => BodyEnd::default(),
         }
     }
 }

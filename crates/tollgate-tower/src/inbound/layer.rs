@@ -1,4 +1,4 @@
-//! The layer.
+//! The inbound rate limit layer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::builder::RateLimitLayerBuilder;
 use super::service::RateLimit;
 use super::settings::Settings;
 
-/// Lets a limiter decide every request before the service sees it.
+/// A tower layer that decides every request with a [`Limiter`] before the service receives it.
 ///
-/// Clones, and the services they make, share one limiter: a limit is never multiplied by workers, connections or
-/// routes. Every response tells what is left; a refused request is answered without the service.
+/// Clones and their services share one limiter, so a limit is never multiplied by workers, connections or routes. Every
+/// response carries rate limit headers. A refused request does not reach the service.
 ///
 /// ```
 /// use tollgate::{Limit, Limiter, MemoryStore, Policy};
@@ -41,29 +41,29 @@ pub struct RateLimitLayer<S, O: Observer = ()> {
 }
 
 impl<S: Store, O: Observer> RateLimitLayer<S, O> {
-    /// By this limiter; clients are told apart by the address at the other end of the connection. Where that is not
-    /// known they are one: see [`fact`](RateLimitLayerBuilder::fact) for what axum needs to know it.
+    /// Creates a layer with default settings. Clients are identified by their peer address; requests without one share
+    /// one counter. See [`fact`](RateLimitLayerBuilder::fact) for how axum provides the peer address.
     #[must_use]
     pub fn new(limiter: impl Into<Arc<Limiter<S, O>>>) -> Self {
         Self::builder(limiter).build()
     }
 
-    /// By this limiter, with all else to be chosen.
+    /// Returns a builder for a layer with this limiter.
     pub fn builder(limiter: impl Into<Arc<Limiter<S, O>>>) -> RateLimitLayerBuilder<S, O> {
         RateLimitLayerBuilder::new(limiter.into())
     }
 
-    pub(super) fn of(settings: Settings<S, O>) -> Self {
+    pub(super) fn from_settings(settings: Settings<S, O>) -> Self {
         Self { settings: Arc::new(settings) }
     }
 
-    /// The limiter, whose policy may be replaced while it serves.
+    /// Returns the limiter, for example to replace its policy at run time.
     #[must_use]
     pub fn limiter(&self) -> &Arc<Limiter<S, O>> {
         &self.settings.limiter
     }
 
-    /// The headers that this layer adds, for a CORS layer that says which a browser may read. See also
+    /// Returns the names of the headers that this layer adds, for the exposed headers of a CORS layer. See also
     /// [`RateLimitLayerBuilder::expose_headers`].
     ///
     /// ```
@@ -75,7 +75,7 @@ impl<S: Store, O: Observer> RateLimitLayer<S, O> {
     /// assert_eq!(names.join(" "), "x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset retry-after");
     /// ```
     pub fn exposed_headers(&self) -> impl Iterator<Item = HeaderName> {
-        self.settings.telling.exposed().into_iter()
+        self.settings.headers.exposed_names().into_iter()
     }
 }
 

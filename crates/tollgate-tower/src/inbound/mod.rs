@@ -1,4 +1,4 @@
-//! A layer in front of a service: who may pass, what they are told, and what is settled afterwards.
+//! The inbound layer: admission, response headers, refusals, and charges settled after the response.
 
 mod admission;
 mod body;
@@ -10,16 +10,16 @@ mod grpc;
 mod headers;
 mod in_flight;
 mod layer;
-mod refused;
+mod refusal;
 mod service;
 mod settings;
 mod slot_guard;
 
 pub use body::ResponseBody;
 pub use builder::RateLimitLayerBuilder;
-pub use cost::Counting;
+pub use cost::CountedResponses;
 pub use future::ResponseFuture;
 pub use layer::RateLimitLayer;
-pub use refused::Refused;
+pub use refusal::RefusedRequest;
 pub use service::RateLimit;
-pub use settings::OnError;
+pub use settings::ErrorAction;

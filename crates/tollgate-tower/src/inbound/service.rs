@@ -1,4 +1,4 @@
-//! The service that a layer makes of another.
+//! The rate-limited service.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::admission::Admission;
 use super::body::ResponseBody;
 use super::future::ResponseFuture;
 use super::settings::Settings;
-use crate::facts::Head;
+use crate::facts::RequestHead;
 
 /// A service behind a [`RateLimitLayer`](crate::RateLimitLayer).
 pub struct RateLimit<V, S, O: Observer = ()> {
@@ -57,19 +57,21 @@ where
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        let head = Head::from(&request);
-        if self.settings.skips(&head) {
+        let head = RequestHead::from(&request);
+        if self.settings.is_skipped(&head) {
             return ResponseFuture::skipped(self.inner.call(request));
         }
         if S::IS_IMMEDIATE {
-            return match Admission::now(&self.settings, &head) {
+            return match Admission::decide_now(&self.settings, &head) {
                 Admission::Refused(refusal) => ResponseFuture::refused(refusal),
-                Admission::Passed(pass) => ResponseFuture::served(self.inner.call(request), pass),
+                Admission::Admitted(in_flight) => {
+                    ResponseFuture::admitted(self.inner.call(request), in_flight)
+                }
             };
         }
         let (head, body) = request.into_parts();
-        let admission = Admission::begin(&self.settings, head);
-        // The one that is ready must be the one that is called.
+        let admission = Admission::decide_async(&self.settings, head);
+        // Call the instance that reported readiness, not its clone.
         let next = self.inner.clone();
         let ready = std::mem::replace(&mut self.inner, next);
         ResponseFuture::deciding(admission, ready, body)

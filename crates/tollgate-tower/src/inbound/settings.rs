@@ -1,4 +1,4 @@
-//! What a layer and all its services share.
+//! The settings shared by a layer and its services.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,48 +6,47 @@ use std::sync::Arc;
 use http::Method;
 use tollgate::{Limiter, LimiterError, Observer};
 
-use super::cost::Charging;
-use super::headers::Telling;
-use super::refused::Refusing;
-use crate::facts::{Head, Sources};
+use super::cost::CostSettings;
+use super::headers::HeaderWriter;
+use super::refusal::RefusalResponder;
+use crate::facts::{FactSources, RequestHead};
 
-/// What becomes of a request when the limiter cannot decide, because its store could not be asked and has no fallback.
+/// What the layer does with a request that the limiter cannot decide because its store failed and has no fallback.
 ///
-/// A store within a [`FallbackStore`](tollgate::FallbackStore) always decides. A request for which more limits apply
-/// than can be taken from at once is refused in any case: nobody is to pass by making more rules match.
+/// A [`FallbackStore`](tollgate::FallbackStore) always decides. A request that matches more limits than one plan can
+/// hold is refused in any case, so that clients cannot bypass limits by matching more rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum OnError {
-    /// It passes, and is told nothing of limits.
+pub enum ErrorAction {
+    /// Calls the service, without rate limit headers.
     #[default]
-    Pass,
-    /// It is refused with 503.
+    Allow,
+    /// Refuses the request with 503.
     Refuse,
 }
 
-/// Requests that no limit is for.
+/// Selects requests that are not limited.
 pub(super) enum Skip {
     Method(Method),
     Path(Box<str>),
-    If(Box<dyn Fn(&Head<'_>) -> bool + Send + Sync>),
+    If(Box<dyn Fn(&RequestHead<'_>) -> bool + Send + Sync>),
 }
 
-/// Hears of errors.
-pub(super) type Hear = Box<dyn Fn(&LimiterError) + Send + Sync>;
+pub(super) type ErrorCallback = Box<dyn Fn(&LimiterError) + Send + Sync>;
 
 pub(super) struct Settings<S, O: Observer> {
     pub(super) limiter: Arc<Limiter<S, O>>,
-    pub(super) sources: Sources,
+    pub(super) sources: FactSources,
     pub(super) skips: Vec<Skip>,
-    pub(super) charging: Charging,
-    pub(super) telling: Telling,
-    pub(super) refusing: Refusing,
-    pub(super) on_error: OnError,
-    pub(super) hear: Option<Hear>,
+    pub(super) cost: CostSettings,
+    pub(super) headers: HeaderWriter,
+    pub(super) refusals: RefusalResponder,
+    pub(super) error_action: ErrorAction,
+    pub(super) on_error: Option<ErrorCallback>,
 }
 
 impl<S, O: Observer> Settings<S, O> {
-    pub(super) fn skips(&self, request: &Head<'_>) -> bool {
+    pub(super) fn is_skipped(&self, request: &RequestHead<'_>) -> bool {
         self.skips.iter().any(|skip| match skip {
             Skip::Method(method) => request.method == *method,
             Skip::Path(path) => request.uri.path() == &**path,
@@ -55,20 +54,20 @@ impl<S, O: Observer> Settings<S, O> {
         })
     }
 
-    pub(super) fn failed(&self, error: &LimiterError) {
-        if let Some(hear) = &self.hear {
-            hear(error);
+    pub(super) fn report_error(&self, error: &LimiterError) {
+        if let Some(on_error) = &self.on_error {
+            on_error(error);
         }
     }
 }
 
-/// Without the limiter, whose keys may be secrets, and without closures, which have nothing to show.
+/// Omits the limiter, whose keys may be secrets, and closures.
 impl<S, O: Observer> fmt::Debug for Settings<S, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
             .field("sources", &self.sources)
-            .field("telling", &self.telling)
-            .field("on_error", &self.on_error)
+            .field("headers", &self.headers)
+            .field("error_action", &self.error_action)
             .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Slots that a request holds while it is served.
+//! Concurrency slots held while a request is served.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,64 +7,65 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tollgate::{Limiter, Observer, Outcome, Permit, Store};
 
-use crate::background::detach;
+use crate::background::run_in_background;
 
-/// Slots as they were taken: their permit, and how long they last by themselves.
-pub(super) struct Slots {
+/// Slots taken by a decision: their permit and their time to live.
+pub(super) struct AcquiredSlots {
     permit: Permit,
-    lasts: Duration,
+    ttl: Duration,
 }
 
-impl Slots {
-    pub(super) fn of(outcome: &Outcome<'_, '_>) -> Option<Self> {
+impl AcquiredSlots {
+    pub(super) fn from_outcome(outcome: &Outcome<'_, '_>) -> Option<Self> {
         let permit = outcome.permit.clone()?;
-        let until = outcome.expires_at?.as_micros();
-        let lasts = until.saturating_sub(outcome.decision.at().as_micros());
-        Some(Self { permit, lasts: Duration::from_micros(lasts) })
+        let expires_at = outcome.expires_at?.as_micros();
+        let ttl = expires_at.saturating_sub(outcome.decision.at().as_micros());
+        Some(Self { permit, ttl: Duration::from_micros(ttl) })
     }
 }
 
-/// Slots of concurrency limits. They are kept for as long as this is, and given back when it is dropped: when
-/// the body ends, or the client goes away.
-pub(super) struct Held {
+/// Renews held concurrency slots and releases them when dropped: at the end of the response body, or when the client
+/// disconnects.
+pub(super) struct SlotGuard {
     release: Option<Box<dyn FnOnce() + Send + Sync>>,
     renewal: Option<AbortHandle>,
 }
 
-impl Held {
-    pub(super) fn new<S, O>(limiter: &Arc<Limiter<S, O>>, slots: Slots) -> Self
+impl SlotGuard {
+    pub(super) fn new<S, O>(limiter: &Arc<Limiter<S, O>>, slots: AcquiredSlots) -> Self
     where
         S: Store + 'static,
         O: Observer + 'static,
     {
-        let Slots { permit, lasts } = slots;
+        let AcquiredSlots { permit, ttl } = slots;
         let renewal = Handle::try_current().ok().map(|runtime| {
-            let renewal = renew(Arc::clone(limiter), permit.clone(), lasts / 3);
+            let renewal = renew(Arc::clone(limiter), permit.clone(), ttl / 3);
             runtime.spawn(renewal).abort_handle()
         });
         let limiter = Arc::clone(limiter);
-        let release = move || detach(async move { drop(limiter.release(&permit).await) });
+        let release =
+            move || run_in_background(async move { drop(limiter.release(&permit).await) });
         Self { release: Some(Box::new(release)), renewal }
     }
 }
 
-/// Keeps slots while a request takes longer than they last by themselves.
+/// Renews the permit periodically, for requests that take longer than the time to live of their slots.
 async fn renew<S: Store, O: Observer>(
     limiter: Arc<Limiter<S, O>>,
     permit: Permit,
-    every: Duration,
+    interval: Duration,
 ) {
-    // A slot that lasts no time at all cannot be kept.
-    let every = every.max(Duration::from_millis(1));
+    // A ttl below 3 µs would result in a busy loop.
+    let interval = interval.max(Duration::from_millis(1));
     loop {
-        tokio::time::sleep(every).await;
+        tokio::time::sleep(interval).await;
         if let Ok(None) = limiter.renew(&permit).await {
             return;
         }
     }
 }
 
-impl Drop for Held {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
         if let Some(renewal) = &self.renewal {
             renewal.abort();

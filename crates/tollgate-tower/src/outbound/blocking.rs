@@ -1,7 +1,6 @@
-//! Limiters for programs without a runtime.
+//! Blocking limiters for programs without an async runtime.
 //!
-//! Each is the limiter of [`outbound`](super) with a thread beside it that keeps its connections and timers
-//! going; no decision is made twice.
+//! Each wraps a limiter of [`outbound`](super) and a background thread that runs its connections and timers.
 
 use std::io;
 use std::sync::Arc;
@@ -12,16 +11,16 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tollgate::Store;
 
-use super::answers::{Acquired, Checked, Stats};
-use super::counts::Counts;
+use super::counts::CallCounts;
 use super::error::{AcquireError, UnknownLimiter};
 use super::limiter::NamedLimiter;
 use super::registry::Limiters;
+use super::results::{Acquired, PeekResult, Stats};
 
-/// A [`NamedLimiter`] whose verbs block the calling thread. A clone is the same limiter.
+/// A [`NamedLimiter`] whose methods block the calling thread. Clones share the same limiter.
 ///
-/// Within a Tokio runtime every verb is an [error](AcquireError::WithinRuntime), also on the threads of
-/// `spawn_blocking`: use the [`NamedLimiter`] there.
+/// Inside a Tokio runtime, including `spawn_blocking` threads, every method returns
+/// [`AcquireError::WithinRuntime`]: use the [`NamedLimiter`] there.
 ///
 /// ```
 /// use tollgate::MemoryStore;
@@ -38,119 +37,123 @@ use super::registry::Limiters;
 #[derive(Debug)]
 pub struct BlockingLimiter<S> {
     limiter: NamedLimiter<S>,
-    driver: Arc<Driver>,
+    runtime_thread: Arc<RuntimeThread>,
 }
 
 impl<S> Clone for BlockingLimiter<S> {
     fn clone(&self) -> Self {
-        Self { limiter: self.limiter.clone(), driver: Arc::clone(&self.driver) }
+        Self { limiter: self.limiter.clone(), runtime_thread: Arc::clone(&self.runtime_thread) }
     }
 }
 
 impl<S: Store + 'static> BlockingLimiter<S> {
-    /// A blocking shell around this limiter, with a thread of its own. For several limiters over one store
-    /// use [`BlockingLimiters`]: connections live on the thread that made them.
+    /// Wraps a limiter and starts its background thread. For several limiters over one store use
+    /// [`BlockingLimiters`], because connections belong to the thread that opened them.
     ///
     /// # Errors
-    /// The system has no thread or no file to give.
+    /// Returns an error if the thread or the runtime cannot be created.
     pub fn new(limiter: NamedLimiter<S>) -> io::Result<Self> {
-        Ok(Self { limiter, driver: Arc::new(Driver::start()?) })
+        Ok(Self { limiter, runtime_thread: Arc::new(RuntimeThread::start()?) })
     }
 
-    /// As [`NamedLimiter::acquire`].
+    /// Blocking version of [`NamedLimiter::acquire`].
     ///
     /// # Errors
-    /// As there, and when called within a runtime.
+    /// As the async method; also when called inside a Tokio runtime.
     pub fn acquire(&self) -> Result<Acquired, AcquireError> {
-        self.driver.run(self.limiter.acquire())
+        self.runtime_thread.run(self.limiter.acquire())
     }
 
-    /// As [`NamedLimiter::acquire_many`].
+    /// Blocking version of [`NamedLimiter::acquire_many`].
     ///
     /// # Errors
-    /// As there, and when called within a runtime.
+    /// As the async method; also when called inside a Tokio runtime.
     pub fn acquire_many(&self, n: u64) -> Result<Acquired, AcquireError> {
-        self.driver.run(self.limiter.acquire_many(n))
+        self.runtime_thread.run(self.limiter.acquire_many(n))
     }
 
-    /// As [`NamedLimiter::acquire_within`].
+    /// Blocking version of [`NamedLimiter::acquire_within`].
     ///
     /// # Errors
-    /// As there, and when called within a runtime.
-    pub fn acquire_within(&self, longest: Duration) -> Result<Acquired, AcquireError> {
-        self.driver.run(self.limiter.acquire_within(longest))
+    /// As the async method; also when called inside a Tokio runtime.
+    pub fn acquire_within(&self, max_wait: Duration) -> Result<Acquired, AcquireError> {
+        self.runtime_thread.run(self.limiter.acquire_within(max_wait))
     }
 
-    /// As [`NamedLimiter::acquire_many_within`].
+    /// Blocking version of [`NamedLimiter::acquire_many_within`].
     ///
     /// # Errors
-    /// As there, and when called within a runtime.
-    pub fn acquire_many_within(&self, n: u64, longest: Duration) -> Result<Acquired, AcquireError> {
-        self.driver.run(self.limiter.acquire_many_within(n, longest))
+    /// As the async method; also when called inside a Tokio runtime.
+    pub fn acquire_many_within(
+        &self,
+        n: u64,
+        max_wait: Duration,
+    ) -> Result<Acquired, AcquireError> {
+        self.runtime_thread.run(self.limiter.acquire_many_within(n, max_wait))
     }
 
-    /// As [`NamedLimiter::try_acquire`].
+    /// Blocking version of [`NamedLimiter::try_acquire`].
     ///
     /// # Errors
-    /// As there, and when called within a runtime.
+    /// As the async method; also when called inside a Tokio runtime.
     pub fn try_acquire(&self) -> Result<Acquired, AcquireError> {
-        self.driver.run(self.limiter.try_acquire())
+        self.runtime_thread.run(self.limiter.try_acquire())
     }
 
-    /// As [`NamedLimiter::try_acquire_many`].
+    /// Blocking version of [`NamedLimiter::try_acquire_many`].
     ///
     /// # Errors
-    /// As there, and when called within a runtime.
+    /// As the async method; also when called inside a Tokio runtime.
     pub fn try_acquire_many(&self, n: u64) -> Result<Acquired, AcquireError> {
-        self.driver.run(self.limiter.try_acquire_many(n))
+        self.runtime_thread.run(self.limiter.try_acquire_many(n))
     }
 
-    /// As [`NamedLimiter::peek`].
+    /// Blocking version of [`NamedLimiter::peek`].
     ///
     /// # Errors
-    /// As there, and when called within a runtime.
-    pub fn peek(&self) -> Result<Checked, AcquireError> {
-        self.driver.run(self.limiter.peek())
+    /// As the async method; also when called inside a Tokio runtime.
+    pub fn peek(&self) -> Result<PeekResult, AcquireError> {
+        self.runtime_thread.run(self.limiter.peek())
     }
 
-    /// As [`NamedLimiter::stats`].
+    /// Blocking version of [`NamedLimiter::stats`].
     ///
     /// # Errors
-    /// As there, and when called within a runtime.
+    /// As the async method; also when called inside a Tokio runtime.
     pub fn stats(&self) -> Result<Stats, AcquireError> {
-        self.driver.run(self.limiter.stats())
+        self.runtime_thread.run(self.limiter.stats())
     }
 
-    /// As [`NamedLimiter::reset`].
+    /// Blocking version of [`NamedLimiter::reset`].
     ///
     /// # Errors
-    /// As there, and when called within a runtime.
+    /// As the async method; also when called inside a Tokio runtime.
     pub fn reset(&self) -> Result<(), AcquireError> {
-        self.driver.run(self.limiter.reset())
+        self.runtime_thread.run(self.limiter.reset())
     }
 
-    /// As [`NamedLimiter::pause`].
+    /// Blocking version of [`NamedLimiter::pause`].
     ///
     /// # Errors
-    /// As there, and when called within a runtime.
+    /// As the async method; also when called inside a Tokio runtime.
     pub fn pause(&self, length: Duration) -> Result<(), AcquireError> {
-        self.driver.run(self.limiter.pause(length))
+        self.runtime_thread.run(self.limiter.pause(length))
     }
 
-    /// As [`NamedLimiter::counts`].
+    /// Same as [`NamedLimiter::counts`].
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> CallCounts {
         self.limiter.counts()
     }
 
-    /// The limiter within.
+    /// Returns the wrapped limiter.
     #[must_use]
     pub const fn limiter(&self) -> &NamedLimiter<S> {
         &self.limiter
     }
 }
 
-/// [`Limiters`] whose verbs block, with one thread beside them all.
+/// [`Limiters`] whose methods block, with one background thread for all.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -158,7 +161,7 @@ impl<S: Store + 'static> BlockingLimiter<S> {
 /// use tollgate_tower::outbound::Limiters;
 /// use tollgate_tower::outbound::blocking::BlockingLimiters;
 ///
-/// let limiters = Limiters::builder(Arc::new(MemoryStore::new())).ready().build();
+/// let limiters = Limiters::builder(Arc::new(MemoryStore::new())).presets().build();
 /// let limiters = BlockingLimiters::new(limiters)?;
 /// assert_eq!(limiters.require("tmdb")?.acquire()?.remaining, 39);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -166,56 +169,56 @@ impl<S: Store + 'static> BlockingLimiter<S> {
 #[derive(Debug)]
 pub struct BlockingLimiters<S> {
     limiters: Limiters<S>,
-    driver: Arc<Driver>,
+    runtime_thread: Arc<RuntimeThread>,
 }
 
 impl<S: Store + 'static> BlockingLimiters<S> {
-    /// A blocking shell around these limiters.
+    /// Wraps a registry of limiters and starts the background thread.
     ///
     /// # Errors
-    /// The system has no thread or no file to give.
+    /// Returns an error if the thread or the runtime cannot be created.
     pub fn new(limiters: Limiters<S>) -> io::Result<Self> {
-        Ok(Self { limiters, driver: Arc::new(Driver::start()?) })
+        Ok(Self { limiters, runtime_thread: Arc::new(RuntimeThread::start()?) })
     }
 
-    /// The limiter of this name.
+    /// Returns the limiter with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<BlockingLimiter<S>> {
         self.require(name).ok()
     }
 
-    /// The limiter of this name, or an error that tells which there are.
+    /// Returns the limiter with this name.
     ///
     /// # Errors
-    /// There is none.
+    /// Returns an error that lists the known names if there is no such limiter.
     pub fn require(&self, name: &str) -> Result<BlockingLimiter<S>, UnknownLimiter> {
         let limiter = self.limiters.require(name)?;
-        Ok(BlockingLimiter { limiter, driver: Arc::clone(&self.driver) })
+        Ok(BlockingLimiter { limiter, runtime_thread: Arc::clone(&self.runtime_thread) })
     }
 
-    /// The limiters within.
+    /// Returns the wrapped limiters.
     #[must_use]
     pub const fn limiters(&self) -> &Limiters<S> {
         &self.limiters
     }
 }
 
-/// A thread that keeps connections and timers going, until this is dropped. A runtime that only ran while
-/// somebody calls would not hear what a server says in between.
+/// A thread that runs a Tokio runtime until this is dropped. A runtime that ran only during calls would not read from
+/// connections between them.
 #[derive(Debug)]
-struct Driver {
+struct RuntimeThread {
     runtime: Handle,
-    _running: oneshot::Sender<()>,
+    _stop_on_drop: oneshot::Sender<()>,
 }
 
-impl Driver {
+impl RuntimeThread {
     fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
-        let (running, ended) = oneshot::channel();
-        let named = thread::Builder::new().name("tollgate-blocking".to_owned());
-        named.spawn(move || runtime.block_on(ended))?;
-        Ok(Self { runtime: handle, _running: running })
+        let (stop, stopped) = oneshot::channel();
+        let builder = thread::Builder::new().name("tollgate-blocking".to_owned());
+        builder.spawn(move || runtime.block_on(stopped))?;
+        Ok(Self { runtime: handle, _stop_on_drop: stop })
     }
 
     fn run<T>(

@@ -1,16 +1,16 @@
-//! How a limiter is made.
+//! The builder of an outbound limiter.
 
 use std::sync::Arc;
 
 use tollgate::policy::NamedLimits;
 
-use super::counts::Tally;
-use super::event::{LimiterEvent, Listener};
+use super::counts::Counters;
+use super::event::{EventCallback, LimiterEvent};
 use super::limiter::NamedLimiter;
 use super::queue::Queue;
 use super::shared::Shared;
 
-/// A [`NamedLimiter`] in the making.
+/// Builder of a [`NamedLimiter`].
 ///
 /// ```
 /// use tollgate::MemoryStore;
@@ -19,8 +19,8 @@ use super::shared::Shared;
 ///
 /// let limiter = NamedLimiter::builder(MemoryStore::new(), NamedLimits::spotify())
 ///     .on_event(|event| {
-///         if let LimiterEvent::Waited { key, length } = event {
-///             println!("{key}: waited {length:?}");
+///         if let LimiterEvent::Waited { key, duration } = event {
+///             println!("{key}: waited {duration:?}");
 ///         }
 ///     })
 ///     .build();
@@ -30,29 +30,29 @@ use super::shared::Shared;
 pub struct NamedLimiterBuilder<S> {
     store: S,
     limits: NamedLimits,
-    listener: Listener,
+    on_event: EventCallback,
 }
 
 impl<S> NamedLimiterBuilder<S> {
     pub(super) fn new(store: S, limits: NamedLimits) -> Self {
-        Self { store, limits, listener: Listener::default() }
+        Self { store, limits, on_event: EventCallback::default() }
     }
 
-    /// Who hears of waits, refusals and pauses. It must not block.
+    /// Sets a callback for waits, refusals and pauses. It must not block.
     #[must_use]
-    pub fn on_event(self, hear: impl Fn(LimiterEvent<'_>) + Send + Sync + 'static) -> Self {
-        self.heard_by(Listener::new(hear))
+    pub fn on_event(self, callback: impl Fn(LimiterEvent<'_>) + Send + Sync + 'static) -> Self {
+        self.with_callback(EventCallback::new(callback))
     }
 
-    pub(super) fn heard_by(self, listener: Listener) -> Self {
-        Self { listener, ..self }
+    pub(super) fn with_callback(self, on_event: EventCallback) -> Self {
+        Self { on_event, ..self }
     }
 
-    /// The limiter.
+    /// Builds the limiter.
     #[must_use]
     pub fn build(self) -> NamedLimiter<S> {
-        let Self { store, limits, listener } = self;
-        let (queue, tally) = (Queue::default(), Tally::default());
-        NamedLimiter::of(Arc::new(Shared { store, limits, queue, tally, listener }))
+        let Self { store, limits, on_event } = self;
+        let (queue, counters) = (Queue::default(), Counters::default());
+        NamedLimiter::from_shared(Arc::new(Shared { store, limits, queue, counters, on_event }))
     }
 }

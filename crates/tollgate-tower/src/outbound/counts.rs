@@ -1,9 +1,9 @@
-//! What came of the calls of one limiter in this process.
+//! Call counters of one limiter in this process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What came of the calls of one limiter, since it was made.
+/// The number of calls of one limiter by result, since it was built.
 ///
 /// ```
 /// use tollgate::MemoryStore;
@@ -21,66 +21,67 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Counts {
-    /// How many were let through, at once or after a wait.
+pub struct CallCounts {
+    /// Calls admitted, immediately or after a wait.
     pub acquired: u64,
-    /// How many of these had to wait.
+    /// Admitted calls that had to wait.
     pub waited: u64,
-    /// How many were refused, at once or because their patience ended.
+    /// Calls refused, immediately or after their maximum wait.
     pub refused: u64,
-    /// How many got no answer from the store.
+    /// Calls that failed because of a store error.
     pub failed: u64,
-    /// How many wait now.
+    /// Calls waiting now.
     pub waiting: usize,
-    /// How long those who waited did so on average; zero if none has.
+    /// Mean wait of the admitted calls that waited; zero if none did.
     pub mean_wait: Duration,
-    /// How long the most patient of them did.
-    pub longest_wait: Duration,
+    /// Longest wait of an admitted call.
+    pub max_wait: Duration,
 }
 
-/// The same as it grows.
+/// The counters behind [`CallCounts`].
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct Counters {
     acquired: AtomicU64,
     waited: AtomicU64,
     refused: AtomicU64,
     failed: AtomicU64,
-    /// Microseconds of all waits together, and of the longest.
+    /// Sum of all waits in microseconds.
     total_wait: AtomicU64,
-    longest_wait: AtomicU64,
+    /// Longest wait in microseconds.
+    max_wait: AtomicU64,
 }
 
-impl Tally {
-    pub(super) fn acquired(&self, waited: Option<Duration>) {
+impl Counters {
+    pub(super) fn add_acquired(&self, waited: Option<Duration>) {
         self.acquired.fetch_add(1, Ordering::Relaxed);
         let Some(waited) = waited else { return };
         let micros = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
         self.total_wait.fetch_add(micros, Ordering::Relaxed);
-        self.longest_wait.fetch_max(micros, Ordering::Relaxed);
+        self.max_wait.fetch_max(micros, Ordering::Relaxed);
         self.waited.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn refused(&self) {
+    pub(super) fn add_refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn failed(&self) {
+    pub(super) fn add_failed(&self) {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The figures, beside how many wait.
-    pub(super) fn counts(&self, waiting: usize) -> Counts {
-        let get = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+    /// Returns the current counts.
+    pub(super) fn counts(&self, waiting: usize) -> CallCounts {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let waited = get(&self.waited);
         let mean = get(&self.total_wait).checked_div(waited).unwrap_or_default();
-        Counts {
+        CallCounts {
             acquired: get(&self.acquired),
             waited,
             refused: get(&self.refused),
             failed: get(&self.failed),
             waiting,
             mean_wait: Duration::from_micros(mean),
-            longest_wait: Duration::from_micros(get(&self.longest_wait)),
+            max_wait: Duration::from_micros(get(&self.max_wait)),
         }
     }
 }

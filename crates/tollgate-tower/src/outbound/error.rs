@@ -1,11 +1,11 @@
-//! Why a call may not be made.
+//! Errors of outbound limiters.
 
 use std::time::Duration;
 
 use thiserror::Error;
 use tollgate::{RateLimitExceeded, StoreError, StoreErrorKind};
 
-/// Why a call may not be made now.
+/// Why an acquire failed.
 ///
 /// ```
 /// use tollgate::MemoryStore;
@@ -21,7 +21,7 @@ use tollgate::{RateLimitExceeded, StoreError, StoreErrorKind};
 ///         assert_eq!(refused.to_string(), "Rate limit exceeded for key 'igdb:api'");
 ///         assert!(refused.retry_after.is_some());
 ///     }
-///     other => unreachable!("four a second: {other:?}"),
+///     other => unreachable!("the limit is 4 per second: {other:?}"),
 /// }
 /// # Ok(())
 /// # }
@@ -29,32 +29,32 @@ use tollgate::{RateLimitExceeded, StoreError, StoreErrorKind};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// There is no room, and the caller would not wait for as long as it takes.
+    /// The limit is exceeded, and the wait would be longer than the caller's maximum.
     #[error(transparent)]
     Exceeded(#[from] RateLimitExceeded),
-    /// The store could not be reached, or not be used by anybody. Mostly nothing was taken; if the connection
-    /// was lost before the answer came, it may have been.
-    #[error("the store of the limiter cannot be reached")]
+    /// The store is unreachable or out of service. Usually nothing was taken; if the connection was lost before the
+    /// reply, the take may have been counted.
+    #[error("the limiter's store is unreachable")]
     Unavailable(#[source] StoreError),
-    /// The store did not answer in time: it may have been taken.
-    #[error("the store of the limiter did not answer in time")]
+    /// The store did not reply in time. The take may have been counted.
+    #[error("the limiter's store timed out")]
     Timeout(#[source] StoreError),
-    /// The store could not be used for another reason.
-    #[error("the store of the limiter cannot be used")]
+    /// Another store error.
+    #[error("the limiter's store failed")]
     Store(#[source] StoreError),
-    /// The registry has no limiter of this name.
+    /// The registry has no limiter with this name.
     #[error(transparent)]
     Unknown(#[from] UnknownLimiter),
-    /// The caller has to wait, and there is no Tokio runtime to wake it.
+    /// The caller must wait, but there is no Tokio runtime.
     #[error("waiting for the limiter needs a Tokio runtime; outside of one use outbound::blocking")]
     NoRuntime,
-    /// A blocking limiter was called where blocking would stop a runtime's other work.
+    /// A blocking limiter was called inside a Tokio runtime, where it would block other tasks.
     #[error("a blocking limiter was called within a Tokio runtime; use NamedLimiter there")]
     WithinRuntime,
 }
 
 impl AcquireError {
-    /// Whether the same call may succeed later.
+    /// Returns whether the same call may succeed later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
@@ -66,12 +66,12 @@ impl AcquireError {
         }
     }
 
-    /// Whether the store gave no answer.
-    pub(super) const fn is_of_store(&self) -> bool {
+    /// Returns whether the store failed.
+    pub(super) const fn is_store_error(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::Timeout(_) | Self::Store(_))
     }
 
-    /// How long to wait, where that is known and helps.
+    /// Returns the time to wait, if it is known and waiting helps.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -91,13 +91,13 @@ impl From<StoreError> for AcquireError {
     }
 }
 
-/// A registry has no limiter of this name.
+/// A registry has no limiter with this name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("there is no limiter called '{name}'; there are {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
+#[error("unknown limiter '{name}'; known limiters: {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
 #[non_exhaustive]
 pub struct UnknownLimiter {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
-    /// What there is, in alphabetical order.
+    /// The known names, in alphabetical order.
     pub known: Vec<String>,
 }

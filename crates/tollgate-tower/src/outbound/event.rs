@@ -1,4 +1,4 @@
-//! What a program may want to log of a limiter.
+//! Events of a limiter, for logs and metrics.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,58 +6,58 @@ use std::time::Duration;
 
 use tollgate::{RateLimitExceeded, StoreError};
 
-/// Something that happened to callers of a limiter.
+/// An event of a limiter.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum LimiterEvent<'e> {
-    /// A caller was let through after a wait.
+    /// A caller was admitted after a wait.
     Waited {
         /// The key of the limiter.
         key: &'e str,
-        /// How long it waited.
-        length: Duration,
+        /// The time it waited.
+        duration: Duration,
     },
     /// A caller was refused.
     Refused(&'e RateLimitExceeded),
-    /// Nobody is let through for a while, in any process.
+    /// The limiter was paused in all processes that share its store.
     Paused {
         /// The key of the limiter.
         key: &'e str,
-        /// For how long.
-        length: Duration,
+        /// The length of the pause.
+        duration: Duration,
     },
-    /// That should be so, and the store could not be told.
+    /// The limiter could not be paused because the store failed.
     PauseFailed {
         /// The key of the limiter.
         key: &'e str,
-        /// Why not.
+        /// The store error.
         error: &'e StoreError,
     },
 }
 
-/// Who hears of it.
+/// The callback that receives the events.
 #[derive(Clone)]
-pub(super) struct Listener(Arc<dyn Fn(LimiterEvent<'_>) + Send + Sync>);
+pub(super) struct EventCallback(Arc<dyn Fn(LimiterEvent<'_>) + Send + Sync>);
 
-impl Listener {
-    pub(super) fn new(hear: impl Fn(LimiterEvent<'_>) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(hear))
+impl EventCallback {
+    pub(super) fn new(callback: impl Fn(LimiterEvent<'_>) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(callback))
     }
 
-    pub(super) fn tell(&self, event: LimiterEvent<'_>) {
+    pub(super) fn call(&self, event: LimiterEvent<'_>) {
         (self.0)(event);
     }
 }
 
-/// Nobody.
-impl Default for Listener {
+/// Ignores all events.
+impl Default for EventCallback {
     fn default() -> Self {
         Self::new(|_| {})
     }
 }
 
-impl fmt::Debug for Listener {
+impl fmt::Debug for EventCallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Listener")
+        f.write_str("EventCallback")
     }
 }

@@ -1,4 +1,4 @@
-//! One limiter of outbound calls.
+//! The outbound limiter.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,25 +6,25 @@ use std::time::Duration;
 use tollgate::policy::NamedLimits;
 use tollgate::{Decision, Store};
 
-use super::answers::{Acquired, Checked, Stats};
 use super::builder::NamedLimiterBuilder;
-use super::counts::Counts;
+use super::counts::CallCounts;
 use super::error::AcquireError;
 use super::event::LimiterEvent;
-use super::max_wait::Patience;
+use super::max_wait::MaxWait;
+use super::results::{Acquired, PeekResult, Stats};
 use super::shared::Shared;
 
-/// Keeps the calls of this program to one quota, which others may share. A clone is the same limiter.
+/// A limiter for outbound calls, with one quota that several processes may share. Clones share the same limiter.
 ///
-/// **Waiting is fair** among the callers of one limiter and its clones: who came first is first. Who finds
-/// nobody waiting asks the store at once; the others queue, and only the first of the queue asks. Between
-/// processes the store decides, by who asks first when there is room.
+/// **Waiting is fair** among the callers of one limiter and its clones: they are served in arrival order. If no caller
+/// waits, a new one calls the store immediately; otherwise it joins the queue, and only the first of the queue calls the
+/// store. Between processes, the first take that reaches the store when quota is available wins.
 ///
-/// **An acquire that is dropped takes nothing**, wherever it was. If its question was already on the way to a
-/// store over the network, the answer is awaited in the background and what was taken is given back. That
-/// needs the runtime: where it is gone, what was sent counts as spent until it leaves the window.
+/// **A dropped acquire takes nothing**, at any point. If the take was already sent over the network, a background task
+/// awaits the reply and refunds it. This needs a running Tokio runtime; without it the take counts as spent until it
+/// leaves the window.
 ///
-/// Waiting needs a Tokio runtime with time.
+/// Waiting needs a Tokio runtime with time enabled.
 ///
 /// ```
 /// use std::time::Duration;
@@ -55,156 +55,155 @@ impl<S> Clone for NamedLimiter<S> {
 }
 
 impl<S> NamedLimiter<S> {
-    /// A limiter of these limits over this store.
+    /// Creates a limiter with these limits over a store.
     #[must_use]
     pub fn new(store: S, limits: NamedLimits) -> Self {
         Self::builder(store, limits).build()
     }
 
-    /// A limiter with somebody who hears what happens.
+    /// Returns a builder, for example to set an event callback.
     #[must_use]
     pub fn builder(store: S, limits: NamedLimits) -> NamedLimiterBuilder<S> {
         NamedLimiterBuilder::new(store, limits)
     }
 
-    pub(super) fn of(shared: Arc<Shared<S>>) -> Self {
+    pub(super) fn from_shared(shared: Arc<Shared<S>>) -> Self {
         Self { shared }
     }
 
-    /// What it is called.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.shared.limits.name()
     }
 
-    /// What it counts under.
+    /// Returns the key under which the store counts.
     #[must_use]
     pub fn key(&self) -> &str {
         self.shared.limits.key()
     }
 
-    /// Its limits and its mode.
+    /// Returns the limits and the mode.
     #[must_use]
     pub fn limits(&self) -> &NamedLimits {
         &self.shared.limits
     }
 
-    /// What came of its calls so far, in this process.
+    /// Returns the call counts of this process.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        self.shared.tally.counts(self.shared.queue.waiting())
+    pub fn counts(&self) -> CallCounts {
+        self.shared.counters.counts(self.shared.queue.waiting())
     }
 }
 
 impl<S: Store + 'static> NamedLimiter<S> {
-    /// Takes one: waits for it or is refused, as the limiter's mode says.
+    /// Takes 1, and waits for it if the limiter's mode allows.
     ///
     /// # Errors
-    /// There is no room and the mode does not let it wait (as long as it takes), or the store could not be
-    /// asked.
+    /// The limit is exceeded and the mode does not allow the necessary wait, or the store failed.
     pub async fn acquire(&self) -> Result<Acquired, AcquireError> {
         self.acquire_many(1).await
     }
 
-    /// Takes `n` at once, as [`acquire`](Self::acquire) takes one.
+    /// Takes `n` together; otherwise like [`acquire`](Self::acquire).
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire). More than the limit ever holds is refused at once, without `retry_after`.
+    /// As [`acquire`](Self::acquire). An `n` above the limit is refused immediately, without `retry_after`.
     pub async fn acquire_many(&self, n: u64) -> Result<Acquired, AcquireError> {
-        self.shared.acquire(n, Patience::of(self.shared.limits.mode())).await
+        self.shared.acquire(n, MaxWait::from_mode(self.shared.limits.mode())).await
     }
 
-    /// Takes one, and waits at most so long for it, whatever the mode. If that will not be enough, it is
-    /// refused at once. The time a store takes to answer is bounded by the store, and not part of this.
+    /// Takes 1 and waits at most `max_wait`, in any mode. If the necessary wait is longer, it is refused immediately.
+    /// The time that the store takes to reply is not included; the store's own time-out bounds it.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
-    pub async fn acquire_within(&self, longest: Duration) -> Result<Acquired, AcquireError> {
-        self.acquire_many_within(1, longest).await
+    pub async fn acquire_within(&self, max_wait: Duration) -> Result<Acquired, AcquireError> {
+        self.acquire_many_within(1, max_wait).await
     }
 
-    /// Takes `n` at once, as [`acquire_within`](Self::acquire_within) takes one.
+    /// Takes `n` together; otherwise like [`acquire_within`](Self::acquire_within).
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
     pub async fn acquire_many_within(
         &self,
         n: u64,
-        longest: Duration,
+        max_wait: Duration,
     ) -> Result<Acquired, AcquireError> {
-        self.shared.acquire(n, Patience::lasting(longest)).await
+        self.shared.acquire(n, MaxWait::from_now(max_wait)).await
     }
 
-    /// Takes one or is refused, at once, whatever the mode. It does not overtake those who wait.
+    /// Takes 1 or is refused immediately, in any mode. It does not overtake waiting callers.
     ///
     /// # Errors
-    /// There is no room, others wait for it, or the store could not be asked.
+    /// The limit is exceeded, other callers are waiting, or the store failed.
     pub async fn try_acquire(&self) -> Result<Acquired, AcquireError> {
         self.try_acquire_many(1).await
     }
 
-    /// Takes `n` at once, as [`try_acquire`](Self::try_acquire) takes one.
+    /// Takes `n` together; otherwise like [`try_acquire`](Self::try_acquire).
     ///
     /// # Errors
     /// As [`try_acquire`](Self::try_acquire).
     pub async fn try_acquire_many(&self, n: u64) -> Result<Acquired, AcquireError> {
-        self.shared.acquire(n, Patience::None).await
+        self.shared.acquire(n, MaxWait::None).await
     }
 
-    /// Tells whether there is room for one, and takes nothing.
+    /// Returns whether a take of 1 would succeed now; takes nothing.
     ///
     /// # Errors
-    /// The store could not be asked.
-    pub async fn peek(&self) -> Result<Checked, AcquireError> {
+    /// The store failed.
+    pub async fn peek(&self) -> Result<PeekResult, AcquireError> {
         let plan = self.shared.limits.plan(1);
-        Ok(Checked::of(&self.shared.store.peek(&plan).await?))
+        Ok(PeekResult::from_decision(&self.shared.store.peek(&plan).await?))
     }
 
-    /// The figures of the limit with the least left.
+    /// Returns the figures of the limit with the least remaining.
     ///
     /// # Errors
-    /// The store could not be asked.
+    /// The store failed.
     pub async fn stats(&self) -> Result<Stats, AcquireError> {
-        let each = self.stats_of_each().await?;
-        // A limiter has a limit, so there is a least.
-        Ok(each.into_iter().min_by_key(|stats| stats.remaining).unwrap_or(NO_LIMIT))
+        let stats = self.stats_per_limit().await?;
+        // A limiter has at least one limit.
+        Ok(stats.into_iter().min_by_key(|stats| stats.remaining).unwrap_or(NO_LIMIT))
     }
 
-    /// The figures of each limit, in their order.
+    /// Returns the figures of every limit, in order.
     ///
     /// # Errors
-    /// The store could not be asked.
-    pub async fn stats_of_each(&self) -> Result<Vec<Stats>, AcquireError> {
+    /// The store failed.
+    pub async fn stats_per_limit(&self) -> Result<Vec<Stats>, AcquireError> {
         let plan = self.shared.limits.plan(0);
         let decision: Decision<'_> = self.shared.store.peek(&plan).await?;
-        Ok(decision.statuses().iter().map(Stats::of).collect())
+        Ok(decision.statuses().iter().map(Stats::from_status).collect())
     }
 
-    /// Forgets everything recorded for the key, pauses too, in all processes.
+    /// Resets the usage of the key and ends pauses, in all processes.
     ///
     /// # Errors
-    /// The store could not be asked.
+    /// The store failed.
     pub async fn reset(&self) -> Result<(), AcquireError> {
         for counter in self.shared.limits.counters() {
             self.shared.store.reset(&counter).await?;
         }
-        self.shared.queue.look_again();
+        self.shared.queue.retry_now();
         Ok(())
     }
 
-    /// Lets nobody through for so long, in any process. A shorter pause does not end a longer one.
+    /// Refuses all calls for this duration, in all processes. A shorter pause does not end a longer one.
     ///
     /// # Errors
-    /// The store could not be asked.
-    pub async fn pause(&self, length: Duration) -> Result<(), AcquireError> {
-        let (key, listener) = (self.key(), &self.shared.listener);
+    /// The store failed.
+    pub async fn pause(&self, duration: Duration) -> Result<(), AcquireError> {
+        let (key, on_event) = (self.key(), &self.shared.on_event);
         for counter in self.shared.limits.counters() {
-            if let Err(error) = self.shared.store.pause(&counter, length).await {
-                listener.tell(LimiterEvent::PauseFailed { key, error: &error });
+            if let Err(error) = self.shared.store.pause(&counter, duration).await {
+                on_event.call(LimiterEvent::PauseFailed { key, error: &error });
                 return Err(error.into());
             }
         }
-        listener.tell(LimiterEvent::Paused { key, length });
+        on_event.call(LimiterEvent::Paused { key, duration });
         Ok(())
     }
 }

@@ -1,50 +1,50 @@
-//! How long a caller would wait.
+//! The maximum wait of a caller.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tollgate::policy::AcquireMode;
 
-/// Beyond any wait that a program lives to see the end of, and within what clocks can add.
-const AGES: Duration = Duration::from_secs(30 * 365 * 86_400);
+/// Substitute for a wait that overflows the clock: 30 years, longer than any process runs.
+const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 86_400);
 
-/// How long a caller would wait, from when it came.
+/// The time until which a caller waits.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Patience {
+pub(super) enum MaxWait {
     None,
     Until(Instant),
-    Endless,
+    Unlimited,
 }
 
-impl Patience {
-    pub(super) fn of(mode: AcquireMode) -> Self {
+impl MaxWait {
+    pub(super) fn from_mode(mode: AcquireMode) -> Self {
         match mode {
-            AcquireMode::Blocking { longest_wait: Some(longest) } => Self::lasting(longest),
-            AcquireMode::Blocking { longest_wait: None } => Self::Endless,
-            // What is not known to wait does not.
+            AcquireMode::Blocking { longest_wait: Some(max) } => Self::from_now(max),
+            AcquireMode::Blocking { longest_wait: None } => Self::Unlimited,
+            // `AcquireMode` is non-exhaustive; unknown modes do not wait.
             _ => Self::None,
         }
     }
 
-    pub(super) fn lasting(longest: Duration) -> Self {
-        match longest {
+    pub(super) fn from_now(max: Duration) -> Self {
+        match max {
             Duration::ZERO => Self::None,
-            _ => Instant::now().checked_add(longest).map_or(Self::Endless, Self::Until),
+            _ => Instant::now().checked_add(max).map_or(Self::Unlimited, Self::Until),
         }
     }
 
-    /// Whether it is over before then.
-    pub(super) fn ends_before(self, then: Instant) -> bool {
+    /// Returns whether the wait ends before this instant.
+    pub(super) fn ends_before(self, instant: Instant) -> bool {
         match self {
             Self::None => true,
-            Self::Until(end) => end < then,
-            Self::Endless => false,
+            Self::Until(end) => end < instant,
+            Self::Unlimited => false,
         }
     }
 }
 
-/// So long from now.
-pub(super) fn from_now(wait: Duration) -> Instant {
+/// Returns the instant after this wait, saturating at about 30 years.
+pub(super) fn instant_after(wait: Duration) -> Instant {
     let now = Instant::now();
-    now.checked_add(wait).or_else(|| now.checked_add(AGES)).unwrap_or(now)
+    now.checked_add(wait).or_else(|| now.checked_add(FAR_FUTURE)).unwrap_or(now)
 }

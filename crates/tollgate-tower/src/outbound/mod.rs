@@ -1,8 +1,8 @@
-//! Limiters around calls to others: wait for room instead of being refused by them.
+//! Outbound limiters: wait for quota before calling another service instead of being refused by it.
 //!
-//! A [`NamedLimiter`] keeps to one quota, over memory for one process or over Redis for all that share it.
-//! [`Limiters`] holds several by name, from code or from a policy file. [`blocking`] is for programs
-//! without a runtime.
+//! A [`NamedLimiter`] enforces one quota, over memory for one process or over Redis for all processes that share it.
+//! [`Limiters`] is a registry of limiters by name, from code or from a policy file. [`blocking`] is for programs without
+//! an async runtime.
 //!
 //! ```
 //! use tollgate::MemoryStore;
@@ -19,10 +19,9 @@
 //! # }
 //! ```
 
-mod answers;
-mod asking;
 pub mod blocking;
 mod builder;
+mod cancel_safe_take;
 mod counts;
 mod error;
 mod event;
@@ -30,12 +29,13 @@ mod limiter;
 mod max_wait;
 mod queue;
 mod registry;
+mod results;
 mod shared;
 
-pub use answers::{Acquired, Checked, Stats};
 pub use builder::NamedLimiterBuilder;
-pub use counts::Counts;
+pub use counts::CallCounts;
 pub use error::{AcquireError, UnknownLimiter};
 pub use event::LimiterEvent;
 pub use limiter::NamedLimiter;
 pub use registry::{Limiters, LimitersBuilder};
+pub use results::{Acquired, PeekResult, Stats};

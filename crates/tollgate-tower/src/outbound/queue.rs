@@ -1,31 +1,31 @@
-//! Turns among the callers of one limiter in this process: who came first is first.
+//! The FIFO queue of callers that wait for one limiter in this process.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex as Cell;
+use parking_lot::Mutex as SyncMutex;
 use tokio::sync::{Mutex, MutexGuard, Notify};
 use tokio::time::{Instant, timeout_at};
 
-use super::max_wait::Patience;
+use super::max_wait::MaxWait;
 
-/// The longest that the first sleeps before it asks again, though it was told of no room until later: another
-/// process may have reset the limiter or raised its limit, and tells nobody here.
-const LONGEST_SLEEP: Duration = Duration::from_secs(5);
-/// What is said to those who cannot be told when there may be room for the first in the queue.
-const MOMENT: Duration = Duration::from_millis(1);
+/// The first caller retries after at most 5 s even if the store returned a later time, because another process may have
+/// reset the limiter or raised its limit without notifying this one.
+const MAX_SLEEP: Duration = Duration::from_secs(5);
+/// Reported retry time while the time for the first caller in the queue is unknown.
+const UNKNOWN_WAIT: Duration = Duration::from_millis(1);
 
-/// Those who wait. Only the first asks the store; the others wait for its place.
+/// The waiting callers. Only the first calls the store; the others wait until they are first.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// Whoever holds it is first; it is handed on in the order it was asked for.
-    turn: Mutex<()>,
+    /// Held by the first caller. Tokio's mutex is fair, so it is passed on in arrival order.
+    first: Mutex<()>,
     waiting: AtomicUsize,
-    /// When there may be room for the first; none while that is not known.
-    room_at: Cell<Option<Instant>>,
-    /// How often there may have been room sooner than was told.
-    look: AtomicU64,
-    looks: Notify,
+    /// When the store may admit the first caller; none while unknown.
+    retry_at: SyncMutex<Option<Instant>>,
+    /// Incremented when quota may have become available early (reset, refund).
+    epoch: AtomicU64,
+    epoch_changed: Notify,
 }
 
 impl Queue {
@@ -33,50 +33,50 @@ impl Queue {
         self.waiting.load(Ordering::SeqCst)
     }
 
-    /// Joins the end of the queue, to leave it when dropped.
+    /// Appends a caller to the queue. Dropping the returned place removes it.
     pub(super) fn join(&self) -> Place<'_> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         Place(self)
     }
 
-    /// When there may be room for the first, if that is known.
-    pub(super) fn room_at(&self) -> Option<Instant> {
-        *self.room_at.lock()
+    /// Returns when the store may admit the first caller, if known.
+    pub(super) fn retry_at(&self) -> Option<Instant> {
+        *self.retry_at.lock()
     }
 
-    /// The least that others have to wait.
-    pub(super) fn least_wait(&self) -> Duration {
-        let wait = self.room_at().map(|at| at.saturating_duration_since(Instant::now()));
-        wait.unwrap_or_default().max(MOMENT)
+    /// Returns the minimum wait of a caller behind the queue.
+    pub(super) fn min_wait(&self) -> Duration {
+        let wait = self.retry_at().map(|at| at.saturating_duration_since(Instant::now()));
+        wait.unwrap_or_default().max(UNKNOWN_WAIT)
     }
 
-    /// Lets the first ask now, because there may be room sooner than anybody was told so far.
-    pub(super) fn look_again(&self) {
-        self.look.fetch_add(1, Ordering::SeqCst);
-        self.forget_room();
-        self.looks.notify_waiters();
+    /// Makes the first caller retry immediately, because quota may be available earlier than reported.
+    pub(super) fn retry_now(&self) {
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        self.clear_retry_at();
+        self.epoch_changed.notify_waiters();
     }
 
-    fn forget_room(&self) {
-        *self.room_at.lock() = None;
+    fn clear_retry_at(&self) {
+        *self.retry_at.lock() = None;
     }
 
-    /// To be had before the store is asked: it tells whether the answer is still true.
-    pub(super) fn look(&self) -> Look {
-        Look(self.look.load(Ordering::SeqCst))
+    /// Returns the current epoch. Read it before calling the store, to detect an outdated reply.
+    pub(super) fn epoch(&self) -> Epoch {
+        Epoch(self.epoch.load(Ordering::SeqCst))
     }
 }
 
-/// How often there had been a reason to ask again.
+/// The number of early retries so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look(u64);
+pub(super) struct Epoch(u64);
 
-/// What a store told somebody who has to wait.
+/// The retry time from a reply of the store.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct NotBefore {
-    pub(super) then: Instant,
-    /// From before it was asked.
-    pub(super) look: Look,
+pub(super) struct RetryAt {
+    pub(super) instant: Instant,
+    /// The epoch before the store was called.
+    pub(super) epoch: Epoch,
 }
 
 /// A place in the queue.
@@ -84,19 +84,19 @@ pub(super) struct NotBefore {
 pub(super) struct Place<'q>(&'q Queue);
 
 impl<'q> Place<'q> {
-    /// First, if nobody is.
-    pub(super) fn first_at_once(&self) -> Option<Turn<'q>> {
-        self.0.turn.try_lock().ok().map(|guard| self.turn(guard))
+    /// Becomes first if no other caller is.
+    pub(super) fn try_first(&self) -> Option<Turn<'q>> {
+        self.0.first.try_lock().ok().map(|guard| self.turn(guard))
     }
 
-    /// Waits to be first; none if patience ends before.
-    pub(super) async fn first(&self, patience: Patience) -> Option<Turn<'q>> {
-        let turn = match patience {
-            Patience::None => return self.first_at_once(),
-            Patience::Until(end) => timeout_at(end, self.0.turn.lock()).await.ok(),
-            Patience::Endless => Some(self.0.turn.lock().await),
+    /// Waits to become first; none if the maximum wait ends before.
+    pub(super) async fn wait_first(&self, max_wait: MaxWait) -> Option<Turn<'q>> {
+        let guard = match max_wait {
+            MaxWait::None => return self.try_first(),
+            MaxWait::Until(end) => timeout_at(end, self.0.first.lock()).await.ok(),
+            MaxWait::Unlimited => Some(self.0.first.lock().await),
         };
-        turn.map(|guard| self.turn(guard))
+        guard.map(|guard| self.turn(guard))
     }
 
     const fn turn(&self, guard: MutexGuard<'q, ()>) -> Turn<'q> {
@@ -110,43 +110,47 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Being first, until dropped.
+/// The first place in the queue, until dropped.
 #[derive(Debug)]
 pub(super) struct Turn<'q> {
     queue: &'q Queue,
     _guard: MutexGuard<'q, ()>,
 }
 
-/// Why the first asks again.
+/// Why the first caller retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Awake {
-    /// There may be room.
-    InTime,
-    /// Most likely there is none yet.
+pub(super) enum Wake {
+    /// Quota should be available.
+    Due,
+    /// Quota is probably not available yet.
     Early,
 }
 
 impl Turn<'_> {
-    /// Waits until it is worth asking.
-    pub(super) async fn sleep(&self, told: NotBefore) -> Awake {
-        // Before the look, so that none is missed in between.
-        let looks = self.queue.looks.notified();
+    /// Sleeps until the next attempt.
+    pub(super) async fn sleep(&self, retry: RetryAt) -> Wake {
+        // Subscribe before the epoch is compared, so that no change is missed.
+        let epoch_changed = self.queue.epoch_changed.notified();
         let now = Instant::now();
-        *self.queue.room_at.lock() = Some(told.then);
-        let until = now.checked_add(LONGEST_SLEEP).map_or(told.then, |end| end.min(told.then));
-        let is_old = told.look != self.queue.look() || told.then <= now;
-        if is_old || timeout_at(until, looks).await.is_ok() || until == told.then {
-            self.queue.forget_room();
-            return Awake::InTime;
+        *self.queue.retry_at.lock() = Some(retry.instant);
+        let wake_at =
+            now.checked_add(MAX_SLEEP).map_or(retry.instant, |end| end.min(retry.instant));
+        let is_outdated = retry.epoch != self.queue.epoch() || retry.instant <= now;
+        if is_outdated
+            || timeout_at(wake_at, epoch_changed).await.is_ok()
+            || wake_at == retry.instant
+        {
+            self.queue.clear_retry_at();
+            return Wake::Due;
         }
-        // What was told still holds for the others while it is asked again.
-        Awake::Early
+        // The retry time stays valid for the other callers during the early attempt.
+        Wake::Early
     }
 }
 
 impl Drop for Turn<'_> {
-    /// Also if it is dropped while it sleeps.
+    /// Also clears the retry time if the caller is dropped while it sleeps.
     fn drop(&mut self) {
-        self.queue.forget_room();
+        self.queue.clear_retry_at();
     }
 }

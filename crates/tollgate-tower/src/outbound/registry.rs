@@ -1,16 +1,16 @@
-//! Limiters by name.
+//! A registry of limiters by name.
 
 use std::collections::BTreeMap;
 
 use tollgate::Store;
 use tollgate::policy::{NamedLimits, Policy, PolicyError};
 
-use super::counts::Counts;
+use super::counts::CallCounts;
 use super::error::UnknownLimiter;
-use super::event::{LimiterEvent, Listener};
+use super::event::{EventCallback, LimiterEvent};
 use super::limiter::NamedLimiter;
 
-/// The limiters of a program, by name, over one store.
+/// A registry of limiters by name, over one store.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::limiter::NamedLimiter;
 /// assert_eq!(limiters.require("mirror")?.acquire().await?.remaining, 9);
 /// assert_eq!(
 ///     limiters.require("miror").unwrap_err().to_string(),
-///     "there is no limiter called 'miror'; there are mirror"
+///     "unknown limiter 'miror'; known limiters: mirror"
 /// );
 /// # Ok(())
 /// # }
@@ -41,21 +41,21 @@ impl<S> Clone for Limiters<S> {
 }
 
 impl<S: Store + Clone> Limiters<S> {
-    /// Limiters over this store, from code.
+    /// Returns a builder of limiters over this store.
     pub fn builder(store: S) -> LimitersBuilder<S> {
-        LimitersBuilder { store, limits: Vec::new(), listener: Listener::default() }
+        LimitersBuilder { store, limits: Vec::new(), on_event: EventCallback::default() }
     }
 
-    /// The limiters of a policy.
+    /// Creates the limiters of a policy.
     #[must_use]
     pub fn from_policy(store: S, policy: &Policy) -> Self {
         Self::builder(store).policy(policy).build()
     }
 
-    /// The limiters of a policy's text. `file` is what errors call it.
+    /// Creates the limiters of a policy text. `file` is the file name for error messages.
     ///
     /// # Errors
-    /// All that is wrong with the text, with line, column and field.
+    /// Returns the errors in the text, with line, column and field.
     pub fn from_yaml(store: S, file: &str, text: &str) -> Result<Self, PolicyError> {
         let policy = Policy::from_yaml(file, text, Policy::builtin_limit())?;
         Ok(Self::from_policy(store, &policy))
@@ -63,16 +63,16 @@ impl<S: Store + Clone> Limiters<S> {
 }
 
 impl<S> Limiters<S> {
-    /// The limiter of this name.
+    /// Returns the limiter with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<NamedLimiter<S>> {
         self.by_name.get(name).cloned()
     }
 
-    /// The limiter of this name, or an error that tells which there are.
+    /// Returns the limiter with this name.
     ///
     /// # Errors
-    /// There is none.
+    /// Returns an error that lists the known names if there is no such limiter.
     pub fn require(&self, name: &str) -> Result<NamedLimiter<S>, UnknownLimiter> {
         self.get(name).ok_or_else(|| UnknownLimiter {
             name: name.to_owned(),
@@ -80,20 +80,19 @@ impl<S> Limiters<S> {
         })
     }
 
-    /// All of them, in alphabetical order.
+    /// Returns all limiters, in alphabetical order.
     pub fn iter(&self) -> impl Iterator<Item = &NamedLimiter<S>> {
         self.by_name.values()
     }
 
-    /// What came of the calls of each so far, by name.
+    /// Returns the call counts of each limiter, by name.
     #[must_use]
-    pub fn counts(&self) -> Vec<(&str, Counts)> {
+    pub fn counts(&self) -> Vec<(&str, CallCounts)> {
         self.iter().map(|limiter| (limiter.name(), limiter.counts())).collect()
     }
 }
 
-/// [`Limiters`] in the making. A limiter replaces an earlier one of its name, so that what is ready can be
-/// changed.
+/// Builder of [`Limiters`]. A limiter replaces an earlier one with the same name, so that presets can be changed.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -102,7 +101,7 @@ impl<S> Limiters<S> {
 /// use tollgate_tower::outbound::Limiters;
 ///
 /// let store = Arc::new(MemoryStore::new());
-/// let limiters = Limiters::builder(store).ready().limiter(NamedLimits::igdb().immediate()).build();
+/// let limiters = Limiters::builder(store).presets().limiter(NamedLimits::igdb().immediate()).build();
 /// assert_eq!(limiters.iter().count(), 4);
 /// ```
 #[derive(Debug)]
@@ -110,41 +109,41 @@ impl<S> Limiters<S> {
 pub struct LimitersBuilder<S> {
     store: S,
     limits: Vec<NamedLimits>,
-    listener: Listener,
+    on_event: EventCallback,
 }
 
 impl<S: Store + Clone> LimitersBuilder<S> {
-    /// One more.
+    /// Adds a limiter.
     pub fn limiter(mut self, limits: NamedLimits) -> Self {
         self.limits.push(limits);
         self
     }
 
-    /// Those of IGDB, `MusicBrainz`, TMDB and Spotify.
-    pub fn ready(mut self) -> Self {
+    /// Adds the presets for IGDB, `MusicBrainz`, TMDB and Spotify.
+    pub fn presets(mut self) -> Self {
         self.limits.extend(NamedLimits::presets());
         self
     }
 
-    /// Those of a policy.
+    /// Adds the limiters of a policy.
     pub fn policy(mut self, policy: &Policy) -> Self {
         self.limits.extend_from_slice(policy.limiters());
         self
     }
 
-    /// Who hears of waits, refusals and pauses of all of them. It must not block.
-    pub fn on_event(self, hear: impl Fn(LimiterEvent<'_>) + Send + Sync + 'static) -> Self {
-        Self { listener: Listener::new(hear), ..self }
+    /// Sets a callback for waits, refusals and pauses of all limiters. It must not block.
+    pub fn on_event(self, callback: impl Fn(LimiterEvent<'_>) + Send + Sync + 'static) -> Self {
+        Self { on_event: EventCallback::new(callback), ..self }
     }
 
-    /// The limiters.
+    /// Builds the limiters.
     #[must_use]
     pub fn build(self) -> Limiters<S> {
-        let Self { store, limits, listener } = self;
+        let Self { store, limits, on_event } = self;
         let limiter = |limits: NamedLimits| {
             let name = limits.name().into();
             let builder = NamedLimiter::builder(store.clone(), limits);
-            (name, builder.heard_by(listener.clone()).build())
+            (name, builder.with_callback(on_event.clone()).build())
         };
         Limiters { by_name: limits.into_iter().map(limiter).collect() }
     }

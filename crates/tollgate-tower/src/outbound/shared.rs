@@ -1,4 +1,4 @@
-//! What the clones of one limiter have in common.
+//! The state shared by the clones of one limiter, and the acquire algorithm.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,131 +8,135 @@ use tokio::time::Instant;
 use tollgate::policy::NamedLimits;
 use tollgate::{RateLimitExceeded, Store, Verdict};
 
-use super::answers::{Acquired, Answer};
-use super::asking::asking;
-use super::counts::Tally;
+use super::cancel_safe_take::take;
+use super::counts::Counters;
 use super::error::AcquireError;
-use super::event::{LimiterEvent, Listener};
-use super::max_wait::{Patience, from_now};
-use super::queue::{Awake, NotBefore, Queue};
+use super::event::{EventCallback, LimiterEvent};
+use super::max_wait::{MaxWait, instant_after};
+use super::queue::{Queue, RetryAt, Wake};
+use super::results::{Acquired, TakeReply};
 
 #[derive(Debug)]
 pub(super) struct Shared<S> {
     pub(super) store: S,
     pub(super) limits: NamedLimits,
     pub(super) queue: Queue,
-    pub(super) tally: Tally,
-    pub(super) listener: Listener,
+    pub(super) counters: Counters,
+    pub(super) on_event: EventCallback,
 }
 
-/// What one question came to.
-enum Outcome {
-    Had(Answer),
-    Wait(NotBefore),
+/// The result of one attempt.
+enum Attempt {
+    Taken(TakeReply),
+    Wait(RetryAt),
 }
 
 impl<S: Store + 'static> Shared<S> {
-    /// Takes, at once if nobody waits, else when it is this caller's turn.
+    /// Takes immediately if no caller waits, otherwise in queue order.
     pub(super) async fn acquire(
         self: &Arc<Self>,
         cost: u64,
-        patience: Patience,
+        max_wait: MaxWait,
     ) -> Result<Acquired, AcquireError> {
-        let acquired = self.take(cost, patience).await;
+        let acquired = self.acquire_uncounted(cost, max_wait).await;
         if let Err(error) = &acquired
-            && error.is_of_store()
+            && error.is_store_error()
         {
-            self.tally.failed();
+            self.counters.add_failed();
         }
         acquired
     }
 
-    async fn take(
+    async fn acquire_uncounted(
         self: &Arc<Self>,
         cost: u64,
-        patience: Patience,
+        max_wait: MaxWait,
     ) -> Result<Acquired, AcquireError> {
         if self.queue.waiting() > 0 {
-            return self.wait(cost, patience, None).await;
+            return self.acquire_queued(cost, max_wait, None).await;
         }
-        match self.ask(cost, patience).await? {
-            Outcome::Had(answer) => Ok(self.let_through(answer, None)),
-            Outcome::Wait(told) => self.wait(cost, patience, Some(told)).await,
+        match self.attempt(cost, max_wait).await? {
+            Attempt::Taken(reply) => Ok(self.admit(reply, None)),
+            Attempt::Wait(retry) => self.acquire_queued(cost, max_wait, Some(retry)).await,
         }
     }
 
-    /// Takes as the first of the queue, not before then if it has been told when.
-    async fn wait(
+    /// Joins the queue and takes when first, not before `retry` if the store returned one.
+    async fn acquire_queued(
         self: &Arc<Self>,
         cost: u64,
-        patience: Patience,
-        mut told: Option<NotBefore>,
+        max_wait: MaxWait,
+        mut retry: Option<RetryAt>,
     ) -> Result<Acquired, AcquireError> {
-        // Who cannot be served before the first in the queue need not wait to find that out.
-        let in_vain = self.queue.room_at().is_some_and(|at| patience.ends_before(at));
-        if in_vain || matches!(patience, Patience::None) {
-            return Err(self.refused(Some(self.queue.least_wait())));
+        // Refuse immediately a caller that cannot be served before the first in the queue.
+        let is_too_short = self.queue.retry_at().is_some_and(|at| max_wait.ends_before(at));
+        if is_too_short || matches!(max_wait, MaxWait::None) {
+            return Err(self.refuse(Some(self.queue.min_wait())));
         }
         if Handle::try_current().is_err() {
             return Err(AcquireError::NoRuntime);
         }
-        let (came, place) = (Instant::now(), self.queue.join());
-        let turn = match place.first_at_once() {
+        let (queued_at, place) = (Instant::now(), self.queue.join());
+        let turn = match place.try_first() {
             Some(turn) => turn,
             None => {
-                // Others are first, so what it was told will be old when it is.
-                told = None;
-                let turn = place.first(patience).await;
-                turn.ok_or_else(|| self.refused(Some(self.queue.least_wait())))?
+                // The retry time will be outdated when this caller becomes first.
+                retry = None;
+                let turn = place.wait_first(max_wait).await;
+                turn.ok_or_else(|| self.refuse(Some(self.queue.min_wait())))?
             }
         };
         loop {
-            let awake = match told {
-                Some(told) => turn.sleep(told).await,
-                None => Awake::InTime,
+            let wake = match retry {
+                Some(retry) => turn.sleep(retry).await,
+                None => Wake::Due,
             };
-            match self.ask(cost, patience).await {
-                Ok(Outcome::Had(answer)) => {
-                    return Ok(self.let_through(answer, Some(came.elapsed())));
+            match self.attempt(cost, max_wait).await {
+                Ok(Attempt::Taken(reply)) => {
+                    return Ok(self.admit(reply, Some(queued_at.elapsed())));
                 }
-                Ok(Outcome::Wait(later)) => told = Some(later),
-                // Who looks before there should be room need not fail with a store that will be back by then.
+                Ok(Attempt::Wait(next)) => retry = Some(next),
+                // An early attempt ignores store errors: the store may be back when quota is due.
                 Err(AcquireError::Unavailable(_) | AcquireError::Timeout(_))
-                    if awake == Awake::Early => {}
+                    if wake == Wake::Early => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Asks the store once. An error if it refuses for longer than patience lasts.
-    async fn ask(self: &Arc<Self>, cost: u64, patience: Patience) -> Result<Outcome, AcquireError> {
-        let look = self.queue.look();
-        let answer = asking(self, cost).await?.heard();
-        let retry_after = match answer.verdict {
-            Verdict::Allow => return Ok(Outcome::Had(answer)),
-            Verdict::Never => return Err(self.refused(None)),
+    /// Calls the store once. Returns an error if it refuses for longer than the maximum wait.
+    async fn attempt(
+        self: &Arc<Self>,
+        cost: u64,
+        max_wait: MaxWait,
+    ) -> Result<Attempt, AcquireError> {
+        let epoch = self.queue.epoch();
+        let reply = take(self, cost).await?.deliver();
+        let retry_after = match reply.verdict {
+            Verdict::Allow => return Ok(Attempt::Taken(reply)),
+            Verdict::Never => return Err(self.refuse(None)),
             Verdict::Deny { retry_after } => retry_after,
         };
-        let then = from_now(retry_after);
-        if patience.ends_before(then) {
-            return Err(self.refused(Some(retry_after)));
+        let instant = instant_after(retry_after);
+        if max_wait.ends_before(instant) {
+            return Err(self.refuse(Some(retry_after)));
         }
-        Ok(Outcome::Wait(NotBefore { then, look }))
+        Ok(Attempt::Wait(RetryAt { instant, epoch }))
     }
 
-    fn let_through(&self, answer: Answer, waited: Option<Duration>) -> Acquired {
-        self.tally.acquired(waited);
-        if let Some(length) = waited {
-            self.listener.tell(LimiterEvent::Waited { key: self.limits.key(), length });
+    fn admit(&self, reply: TakeReply, waited: Option<Duration>) -> Acquired {
+        self.counters.add_acquired(waited);
+        if let Some(duration) = waited {
+            self.on_event.call(LimiterEvent::Waited { key: self.limits.key(), duration });
         }
-        let Answer { remaining, is_degraded, .. } = answer;
+        let TakeReply { remaining, is_degraded, .. } = reply;
         Acquired { remaining, waited: waited.unwrap_or_default(), is_degraded }
     }
 
-    fn refused(&self, retry_after: Option<Duration>) -> AcquireError {
-        let refused = RateLimitExceeded { key: self.limits.key().to_owned(), retry_after };
-        self.tally.refused();
-        self.listener.tell(LimiterEvent::Refused(&refused));
-        AcquireError::Exceeded(refused)
+    fn refuse(&self, retry_after: Option<Duration>) -> AcquireError {
+        let exceeded = RateLimitExceeded { key: self.limits.key().to_owned(), retry_after };
+        self.counters.add_refused();
+        self.on_event.call(LimiterEvent::Refused(&exceeded));
+        AcquireError::Exceeded(exceeded)
     }
 }

@@ -1,14 +1,14 @@
-//! The layer.
+//! The tower layer for outbound clients.
 
 use std::time::Duration;
 
 use tower_layer::Layer;
 
-use super::learn::Learner;
 use super::service::Pace;
+use super::upstream_limiter::UpstreamLimiter;
 use crate::outbound::NamedLimiter;
 
-/// Puts a [`Pace`] around clients.
+/// A tower layer that wraps an HTTP client in [`Pace`].
 ///
 /// ```
 /// use std::convert::Infallible;
@@ -25,34 +25,34 @@ use crate::outbound::NamedLimiter;
 /// let client = ServiceBuilder::new().layer(PaceLayer::new(igdb.clone())).service_fn(
 ///     async |_: Request<String>| Ok::<_, Infallible>(Response::new("games".to_owned())),
 /// );
-/// let answer = client.oneshot(Request::new(String::new())).await?;
-/// assert_eq!(answer.body(), "games");
+/// let response = client.oneshot(Request::new(String::new())).await?;
+/// assert_eq!(response.body(), "games");
 /// assert_eq!(igdb.counts().acquired, 1);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
 pub struct PaceLayer<S> {
-    learner: Learner<S>,
+    limiter: UpstreamLimiter<S>,
 }
 
 impl<S> Clone for PaceLayer<S> {
     fn clone(&self) -> Self {
-        Self { learner: self.learner.clone() }
+        Self { limiter: self.limiter.clone() }
     }
 }
 
 impl<S> PaceLayer<S> {
-    /// Clients that share this limiter.
+    /// Creates a layer whose clients share this limiter.
     #[must_use]
     pub const fn new(limiter: NamedLimiter<S>) -> Self {
-        Self { learner: Learner::new(limiter) }
+        Self { limiter: UpstreamLimiter::new(limiter) }
     }
 
-    /// The longest that an answer can pause the limiter for; an hour if nobody says, and never at zero.
+    /// Sets the maximum pause that a response can cause; the default is one hour. Zero disables pauses.
     #[must_use]
-    pub fn longest_pause(mut self, longest: Duration) -> Self {
-        self.learner.longest_pause = longest;
+    pub fn max_pause(mut self, max: Duration) -> Self {
+        self.limiter.max_pause = max;
         self
     }
 }
@@ -61,6 +61,6 @@ impl<Svc, S> Layer<Svc> for PaceLayer<S> {
     type Service = Pace<Svc, S>;
 
     fn layer(&self, inner: Svc) -> Self::Service {
-        Pace::new(inner, self.learner.clone())
+        Pace::new(inner, self.limiter.clone())
     }
 }

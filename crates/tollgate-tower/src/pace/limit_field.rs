@@ -1,65 +1,64 @@
-//! The field `RateLimit` of the IETF draft: a list of structured fields (RFC 9651), such as
-//! `"burst";r=0;t=30`.
+//! Parser of the `RateLimit` header of the IETF draft: a structured field list (RFC 9651) such as `"burst";r=0;t=30`.
 //!
-//! Strict: a field that is not such a list, or names a limit by anything but a string, says nothing.
+//! Strict: a field that is not a valid list, or whose limit name is not a string, is ignored.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// What a limit says of itself.
+/// One limit of the list.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Service {
-    /// `r`: what remains.
+struct LimitItem {
+    /// `r`: the remaining amount.
     remaining: Option<u64>,
-    /// `t`: in how many seconds there is more.
+    /// `t`: seconds until more is available.
     reset: Option<u64>,
 }
 
-/// In how many seconds there is room again in all limits that are used up; none if none says so.
-pub(super) fn used_up_for(field: &str) -> Option<u64> {
-    let used_up = parse(field)?.into_iter().filter(|service| service.remaining == Some(0));
-    used_up.filter_map(|service| service.reset).max()
+/// Returns the seconds until all exhausted limits are available again; none if no exhausted limit has a time.
+pub(super) fn exhausted_for(field: &str) -> Option<u64> {
+    let exhausted = parse(field)?.into_iter().filter(|item| item.remaining == Some(0));
+    exhausted.filter_map(|item| item.reset).max()
 }
 
-fn parse(field: &str) -> Option<Vec<Service>> {
-    let mut rest = Rest(field.as_bytes());
-    let mut services = Vec::new();
-    rest.skip(b" ");
-    if rest.0.is_empty() {
-        return Some(services);
+fn parse(field: &str) -> Option<Vec<LimitItem>> {
+    let mut cursor = Cursor(field.as_bytes());
+    let mut items = Vec::new();
+    cursor.skip(b" ");
+    if cursor.0.is_empty() {
+        return Some(items);
     }
     loop {
-        services.push(rest.service()?);
-        rest.skip(b" \t");
-        if rest.0.is_empty() {
-            return Some(services);
+        items.push(cursor.item()?);
+        cursor.skip(b" \t");
+        if cursor.0.is_empty() {
+            return Some(items);
         }
-        rest.expect(b',')?;
-        rest.skip(b" \t");
+        cursor.expect(b',')?;
+        cursor.skip(b" \t");
     }
 }
 
-/// A value, as far as it matters here.
+/// A parameter value; only integers matter.
 enum Value {
     Integer(i64),
     Other,
 }
 
-/// What is still to be read.
-struct Rest<'f>(&'f [u8]);
+/// The unread part of the field.
+struct Cursor<'f>(&'f [u8]);
 
-impl<'f> Rest<'f> {
+impl<'f> Cursor<'f> {
     fn skip(&mut self, bytes: &[u8]) {
-        self.run(|byte| bytes.contains(&byte));
+        self.take_while(|byte| bytes.contains(&byte));
     }
 
-    /// As many bytes as are of a kind.
-    fn run(&mut self, is_of: impl Fn(u8) -> bool) -> &'f [u8] {
-        let length = self.0.iter().position(|byte| !is_of(*byte)).unwrap_or(self.0.len());
-        let (run, rest) = self.0.split_at_checked(length).unwrap_or((self.0, &[]));
+    /// Consumes the bytes that match the predicate.
+    fn take_while(&mut self, is_match: impl Fn(u8) -> bool) -> &'f [u8] {
+        let length = self.0.iter().position(|byte| !is_match(*byte)).unwrap_or(self.0.len());
+        let (taken, rest) = self.0.split_at_checked(length).unwrap_or((self.0, &[]));
         self.0 = rest;
-        run
+        taken
     }
 
     fn next(&mut self) -> Option<u8> {
@@ -80,10 +79,10 @@ impl<'f> Rest<'f> {
         self.eat(byte).then_some(())
     }
 
-    fn service(&mut self) -> Option<Service> {
+    fn item(&mut self) -> Option<LimitItem> {
         self.expect(b'"')?;
         self.string()?;
-        let mut service = Service::default();
+        let mut item = LimitItem::default();
         while self.eat(b';') {
             self.skip(b" ");
             let key = self.key()?;
@@ -92,14 +91,14 @@ impl<'f> Rest<'f> {
                 Value::Integer(number) => u64::try_from(number).ok(),
                 Value::Other => None,
             };
-            // Of two of the same name the later one counts.
+            // Of duplicate parameters the last counts.
             match key {
-                b"r" => service.remaining = number,
-                b"t" => service.reset = number,
+                b"r" => item.remaining = number,
+                b"t" => item.reset = number,
                 _ => {}
             }
         }
-        Some(service)
+        Some(item)
     }
 
     fn key(&mut self) -> Option<&'f [u8]> {
@@ -107,7 +106,7 @@ impl<'f> Rest<'f> {
         if !first.is_ascii_lowercase() && first != b'*' {
             return None;
         }
-        Some(self.run(|byte| {
+        Some(self.take_while(|byte| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-.*".contains(&byte)
         }))
     }
@@ -136,7 +135,7 @@ impl<'f> Rest<'f> {
                 let Value::Integer(_) = self.number()? else { return None };
             }
             b'*' | b'A'..=b'Z' | b'a'..=b'z' => {
-                self.run(|byte| {
+                self.take_while(|byte| {
                     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~:/".contains(&byte)
                 });
             }
@@ -145,15 +144,15 @@ impl<'f> Rest<'f> {
         Some(Value::Other)
     }
 
-    /// An integer of up to 15 digits, or a decimal of up to 12 with up to 3 behind the point.
+    /// Parses an integer of up to 15 digits, or a decimal of up to 12 digits with up to 3 decimal places.
     fn number(&mut self) -> Option<Value> {
         let is_negative = self.eat(b'-');
-        let whole = self.run(|byte| byte.is_ascii_digit());
+        let whole = self.take_while(|byte| byte.is_ascii_digit());
         if !(1..=15).contains(&whole.len()) {
             return None;
         }
         if self.eat(b'.') {
-            let fraction = self.run(|byte| byte.is_ascii_digit());
+            let fraction = self.take_while(|byte| byte.is_ascii_digit());
             let is_decimal = whole.len() <= 12 && (1..=3).contains(&fraction.len());
             return is_decimal.then_some(Value::Other);
         }
@@ -161,7 +160,7 @@ impl<'f> Rest<'f> {
         Some(Value::Integer(if is_negative { -number } else { number }))
     }
 
-    /// The rest of a string, whose first quote is behind us.
+    /// Parses a string after its opening quote.
     fn string(&mut self) -> Option<()> {
         loop {
             match self.next()? {
@@ -175,7 +174,7 @@ impl<'f> Rest<'f> {
         }
     }
 
-    /// The rest of a string beyond ASCII, whose percent sign is behind us.
+    /// Parses a display string (non-ASCII) after its percent sign.
     fn display_string(&mut self) -> Option<()> {
         self.expect(b'"')?;
         let mut bytes = Vec::new();
@@ -197,9 +196,9 @@ impl<'f> Rest<'f> {
         }
     }
 
-    /// The rest of a sequence of bytes in base64, whose first colon is behind us.
+    /// Parses a base64 byte sequence after its opening colon.
     fn bytes(&mut self) -> Option<()> {
-        let text = self.run(|byte| byte != b':');
+        let text = self.take_while(|byte| byte != b':');
         self.expect(b':')?;
         let lenient = GeneralPurposeConfig::new()
             .with_decode_allow_trailing_bits(true)

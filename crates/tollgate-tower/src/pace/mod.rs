@@ -1,25 +1,25 @@
-//! Clients that wait for their limiter instead of being refused, and learn from refusals.
+//! HTTP clients that wait for an outbound limiter and pause when the upstream service refuses.
 //!
-//! [`PaceLayer`] goes around any client that is a tower service of HTTP requests; with the feature `reqwest`,
-//! `PaceMiddleware` goes into reqwest's. Both wait for a [`NamedLimiter`](crate::outbound::NamedLimiter)
-//! before each request, so nothing changes where requests are made.
+//! [`PaceLayer`] wraps any HTTP client that is a tower service; with the feature `reqwest`, `PaceMiddleware` does the
+//! same for reqwest. Both acquire a [`NamedLimiter`](crate::outbound::NamedLimiter) before each request, so call sites do
+//! not change.
 //!
-//! If the other side still answers 429 or 503 and says for how long, the limiter is paused in its store: no
-//! process that shares it calls before. It is heeded from `Retry-After` (seconds or a date), else `RateLimit`
-//! (the IETF draft's `"burst";r=0;t=30`), else `RateLimit-Reset` or `X-RateLimit-Reset` when nothing remains.
-//! What makes no sense pauses nothing, and no pause is longer than an hour unless told otherwise. The answer
-//! reaches the caller as it came: whether to try again is the caller's to decide.
+//! If the upstream service responds with 429 or 503 and a time to wait, the limiter is paused in its store, for all
+//! processes that share it. The time comes from `Retry-After` (seconds or a date), else `RateLimit` (the IETF draft,
+//! `"burst";r=0;t=30`), else `RateLimit-Reset` or `X-RateLimit-Reset` if the remaining amount is 0. Invalid values are
+//! ignored, and a pause lasts at most one hour by default. The caller receives the response unchanged and decides
+//! whether to retry.
 
-#[cfg(feature = "reqwest")]
-mod client;
 mod layer;
-mod learn;
 mod limit_field;
-mod service;
-mod upstream;
-
 #[cfg(feature = "reqwest")]
-pub use client::PaceMiddleware;
+mod middleware;
+mod retry_headers;
+mod service;
+mod upstream_limiter;
+
 pub use layer::PaceLayer;
-pub use learn::DEFAULT_LONGEST_PAUSE;
+#[cfg(feature = "reqwest")]
+pub use middleware::PaceMiddleware;
 pub use service::{BoxError, Pace};
+pub use upstream_limiter::DEFAULT_MAX_PAUSE;

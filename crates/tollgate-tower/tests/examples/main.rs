@@ -1,14 +1,14 @@
-//! The examples, run as people run them.
+//! Runs the examples as separate processes.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "tests fail by panicking, and their helpers too"
+    reason = "tests and their helpers fail by panicking"
 )]
 
 mod axum_api;
+mod console_output;
 mod process;
-mod shown;
 mod tonic_health;

@@ -1,12 +1,12 @@
-//! An example as a process of its own.
+//! Runs an example as a separate process.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-/// The program of an example, which `cargo test` builds beside the tests.
+/// Returns the path of an example, which `cargo test` builds next to the tests.
 pub(crate) fn program(name: &str) -> PathBuf {
-    let mut path = std::env::current_exe().expect("tests are programs");
+    let mut path = std::env::current_exe().expect("the path of the test binary");
     path.pop();
     path.pop();
     path.push("examples");
@@ -15,7 +15,7 @@ pub(crate) fn program(name: &str) -> PathBuf {
     path
 }
 
-/// Runs an example to its end, in an environment that has nothing of ours but this.
+/// Runs an example until it exits, with only these of our environment variables.
 pub(crate) fn run(name: &str, environment: &[(&str, &str)]) -> Output {
     command(name, environment).output().expect("the example runs")
 }
@@ -34,18 +34,18 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Starts it and waits until it says where it listens.
+    /// Starts the example and waits until it prints its address.
     pub(crate) fn start(name: &str, environment: &[(&str, &str)]) -> Self {
         let mut command = command(name, environment);
         let mut child =
             command.env("PORT", "0").stderr(Stdio::piped()).spawn().expect("the example starts");
-        let mut errors = BufReader::new(child.stderr.take().expect("it was piped"));
+        let mut errors = BufReader::new(child.stderr.take().expect("stderr is piped"));
         let mut line = String::new();
         errors.read_line(&mut line).expect("stderr is text");
         let url = line.trim().strip_prefix("listening on ").map(str::to_owned);
-        // What it says later must not fill the pipe.
+        // Drain stderr so that the pipe does not fill up.
         std::thread::spawn(move || drop(errors.read_to_end(&mut Vec::new())));
-        Self { child, url: url.unwrap_or_else(|| panic!("{name} said {line:?}")) }
+        Self { child, url: url.unwrap_or_else(|| panic!("{name} printed {line:?}")) }
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -53,7 +53,7 @@ impl Serving {
     }
 
     pub(crate) fn is_running(&mut self) -> bool {
-        self.child.try_wait().expect("it is our child").is_none()
+        self.child.try_wait().expect("the child process exists").is_none()
     }
 }
 

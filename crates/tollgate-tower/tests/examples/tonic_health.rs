@@ -1,4 +1,4 @@
-//! A gRPC service behind the layer, called by a client that knows nothing of it.
+//! A gRPC service behind the layer, called by a plain tonic client.
 
 use std::time::Duration;
 
@@ -11,13 +11,16 @@ use tonic_types::StatusExt;
 use crate::process::Serving;
 
 #[tokio::test]
-async fn the_sixth_call_is_refused_with_the_time_to_wait() {
+async fn sixth_call_is_refused_with_retry_info() {
     let serving = Serving::start("tonic_health", &[]);
     let channel = Endpoint::from_shared(serving.url().to_owned()).unwrap().connect().await.unwrap();
     let mut client = HealthClient::new(channel);
-    for left in (0..5).rev() {
-        let answer = client.check(HealthCheckRequest::default()).await.unwrap();
-        assert_eq!(answer.metadata().get("x-ratelimit-remaining").unwrap(), &left.to_string());
+    for remaining in (0..5).rev() {
+        let response = client.check(HealthCheckRequest::default()).await.unwrap();
+        assert_eq!(
+            response.metadata().get("x-ratelimit-remaining").unwrap(),
+            &remaining.to_string()
+        );
     }
     let refused = client.check(HealthCheckRequest::default()).await.unwrap_err();
     assert_eq!((refused.code(), refused.message()), (Code::ResourceExhausted, "too many requests"));

@@ -1,14 +1,14 @@
-//! What responses tell of a decision, read back by parsers that are not ours, is what was decided.
+//! Rate limit headers, parsed by independent parsers, match the decision.
 
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "tests fail by panicking, and their helpers too"
+    reason = "tests and their helpers fail by panicking"
 )]
 
-mod drawn;
-mod read_back;
+mod parsers;
+mod strategies;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -21,13 +21,13 @@ use tollgate::{
     MemoryStore, Mode, Plan, Status, Subject, Take, Timestamp,
 };
 
-use drawn::{cost, limit, step};
-use read_back::{item, number, policies};
+use parsers::{item, number, policies};
+use strategies::{cost, limit, step};
 
-/// What a structured field can say at most.
-const MOST: u64 = 999_999_999_999_999;
+/// Largest integer of a structured field.
+const MAX_SF_INTEGER: u64 = 999_999_999_999_999;
 
-/// The header a middleware would send.
+/// Returns the headers that the middleware sends.
 fn header(style: HeaderStyle, decision: &Decision<'_>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     style.write(decision, |name, value| {
@@ -40,7 +40,7 @@ fn header(style: HeaderStyle, decision: &Decision<'_>) -> HeaderMap {
     headers
 }
 
-/// Seconds of so many microseconds, a part of one counted whole.
+/// Converts microseconds to seconds, rounded up.
 fn seconds(micros: u128) -> u64 {
     u64::try_from(micros / 1_000_000 + u128::from(!micros.is_multiple_of(1_000_000))).unwrap()
 }
@@ -52,7 +52,11 @@ fn assert_numbers(decision: &Decision<'_>, deciding: &Status<'_>) {
     for (style, prefix, figures) in [
         (HeaderStyle::XUnix, "x-ratelimit-", [limit, remaining, seconds(reset)]),
         (HeaderStyle::XDelta, "x-ratelimit-", [limit, remaining, seconds(delta)]),
-        (HeaderStyle::Draft6, "ratelimit-", [limit.min(MOST), remaining.min(MOST), seconds(delta)]),
+        (
+            HeaderStyle::Draft6,
+            "ratelimit-",
+            [limit.min(MAX_SF_INTEGER), remaining.min(MAX_SF_INTEGER), seconds(delta)],
+        ),
     ] {
         let headers = header(style, decision);
         for (name, figure) in ["limit", "remaining", "reset"].into_iter().zip(figures) {
@@ -72,23 +76,24 @@ fn assert_structured(decision: &Decision<'_>, deciding: &Status<'_>) {
     for (policy, status) in listed.iter().zip(&enforced) {
         let limit = status.limit();
         let window = seconds(limit.window().as_micros());
-        let told = (window > 0).then_some(window);
-        let expected = HashMap::from([("q", Some(limit.count().min(MOST))), ("w", told)]);
+        let window = (window > 0).then_some(window);
+        let expected =
+            HashMap::from([("q", Some(limit.count().min(MAX_SF_INTEGER))), ("w", window)]);
         assert_eq!(policy.numbers(["q", "w"]), expected);
-        assert!(names.insert(policy.name.clone()), "{} comes twice", policy.name);
+        assert!(names.insert(policy.name.clone()), "{} occurs twice", policy.name);
         let full = format!("{}/{}", limit.rule(), limit.name());
         let is_its = policy.name == limit.name() || policy.name.starts_with(&full);
         assert!(is_its, "{} is not {full}", policy.name);
     }
-    let told = item(&headers);
-    let place = listed.iter().position(|policy| policy.name == told.name);
+    let current = item(&headers);
+    let place = listed.iter().position(|policy| policy.name == current.name);
     assert_eq!(enforced[place.unwrap()], deciding);
     let (remaining, reset) = (deciding.remaining(), seconds(deciding.reset_after().as_micros()));
-    let expected = HashMap::from([("r", Some(remaining.min(MOST))), ("t", Some(reset))]);
-    assert_eq!(told.numbers(["r", "t"]), expected);
+    let expected = HashMap::from([("r", Some(remaining.min(MAX_SF_INTEGER))), ("t", Some(reset))]);
+    assert_eq!(current.numbers(["r", "t"]), expected);
 }
 
-fn assert_told(decision: &Decision<'_>) {
+fn assert_headers(decision: &Decision<'_>) {
     match decision.deciding() {
         Some(deciding) => {
             assert_numbers(decision, deciding);
@@ -102,7 +107,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn of_a_limiter(
+    fn headers_match_limiter_decisions(
         limits in vec(limit(), 1..5), history in vec((step(), cost(), any::<bool>()), 1..12),
     ) {
         let clock = ManualClock::new();
@@ -112,13 +117,13 @@ proptest! {
             clock.advance(step);
             let decision =
                 if is_peek { limiter.peek_n("k", cost) } else { limiter.take_n("k", cost) };
-            assert_told(&decision);
+            assert_headers(&decision);
         }
     }
 
-    /// Plans of several rules, with limits of the same name, of two subjects, some only watched.
+    /// Plans with several rules, equal limit names, two subjects and shadow limits.
     #[test]
-    fn of_a_plan(
+    fn headers_match_plan_decisions(
         limits in vec((limit(), 0..3_u8, any::<bool>(), 0..4_u8), 0..8),
         steps in vec((step(), cost()), 1..6),
     ) {
@@ -136,19 +141,18 @@ proptest! {
                 let take = Take::new(Key::new(&subjects[*subject], limit), cost);
                 if *mode == 0 { take.shadow(1) } else { take }
             });
-            // Two limits that would share a counter are no plan.
+            // A plan rejects two limits that share a counter.
             let Ok(plan) = Plan::new(takes) else { continue };
-            assert_told(&store.take(&plan));
+            assert_headers(&store.take(&plan));
         }
     }
 }
 
-/// The writer is asked at the end of time, too.
 #[test]
-fn at_the_end_of_time() {
+fn headers_saturate_at_the_maximum_timestamp() {
     let clock = ManualClock::new();
     clock.set(Timestamp::MAX);
     let limit = tollgate::Limit::fixed_window(tollgate::Quota::new(5, Duration::from_secs(60)));
     let limiter = LocalLimiter::builder().limit(limit.unwrap()).clock(clock).build().unwrap();
-    assert_told(&limiter.take("k"));
+    assert_headers(&limiter.take("k"));
 }

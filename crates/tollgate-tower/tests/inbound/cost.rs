@@ -1,4 +1,4 @@
-//! What requests cost, before and after.
+//! Request costs, at admission and after the response.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -12,30 +12,32 @@ use bytes::Bytes;
 use http::{HeaderName, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::BodyExt;
-use tollgate_tower::{Counting, RateLimitLayerBuilder};
+use tollgate_tower::{CountedResponses, RateLimitLayerBuilder};
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, service_fn};
 
-use crate::fixture::{Served, Store, ask, begin, by_client, get, hello, one, policy, served};
+use crate::fixture::{
+    Served, Store, get, hello, layer_by_client, policy, send, send_unread, served, single_limit,
+};
 
 const COST: HeaderName = HeaderName::from_static("x-cost");
 
-async fn left(service: &Served, request: Request<Body>) -> Option<u64> {
-    let answer = ask(service, request).await;
-    answer.header("x-ratelimit-remaining").map(|left| left.parse().unwrap())
+async fn remaining(service: &Served, request: Request<Body>) -> Option<u64> {
+    let response = send(service, request).await;
+    response.header("x-ratelimit-remaining").map(|value| value.parse().unwrap())
 }
 
 #[tokio::test]
-async fn a_closure_says_what_requests_cost() {
-    let (builder, _) = by_client(one("10/min"));
+async fn cost_from_closure() {
+    let (builder, _) = layer_by_client(single_limit("10/min"));
     let service = hello(builder.cost(|request| if request.uri.path() == "/big" { 4 } else { 0 }));
-    assert_eq!(left(&service, get("/big", "c1")).await, Some(6));
-    assert_eq!(left(&service, get("/small", "c1")).await, Some(6));
+    assert_eq!(remaining(&service, get("/big", "c1")).await, Some(6));
+    assert_eq!(remaining(&service, get("/small", "c1")).await, Some(6));
 }
 
 #[tokio::test]
-async fn a_header_says_what_requests_cost_and_nonsense_costs_one() {
-    let (builder, _) = by_client(one("10/min"));
+async fn cost_from_header_defaults_to_one_if_invalid() {
+    let (builder, _) = layer_by_client(single_limit("10/min"));
     let service = hello(builder.cost_header(COST));
     let costing = |cost: &str| {
         let mut request = get("/", "c1");
@@ -43,66 +45,66 @@ async fn a_header_says_what_requests_cost_and_nonsense_costs_one() {
         request
     };
     for (cost, expected) in [("3", 7), ("0", 6), ("-1", 5), ("many", 4), ("", 3)] {
-        assert_eq!(left(&service, costing(cost)).await, Some(expected), "{cost}");
+        assert_eq!(remaining(&service, costing(cost)).await, Some(expected), "{cost}");
     }
-    assert_eq!(ask(&service, costing("18446744073709551615")).await.status.as_u16(), 429);
-    assert_eq!(left(&service, get("/", "c1")).await, Some(2));
+    assert_eq!(send(&service, costing("18446744073709551615")).await.status.as_u16(), 429);
+    assert_eq!(remaining(&service, get("/", "c1")).await, Some(2));
 }
 
-/// A service that answers with the status that is set.
+/// A service that responds with a status set by the test.
 fn with_status(builder: RateLimitLayerBuilder<Store>) -> (Served, Arc<AtomicU16>) {
     let status = Arc::new(AtomicU16::new(200));
-    let said = Arc::clone(&status);
+    let current = Arc::clone(&status);
     let service = served(builder, move |_| {
         let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::from_u16(said.load(Ordering::Relaxed)).unwrap();
+        *response.status_mut() = StatusCode::from_u16(current.load(Ordering::Relaxed)).unwrap();
         response
     });
     (service, status)
 }
 
 #[tokio::test]
-async fn where_failures_count_successes_are_given_back() {
-    let (builder, _) = by_client(one("3/min"));
-    let (service, status) = with_status(builder.count_only(Counting::Failures));
+async fn counting_failures_refunds_successes() {
+    let (builder, _) = layer_by_client(single_limit("3/min"));
+    let (service, status) = with_status(builder.count_responses(CountedResponses::Failures));
     for _ in 0..9 {
-        assert_eq!(left(&service, get("/login", "c1")).await, Some(3));
+        assert_eq!(remaining(&service, get("/login", "c1")).await, Some(3));
     }
     status.store(401, Ordering::Relaxed);
     for expected in [2, 1, 0] {
-        assert_eq!(left(&service, get("/login", "c1")).await, Some(expected));
+        assert_eq!(remaining(&service, get("/login", "c1")).await, Some(expected));
     }
     status.store(200, Ordering::Relaxed);
-    assert_eq!(ask(&service, get("/login", "c1")).await.status.as_u16(), 429);
-    assert_eq!(ask(&service, get("/login", "c2")).await.status.as_u16(), 200);
+    assert_eq!(send(&service, get("/login", "c1")).await.status.as_u16(), 429);
+    assert_eq!(send(&service, get("/login", "c2")).await.status.as_u16(), 200);
 }
 
 #[tokio::test]
-async fn where_successes_count_failures_are_given_back() {
-    let (builder, _) = by_client(one("3/min"));
-    let (service, status) = with_status(builder.count_only(Counting::Successes));
+async fn counting_successes_refunds_failures() {
+    let (builder, _) = layer_by_client(single_limit("3/min"));
+    let (service, status) = with_status(builder.count_responses(CountedResponses::Successes));
     status.store(500, Ordering::Relaxed);
     for _ in 0..9 {
-        assert_eq!(left(&service, get("/", "c1")).await, Some(3));
+        assert_eq!(remaining(&service, get("/", "c1")).await, Some(3));
     }
     status.store(204, Ordering::Relaxed);
     for expected in [2, 1, 0] {
-        assert_eq!(left(&service, get("/", "c1")).await, Some(expected));
+        assert_eq!(remaining(&service, get("/", "c1")).await, Some(expected));
     }
-    assert_eq!(ask(&service, get("/", "c1")).await.status.as_u16(), 429);
+    assert_eq!(send(&service, get("/", "c1")).await.status.as_u16(), 429);
 }
 
 #[tokio::test]
-async fn what_is_given_back_is_what_was_taken() {
-    let (builder, _) = by_client(one("10/min"));
-    let builder = builder.cost(|_| 4).count_where(|response| response.status != 404);
+async fn refund_equals_the_cost_taken() {
+    let (builder, _) = layer_by_client(single_limit("10/min"));
+    let builder = builder.cost(|_| 4).count_responses_if(|response| response.status != 404);
     let (service, status) = with_status(builder);
-    assert_eq!(left(&service, get("/", "c1")).await, Some(6));
+    assert_eq!(remaining(&service, get("/", "c1")).await, Some(6));
     status.store(404, Ordering::Relaxed);
-    assert_eq!(left(&service, get("/", "c1")).await, Some(6));
+    assert_eq!(remaining(&service, get("/", "c1")).await, Some(6));
 }
 
-/// A body whose length nobody knows beforehand.
+/// A body of unknown length.
 struct Chunks(std::slice::Iter<'static, &'static str>);
 
 impl http_body::Body for Chunks {
@@ -123,56 +125,56 @@ fn stream(chunks: &'static [&'static str]) -> Body {
 }
 
 #[tokio::test]
-async fn a_response_of_known_size_is_paid_at_once() {
-    let (builder, _) = by_client(one("100/min"));
+async fn response_of_known_size_is_charged_at_its_head() {
+    let (builder, _) = layer_by_client(single_limit("100/min"));
     let service = served(builder.charge_by_size(|bytes| bytes), |_| {
         Response::new(Body::from("x".repeat(30)))
     });
-    assert_eq!(left(&service, get("/", "c1")).await, Some(70));
-    assert_eq!(left(&service, get("/", "c1")).await, Some(40));
+    assert_eq!(remaining(&service, get("/", "c1")).await, Some(70));
+    assert_eq!(remaining(&service, get("/", "c1")).await, Some(40));
 }
 
 #[tokio::test]
-async fn a_response_of_unknown_size_is_paid_when_it_has_ended() {
-    let (builder, _) = by_client(one("100/min"));
+async fn response_of_unknown_size_is_charged_at_body_end() {
+    let (builder, _) = layer_by_client(single_limit("100/min"));
     let service = served(builder.charge_by_size(|bytes| bytes), |_| {
         Response::new(stream(&["twelve bytes", "eight by"]))
     });
-    // What is told is what was left before.
-    assert_eq!(left(&service, get("/", "c1")).await, Some(100));
-    assert_eq!(left(&service, get("/", "c1")).await, Some(80));
+    // The headers show the amount before the debit.
+    assert_eq!(remaining(&service, get("/", "c1")).await, Some(100));
+    assert_eq!(remaining(&service, get("/", "c1")).await, Some(80));
 }
 
 #[tokio::test]
-async fn who_goes_away_pays_for_what_was_sent() {
-    let (builder, _) = by_client(one("100/min"));
+async fn disconnected_client_is_charged_for_bytes_sent() {
+    let (builder, _) = layer_by_client(single_limit("100/min"));
     let service = served(builder.charge_by_size(|bytes| bytes), |_| {
         Response::new(stream(&["twelve bytes", "eight by"]))
     });
-    let mut response = begin(&service, get("/", "c1")).await;
+    let mut response = send_unread(&service, get("/", "c1")).await;
     response.body_mut().frame().await.unwrap().unwrap();
     drop(response);
-    assert_eq!(left(&service, get("/", "c1")).await, Some(88));
+    assert_eq!(remaining(&service, get("/", "c1")).await, Some(88));
 }
 
 #[tokio::test]
-async fn a_limit_is_passed_by_what_is_in_flight_and_no_more() {
-    let (builder, clock) = by_client(one("100/min"));
+async fn limit_is_exceeded_only_by_requests_in_flight() {
+    let (builder, clock) = layer_by_client(single_limit("100/min"));
     let service = served(builder.charge_by_size(|bytes| bytes), |_| {
         Response::new(Body::from("x".repeat(70)))
     });
     let mut served_bytes = 0;
-    while ask(&service, get("/", "c1")).await.status == 200 {
+    while send(&service, get("/", "c1")).await.status == 200 {
         served_bytes += 70;
     }
-    assert_eq!(served_bytes, 140, "one was in flight when the limit was passed");
+    assert_eq!(served_bytes, 140, "one request was in flight when the limit was exceeded");
     clock.advance(Duration::from_secs(61));
-    assert_eq!(ask(&service, get("/", "c1")).await.status.as_u16(), 200);
+    assert_eq!(send(&service, get("/", "c1")).await.status.as_u16(), 200);
 }
 
 #[tokio::test]
-async fn a_response_may_say_what_it_cost() {
-    let (builder, _) = by_client(one("100/min"));
+async fn cost_from_response_head() {
+    let (builder, _) = layer_by_client(single_limit("100/min"));
     let cost = |head: &http::response::Parts| {
         head.headers.get("x-units").and_then(|units| units.to_str().ok()?.parse().ok()).unwrap_or(1)
     };
@@ -183,15 +185,15 @@ async fn a_response_may_say_what_it_cost() {
         }
         response
     });
-    assert_eq!(left(&service, get("/dear", "c1")).await, Some(75));
-    assert_eq!(left(&service, get("/cheap", "c1")).await, Some(74));
+    assert_eq!(remaining(&service, get("/dear", "c1")).await, Some(75));
+    assert_eq!(remaining(&service, get("/cheap", "c1")).await, Some(74));
 }
 
-/// A failure that comes a minute late takes nothing from those who came meanwhile.
+/// A refund after the window has passed does not refund later requests.
 #[tokio::test(start_paused = true)]
-async fn what_has_left_its_window_is_not_given_back() {
-    let (builder, clock) = by_client(one("2/min"));
-    let layer = builder.count_only(Counting::Successes).build();
+async fn take_that_left_its_window_is_not_refunded() {
+    let (builder, clock) = layer_by_client(single_limit("2/min"));
+    let layer = builder.count_responses(CountedResponses::Successes).build();
     let quick =
         service_fn(async |_: Request<Body>| Ok::<_, Infallible>(Response::new(Body::empty())));
     let quick: Served = BoxCloneSyncService::new(layer.layer(quick));
@@ -201,33 +203,33 @@ async fn what_has_left_its_window_is_not_given_back() {
         async move {
             tokio::time::advance(Duration::from_secs(61)).await;
             clock.advance(Duration::from_secs(61));
-            assert_eq!(left(&others, get("/", "c1")).await, Some(1));
+            assert_eq!(remaining(&others, get("/", "c1")).await, Some(1));
             let failed = Response::builder().status(StatusCode::BAD_GATEWAY);
             Ok::<_, Infallible>(failed.body(Body::empty()).unwrap())
         }
     });
     let slow: Served = BoxCloneSyncService::new(layer.layer(slow));
-    let failed = ask(&slow, get("/", "c1")).await;
+    let failed = send(&slow, get("/", "c1")).await;
     assert_eq!(failed.status.as_u16(), 502);
-    assert!(failed.header("x-ratelimit-remaining").is_some(), "every response tells of the limit");
-    assert_eq!(left(&quick, get("/", "c1")).await, Some(0), "the other's is still counted");
+    assert!(failed.header("x-ratelimit-remaining").is_some(), "every response has the headers");
+    assert_eq!(remaining(&quick, get("/", "c1")).await, Some(0), "the later request still counts");
 }
 
 #[tokio::test]
-async fn slots_are_held_and_not_paid_for_where_cost_is_known_later() {
+async fn deferred_cost_still_holds_slots() {
     let rules = policy("  - { name: api, limits: [100/min, { concurrency: 2, ttl: 60s }] }");
-    let (builder, _) = by_client(rules);
+    let (builder, _) = layer_by_client(rules);
     let service = served(builder.charge_by_size(|bytes| bytes), |_| {
         Response::new(stream(&["twelve bytes", "eight by"]))
     });
-    let first = begin(&service, get("/", "c1")).await;
-    let second = begin(&service, get("/", "c1")).await;
-    assert_eq!(ask(&service, get("/", "c1")).await.status.as_u16(), 429, "both slots are held");
+    let first = send_unread(&service, get("/", "c1")).await;
+    let second = send_unread(&service, get("/", "c1")).await;
+    assert_eq!(send(&service, get("/", "c1")).await.status.as_u16(), 429, "both slots are held");
     drop((first, second));
     for _ in 0..4 {
-        assert_eq!(ask(&service, get("/", "c1")).await.status.as_u16(), 200);
+        assert_eq!(send(&service, get("/", "c1")).await.status.as_u16(), 200);
     }
-    // Two of nothing sent, four of twenty bytes: what is left is less than one more would leave.
-    assert_eq!(ask(&service, get("/", "c1")).await.status.as_u16(), 200);
-    assert_eq!(ask(&service, get("/", "c1")).await.status.as_u16(), 429, "100 bytes are sent");
+    // Two requests sent nothing, four sent 20 bytes each, so 20 of 100 are left.
+    assert_eq!(send(&service, get("/", "c1")).await.status.as_u16(), 200);
+    assert_eq!(send(&service, get("/", "c1")).await.status.as_u16(), 429, "100 bytes were sent");
 }

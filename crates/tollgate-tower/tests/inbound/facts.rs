@@ -1,4 +1,4 @@
-//! Who is counted.
+//! Facts and the keys that are counted.
 
 use std::net::SocketAddr;
 
@@ -7,16 +7,17 @@ use axum::routing::get as route;
 use axum::{Router, extract::ConnectInfo};
 use http::{HeaderName, Request, StatusCode};
 use tollgate_tower::{
-    ApiKey, ClientAddress, Head, Header, MatchedRoute, PeerAddress, RateLimitLayer, TrustedProxies,
+    ApiKey, ClientAddress, Header, MatchedRoute, PeerAddress, RateLimitLayer, RequestHead,
+    TrustedProxies,
 };
 use tower::ServiceExt;
 
-use crate::fixture::{ask, by_client, get, hello, limiter, one, policy};
+use crate::fixture::{get, hello, layer_by_client, limiter, policy, send, single_limit};
 
 /// The SHA-256 of `s3cret`.
 const DIGEST: &str = "sha256:1ec1c26b50d5d3c58d9583181af8076655fe00756bf7285940ba3670f99fcba0";
 
-fn from(peer: &str) -> Request<Body> {
+fn request_from(peer: &str) -> Request<Body> {
     let mut request = Request::get("/").body(Body::empty()).unwrap();
     let peer: SocketAddr = peer.parse().unwrap();
     request.extensions_mut().insert(ConnectInfo(peer));
@@ -25,19 +26,19 @@ fn from(peer: &str) -> Request<Body> {
 
 #[tokio::test]
 async fn clients_do_not_affect_each_other() {
-    let (builder, _) = by_client(one("1/min"));
+    let (builder, _) = layer_by_client(single_limit("1/min"));
     let service = hello(builder);
     for client in ["c1", "c2", "c3"] {
-        assert_eq!(ask(&service, get("/", client)).await.status.as_u16(), 200);
+        assert_eq!(send(&service, get("/", client)).await.status.as_u16(), 200);
     }
     for client in ["c1", "c2", "c3"] {
-        assert_eq!(ask(&service, get("/", client)).await.status.as_u16(), 429);
+        assert_eq!(send(&service, get("/", client)).await.status.as_u16(), 429);
     }
 }
 
 #[tokio::test]
-async fn unless_said_clients_are_peers_and_ipv6_ones_their_network() {
-    let (limiter, _) = limiter(one("1/min"));
+async fn client_defaults_to_peer_and_ipv6_to_its_network() {
+    let (limiter, _) = limiter(single_limit("1/min"));
     let service = hello(RateLimitLayer::builder(limiter));
     for (peer, status) in [
         ("192.0.2.1:1", 200),
@@ -48,55 +49,55 @@ async fn unless_said_clients_are_peers_and_ipv6_ones_their_network() {
         ("[2001:db8:1:2:ffff::9]:1", 429),
         ("[2001:db8:1:3::1]:1", 200),
     ] {
-        assert_eq!(ask(&service, from(peer)).await.status.as_u16(), status, "{peer}");
+        assert_eq!(send(&service, request_from(peer)).await.status.as_u16(), status, "{peer}");
     }
     let mut request = Request::get("/").body(Body::empty()).unwrap();
     request.extensions_mut().insert(PeerAddress("192.0.2.1:9".parse().unwrap()));
-    assert_eq!(ask(&service, request).await.status.as_u16(), 429);
+    assert_eq!(send(&service, request).await.status.as_u16(), 429);
 }
 
 #[tokio::test]
-async fn ten_thousand_addresses_of_one_network_are_one_client() {
-    let (limiter, _) = limiter(one("7/min"));
+async fn ipv6_addresses_of_one_network_are_one_client() {
+    let (limiter, _) = limiter(single_limit("7/min"));
     let service = hello(RateLimitLayer::builder(limiter));
     let mut passed = 0;
     for nth in 0..10_000_u32 {
         let peer = format!("[2001:db8:1:2:{:x}:{:x}::1]:1", nth / 7, nth);
-        passed += u32::from(ask(&service, from(&peer)).await.status == StatusCode::OK);
+        passed += u32::from(send(&service, request_from(&peer)).await.status == StatusCode::OK);
     }
     assert_eq!(passed, 7);
 }
 
 #[tokio::test]
-async fn an_untrusted_peer_cannot_say_who_it_is() {
-    let (limiter, _) = limiter(one("1/min"));
-    let address = ClientAddress::behind(TrustedProxies::parse(["10.0.0.0/8"]).unwrap());
+async fn untrusted_peer_cannot_forge_its_address() {
+    let (limiter, _) = limiter(single_limit("1/min"));
+    let address = ClientAddress::behind_proxies(TrustedProxies::parse(["10.0.0.0/8"]).unwrap());
     let service = hello(RateLimitLayer::builder(limiter).fact("client", address));
     let forwarded = |peer: &str, by: &str| {
-        let mut request = from(peer);
+        let mut request = request_from(peer);
         request.headers_mut().append("x-forwarded-for", by.parse().unwrap());
         request.headers_mut().append("forwarded", format!("for={by}").parse().unwrap());
         request
     };
-    assert_eq!(ask(&service, forwarded("192.0.2.1:1", "203.0.113.1")).await.status.as_u16(), 200);
+    assert_eq!(send(&service, forwarded("192.0.2.1:1", "203.0.113.1")).await.status.as_u16(), 200);
     for nth in 2..50 {
         let spoofed = forwarded("192.0.2.1:1", &format!("203.0.113.{nth}"));
-        assert_eq!(ask(&service, spoofed).await.status.as_u16(), 429);
+        assert_eq!(send(&service, spoofed).await.status.as_u16(), 429);
     }
-    // Counted by its network, whichever of its addresses it comes from.
+    // IPv6 clients are counted per /64.
     let first = forwarded("10.0.0.1:1", "2001:db8:1:2::1");
-    assert_eq!(ask(&service, first).await.status.as_u16(), 200);
+    assert_eq!(send(&service, first).await.status.as_u16(), 200);
     let second = forwarded("10.0.0.1:1", "2001:db8:1:2:ffff::2");
-    assert_eq!(ask(&service, second).await.status.as_u16(), 429);
-    // The proxy is believed, but not what its client wrote before it.
-    let believed = forwarded("10.0.0.1:1", "203.0.113.1");
-    assert_eq!(ask(&service, believed).await.status.as_u16(), 200);
+    assert_eq!(send(&service, second).await.status.as_u16(), 429);
+    // The proxy's entry is trusted, the client's entry before it is not.
+    let forwarded_client = forwarded("10.0.0.1:1", "203.0.113.1");
+    assert_eq!(send(&service, forwarded_client).await.status.as_u16(), 200);
     let smuggled = forwarded("10.0.0.1:1", "198.51.100.1, 203.0.113.1");
-    assert_eq!(ask(&service, smuggled).await.status.as_u16(), 429);
+    assert_eq!(send(&service, smuggled).await.status.as_u16(), 429);
 }
 
 #[tokio::test]
-async fn an_api_key_has_a_tier() {
+async fn api_key_selects_its_tier() {
     let text = format!(
         "version: 1\ntiers: {{ gold: [\"{DIGEST}\"] }}\nrules:\n\
          \x20 - {{ name: gold, match: {{ tier: gold }}, per: [api_key], limits: [3/min] }}\n\
@@ -108,24 +109,24 @@ async fn an_api_key_has_a_tier() {
     let builder = RateLimitLayer::builder(limiter);
     let builder = builder.fact("api_key", ApiKey::header(HeaderName::from_static("x-api-key")));
     let service = hello(builder.fact("api_key", ApiKey::bearer()));
-    let shown =
+    let request_with =
         |name: &str, key: &str| Request::get("/").header(name, key).body(Body::empty()).unwrap();
-    for (request, limit, left) in [
-        (shown("x-api-key", "s3cret"), "3", "2"),
-        (shown("authorization", "bearer s3cret"), "3", "1"),
-        (shown("authorization", "Basic s3cret"), "1", "0"),
-        (shown("x-api-key", "s3cret"), "3", "0"),
-        // Who has read the digest does not have the key.
-        (shown("x-api-key", DIGEST), "1", "0"),
+    for (request, limit, remaining) in [
+        (request_with("x-api-key", "s3cret"), "3", "2"),
+        (request_with("authorization", "bearer s3cret"), "3", "1"),
+        (request_with("authorization", "Basic s3cret"), "1", "0"),
+        (request_with("x-api-key", "s3cret"), "3", "0"),
+        // The digest itself is not a valid key.
+        (request_with("x-api-key", DIGEST), "1", "0"),
     ] {
-        let answer = ask(&service, request).await;
-        assert_eq!(answer.header("x-ratelimit-limit"), Some(limit));
-        assert_eq!(answer.header("x-ratelimit-remaining"), Some(left));
+        let response = send(&service, request).await;
+        assert_eq!(response.header("x-ratelimit-limit"), Some(limit));
+        assert_eq!(response.header("x-ratelimit-remaining"), Some(remaining));
     }
 }
 
 #[tokio::test]
-async fn a_missing_fact_is_what_the_rule_says() {
+async fn missing_fact_follows_the_rule() {
     let rules = |missing: &str| {
         policy(&format!("  - {{ name: api, limits: [2/min], missing: {missing} }}"))
     };
@@ -133,41 +134,42 @@ async fn a_missing_fact_is_what_the_rule_says() {
     for (missing, statuses) in
         [("share", [200, 200, 429]), ("skip", [200, 200, 200]), ("deny", [429, 429, 429])]
     {
-        let (builder, _) = by_client(rules(missing));
+        let (builder, _) = layer_by_client(rules(missing));
         let service = hello(builder);
         for status in statuses {
-            assert_eq!(ask(&service, unnamed()).await.status.as_u16(), status, "{missing}");
+            assert_eq!(send(&service, unnamed()).await.status.as_u16(), status, "{missing}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_header_that_comes_twice_is_not_known() {
-    let (builder, _) = by_client(policy("  - { name: api, limits: [1/min], missing: deny }"));
+async fn repeated_header_counts_as_missing() {
+    let (builder, _) = layer_by_client(policy("  - { name: api, limits: [1/min], missing: deny }"));
     let mut request = get("/", "c1");
     request.headers_mut().append("x-client-id", "c2".parse().unwrap());
-    assert_eq!(ask(&hello(builder), request).await.status.as_u16(), 429);
+    assert_eq!(send(&hello(builder), request).await.status.as_u16(), 429);
 }
 
 #[tokio::test]
-async fn closures_tell_what_only_the_program_knows() {
+async fn closure_can_read_extensions() {
     #[derive(Clone)]
     struct User(&'static str);
     let (limiter, _) = limiter(policy("  - { name: api, per: [user], limits: [1/min] }"));
-    let user = |request: &Head<'_>| request.extensions.get::<User>().map(|user| user.0.to_owned());
+    let user =
+        |request: &RequestHead<'_>| request.extensions.get::<User>().map(|user| user.0.to_owned());
     let service = hello(RateLimitLayer::builder(limiter).fact("user", user));
-    let of = |user: &'static str| {
+    let request_of = |user: &'static str| {
         let mut request = Request::get("/").body(Body::empty()).unwrap();
         request.extensions_mut().insert(User(user));
         request
     };
-    assert_eq!(ask(&service, of("ann")).await.status.as_u16(), 200);
-    assert_eq!(ask(&service, of("ben")).await.status.as_u16(), 200);
-    assert_eq!(ask(&service, of("ann")).await.status.as_u16(), 429);
+    assert_eq!(send(&service, request_of("ann")).await.status.as_u16(), 200);
+    assert_eq!(send(&service, request_of("ben")).await.status.as_u16(), 200);
+    assert_eq!(send(&service, request_of("ann")).await.status.as_u16(), 429);
 }
 
 #[tokio::test]
-async fn routes_are_counted_as_they_were_written() {
+async fn matched_route_is_counted_by_its_template() {
     let rules = "  - { name: users, match: { facts: { route: \"/users/{id}\" } }, per: [client, route], limits: [2/min] }";
     let (limiter, _) = limiter(policy(rules));
     let builder = RateLimitLayer::builder(limiter).fact("route", MatchedRoute);

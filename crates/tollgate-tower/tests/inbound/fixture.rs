@@ -1,4 +1,4 @@
-//! Services behind a layer, on a clock that stands still.
+//! Services behind a layer, with a manual clock.
 
 use std::convert::Infallible;
 
@@ -23,35 +23,35 @@ pub(crate) fn policy(rules: &str) -> Policy {
     Policy::from_yaml("policy.yaml", &text, Policy::builtin_limit()).unwrap()
 }
 
-pub(crate) fn ten_a_minute() -> Policy {
+pub(crate) fn ten_per_minute() -> Policy {
     policy("  - { name: api, limits: [10/min, 100/h], algorithm: token_bucket }")
 }
 
-/// A limiter whose time stands at `NOW`, and the clock that moves it.
+/// Creates a limiter at time `NOW`, and returns the clock that moves it.
 pub(crate) fn limiter(policy: Policy) -> (Limiter<Store>, ManualClock) {
     let clock = ManualClock::at(NOW);
     let store = MemoryStore::builder().clock(clock.clone()).build();
     (Limiter::new(store, policy), clock)
 }
 
-/// A layer that knows clients by `x-client-id`.
-pub(crate) fn by_client(policy: Policy) -> (RateLimitLayerBuilder<Store>, ManualClock) {
+/// Creates a layer that identifies clients by `x-client-id`.
+pub(crate) fn layer_by_client(policy: Policy) -> (RateLimitLayerBuilder<Store>, ManualClock) {
     let (limiter, clock) = limiter(policy);
     let client = Header::from_static("x-client-id");
     (RateLimitLayer::builder(limiter).fact("client", client), clock)
 }
 
-/// A service that answers `hello` behind the layer.
+/// Puts a service that responds `hello` behind the layer.
 pub(crate) fn hello(builder: RateLimitLayerBuilder<Store>) -> Served {
     served(builder, |_| Response::new(Body::from("hello")))
 }
 
 pub(crate) fn served(
     builder: RateLimitLayerBuilder<Store>,
-    answer: impl Fn(&Request<Body>) -> Response<Body> + Clone + Send + Sync + 'static,
+    respond: impl Fn(&Request<Body>) -> Response<Body> + Clone + Send + Sync + 'static,
 ) -> Served {
     let service = service_fn(move |request: Request<Body>| {
-        let response = answer(&request);
+        let response = respond(&request);
         async move { Ok::<_, Infallible>(response) }
     });
     BoxCloneSyncService::new(builder.build().layer(service))
@@ -61,15 +61,15 @@ pub(crate) fn get(path: &str, client: &str) -> Request<Body> {
     Request::get(path).header("x-client-id", client).body(Body::empty()).unwrap()
 }
 
-/// A response that has been read to its end.
+/// A response with its whole body.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
@@ -79,15 +79,15 @@ impl Answer {
     }
 }
 
-pub(crate) async fn ask(service: &Served, request: Request<Body>) -> Answer {
-    let response = begin(service, request).await;
+pub(crate) async fn send(service: &Served, request: Request<Body>) -> TestResponse {
+    let response = send_unread(service, request).await;
     let (head, body) = response.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
-    Answer { status: head.status, headers: head.headers, body }
+    TestResponse { status: head.status, headers: head.headers, body }
 }
 
-/// A response whose body is still to be read.
-pub(crate) async fn begin(
+/// Sends a request and returns the response before its body is read.
+pub(crate) async fn send_unread(
     service: &Served,
     request: Request<Body>,
 ) -> Response<ResponseBody<Body>> {
@@ -95,10 +95,10 @@ pub(crate) async fn begin(
     service.ready().await.unwrap().call(request).await.unwrap()
 }
 
-pub(crate) fn one(rate: &str) -> Policy {
+pub(crate) fn single_limit(rate: &str) -> Policy {
     policy(&format!("  - {{ name: api, limits: [{rate}] }}"))
 }
 
-pub(crate) fn blocked() -> Policy {
+pub(crate) fn block_policy() -> Policy {
     Policy::with_default(Limit::block())
 }

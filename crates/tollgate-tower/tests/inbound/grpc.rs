@@ -1,4 +1,4 @@
-//! Refusals as gRPC clients read them.
+//! gRPC refusals, read by tonic.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tollgate::HeaderStyle;
 use tonic::Code;
 use tonic_types::StatusExt;
 
-use crate::fixture::{ask, blocked, by_client, hello, one};
+use crate::fixture::{block_policy, hello, layer_by_client, send, single_limit};
 
 fn call(content_type: &str) -> Request<Body> {
     let request = Request::post("/grpc.health.v1.Health/Check").header("x-client-id", "c1");
@@ -16,12 +16,12 @@ fn call(content_type: &str) -> Request<Body> {
 }
 
 #[tokio::test]
-async fn a_refusal_says_when_to_come_back() {
-    let (builder, clock) = by_client(one("1/min"));
+async fn refusal_has_retry_info() {
+    let (builder, clock) = layer_by_client(single_limit("1/min"));
     let service = hello(builder.header_styles([HeaderStyle::XDelta]));
-    ask(&service, call("application/grpc")).await;
+    send(&service, call("application/grpc")).await;
     clock.advance(Duration::from_micros(1_234_567));
-    let refused = ask(&service, call("application/grpc+proto")).await;
+    let refused = send(&service, call("application/grpc+proto")).await;
     assert_eq!((refused.status.as_u16(), refused.text()), (200, ""));
     assert_eq!(refused.header("content-type"), Some("application/grpc"));
     assert_eq!(refused.header("x-ratelimit-remaining"), Some("0"));
@@ -32,19 +32,19 @@ async fn a_refusal_says_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn who_can_never_pass_is_not_told_to_wait() {
-    let (builder, _) = by_client(blocked());
-    let refused = ask(&hello(builder), call("application/grpc")).await;
+async fn never_verdict_has_no_retry_info() {
+    let (builder, _) = layer_by_client(block_policy());
+    let refused = send(&hello(builder), call("application/grpc")).await;
     let status = tonic::Status::from_header_map(&refused.headers).unwrap();
     assert_eq!(status.code(), Code::ResourceExhausted);
     assert!(status.get_details_retry_info().is_none());
 }
 
 #[tokio::test]
-async fn others_are_refused_as_http_is() {
+async fn other_content_types_receive_http_refusals() {
     for content_type in ["application/grpc-web", "application/grpcish", "application/json"] {
-        let (builder, _) = by_client(blocked());
-        let refused = ask(&hello(builder), call(content_type)).await;
+        let (builder, _) = layer_by_client(block_policy());
+        let refused = send(&hello(builder), call(content_type)).await;
         assert_eq!(refused.status.as_u16(), 429, "{content_type}");
     }
 }

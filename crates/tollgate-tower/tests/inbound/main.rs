@@ -1,20 +1,20 @@
-//! The inbound layer, one file per promise.
+//! Tests of the inbound layer.
 
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "tests fail by panicking, and their helpers too"
+    reason = "tests and their helpers fail by panicking"
 )]
 
-mod clients_gone;
+mod client_disconnects;
 mod concurrency;
 mod cost;
+mod delayed_store;
 mod errors;
 mod facts;
 mod fixture;
 mod grpc;
 mod headers;
-mod later;
 mod refusals;
 mod shared_layer;
 mod skips;

@@ -1,4 +1,4 @@
-//! One limit for all clones, workers and routes.
+//! All clones, workers and routes share one limit.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use tokio::sync::Barrier;
 use tollgate_tower::{Header, RateLimitLayer};
 use tower::ServiceExt;
 
-use crate::fixture::{limiter, one};
+use crate::fixture::{limiter, single_limit};
 
-/// How many of these requests at once are let in.
+/// Sends concurrent requests and returns the number admitted.
 async fn admitted(app: Router, requests: usize) -> usize {
-    let begin = Arc::new(Barrier::new(requests));
+    let barrier = Arc::new(Barrier::new(requests));
     let tasks: Vec<_> = (0..requests)
         .map(|nth| {
-            let (app, begin) = (app.clone(), Arc::clone(&begin));
+            let (app, barrier) = (app.clone(), Arc::clone(&barrier));
             tokio::spawn(async move {
                 let path = if nth % 2 == 0 { "/a" } else { "/b" };
                 let request = Request::get(path).header("x-client-id", "c1");
                 let request = request.body(axum::body::Body::empty()).unwrap();
-                begin.wait().await;
+                barrier.wait().await;
                 app.oneshot(request).await.unwrap().status()
             })
         })
@@ -37,22 +37,22 @@ async fn admitted(app: Router, requests: usize) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_1500_at_once_under_axum_exactly_the_limit_passes() {
-    let (limiter, _) = limiter(one("500/min"));
+async fn concurrent_axum_requests_admit_exactly_the_limit() {
+    let (limiter, _) = limiter(single_limit("500/min"));
     let client = Header::from_static("x-client-id");
     let layer = RateLimitLayer::builder(limiter).fact("client", client).build();
-    // Each route has a clone of its own, and the router one more.
-    let one = Router::new().route("/a", get(async || "a").layer(layer.clone()));
-    let app = one.merge(Router::new().route("/b", get(async || "b")).layer(layer));
+    // Each route has its own clone of the layer, and so has the router.
+    let routes = Router::new().route("/a", get(async || "a").layer(layer.clone()));
+    let app = routes.merge(Router::new().route("/b", get(async || "b")).layer(layer));
     assert_eq!(admitted(app, 1500).await, 500);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_is_given_back_under_load_is_there_again() {
-    let (limiter, _) = limiter(one("500/min"));
+async fn refunds_under_load_restore_the_quota() {
+    let (limiter, _) = limiter(single_limit("500/min"));
     let client = Header::from_static("x-client-id");
     let layer = RateLimitLayer::builder(limiter).fact("client", client);
-    let layer = layer.count_where(|response| response.status != StatusCode::OK).build();
+    let layer = layer.count_responses_if(|response| response.status != StatusCode::OK).build();
     let app = Router::new().route("/a", get(async || "a")).route("/b", get(async || "b"));
     let app = app.layer(layer);
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! A client's own limits, set on one node of a fleet, before a service of another.
+//! Overrides set on one node apply to the layer of another.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ fn store(server: &Server) -> RedisStore {
 }
 
 #[tokio::test]
-async fn the_layer_obeys_the_overrides_of_the_fleet() {
+async fn layer_follows_overrides_of_the_fleet() {
     let server = Server::start(Flavor::Redis);
     let policy = "version: 1\ndefaults: { limit: 10/d }\n";
     let policy = Policy::from_yaml("policy.yaml", policy, Policy::builtin_limit()).unwrap();
-    let store_here = store(&server);
-    let limiter = Arc::new(Limiter::new(store_here.clone(), policy));
-    let obeying = Arc::clone(&limiter);
-    let obey = move |stored: &StoredOverrides| obeying.set_overrides(&stored.overrides);
-    let _following = store_here.directory().follow_overrides(obey).await.unwrap();
+    let local_store = store(&server);
+    let limiter = Arc::new(Limiter::new(local_store.clone(), policy));
+    let updated = Arc::clone(&limiter);
+    let update = move |stored: &StoredOverrides| updated.set_overrides(&stored.overrides);
+    let _following = local_store.directory().follow_overrides(update).await.unwrap();
     let header = Header::new(HeaderName::from_static("x-client"));
     let layer = RateLimitLayer::builder(limiter).fact("client", header).build();
     let service = layer.layer(service_fn(async |_: Request<()>| {
@@ -37,23 +37,23 @@ async fn the_layer_obeys_the_overrides_of_the_fleet() {
     let limit = async || {
         let request = Request::get("/").header("x-client", "c1").body(()).unwrap();
         let response = service.clone().oneshot(request).await.unwrap();
-        let told = &response.headers()["x-ratelimit-limit"];
-        told.to_str().unwrap().parse::<u64>().unwrap()
+        let value = &response.headers()["x-ratelimit-limit"];
+        value.to_str().unwrap().parse::<u64>().unwrap()
     };
-    let becomes = async |wanted: u64| {
-        let seen = timeout(MAX_WAIT, async {
-            while limit().await != wanted {
+    let wait_for_limit = async |expected: u64| {
+        let reached = timeout(MAX_WAIT, async {
+            while limit().await != expected {
                 tokio::task::yield_now().await;
             }
         });
-        seen.await.unwrap_or_else(|_| panic!("it never was {wanted}"));
+        reached.await.unwrap_or_else(|_| panic!("the limit did not become {expected}"));
     };
     assert_eq!(limit().await, 10);
-    let elsewhere = store(&server).directory();
-    let own = Override::new(vec![OverrideLimit::new(1_000, DAY)]).unwrap();
+    let other_node = store(&server).directory();
+    let new_override = Override::new(vec![OverrideLimit::new(1_000, DAY)]).unwrap();
     let client = Subject::of(["c1"]);
-    elsewhere.put_override(&client, &own, "").await.unwrap();
-    becomes(1_000).await;
-    elsewhere.remove_override(&client, "").await.unwrap();
-    becomes(10).await;
+    other_node.put_override(&client, &new_override, "").await.unwrap();
+    wait_for_limit(1_000).await;
+    other_node.remove_override(&client, "").await.unwrap();
+    wait_for_limit(10).await;
 }

@@ -1,19 +1,19 @@
-//! What the middleware and the limiters promise, one file a promise.
+//! Tests of outbound limiters, paced clients and overrides.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "tests fail by panicking, and their helpers too"
+    reason = "tests and their helpers fail by panicking"
 )]
 
 mod inbound_overrides;
 mod outbound;
 mod outbound_blocking;
-mod outbound_distant;
-mod outbound_drops;
+mod outbound_cancellation;
 mod outbound_fixture;
+mod outbound_latency;
 mod outbound_processes;
 mod outbound_queue;
 mod outbound_redis;

@@ -1,4 +1,4 @@
-//! Programs without a runtime.
+//! Blocking limiters, for programs without a runtime.
 
 use std::sync::Arc;
 use std::thread;
@@ -8,10 +8,10 @@ use tollgate::MemoryStore;
 use tollgate_tower::outbound::blocking::{BlockingLimiter, BlockingLimiters};
 use tollgate_tower::outbound::{AcquireError, Limiters, NamedLimiter};
 
-use crate::outbound_fixture::{patient, per, per_century, redis, refusal};
+use crate::outbound_fixture::{per, per_century, redis, redis_store, refusal};
 
 #[test]
-fn the_verbs_are_the_same() {
+fn methods_match_the_async_limiter() {
     let limiter = NamedLimiter::new(MemoryStore::new(), per_century(4));
     let limiter = BlockingLimiter::new(limiter).unwrap();
     assert_eq!(limiter.acquire().unwrap().remaining, 3);
@@ -20,20 +20,19 @@ fn the_verbs_are_the_same() {
     assert_eq!(limiter.stats().unwrap().count, 3);
     assert_eq!(limiter.try_acquire().unwrap().remaining, 0);
     assert_eq!(refusal(limiter.try_acquire()).0, "igdb:api");
-    let little = Duration::from_secs(1);
-    assert!(refusal(limiter.acquire_within(little)).1.is_some_and(|wait| wait > little));
+    let short = Duration::from_secs(1);
+    assert!(refusal(limiter.acquire_within(short)).1.is_some_and(|wait| wait > short));
     limiter.reset().unwrap();
     limiter.pause(Duration::from_secs(1000)).unwrap();
     assert!(!limiter.peek().unwrap().allowed);
     assert_eq!((limiter.counts().acquired, limiter.counts().refused), (3, 2));
 }
 
-/// From many threads: each window has its count, and no more.
 #[test]
-fn threads_wait_for_their_turn() {
+fn threads_share_the_quota_of_each_window() {
     let window = Duration::from_millis(100);
     let limiter = NamedLimiter::new(MemoryStore::new(), per(5, window));
-    let (limiter, began) = (BlockingLimiter::new(limiter).unwrap(), Instant::now());
+    let (limiter, start) = (BlockingLimiter::new(limiter).unwrap(), Instant::now());
     let callers = (0..15).map(|_| {
         let limiter = limiter.clone();
         thread::spawn(move || limiter.acquire().unwrap())
@@ -41,13 +40,13 @@ fn threads_wait_for_their_turn() {
     for caller in callers.collect::<Vec<_>>() {
         caller.join().unwrap();
     }
-    assert!(began.elapsed() >= 2 * window);
+    assert!(start.elapsed() >= 2 * window);
     assert_eq!(limiter.counts().acquired, 15);
 }
 
 #[test]
-fn over_redis_it_keeps_its_connection_between_calls() {
-    let store = patient(&redis().url(), "blocking:");
+fn redis_connection_persists_between_calls() {
+    let store = redis_store(&redis().url(), "blocking:");
     let hour = Duration::from_secs(3600);
     let limiters = Limiters::builder(store)
         .limiter(per(4, hour).named("one").unwrap())
@@ -63,13 +62,13 @@ fn over_redis_it_keeps_its_connection_between_calls() {
 }
 
 #[tokio::test]
-async fn within_a_runtime_it_is_an_error() {
+async fn call_inside_a_runtime_is_an_error() {
     let limiter = NamedLimiter::new(Arc::new(MemoryStore::new()), per_century(4));
     let blocking = BlockingLimiter::new(limiter.clone()).unwrap();
     let error = blocking.acquire().unwrap_err();
     assert!(matches!(error, AcquireError::WithinRuntime) && !error.is_transient(), "{error:?}");
     assert!(matches!(blocking.stats(), Err(AcquireError::WithinRuntime)));
-    // It can be dropped there too, and the limiter within goes on.
+    // Dropping it inside a runtime works, and the wrapped limiter stays usable.
     drop(blocking);
     assert_eq!(limiter.acquire().await.unwrap().remaining, 3);
 }

@@ -1,4 +1,4 @@
-//! Limiters over a clock that tests move, and over servers of their own.
+//! Limiters over the runtime's clock and over a Redis server.
 
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -13,10 +13,10 @@ use tollgate_testkit::wait::MAX_WAIT;
 use tollgate_tower::outbound::{AcquireError, Acquired, NamedLimiter};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
-/// By how much later than asked a timer of the runtime may wake: it counts in milliseconds.
+/// Resolution of the runtime's timers, by which they may fire late.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// The runtime's time, which stands still until everybody waits, and then is when the first wakes.
+/// The runtime's paused clock, which advances to the next timer when all tasks wait.
 #[derive(Debug, Clone)]
 pub(crate) struct RuntimeClock(Instant);
 
@@ -38,40 +38,40 @@ pub(crate) fn memory() -> Memory {
     Arc::new(MemoryStore::builder().clock(RuntimeClock::new()).build())
 }
 
-/// So many in any second.
+/// A sliding window of this count per second.
 pub(crate) fn per_second(count: u64) -> NamedLimits {
     per(count, SECOND)
 }
 
-/// So many in any such time.
+/// A sliding window of this count per window.
 pub(crate) fn per(count: u64, window: Duration) -> NamedLimits {
     let limit = Limit::sliding_window(Quota::new(count, window)).unwrap();
     NamedLimits::new("igdb:api", limit).unwrap()
 }
 
-/// A limiter over memory on the runtime's time.
+/// A limiter over memory with the runtime's clock.
 pub(crate) fn limiter(limits: NamedLimits) -> NamedLimiter<Memory> {
     NamedLimiter::new(memory(), limits)
 }
 
-/// A window that ends long after any test does.
+/// A window that outlasts every test.
 pub(crate) fn per_century(count: u64) -> NamedLimits {
     per(count, Duration::from_secs(36_525 * 86_400))
 }
 
-/// One server for all tests, which differ by their prefix.
+/// One server shared by all tests, which use different key prefixes.
 pub(crate) fn redis() -> &'static Server {
     static SERVER: LazyLock<Server> = LazyLock::new(|| Server::start(Flavor::Redis));
     &SERVER
 }
 
-/// A store in which nothing should time out.
-pub(crate) fn patient(url: &str, prefix: &str) -> RedisStore {
+/// A store with a time-out that no test reaches.
+pub(crate) fn redis_store(url: &str, prefix: &str) -> RedisStore {
     let builder = RedisStore::builder(url.parse().unwrap()).timeout(2 * MAX_WAIT);
     builder.prefix(prefix).unwrap().build()
 }
 
-/// Why it was refused: the key, and for how long.
+/// Returns the key and the retry time of a refusal.
 pub(crate) fn refusal(result: Result<Acquired, AcquireError>) -> (String, Option<Duration>) {
     match result {
         Err(AcquireError::Exceeded(refused)) => (refused.key, refused.retry_after),

@@ -1,4 +1,4 @@
-//! Who came first is first, and who gives up holds up nobody.
+//! The queue is FIFO, and callers that give up do not delay others.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,49 +11,55 @@ use crate::outbound_fixture::{Memory, SECOND, TICK, limiter, memory, per_second,
 
 type Log = Arc<Mutex<Vec<(u64, u64)>>>;
 
-/// Starts a caller that writes down when it was let through, in tenths of a second.
-async fn start(limiter: &NamedLimiter<Memory>, log: &Log, began: Instant, id: u64) {
-    start_with(limiter, log, began, id, 1).await;
+/// Starts a caller that logs when it was admitted, in tenths of a second.
+async fn start(limiter: &NamedLimiter<Memory>, log: &Log, start_time: Instant, id: u64) {
+    start_with(limiter, log, start_time, id, 1).await;
 }
 
-async fn start_with(limiter: &NamedLimiter<Memory>, log: &Log, began: Instant, id: u64, cost: u64) {
+async fn start_with(
+    limiter: &NamedLimiter<Memory>,
+    log: &Log,
+    start_time: Instant,
+    id: u64,
+    cost: u64,
+) {
     let (limiter, log) = (limiter.clone(), Arc::clone(log));
     tokio::spawn(async move {
         limiter.acquire_many(cost).await.unwrap();
-        let tenths = u64::try_from(began.elapsed().as_millis() / 100).unwrap();
+        let tenths = u64::try_from(start_time.elapsed().as_millis() / 100).unwrap();
         log.lock().unwrap().push((id, tenths));
     });
-    // It has asked, and waits.
+    // The caller has called the store and waits.
     yield_now().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn twenty_waiters_are_served_in_their_order() {
-    let (limiter, log, began) = (limiter(per_second(2)), Log::default(), Instant::now());
+async fn waiters_are_served_in_arrival_order() {
+    let (limiter, log, start_time) = (limiter(per_second(2)), Log::default(), Instant::now());
     limiter.acquire_many(2).await.unwrap();
     for id in 0..20 {
-        start(&limiter, &log, began, id).await;
+        start(&limiter, &log, start_time, id).await;
         advance(TICK).await;
     }
     assert_eq!(limiter.counts().waiting, 20);
     sleep(Duration::from_secs(30)).await;
     let served = log.lock().unwrap().clone();
     assert_eq!(served.iter().map(|(id, _)| *id).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
-    // Two a second: none is late either.
+    // Two per second: none is late.
     let seconds: Vec<u64> = served.iter().map(|(_, tenths)| tenths / 10).collect();
     assert_eq!(seconds, (0..20).map(|id| 1 + id / 2).collect::<Vec<_>>());
 }
 
-/// Who wants more has room later than who wants less, and is still served in turn.
+/// A larger cost needs a longer wait but keeps its place.
 #[tokio::test(start_paused = true)]
-async fn twenty_waiters_of_different_costs_are_served_in_their_order() {
-    let (limiter, log, began) = (limiter(per_second(3)), Log::default(), Instant::now());
+async fn waiters_of_different_costs_keep_arrival_order() {
+    let (limiter, log, start_time) = (limiter(per_second(3)), Log::default(), Instant::now());
     for _ in 0..3 {
         limiter.acquire().await.unwrap();
         advance(Duration::from_millis(300)).await;
     }
     for id in 0..20 {
-        start_with(&limiter, &log, began, id, 3 - id % 3).await;
+        start_with(&limiter, &log, start_time, id, 3 - id % 3).await;
     }
     assert_eq!(limiter.counts().waiting, 20);
     sleep(Duration::from_secs(60)).await;
@@ -61,9 +67,9 @@ async fn twenty_waiters_of_different_costs_are_served_in_their_order() {
     assert_eq!(served, (0..20).collect::<Vec<_>>());
 }
 
-/// The first waits for more than there is; there would be room for the second.
+/// The first caller needs more than is left; the second would fit.
 #[tokio::test(start_paused = true)]
-async fn nobody_overtakes_the_first() {
+async fn later_caller_does_not_overtake_the_first() {
     let store = memory();
     let limiter = NamedLimiter::new(Arc::clone(&store), per_second(4));
     limiter.acquire().await.unwrap();
@@ -75,19 +81,19 @@ async fn nobody_overtakes_the_first() {
     assert_eq!(limiter.peek().await.unwrap().remaining, 3);
     assert_eq!(refusal(limiter.try_acquire().await).1, Some(SECOND));
     assert_eq!(refusal(limiter.acquire_within(SECOND / 2).await).1, Some(SECOND));
-    // Another process does not know of the queue.
+    // Another process has its own queue.
     let other = NamedLimiter::new(store, per_second(4));
     assert_eq!(other.try_acquire().await.unwrap().remaining, 2);
     assert_eq!(large.await.unwrap().unwrap().remaining, 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn patience_that_will_not_do_ends_at_once() {
-    let (limiter, began) = (limiter(per_second(4)), Instant::now());
+async fn too_short_max_wait_is_refused_immediately() {
+    let (limiter, start_time) = (limiter(per_second(4)), Instant::now());
     limiter.acquire_many(4).await.unwrap();
     let short = Duration::from_millis(999);
     assert_eq!(refusal(limiter.acquire_within(short).await).1, Some(SECOND));
-    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert_eq!(start_time.elapsed(), Duration::ZERO);
     assert!(limiter.acquire_within(SECOND).await.unwrap().waited >= SECOND);
     let by_mode = crate::outbound_fixture::limiter(per_second(1).longest_wait(short));
     by_mode.acquire().await.unwrap();
@@ -95,28 +101,28 @@ async fn patience_that_will_not_do_ends_at_once() {
     assert!(limiter.acquire_within(Duration::MAX).await.is_ok());
 }
 
-/// One a second: the first two of the queue are served at 1 s and 2 s, the third gives up at 1.5 s, and the
-/// fourth has its place.
+/// One per second: the first two in the queue are served at 1 s and 2 s, the third gives up at 1.5 s, and the fourth
+/// takes its place.
 #[tokio::test(start_paused = true)]
-async fn who_gives_up_in_the_queue_holds_up_nobody() {
-    let (limiter, log, began) = (limiter(per_second(1)), Log::default(), Instant::now());
+async fn timed_out_waiter_does_not_delay_others() {
+    let (limiter, log, start_time) = (limiter(per_second(1)), Log::default(), Instant::now());
     limiter.acquire().await.unwrap();
-    start(&limiter, &log, began, 1).await;
-    start(&limiter, &log, began, 2).await;
+    start(&limiter, &log, start_time, 1).await;
+    start(&limiter, &log, start_time, 2).await;
     let impatient: tokio::task::JoinHandle<(Result<Acquired, AcquireError>, Duration)> =
         tokio::spawn({
             let limiter = limiter.clone();
             async move {
                 let result = limiter.acquire_within(Duration::from_millis(1500)).await;
-                (result, began.elapsed())
+                (result, start_time.elapsed())
             }
         });
     yield_now().await;
-    start(&limiter, &log, began, 4).await;
+    start(&limiter, &log, start_time, 4).await;
     assert_eq!(limiter.counts().waiting, 4);
     let (result, after) = impatient.await.unwrap();
     assert!((1500..=1502).contains(&after.as_millis()), "{after:?}");
-    // At least until the first of the queue asks again.
+    // The retry time of the first caller in the queue.
     let retry_after = refusal(result).1.unwrap();
     assert!((498..=502).contains(&retry_after.as_millis()), "{retry_after:?}");
     sleep(Duration::from_secs(5)).await;
@@ -125,35 +131,35 @@ async fn who_gives_up_in_the_queue_holds_up_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_first_is_dropped_the_next_is_first() {
-    let (limiter, log, began) = (limiter(per_second(1)), Log::default(), Instant::now());
+async fn next_waiter_becomes_first_when_first_is_dropped() {
+    let (limiter, log, start_time) = (limiter(per_second(1)), Log::default(), Instant::now());
     limiter.acquire().await.unwrap();
     let first = tokio::spawn({
         let limiter = limiter.clone();
         async move { limiter.acquire_many(1).await }
     });
     yield_now().await;
-    start(&limiter, &log, began, 2).await;
+    start(&limiter, &log, start_time, 2).await;
     let third = tokio::spawn({
         let limiter = limiter.clone();
         async move { limiter.acquire().await }
     });
     yield_now().await;
-    start(&limiter, &log, began, 4).await;
+    start(&limiter, &log, start_time, 4).await;
     first.abort();
     third.abort();
     sleep(Duration::from_secs(3)).await;
     assert_eq!(*log.lock().unwrap(), [(2, 10), (4, 20)]);
-    // Those who were dropped took nothing.
+    // The dropped callers took nothing.
     assert_eq!(limiter.counts().acquired, 3);
 }
 
-/// What the first of an earlier queue was told is no reason to refuse anybody now.
+/// The retry time of a dropped waiter does not refuse later callers.
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_was_given_up_is_forgotten() {
+async fn dropped_wait_clears_the_retry_time() {
     let limiter = limiter(per_second(1));
     limiter.pause(Duration::from_secs(3600)).await.unwrap();
-    assert!(timeout(SECOND, limiter.acquire()).await.is_err(), "it is paused for an hour");
+    assert!(timeout(SECOND, limiter.acquire()).await.is_err(), "the limiter is paused for an hour");
     limiter.reset().await.unwrap();
     limiter.acquire().await.unwrap();
     let second = limiter.acquire_within(2 * SECOND).await.unwrap();

@@ -1,4 +1,4 @@
-//! Limiters over a real Redis: shared by those who ask, and honest about its failures.
+//! Outbound limiters over a real Redis: shared quota and error mapping.
 
 use std::time::Duration;
 
@@ -7,48 +7,47 @@ use tollgate_redis::RedisStore;
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_tower::outbound::{AcquireError, NamedLimiter};
 
-use crate::outbound_fixture::{patient, per, per_century, redis, refusal};
+use crate::outbound_fixture::{per, per_century, redis, redis_store, refusal};
 
-/// What the service does with `{"key":K,"limits":[…]}` counts in the same place.
+/// An inline limit `{"key":K,"limits":[…]}` of the service uses the same counter.
 #[tokio::test]
-async fn a_limiter_and_a_request_with_its_own_limits_share_a_quota() {
+async fn limiter_and_inline_limit_share_a_quota() {
     let hour = Duration::from_secs(3600);
-    let limiter = NamedLimiter::new(patient(&redis().url(), "inline:"), per(4, hour));
+    let limiter = NamedLimiter::new(redis_store(&redis().url(), "inline:"), per(4, hour));
     limiter.acquire_many(3).await.unwrap();
-    let service = Limiter::new(patient(&redis().url(), "inline:"), Policy::builtin());
+    let service = Limiter::new(redis_store(&redis().url(), "inline:"), Policy::builtin());
     let limit = Limit::sliding_window(Quota::new(4, hour)).unwrap();
-    let asked = Query::Inline(Inline::new("", "igdb:api", vec![limit], 1).unwrap());
-    let told = service.decide(Verb::Take, &asked, |outcome| {
+    let query = Query::Inline(Inline::new("", "igdb:api", vec![limit], 1).unwrap());
+    let result = service.decide(Verb::Take, &query, |outcome| {
         (outcome.decision.is_allowed(), outcome.decision.remaining())
     });
-    assert_eq!(told.await.unwrap(), (true, Some(0)));
+    assert_eq!(result.await.unwrap(), (true, Some(0)));
     assert!(refusal(limiter.try_acquire().await).1.is_some_and(|wait| wait <= hour));
     let keys = redis().raw().call(&["KEYS", "inline:*"]);
     assert_eq!(keys.array().len(), 1, "{keys:?}");
 }
 
-/// Nobody has the last one twice, though many ask at once.
 #[tokio::test]
-async fn callers_at_once_have_exactly_the_quota() {
+async fn concurrent_callers_acquire_exactly_the_quota() {
     let limits = || per_century(20).immediate();
-    let one = NamedLimiter::new(patient(&redis().url(), "exact:"), limits());
-    let two = NamedLimiter::new(patient(&redis().url(), "exact:"), limits());
+    let one = NamedLimiter::new(redis_store(&redis().url(), "exact:"), limits());
+    let two = NamedLimiter::new(redis_store(&redis().url(), "exact:"), limits());
     let callers = (0..60).map(|nth| {
         let limiter = if nth % 2 == 0 { one.clone() } else { two.clone() };
         tokio::spawn(async move { limiter.acquire().await.is_ok() })
     });
-    let mut had = 0;
+    let mut acquired = 0;
     for caller in callers.collect::<Vec<_>>() {
-        had += u64::from(caller.await.unwrap());
+        acquired += u64::from(caller.await.unwrap());
     }
-    assert_eq!(had, 20);
+    assert_eq!(acquired, 20);
     assert_eq!(one.counts().refused + two.counts().refused, 40);
     one.reset().await.unwrap();
     assert_eq!(two.stats().await.unwrap().count, 0);
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_and_one_that_hangs_are_different_errors() {
+async fn killed_and_hanging_servers_are_different_errors() {
     let server = Server::start(Flavor::Redis);
     let connected = RedisStore::builder(server.url().parse().unwrap());
     let limiter =
@@ -61,7 +60,7 @@ async fn a_server_that_is_gone_and_one_that_hangs_are_different_errors() {
     assert!(matches!(error, AcquireError::Timeout(_)) && error.is_transient(), "{error:?}");
     server.resume();
     server.kill();
-    // The end of the old connection may be noticed by the first who asks.
+    // The first call may time out on the old connection.
     let error = loop {
         match limiter.acquire().await.unwrap_err() {
             AcquireError::Timeout(_) => {}

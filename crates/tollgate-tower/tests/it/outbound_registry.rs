@@ -1,4 +1,4 @@
-//! Limiters by name.
+//! The registry of limiters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ limiters:
 ";
 
 #[tokio::test]
-async fn limiters_come_from_a_file() {
+async fn builds_limiters_from_yaml() {
     let limiters = Limiters::from_yaml(Arc::new(MemoryStore::new()), "p.yaml", TEXT).unwrap();
     let names: Vec<_> = limiters.iter().map(|limiter| limiter.name().to_owned()).collect();
     assert_eq!(names, ["igdb", "musicbrainz", "thumbnails"]);
@@ -37,9 +37,9 @@ async fn limiters_come_from_a_file() {
 }
 
 #[test]
-fn mistakes_in_a_file_are_told_by_line() {
+fn yaml_errors_name_line_and_field() {
     let store = || Arc::new(MemoryStore::new());
-    for (text, kind, line, told) in [
+    for (text, kind, line, message) in [
         (
             TEXT.replace("longest_wait", "longestwait"),
             PolicyErrorKind::UnknownField,
@@ -61,21 +61,21 @@ fn mistakes_in_a_file_are_told_by_line() {
     ] {
         let error = Limiters::from_yaml(store(), "p.yaml", &text).unwrap_err();
         assert_eq!((error.kind(), error.line()), (kind, line), "{error}");
-        assert_eq!(error.to_string(), told);
+        assert_eq!(error.to_string(), message);
     }
 }
 
 #[tokio::test]
-async fn limiters_come_from_code_and_the_later_replaces_the_earlier() {
+async fn later_limiter_replaces_preset_of_same_name() {
     let store = Arc::new(MemoryStore::new());
-    let own = per_second(8).named("igdb").unwrap();
-    let limiters = Limiters::builder(store).ready().limiter(own).build();
+    let replacement = per_second(8).named("igdb").unwrap();
+    let limiters = Limiters::builder(store).presets().limiter(replacement).build();
     let numbers: Vec<_> = limiters
         .iter()
         .map(|limiter| (limiter.name(), limiter.limits().limits()[0].count()))
         .collect();
     assert_eq!(numbers, [("igdb", 8), ("musicbrainz", 1), ("spotify", 180), ("tmdb", 40)]);
-    // All that are had by one name are one limiter.
+    // All limiters returned for one name are the same limiter.
     limiters.get("igdb").unwrap().acquire_many(8).await.unwrap();
     assert!(limiters.get("igdb").unwrap().try_acquire().await.is_err());
     let counts = limiters.require("igdb").unwrap().counts();
@@ -83,12 +83,12 @@ async fn limiters_come_from_code_and_the_later_replaces_the_earlier() {
 }
 
 #[test]
-fn an_unknown_name_is_told_with_those_there_are() {
-    let limiters = Limiters::builder(Arc::new(MemoryStore::new())).ready().build();
+fn unknown_name_error_lists_known_names() {
+    let limiters = Limiters::builder(Arc::new(MemoryStore::new())).presets().build();
     let error = AcquireError::from(limiters.require("imdb").unwrap_err());
-    let told = "there is no limiter called 'imdb'; there are igdb, musicbrainz, spotify, tmdb";
-    assert_eq!((error.to_string().as_str(), error.is_transient()), (told, false));
+    let message = "unknown limiter 'imdb'; known limiters: igdb, musicbrainz, spotify, tmdb";
+    assert_eq!((error.to_string().as_str(), error.is_transient()), (message, false));
     let none = Limiters::builder(Arc::new(MemoryStore::new())).build();
     let error = none.require("imdb").unwrap_err();
-    assert_eq!(error.to_string(), "there is no limiter called 'imdb'; there are none");
+    assert_eq!(error.to_string(), "unknown limiter 'imdb'; known limiters: none");
 }

@@ -1,4 +1,4 @@
-//! Who the client is, case by case.
+//! Client address examples.
 
 mod properties;
 
@@ -7,13 +7,13 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use http::{HeaderMap, HeaderValue};
 
-use super::hops::{MAX_BYTES, MAX_HOPS};
+use super::header_list::{MAX_BYTES, MAX_HOPS};
 use super::{ClientAddress, ProxyHeader, TrustedProxies};
 
 const PROXIES: [&str; 3] = ["10.0.0.0/8", "fd00::/8", "::1"];
 
-fn behind(header: ProxyHeader) -> ClientAddress {
-    ClientAddress::behind(TrustedProxies::parse(PROXIES).unwrap().reading(header))
+fn resolver(header: ProxyHeader) -> ClientAddress {
+    ClientAddress::behind_proxies(TrustedProxies::parse(PROXIES).unwrap().with_header(header))
 }
 
 fn ip(text: &str) -> IpAddr {
@@ -28,36 +28,36 @@ fn lines<T: AsRef<[u8]>>(name: &'static str, lines: impl IntoIterator<Item = T>)
     headers
 }
 
-/// The client of a request that the proxy 10.0.0.1 passed on with these lines.
-fn by_x_forwarded_for<T: AsRef<[u8]>>(given: impl IntoIterator<Item = T>) -> String {
-    let headers = lines("x-forwarded-for", given);
-    behind(ProxyHeader::XForwardedFor).of(ip("10.0.0.1"), &headers).to_string()
+/// Returns the client of a request from the proxy 10.0.0.1 with these header lines.
+fn by_x_forwarded_for<T: AsRef<[u8]>>(values: impl IntoIterator<Item = T>) -> String {
+    let headers = lines("x-forwarded-for", values);
+    resolver(ProxyHeader::XForwardedFor).resolve(ip("10.0.0.1"), &headers).to_string()
 }
 
-fn by_forwarded<T: AsRef<[u8]>>(given: impl IntoIterator<Item = T>) -> String {
-    let headers = lines("forwarded", given);
-    behind(ProxyHeader::Forwarded).of(ip("10.0.0.1"), &headers).to_string()
+fn by_forwarded<T: AsRef<[u8]>>(values: impl IntoIterator<Item = T>) -> String {
+    let headers = lines("forwarded", values);
+    resolver(ProxyHeader::Forwarded).resolve(ip("10.0.0.1"), &headers).to_string()
 }
 
 #[test]
-fn a_header_of_an_untrusted_peer_changes_nothing() {
+fn ignores_headers_of_untrusted_peer() {
     let mut headers = lines("x-forwarded-for", ["1.1.1.1", "10.0.0.2"]);
     headers.extend(lines("forwarded", ["for=1.1.1.1"]));
     for addresses in [
         ClientAddress::peer(),
-        ClientAddress::behind(TrustedProxies::parse([""; 0]).unwrap()),
-        behind(ProxyHeader::XForwardedFor),
-        behind(ProxyHeader::Forwarded),
+        ClientAddress::behind_proxies(TrustedProxies::parse([""; 0]).unwrap()),
+        resolver(ProxyHeader::XForwardedFor),
+        resolver(ProxyHeader::Forwarded),
     ] {
         for peer in ["192.0.2.1", "2001:db8::1"] {
-            assert_eq!(addresses.of(ip(peer), &headers), ip(peer));
+            assert_eq!(addresses.resolve(ip(peer), &headers), ip(peer));
         }
     }
 }
 
 #[test]
-fn the_client_is_the_first_untrusted_from_the_right() {
-    for (given, client) in [
+fn client_is_first_untrusted_hop_from_the_right() {
+    for (values, client) in [
         (vec!["203.0.113.7"], "203.0.113.7"),
         (vec!["1.1.1.1, 203.0.113.7"], "203.0.113.7"),
         (vec!["1.1.1.1,203.0.113.7 ,\t10.9.9.9"], "203.0.113.7"),
@@ -66,12 +66,12 @@ fn the_client_is_the_first_untrusted_from_the_right() {
         (vec!["fd00::5, ::1"], "fd00::5"),
         (vec![], "10.0.0.1"),
     ] {
-        assert_eq!(by_x_forwarded_for(&given), client, "{given:?}");
+        assert_eq!(by_x_forwarded_for(&values), client, "{values:?}");
     }
 }
 
 #[test]
-fn what_is_no_address_ends_the_walk_at_the_proxy_that_wrote_it() {
+fn invalid_hop_makes_its_proxy_the_client() {
     for hop in ["unknown", "_hidden", "", " ", "256.1.1.1", "1.2.3", "\"1.1.1.1\"", "1.1.1.1 x"] {
         assert_eq!(by_x_forwarded_for([hop]), "10.0.0.1", "{hop:?}");
         assert_eq!(by_x_forwarded_for([format!("1.1.1.1, {hop}, 10.0.0.2")]), "10.0.0.2");
@@ -80,7 +80,7 @@ fn what_is_no_address_ends_the_walk_at_the_proxy_that_wrote_it() {
 }
 
 #[test]
-fn hops_may_have_ports_and_brackets() {
+fn accepts_hops_with_ports_and_brackets() {
     for (hop, client) in [
         ("203.0.113.7:80", "203.0.113.7"),
         ("[2001:db8::1]", "2001:db8::1"),
@@ -100,34 +100,34 @@ fn hops_may_have_ports_and_brackets() {
 }
 
 #[test]
-fn mapped_addresses_are_ipv4_everywhere() {
+fn ipv4_mapped_addresses_count_as_ipv4() {
     let headers =
         lines("x-forwarded-for", ["::ffff:203.0.113.7, ::FFFF:a00:3, [::ffff:10.0.0.2]:80"]);
     for net in ["10.0.0.0/8", "::ffff:10.0.0.0/104", "::ffff:a00:0/104"] {
-        let addresses = ClientAddress::behind(TrustedProxies::parse([net]).unwrap());
+        let addresses = ClientAddress::behind_proxies(TrustedProxies::parse([net]).unwrap());
         for peer in ["10.0.0.1", "::ffff:10.0.0.1", "::ffff:0a00:0001"] {
-            assert_eq!(addresses.of(ip(peer), &headers), ip("203.0.113.7"), "{net} {peer}");
+            assert_eq!(addresses.resolve(ip(peer), &headers), ip("203.0.113.7"), "{net} {peer}");
         }
-        assert_eq!(addresses.of(ip("::ffff:192.0.2.1"), &headers), ip("192.0.2.1"));
+        assert_eq!(addresses.resolve(ip("::ffff:192.0.2.1"), &headers), ip("192.0.2.1"));
     }
     let host = TrustedProxies::parse(["::ffff:10.0.0.1"]).unwrap();
     assert!(host.trusts(ip("10.0.0.1")) && !host.trusts(ip("10.0.0.2")));
-    // All of IPv6 is not all of IPv4.
+    // `::/0` does not include IPv4.
     assert!(!TrustedProxies::parse(["::/0"]).unwrap().trusts(ip("::ffff:10.0.0.1")));
 }
 
 #[test]
-fn one_header_is_believed_and_not_the_other() {
+fn reads_only_the_configured_header() {
     let mut headers = lines("x-forwarded-for", ["203.0.113.7"]);
     headers.extend(lines("forwarded", ["for=198.51.100.9"]));
-    let client = |header| behind(header).of(ip("10.0.0.1"), &headers);
+    let client = |header| resolver(header).resolve(ip("10.0.0.1"), &headers);
     assert_eq!(client(ProxyHeader::XForwardedFor), ip("203.0.113.7"));
     assert_eq!(client(ProxyHeader::Forwarded), ip("198.51.100.9"));
 }
 
 #[test]
-fn forwarded_is_read_as_the_rfc_writes_it() {
-    for (given, client) in [
+fn parses_forwarded_as_in_rfc_7239() {
+    for (values, client) in [
         (vec!["for=192.0.2.60;proto=http;by=203.0.113.43"], "192.0.2.60"),
         (vec!["For=\"[2001:db8:cafe::17]:4711\""], "2001:db8:cafe::17"),
         (vec!["for=192.0.2.43, for=198.51.100.17"], "198.51.100.17"),
@@ -137,12 +137,12 @@ fn forwarded_is_read_as_the_rfc_writes_it() {
         (vec!["for=\"1\\92.0.2.4\\3:80\""], "192.0.2.43"),
         (vec!["for=\"192.0.2.43:_web.1\""], "192.0.2.43"),
     ] {
-        assert_eq!(by_forwarded(&given), client, "{given:?}");
+        assert_eq!(by_forwarded(&values), client, "{values:?}");
     }
 }
 
 #[test]
-fn an_element_that_names_nobody_ends_the_walk() {
+fn forwarded_element_without_address_ends_the_chain() {
     for element in [
         "for=unknown",
         "for=_hidden",
@@ -165,9 +165,9 @@ fn an_element_that_names_nobody_ends_the_walk() {
     }
 }
 
-/// What a client sends before the proxy's own word cannot swallow it.
+/// A client cannot hide the proxy's element behind an unclosed quote.
 #[test]
-fn an_open_quote_hides_nobody() {
+fn unclosed_quote_does_not_hide_the_client() {
     for forged in ["for=\"", "for=1.1.1.1;x=\"\\", "\"\\\"", "a=\"b\\", "\"\"\""] {
         assert_eq!(by_forwarded([format!("{forged}, for=203.0.113.7")]), "203.0.113.7");
         let quoted = format!("{forged}, for=203.0.113.7, for=\"[fd00::1]\";by=\"a,b\"");
@@ -176,7 +176,7 @@ fn an_open_quote_hides_nobody() {
 }
 
 #[test]
-fn what_lies_too_far_back_is_not_believed() {
+fn ignores_hops_beyond_the_maximums() {
     let chain = |length| ["203.0.113.7"].into_iter().chain((1..length).map(|_| "10.0.0.2"));
     assert_eq!(by_x_forwarded_for(chain(MAX_HOPS)), "203.0.113.7");
     assert_eq!(by_x_forwarded_for(chain(MAX_HOPS + 1)), "10.0.0.2");
@@ -184,11 +184,11 @@ fn what_lies_too_far_back_is_not_believed() {
     assert_eq!(by_x_forwarded_for(joined(MAX_HOPS)), "203.0.113.7");
     assert_eq!(by_x_forwarded_for(joined(MAX_HOPS + 1)), "10.0.0.2");
 
-    // Cut in two it is an address still, of someone else.
+    // A truncated element would be a different valid address.
     let padded = |spaces| [format!("198.51.100.9,{}10.0.0.2", " ".repeat(spaces))];
-    let most = MAX_BYTES - "198.51.100.9,10.0.0.2".len();
-    assert_eq!(by_x_forwarded_for(padded(most)), "198.51.100.9");
-    assert_eq!(by_x_forwarded_for(padded(most + 1)), "10.0.0.2");
+    let max_spaces = MAX_BYTES - "198.51.100.9,10.0.0.2".len();
+    assert_eq!(by_x_forwarded_for(padded(max_spaces)), "198.51.100.9");
+    assert_eq!(by_x_forwarded_for(padded(max_spaces + 1)), "10.0.0.2");
     assert_eq!(by_x_forwarded_for(["1".repeat(MAX_BYTES * 2)]), "10.0.0.1");
     let far =
         ["for=203.0.113.7".to_owned(), format!("for=10.0.0.2;x=\"{}\"", "a".repeat(MAX_BYTES))];
@@ -196,7 +196,7 @@ fn what_lies_too_far_back_is_not_believed() {
 }
 
 #[test]
-fn a_bad_entry_is_named() {
+fn error_names_the_invalid_entry() {
     for bad in ["", "10.0.0.0/33", "proxy", "10.0.0.0/", "fd00::/129", "10.0.0.1:80", "10.0.0.1/8"]
     {
         let error = TrustedProxies::parse(["::1", bad]).unwrap_err();
@@ -208,10 +208,10 @@ fn a_bad_entry_is_named() {
 }
 
 #[test]
-fn ten_thousand_addresses_of_one_network_are_one_fact() {
+fn addresses_of_one_network_are_one_fact() {
     let network = u128::from(Ipv6Addr::new(0x2001, 0xdb8, 1, 2, 0, 0, 0, 0));
-    let of = |host: u128| ClientAddress::fact(Ipv6Addr::from(network | host).into());
-    let facts: HashSet<String> = (0..10_000_u128).map(|n| of(n * 0x1_0000_0001_0001)).collect();
+    let fact = |host: u128| ClientAddress::fact_value(Ipv6Addr::from(network | host).into());
+    let facts: HashSet<String> = (0..10_000_u128).map(|n| fact(n * 0x1_0000_0001_0001)).collect();
     assert_eq!(facts, HashSet::from(["2001:db8:1:2::".to_owned()]));
-    assert_ne!(of(1 << 64), "2001:db8:1:2::");
+    assert_ne!(fact(1 << 64), "2001:db8:1:2::");
 }

@@ -1,4 +1,4 @@
-//! Who the client is, against a second and plainer way to find out.
+//! Client addresses compared with a simpler oracle.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,13 +7,13 @@ use http::header::HeaderValue;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{ProxyHeader, behind, ip, lines};
+use super::{ProxyHeader, ip, lines, resolver};
 
-/// What a proxy may have written of a hop, and the address that it is.
+/// A hop as a proxy may write it, and its address if it is one.
 type Hop = (String, Option<IpAddr>);
 
 fn v4() -> impl Strategy<Value = Ipv4Addr> {
-    // Half of them are trusted proxies.
+    // Half are trusted proxies.
     prop_oneof![
         any::<u32>().prop_map(Ipv4Addr::from),
         any::<[u8; 3]>().prop_map(|[b, c, d]| Ipv4Addr::new(10, b, c, d)),
@@ -26,19 +26,19 @@ fn v6() -> impl Strategy<Value = Ipv6Addr> {
 }
 
 fn hop() -> impl Strategy<Value = Hop> {
-    let shown = |(address, spelling, port): (Ipv4Addr, u8, u16)| match spelling {
+    let with_spelling = |(address, spelling, port): (Ipv4Addr, u8, u16)| match spelling {
         0 => (address.to_string(), address),
         1 => (format!("{address}:{port}"), address),
         2 => (format!("{}", address.to_ipv6_mapped()), address),
         _ => (format!("[{}]:{port}", address.to_ipv6_mapped()), address),
     };
-    let v4 = (v4(), 0..4_u8, any::<u16>()).prop_map(shown);
-    let shown = |(address, spelling, port): (Ipv6Addr, u8, u16)| match spelling {
+    let v4 = (v4(), 0..4_u8, any::<u16>()).prop_map(with_spelling);
+    let with_spelling = |(address, spelling, port): (Ipv6Addr, u8, u16)| match spelling {
         0 => (address.to_string(), address),
         1 => (format!("[{address}]"), address),
         _ => (format!("[{address}]:{port}"), address),
     };
-    let v6 = (v6(), 0..3_u8, any::<u16>()).prop_map(shown);
+    let v6 = (v6(), 0..3_u8, any::<u16>()).prop_map(with_spelling);
     prop_oneof![
         4 => v4.prop_map(|(text, address)| (text, Some(IpAddr::V4(address)))),
         3 => v6.prop_map(|(text, address)| (text, Some(IpAddr::V6(address)))),
@@ -46,19 +46,20 @@ fn hop() -> impl Strategy<Value = Hop> {
     ]
 }
 
-/// The same hop as an element of `Forwarded`, with others' parameters around it.
+/// A hop as an element of `Forwarded`, with other parameters around it.
 fn element() -> impl Strategy<Value = Hop> {
     let name = prop_oneof![Just("for"), Just("For"), Just("FOR")];
-    let beside = "(proto=https?|by=10\\.0\\.0\\.1|host=\"([a-z,;= ]|\\\\\"|\\\\\\\\){0,8}\")?";
-    let parts = (hop(), name, beside, beside, any::<bool>());
+    let other_parameter =
+        "(proto=https?|by=10\\.0\\.0\\.1|host=\"([a-z,;= ]|\\\\\"|\\\\\\\\){0,8}\")?";
+    let parts = (hop(), name, other_parameter, other_parameter, any::<bool>());
     parts.prop_map(|((text, address), name, before, after, is_escaped)| {
         let text = if is_escaped { text.replace('.', "\\.") } else { text };
         (format!("{before};{name}=\"{text}\";{after}"), address)
     })
 }
 
-/// The address as it is meant: one written as IPv6 by its bits.
-fn folded(address: IpAddr) -> IpAddr {
+/// Returns the canonical address, with IPv4-mapped addresses recognised by their bits.
+fn canonical(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(v6) if u128::from(v6) >> 32 == 0xffff => {
             let [.., a, b, c, d] = v6.octets();
@@ -69,22 +70,22 @@ fn folded(address: IpAddr) -> IpAddr {
 }
 
 fn is_proxy(address: IpAddr) -> bool {
-    match folded(address) {
+    match canonical(address) {
         IpAddr::V4(v4) => v4.octets()[0] == 10,
         IpAddr::V6(v6) => v6.octets()[0] == 0xfd || v6 == Ipv6Addr::LOCALHOST,
     }
 }
 
-/// The rules once more: of the chain from client to peer, cut after the last that is no address, the last
-/// that is no proxy; if all are, the first.
-fn client_of(peer: IpAddr, hops: &[Option<IpAddr>]) -> IpAddr {
-    let known = hops.iter().rposition(Option::is_none).map_or(0, |at| at + 1);
+/// The oracle: take the chain from client to peer after the last element that is not an address. The client is the last
+/// address that is not a proxy, or the first if all are.
+fn expected_client(peer: IpAddr, hops: &[Option<IpAddr>]) -> IpAddr {
+    let start = hops.iter().rposition(Option::is_none).map_or(0, |at| at + 1);
     let chain: Vec<IpAddr> =
-        hops[known..].iter().flatten().copied().chain([peer]).map(folded).collect();
+        hops[start..].iter().flatten().copied().chain([peer]).map(canonical).collect();
     chain.iter().rfind(|address| !is_proxy(**address)).copied().unwrap_or(chain[0])
 }
 
-fn written(name: &'static str, hops: &[Vec<Hop>]) -> HeaderMap {
+fn headers_of(name: &'static str, hops: &[Vec<Hop>]) -> HeaderMap {
     let line = |hops: &Vec<Hop>| {
         let texts: Vec<&str> = hops.iter().map(|(text, _)| text.as_str()).collect();
         texts.join(", ")
@@ -92,7 +93,7 @@ fn written(name: &'static str, hops: &[Vec<Hop>]) -> HeaderMap {
     lines(name, hops.iter().map(line))
 }
 
-fn meant(hops: &[Vec<Hop>]) -> Vec<Option<IpAddr>> {
+fn addresses_of(hops: &[Vec<Hop>]) -> Vec<Option<IpAddr>> {
     hops.iter().flatten().map(|(_, address)| *address).collect()
 }
 
@@ -104,54 +105,54 @@ fn peer() -> impl Strategy<Value = IpAddr> {
     ]
 }
 
-/// Bytes that may stand in a header, more of those that mean something.
+/// Bytes allowed in a header, biased towards separators.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
-    let telling = prop::sample::select(b"\"\\,;=[]:. \tfor10".to_vec());
-    let byte = prop_oneof![3 => telling, 1 => prop_oneof![32..=126_u8, 128..=255_u8]];
+    let separators = prop::sample::select(b"\"\\,;=[]:. \tfor10".to_vec());
+    let byte = prop_oneof![3 => separators, 1 => prop_oneof![32..=126_u8, 128..=255_u8]];
     vec(byte, 0..200)
 }
 
 proptest! {
     #[test]
-    fn x_forwarded_for_as_the_oracle_has_it(
+    fn x_forwarded_for_matches_oracle(
         peer in peer(), hops in vec(vec(hop(), 1..6), 0..6),
     ) {
-        let headers = written("x-forwarded-for", &hops);
-        let client = behind(ProxyHeader::XForwardedFor).of(peer, &headers);
-        prop_assert_eq!(client, client_of(peer, &meant(&hops)));
+        let headers = headers_of("x-forwarded-for", &hops);
+        let client = resolver(ProxyHeader::XForwardedFor).resolve(peer, &headers);
+        prop_assert_eq!(client, expected_client(peer, &addresses_of(&hops)));
     }
 
     #[test]
-    fn forwarded_as_the_oracle_has_it(
+    fn forwarded_matches_oracle(
         peer in peer(), hops in vec(vec(element(), 1..6), 0..6),
     ) {
-        let headers = written("forwarded", &hops);
-        let client = behind(ProxyHeader::Forwarded).of(peer, &headers);
-        prop_assert_eq!(client, client_of(peer, &meant(&hops)), "{:?}", headers);
+        let headers = headers_of("forwarded", &hops);
+        let client = resolver(ProxyHeader::Forwarded).resolve(peer, &headers);
+        prop_assert_eq!(client, expected_client(peer, &addresses_of(&hops)), "{:?}", headers);
     }
 
     #[test]
-    fn whatever_a_client_sends_its_proxy_names_it(
-        forged in vec(hostile(), 1..4), is_own_line in any::<bool>(),
+    fn forged_headers_do_not_change_the_client(
+        forged in vec(hostile(), 1..4), is_separate_line in any::<bool>(),
     ) {
-        let own = "203.0.113.7";
-        for (header, name, word) in [
-            (ProxyHeader::XForwardedFor, "x-forwarded-for", own.to_owned()),
-            (ProxyHeader::Forwarded, "forwarded", format!("for={own};by=\"a,\\\"b\"")),
+        let client_ip = "203.0.113.7";
+        for (header, name, element) in [
+            (ProxyHeader::XForwardedFor, "x-forwarded-for", client_ip.to_owned()),
+            (ProxyHeader::Forwarded, "forwarded", format!("for={client_ip};by=\"a,\\\"b\"")),
         ] {
             let mut sent = forged.clone();
-            if is_own_line {
-                sent.push(word.into_bytes());
+            if is_separate_line {
+                sent.push(element.into_bytes());
             } else if let Some(last) = sent.last_mut() {
-                last.extend_from_slice(format!(", {word}").as_bytes());
+                last.extend_from_slice(format!(", {element}").as_bytes());
             }
-            let client = behind(header).of(ip("10.0.0.1"), &lines(name, &sent));
-            prop_assert_eq!(client, ip(own));
+            let client = resolver(header).resolve(ip("10.0.0.1"), &lines(name, &sent));
+            prop_assert_eq!(client, ip(client_ip));
         }
     }
 
     #[test]
-    fn no_bytes_panic(peer in peer(), sent in vec(vec(any::<u8>(), 0..300), 0..5)) {
+    fn arbitrary_bytes_do_not_panic(peer in peer(), sent in vec(vec(any::<u8>(), 0..300), 0..5)) {
         let sent = sent.iter().filter_map(|line| HeaderValue::from_bytes(line).ok());
         let mut headers = HeaderMap::new();
         for line in sent {
@@ -159,8 +160,8 @@ proptest! {
             headers.append("forwarded", line);
         }
         for header in [ProxyHeader::XForwardedFor, ProxyHeader::Forwarded] {
-            let client = behind(header).of(peer, &headers);
-            prop_assert!(is_proxy(peer) || client == folded(peer));
+            let client = resolver(header).resolve(peer, &headers);
+            prop_assert!(is_proxy(peer) || client == canonical(peer));
         }
     }
 
@@ -169,7 +170,7 @@ proptest! {
         for (header, name) in
             [(ProxyHeader::XForwardedFor, "x-forwarded-for"), (ProxyHeader::Forwarded, "forwarded")]
         {
-            let _ = behind(header).of(ip("10.0.0.1"), &lines(name, &sent));
+            let _ = resolver(header).resolve(ip("10.0.0.1"), &lines(name, &sent));
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What the field says, and that an independent reader says the same.
+//! Parser examples, and comparison with an independent parser (`sfv`).
 
-use super::{Service, parse, used_up_for};
+use super::{LimitItem, exhausted_for, parse};
 use proptest::prelude::*;
 use sfv::{List, ListEntry, Parser};
 
 #[test]
-fn what_is_used_up_says_for_how_long() {
+fn returns_time_of_exhausted_limits() {
     for (field, seconds) in [
         (r#""burst";r=0;t=30"#, Some(30)),
         (r#""burst";r=0;t=30,"daily";r=0;t=60"#, Some(60)),
@@ -26,26 +26,26 @@ fn what_is_used_up_says_for_how_long() {
         ("limit=10, remaining=0, reset=5", None),
         ("", None),
     ] {
-        assert_eq!(used_up_for(field), seconds, "{field}");
+        assert_eq!(exhausted_for(field), seconds, "{field}");
     }
 }
 
-/// What an independent reader makes of a field; none where we want to have none.
-fn oracle(field: &str) -> Option<Vec<Service>> {
+/// Parses a field with `sfv`; none where our parser must return none.
+fn oracle(field: &str) -> Option<Vec<LimitItem>> {
     let list: List = Parser::new(field).parse().ok()?;
-    let service = |entry: &ListEntry| {
+    let item = |entry: &ListEntry| {
         let ListEntry::Item(item) = entry else { return None };
         item.bare_item.as_string()?;
         let number = |name: &str| {
             let number = item.params.get(name)?.as_integer()?;
             u64::try_from(i64::from(number)).ok()
         };
-        Some(Service { remaining: number("r"), reset: number("t") })
+        Some(LimitItem { remaining: number("r"), reset: number("t") })
     };
-    list.iter().map(service).collect()
+    list.iter().map(item).collect()
 }
 
-/// Pieces that lists are made of, and some that they are not.
+/// Valid and invalid fragments of a list.
 fn piece() -> impl Strategy<Value = String> {
     let pieces = [
         r#""burst""#,
@@ -90,24 +90,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn an_independent_reader_reads_the_same(
+    fn agrees_with_sfv_on_fragments(
         pieces in prop::collection::vec(piece(), 0..8),
-        begins_well in any::<bool>(),
+        starts_with_name in any::<bool>(),
     ) {
-        let field = format!("{}{}", if begins_well { r#""burst""# } else { "" }, pieces.concat());
+        let field = format!("{}{}", if starts_with_name { r#""burst""# } else { "" }, pieces.concat());
         prop_assert_eq!(parse(&field), oracle(&field), "{}", field);
     }
 
     #[test]
-    fn an_independent_reader_reads_any_text_the_same(field in r#"[ -~\t]{0,24}"#) {
+    fn agrees_with_sfv_on_arbitrary_text(field in r#"[ -~\t]{0,24}"#) {
         prop_assert_eq!(parse(&field), oracle(&field), "{}", field);
     }
 
     #[test]
-    fn what_is_written_is_read(services in prop::collection::vec((0_u32..3, 0_u32..1000), 1..5)) {
+    fn reads_well_formed_lists(items in prop::collection::vec((0_u32..3, 0_u32..1000), 1..5)) {
         let lines: Vec<String> =
-            services.iter().map(|(r, t)| format!(r#""l";r={r};t={t}"#)).collect();
-        let used_up = services.iter().filter(|(r, _)| *r == 0).map(|(_, t)| u64::from(*t)).max();
-        prop_assert_eq!(used_up_for(&lines.join(", ")), used_up);
+            items.iter().map(|(r, t)| format!(r#""l";r={r};t={t}"#)).collect();
+        let expected = items.iter().filter(|(r, _)| *r == 0).map(|(_, t)| u64::from(*t)).max();
+        prop_assert_eq!(exhausted_for(&lines.join(", ")), expected);
     }
 }

@@ -1,10 +1,10 @@
-//! What a limiter tells.
+//! Results of the limiter methods.
 
 use std::time::Duration;
 
 use tollgate::{Decision, Status, Verdict};
 
-/// The call may be made.
+/// A successful acquire: the call may be made.
 ///
 /// ```
 /// use tollgate::MemoryStore;
@@ -22,42 +22,42 @@ use tollgate::{Decision, Status, Verdict};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Acquired {
-    /// What could still be taken, of the limit with the least left.
+    /// The amount that can still be taken, of the limit with the least remaining.
     pub remaining: u64,
-    /// How long there was no room, or others were first; zero for who found room at once.
+    /// The time spent waiting for quota or for earlier callers; zero if the take succeeded immediately.
     pub waited: Duration,
-    /// Whether a fallback answered because the store could not.
+    /// Whether the decision was made in degraded mode, without the store.
     pub is_degraded: bool,
 }
 
-/// What an acquire would be told, though nothing was taken.
+/// The result of a peek, which takes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Checked {
-    /// Whether there is room.
+pub struct PeekResult {
+    /// Whether a take of 1 would succeed.
     pub allowed: bool,
-    /// What could be taken now, of the limit that decides.
+    /// The amount that can be taken now, of the deciding limit.
     pub remaining: u64,
-    /// How long to wait; none if there is room, and if waiting will not help.
+    /// The time to wait; none if a take would succeed, or if waiting does not help.
     pub retry_after: Option<Duration>,
 }
 
-/// The figures of one limit. What has left the window is no longer in them.
+/// The current figures of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// What is used now.
+    /// The amount used now.
     pub count: u64,
-    /// The most that can be used: the burst of a token bucket, the count of all others.
+    /// The maximum amount: the burst of a token bucket, the count of any other limit.
     pub limit: u64,
-    /// In how long.
+    /// The window length.
     pub window: Duration,
-    /// What could be taken now.
+    /// The amount that can be taken now.
     pub remaining: u64,
 }
 
-impl Checked {
-    pub(super) fn of(decision: &Decision<'_>) -> Self {
+impl PeekResult {
+    pub(super) fn from_decision(decision: &Decision<'_>) -> Self {
         Self {
             allowed: decision.is_allowed(),
             remaining: remaining(decision),
@@ -67,7 +67,7 @@ impl Checked {
 }
 
 impl Stats {
-    pub(super) fn of(status: &Status<'_>) -> Self {
+    pub(super) fn from_status(status: &Status<'_>) -> Self {
         Self {
             count: status.count(),
             limit: status.limit().capacity(),
@@ -77,16 +77,16 @@ impl Stats {
     }
 }
 
-/// A decision without the plan it borrows from.
+/// The owned part of a decision.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Answer {
+pub(super) struct TakeReply {
     pub(super) verdict: Verdict,
     pub(super) remaining: u64,
     pub(super) is_degraded: bool,
 }
 
-impl Answer {
-    pub(super) fn of(decision: &Decision<'_>) -> Self {
+impl TakeReply {
+    pub(super) fn from_decision(decision: &Decision<'_>) -> Self {
         Self {
             verdict: decision.verdict(),
             remaining: remaining(decision),
@@ -96,6 +96,6 @@ impl Answer {
 }
 
 fn remaining(decision: &Decision<'_>) -> u64 {
-    // A limiter has a limit, so one decides.
+    // A limiter has at least one limit, so there is a deciding limit.
     decision.remaining().unwrap_or_default()
 }

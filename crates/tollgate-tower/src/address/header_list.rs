@@ -1,20 +1,20 @@
-//! The elements of a header that is a list, from the right: what was written last comes first.
+//! Elements of a comma-separated header list, read from the right: the last written element first.
 //!
-//! From the right, too, because what stands on the left is the client's, who must not be able to change how
-//! the rest is read, say by a quote that never ends.
+//! The client controls the left part and must not be able to change how the rest is parsed, for example with an
+//! unclosed quote.
 
 use http::header::ValueIter;
 use http::{HeaderMap, HeaderValue};
 
-/// The most elements looked at. Longer chains of proxies are not built.
+/// Maximum number of elements read; no real proxy chain is longer.
 pub(super) const MAX_HOPS: usize = 64;
-/// The most bytes looked at, over all lines.
+/// Maximum number of bytes read, over all header lines.
 pub(super) const MAX_BYTES: usize = 8 * 1024;
 
-/// Where the last element of a line begins: after this comma.
+/// Returns the position of the comma before the last element of a line.
 pub(super) type LastComma = fn(&[u8]) -> Option<usize>;
 
-/// The elements of all lines of this header, as far as they are looked at. Lines are one list, in order.
+/// Returns the elements of all lines of a header from the right, within the maximums. The lines form one list.
 pub(super) fn from_right<'h>(
     headers: &'h HeaderMap,
     name: &str,
@@ -27,7 +27,7 @@ pub(super) fn from_right<'h>(
 #[derive(Debug)]
 pub(super) struct FromRight<'h> {
     lines: ValueIter<'h, HeaderValue>,
-    /// What is left of the line being read.
+    /// The unread part of the current line.
     line: Option<&'h [u8]>,
     last_comma: LastComma,
     hops: usize,
@@ -43,14 +43,14 @@ impl<'h> Iterator for FromRight<'h> {
             Some(rest) => rest,
             None => self.lines.next_back()?.as_bytes(),
         };
-        let (beyond, near) = line.split_at_checked(line.len().saturating_sub(self.bytes))?;
+        let (unread, near) = line.split_at_checked(line.len().saturating_sub(self.bytes))?;
         let element = match (self.last_comma)(near) {
             Some(comma) => {
-                self.line = line.get(..beyond.len() + comma);
+                self.line = line.get(..unread.len() + comma);
                 near.get(comma + 1..)?
             }
-            None if beyond.is_empty() => near,
-            // It begins where nobody looks.
+            None if unread.is_empty() => near,
+            // The element starts beyond the byte maximum.
             None => return None,
         };
         self.bytes = self.bytes.saturating_sub(element.len() + 1);
@@ -58,7 +58,7 @@ impl<'h> Iterator for FromRight<'h> {
     }
 }
 
-/// The last comma of a list that has no quotes.
+/// Returns the position of the last comma in a list without quotes.
 pub(super) fn last_comma(line: &[u8]) -> Option<usize> {
     line.iter().rposition(|byte| *byte == b',')
 }

@@ -1,4 +1,4 @@
-//! Callers over a store that is some way off: they come, go and are told things while it is asked.
+//! Callers that arrive, leave or are woken while a store call is in progress.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use crate::outbound_fixture::{
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
-/// The longest that the first of a queue sleeps, and what its timer may add.
-const SOON: Duration = Duration::from_millis(5001);
+/// The maximum sleep of the first caller in the queue, plus the timer resolution.
+const MAX_SLEEP: Duration = Duration::from_millis(5001);
 
-/// What is asked of it is on the way for a moment, and so is the answer; for longer to a take, so that what
-/// others ask meanwhile is answered before.
+/// A store with latency: requests and replies each need one scheduler round. Takes need more, so that later calls are
+/// answered first.
 #[derive(Debug)]
-pub(crate) struct Distant<S>(pub(crate) S);
+pub(crate) struct RemoteStore<S>(pub(crate) S);
 
-async fn there_and_back<T>(happens: impl Future<Output = T>) -> T {
+async fn round_trip<T>(call: impl Future<Output = T>) -> T {
     yield_now().await;
-    let answer = happens.await;
+    let reply = call.await;
     yield_now().await;
-    answer
+    reply
 }
 
-impl<S: Store> Store for Distant<S> {
+impl<S: Store> Store for RemoteStore<S> {
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        let decision = there_and_back(self.0.take(plan)).await;
+        let decision = round_trip(self.0.take(plan)).await;
         for _ in 0..3 {
             yield_now().await;
         }
@@ -42,51 +42,51 @@ impl<S: Store> Store for Distant<S> {
     }
 
     async fn peek<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        there_and_back(self.0.peek(plan)).await
+        round_trip(self.0.peek(plan)).await
     }
 
     async fn refund<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        there_and_back(self.0.refund(plan)).await
+        round_trip(self.0.refund(plan)).await
     }
 
     async fn debit<'a>(&self, plan: &Plan<'a>, age: Duration) -> Result<Decision<'a>, StoreError> {
-        there_and_back(self.0.debit(plan, age)).await
+        round_trip(self.0.debit(plan, age)).await
     }
 
     async fn pause(&self, key: &Key<'_>, length: Duration) -> Result<(), StoreError> {
-        there_and_back(self.0.pause(key, length)).await
+        round_trip(self.0.pause(key, length)).await
     }
 
     async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
-        there_and_back(self.0.reset(key)).await
+        round_trip(self.0.reset(key)).await
     }
 
     async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
-        there_and_back(self.0.release(permit)).await
+        round_trip(self.0.release(permit)).await
     }
 
     async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
-        there_and_back(self.0.renew(permit)).await
+        round_trip(self.0.renew(permit)).await
     }
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
-        there_and_back(self.0.stats(key)).await
+        round_trip(self.0.stats(key)).await
     }
 
     async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
-        there_and_back(self.0.list(listing)).await
+        round_trip(self.0.list(listing)).await
     }
 }
 
-type Far = Arc<FaultyStore<Distant<Memory>>>;
+type SharedRemote = Arc<FaultyStore<RemoteStore<Memory>>>;
 type Caller = JoinHandle<Result<Acquired, AcquireError>>;
 
-fn far(limits: NamedLimits) -> (NamedLimiter<Far>, Far) {
-    let store = Arc::new(FaultyStore::new(Distant(memory())));
+fn remote_limiter(limits: NamedLimits) -> (NamedLimiter<SharedRemote>, SharedRemote) {
+    let store = Arc::new(FaultyStore::new(RemoteStore(memory())));
     (NamedLimiter::new(Arc::clone(&store), limits), store)
 }
 
-fn callers(limiter: &NamedLimiter<Far>, count: u64) -> Vec<Caller> {
+fn callers(limiter: &NamedLimiter<SharedRemote>, count: u64) -> Vec<Caller> {
     let caller = |_| {
         let limiter = limiter.clone();
         tokio::spawn(async move { limiter.acquire().await })
@@ -94,14 +94,14 @@ fn callers(limiter: &NamedLimiter<Far>, count: u64) -> Vec<Caller> {
     (0..count).map(caller).collect()
 }
 
-/// Lets everybody do what can be done now, at the time it is.
-async fn settle() {
+/// Runs all tasks that are ready, without advancing the time.
+async fn run_tasks() {
     for _ in 0..200 {
         yield_now().await;
     }
 }
 
-/// Polls it so often at most, and drops it.
+/// Polls a future at most this many times and drops it.
 pub(crate) fn poll_and_drop<T>(times: usize, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -111,82 +111,81 @@ pub(crate) fn poll_and_drop<T>(times: usize, future: impl Future<Output = T>) ->
     })
 }
 
-/// All of them were told of the hour, for all came before the first was answered.
+/// All callers received the retry time of an hour, because all called before the first reply.
 #[tokio::test(start_paused = true)]
-async fn a_reset_lets_all_through_who_asked_at_once() {
-    let (limiter, _) = far(per_century(20));
+async fn reset_admits_all_waiting_callers() {
+    let (limiter, _) = remote_limiter(per_century(20));
     limiter.pause(HOUR).await.unwrap();
-    let (callers, began) = (callers(&limiter, 10), Instant::now());
-    settle().await;
+    let (callers, start) = (callers(&limiter, 10), Instant::now());
+    run_tasks().await;
     assert_eq!(limiter.counts().waiting, 10);
     limiter.reset().await.unwrap();
-    // Nor is anybody refused by what was told before.
+    // The old retry time refuses no later caller.
     limiter.acquire_within(SECOND).await.unwrap();
-    settle().await;
+    run_tasks().await;
     assert_eq!((limiter.counts().acquired, limiter.counts().waiting), (11, 0));
     for caller in callers {
         caller.await.unwrap().unwrap();
     }
     assert_eq!(limiter.try_acquire().await.unwrap().remaining, 8);
-    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert_eq!(start.elapsed(), Duration::ZERO);
 }
 
-/// Wherever the caller is while the limiter is reset, between its question and its sleep too.
+/// At any point of the caller, also between its call and its sleep.
 #[tokio::test(start_paused = true)]
-async fn a_reset_is_not_missed_by_who_has_just_been_told() {
-    for moments in 0..12 {
-        let (limiter, _) = far(per_century(20));
+async fn reset_is_not_missed_between_reply_and_sleep() {
+    for rounds in 0..12 {
+        let (limiter, _) = remote_limiter(per_century(20));
         limiter.pause(HOUR).await.unwrap();
-        let (caller, began) = (callers(&limiter, 1).remove(0), Instant::now());
-        for _ in 0..moments {
+        let (caller, start) = (callers(&limiter, 1).remove(0), Instant::now());
+        for _ in 0..rounds {
             yield_now().await;
         }
         limiter.reset().await.unwrap();
         caller.await.unwrap().unwrap();
-        assert_eq!(began.elapsed(), Duration::ZERO, "after {moments} moments");
+        assert_eq!(start.elapsed(), Duration::ZERO, "after {rounds} rounds");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reset_by_another_process_is_seen_within_seconds() {
-    let (limiter, store) = far(per_century(20));
+async fn reset_by_another_process_is_noticed_within_5_s() {
+    let (limiter, store) = remote_limiter(per_century(20));
     limiter.pause(HOUR).await.unwrap();
-    let (callers, began) = (callers(&limiter, 10), Instant::now());
+    let (callers, start) = (callers(&limiter, 10), Instant::now());
     sleep(12 * SECOND).await;
-    // Until somebody has looked, what was told is what the others are told.
+    // Until the next attempt, other callers receive the old retry time.
     assert_eq!(refusal(limiter.try_acquire().await).1, Some(HOUR - 12 * SECOND));
     let other = NamedLimiter::new(store, per_century(20));
     other.reset().await.unwrap();
     for caller in callers {
         caller.await.unwrap().unwrap();
     }
-    assert!(began.elapsed() <= 12 * SECOND + SOON, "{:?}", began.elapsed());
+    assert!(start.elapsed() <= 12 * SECOND + MAX_SLEEP, "{:?}", start.elapsed());
 }
 
-/// What is asked early is asked in vain mostly, so it does no harm that nobody answers.
+/// Early attempts usually fail anyway, so a store error is ignored.
 #[tokio::test(start_paused = true)]
-async fn a_store_that_is_away_while_there_is_no_room_anyway_fails_nobody() {
-    for trouble in [StoreFault::Unreachable, StoreFault::ReplyLost] {
-        let (limiter, store) = far(per_second(4));
+async fn store_error_in_early_attempt_is_ignored() {
+    for fault in [StoreFault::Unreachable, StoreFault::ReplyLost] {
+        let (limiter, store) = remote_limiter(per_second(4));
         limiter.pause(60 * SECOND).await.unwrap();
-        let (caller, began) = (callers(&limiter, 1).remove(0), Instant::now());
+        let (caller, start) = (callers(&limiter, 1).remove(0), Instant::now());
         sleep(SECOND).await;
-        let asked = store.calls();
-        store.set(trouble);
+        let calls_before = store.calls();
+        store.set(fault);
         sleep(56 * SECOND).await;
-        assert_eq!((store.calls() - asked, limiter.counts().waiting), (11, 1), "{trouble:?}");
+        assert_eq!((store.calls() - calls_before, limiter.counts().waiting), (11, 1), "{fault:?}");
         store.set(StoreFault::None);
         assert_eq!(caller.await.unwrap().unwrap().remaining, 3);
-        let after = began.elapsed();
+        let after = start.elapsed();
         assert!((60 * SECOND..=60 * SECOND + TICK).contains(&after), "{after:?}");
         assert_eq!((limiter.counts().acquired, limiter.counts().failed), (1, 0));
     }
 }
 
-/// When there should be room, that nobody answers is told.
 #[tokio::test(start_paused = true)]
-async fn a_store_that_is_away_when_there_should_be_room_is_an_error() {
-    let (limiter, store) = far(per_second(4));
+async fn store_error_when_quota_is_due_is_returned() {
+    let (limiter, store) = remote_limiter(per_second(4));
     limiter.pause(3 * SECOND).await.unwrap();
     let caller = callers(&limiter, 1).remove(0);
     sleep(SECOND).await;
@@ -196,21 +195,21 @@ async fn a_store_that_is_away_when_there_should_be_room_is_an_error() {
     assert_eq!((limiter.counts().failed, limiter.counts().waiting), (1, 0));
 }
 
-/// Wherever the question and its answer were when the caller went.
+/// At any point of the call and its reply.
 #[tokio::test(start_paused = true)]
-async fn a_dropped_acquire_takes_nothing_from_afar() {
-    let mut ends = Vec::new();
+async fn dropped_acquire_takes_nothing_from_remote_store() {
+    let mut results = Vec::new();
     for times in 0..8 {
-        let (limiter, store) = far(per(10, HOUR));
+        let (limiter, store) = remote_limiter(per(10, HOUR));
         let acquired = poll_and_drop(times, limiter.acquire_many(4));
-        settle().await;
-        let had = if acquired.is_some() { 4 } else { 0 };
-        assert_eq!(limiter.stats().await.unwrap().count, had, "polled {times} times");
-        // The question, what gives it back, and ours.
-        ends.push((acquired.is_some(), store.calls()));
+        run_tasks().await;
+        let acquired_amount = if acquired.is_some() { 4 } else { 0 };
+        assert_eq!(limiter.stats().await.unwrap().count, acquired_amount, "polled {times} times");
+        // The take, its refund, and our stats call.
+        results.push((acquired.is_some(), store.calls()));
     }
-    let (dropped, had) = ((false, 3), (true, 2));
-    assert_eq!(ends[0], (false, 1));
-    assert_eq!(ends[1..6], [dropped; 5]);
-    assert_eq!(ends[6..], [had, had]);
+    let (dropped, kept) = ((false, 3), (true, 2));
+    assert_eq!(results[0], (false, 1));
+    assert_eq!(results[1..6], [dropped; 5]);
+    assert_eq!(results[6..], [kept, kept]);
 }

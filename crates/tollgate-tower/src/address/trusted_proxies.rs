@@ -1,4 +1,4 @@
-//! Proxies whose word is taken for whom they speak.
+//! Trusted proxies and their forwarding header.
 
 use std::net::IpAddr;
 
@@ -6,17 +6,17 @@ use http::HeaderMap;
 use thiserror::Error;
 use tollgate::net::{NetworkError, Networks};
 
-use super::{forwarded, hops, node};
+use super::{forwarded, header_list, hop_address};
 
-/// The address that an element of a header names.
-type ReadAddress = fn(&[u8]) -> Option<IpAddr>;
+/// Parses the address of a header element.
+type ParseAddress = fn(&[u8]) -> Option<IpAddr>;
 
-/// The proxies in front of a service, and the header they write.
+/// The trusted proxies in front of a service, and the forwarding header that they write.
 ///
 /// ```
 /// use tollgate_tower::{ProxyHeader, TrustedProxies};
 ///
-/// let proxies = TrustedProxies::parse(["10.0.0.0/8", "::1"])?.reading(ProxyHeader::Forwarded);
+/// let proxies = TrustedProxies::parse(["10.0.0.0/8", "::1"])?.with_header(ProxyHeader::Forwarded);
 /// assert!(proxies.trusts("10.1.2.3".parse()?) && !proxies.trusts("192.0.2.1".parse()?));
 ///
 /// let error = TrustedProxies::parse(["10.0.0.0/8", "my-proxy"]).unwrap_err();
@@ -32,8 +32,8 @@ pub struct TrustedProxies {
     header: ProxyHeader,
 }
 
-/// The header in which proxies write whom they speak for. One only is read: a proxy that writes one passes
-/// the other on as the client sent it.
+/// The forwarding header that the proxies write. Only one is read, because a proxy that writes one header passes the
+/// other through as the client sent it.
 ///
 /// ```
 /// use tollgate_tower::ProxyHeader;
@@ -46,17 +46,17 @@ pub enum ProxyHeader {
     /// `X-Forwarded-For`: addresses, separated by commas.
     #[default]
     XForwardedFor,
-    /// `Forwarded`, as RFC 7239 has it.
+    /// `Forwarded` (RFC 7239).
     Forwarded,
 }
 
 impl TrustedProxies {
-    /// Addresses and networks of proxies. A network of IPv4 addresses written as IPv6 ones is that of IPv4; a
-    /// wider one is of IPv6 alone.
+    /// Parses addresses and networks of proxies. An IPv4-mapped IPv6 network is an IPv4 network; a wider one contains
+    /// IPv6 addresses only.
     ///
     /// # Errors
-    /// An entry that is neither, or a network with bits set beyond its length, which may not be the one that
-    /// was meant.
+    /// Returns an error for an entry that is neither an address nor a network, or a network with host bits set, which
+    /// is probably a mistake.
     pub fn parse<T: AsRef<str>>(
         entries: impl IntoIterator<Item = T>,
     ) -> Result<Self, TrustedProxiesError> {
@@ -64,33 +64,35 @@ impl TrustedProxies {
         Ok(Self { nets, header: ProxyHeader::default() })
     }
 
-    /// The same proxies, which write this header.
+    /// Sets the forwarding header that the proxies write.
     #[must_use]
-    pub fn reading(self, header: ProxyHeader) -> Self {
+    pub fn with_header(self, header: ProxyHeader) -> Self {
         Self { header, ..self }
     }
 
-    /// Whether it is the address of one of them.
+    /// Returns whether the address belongs to a trusted proxy.
     #[must_use]
     pub fn trusts(&self, address: IpAddr) -> bool {
         self.nets.contains(address)
     }
 
-    /// Whom each proxy spoke for, the nearest first, up to the first that is no address.
+    /// Returns the forwarded addresses, nearest first, up to the first element that is not an address.
     pub(super) fn hops<'h>(&self, headers: &'h HeaderMap) -> impl Iterator<Item = IpAddr> + 'h {
-        let (elements, address): (_, ReadAddress) = match self.header {
-            ProxyHeader::XForwardedFor => {
-                (hops::from_right(headers, "x-forwarded-for", hops::last_comma), node::address)
-            }
-            ProxyHeader::Forwarded => {
-                (hops::from_right(headers, "forwarded", forwarded::last_comma), forwarded::address)
-            }
+        let (elements, address): (_, ParseAddress) = match self.header {
+            ProxyHeader::XForwardedFor => (
+                header_list::from_right(headers, "x-forwarded-for", header_list::last_comma),
+                hop_address::parse,
+            ),
+            ProxyHeader::Forwarded => (
+                header_list::from_right(headers, "forwarded", forwarded::last_comma),
+                forwarded::address,
+            ),
         };
         elements.map_while(address)
     }
 }
 
-/// An entry of trusted proxies that is no address and no network.
+/// An invalid entry of a trusted proxy list.
 ///
 /// ```
 /// use tollgate_tower::TrustedProxies;
@@ -107,7 +109,7 @@ impl TrustedProxies {
 pub struct TrustedProxiesError(NetworkError);
 
 impl TrustedProxiesError {
-    /// The entry, or the beginning of a long one.
+    /// Returns the entry, truncated if it is long.
     #[must_use]
     pub fn entry(&self) -> &str {
         self.0.entry()

@@ -1,19 +1,19 @@
-//! Fields as a client reads them: structured ones by a parser of others, plain ones as integers.
+//! Header parsing as in a client: structured fields by `sfv`, plain ones as integers.
 
 use std::collections::HashMap;
 
 use http::HeaderMap;
 use sfv::{BareItem, Item, List, ListEntry, Parser};
 
-/// A name and its parameters.
+/// An item: a name and its integer parameters.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct ParsedItem {
     pub(crate) name: String,
     parameters: HashMap<String, u64>,
 }
 
-impl Told {
-    /// Its parameters, which are these and no others.
+impl ParsedItem {
+    /// Returns these parameters; panics if there are others.
     pub(crate) fn numbers(&self, names: [&'static str; 2]) -> HashMap<&'static str, Option<u64>> {
         let is_known = |name: &String| names.contains(&name.as_str());
         assert!(self.parameters.keys().all(is_known), "{self:?}");
@@ -21,12 +21,12 @@ impl Told {
     }
 }
 
-impl From<&Item> for Told {
+impl From<&Item> for ParsedItem {
     fn from(item: &Item) -> Self {
-        let BareItem::String(name) = &item.bare_item else { panic!("{item:?} is no string") };
+        let BareItem::String(name) = &item.bare_item else { panic!("{item:?} is not a string") };
         let number = |value: &BareItem| match value {
             BareItem::Integer(number) => u64::try_from(i64::from(*number)).unwrap(),
-            other => panic!("{other:?} is no integer"),
+            other => panic!("{other:?} is not an integer"),
         };
         let pairs = item.params.iter().map(|(key, value)| (key.as_str().to_owned(), number(value)));
         Self { name: name.as_str().to_owned(), parameters: pairs.collect() }
@@ -36,32 +36,32 @@ impl From<&Item> for Told {
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> &'h str {
     let mut lines = headers.get_all(name).iter();
     let line = lines.next().unwrap_or_else(|| panic!("no {name} in {headers:?}"));
-    assert!(lines.next().is_none(), "{name} comes twice");
+    assert!(lines.next().is_none(), "{name} occurs twice");
     line.to_str().unwrap()
 }
 
-fn listed(headers: &HeaderMap, name: &str) -> Vec<Told> {
+fn parse_list(headers: &HeaderMap, name: &str) -> Vec<ParsedItem> {
     let list: List = Parser::new(text(headers, name)).parse().unwrap();
     let item = |entry: &ListEntry| match entry {
-        ListEntry::Item(item) => Told::from(item),
-        ListEntry::InnerList(_) => panic!("{entry:?} is no item"),
+        ListEntry::Item(item) => ParsedItem::from(item),
+        ListEntry::InnerList(_) => panic!("{entry:?} is not an item"),
     };
     list.iter().map(item).collect()
 }
 
-/// What `RateLimit-Policy` lists.
-pub(crate) fn policies(headers: &HeaderMap) -> Vec<Told> {
-    listed(headers, "ratelimit-policy")
+/// Parses `RateLimit-Policy`.
+pub(crate) fn policies(headers: &HeaderMap) -> Vec<ParsedItem> {
+    parse_list(headers, "ratelimit-policy")
 }
 
-/// The one that `RateLimit` lists.
-pub(crate) fn item(headers: &HeaderMap) -> Told {
-    let mut told = listed(headers, "ratelimit");
-    assert_eq!(told.len(), 1);
-    told.remove(0)
+/// Parses `RateLimit`, which must have one item.
+pub(crate) fn item(headers: &HeaderMap) -> ParsedItem {
+    let mut items = parse_list(headers, "ratelimit");
+    assert_eq!(items.len(), 1);
+    items.remove(0)
 }
 
-/// A field that is a bare integer, in digits alone.
+/// Parses a field that consists of decimal digits.
 pub(crate) fn number(headers: &HeaderMap, name: &str) -> u64 {
     let text = text(headers, name);
     assert!(text.bytes().all(|byte| byte.is_ascii_digit()), "{text}");

@@ -1,10 +1,10 @@
-//! One hop: an address, perhaps with brackets and a port.
+//! The address of one hop, optionally with brackets and a port.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The address of a hop as proxies write it: `192.0.2.7`, `192.0.2.7:80`, `2001:db8::1`, `[2001:db8::1]:80`.
-/// None if it is no address.
-pub(super) fn address(hop: &[u8]) -> Option<IpAddr> {
+/// Parses a hop as proxies write it: `192.0.2.7`, `192.0.2.7:80`, `2001:db8::1`, `[2001:db8::1]:80`. None if it is not an
+/// address.
+pub(super) fn parse(hop: &[u8]) -> Option<IpAddr> {
     let hop = std::str::from_utf8(hop).ok()?.trim_ascii();
     let address = match hop.strip_prefix('[') {
         Some(rest) => {
@@ -22,11 +22,11 @@ fn v4_with_port(hop: &str) -> Option<IpAddr> {
     address.parse().ok().filter(|_| is_port(port)).map(IpAddr::V4)
 }
 
-/// A number, or a name in its place (RFC 7239, `obfport`).
+/// Accepts a port number or an obfuscated port (RFC 7239, `obfport`).
 fn is_port(port: &str) -> bool {
-    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     match port.strip_prefix('_') {
-        Some(name) => !name.is_empty() && name.bytes().all(is_of_name),
+        Some(name) => !name.is_empty() && name.bytes().all(is_name_byte),
         None => (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit()),
     }
 }

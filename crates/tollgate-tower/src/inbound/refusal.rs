@@ -1,4 +1,4 @@
-//! What refused requests are answered.
+//! Responses to refused requests.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,99 +10,99 @@ use http::{HeaderValue, Response, StatusCode};
 use tollgate::{Outcome, Refusal, RefusalStyle};
 
 use super::grpc;
-use super::headers::{Fields, Telling};
-use crate::facts::Head;
+use super::headers::{HeaderValues, HeaderWriter};
+use crate::facts::RequestHead;
 
-/// A request that may not pass, as a hook sees it.
+/// A refused request, as passed to [`on_refusal`](crate::RateLimitLayerBuilder::on_refusal).
 ///
 /// ```
 /// use bytes::Bytes;
 /// use http::{Response, StatusCode};
 /// use tollgate::{Limiter, MemoryStore, Policy};
-/// use tollgate_tower::{RateLimitLayer, Refused};
+/// use tollgate_tower::{RateLimitLayer, RefusedRequest};
 ///
 /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
-/// let layer = RateLimitLayer::builder(limiter).on_refusal(|refused: &Refused<'_>| {
+/// let layer = RateLimitLayer::builder(limiter).on_refusal(|refused: &RefusedRequest<'_>| {
 ///     let mut response = refused.response();
-///     *response.body_mut() = Bytes::from(format!("{} has had enough", refused.key()));
+///     *response.body_mut() = Bytes::from(format!("{} exceeded its limit", refused.key()));
 ///     response
 /// });
 /// ```
-pub struct Refused<'r> {
+pub struct RefusedRequest<'r> {
     rule: &'r str,
     key: Cow<'r, str>,
     retry_after: Option<Duration>,
     refusal: &'r Refusal<'r>,
-    request: Head<'r>,
+    request: RequestHead<'r>,
     style: RefusalStyle,
-    telling: &'r Telling,
-    fields: Fields,
+    header_writer: &'r HeaderWriter,
+    header_values: HeaderValues,
 }
 
-/// Without the key and the request, which may hold secrets.
-impl fmt::Debug for Refused<'_> {
+/// Omits the key and the request, which may contain secrets.
+impl fmt::Debug for RefusedRequest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refused")
+        f.debug_struct("RefusedRequest")
             .field("rule", &self.rule)
             .field("retry_after", &self.retry_after)
             .finish_non_exhaustive()
     }
 }
 
-impl<'r> Refused<'r> {
-    /// The request.
+impl<'r> RefusedRequest<'r> {
+    /// Returns the request head.
     #[must_use]
-    pub const fn request(&self) -> &Head<'r> {
+    pub const fn request(&self) -> &RequestHead<'r> {
         &self.request
     }
 
-    /// The rule that refused it; empty where nothing could be decided.
+    /// Returns the name of the rule that refused; empty if the limiter could not decide.
     #[must_use]
     pub const fn rule(&self) -> &str {
         self.rule
     }
 
-    /// Whom that rule counts; empty where nothing could be decided.
+    /// Returns the key that the rule counts; empty if the limiter could not decide.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// How long to wait; none when waiting will not help.
+    /// Returns the time to wait; none if waiting does not help.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// Which limits refused, and what HTTP calls that.
+    /// Returns the refusing limits, and the status and body for HTTP.
     #[must_use]
     pub const fn refusal(&self) -> &Refusal<'r> {
         self.refusal
     }
 
-    /// What would be answered: status, headers and body in the style that was chosen, or what gRPC knows.
+    /// Returns the default response: status, headers and body in the configured style, or a gRPC status.
     #[must_use]
     pub fn response(&self) -> Response<Bytes> {
-        let mut response = if grpc::is_asked(&self.request) {
-            self.of_grpc()
+        let mut response = if grpc::is_grpc(&self.request) {
+            self.grpc_response()
         } else {
-            of_http(self.refusal, self.style)
+            http_response(self.refusal, self.style)
         };
-        self.telling.tell(response.headers_mut(), self.fields.clone());
+        self.header_writer.write(response.headers_mut(), self.header_values.clone());
         response
     }
 
-    fn of_grpc(&self) -> Response<Bytes> {
+    fn grpc_response(&self) -> Response<Bytes> {
         if self.refusal.is_unavailable() {
             let (message, wait) =
-                ("requests cannot be counted now", self.refusal.retry_after_seconds());
+                ("rate limit store unavailable", self.refusal.retry_after_seconds());
             return grpc::refusal(grpc::Code::Unavailable, message, wait.map(Duration::from_secs));
         }
         grpc::refusal(grpc::Code::ResourceExhausted, "too many requests", self.retry_after)
     }
 }
 
-fn of_http(refusal: &Refusal<'_>, style: RefusalStyle) -> Response<Bytes> {
+fn http_response(refusal: &Refusal<'_>, style: RefusalStyle) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(refusal.body(style)));
     *response.status_mut() =
         StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::TOO_MANY_REQUESTS);
@@ -115,53 +115,59 @@ fn of_http(refusal: &Refusal<'_>, style: RefusalStyle) -> Response<Bytes> {
     response
 }
 
-/// How refusals are answered.
+/// Builds the responses to refused requests.
 #[derive(Default)]
-pub(super) struct Refusing {
+pub(super) struct RefusalResponder {
     pub(super) style: RefusalStyle,
-    pub(super) respond: Option<Respond>,
+    pub(super) on_refusal: Option<RefusalCallback>,
 }
 
-type Respond = Box<dyn Fn(&Refused<'_>) -> Response<Bytes> + Send + Sync>;
+type RefusalCallback = Box<dyn Fn(&RefusedRequest<'_>) -> Response<Bytes> + Send + Sync>;
 
-impl Refusing {
-    /// The answer, if the outcome is a refusal.
-    pub(super) fn of(
+impl RefusalResponder {
+    /// Returns the response if the outcome is a refusal.
+    pub(super) fn respond_to(
         &self,
         outcome: &Outcome<'_, '_>,
-        request: &Head<'_>,
-        telling: &Telling,
+        request: &RequestHead<'_>,
+        header_writer: &HeaderWriter,
     ) -> Option<Response<Bytes>> {
         let refusal = Refusal::of(outcome.decision)?;
-        let refused = Refused {
+        let refused = RefusedRequest {
             rule: outcome.rule(),
             key: outcome.key(),
             retry_after: outcome.decision.retry_after(),
             refusal: &refusal,
             request: *request,
             style: self.style,
-            telling,
-            fields: telling.of(outcome.decision),
+            header_writer,
+            header_values: header_writer.values(outcome.decision),
         };
-        Some(self.answer(&refused))
+        Some(self.respond(&refused))
     }
 
-    /// The answer where nothing could be decided.
-    pub(super) fn undecided(&self, request: &Head<'_>, telling: &Telling) -> Response<Bytes> {
+    /// Returns the response to a request that the limiter could not decide.
+    pub(super) fn respond_undecided(
+        &self,
+        request: &RequestHead<'_>,
+        header_writer: &HeaderWriter,
+    ) -> Response<Bytes> {
         let refusal = Refusal::undecided();
-        self.answer(&Refused {
+        self.respond(&RefusedRequest {
             rule: "",
             key: Cow::Borrowed(""),
             retry_after: refusal.retry_after_seconds().map(Duration::from_secs),
             refusal: &refusal,
             request: *request,
             style: self.style,
-            telling,
-            fields: Fields::default(),
+            header_writer,
+            header_values: HeaderValues::default(),
         })
     }
 
-    fn answer(&self, refused: &Refused<'_>) -> Response<Bytes> {
-        self.respond.as_ref().map_or_else(|| refused.response(), |respond| respond(refused))
+    fn respond(&self, refused: &RefusedRequest<'_>) -> Response<Bytes> {
+        self.on_refusal
+            .as_ref()
+            .map_or_else(|| refused.response(), |on_refusal| on_refusal(refused))
     }
 }

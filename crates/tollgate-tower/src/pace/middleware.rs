@@ -1,4 +1,4 @@
-//! Middleware of reqwest.
+//! The reqwest middleware.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use reqwest::{Request, Response};
 use reqwest_middleware::{Error, Middleware, Next, Result};
 use tollgate::Store;
 
-use super::learn::Learner;
+use super::upstream_limiter::UpstreamLimiter;
 use crate::outbound::NamedLimiter;
 
-/// Middleware of reqwest that waits for a limiter before each request.
+/// reqwest middleware that acquires a limiter before each request.
 ///
-/// Where requests are made nothing changes. What the limiter fails with is an
-/// [`AcquireError`](crate::outbound::AcquireError) inside [`Error::Middleware`].
+/// Call sites do not change. A failed acquire is an [`AcquireError`](crate::outbound::AcquireError) inside
+/// [`Error::Middleware`].
 ///
 /// ```
 /// use reqwest_middleware::ClientBuilder;
@@ -31,26 +31,26 @@ use crate::outbound::NamedLimiter;
 /// ```
 #[derive(Debug)]
 pub struct PaceMiddleware<S> {
-    learner: Learner<S>,
+    limiter: UpstreamLimiter<S>,
 }
 
 impl<S> Clone for PaceMiddleware<S> {
     fn clone(&self) -> Self {
-        Self { learner: self.learner.clone() }
+        Self { limiter: self.limiter.clone() }
     }
 }
 
 impl<S> PaceMiddleware<S> {
-    /// Requests that share this limiter.
+    /// Creates middleware whose requests share this limiter.
     #[must_use]
     pub const fn new(limiter: NamedLimiter<S>) -> Self {
-        Self { learner: Learner::new(limiter) }
+        Self { limiter: UpstreamLimiter::new(limiter) }
     }
 
-    /// The longest that an answer can pause the limiter for; an hour if nobody says, and never at zero.
+    /// Sets the maximum pause that a response can cause; the default is one hour. Zero disables pauses.
     #[must_use]
-    pub fn longest_pause(mut self, longest: Duration) -> Self {
-        self.learner.longest_pause = longest;
+    pub fn max_pause(mut self, max: Duration) -> Self {
+        self.limiter.max_pause = max;
         self
     }
 }
@@ -63,9 +63,9 @@ impl<S: Store + 'static> Middleware for PaceMiddleware<S> {
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> Result<Response> {
-        self.learner.acquire().await.map_err(Error::middleware)?;
+        self.limiter.acquire().await.map_err(Error::middleware)?;
         let response = next.run(request, extensions).await?;
-        self.learner.learn(response.status(), response.headers()).await;
+        self.limiter.apply_response(response.status(), response.headers()).await;
         Ok(response)
     }
 }

@@ -1,38 +1,38 @@
-//! A request without its body.
+//! The request head: a request without its body.
 
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri};
 
-/// What is known of a request before its body is read, borrowed from wherever it is.
+/// A borrowed request head: method, URI, headers and extensions.
 ///
 /// ```
-/// use tollgate_tower::Head;
+/// use tollgate_tower::RequestHead;
 ///
 /// let request = http::Request::get("/search?q=1").body("any body")?;
-/// assert_eq!(Head::from(&request).uri.path(), "/search");
+/// assert_eq!(RequestHead::from(&request).uri.path(), "/search");
 /// # Ok::<(), http::Error>(())
 /// ```
 #[derive(Clone, Copy)]
 #[non_exhaustive]
-pub struct Head<'r> {
+pub struct RequestHead<'r> {
     /// The method.
     pub method: &'r Method,
-    /// The address.
+    /// The URI.
     pub uri: &'r Uri,
     /// The headers.
     pub headers: &'r HeaderMap,
-    /// What other layers and the server have left.
+    /// The extensions that the server and other layers added.
     pub extensions: &'r Extensions,
 }
 
-/// Without the address and the headers, which may hold secrets.
-impl std::fmt::Debug for Head<'_> {
+/// Omits the URI and the headers, which may contain secrets.
+impl std::fmt::Debug for RequestHead<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Head").field("method", &self.method).finish_non_exhaustive()
+        f.debug_struct("RequestHead").field("method", &self.method).finish_non_exhaustive()
     }
 }
 
-impl<'r, B> From<&'r Request<B>> for Head<'r> {
+impl<'r, B> From<&'r Request<B>> for RequestHead<'r> {
     fn from(request: &'r Request<B>) -> Self {
         Self {
             method: request.method(),
@@ -43,7 +43,7 @@ impl<'r, B> From<&'r Request<B>> for Head<'r> {
     }
 }
 
-impl<'r> From<&'r Parts> for Head<'r> {
+impl<'r> From<&'r Parts> for RequestHead<'r> {
     fn from(parts: &'r Parts) -> Self {
         Self {
             method: &parts.method,

@@ -1,4 +1,4 @@
-//! What an answer of the other side says about when to come back.
+//! The time to wait that an upstream response requests.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,17 +6,17 @@ use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 
 use super::limit_field;
-use crate::header_value::{number, only};
+use crate::header_value::{parse_digits, single_value};
 
-/// A number of seconds above this is a time of the Unix clock, not a length: nobody waits for 30 years.
-const UNIX_FROM: u64 = 1_000_000_000;
-/// Above this such a time is in milliseconds: as seconds it would be in the year 5138 or later.
-const UNIX_MILLIS_FROM: u64 = 100_000_000_000;
-/// Above this it is in neither.
-const UNIX_MILLIS_TO: u64 = 1000 * UNIX_MILLIS_FROM;
+/// Above this many seconds (30 years) a value is a Unix time, not a duration.
+const UNIX_SECONDS_MIN: u64 = 1_000_000_000;
+/// Above this a Unix time is in milliseconds: in seconds it would be in the year 5138 or later.
+const UNIX_MILLIS_MIN: u64 = 100_000_000_000;
+/// Above this a value is neither.
+const UNIX_MILLIS_MAX: u64 = 1000 * UNIX_MILLIS_MIN;
 
-/// For how long an answer asks not to be called; none if it does not, or not in a way that makes sense.
-pub(super) fn wanted_pause(
+/// Returns the time to wait that a 429 or 503 response requests; none if it requests none or is invalid.
+pub(super) fn requested_pause(
     status: StatusCode,
     headers: &HeaderMap,
     now: SystemTime,
@@ -24,7 +24,7 @@ pub(super) fn wanted_pause(
     if !matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return None;
     }
-    // The other side's dates are by its clock, which it tells.
+    // Dates are relative to the upstream clock, which it sends in `Date`.
     let now = text(headers, DATE.as_str()).and_then(date).unwrap_or(now);
     retry_after(headers, now)
         .or_else(|| rate_limit(headers))
@@ -38,14 +38,14 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     seconds(text).map(Duration::from_secs).or_else(|| date(text).map(until))
 }
 
-/// `RateLimit` of the IETF draft, on one line or several.
+/// Reads `RateLimit` of the IETF draft, on one line or several.
 fn rate_limit(headers: &HeaderMap) -> Option<Duration> {
     let lines = headers.get_all("ratelimit").iter().map(|line| line.to_str().ok());
     let field = lines.collect::<Option<Vec<_>>>()?.join(", ");
-    limit_field::used_up_for(&field).map(Duration::from_secs)
+    limit_field::exhausted_for(&field).map(Duration::from_secs)
 }
 
-/// When a used-up limit is full again: in so many seconds or, where `now` is given, maybe at a Unix time.
+/// Reads the reset time of an exhausted limit, in seconds or, if `now` is given, possibly as a Unix time.
 fn reset(
     headers: &HeaderMap,
     remaining: &str,
@@ -57,11 +57,11 @@ fn reset(
     }
     let reset = seconds(text(headers, reset)?)?;
     match now {
-        Some(now) if reset > UNIX_FROM => {
-            if reset > UNIX_MILLIS_TO {
+        Some(now) if reset > UNIX_SECONDS_MIN => {
+            if reset > UNIX_MILLIS_MAX {
                 return None;
             }
-            let is_millis = reset > UNIX_MILLIS_FROM;
+            let is_millis = reset > UNIX_MILLIS_MIN;
             let unit = if is_millis { Duration::from_millis } else { Duration::from_secs };
             let then = UNIX_EPOCH.checked_add(unit(reset))?;
             Some(then.duration_since(now).unwrap_or_default())
@@ -70,14 +70,14 @@ fn reset(
     }
 }
 
-/// A header that comes once and is text.
+/// Returns the text of a header that occurs once.
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    std::str::from_utf8(only(headers, name)?).ok().map(str::trim)
+    std::str::from_utf8(single_value(headers, name)?).ok().map(str::trim)
 }
 
-/// More than there are numbers for is a very long time, which is cut elsewhere.
+/// Parses seconds. Values above `u64::MAX` saturate; the maximum pause caps them.
 fn seconds(text: &str) -> Option<u64> {
-    number(text.as_bytes())
+    parse_digits(text.as_bytes())
 }
 
 fn date(text: &str) -> Option<SystemTime> {
@@ -86,7 +86,7 @@ fn date(text: &str) -> Option<SystemTime> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, HeaderMap, StatusCode, UNIX_EPOCH, wanted_pause};
+    use super::{Duration, HeaderMap, StatusCode, UNIX_EPOCH, requested_pause};
     use http::{HeaderName, HeaderValue};
 
     /// Sunday, 6 November 1994, 08:49:37.
@@ -99,12 +99,12 @@ mod tests {
             headers.append(name, HeaderValue::from_str(value).unwrap());
         }
         let now = UNIX_EPOCH + Duration::from_secs(NOW);
-        let pause = wanted_pause(StatusCode::from_u16(status).unwrap(), &headers, now);
+        let pause = requested_pause(StatusCode::from_u16(status).unwrap(), &headers, now);
         pause.map(|pause| pause.as_secs())
     }
 
     #[test]
-    fn only_refusals_pause() {
+    fn only_429_and_503_pause() {
         for status in [200, 301, 400, 403, 500, 502, 504] {
             assert_eq!(pause(status, &[("retry-after", "30")]), None, "{status}");
         }
@@ -117,7 +117,7 @@ mod tests {
     fn retry_after_is_seconds_or_a_date() {
         let later = "Sun, 06 Nov 1994 08:50:07 GMT";
         assert_eq!(pause(429, &[("retry-after", later)]), Some(30));
-        // By the other side's clock, which is ten seconds ahead.
+        // The upstream clock is ten seconds ahead.
         let date = ("date", "Sun, 06 Nov 1994 08:49:47 GMT");
         assert_eq!(pause(429, &[("retry-after", later), date]), Some(20));
         assert_eq!(pause(429, &[("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT")]), Some(0));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_makes_sense_counts() {
+    fn first_valid_header_counts() {
         let draft = ("ratelimit", "\"burst\";r=0;t=7, \"day\";r=3;t=99");
         assert_eq!(pause(429, &[draft]), Some(7));
         assert_eq!(pause(429, &[draft, ("retry-after", "5")]), Some(5));
@@ -138,14 +138,14 @@ mod tests {
         assert_eq!(pause(429, &x("1000000001")), Some(1_000_000_001 - NOW));
         let date = ("date", "Sun, 09 Sep 2001 01:46:35 GMT");
         assert_eq!(pause(429, &[x("1000000001")[0], x("1000000001")[1], date]), Some(6));
-        // In milliseconds too, up to where seconds would be an age from now.
+        // Milliseconds are recognised where seconds would be implausibly far in the future.
         assert_eq!(pause(429, &x("784111807000")), Some(30));
         assert_eq!(pause(429, &x("784111707000")), Some(0));
         assert_eq!(pause(429, &x("100000000000")), Some(100_000_000_000 - NOW));
         assert_eq!(pause(429, &x("100000000001")), Some(0));
         assert_eq!(pause(429, &x("100000000000000")), Some(100_000_000_000 - NOW));
         assert_eq!(pause(429, &x("100000000000001")), None);
-        // Two lines are one list.
+        // Two header lines form one list.
         assert_eq!(
             pause(503, &[("ratelimit", "\"a\";r=0;t=7"), ("ratelimit", "\"b\";r=0;t=8")]),
             Some(8)
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_pauses_nothing() {
+    fn invalid_headers_do_not_pause() {
         for text in ["", " ", "-5", "+5", "1.5", "5s", "NaN", "0x10", "٣", "5, 6", "tomorrow"] {
             assert_eq!(pause(429, &[("retry-after", text)]), None, "{text}");
             let reset = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", text)];

@@ -1,4 +1,4 @@
-//! A store that answers later than it decides, as one over a network does.
+//! A store that replies later than it decides, like a store over a network.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use tollgate::{
     Decision, Key, Listing, MemoryStore, Page, Permit, Plan, Status, Store, StoreError, Timestamp,
 };
 
-/// Memory whose answers wait until they are let out.
+/// A memory store whose replies wait until the test releases them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Later {
+pub(crate) struct DelayedStore {
     store: Arc<MemoryStore>,
-    answers: Arc<Gate>,
+    replies: Arc<Gate>,
 }
 
 #[derive(Debug)]
@@ -24,73 +24,73 @@ impl Default for Gate {
     }
 }
 
-impl Later {
-    /// Lets so many answers out.
-    pub(crate) fn answer(&self, answers: usize) {
-        self.answers.0.add_permits(answers);
+impl DelayedStore {
+    /// Releases this many replies.
+    pub(crate) fn release_replies(&self, count: usize) {
+        self.replies.0.add_permits(count);
     }
 
-    /// Lets all answers out from now on.
-    pub(crate) fn answer_all(&self) {
-        self.answers.0.close();
+    /// Releases all replies from now on.
+    pub(crate) fn release_all(&self) {
+        self.replies.0.close();
     }
 
-    async fn out<T>(&self, answer: T) -> Result<T, StoreError> {
-        if let Ok(permit) = self.answers.0.acquire().await {
+    async fn delayed<T>(&self, reply: T) -> Result<T, StoreError> {
+        if let Ok(permit) = self.replies.0.acquire().await {
             permit.forget();
         }
-        Ok(answer)
+        Ok(reply)
     }
 }
 
-impl Store for Later {
+impl Store for DelayedStore {
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        let answer = self.store.take(plan).await?;
-        self.out(answer).await
+        let reply = self.store.take(plan).await?;
+        self.delayed(reply).await
     }
 
     async fn peek<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        let answer = self.store.peek(plan).await?;
-        self.out(answer).await
+        let reply = self.store.peek(plan).await?;
+        self.delayed(reply).await
     }
 
     async fn refund<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        let answer = self.store.refund(plan).await?;
-        self.out(answer).await
+        let reply = self.store.refund(plan).await?;
+        self.delayed(reply).await
     }
 
     async fn debit<'a>(&self, plan: &Plan<'a>, age: Duration) -> Result<Decision<'a>, StoreError> {
-        let answer = self.store.debit(plan, age).await?;
-        self.out(answer).await
+        let reply = self.store.debit(plan, age).await?;
+        self.delayed(reply).await
     }
 
     async fn pause(&self, key: &Key<'_>, length: Duration) -> Result<(), StoreError> {
         self.store.pause(key, length).await?;
-        self.out(()).await
+        self.delayed(()).await
     }
 
     async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
         self.store.reset(key).await?;
-        self.out(()).await
+        self.delayed(()).await
     }
 
     async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
-        let answer = self.store.release(permit).await?;
-        self.out(answer).await
+        let reply = self.store.release(permit).await?;
+        self.delayed(reply).await
     }
 
     async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
-        let answer = self.store.renew(permit).await?;
-        self.out(answer).await
+        let reply = self.store.renew(permit).await?;
+        self.delayed(reply).await
     }
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
-        let answer = self.store.stats(key).await?;
-        self.out(answer).await
+        let reply = self.store.stats(key).await?;
+        self.delayed(reply).await
     }
 
     async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
-        let answer = self.store.list(listing).await?;
-        self.out(answer).await
+        let reply = self.store.list(listing).await?;
+        self.delayed(reply).await
     }
 }
