@@ -48,7 +48,7 @@ fn seconds(micros: u128) -> u64 {
 fn assert_numbers(decision: &Decision<'_>, deciding: &Status<'_>) {
     let (at, delta) = (decision.at().as_micros(), deciding.reset_after().as_micros());
     let reset = (u128::from(at) + delta).min(u128::from(Timestamp::MAX.as_micros()));
-    let (limit, remaining) = (deciding.limit().count(), deciding.remaining());
+    let (limit, remaining) = (deciding.limit().capacity(), deciding.remaining());
     for (style, prefix, figures) in [
         (HeaderStyle::XUnix, "x-ratelimit-", [limit, remaining, seconds(reset)]),
         (HeaderStyle::XDelta, "x-ratelimit-", [limit, remaining, seconds(delta)]),
@@ -78,7 +78,7 @@ fn assert_structured(decision: &Decision<'_>, deciding: &Status<'_>) {
         let window = seconds(limit.window().as_micros());
         let window = (window > 0).then_some(window);
         let expected =
-            HashMap::from([("q", Some(limit.count().min(MAX_SF_INTEGER))), ("w", window)]);
+            HashMap::from([("q", Some(limit.capacity().min(MAX_SF_INTEGER))), ("w", window)]);
         assert_eq!(policy.numbers(["q", "w"]), expected);
         assert!(names.insert(policy.name.clone()), "{} occurs twice", policy.name);
         let full = format!("{}/{}", limit.rule(), limit.name());
