@@ -4,12 +4,14 @@ pub mod algorithm;
 mod clock;
 mod decision;
 mod distribution;
+mod dyn_store;
 mod error;
 mod facts;
 mod fallback;
 mod fields;
 mod headers;
 mod jitter;
+mod keyed;
 mod limit;
 #[cfg(feature = "policy")]
 mod limiter;
@@ -19,6 +21,7 @@ mod memory;
 mod naming;
 #[cfg(feature = "policy")]
 pub mod net;
+mod owned_decision;
 mod permit;
 mod plan;
 #[cfg(feature = "policy")]
@@ -36,10 +39,12 @@ mod status;
 mod store;
 mod subject;
 mod time;
+mod verb;
 
 pub use clock::{Clock, ManualClock, SystemClock, TickingClock};
 pub use decision::{Decision, Source, Verdict};
 pub use distribution::{Distributed, Distribution, OnStoreLoss};
+pub use dyn_store::DynStore;
 pub use error::{QuotaError, QuotaErrorKind};
 pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
 pub use fallback::{
@@ -47,11 +52,11 @@ pub use fallback::{
 };
 pub use headers::{FieldValue, HeaderStyle};
 pub use jitter::jittered;
-pub use limit::Algorithm;
-pub use limit::Limit;
+pub use keyed::{KeyedCall, KeyedLimiter};
+pub use limit::{Algorithm, Limit};
 #[cfg(feature = "policy")]
 pub use limiter::{
-    ActivePolicy, Explanation, Limiter, LimiterError, Observation, Observer, Outcome, Verb,
+    ActivePolicy, Explanation, Limiter, LimiterCall, LimiterError, Observation, Observer, Outcome,
 };
 pub use listing::{Cursor, ListedKey, Listing, Page};
 pub use local::{LocalLimiter, LocalLimiterBuilder, RateLimitExceeded};
@@ -59,6 +64,7 @@ pub use memory::{
     AtCap, DEFAULT_MAX_KEYS, DefaultHasher, MemoryStore, MemoryStoreBuilder, Occupancy,
     SnapshotError, SnapshotErrorKind,
 };
+pub use owned_decision::OwnedDecision;
 pub use permit::{HeldKey, Permit, PermitError, PermitId};
 pub use plan::{Key, MAX_TAKES, Mode, Plan, PlanError, PlanErrorKind, Take};
 #[cfg(feature = "policy")]
@@ -77,8 +83,9 @@ pub use status::Status;
 pub use store::{Store, StoreError, StoreErrorKind};
 pub use subject::{Subject, SubjectParts};
 pub use time::Timestamp;
+pub use verb::Verb;
 
-/// The examples of the documentation compile.
+/// Compiles the examples of docs/LIBRARY.md.
 #[cfg(all(doctest, feature = "policy"))]
 #[doc = include_str!("../../../docs/LIBRARY.md")]
 struct Library;

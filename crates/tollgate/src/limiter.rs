@@ -1,6 +1,7 @@
-//! The limiter: a policy, a store, and one who watches. Every decision takes this one path.
+//! The limiter: a policy, a store and an observer. Every decision takes this one path.
 
 mod active_policy;
+mod call;
 mod error;
 mod observer;
 mod outcome;
@@ -11,11 +12,13 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 
 pub use active_policy::ActivePolicy;
+pub use call::LimiterCall;
 pub use error::LimiterError;
-pub use observer::{Observation, Observer, Verb};
+pub use observer::{Observation, Observer};
 pub use outcome::{Explanation, Outcome};
 
 use crate::decision::Decision;
+use crate::distribution::OnStoreLoss;
 use crate::permit::{Permit, PermitId};
 use crate::plan::{Plan, Take};
 use crate::policy::{ActiveOverrides, Overrides, Policy, Trace};
@@ -23,36 +26,41 @@ use crate::query::{Query, ResolvedQuery};
 use crate::receipt::Receipt;
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
+use crate::verb::Verb;
 
-/// Decides requests by a policy that may be replaced at any time.
+/// Decides requests by a policy that can be replaced at any time.
 ///
 /// ```
-/// use tollgate::{Query, Facts, Limiter, MemoryStore, Policy, Request, Verb};
+/// use tollgate::{Facts, Limiter, MemoryStore, Policy};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
-/// let mut facts = Facts::new();
-/// facts.insert("client", "user:1".as_bytes())?;
-/// let asked = Query::ByPolicy(Request::new(facts));
-/// let left = limiter
-///     .decide(Verb::Take, &asked, |outcome| outcome.decision.remaining())
-///     .await?;
-/// assert_eq!(left, Some(99));
+/// let facts = Facts::of([("client", "user:1"), ("path", "/search")])?;
+///
+/// let decision = limiter.check(&facts).cost(3).await?;
+/// assert!(decision.is_allowed());
+/// assert_eq!(decision.remaining(), Some(97));
+/// assert_eq!((decision.rule(), decision.limit_name()), ("default", Some("60s")));
 /// # Ok(())
 /// # }
 /// ```
+///
+/// [`check`](Self::check), [`peek`](Self::peek) and [`refund`](Self::refund) return owned decisions. Hot paths use
+/// [`decide`](Self::decide), which passes a borrowed decision to a closure and allocates nothing for it.
 #[derive(Debug)]
 pub struct Limiter<S, O: Observer = ()> {
     store: S,
     observer: O,
     current: ArcSwap<ActivePolicy<O::Handles>>,
+    /// Replaces what the policy says, if set.
+    on_store_loss: Option<OnStoreLoss>,
 }
 
-/// A decision on its way.
+/// A decision in progress.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     verb: Verb,
-    /// None if nobody wants to know how long it took.
+    /// `None` if the observer does not measure time.
     at: Option<Instant>,
 }
 
@@ -64,13 +72,30 @@ impl<S: Store> Limiter<S> {
 }
 
 impl<S: Store, O: Observer> Limiter<S, O> {
-    /// Creates a limiter whose decisions are reported to `observer`, for metrics and logs.
+    /// Creates a limiter that reports its decisions to `observer`, for metrics and logs.
     pub fn with_observer(store: S, policy: Policy, observer: O) -> Self {
         let handles = observer.resolve(&policy);
         let (policy, handles) = (Arc::new(policy), Arc::new(handles));
         let overrides = ActiveOverrides::default();
         let current = ArcSwap::from_pointee(ActivePolicy { policy, handles, overrides });
-        Self { store, observer, current }
+        Self { store, observer, current, on_store_loss: None }
+    }
+
+    /// Sets what happens while a [`FallbackStore`](crate::FallbackStore) has lost its shared store, for every limit,
+    /// inline limits included. Replaces `on_store_loss` of the policy. Other stores return an error instead.
+    ///
+    /// ```
+    /// use tollgate::{FallbackStore, Limiter, MemoryStore, OnStoreLoss, Policy};
+    ///
+    /// # let redis = MemoryStore::new();
+    /// let store = FallbackStore::builder(redis).build();
+    /// let limiter = Limiter::new(store, Policy::builtin()).on_store_loss(OnStoreLoss::Deny);
+    /// # drop(limiter);
+    /// ```
+    #[must_use]
+    pub fn on_store_loss(mut self, on_store_loss: OnStoreLoss) -> Self {
+        self.on_store_loss = Some(on_store_loss);
+        self
     }
 
     /// The store.
@@ -79,19 +104,19 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         &self.store
     }
 
-    /// Who watches.
+    /// The observer.
     #[must_use]
     pub const fn observer(&self) -> &O {
         &self.observer
     }
 
-    /// The policy in force. It stays what it is while it is held, whatever is set meanwhile.
+    /// Returns the active policy and overrides. The returned value does not change when others are set.
     #[must_use]
     pub fn active_policy(&self) -> Arc<ActivePolicy<O::Handles>> {
         self.current.load_full()
     }
 
-    /// Puts another policy in force. Counters are found by rule and name, so they are kept; overrides stay.
+    /// Replaces the policy. Counters are found by rule and limit name, so usage is kept; overrides stay active.
     pub fn set_policy(&self, policy: Policy) {
         let handles = Arc::new(self.observer.resolve(&policy));
         let policy = Arc::new(policy);
@@ -102,8 +127,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         });
     }
 
-    /// Puts these exceptions in force, in place of those before. What was used stays used. One that has
-    /// ended is in force until others are set without it.
+    /// Replaces all overrides. Usage is kept. An expired override stays active until overrides are set without it.
     pub fn set_overrides(&self, overrides: &Overrides) {
         self.current.rcu(|current| ActivePolicy {
             policy: Arc::clone(&current.policy),
@@ -112,32 +136,77 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         });
     }
 
-    /// Decides, and hands the outcome to `tell` while the policy it refers to is held.
-    ///
-    /// # Errors
-    /// The rules that match add up to too many limits, or the store could not be asked.
-    pub async fn decide<T>(
-        &self,
-        verb: Verb,
-        asked: &Query<'_>,
-        tell: impl FnOnce(&Outcome<'_, '_>) -> T,
-    ) -> Result<T, LimiterError> {
-        self.decide_with(&self.current.load_full(), verb, asked, tell).await
+    /// Decides a request and consumes its cost, or nothing if it is refused. Takes [`Facts`](crate::Facts) by
+    /// reference, or any [`Query`]; add [`cost`](LimiterCall::cost), then `.await`.
+    pub fn check<'q>(&self, query: impl Into<Query<'q>>) -> LimiterCall<'_, 'q, S, O> {
+        LimiterCall::new(self, Verb::Take, query.into())
     }
 
-    /// Decides by a policy that was in force before, so that what is given back or paid later is that of the
-    /// limits that were asked first.
+    /// Returns what [`check`](Self::check) would return and consumes nothing.
+    pub fn peek<'q>(&self, query: impl Into<Query<'q>>) -> LimiterCall<'_, 'q, S, O> {
+        LimiterCall::new(self, Verb::Peek, query.into())
+    }
+
+    /// Returns the cost to every limit of the request, never above full.
     ///
     /// ```
-    /// use tollgate::{Query, Facts, Limiter, MemoryStore, Policy, Request, Verb};
+    /// # use tollgate::{Facts, Limiter, MemoryStore, Policy};
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
+    /// let facts = Facts::of([("client", "c1")])?;
+    /// let _ = limiter.check(&facts).cost(3).await?;
+    /// assert_eq!(limiter.refund(&facts).cost(2).await?.remaining(), Some(99));
+    /// limiter.reset(&facts).await?;
+    /// assert_eq!(limiter.peek(&facts).await?.remaining(), Some(100));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn refund<'q>(&self, query: impl Into<Query<'q>>) -> LimiterCall<'_, 'q, S, O> {
+        LimiterCall::new(self, Verb::Refund, query.into())
+    }
+
+    /// Decides a query and passes the outcome to `read`, which may borrow from it. Allocates nothing for the
+    /// outcome; [`check`](Self::check) is the simpler form.
+    ///
+    /// ```
+    /// use tollgate::{Facts, Limiter, MemoryStore, Policy, Query, Verb};
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
-    /// let asked = Query::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
-    /// let then = limiter.active_policy();
-    /// limiter.decide_with(&then, Verb::Take, &asked, |_| ()).await?;
-    /// let left = |outcome: &tollgate::Outcome<'_, '_>| outcome.decision.remaining();
-    /// assert_eq!(limiter.decide_with(&then, Verb::Refund, &asked, left).await?, Some(100));
+    /// let facts = Facts::of([("client", "c1")])?;
+    /// let remaining = limiter
+    ///     .decide(Verb::Take, &Query::from(&facts), |outcome| outcome.decision.remaining())
+    ///     .await?;
+    /// assert_eq!(remaining, Some(99));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The matching rules add up to more than 16 limits, or the store failed.
+    pub async fn decide<T>(
+        &self,
+        verb: Verb,
+        query: &Query<'_>,
+        read: impl FnOnce(&Outcome<'_, '_>) -> T,
+    ) -> Result<T, LimiterError> {
+        self.decide_with(&self.current.load_full(), verb, query, read).await
+    }
+
+    /// Decides by a policy that was active earlier, so that a refund or a later charge concerns the limits that the
+    /// first decision used.
+    ///
+    /// ```
+    /// use tollgate::{Facts, Limiter, MemoryStore, Outcome, Policy, Query, Verb};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
+    /// let facts = Facts::of([("client", "c1")])?;
+    /// let query = Query::from(&facts);
+    /// let policy = limiter.active_policy();
+    /// limiter.decide_with(&policy, Verb::Take, &query, |_| ()).await?;
+    /// let remaining = |outcome: &Outcome<'_, '_>| outcome.decision.remaining();
+    /// assert_eq!(limiter.decide_with(&policy, Verb::Refund, &query, remaining).await?, Some(100));
     /// # Ok(())
     /// # }
     /// ```
@@ -146,14 +215,14 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     /// As [`decide`](Self::decide).
     pub async fn decide_with<T>(
         &self,
-        current: &ActivePolicy<O::Handles>,
+        policy: &ActivePolicy<O::Handles>,
         verb: Verb,
-        asked: &Query<'_>,
-        tell: impl FnOnce(&Outcome<'_, '_>) -> T,
+        query: &Query<'_>,
+        read: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
         let begun = self.begin(verb);
-        let applied = &apply(current, asked);
-        let mut plan = applied.plan()?;
+        let resolved = &resolve(policy, query);
+        let mut plan = self.plan(resolved)?;
         if matches!(verb, Verb::Take | Verb::Admit) && plan.holds_slots() {
             plan = plan.with_permit(PermitId::random());
         }
@@ -161,58 +230,71 @@ impl<S: Store, O: Observer> Limiter<S, O> {
             Verb::Take => self.store.take(&plan).await,
             Verb::Peek => self.store.peek(&plan).await,
             Verb::Refund => self.store.refund(&plan).await,
-            Verb::Admit => self.enter(&mut plan).await,
+            Verb::Admit => self.admit(&mut plan).await,
             Verb::Debit => {
                 plan = plan.only(|take| !take.holds_slots());
                 self.store.debit(&plan, Duration::ZERO).await
             }
         };
-        self.show(current, begun, applied, &result);
-        Ok(tell(&Outcome::new(applied, &plan, &result?)))
+        self.observe(policy, begun, resolved, &result);
+        Ok(read(&Outcome::new(resolved, &plan, &result?)))
     }
 
     fn begin(&self, verb: Verb) -> Begun {
         Begun { verb, at: O::IS_TIMED.then(Instant::now) }
     }
 
-    /// Every decision is seen here, and here only.
-    fn show(
+    /// Plans a query, with the limiter's own behaviour on store loss if it has one.
+    fn plan<'p>(&self, resolved: &'p ResolvedQuery<'p>) -> Result<Plan<'p>, LimiterError> {
+        let plan = resolved.plan()?;
+        Ok(match self.on_store_loss {
+            Some(on_store_loss) => plan.with_on_store_loss(on_store_loss),
+            None => plan,
+        })
+    }
+
+    /// Reports a decision to the observer. Every decision is observed here and only here.
+    fn observe(
         &self,
-        current: &ActivePolicy<O::Handles>,
+        policy: &ActivePolicy<O::Handles>,
         begun: Begun,
-        applied: &ResolvedQuery<'_>,
+        resolved: &ResolvedQuery<'_>,
         result: &Result<Decision<'_>, StoreError>,
     ) {
         let took = begun.at.map_or(Duration::ZERO, |at| at.elapsed());
-        let observed = Observation { verb: begun.verb, applied, result: result.as_ref(), took };
-        self.observer.decided(&current.handles, &observed);
+        let observation =
+            Observation { verb: begun.verb, query: resolved, result: result.as_ref(), took };
+        self.observer.decided(&policy.handles, &observation);
     }
 
-    /// Looks at all, then takes the slots. Who is let in between the two takes no slot that there is not.
-    async fn enter<'p>(&self, plan: &mut Plan<'p>) -> Result<Decision<'p>, StoreError> {
-        let looked = self.store.peek(plan).await?;
-        if !looked.is_allowed() || !plan.holds_slots() {
-            return Ok(looked);
+    /// Peeks at all limits, then takes the slots. A request admitted in between takes no slot that does not exist,
+    /// because the slots are taken atomically.
+    async fn admit<'p>(&self, plan: &mut Plan<'p>) -> Result<Decision<'p>, StoreError> {
+        let peeked = self.store.peek(plan).await?;
+        if !peeked.is_allowed() || !plan.holds_slots() {
+            return Ok(peeked);
         }
         *plan = plan.clone().only(Take::holds_slots);
         self.store.take(plan).await
     }
 
-    /// Gives back what was taken by a policy that was in force then, so long ago: of each limit what it took and
-    /// still counts. What has left its window is not given back, for it would be another's.
+    /// Refunds what a request took `age` ago under an earlier policy. Only what still counts is refunded: an amount
+    /// whose window has passed has already been returned.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{Query, Facts, Limiter, MemoryStore, Outcome, Policy, Request, Receipt, Verb};
+    /// use tollgate::{Facts, Limiter, MemoryStore, Outcome, Policy, Query, Receipt, Verb};
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
-    /// let asked = Query::ByPolicy(Request::new(Facts::of([("client", "c1")])?));
-    /// let then = limiter.active_policy();
-    /// let taken = limiter.decide_with(&then, Verb::Take, &asked, Receipt::of).await?;
+    /// let facts = Facts::of([("client", "c1")])?;
+    /// let query = Query::from(&facts);
+    /// let policy = limiter.active_policy();
+    /// let receipt = limiter.decide_with(&policy, Verb::Take, &query, Receipt::of).await?;
     /// let age = Duration::from_secs(1);
-    /// let left = |outcome: &Outcome<'_, '_>| outcome.decision.remaining();
-    /// assert_eq!(limiter.refund_receipt(&then, &asked, (&taken, age), left).await?, Some(100));
+    /// let remaining = |outcome: &Outcome<'_, '_>| outcome.decision.remaining();
+    /// let refunded = limiter.refund_receipt(&policy, &query, (&receipt, age), remaining).await?;
+    /// assert_eq!(refunded, Some(100));
     /// # Ok(())
     /// # }
     /// ```
@@ -221,76 +303,76 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     /// As [`decide`](Self::decide).
     pub async fn refund_receipt<T>(
         &self,
-        current: &ActivePolicy<O::Handles>,
-        asked: &Query<'_>,
-        (taken, age): (&Receipt, Duration),
-        tell: impl FnOnce(&Outcome<'_, '_>) -> T,
+        policy: &ActivePolicy<O::Handles>,
+        query: &Query<'_>,
+        (receipt, age): (&Receipt, Duration),
+        read: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
         let begun = self.begin(Verb::Refund);
-        let applied = &apply(current, asked);
-        let plan = taken.still_counted(applied.plan()?, age);
+        let resolved = &resolve(policy, query);
+        let plan = receipt.still_counted(self.plan(resolved)?, age);
         let result = self.store.refund(&plan).await;
-        self.show(current, begun, applied, &result);
-        Ok(tell(&Outcome::new(applied, &plan, &result?)))
+        self.observe(policy, begun, resolved, &result);
+        Ok(read(&Outcome::new(resolved, &plan, &result?)))
     }
 
-    /// Tells which rules were tried and why, what is counted now, and what a take would be told. Takes
-    /// nothing. Of the outcome's figures the counts are those after the take, the times those before.
+    /// Explains a query: the rules tried and why, the current state, and the decision that a check would return.
+    /// Consumes nothing. Counts of the outcome are those after the take, times those before it.
     ///
     /// # Errors
     /// As [`decide`](Self::decide).
     pub async fn explain<T>(
         &self,
-        asked: &Query<'_>,
-        tell: impl FnOnce(&Explanation<'_, '_>) -> T,
+        query: &Query<'_>,
+        read: impl FnOnce(&Explanation<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
-        let current = self.current.load_full();
-        let trace = match asked {
-            Query::ByPolicy(request) => current.policy.explain(request),
+        let policy = self.current.load_full();
+        let trace = match query {
+            Query::ByPolicy(request) => policy.policy.explain(request),
             Query::Inline(_) => Trace::default(),
         };
-        let applied = &apply(&current, asked);
-        let plan = &applied.plan()?;
+        let resolved = &resolve(&policy, query);
+        let plan = &self.plan(resolved)?;
         let now = &self.store.peek(plan).await?;
-        let then = now.if_taken(plan);
-        let outcome = &Outcome::new(applied, plan, &then);
-        Ok(tell(&Explanation { tried: trace.tried(), now, outcome }))
+        let after = now.if_taken(plan);
+        let outcome = &Outcome::new(resolved, plan, &after);
+        Ok(read(&Explanation { tried: trace.tried(), now, outcome }))
     }
 
-    /// Forgets everything recorded for the counters a request would take from.
+    /// Resets the usage of every counter that the query would take from.
     ///
     /// # Errors
     /// As [`decide`](Self::decide).
-    pub async fn reset(&self, asked: &Query<'_>) -> Result<(), LimiterError> {
-        let current = self.current.load_full();
-        let applied = apply(&current, asked);
-        for take in applied.plan()?.takes() {
+    pub async fn reset<'q>(&self, query: impl Into<Query<'q>>) -> Result<(), LimiterError> {
+        let (policy, query) = (self.current.load_full(), query.into());
+        let resolved = resolve(&policy, &query);
+        for take in resolved.plan()?.takes() {
             self.store.reset(&take.key()).await?;
         }
         Ok(())
     }
 
-    /// Gives slots back before they expire. Tells whether any was still held.
+    /// Releases the slots of a permit before they expire. Returns whether any slot was still held.
     ///
     /// # Errors
-    /// The store could not be asked.
+    /// The store failed.
     pub async fn release(&self, permit: &Permit) -> Result<bool, LimiterError> {
         Ok(self.store.release(permit).await?)
     }
 
-    /// Holds slots for as long again. Tells until when; none if one was no longer held.
+    /// Extends a permit by its time to live. Returns the new expiry, or `None` if a slot was already lost.
     ///
     /// # Errors
-    /// The store could not be asked.
+    /// The store failed.
     pub async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, LimiterError> {
         Ok(self.store.renew(permit).await?)
     }
 }
 
-fn apply<'a, H>(current: &'a ActivePolicy<H>, asked: &'a Query<'_>) -> ResolvedQuery<'a> {
-    match asked {
+fn resolve<'a, H>(policy: &'a ActivePolicy<H>, query: &'a Query<'_>) -> ResolvedQuery<'a> {
+    match query {
         Query::ByPolicy(request) => {
-            ResolvedQuery::Policy(current.policy.plan_with(request, Some(&current.overrides)))
+            ResolvedQuery::Policy(policy.policy.plan_with(request, Some(&policy.overrides)))
         }
         Query::Inline(inline) => ResolvedQuery::Inline(inline),
     }

@@ -232,6 +232,15 @@ impl<'a> Plan<'a> {
         self
     }
 
+    /// Sets the behaviour on store loss of every take.
+    #[cfg(feature = "policy")]
+    pub(crate) fn with_on_store_loss(mut self, on_store_loss: OnStoreLoss) -> Self {
+        for take in &mut self.takes {
+            take.distribution.on_store_loss = on_store_loss;
+        }
+        self
+    }
+
     /// Whether none of its takes may refuse.
     pub(crate) fn is_shadow_only(&self) -> bool {
         self.takes.iter().all(|take| take.mode != Mode::Enforce)

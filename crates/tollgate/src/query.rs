@@ -1,27 +1,83 @@
-//! What is asked of a limiter: a request to be decided by policy, or one with limits of its own.
+//! Queries: a request that the policy decides, or a key with its own limits.
 
 use std::borrow::Cow;
 
 use crate::error::{QuotaError, QuotaErrorKind};
+use crate::facts::Facts;
 use crate::limit::{INLINE_RULE, Limit};
 use crate::naming::unique_names;
 use crate::plan::{Key, MAX_TAKES, Plan, PlanError, Take};
 use crate::policy::{MatchedRule, PolicyPlan};
 use crate::request::Request;
 use crate::subject::Subject;
+use crate::time::MAX_EXACT;
 
-/// A question for a [`Limiter`](crate::Limiter).
+/// The input of a [`Limiter`](crate::Limiter): facts that the policy decides, or inline limits.
+///
+/// ```
+/// use tollgate::{Facts, Query, Request};
+///
+/// let facts = Facts::of([("client", "c1")])?;
+/// let query = Query::from(&facts).with_cost(3);
+/// assert!(matches!(query, Query::ByPolicy(request) if request.cost() == 3));
+/// # Ok::<(), tollgate::FactsError>(())
+/// ```
 #[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and short-lived")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large variant is the common one, and short-lived"
+)]
 #[non_exhaustive]
 pub enum Query<'a> {
-    /// The policy says which limits apply.
+    /// The policy selects the limits.
     ByPolicy(Request<'a>),
-    /// The request brings its limits, and the policy has no say.
+    /// The request brings its own limits; policy and overrides are ignored.
     Inline(Inline),
 }
 
-/// A key and the limits to hold it to, whatever the policy says.
+impl Query<'_> {
+    /// The same query with another cost; 0 only peeks. A cost above a limit's capacity never passes.
+    #[must_use]
+    pub fn with_cost(self, cost: u64) -> Self {
+        match self {
+            Self::ByPolicy(request) => Self::ByPolicy(request.with_cost(cost)),
+            Self::Inline(inline) => Self::Inline(Inline { cost: cost.min(MAX_EXACT), ..inline }),
+        }
+    }
+}
+
+/// The policy decides a request with these facts and cost 1.
+impl<'a> From<&Facts<'a>> for Query<'a> {
+    fn from(facts: &Facts<'a>) -> Self {
+        Self::ByPolicy(Request::new(facts.clone()))
+    }
+}
+
+impl<'a> From<Facts<'a>> for Query<'a> {
+    fn from(facts: Facts<'a>) -> Self {
+        Self::ByPolicy(Request::new(facts))
+    }
+}
+
+impl<'a> From<Request<'a>> for Query<'a> {
+    fn from(request: Request<'a>) -> Self {
+        Self::ByPolicy(request)
+    }
+}
+
+impl From<Inline> for Query<'_> {
+    fn from(inline: Inline) -> Self {
+        Self::Inline(inline)
+    }
+}
+
+impl<'a> From<&Query<'a>> for Query<'a> {
+    fn from(query: &Query<'a>) -> Self {
+        query.clone()
+    }
+}
+
+/// A key with its own limits, independent of the policy.
 ///
 /// ```
 /// use tollgate::{Query, Inline, Limit, Limiter, MemoryStore, Policy, Quota, Verb};
@@ -29,11 +85,8 @@ pub enum Query<'a> {
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
 /// let limits = vec![Limit::token_bucket(Quota::per_minute(10))?];
-/// let asked = Query::Inline(Inline::new("", "user:1", limits, 2)?);
-/// let told = limiter.decide(Verb::Take, &asked, |outcome| {
-///     (outcome.rule().to_owned(), outcome.decision.remaining())
-/// });
-/// assert_eq!(told.await?, ("inline".to_owned(), Some(8)));
+/// let decision = limiter.check(Inline::new("", "user:1", limits, 2)?).await?;
+/// assert_eq!((decision.rule(), decision.remaining()), ("inline", Some(8)));
 /// # Ok(())
 /// # }
 /// ```
@@ -46,10 +99,10 @@ pub struct Inline {
 }
 
 impl Inline {
-    /// So much of each of these limits, for this key of this tenant (or of none, if empty).
+    /// Creates a query for `cost` from each limit of `key`. An empty tenant means none.
     ///
     /// # Errors
-    /// No limit, more than 16, or two of the same name.
+    /// No limit, more than 16 limits, or two limits with the same name.
     pub fn new(
         tenant: impl AsRef<[u8]>,
         key: impl AsRef<[u8]>,
@@ -59,7 +112,7 @@ impl Inline {
         if limits.is_empty() || limits.len() > MAX_TAKES {
             return Err(QuotaError::built(
                 QuotaErrorKind::Limits,
-                format!("1 to {MAX_TAKES} limits are wanted, not {}", limits.len()),
+                format!("a request needs 1 to {MAX_TAKES} limits, not {}", limits.len()),
             ));
         }
         let limits = limits.into_iter().map(|limit| limit.in_rule(INLINE_RULE));
@@ -69,7 +122,7 @@ impl Inline {
         Ok(Self { key, subject, limits, cost })
     }
 
-    /// Whom it counts, and by what: its counters, whatever is taken from them.
+    /// Splits the query into its subject and limits.
     pub(crate) fn into_counters(self) -> (Subject, Vec<Limit>) {
         (self.subject, self.limits)
     }
@@ -80,13 +133,13 @@ impl Inline {
     }
 }
 
-/// What applies to a question.
+/// A query with the limits that apply to it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ResolvedQuery<'a> {
-    /// These rules of the policy.
+    /// The matching rules of the policy.
     Policy(PolicyPlan<'a>),
-    /// The limits that came with it.
+    /// The inline limits of the request.
     Inline(&'a Inline),
 }
 
@@ -98,7 +151,7 @@ impl ResolvedQuery<'_> {
         }
     }
 
-    /// The rules of the policy that apply, in their order.
+    /// The rules of the policy that match, in policy order.
     #[must_use]
     pub fn matched(&self) -> &[MatchedRule<'_>] {
         match self {
@@ -107,7 +160,7 @@ impl ResolvedQuery<'_> {
         }
     }
 
-    /// The rule to name when no limit decided.
+    /// The rule to report if no limit applies.
     pub(crate) fn last_rule(&self) -> &str {
         match self {
             Self::Policy(planned) => planned.rule().name(),
@@ -115,7 +168,7 @@ impl ResolvedQuery<'_> {
         }
     }
 
-    /// Whom a rule that applies counts, as people call it.
+    /// The key that a matching rule counts, in readable form.
     pub(crate) fn key_of(&self, rule: &str) -> Cow<'_, str> {
         match self {
             Self::Inline(inline) => Cow::Borrowed(&inline.key),

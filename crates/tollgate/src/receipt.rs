@@ -1,4 +1,4 @@
-//! What a request took, for who may give it back.
+//! Receipts: what a request took, for a later refund.
 
 use std::time::Duration;
 
@@ -7,21 +7,20 @@ use smallvec::SmallVec;
 use crate::limiter::Outcome;
 use crate::plan::Plan;
 
-/// What a request took of each limit, and for how long that counts. See [`Limiter::refund_receipt`].
-///
-/// [`Limiter::refund_receipt`]: crate::Limiter::give_back
+/// The amounts that a request took from each limit and how long they count. See
+/// [`Limiter::refund_receipt`](crate::Limiter::refund_receipt).
 #[derive(Debug, Clone)]
 pub struct Receipt {
-    /// In the plan's order; none where nothing was taken, as by a shadow rule that would have refused.
+    /// How long each take counts, in plan order; `None` if it took nothing, as in a shadow rule that would refuse.
     counted: SmallVec<[Option<Duration>; 2]>,
 }
 
 impl Receipt {
-    /// What this outcome took.
+    /// Creates the receipt of an outcome.
     #[must_use]
     pub fn of(outcome: &Outcome<'_, '_>) -> Self {
         let decision = outcome.decision;
-        // When a limit is full again at the latest if nobody else takes, what was taken counts no more.
+        // A take counts at most until its limit is full again, without other takes.
         let counted = decision
             .statuses()
             .iter()
@@ -29,9 +28,9 @@ impl Receipt {
         Self { counted: counted.collect() }
     }
 
-    /// The takes of this plan, which is that of the same request, that still count after so long.
+    /// Keeps the takes of the same request's plan that still count after `age`.
     pub(crate) fn still_counted<'p>(&self, plan: Plan<'p>, age: Duration) -> Plan<'p> {
         let mut counted = self.counted.iter();
-        plan.only(|_| counted.next().copied().flatten().is_some_and(|lasts| age < lasts))
+        plan.only(|_| counted.next().copied().flatten().is_some_and(|counts_for| age < counts_for))
     }
 }

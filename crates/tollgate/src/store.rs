@@ -1,8 +1,8 @@
-//! The contract every store keeps: it decides whole plans.
+//! The store contract: what every store implements, and its errors.
 
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::time::Timestamp;
 
 /// Decides plans and keeps the counters.
 ///
-/// A store decides; it is not asked for counters to be compared by the caller, because between the
-/// reading and the writing another caller would fit. One suite of tests runs over every store
-/// (`tollgate-testkit`), and defines what these methods mean.
+/// A store decides whole plans. It does not return counters for the caller to compare, because another caller
+/// could take the same quota between reading and writing. One conformance suite (`tollgate-testkit`) runs over
+/// every store and defines what these methods mean.
 ///
 /// The futures need no particular runtime.
 ///
@@ -29,68 +29,74 @@ use crate::time::Timestamp;
 /// }
 /// ```
 pub trait Store: Send + Sync {
-    /// Whether every answer is there when it is first asked for, as it is with memory. Who asks such a store need
-    /// not make ready to wait.
+    /// Whether every future is ready at its first poll, as those of the memory store are. Callers of such a store
+    /// can skip the preparations for waiting.
     const IS_IMMEDIATE: bool = false;
 
-    /// Takes all that the plan wants, or nothing.
+    /// Takes everything in the plan, or nothing.
     fn take<'a>(
         &self,
         plan: &Plan<'a>,
     ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
 
-    /// Tells what `take` would answer, and takes nothing.
+    /// Returns what `take` would return and consumes nothing.
     fn peek<'a>(
         &self,
         plan: &Plan<'a>,
     ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
 
-    /// Gives back each take's cost, never above full, and tells the figures after.
+    /// Returns each take's cost to its limit, never above full. The decision shows the state after the refund.
     fn refund<'a>(
         &self,
         plan: &Plan<'a>,
     ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
 
-    /// Takes without asking, as if it had happened `age` ago, down to empty at most, and tells the
-    /// figures after.
+    /// Takes even if a limit is exceeded, as if the take had happened `age` ago, down to empty. The decision shows
+    /// the state after the debit.
     fn debit<'a>(
         &self,
         plan: &Plan<'a>,
         age: Duration,
     ) -> impl Future<Output = Result<Decision<'a>, StoreError>> + Send;
 
-    /// Refuses every take from the key for so long. A shorter pause does not end a longer one.
+    /// Refuses every take from the key for `length`. A shorter pause does not end a longer one.
     fn pause(
         &self,
         key: &Key<'_>,
         length: Duration,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Forgets everything recorded for the key.
+    /// Deletes the state of the key.
     fn reset(&self, key: &Key<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Gives back what the permit still holds; true if that was anything. Slots that have returned by
-    /// themselves are no longer held.
+    /// Releases the slots that the permit still holds. Returns whether it held any; expired slots are no longer
+    /// held.
     fn release(&self, permit: &Permit) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
-    /// Lets the permit's slots last for their own length from now, and tells when the first of them
-    /// returns. All or nothing: none, and nothing has changed, if the permit has lost any of its keys.
+    /// Extends the permit's slots by their time to live from now, all or nothing. Returns when the first of them
+    /// expires, or `None`, with nothing changed, if the permit lost a slot.
     fn renew(
         &self,
         permit: &Permit,
     ) -> impl Future<Output = Result<Option<Timestamp>, StoreError>> + Send;
 
-    /// The figures of one key.
+    /// Returns the status of one key.
     fn stats<'a>(
         &self,
         key: &Key<'a>,
     ) -> impl Future<Output = Result<Status<'a>, StoreError>> + Send;
 
-    /// A page of the keys in use. A key that is in use throughout a listing is in it.
+    /// Returns a page of the keys in use. A key that is in use throughout a listing is part of it.
     fn list(&self, listing: &Listing) -> impl Future<Output = Result<Page, StoreError>> + Send;
+
+    /// Does the store's periodic work, such as probing a lost store. Call it about once a second. Does nothing
+    /// for stores that need none.
+    fn maintain(&self) -> impl Future<Output = ()> + Send {
+        ready(())
+    }
 }
 
-/// A store behind a pointer is a store.
+/// Implements [`Store`] for pointers to stores.
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
         impl<S: Store> Store for $pointer {
@@ -130,20 +136,23 @@ macro_rules! forward {
             async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
                 S::list(self, listing).await
             }
+            async fn maintain(&self) {
+                S::maintain(self).await;
+            }
         }
     )*};
 }
 
 forward!(&S, Arc<S>);
 
-/// Why a store could not decide. Memory never fails.
+/// A store failure: the store could not decide. The memory store never fails.
 ///
 /// ```
 /// use tollgate::{StoreError, StoreErrorKind};
 ///
-/// let error = StoreError::new(StoreErrorKind::Timeout, "no answer within 100 ms");
+/// let error = StoreError::new(StoreErrorKind::Timeout, "no reply within 100 ms");
 /// assert!(error.is_transient());
-/// assert_eq!(error.to_string(), "no answer within 100 ms");
+/// assert_eq!(error.to_string(), "no reply within 100 ms");
 /// ```
 #[derive(Debug)]
 pub struct StoreError {
@@ -152,40 +161,40 @@ pub struct StoreError {
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// What kind of failure a [`StoreError`] is.
+/// The kind of a [`StoreError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// The store could not be reached.
+    /// The store is unreachable.
     Unavailable,
-    /// The store did not answer in time. The take may have happened.
+    /// The store did not reply in time. The take may have happened.
     Timeout,
-    /// What is stored is not ours to read: of another type, or of a newer version.
+    /// The stored value has another type or a newer format version.
     Incompatible,
-    /// A cursor that this store did not give.
+    /// The cursor was not issued by this store.
     Cursor,
 }
 
 impl StoreError {
-    /// A failure of this kind. The message is shown to operators and must hold no secret.
+    /// Creates an error. The message is shown to operators and must contain no secret.
     pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// The same failure, with what caused it.
+    /// Adds the underlying error.
     #[must_use]
     pub fn caused_by(self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { source: Some(source.into()), ..self }
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     #[must_use]
     pub const fn kind(&self) -> StoreErrorKind {
         self.kind
     }
 
-    /// Whether asking again later may succeed. That is not leave to send a take again: after a
-    /// [`Timeout`](StoreErrorKind::Timeout) it may have happened, and counts as spent.
+    /// Returns whether a later call may succeed. This does not mean that a take may be sent again: after a
+    /// [`Timeout`](StoreErrorKind::Timeout) the take may have happened, and counts as spent.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self.kind, StoreErrorKind::Unavailable | StoreErrorKind::Timeout)

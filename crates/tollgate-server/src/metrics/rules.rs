@@ -143,7 +143,7 @@ impl Handles {
         &'o self,
         observed: &'o Observation<'_, '_>,
     ) -> impl Iterator<Item = (&'o Rule, &'o RuleCounters)> {
-        let rules = observed.applied.matched().iter().map(MatchedRule::rule);
+        let rules = observed.query.matched().iter().map(MatchedRule::rule);
         rules.filter_map(|rule| Some((rule, &**self.0.get(rule.index())?)))
     }
 }

@@ -302,4 +302,8 @@ impl<S: Store, C: Clock> Store for FallbackStore<S, C> {
     async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
         self.only(self.store.list(listing)).await
     }
+
+    async fn maintain(&self) {
+        Self::maintain(self).await;
+    }
 }

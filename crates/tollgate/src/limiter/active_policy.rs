@@ -1,4 +1,4 @@
-//! What requests are decided by now.
+//! The active policy: what the limiter currently decides by.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::limit::identity::Algorithm;
 use crate::policy::{ActiveOverrides, Overrides, Policy};
 use crate::subject::Subject;
 
-/// A policy in force, what its observer resolved for it, and the exceptions from it.
+/// A policy with its overrides and the handles that the observer resolved for it.
 #[derive(Debug)]
 pub struct ActivePolicy<H> {
     pub(super) policy: Arc<Policy>,
@@ -22,27 +22,27 @@ impl<H> ActivePolicy<H> {
         &self.policy
     }
 
-    /// The exceptions from it.
+    /// The overrides.
     #[must_use]
     pub const fn overrides(&self) -> &Overrides {
         self.overrides.all()
     }
 
-    /// The client's own limits in place of a rule's, where it has some: of the client that the subject of a counter
-    /// is of.
+    /// The limits that an override puts in place of a rule's limits, for the client that `subject` encodes.
+    /// `None` without an override.
     #[must_use]
     pub fn override_limits(&self, subject: &Subject, rule: &str) -> Option<Arc<[Limit]>> {
         self.overrides.limits_of(self.policy.rule(rule)?, subject)
     }
 
-    /// The limit that a stored key belongs to: its client's own if it has one, else the policy's; none if
-    /// neither has it any more.
+    /// The limit that a stored key belongs to: that of the client's override if it has one, else the policy's.
+    /// `None` if neither has the limit any more.
     ///
     /// ```
     /// use tollgate::{Algorithm, Limiter, MemoryStore, Policy, Subject};
     ///
-    /// let current = Limiter::new(MemoryStore::new(), Policy::builtin()).active_policy();
-    /// let limit = current.limit(&Subject::of(["c1"]), "default", "60s", Algorithm::SlidingWindow);
+    /// let policy = Limiter::new(MemoryStore::new(), Policy::builtin()).active_policy();
+    /// let limit = policy.limit(&Subject::of(["c1"]), "default", "60s", Algorithm::SlidingWindow);
     /// assert_eq!(limit.map(|limit| limit.count()), Some(100));
     /// ```
     #[must_use]
@@ -53,9 +53,9 @@ impl<H> ActivePolicy<H> {
         name: &str,
         algorithm: Algorithm,
     ) -> Option<Limit> {
-        let is_it = |limit: &&Limit| limit.name() == name && limit.algorithm() == algorithm;
-        let own = self.override_limits(subject, rule);
-        let own = own.and_then(|limits| limits.iter().find(is_it).cloned());
-        own.or_else(|| self.policy.limit(rule, name, algorithm).cloned())
+        let is_same = |limit: &&Limit| limit.name() == name && limit.algorithm() == algorithm;
+        let overridden = self.override_limits(subject, rule);
+        let limit = overridden.and_then(|limits| limits.iter().find(is_same).cloned());
+        limit.or_else(|| self.policy.limit(rule, name, algorithm).cloned())
     }
 }

@@ -1,23 +1,23 @@
-//! Why nothing could be decided.
+//! Errors of a limiter.
 
 use thiserror::Error;
 
 use crate::plan::PlanError;
 use crate::store::StoreError;
 
-/// Why a limiter could not decide.
+/// A limiter could not decide.
 #[derive(Debug, Error)]
 #[error(transparent)]
 #[non_exhaustive]
 pub enum LimiterError {
-    /// The rules that match do not make a plan.
+    /// The matching rules cannot form a plan.
     Plan(#[from] PlanError),
-    /// The store could not be asked.
+    /// The store failed.
     Store(#[from] StoreError),
 }
 
 impl LimiterError {
-    /// Whether asking again later may succeed.
+    /// Returns whether a later call may succeed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {

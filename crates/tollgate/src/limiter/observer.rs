@@ -1,4 +1,4 @@
-//! Who watches, and what there is to see.
+//! Observers: every decision is reported to one, for metrics and logs.
 
 use std::time::Duration;
 
@@ -6,26 +6,11 @@ use crate::decision::Decision;
 use crate::policy::Policy;
 use crate::query::ResolvedQuery;
 use crate::store::StoreError;
+use crate::verb::Verb;
 
-/// What is to be done with what a request costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verb {
-    /// Take it, all or nothing.
-    Take,
-    /// Tell what a take would be told, and take nothing.
-    Peek,
-    /// Give it back, never above full.
-    Refund,
-    /// Take nothing yet but slots, one each: tell whether anything is left, for who pays by [`Debit`](Verb::Debit)
-    /// when it is known how much.
-    Admit,
-    /// Take it without asking, down to empty at most: what has been used already is paid. Slots are not paid for.
-    Debit,
-}
-
-/// Sees every decision, once.
+/// Receives every decision of a limiter exactly once.
 ///
-/// What it needs per rule is resolved when a policy is set, not searched for at every decision.
+/// Per-rule data, such as metric handles, is resolved when a policy is set, not looked up at every decision.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,28 +24,28 @@ pub enum Verb {
 ///
 ///     fn resolve(&self, _policy: &Policy) {}
 ///
-///     fn decided(&self, _handles: &(), observed: &Observation<'_, '_>) {
-///         if observed.result.is_ok_and(|decision| !decision.is_allowed()) {
+///     fn decided(&self, _handles: &(), observation: &Observation<'_, '_>) {
+///         if observation.result.is_ok_and(|decision| !decision.is_allowed()) {
 ///             self.0.fetch_add(1, Ordering::Relaxed);
 ///         }
 ///     }
 /// }
 /// ```
 pub trait Observer: Send + Sync {
-    /// What is resolved for a policy.
+    /// Data resolved for a policy.
     type Handles: Send + Sync + 'static;
 
-    /// Whether it looks at how long decisions took; without, no clock is read for it.
+    /// Whether the observer uses [`Observation::took`]. If not, the limiter reads no clock for it.
     const IS_TIMED: bool = true;
 
-    /// Prepares for a policy that is about to be set.
+    /// Resolves the data for a policy that is about to become active.
     fn resolve(&self, policy: &Policy) -> Self::Handles;
 
-    /// Sees a decision, or that there is none.
-    fn decided(&self, handles: &Self::Handles, observed: &Observation<'_, '_>);
+    /// Records a decision or a store failure. Must not block.
+    fn decided(&self, handles: &Self::Handles, observation: &Observation<'_, '_>);
 }
 
-/// Nobody watches.
+/// Observes nothing.
 impl Observer for () {
     type Handles = ();
 
@@ -68,19 +53,19 @@ impl Observer for () {
 
     fn resolve(&self, _policy: &Policy) {}
 
-    fn decided(&self, _handles: &(), _observed: &Observation<'_, '_>) {}
+    fn decided(&self, _handles: &(), _observation: &Observation<'_, '_>) {}
 }
 
-/// One decision, as an [`Observer`] sees it.
+/// One decision as reported to an [`Observer`].
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Observation<'o, 'p> {
-    /// What was asked.
+    /// The verb of the call.
     pub verb: Verb,
-    /// What applied.
-    pub applied: &'o ResolvedQuery<'o>,
-    /// What the store said.
+    /// The query with the rules or inline limits that apply to it.
+    pub query: &'o ResolvedQuery<'o>,
+    /// The decision, or the store's failure.
     pub result: Result<&'o Decision<'p>, &'o StoreError>,
-    /// How long it took, planning included; nothing if the observer [is not timed](Observer::IS_TIMED).
+    /// The duration of the decision, planning included; zero if the observer [is not timed](Observer::IS_TIMED).
     pub took: Duration,
 }

@@ -1,63 +1,69 @@
-//! What comes of a question.
+//! Outcomes and explanations of queries, borrowed from the limiter.
 
 use std::borrow::Cow;
 
 use crate::decision::Decision;
+use crate::owned_decision::OwnedDecision;
 use crate::permit::Permit;
 use crate::plan::Plan;
 use crate::policy::TriedRule;
 use crate::query::ResolvedQuery;
 use crate::time::Timestamp;
 
-/// A decision with what led to it.
+/// A decision together with the query and the plan behind it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome<'o, 'p> {
-    /// What applied, and to whom.
-    pub applied: &'o ResolvedQuery<'o>,
-    /// The takes.
+    /// The query with the rules or inline limits that apply to it.
+    pub query: &'o ResolvedQuery<'o>,
+    /// The takes that the store decided.
     pub plan: &'o Plan<'p>,
-    /// What the store said.
+    /// The decision.
     pub decision: &'o Decision<'p>,
-    /// What gives slots of concurrency limits back, if any were taken.
+    /// The permit that holds the slots of concurrency limits, if any were taken.
     pub permit: Option<Permit>,
-    /// When the first of those slots returns by itself.
+    /// The store's time at which the first slot of the permit expires.
     pub expires_at: Option<Timestamp>,
 }
 
 impl<'o, 'p> Outcome<'o, 'p> {
     pub(super) fn new(
-        applied: &'o ResolvedQuery<'o>,
+        query: &'o ResolvedQuery<'o>,
         plan: &'o Plan<'p>,
         decision: &'o Decision<'p>,
     ) -> Self {
         let permit = Permit::of(plan, decision);
         let expires_at = permit.as_ref().and_then(|_| Permit::expires_at(plan, decision));
-        Self { applied, plan, decision, permit, expires_at }
+        Self { query, plan, decision, permit, expires_at }
     }
 
-    /// The rule of the limit that decided; where none did, the last that applied.
+    /// The rule of the deciding limit; the last rule that matched if no limit applies.
     #[must_use]
     pub fn rule(&self) -> &str {
         let deciding = self.decision.deciding();
-        deciding.map_or_else(|| self.applied.last_rule(), |status| status.limit().rule())
+        deciding.map_or_else(|| self.query.last_rule(), |status| status.limit().rule())
     }
 
-    /// Whom that rule counts, as people call it.
+    /// The key that the deciding rule counts, in readable form.
     #[must_use]
     pub fn key(&self) -> Cow<'_, str> {
-        self.applied.key_of(self.rule())
+        self.query.key_of(self.rule())
+    }
+
+    /// Copies the decision, with its rule, key and permit, into a value that borrows nothing.
+    pub fn to_owned_decision(&self) -> OwnedDecision {
+        OwnedDecision::new(self.plan, self.decision, self.query.last_rule(), self.key())
     }
 }
 
-/// Why a request would be decided as it would be.
+/// The explanation of a query.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Explanation<'o, 'p> {
-    /// Every rule that was tried, in order; none for limits that came with the request.
+    /// The rules tried, in order; empty for inline limits.
     pub tried: &'o [TriedRule],
-    /// What is counted now.
+    /// The state before the take.
     pub now: &'o Decision<'p>,
-    /// What a take would be told.
+    /// The outcome that a check would have.
     pub outcome: &'o Outcome<'o, 'p>,
 }

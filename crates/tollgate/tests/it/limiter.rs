@@ -41,7 +41,7 @@ impl Observer for Notes {
     }
 
     fn decided(&self, handles: &Vec<String>, observed: &Observation<'_, '_>) {
-        let matched = observed.applied.matched().iter();
+        let matched = observed.query.matched().iter();
         let rules = matched.map(|matched| handles[matched.rule().index()].clone()).collect();
         let allowed = observed.result.ok().map(Decision::is_allowed);
         self.0.lock().unwrap().push((observed.verb, rules, allowed));

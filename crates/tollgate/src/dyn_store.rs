@@ -1,0 +1,112 @@
+//! A store chosen at run time: boxed, and cheap to clone.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::decision::Decision;
+use crate::listing::{Listing, Page};
+use crate::permit::Permit;
+use crate::plan::{Key, Plan};
+use crate::status::Status;
+use crate::store::{Store, StoreError};
+use crate::time::Timestamp;
+
+/// A store of any type behind one type, so that a program picks memory, Redis or a fallback at run time and has
+/// no store generics in its own types. Clones share the store.
+///
+/// Each call costs one allocation and one virtual call more than the store itself.
+///
+/// ```
+/// use tollgate::{DynStore, FallbackStore, KeyedLimiter, Limit, MemoryStore, Quota};
+///
+/// struct App {
+///     logins: KeyedLimiter<DynStore>,
+/// }
+///
+/// # fn redis() -> MemoryStore { MemoryStore::new() }
+/// # fn example(is_shared: bool) -> Result<App, tollgate::QuotaError> {
+/// let store = if is_shared {
+///     DynStore::new(FallbackStore::builder(redis()).build())
+/// } else {
+///     DynStore::new(MemoryStore::new())
+/// };
+/// let limit = Limit::token_bucket(Quota::per_minute(10))?.named("login")?;
+/// Ok(App { logins: KeyedLimiter::new(store, limit) })
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct DynStore(Arc<dyn ObjectSafeStore>);
+
+impl DynStore {
+    /// Boxes a store.
+    pub fn new(store: impl Store + 'static) -> Self {
+        Self(Arc::new(store))
+    }
+}
+
+impl fmt::Debug for DynStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynStore").finish_non_exhaustive()
+    }
+}
+
+type BoxFuture<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
+
+/// Declares the object-safe twin of [`Store`], its implementation for every store, and the way back.
+macro_rules! object_safe {
+    ($($name:ident $(<$a:lifetime>)? (&$plan:ident: $input:ty $(, $extra:ident: $extra_type:ty)?) -> $output:ty;)*) => {
+        trait ObjectSafeStore: Send + Sync {
+            $(fn $name<'f $(, $a: 'f)?>(
+                &'f self,
+                $plan: &'f $input
+                $(, $extra: $extra_type)?
+            ) -> BoxFuture<'f, $output>;)*
+
+            fn maintain(&self) -> BoxFuture<'_, ()>;
+        }
+
+        impl<S: Store> ObjectSafeStore for S {
+            $(fn $name<'f $(, $a: 'f)?>(
+                &'f self,
+                $plan: &'f $input
+                $(, $extra: $extra_type)?
+            ) -> BoxFuture<'f, $output> {
+                Box::pin(Store::$name(self, $plan $(, $extra)?))
+            })*
+
+            fn maintain(&self) -> BoxFuture<'_, ()> {
+                Box::pin(Store::maintain(self))
+            }
+        }
+
+        impl Store for DynStore {
+            $(async fn $name $(<$a>)? (
+                &self,
+                $plan: &$input
+                $(, $extra: $extra_type)?
+            ) -> $output {
+                self.0.$name($plan $(, $extra)?).await
+            })*
+
+            async fn maintain(&self) {
+                self.0.maintain().await;
+            }
+        }
+    };
+}
+
+object_safe! {
+    take<'a>(&plan: Plan<'a>) -> Result<Decision<'a>, StoreError>;
+    peek<'a>(&plan: Plan<'a>) -> Result<Decision<'a>, StoreError>;
+    refund<'a>(&plan: Plan<'a>) -> Result<Decision<'a>, StoreError>;
+    debit<'a>(&plan: Plan<'a>, age: Duration) -> Result<Decision<'a>, StoreError>;
+    pause<'a>(&key: Key<'a>, length: Duration) -> Result<(), StoreError>;
+    reset<'a>(&key: Key<'a>) -> Result<(), StoreError>;
+    release(&permit: Permit) -> Result<bool, StoreError>;
+    renew(&permit: Permit) -> Result<Option<Timestamp>, StoreError>;
+    stats<'a>(&key: Key<'a>) -> Result<Status<'a>, StoreError>;
+    list(&listing: Listing) -> Result<Page, StoreError>;
+}

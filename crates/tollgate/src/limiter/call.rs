@@ -1,0 +1,51 @@
+//! Calls of a limiter that return owned decisions.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+
+use super::{Limiter, LimiterError, Observer};
+use crate::owned_decision::OwnedDecision;
+use crate::query::Query;
+use crate::store::Store;
+use crate::verb::Verb;
+
+/// A call of a [`Limiter`]: set the cost, then `.await` it.
+#[must_use = "a call does nothing until it is awaited"]
+pub struct LimiterCall<'l, 'q, S, O: Observer = ()> {
+    limiter: &'l Limiter<S, O>,
+    verb: Verb,
+    query: Query<'q>,
+}
+
+impl<'l, 'q, S: Store, O: Observer> LimiterCall<'l, 'q, S, O> {
+    pub(super) const fn new(limiter: &'l Limiter<S, O>, verb: Verb, query: Query<'q>) -> Self {
+        Self { limiter, verb, query }
+    }
+
+    /// Sets the cost. The default is that of the query, 1 for facts; 0 only peeks.
+    pub fn cost(self, cost: u64) -> Self {
+        Self { query: self.query.with_cost(cost), ..self }
+    }
+}
+
+impl<S, O: Observer> fmt::Debug for LimiterCall<'_, '_, S, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LimiterCall")
+            .field("verb", &self.verb)
+            .field("query", &self.query)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'l, 'q: 'l, S: Store, O: Observer> IntoFuture for LimiterCall<'l, 'q, S, O> {
+    type Output = Result<OwnedDecision, LimiterError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'l>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { limiter, verb, query } = self;
+        Box::pin(async move {
+            limiter.decide(verb, &query, |outcome| outcome.to_owned_decision()).await
+        })
+    }
+}
