@@ -52,18 +52,18 @@ pub struct OwnedDecision {
 struct OwnedStatus {
     limit: Limit,
     mode: Mode,
-    among: NonZeroU32,
+    nodes: NonZeroU32,
     reply: Reply,
 }
 
 impl OwnedStatus {
     fn from_status(status: &Status<'_>) -> Self {
-        let Status { limit, mode, among, reply } = *status;
-        Self { limit: limit.clone(), mode, among, reply }
+        let Status { limit, mode, nodes, reply } = *status;
+        Self { limit: limit.clone(), mode, nodes, reply }
     }
 
     fn as_status(&self) -> Status<'_> {
-        Status { limit: &self.limit, mode: self.mode, among: self.among, reply: self.reply }
+        Status { limit: &self.limit, mode: self.mode, nodes: self.nodes, reply: self.reply }
     }
 }
 
