@@ -1,8 +1,8 @@
--- Block: refuses everything. Only a pause of it is ever kept.
+-- Block: refuses everything. The only state is a pause.
 local block = { size = 0 }
 
 function block.limit(call, at)
-  return { algorithm = block, shape = nil }, at
+  return { algorithm = block, spec = nil }, at
 end
 
 function block.state(key)

@@ -1,24 +1,24 @@
--- Calendar window: as AlignedWindow in fixed_window.rs. State: last, used, end.
+-- Calendar window. Mirrors AlignedWindow in fixed_window.rs. State: last, used, end.
 local calendar_window = { size = 21 }
 
--- Calendars are the node's business: it sends the windows around the time it believes it is here.
+-- Redis has no calendar: the node sends three windows around its estimate of the server time, as four boundaries.
 function calendar_window.limit(call, at)
-  local count, one, two, three, four, after = decode('>I7I7I7I7I7', call, at)
-  local l = { algorithm = calendar_window, shape = nil, count = count, start = nil, stop = nil }
-  if now < one or now >= four then
+  local count, b1, b2, b3, b4, after = decode('>I7I7I7I7I7', call, at)
+  local l = { algorithm = calendar_window, spec = nil, count = count, start = nil, stop = nil }
+  if now < b1 or now >= b4 then
     l.stale = true
-  elseif now < two then
-    l.start, l.stop = one, two
-  elseif now < three then
-    l.start, l.stop = two, three
+  elseif now < b2 then
+    l.start, l.stop = b1, b2
+  elseif now < b3 then
+    l.start, l.stop = b2, b3
   else
-    l.start, l.stop = three, four
+    l.start, l.stop = b3, b4
   end
   return l, after
 end
 
--- The state that these bytes hold, or a fresh one. All its fields are made at once: a table that grows
--- costs more than the arithmetic.
+-- Decodes a state, or creates a fresh one. The constructor sets all fields: growing a table costs more than the
+-- arithmetic.
 function calendar_window.state(key, v)
   local last, used, stop = 0, 0, 0
   if v then
@@ -47,18 +47,18 @@ function calendar_window.step(s, l, op, cost, age)
     used = 0
   end
   local repaired = used > 0 and (ahead or s.stop ~= stop)
-  local before, stamp = used, now
+  local before, at = used, now
   if op == DEBIT then
-    stamp, op, cost = stamped(age, cost, l.start)
+    at, op, cost = stamp(age, cost, l.start)
   end
   if before == 0 then
-    last = stamp
+    last = at
   end
   local left = max(1, stop - now)
   local wait
-  wait, used = counted(l.count, used, left, op, cost)
+  wait, used = count(l.count, used, left, op, cost)
   if used ~= before then
-    last = max(last, stamp)
+    last = max(last, at)
   end
   if repaired or used ~= before then
     s.last, s.used, s.stop, s.dirty = last, used, stop, true

@@ -1,8 +1,8 @@
--- Time: the server's own, in microseconds.
+-- Server time, in microseconds.
 local function read_time()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
 
--- For how many milliseconds longer than it matters a counter is kept.
+-- Milliseconds that a counter is kept after its state is equal to no state.
 local GRACE = 1000

@@ -1,4 +1,4 @@
--- Time for tests: as the caller says. Keys outlive it, because only the real clock makes them expire.
+-- Test clock: the time is an argument. The grace is long because keys expire by the real clock.
 local function read_time(args)
   return tonumber(args[3])
 end

@@ -1,11 +1,12 @@
--- Concurrency: as concurrency.rs. A list: first (total, newest), then two elements a slot, the permit and
--- (since, till, cost), the first to return by itself first.
+-- Concurrency. Mirrors concurrency.rs. State: a list. The first element is (total, newest). Each slot has two
+-- elements, the permit and (since, till, cost), ordered by expiry.
+-- `kept` is true if the list exists in Redis.
 local concurrency = { is_list = true }
-local NOBODY = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
+local NO_PERMIT = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
 function concurrency.limit(call, at)
   local count, ttl, after = decode('>I7I7', call, at)
-  return { algorithm = concurrency, shape = nil, count = count, ttl = ttl }, after
+  return { algorithm = concurrency, spec = nil, count = count, ttl = ttl }, after
 end
 
 function concurrency.open(_, number)
@@ -39,22 +40,22 @@ local function slots_head(s)
   return encode('>I7I7', s.total, s.newest) .. extension(s)
 end
 
--- The slot of this number, from 1: since, till, cost. Nothing after the last.
-local function slot(s, number)
+-- Returns since, till and cost of the slot with this number, from 1; nothing after the last slot.
+local function slot_at(s, number)
   local v = redis.call('LINDEX', s.key, 2 * number)
   if v then
     return decode('>I7I7I7', v)
   end
 end
 
--- How many have returned by themselves, and what they cost.
+-- Returns the number of expired slots and their total cost.
 local function slots_expired(s)
   local number, freed = 0, 0
   if s.last == 0 then
     return 0, 0
   end
   while true do
-    local _, till, cost = slot(s, number + 1)
+    local _, till, cost = slot_at(s, number + 1)
     if not till or till > now then
       return number, freed
     end
@@ -67,7 +68,7 @@ local function slots_used(s)
   return s.total - freed
 end
 
--- Forgets every slot; what is left of the key is a pause at most.
+-- Removes every slot. Only a pause may remain.
 local function slots_clear(s)
   s.total, s.last, s.dirty = 0, 0, true
   if s.kept then
@@ -85,7 +86,7 @@ local function slots_drop(s)
   if s.last <= now then
     return slots_clear(s)
   end
-  -- The last to go makes room for the head.
+  -- The last expired element becomes the head.
   s.head = slots_head(s)
   redis.call('LTRIM', s.key, 2 * number, -1)
   redis.call('LSET', s.key, 0, s.head)
@@ -103,17 +104,17 @@ local function slots_all(s)
   return slots
 end
 
--- Puts these in place of all slots.
+-- Replaces all slots.
 local function slots_rewrite(s, slots)
-  table.sort(slots, function(one, other)
-    return one.till < other.till
+  table.sort(slots, function(a, b)
+    return a.till < b.till
   end)
   slots_clear(s)
   local elements = {}
-  for _, one in ipairs(slots) do
-    elements[#elements + 1] = one.permit
-    elements[#elements + 1] = encode('>I7I7I7', one.since, one.till, one.cost)
-    s.total, s.last = s.total + one.cost, one.till
+  for _, slot in ipairs(slots) do
+    elements[#elements + 1] = slot.permit
+    elements[#elements + 1] = encode('>I7I7I7', slot.since, slot.till, slot.cost)
+    s.total, s.last = s.total + slot.cost, slot.till
   end
   if #elements > 0 then
     s.kept, s.head = true, slots_head(s)
@@ -124,38 +125,38 @@ local function slots_rewrite(s, slots)
   end
 end
 
--- Repairs what was taken after now, or would return later than `latest`.
+-- Repairs slots that were taken after now or expire after `latest`.
 local function slots_settle(s, latest)
   if s.newest <= now and s.last <= latest then
     return
   end
   local slots = slots_all(s)
-  for _, one in ipairs(slots) do
-    if one.since > now then
-      one.till, one.since = one.till - (one.since - now), now
+  for _, slot in ipairs(slots) do
+    if slot.since > now then
+      slot.till, slot.since = slot.till - (slot.since - now), now
     end
-    if one.till > latest then
-      one.since, one.till = now, latest
+    if slot.till > latest then
+      slot.since, slot.till = now, latest
     end
   end
   s.newest = now
   slots_rewrite(s, slots)
 end
 
-local function slots_insert(s, one)
-  s.newest = max(s.newest, one.since)
-  if one.till < s.last then
+local function slots_insert(s, slot)
+  s.newest = max(s.newest, slot.since)
+  if slot.till < s.last then
     local slots = slots_all(s)
-    slots[#slots + 1] = one
+    slots[#slots + 1] = slot
     return slots_rewrite(s, slots)
   end
-  s.total, s.last, s.dirty = s.total + one.cost, one.till, true
-  local data = encode('>I7I7I7', one.since, one.till, one.cost)
+  s.total, s.last, s.dirty = s.total + slot.cost, slot.till, true
+  local data = encode('>I7I7I7', slot.since, slot.till, slot.cost)
   if s.kept then
-    redis.call('RPUSH', s.key, one.permit, data)
+    redis.call('RPUSH', s.key, slot.permit, data)
   else
     s.kept, s.head = true, slots_head(s)
-    redis.call('RPUSH', s.key, s.head, one.permit, data)
+    redis.call('RPUSH', s.key, s.head, slot.permit, data)
   end
 end
 
@@ -171,30 +172,29 @@ local function slots_wait(s, l, cost)
   local till
   repeat
     number = number + 1
-    local _, this, slot_cost = slot(s, number)
-    used, till = used - slot_cost, this
+    local _, slot_till, slot_cost = slot_at(s, number)
+    used, till = used - slot_cost, slot_till
   until used <= room
   return till - now
 end
 
--- `extra` is the permit of a take, the age of a debit.
+-- `extra` is the permit of a take or the age of a debit.
 function concurrency.step(s, l, op, cost, extra)
-  -- A slot that would outlast the present numbers was taken under a longer ttl, perhaps one set by
-  -- mistake: it must not keep everyone out until then.
+  -- A slot with a longer ttl than the current one, perhaps set by mistake, must not block others until then.
   slots_settle(s, now + l.ttl)
   local wait = 0
   if op <= PEEK then
     wait = slots_wait(s, l, cost)
     if op == TAKE and wait == 0 and cost > 0 then
       slots_drop(s)
-      slots_insert(s, { permit = extra or NOBODY, since = now, till = now + l.ttl, cost = cost })
+      slots_insert(s, { permit = extra or NO_PERMIT, since = now, till = now + l.ttl, cost = cost })
     end
   elseif op == DEBIT then
     cost = min(cost, max(0, l.count - slots_used(s)))
     if extra < l.ttl and cost > 0 then
       local since = max(0, now - extra)
       slots_drop(s)
-      slots_insert(s, { permit = NOBODY, since = since, till = since + l.ttl, cost = cost })
+      slots_insert(s, { permit = NO_PERMIT, since = since, till = since + l.ttl, cost = cost })
     end
   end
   return wait, max(0, l.count - slots_used(s)), max(0, s.last - now)

@@ -1,19 +1,19 @@
--- The calls that only take and peek: all that most nodes ever send.
+-- Calls that only take and peek: the common case.
 local plans
 
 local function decide_many(at)
-  plans = plans or several()
+  plans = plans or multi_take()
   local verb, count, after = decode('>BB', call, at)
-  local rest, takes, wrong = plans.read(after, count)
-  if wrong then
-    answer[#answer + 1] = wrong
+  local rest, takes, err = plans.read(after, count)
+  if err then
+    reply[#reply + 1] = err
     return rest
   elseif verb == TAKE then
     plans.take(takes)
   else
-    plans.ask(takes)
+    plans.peek(takes)
   end
-  plans.tell(takes)
+  plans.reply(takes)
   return rest
 end
 

@@ -1,13 +1,13 @@
--- Fixed window: as FixedWindow in fixed_window.rs. State: opened, last, used, length.
+-- Fixed window. Mirrors FixedWindow in fixed_window.rs. State: opened, last, used, length.
 local fixed_window = { size = 28 }
 
 function fixed_window.limit(call, at)
   local count, length, after = decode('>I7I7', call, at)
-  return { algorithm = fixed_window, shape = nil, count = count, length = length }, after
+  return { algorithm = fixed_window, spec = nil, count = count, length = length }, after
 end
 
--- The state that these bytes hold, or a fresh one. All its fields are made at once: a table that grows
--- costs more than the arithmetic.
+-- Decodes a state, or creates a fresh one. The constructor sets all fields: growing a table costs more than the
+-- arithmetic.
 function fixed_window.state(key, v)
   local opened, last, used, length = 0, 0, 0, 0
   if v then
@@ -41,25 +41,25 @@ function fixed_window.step(s, l, op, cost, age)
   end
   local renumbered = s.length ~= length
   if opened + length <= now then
-    -- Closed long since under a shorter length, but what was taken within it stays taken.
+    -- The window has ended under a shorter length, but takes within the new length still count.
     opened = last
     if last + length <= now then
       used = 0
     end
   end
   local repaired = used > 0 and (ahead or renumbered)
-  local before, stamp = used, now
+  local before, at = used, now
   if op == DEBIT then
-    stamp, op, cost = stamped(age, cost, max(0, now - (length - 1)))
+    at, op, cost = stamp(age, cost, max(0, now - (length - 1)))
   end
   if before == 0 then
-    opened, last = stamp, stamp
+    opened, last = at, at
   end
   local left = opened + length - now
   local wait
-  wait, used = counted(l.count, used, left, op, cost)
+  wait, used = count(l.count, used, left, op, cost)
   if used ~= before then
-    last = max(last, stamp)
+    last = max(last, at)
   end
   if repaired or used ~= before then
     s.opened, s.last, s.used, s.length, s.dirty = opened, last, used, length, true

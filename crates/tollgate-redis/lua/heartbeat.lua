@@ -1,5 +1,5 @@
--- A node tells that it is there: its id, for how long that holds, and what it says of itself.
--- Nodes that were not heard of for a day are forgotten, and so is the whole directory without nodes.
+-- Registers a node. Arguments: node id, lifetime in microseconds, record. Removes nodes without a heartbeat for a
+-- day. The directory expires a day after the last heartbeat.
 local function heartbeat(call_keys, call_args)
   begin(call_keys, call_args)
   local day = 86400 * 1000000

@@ -1,8 +1,8 @@
--- Which of these keys are in use: for each 0 or 1, and what an inline limit was made of.
--- The first argument has the letter of each key.
+-- Lists which keys are in use. Returns 0 or 1 and the spec of an inline limit (or '') for each key. The first
+-- argument has the algorithm letter of each key.
 
--- Whether it has become equal to "never seen". Here and not with the algorithms, because whatever stands there is
--- made anew by every script that decides.
+-- Returns whether a state is equal to no state. Not a field of the algorithms, because every deciding script would
+-- have to create it.
 local function expired(s)
   local algorithm = s.algorithm
   if algorithm == token_bucket then
@@ -13,7 +13,7 @@ local function expired(s)
     return s.stop <= now
   elseif algorithm == sliding_counter then
     local start = window_start(s.last, s.length)
-    local previous, current = unexpired(start, s.length, s.previous, s.current)
+    local previous, current = drop_expired(start, s.length, s.previous, s.current)
     return previous == 0 and current == 0
   elseif algorithm == sliding_window then
     return not s.newest or s.newest + s.length <= now
@@ -33,14 +33,14 @@ end
 local function list(call_keys, call_args)
   begin(call_keys, call_args)
   fetched = {}
-  local told = {}
+  local reply = {}
   for number = 1, #keys do
     local algorithm = algorithms[string.sub(args[1], number, number)]
     local s = algorithm:open(number)
-    -- What cannot be read is in use, whatever it is: its figures will tell why not.
+    -- An unreadable state is in use; reading its figures returns the error.
     local in_use = s.error or not is_fresh(s)
-    told[2 * number - 1] = in_use and 1 or 0
-    told[2 * number] = s.shape or ''
+    reply[2 * number - 1] = in_use and 1 or 0
+    reply[2 * number] = s.spec or ''
   end
-  return told
+  return reply
 end

@@ -1,6 +1,6 @@
--- A node tells what it counted since it last did, and how it fares now: its id, the number of this beat, both texts, for
--- how many milliseconds the first is kept and the second holds. A beat whose answer was lost is told again under the
--- same number, and counts once.
+-- Stores a node report. Arguments: node id, report number, figures, state, milliseconds to keep the figures,
+-- milliseconds that the state is valid. A report with a lost reply is sent again under the same number and counts
+-- once.
 local function report(call_keys, call_args)
   begin(call_keys, call_args)
   local millis = math.floor(now / 1000)
@@ -10,7 +10,7 @@ local function report(call_keys, call_args)
     local function add()
       return redis.call('XADD', keys[1], 'MINID', '~', oldest, '*', 'node', args[1], 'figures', args[3])
     end
-    -- A clock that was put back: ids would go on from the future, and nothing would ever be old.
+    -- After a clock step back, new ids would continue in the future and no entry would ever be trimmed.
     if tonumber(string.match(add(), '^%d+')) > millis + 60000 then
       redis.call('DEL', keys[1])
       add()

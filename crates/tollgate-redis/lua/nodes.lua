@@ -1,4 +1,4 @@
--- Every node: the time, then for each its id and what is kept of it.
+-- Returns the time, then the id and the record of each node.
 local function nodes(call_keys, call_args)
   begin(call_keys, call_args)
   local all = redis.call('HGETALL', keys[1])

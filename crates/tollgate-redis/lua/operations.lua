@@ -1,74 +1,73 @@
--- Every call there is: takes and peeks, and what changes a key in other ways.
+-- All operations on counters: takes, peeks and every other verb.
 local HOLD, PAUSE, RESET, RELEASE, RENEW, HOLDS = 5, 6, 7, 8, 9, 10
-local plans = several()
-local loosened
+local plans = multi_take()
+local freed
 
--- What these verbs have between their count and their takes.
-local extras = { [DEBIT] = '>I7', [PAUSE] = '>I7', [HOLD] = '>c16', [RELEASE] = '>c16', [RENEW] = '>c16', [HOLDS] = '>c16' }
+-- Formats of the extra value between the number of takes and the takes.
+local extra_formats = { [DEBIT] = '>I7', [PAUSE] = '>I7', [HOLD] = '>c16', [RELEASE] = '>c16', [RENEW] = '>c16', [HOLDS] = '>c16' }
 
--- Nodes that remember a refusal of this key's subject are to forget it. In a key the subject of nobody's
--- facts is a percent sign.
-local function loosen(key)
+-- Marks the subject of a key: nodes must remove it from their refusal caches. The empty subject is `%` in a key.
+local function free(key)
   local subject = string.match(key, '{(.*)}')
-  loosened[subject == '%' and '' or subject] = true
+  freed[subject == '%' and '' or subject] = true
 end
 
 local function apply_all(takes, op, extra)
   for _, take in ipairs(takes) do
     take.wait, take.remaining, take.reset = step(take.state, take.limit, op, take.cost, extra)
     if op == REFUND then
-      loosen(take.state.key)
+      free(take.state.key)
     end
   end
 end
 
-local function pause(s, shape, length)
+local function pause(s, spec, length)
   local till = now + length
   if s.since then
     settle_pause(s)
     till = max(s.till, till)
   end
-  s.since, s.till, s.shape, s.dirty = now, till, shape, true
-  s.least = max(redis.call('PTTL', s.key) - GRACE, ceil((till - now) / 1000))
+  s.since, s.till, s.spec, s.dirty = now, till, spec, true
+  s.min_ttl = max(redis.call('PTTL', s.key) - GRACE, ceil((till - now) / 1000))
 end
 
 local function release_all(takes, permit)
   local released = 0
   for _, take in ipairs(takes) do
-    if guarded(take.state, release, permit) == true then
+    if try(take.state, release, permit) == true then
       released = 1
     end
   end
   return released
 end
 
--- Whether the permit has slots in use of all its keys: 1, else 0.
+-- Returns 1 if the permit holds unexpired slots of all its keys, else 0.
 local function holds_all(takes, permit)
   for _, take in ipairs(takes) do
-    if guarded(take.state, holds, permit) ~= true then
+    if try(take.state, holds, permit) ~= true then
       return 0
     end
   end
   return 1
 end
 
--- All or none of a permit's keys.
+-- Renews the slots of all keys of a permit, or none. Returns the earliest expiry, or -1.
 local function renew_all(takes, permit)
   if holds_all(takes, permit) == 0 then
     return -1
   end
   local first = huge
   for _, take in ipairs(takes) do
-    local till = guarded(take.state, renew, permit)
+    local till = try(take.state, renew, permit)
     first = min(first, till)
   end
   return first
 end
 
--- Verbs that are answered by one integer.
-local single = {
+-- Verbs with one integer as the reply.
+local number_verbs = {
   [PAUSE] = function(takes, length)
-    pause(takes[1].state, takes[1].limit.shape, length)
+    pause(takes[1].state, takes[1].limit.spec, length)
     return 0
   end,
   [RELEASE] = release_all,
@@ -77,44 +76,44 @@ local single = {
 }
 
 local function apply(verb, takes, extra)
-  if single[verb] then
-    local number = single[verb](takes, extra)
-    answer[#answer + 1] = plans.broken(takes) or number
+  if number_verbs[verb] then
+    local number = number_verbs[verb](takes, extra)
+    reply[#reply + 1] = plans.first_error(takes) or number
     return
   elseif verb == HOLD then
     plans.take(takes, extra)
   elseif verb == TAKE then
     plans.take(takes)
   elseif verb == PEEK then
-    plans.ask(takes)
+    plans.peek(takes)
   else
     apply_all(takes, verb, extra)
   end
-  plans.tell(takes)
+  plans.reply(takes)
 end
 
--- Whatever is there, of any type, is gone.
+-- Deletes the key, whatever its type.
 local function reset(at)
   local _, number, _, _, after = decode('>BI2I2I7', call, at)
   redis.call('DEL', keys[number])
   opened[number], fetched[number] = nil, nil
-  loosen(keys[number])
-  answer[#answer + 1] = 0
+  free(keys[number])
+  reply[#reply + 1] = 0
   return after
 end
 
-local function operate_one(at)
+local function apply_plan(at)
   local verb, count, after = decode('>BB', call, at)
   if verb == RESET then
     return reset(after)
   end
   local extra
-  if extras[verb] then
-    extra, after = decode(extras[verb], call, after)
+  if extra_formats[verb] then
+    extra, after = decode(extra_formats[verb], call, after)
   end
-  local rest, takes, wrong = plans.read(after, count)
-  if wrong then
-    answer[#answer + 1] = wrong
+  local rest, takes, err = plans.read(after, count)
+  if err then
+    reply[#reply + 1] = err
   else
     apply(verb, takes, extra)
   end
@@ -123,19 +122,19 @@ end
 
 local function operate(call_keys, call_args)
   local at = begin_plans(call_keys, call_args)
-  loosened = {}
+  freed = {}
   while at <= #call do
     local verb, count, _, key, limit, cost, after = decode('>BBBI2I2I7', call, at)
     if verb <= PEEK and count == 1 then
       decide_one(verb, key, limit, cost)
       at = after
     else
-      at = operate_one(at)
+      at = apply_plan(at)
     end
   end
   finish()
-  for subject in pairs(loosened) do
+  for subject in pairs(freed) do
     redis.call('PUBLISH', args[2], 's' .. subject)
   end
-  return answer
+  return reply
 end

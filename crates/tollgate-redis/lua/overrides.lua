@@ -1,6 +1,5 @@
--- Exceptions for clients: what to do, for whom, and for `put` when it ends (0 for never) and what it says;
--- then the channel on which a change is told to every node, and what the audit says of it. What has ended is
--- as if it had never been.
+-- Stores, reads and removes overrides. Arguments: verb, client, expiry in microseconds (0: never), text, channel
+-- for changes, audit entry. Reading an expired override removes it.
 local function current_override(client)
   local kept = redis.call('HGET', keys[1], client)
   if not kept or #kept < 7 then
@@ -14,8 +13,7 @@ local function current_override(client)
   return kept
 end
 
--- One entry: who did what, and what was before and after where that is of an override. The oldest are
--- forgotten.
+-- Appends an audit entry, with the override before and after the change if there is one. The stream is capped.
 local function audit(entry, before, after)
   redis.call('XADD', keys[2], 'MAXLEN', '~', '10000', '*',
     'entry', entry, 'old', before and string.sub(before, 8) or '', 'new', after or '')

@@ -1,18 +1,18 @@
--- Permits: slots given back and kept longer, also beneath a pause. As in concurrency.rs and state.rs.
+-- Permits: release and renew slots, also of a paused key. Mirrors concurrency.rs and state.rs.
 
--- Where the permit stands in the list, each place that of its permit element.
-local function held_places(s, permit)
+-- Returns the list indexes of a permit's elements.
+local function positions(s, permit)
   if s.error or not s.kept then
     return {}
   end
-  local places = redis.call('LPOS', s.key, permit, 'COUNT', 0)
-  return places
+  local found = redis.call('LPOS', s.key, permit, 'COUNT', 0)
+  return found
 end
 
--- Whether the permit has a slot in use.
+-- Returns whether the permit holds an unexpired slot.
 local function holds(s, permit)
-  for _, place in ipairs(held_places(s, permit)) do
-    local _, till = decode('>I7I7', redis.call('LINDEX', s.key, place + 1))
+  for _, position in ipairs(positions(s, permit)) do
+    local _, till = decode('>I7I7', redis.call('LINDEX', s.key, position + 1))
     if till > now then
       return true
     end
@@ -20,15 +20,15 @@ local function holds(s, permit)
   return false
 end
 
--- Takes the permit's slots out of the list and gives them.
-local function removed(s, permit)
+-- Removes the permit's slots from the list and returns them.
+local function remove(s, permit)
   local slots = {}
-  for _, place in ipairs(held_places(s, permit)) do
-    local since, till, cost = decode('>I7I7I7', redis.call('LINDEX', s.key, place + 1))
+  for _, position in ipairs(positions(s, permit)) do
+    local since, till, cost = decode('>I7I7I7', redis.call('LINDEX', s.key, position + 1))
     slots[#slots + 1] = { permit = permit, since = since, till = till, cost = cost }
     s.total = s.total - cost
-    redis.call('LSET', s.key, place, '')
-    redis.call('LSET', s.key, place + 1, '')
+    redis.call('LSET', s.key, position, '')
+    redis.call('LSET', s.key, position + 1, '')
   end
   redis.call('LREM', s.key, 2 * #slots, '')
   s.last = 0
@@ -39,8 +39,8 @@ local function removed(s, permit)
   return slots
 end
 
--- How long the key matters once its slots have changed by a permit.
-local function remember_permits(s)
+-- Sets the reset time after the slots of a permit have changed.
+local function update_reset(s)
   s.dirty = true
   s.reset = max(s.last - now, (s.till or 0) - now, 0)
 end
@@ -51,8 +51,8 @@ local function release(s, permit)
   end
   slots_settle(s, huge)
   slots_drop(s)
-  removed(s, permit)
-  remember_permits(s)
+  remove(s, permit)
+  update_reset(s)
   if s.last == 0 then
     slots_clear(s)
     if s.since and s.till <= now then
@@ -62,17 +62,17 @@ local function release(s, permit)
   return true
 end
 
--- When the first of the permit's slots returns, after each has got its own length once more.
+-- Extends each slot of the permit by its own length from now. Returns the earliest expiry.
 local function renew(s, permit)
   slots_settle(s, huge)
   slots_drop(s)
   local first = huge
-  for _, one in ipairs(removed(s, permit)) do
-    one.till, one.since = one.till + now - one.since, now
-    first = min(first, one.till)
-    slots_insert(s, one)
+  for _, slot in ipairs(remove(s, permit)) do
+    slot.till, slot.since = slot.till + now - slot.since, now
+    first = min(first, slot.till)
+    slots_insert(s, slot)
   end
   s.newest = now
-  remember_permits(s)
+  update_reset(s)
   return first
 end

@@ -1,28 +1,28 @@
--- A call: limits, then plans, packed. Answered by the time, then three integers a take (the wait or -1
--- for never, what remains, the time until full) or, for a plan that could not be decided, one string.
+-- A packed call: limits, then plans. The reply is the time, then for each plan either three integers per take (wait
+-- or -1 for never, remaining, time until full) or one error string.
 --
--- Plans are decided in order, each seeing what those before it did. Keys are read once and written once,
--- at the end. A key that cannot be read fails the plans that need it and no others; a write that fails
--- fails the whole call, and since Redis refuses the first write or none, nothing has been written then.
-local call, limits, opened, answer
+-- Plans are decided in order; each sees the effects of the plans before it. Each key is read once and written once,
+-- at the end. An unreadable key fails only the plans that use it. A failed write fails the whole call: Redis
+-- refuses the first write or none, so nothing was written.
+local call, limits, opened, reply
 
 local function read_limits()
   local count, at = decode('>I2', call)
   for number = 1, count do
-    local letter, shape
+    local letter, spec
     letter, at = decode('>c1', call, at)
     local l
     l, at = algorithms[letter].limit(call, at)
-    shape, at = decode('>Bc0', call, at)
-    if shape ~= '' then
-      l.shape = shape
+    spec, at = decode('>Bc0', call, at)
+    if spec ~= '' then
+      l.spec = spec
     end
     limits[number] = l
   end
   return at
 end
 
--- Keys that are strings are read together, which costs a third of reading one after the other.
+-- Reads all string keys with one MGET, at a third of the cost of single GETs.
 local function fetch()
   fetched = {}
   if #keys > 1 and limits[1] and not limits[1].algorithm.is_list then
@@ -30,10 +30,10 @@ local function fetch()
   end
 end
 
--- Begins a call; where its plans begin.
+-- Begins a call. Returns the position of its first plan.
 local function begin_plans(call_keys, call_args)
   begin(call_keys, call_args)
-  call, limits, opened, answer = args[1], {}, {}, { now }
+  call, limits, opened, reply = args[1], {}, {}, { now }
   local at = read_limits()
   fetch()
   return at
@@ -45,27 +45,27 @@ local function open(number, algorithm)
   return s
 end
 
-local function tell(wait, remaining, reset)
-  local n = #answer
+local function push(wait, remaining, reset)
+  local n = #reply
   if wait == huge then
     wait = -1
   end
-  answer[n + 1], answer[n + 2], answer[n + 3] = wait, remaining, reset
+  reply[n + 1], reply[n + 2], reply[n + 3] = wait, remaining, reset
 end
 
--- Takes and peeks of one counter, which most plans are, without a table each.
+-- Decides a take or peek of one key, the most common plan, without a table per take.
 local function decide_one(verb, key, number, cost)
   local l = limits[number]
   local s = opened[key] or open(key, l.algorithm)
   if s.error or l.stale then
-    answer[#answer + 1] = s.error or 'STALE'
+    reply[#reply + 1] = s.error or 'STALE'
     return
   end
   local wait, remaining, reset = step(s, l, verb, cost)
   if s.error then
-    answer[#answer + 1] = s.error
+    reply[#reply + 1] = s.error
   else
-    tell(wait, remaining, reset)
+    push(wait, remaining, reset)
   end
 end
 
@@ -75,5 +75,5 @@ local function finish()
       s.algorithm.write(s)
     end
   end
-  return answer
+  return reply
 end

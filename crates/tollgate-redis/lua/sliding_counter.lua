@@ -1,17 +1,17 @@
--- Sliding counter: as sliding_counter.rs. State: last, length, previous, current.
+-- Sliding counter. Mirrors sliding_counter.rs. State: last, length, previous, current.
 local sliding_counter = { size = 28 }
 
 function sliding_counter.limit(call, at)
   local count, length, tick, after = decode('>I7I7I7', call, at)
   local l = {
-    algorithm = sliding_counter, shape = nil,
+    algorithm = sliding_counter, spec = nil,
     count = count, length = length, tick = tick, ticks = length / tick,
   }
   return l, after
 end
 
--- The state that these bytes hold, or a fresh one. All its fields are made at once: a table that grows
--- costs more than the arithmetic.
+-- Decodes a state, or creates a fresh one. The constructor sets all fields: growing a table costs more than the
+-- arithmetic.
 function sliding_counter.state(key, v)
   local last, length, previous, current = 0, 0, 0, 0
   if v then
@@ -34,7 +34,7 @@ function sliding_counter.text(s)
   return encode('>I7I7I7I7', s.last, s.length, s.previous, s.current)
 end
 
--- Where the window that `last` lies in begins.
+-- Returns the start of the window that contains `last`.
 local function window_start(last, length)
   if length == 0 then
     return last
@@ -42,8 +42,8 @@ local function window_start(last, length)
   return last - last % length
 end
 
--- The counts without what has expired under windows of this length.
-local function unexpired(start, length, previous, current)
+-- Zeroes the counts that have expired under windows of this length.
+local function drop_expired(start, length, previous, current)
   if start + length <= now then
     previous = 0
   end
@@ -53,8 +53,8 @@ local function unexpired(start, length, previous, current)
   return previous, current
 end
 
--- The stored counters under the limit's length, and whether that must be written down.
-local function settled_counter(s, length)
+-- Converts the stored counts to the limit's window length. The last result is whether they must be written.
+local function counter_settle(s, length)
   local last, previous, current = s.last, s.previous, s.current
   local ahead = last > now
   if ahead then
@@ -66,10 +66,10 @@ local function settled_counter(s, length)
   local renumbered = s.length ~= length
   if renumbered then
     local old_start = window_start(last, s.length)
-    previous, current = unexpired(old_start, s.length, previous, current)
+    previous, current = drop_expired(old_start, s.length, previous, current)
     local start = window_start(last, length)
     if old_start > start then
-      -- The windows were shorter: the previous one may lie within the present.
+      -- The old windows were shorter: the previous one may be within the current one.
       previous, current = 0, min(MAX_EXACT, current + previous)
     elseif old_start + length <= start then
       previous = 0
@@ -91,12 +91,12 @@ local function counter_wait(l, previous, current, into, cost)
   local room = l.count - cost - current
   local wait
   if room < 0 then
-    -- Not within this window: it must itself become the previous one and fade.
+    -- Not in this window: it must become the previous window and fade.
     wait = (l.ticks - elapsed) + ceil(-room * l.ticks / current)
   elseif weighted <= room * l.ticks then
     return 0
   else
-    -- Room comes as the previous window fades.
+    -- Quota returns as the previous window fades.
     wait = ceil((weighted - room * l.ticks) / previous)
   end
   return wait * l.tick - fraction
@@ -104,10 +104,10 @@ end
 
 function sliding_counter.step(s, l, op, cost, age)
   local length = l.length
-  local last, previous, current, repaired = settled_counter(s, length)
+  local last, previous, current, repaired = counter_settle(s, length)
   local kept_previous, kept_current = previous, current
   local start = window_start(last, length)
-  previous, current = unexpired(start, length, previous, current)
+  previous, current = drop_expired(start, length, previous, current)
   if start + length <= now then
     previous, current = current, 0
   end

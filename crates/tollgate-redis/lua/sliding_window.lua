@@ -1,11 +1,11 @@
--- Sliding window: as sliding_window.rs. A list: first (length, base), then the takes in order, each its
--- time and the running total up to it. What a take adds stays in `newest` until the end of the call,
--- so that all takes of one call on one key are one write.
+-- Sliding window. Mirrors sliding_window.rs. State: a list. The first element is (length, base), then one element
+-- per take: time and running total. A new take stays in `newest` until the end of the call, so that all takes of
+-- one call on one key are one write. `kept` is true if the list exists in Redis.
 local sliding_window = { is_list = true }
 
 function sliding_window.limit(call, at)
   local count, length, after = decode('>I7I7', call, at)
-  return { algorithm = sliding_window, shape = nil, count = count, length = length }, after
+  return { algorithm = sliding_window, spec = nil, count = count, length = length }, after
 end
 
 local function log_head(s)
@@ -35,7 +35,7 @@ function sliding_window.open(_, number)
       return unreadable(key)
     end
     s.oldest, s.first = decode('>I7I7', head[2])
-    -- How many there are is asked when it matters.
+    -- nil: log_length reads it when needed.
     s.entries = nil
     s.newest, s.total = decode('>I7I7', last)
   end
@@ -49,7 +49,7 @@ local function log_length(s)
   return s.entries
 end
 
--- Writes the newest entry where it is only known here.
+-- Writes the newest entry if it is not in Redis yet.
 local function log_sync(s)
   if not s.pending then
     return
@@ -70,7 +70,7 @@ local function log_entry(s, index)
   return decode('>I7I7', redis.call('LINDEX', s.key, index))
 end
 
--- How many entries from the first are before what is sought: doubling steps, then halving.
+-- Returns the number of entries for which `is_before` is true, from the first: doubling steps, then bisection.
 local function log_search(s, is_before)
   log_sync(s)
   local low, step, length = 0, 1, log_length(s)
@@ -82,7 +82,7 @@ local function log_search(s, is_before)
     end
     low, step = low + step, step * 2
   end
-  -- Entry `low` is before, entry `high` is not.
+  -- `is_before` is true for entry `low` and false for entry `high`.
   while high - low > 1 do
     local middle = floor((low + high) / 2)
     if is_before(log_entry(s, middle)) then
@@ -94,12 +94,12 @@ local function log_search(s, is_before)
   return low
 end
 
--- How many entries have left a window of this length.
+-- Returns the number of entries that have left a window of this length.
 local function log_expired(s, length)
   if not s.newest or s.oldest + length > now then
     return 0
   elseif s.newest + length <= now then
-    -- Even what this call has added, if another plan of it has shorter windows.
+    -- Includes the takes of this call, if another plan has a shorter window.
     log_sync(s)
     return log_length(s)
   elseif s.searched ~= length then
@@ -122,7 +122,7 @@ local function log_used(s, length)
   return s.total - gone
 end
 
--- Forgets all entries; what is left of the key is a pause at most.
+-- Removes all entries. Only a pause may remain.
 local function log_clear(s)
   s.base, s.entries, s.pending, s.searched = 0, 0, nil, nil
   s.oldest, s.newest, s.total = nil, nil, nil
@@ -142,7 +142,7 @@ local function log_drop(s, length)
   end
   log_sync(s)
   local _, gone = log_entry(s, expired)
-  -- The last to go makes room for the head.
+  -- The last expired element becomes the head.
   s.base, s.entries, s.searched = gone, s.entries - expired, nil
   s.head = log_head(s)
   redis.call('LTRIM', s.key, expired, -1)
@@ -165,7 +165,7 @@ local function log_append(s, at, cost)
   end
 end
 
--- Puts entries in place of those after the first `kept`.
+-- Replaces all entries after the first `kept`.
 local function log_replace(s, kept, entries)
   redis.call('LTRIM', s.key, 0, kept)
   for first = 1, #entries, 1000 do
@@ -176,7 +176,7 @@ local function log_replace(s, kept, entries)
   s.newest, s.total = log_entry(s, -1)
 end
 
--- Records a take of the past in its place.
+-- Inserts a take in the past.
 local function log_insert(s, at, cost)
   if not s.newest or at >= s.newest then
     return log_append(s, at, cost)
@@ -198,8 +198,8 @@ local function log_insert(s, at, cost)
   log_replace(s, place, later)
 end
 
--- Removes so much, the newest first.
-local function log_take_back(s, cost)
+-- Removes `cost`, the newest entries first.
+local function log_refund(s, cost)
   local left = max(s.base, s.total - cost)
   if left == s.base then
     return log_clear(s)
@@ -211,10 +211,10 @@ local function log_take_back(s, cost)
   log_replace(s, kept, { encode('>I7I7', at, left) })
 end
 
--- Repairs a log from the future or written under another window.
+-- Repairs a log with entries after now or of another window length.
 local function log_settle(s, length)
   if s.length ~= length then
-    -- What had left under its own numbers stays gone under longer ones.
+    -- Entries that expired under the old length stay expired under a longer one.
     log_drop(s, s.length)
     s.length, s.dirty = length, s.dirty or s.kept
   end
@@ -237,7 +237,7 @@ local function log_wait(s, l, cost)
   elseif cost == 0 or log_used(s, l.length) <= l.count - cost then
     return 0
   end
-  -- There is room once everything up to this entry has left.
+  -- The take fits when all entries up to this one have left.
   local leaving = s.total - (l.count - cost)
   if s.first >= leaving then
     return s.oldest + l.length - now
@@ -260,7 +260,7 @@ function sliding_window.step(s, l, op, cost, age)
   elseif op == REFUND then
     if cost > 0 and log_used(s, length) > 0 then
       log_drop(s, length)
-      log_take_back(s, cost)
+      log_refund(s, cost)
     end
   else
     cost = min(cost, max(0, l.count - log_used(s, length)))

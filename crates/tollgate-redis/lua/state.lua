@@ -1,26 +1,26 @@
--- How states are kept: what all algorithms share.
+-- Storage format shared by all algorithms.
 --
--- A state's own bytes come first. Where there is more to keep, a byte of flags follows them, then the
--- pause, then what an inline limit is made of. Nothing more is the usual case and costs nothing.
+-- The fixed-size state of the algorithm comes first. An optional extension follows: a flags byte, the pause, and
+-- the spec of an inline limit. Most states have no extension.
 local PAUSED = 1
 
--- By the letter that the scopes of their limits begin with.
+-- Algorithms by the first letter of the limit identity.
 local algorithms = {}
 
 local function extension(s)
   if s.since then
-    return encode('>BI7I7', PAUSED, s.since, s.till) .. (s.shape or '')
-  elseif s.shape then
-    return '\0' .. s.shape
+    return encode('>BI7I7', PAUSED, s.since, s.till) .. (s.spec or '')
+  elseif s.spec then
+    return '\0' .. s.spec
   end
   return ''
 end
 
 local function unreadable(key)
-  return { error = 'INCOMPATIBLE state, not of this version, at key ' .. key }
+  return { error = 'INCOMPATIBLE unknown state format at key ' .. key }
 end
 
--- Reads what follows the state's own bytes into `s`; false if it is none of ours.
+-- Reads the extension after the state into `s`. Returns false if its format is unknown.
 local function read_extension(s, v, size)
   if #v <= size then
     return #v == size
@@ -32,24 +32,24 @@ local function read_extension(s, v, size)
     s.since, s.till, at = decode('>I7I7', v, at)
   end
   if at <= #v then
-    s.shape = string.sub(v, at)
+    s.spec = string.sub(v, at)
   end
   return true
 end
 
--- For how many milliseconds a key is kept, as text: Redis formats a number at ten times the cost. `least` is
--- set where the limit's numbers were not at hand.
+-- Returns the TTL of a key in milliseconds, as text: Redis needs ten times as long to format a number. `min_ttl` is
+-- set where the parameters of the limit are unknown.
 local function lifetime(s)
-  return string.format('%d', max(ceil(s.reset / 1000), s.least or 0) + GRACE)
+  return string.format('%d', max(ceil(s.reset / 1000), s.min_ttl or 0) + GRACE)
 end
 
--- What was read ahead, by the number of the key.
+-- Values that `fetch` has read, by key number.
 local fetched
 
--- A state that is one string.
+-- Opens a state that is a string.
 local function open_string(algorithm, number)
   local key = keys[number]
-  -- What was not found may be of another type, which only this tells.
+  -- MGET also returns nothing for a key of another type; GET returns the error.
   local v = fetched[number] or redis.pcall('GET', key)
   if not v then
     return algorithm.state(key)
@@ -67,7 +67,7 @@ local function open_string(algorithm, number)
   return unreadable(key)
 end
 
--- A state that is a list, whose head is to be this.
+-- Writes a state that is a list with this head.
 local function write_list(s, head)
   if s.kept and s.head ~= head then
     redis.call('LSET', s.key, 0, head)

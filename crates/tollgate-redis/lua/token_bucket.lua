@@ -1,17 +1,17 @@
--- Token bucket: as token_bucket.rs. State: at, deficit, give, capacity.
+-- Token bucket. Mirrors token_bucket.rs. State: at, deficit, give, capacity.
 local token_bucket = { size = 28 }
 
 function token_bucket.limit(call, at)
   local burst, give, grains, after = decode('>I7I7I7', call, at)
   local l = {
-    algorithm = token_bucket, shape = nil,
+    algorithm = token_bucket, spec = nil,
     burst = burst, give = give, grains = grains, capacity = burst * grains,
   }
   return l, after
 end
 
--- The state that these bytes hold, or a fresh one. All its fields are made at once: a table that grows
--- costs more than the arithmetic.
+-- Decodes a state, or creates a fresh one. The constructor sets all fields: growing a table costs more than the
+-- arithmetic.
 function token_bucket.state(key, v)
   local at, deficit, give, capacity = 0, 0, 0, 0
   if v then
@@ -34,8 +34,8 @@ function token_bucket.text(s)
   return encode('>I7I7I7I7', s.at, s.deficit, s.give, s.capacity)
 end
 
--- The smallest integer not below a*b/c, for a <= c: long division, since a*b may pass 2^53.
-local function scaled(a, b, c)
+-- Returns ceil(a*b/c) for a <= c, by long division where a*b may exceed 2^53.
+local function mul_div_ceil(a, b, c)
   if a * b <= MAX_EXACT then
     return ceil(a * b / c)
   end
@@ -44,7 +44,7 @@ local function scaled(a, b, c)
   local quotient, rest = 0, 0
   local bit = 2 ^ 53
   while bit >= 1 do
-    -- Twice the rest, and then the part: each without passing 2^53.
+    -- Double the rest, then add the part, each without exceeding 2^53.
     if rest >= c - rest then
       rest, quotient = rest - (c - rest), 2 * quotient + 1
     else
@@ -70,19 +70,19 @@ function token_bucket.step(s, l, op, cost, age)
   local deficit, give, capacity = s.deficit, l.give, l.capacity
   local ahead = s.at > now
   if deficit > 0 and not ahead then
-    -- A product beyond 2^53 is inexact, but then it is more than any deficit.
+    -- A product above 2^53 is inexact, but it is larger than any deficit.
     deficit = max(0, deficit - s.give * (now - s.at))
   end
   local renumbered = s.give ~= give or s.capacity ~= capacity
   if renumbered and deficit > 0 then
-    deficit = scaled(deficit, capacity, s.capacity)
+    deficit = mul_div_ceil(deficit, capacity, s.capacity)
   end
   local before, wait = deficit, 0
   if op <= PEEK then
     if cost > l.burst then
       wait = huge
     else
-      -- Never deficit + cost*grains: that could pass 2^53.
+      -- Never deficit + cost*grains: that may exceed 2^53.
       local room = (l.burst - cost) * l.grains
       if deficit > room then
         wait = ceil((deficit - room) / give)

@@ -1,39 +1,42 @@
-//! Where Redis is, and how to log in there.
+//! The address of a Redis deployment.
 
 use std::ffi::OsString;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use tokio_rustls::rustls::ClientConfig;
+
 use crate::tls::Tls;
 
+mod display;
 mod error;
 mod escape;
 mod parse;
 mod parts;
 mod query;
-mod show;
 #[cfg(test)]
 mod tests;
 
 pub use error::AddressError;
-pub(crate) use parts::{ClientFiles, Layout, Login, Place, Servers, TlsFiles};
+pub(crate) use parts::{ClientFiles, HostPort, Layout, Login, Servers, TlsFiles};
 
-/// Where Redis is, and how to log in there.
+/// The address of a Redis deployment, with its login.
 ///
-/// | URL | leads to |
+/// | URL | deployment |
 /// |---|---|
 /// | `redis://[user[:password]@]host[:port][/database]` | a server |
-/// | `unix://[user:password@]/path/to.sock[?db=database]` | a server of this machine |
+/// | `unix://[user:password@]/path/to.sock[?db=database]` | a local server, by its Unix socket |
 /// | `redis+cluster://[login@]host:port,host2:port2` | a cluster, by some of its nodes |
-/// | `redis+sentinel://[login@]host:port,host2:port2/master[/database]` | the server that these sentinels call so; their own login is `?sentinel_user=…&sentinel_password=…` |
+/// | `redis+sentinel://[login@]host:port,host2:port2/master[/database]` | the primary that these sentinels monitor under the name `master`; the login of the sentinels is `?sentinel_user=…&sentinel_password=…` |
 /// | `rediss://…`, `rediss+cluster://…`, `rediss+sentinel://…` | the same over TLS |
 ///
-/// TLS takes `?ca=/path/ca.pem` (without it the authorities that browsers trust),
-/// `&cert=/path/client.pem&key=/path/client.key`, and `&server_name=name` where certificates are for another
-/// name than the host. Certificates are always verified. In logins and paths, what means something else in a
-/// URL is percent-escaped.
+/// TLS has the parameters `?ca=/path/ca.pem` (default: the public certificate authorities),
+/// `&cert=/path/client.pem&key=/path/client.key`, and `&server_name=name` if the certificates are for another
+/// name than the host. A program can supply its own TLS configuration instead of these files, see
+/// [`RedisStoreBuilder::tls_config`](crate::RedisStoreBuilder::tls_config). Reserved characters in logins and
+/// paths are percent-encoded.
 ///
-/// It never shows whom it logs in as.
+/// `Display` and `Debug` hide the login.
 ///
 /// ```
 /// use tollgate_redis::Address;
@@ -49,7 +52,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// The server of this machine, as Redis is set up by default.
+    /// The local server with the default settings of Redis.
     ///
     /// ```
     /// use tollgate_redis::Address;
@@ -58,31 +61,38 @@ impl Address {
     /// ```
     #[must_use]
     pub fn local() -> Self {
-        let place = Place { host: "127.0.0.1".to_owned(), port: parse::REDIS_PORT };
-        let layout = Layout::Single { place, database: 0 };
+        let host_port = HostPort { host: "127.0.0.1".to_owned(), port: parse::REDIS_PORT };
+        let layout = Layout::Single { host_port, database: 0 };
         Self { login: None, servers: Servers::Network { layout, tls: None } }
     }
 
-    /// Where the environment variable `REDIS_URL` says, or the [server of this machine](Self::local) if it says
-    /// nothing.
+    /// Parses the environment variable `REDIS_URL`. If it is not set, returns the [local server](Self::local).
     ///
     /// # Errors
-    /// It says something that is no address.
+    /// The value is not a valid address.
     pub fn from_env() -> Result<Self, AddressError> {
-        Self::told(std::env::var_os("REDIS_URL"))
+        Self::from_optional_url(std::env::var_os("REDIS_URL"))
     }
 
-    /// Some nodes of the cluster that it leads to, and what is needed for TLS; none if it leads elsewhere.
-    pub(crate) fn cluster(&self) -> Option<(Vec<Place>, Option<Arc<Tls>>)> {
+    /// Returns the seed nodes, if this is the address of a cluster.
+    pub(crate) fn cluster_seeds(&self) -> Option<Vec<HostPort>> {
         match &self.servers {
-            Servers::Network { layout: Layout::Cluster { seeds }, tls } => {
-                Some((seeds.clone(), tls.clone().map(|files| Arc::new(Tls::new(files)))))
+            Servers::Network { layout: Layout::Cluster { seeds }, .. } => Some(seeds.clone()),
+            _ => None,
+        }
+    }
+
+    /// Returns the TLS settings of a `rediss` scheme. `config` replaces the files of the address.
+    pub(crate) fn tls(&self, config: Option<Arc<ClientConfig>>) -> Option<Arc<Tls>> {
+        match &self.servers {
+            Servers::Network { tls: Some(files), .. } => {
+                Some(Arc::new(Tls::new(files.clone(), config)))
             }
             _ => None,
         }
     }
 
-    fn told(url: Option<OsString>) -> Result<Self, AddressError> {
+    fn from_optional_url(url: Option<OsString>) -> Result<Self, AddressError> {
         match url {
             None => Ok(Self::local()),
             Some(url) => url.to_string_lossy().parse(),

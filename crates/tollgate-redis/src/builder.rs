@@ -1,36 +1,38 @@
-//! A store's settings.
+//! The settings of a store.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
+use tokio_rustls::rustls::ClientConfig;
 
 use crate::Address;
-use crate::caller::{Caller, Scripting};
-use crate::cluster::{Cluster, Means};
+use crate::cluster::{Cluster, NodeSettings};
 use crate::coalesce::Coalescer;
 use crate::keys::Keys;
-use crate::link::{Link, Patience};
-use crate::refusals::Refusals;
+use crate::link::{Link, LinkLimits};
+use crate::program_runner::{ProgramRunner, Scripting};
+use crate::refusal_cache::RefusalCache;
 use crate::route::Route;
 use crate::router::Router;
 use crate::script::Programs;
-use crate::sentinel::Follower;
+use crate::sentinel::FailoverWatcher;
+use crate::shared_subscription::SharedSubscription;
 use crate::store::{RedisStore, Shared};
 use crate::subscription::Listener;
 use crate::time::Time;
-use crate::watch::Watch;
 
-/// How long anyone waits for an answer unless another time is chosen.
+/// Default of [`RedisStoreBuilder::timeout`].
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// What keys begin with unless another prefix is chosen.
+/// Default of [`RedisStoreBuilder::prefix`].
 pub const DEFAULT_PREFIX: &str = "rl:";
 
-/// How many may wait for an answer at once unless another number is chosen.
+/// Default of [`RedisStoreBuilder::max_waiting`].
 pub const DEFAULT_MAX_WAITING: usize = 10_000;
 
-/// How many refusals are remembered unless another number is chosen.
+/// Default of [`RedisStoreBuilder::max_refusals`].
 pub const DEFAULT_MAX_REFUSALS: usize = 16_384;
 
 /// Builds a [`RedisStore`].
@@ -46,10 +48,10 @@ pub const DEFAULT_MAX_REFUSALS: usize = 16_384;
 /// assert_eq!(store.address().to_string(), "redis://127.0.0.1:6379/0");
 /// # Ok::<(), tollgate_redis::PrefixError>(())
 /// ```
-#[derive(Debug)]
 #[must_use]
 pub struct RedisStoreBuilder {
     address: Address,
+    tls_config: Option<Arc<ClientConfig>>,
     prefix: String,
     timeout: Duration,
     max_waiting: usize,
@@ -62,6 +64,7 @@ impl RedisStoreBuilder {
     pub(crate) fn new(address: Address) -> Self {
         Self {
             address,
+            tls_config: None,
             prefix: DEFAULT_PREFIX.to_owned(),
             timeout: DEFAULT_TIMEOUT,
             max_waiting: DEFAULT_MAX_WAITING,
@@ -71,10 +74,10 @@ impl RedisStoreBuilder {
         }
     }
 
-    /// What every key begins with. Deployments with different prefixes share nothing.
+    /// Sets the prefix of all keys. Deployments with different prefixes share nothing.
     ///
     /// # Errors
-    /// A prefix of more than 64 bytes, or with anything but printable ASCII without braces.
+    /// The prefix has more than 64 bytes, or a byte that is not printable ASCII, or a brace.
     pub fn prefix(self, prefix: impl Into<String>) -> Result<Self, PrefixError> {
         let prefix = prefix.into();
         let is_valid = |byte: u8| byte.is_ascii_graphic() && !b"{}".contains(&byte);
@@ -84,76 +87,116 @@ impl RedisStoreBuilder {
         Ok(Self { prefix, ..self })
     }
 
-    /// How long anyone waits for an answer, at least a millisecond.
+    /// Sets the maximum time from a request to its reply, at least one millisecond.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: timeout.max(Duration::from_millis(1)), ..self }
     }
 
-    /// How many may wait for an answer at once, at least one. More are told so without waiting.
+    /// Sets the maximum number of requests that wait to be sent, at least one. Further requests fail
+    /// immediately.
     pub fn max_waiting(self, max_waiting: usize) -> Self {
         Self { max_waiting: max_waiting.max(1), ..self }
     }
 
-    /// How many refusals are remembered, so that a refused caller who asks again costs Redis nothing. With
-    /// 0 every request is asked.
+    /// Sets the size of the refusal cache: a refused request that is repeated within one second costs no call
+    /// to Redis. 0 disables the cache.
     pub fn max_refusals(self, max_refusals: usize) -> Self {
         Self { max_refusals, ..self }
     }
 
-    /// How programs reach the server.
+    /// Sets how the server runs Lua programs.
     pub fn scripting(self, scripting: Scripting) -> Self {
         Self { scripting, ..self }
     }
 
-    /// A store whose time a test sets. It remembers no refusals, and its keys hardly expire.
+    /// Sets the TLS configuration of `rediss` schemes, in place of `ca`, `cert` and `key` in the URL.
+    ///
+    /// The parameter `server_name` still applies. The scheme decides whether TLS is used: an address without
+    /// `rediss` ignores the configuration.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate_redis::RedisStore;
+    /// use tollgate_redis::rustls::{ClientConfig, RootCertStore};
+    ///
+    /// # fn example(roots: RootCertStore) -> Result<RedisStore, tollgate_redis::AddressError> {
+    /// let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    /// let address = "rediss+cluster://a.internal:6380,b.internal:6380".parse()?;
+    /// let store = RedisStore::builder(address).tls_config(Arc::new(config)).build();
+    /// # Ok(store)
+    /// # }
+    /// ```
+    pub fn tls_config(self, config: Arc<ClientConfig>) -> Self {
+        Self { tls_config: Some(config), ..self }
+    }
+
+    /// Sets a test clock. Disables the refusal cache; keys hardly expire.
     #[cfg(feature = "testing")]
     pub fn clock(self, clock: tollgate::ManualClock) -> Self {
         Self { time: Time::Manual(clock), max_refusals: 0, ..self }
     }
 
-    /// The store. Nothing is sent yet.
+    /// Creates the store. Does not connect yet.
     #[must_use]
     pub fn build(self) -> RedisStore {
         let keys = Keys::new(self.prefix);
-        let patience = Patience { reply: self.timeout, ..Patience::default() };
-        let route = Route::from(&self.address);
+        let limits = LinkLimits { reply_timeout: self.timeout, ..LinkLimits::default() };
+        let tls = self.address.tls(self.tls_config);
+        let route = Route::new(&self.address, tls.as_ref());
         let programs = Arc::new(Programs::new(self.time.source()));
-        let router = match self.address.cluster() {
-            Some((seeds, tls)) => {
+        let router = match self.address.cluster_seeds() {
+            Some(seeds) => {
                 let login = self.address.login.clone();
-                let means = Means { login, tls, patience, programs, scripting: self.scripting };
-                Router::Cluster(Arc::new(Cluster::new(seeds, means)))
+                let scripting = self.scripting;
+                let settings = NodeSettings { login, tls, limits, programs, scripting };
+                Router::Cluster(Arc::new(Cluster::new(seeds, settings)))
             }
             None => {
-                let link = Link::new(route.clone(), patience);
-                let caller = Arc::new(Caller::new(link, programs, self.scripting));
-                Router::One(caller, route.sentinels().map(|known| Follower::new(known, patience)))
+                let link = Link::new(route.clone(), limits);
+                let runner = Arc::new(ProgramRunner::new(link, programs, self.scripting));
+                let sentinels = route.sentinels();
+                Router::Single(runner, sentinels.map(|all| FailoverWatcher::new(all, limits)))
             }
         };
         let coalescer = Coalescer::new(router, self.time, keys.channel(), self.max_waiting);
-        let watch = Watch::new(route, patience, keys.channel());
-        let refusals = (self.max_refusals > 0).then(|| Arc::new(Refusals::new(self.max_refusals)));
+        let events = SharedSubscription::new(route, limits, keys.channel());
+        let refusals =
+            (self.max_refusals > 0).then(|| Arc::new(RefusalCache::new(self.max_refusals)));
         if let Some(refusals) = &refusals {
-            watch.expect(Arc::clone(refusals) as Arc<dyn Listener>);
+            events.add(Arc::clone(refusals) as Arc<dyn Listener>);
         }
         RedisStore::of(Shared {
-            watch,
+            events,
             address: self.address,
             keys,
-            patience: self.timeout,
+            timeout: self.timeout,
             coalescer: Arc::new(coalescer),
             refusals,
         })
     }
 }
 
-/// A prefix that keys cannot have.
+impl fmt::Debug for RedisStoreBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStoreBuilder")
+            .field("address", &self.address)
+            .field("has_tls_config", &self.tls_config.is_some())
+            .field("prefix", &self.prefix)
+            .field("timeout", &self.timeout)
+            .field("max_waiting", &self.max_waiting)
+            .field("max_refusals", &self.max_refusals)
+            .field("scripting", &self.scripting)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An invalid key prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a key prefix is at most 64 printable ASCII characters, without spaces and braces")]
 pub struct PrefixError;
 
 impl PrefixError {
-    /// Always false: the same prefix will be wrong again.
+    /// Always false: the same prefix is always invalid.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         false

@@ -1,28 +1,28 @@
-//! Coalescing: what is asked while a call is in flight leaves together in the next one.
+//! Coalescing: plans that arrive while a call is in flight are sent together in the next call.
 //!
-//! An idle store sends a plan at once. Nobody waits for company. A call is for one slot, because a cluster
-//! takes no other; a server that is no cluster has one slot.
+//! An idle store sends a plan immediately; no plan waits for others. A call contains keys of one cluster slot;
+//! without a cluster there is one slot.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::call::{Ask, Batch, MAX_TAKES};
+use crate::call::{Batch, MAX_TAKES, QueuedPlan};
 use crate::failure::Failure;
 use crate::resp::Reply;
 use crate::router::Router;
 use crate::slot::Slot;
 use crate::time::Time;
 
-/// Calls in flight at once for one slot: while Redis works at one, the next is on its way to it.
+/// Concurrent calls per slot. While Redis processes one, the next is in transit.
 const CALLS_IN_FLIGHT: usize = 2;
 
-/// The same when Redis is slow: waiting for a call to end and then for one's own would take twice as long as
-/// Redis does.
-const MOST_IN_FLIGHT: usize = 16;
+/// Maximum concurrent calls per slot if Redis is slow. Waiting for another call and then for its own would
+/// double the latency of a plan.
+const MAX_CALLS_IN_FLIGHT: usize = 16;
 
-/// Puts plans together and sends them.
+/// Combines plans into calls and sends them.
 #[derive(Debug)]
 pub(crate) struct Coalescer {
     router: Router,
@@ -34,14 +34,15 @@ pub(crate) struct Coalescer {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Of the slots that have a call in flight.
-    lanes: HashMap<Slot, Lane>,
+    /// The slots with calls in flight.
+    queues: HashMap<Slot, SlotQueue>,
+    /// Waiting plans of all slots.
     waiting: usize,
 }
 
 #[derive(Debug, Default)]
-struct Lane {
-    waiting: Vec<Ask>,
+struct SlotQueue {
+    waiting: Vec<QueuedPlan>,
     in_flight: usize,
 }
 
@@ -58,105 +59,100 @@ impl Coalescer {
         &self.router
     }
 
-    /// Sends the plan, all of whose keys are of this slot, at once or with the next call.
-    pub(crate) fn submit(self: &Arc<Self>, slot: Slot, ask: Ask) {
-        let asks = {
+    /// Sends a plan, immediately or in the next call. All its keys must be in this slot.
+    pub(crate) fn submit(self: &Arc<Self>, slot: Slot, plan: QueuedPlan) {
+        let plans = {
             let mut state = self.state.lock();
             if state.waiting >= self.max_waiting {
                 drop(state);
-                ask.fail(Failure::Overloaded);
+                plan.fail(Failure::Overloaded);
                 return;
             }
             state.waiting += 1;
-            let lane = state.lanes.entry(slot).or_default();
-            lane.waiting.push(ask);
-            if lane.in_flight >= CALLS_IN_FLIGHT {
+            let queue = state.queues.entry(slot).or_default();
+            queue.waiting.push(plan);
+            if queue.in_flight >= CALLS_IN_FLIGHT {
                 return;
             }
-            lane.in_flight += 1;
-            state.next_call(slot)
+            queue.in_flight += 1;
+            state.next_plans(slot)
         };
-        self.send(slot, asks);
+        self.send(slot, plans);
     }
 
-    /// Sends what waits behind slow calls, for somebody whose patience is running out.
-    pub(crate) fn hurry(self: &Arc<Self>, slot: Slot) {
-        let asks = {
+    /// Sends waiting plans in an additional call, because a caller will soon time out.
+    pub(crate) fn send_early(self: &Arc<Self>, slot: Slot) {
+        let plans = {
             let mut state = self.state.lock();
-            let Some(lane) = state.lanes.get_mut(&slot) else { return };
-            if lane.waiting.is_empty() || lane.in_flight >= MOST_IN_FLIGHT {
+            let Some(queue) = state.queues.get_mut(&slot) else { return };
+            if queue.waiting.is_empty() || queue.in_flight >= MAX_CALLS_IN_FLIGHT {
                 return;
             }
-            lane.in_flight += 1;
-            state.next_call(slot)
+            queue.in_flight += 1;
+            state.next_plans(slot)
         };
-        if !asks.is_empty() {
-            self.send(slot, asks);
+        if !plans.is_empty() {
+            self.send(slot, plans);
         }
     }
 
-    /// The place of a call that has ended goes to the next, if anyone waits.
-    fn go_on(self: &Arc<Self>, slot: Slot) {
-        let asks = self.state.lock().after_call(slot);
-        if !asks.is_empty() {
-            self.send(slot, asks);
-        }
-    }
-
-    fn send(self: &Arc<Self>, slot: Slot, asks: Vec<Ask>) {
-        let mut batch = Batch::of(asks);
-        let call = batch.call(&self.channel, self.time.told());
+    fn send(self: &Arc<Self>, slot: Slot, plans: Vec<QueuedPlan>) {
+        let mut batch = Batch::of(plans);
+        let call = batch.call(&self.channel, self.time.argument());
         let this = Arc::clone(self);
-        let then = Box::new(move |result| this.answered(slot, batch, result));
-        self.router.call(slot, Arc::new(call), then);
+        let on_reply = Box::new(move |result| this.complete(slot, batch, result));
+        self.router.call(slot, Arc::new(call), on_reply);
     }
 
-    fn answered(self: Arc<Self>, slot: Slot, batch: Batch, result: Result<Reply, Failure>) {
+    fn complete(self: Arc<Self>, slot: Slot, batch: Batch, result: Result<Reply, Failure>) {
         match result {
             Err(failure) => batch.fail(&failure),
             Ok(reply) => {
-                if let Some(now) = batch.answer(reply) {
-                    self.time.learn(now);
+                if let Some(now) = batch.complete(reply) {
+                    self.time.update(now);
                 }
             }
         }
-        self.go_on(slot);
+        let plans = self.state.lock().after_call(slot);
+        if !plans.is_empty() {
+            self.send(slot, plans);
+        }
     }
 }
 
 impl State {
-    /// What takes the place of a call that has ended. A place that was only made for haste is given up.
-    fn after_call(&mut self, slot: Slot) -> Vec<Ask> {
-        match self.lanes.get_mut(&slot) {
-            Some(lane) if lane.in_flight > CALLS_IN_FLIGHT => {
-                lane.in_flight -= 1;
+    /// Returns the plans that follow a finished call. An additional call of `send_early` has no successor.
+    fn after_call(&mut self, slot: Slot) -> Vec<QueuedPlan> {
+        match self.queues.get_mut(&slot) {
+            Some(queue) if queue.in_flight > CALLS_IN_FLIGHT => {
+                queue.in_flight -= 1;
                 Vec::new()
             }
-            _ => self.next_call(slot),
+            _ => self.next_plans(slot),
         }
     }
 
-    /// As many plans of the slot as fit into one call, without those that nobody waits for any more. None,
-    /// and the call's place is free, if nobody waits.
-    fn next_call(&mut self, slot: Slot) -> Vec<Ask> {
-        let Some(lane) = self.lanes.get_mut(&slot) else { return Vec::new() };
-        let before = lane.waiting.len();
-        lane.waiting.retain(|ask| !ask.is_abandoned());
+    /// Removes as many waiting plans of the slot as fit into one call, and drops cancelled plans. If none
+    /// waits, returns none and ends the call.
+    fn next_plans(&mut self, slot: Slot) -> Vec<QueuedPlan> {
+        let Some(queue) = self.queues.get_mut(&slot) else { return Vec::new() };
+        let before = queue.waiting.len();
+        queue.waiting.retain(|plan| !plan.is_cancelled());
         let mut takes = 0;
-        let fits = |ask: &Ask| {
-            takes += ask.takes();
+        let fits = |plan: &QueuedPlan| {
+            takes += plan.takes();
             takes <= MAX_TAKES
         };
-        let count = lane.waiting.iter().map(fits).take_while(|fits| *fits).count().max(1);
-        let rest = lane.waiting.split_off(count.min(lane.waiting.len()));
-        let asks = std::mem::replace(&mut lane.waiting, rest);
-        self.waiting -= before - lane.waiting.len();
-        if asks.is_empty() {
-            lane.in_flight -= 1;
-            if lane.in_flight == 0 {
-                self.lanes.remove(&slot);
+        let count = queue.waiting.iter().map(fits).take_while(|fits| *fits).count().max(1);
+        let rest = queue.waiting.split_off(count.min(queue.waiting.len()));
+        let plans = std::mem::replace(&mut queue.waiting, rest);
+        self.waiting -= before - queue.waiting.len();
+        if plans.is_empty() {
+            queue.in_flight -= 1;
+            if queue.in_flight == 0 {
+                self.queues.remove(&slot);
             }
         }
-        asks
+        plans
     }
 }

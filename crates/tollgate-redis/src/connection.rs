@@ -1,4 +1,4 @@
-//! One connection to a Redis server: opened, logged in, known to be fit.
+//! One connection to a Redis server: connected, logged in, with a supported version.
 
 use std::future::Future;
 use std::io;
@@ -22,10 +22,10 @@ mod tests;
 pub use server_info::ServerInfo;
 pub(crate) use server_info::info_field;
 
-/// A stream to a server, whatever it runs over.
+/// A byte stream to a server.
 ///
-/// A write that fails must have taken none of the bytes it was given: what has been taken may have been
-/// run, and is never sent again. What has been taken leaves when it is flushed, at the latest.
+/// A failed write must have accepted none of its bytes: accepted bytes may have run and are never sent again.
+/// A flush sends all accepted bytes.
 pub(crate) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl Transport for TcpStream {}
@@ -35,58 +35,58 @@ impl Transport for tokio::net::UnixStream {}
 
 impl Transport for TlsStream {}
 
-/// A connection on which nothing is under way.
+/// A connection without commands in flight.
 pub(crate) struct Connection {
     pub(crate) stream: Box<dyn Transport>,
     pub(crate) decoder: Decoder,
-    /// None if the server does not let us ask.
+    /// `None` if the server does not report its version.
     pub(crate) info: Option<ServerInfo>,
 }
 
-/// Until when something may take.
+/// The deadline of a connection attempt.
 #[derive(Debug, Clone, Copy)]
-struct Limit {
-    patience: Duration,
-    deadline: Instant,
+struct Deadline {
+    timeout: Duration,
+    at: Instant,
 }
 
-impl Limit {
-    fn begin(patience: Duration) -> Self {
-        Self { patience, deadline: Instant::now() + patience }
+impl Deadline {
+    fn after(timeout: Duration) -> Self {
+        Self { timeout, at: Instant::now() + timeout }
     }
 
-    /// Does it in time, or tells that it was not.
-    async fn keep<T>(
+    /// Runs `work` until the deadline. A timeout is the error "`problem` within 1s".
+    async fn limit<T>(
         self,
-        otherwise: &str,
+        problem: &str,
         work: impl Future<Output = Result<T, String>>,
     ) -> Result<T, String> {
-        match timeout_at(self.deadline, work).await {
+        match timeout_at(self.at, work).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(format!("{otherwise} within {:?}", self.patience)),
+            Err(_) => Err(format!("{problem} within {:?}", self.timeout)),
         }
     }
 }
 
 impl Connection {
-    /// Connects and logs in, within this time in all.
-    pub(crate) async fn open(target: &Target, patience: Duration) -> Result<Self, Failure> {
-        let limit = Limit::begin(patience);
+    /// Connects and logs in, within `timeout` in total.
+    pub(crate) async fn open(target: &Target, timeout: Duration) -> Result<Self, Failure> {
+        let deadline = Deadline::after(timeout);
         if let Endpoint::Tls(_, tls) = &target.endpoint {
             let prepared = async { tls.prepare().await.map(drop) };
-            let prepared = limit.keep("the files for TLS cannot be read", prepared).await;
+            let prepared = deadline.limit("the TLS files cannot be read", prepared).await;
             prepared.map_err(Failure::Unreachable)?;
         }
         let unreachable =
-            |why: String| Failure::Unreachable(format!("Redis at {} {why}", target.endpoint));
-        let stream = dial::dial(&target.endpoint, limit).await.map_err(unreachable)?;
+            |reason: String| Failure::Unreachable(format!("Redis at {} {reason}", target.endpoint));
+        let stream = dial::dial(&target.endpoint, deadline).await.map_err(unreachable)?;
         let mut connection = Self { stream, decoder: Decoder::default(), info: None };
-        let greeted = handshake::greet(&mut connection, target);
-        let info = limit.keep("does not answer", greeted).await.map_err(unreachable)?;
+        let handshake = handshake::handshake(&mut connection, target);
+        let info = deadline.limit("did not reply", handshake).await.map_err(unreachable)?;
         Ok(Self { info, ..connection })
     }
 
-    /// Writes commands one after the other, without waiting for what they are answered.
+    /// Writes commands, without waiting for their replies.
     pub(crate) async fn write(
         &mut self,
         commands: impl IntoIterator<Item = Command>,
@@ -96,7 +96,7 @@ impl Connection {
         self.stream.flush().await
     }
 
-    /// The next reply. May be dropped and asked again.
+    /// Reads the next reply. Cancel safe.
     pub(crate) async fn read(&mut self, cap: usize) -> Result<Reply, ReadError> {
         loop {
             if let Some(reply) = self.decoder.next(cap)? {
@@ -109,7 +109,7 @@ impl Connection {
     }
 }
 
-/// Why no reply can be read.
+/// The reason why no reply can be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
     #[error("the server closed it")]

@@ -1,4 +1,4 @@
-//! Whether the server may forget counters before their time.
+//! Detects servers that may evict counters before they expire.
 
 use tollgate::StoreError;
 
@@ -7,22 +7,22 @@ use crate::connection::info_field;
 use crate::failure::Failure;
 use crate::resp::{Command, Reply};
 
-/// How long the answer to `INFO memory` may be: it has about 2 kB.
-const CAP: usize = 64 * 1024;
+/// Maximum reply to `INFO memory`, in bytes. It has about 2 kB.
+const MAX_INFO_REPLY: usize = 64 * 1024;
 
 impl RedisStore {
-    /// The `maxmemory-policy` by which a server evicts keys when its memory is full. A limit that is evicted
-    /// begins anew, so operators should know. None if none of the servers evicts anything, or has a
-    /// `maxmemory`, or says so.
+    /// Returns the `maxmemory-policy` of the first server that evicts keys when its memory is full. An evicted
+    /// limit starts fresh, so operators should know. `None` if no server has a `maxmemory` with an evicting policy,
+    /// or reports one.
     ///
     /// # Errors
-    /// A server could not be asked, or does not let us ask.
+    /// A server could not be reached, or denies `INFO`.
     pub async fn eviction_policy(&self) -> Result<Option<String>, StoreError> {
         let servers = self.shared.coalescer.router().servers().await;
         for server in servers.map_err(Failure::into_store_error)? {
-            let command = Command::new("INFO").arg("memory").reply_up_to(CAP);
-            let told = server.ask(command).await.map_err(Failure::into_store_error)?;
-            if let Reply::Bulk(info) = told
+            let command = Command::new("INFO").arg("memory").reply_up_to(MAX_INFO_REPLY);
+            let reply = server.request(command).await.map_err(Failure::into_store_error)?;
+            if let Reply::Bulk(info) = reply
                 && let Some(policy) = policy(&String::from_utf8_lossy(&info))
             {
                 return Ok(Some(policy));
@@ -43,7 +43,7 @@ mod tests {
     use super::policy;
 
     #[test]
-    fn only_a_bounded_server_with_such_a_policy_evicts() {
+    fn only_maxmemory_with_an_evicting_policy_evicts() {
         let info = |bound: &str, name: &str| {
             policy(&format!(
                 "# Memory\r\nmaxmemory:{bound}\r\nmaxmemory_human:x\r\nmaxmemory_policy:{name}\r\n"

@@ -1,42 +1,47 @@
-//! How a call to Redis fails, and what it means that it did: whether the command may have run.
+//! Failures of a call to Redis, distinguished by whether the command may have run.
 
 use thiserror::Error;
 use tollgate::{StoreError, StoreErrorKind};
 
 use crate::resp::ErrorReply;
 
-/// How much of a server's own words a message repeats.
-const WORDS: usize = 200;
+/// Maximum length of a server's error text in a message, in characters.
+const MAX_SERVER_TEXT: usize = 200;
 
-/// How a call failed. One failure is told to every caller that waited for it.
+/// The failure of a call. All callers that waited for it receive a clone.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Failure {
-    /// There was no connection: certainly nothing was sent.
+    /// There was no connection: nothing was sent.
     #[error("{0}")]
     Unreachable(String),
-    /// The connection failed while the command was under way: it may have run.
+    /// The connection was lost during the call: the command may have run.
     #[error("the connection to Redis was lost: {0}")]
     Lost(String),
-    /// No reply in time: it may have run.
-    #[error("Redis did not answer in time")]
+    /// No reply in time: the command may have run.
+    #[error("Redis did not reply in time")]
     Timeout,
-    /// Too many commands are waiting already: it was not sent.
-    #[error("too many calls to Redis are waiting already")]
+    /// Too many commands are waiting: it was not sent.
+    #[error("too many calls to Redis are waiting")]
     Overloaded,
-    /// The server answered this command with an error.
+    /// The server returned an error for this command.
     #[error("Redis {}", explain(.0))]
     Refused(ErrorReply),
 }
 
 impl Failure {
-    /// The error that a script tells of one plan among many.
+    /// An error that a script returned for one plan of a batch.
     pub(crate) fn refused(text: &[u8]) -> Self {
         Self::Refused(ErrorReply::new(String::from_utf8_lossy(text).into_owned()))
     }
 
-    /// An answer that none of our scripts gives.
+    /// A call outside of a Tokio runtime.
+    pub(crate) fn no_runtime() -> Self {
+        Self::Unreachable("calls to Redis need a Tokio runtime".to_owned())
+    }
+
+    /// A reply that no script of this store returns.
     pub(crate) fn unexpected() -> Self {
-        Self::Lost("it answered what nobody asked".to_owned())
+        Self::Lost("the server sent an unexpected reply".to_owned())
     }
 
     /// Whether the server does not know the script, so that nothing has run.
@@ -49,12 +54,12 @@ impl Failure {
         matches!(self, Self::Refused(error) if error.message.starts_with("ERR Function not found"))
     }
 
-    /// Whether the server knows the library already.
+    /// Whether the server has loaded the library already.
     pub(crate) fn is_known_library(&self) -> bool {
         matches!(self, Self::Refused(error) if error.message.contains("already exists"))
     }
 
-    /// Whether the server has no functions, or none for this user, so that nothing has run.
+    /// Whether the server has no functions, or denies them to this user, so that nothing has run.
     pub(crate) fn is_without_functions(&self) -> bool {
         match self {
             Self::Refused(error) => {
@@ -69,7 +74,7 @@ impl Failure {
         matches!(self, Self::Refused(error) if code(error) == "READONLY")
     }
 
-    /// What the users of a store are told.
+    /// Converts to the error of the store.
     pub(crate) fn into_store_error(self) -> StoreError {
         let kind = match &self {
             Self::Timeout => StoreErrorKind::Timeout,
@@ -90,7 +95,7 @@ impl From<Failure> for StoreError {
     }
 }
 
-/// The code of an error. Up to Redis 6 what fails within a script has it in the middle of a sentence.
+/// Returns the error code. Up to Redis 6, the error of a script contains it in the middle of the text.
 fn code(error: &ErrorReply) -> &str {
     let in_script = error.message.strip_prefix("ERR Error running script");
     let is_code =
@@ -98,12 +103,12 @@ fn code(error: &ErrorReply) -> &str {
     in_script.and_then(|text| text.split([' ', '-']).find(is_code)).unwrap_or(&error.code)
 }
 
-/// What an operator should know of it.
+/// Describes an error reply to an operator.
 fn explain(error: &ErrorReply) -> String {
     let explanation = match code(error) {
         "WRONGTYPE" => {
             return format!(
-                "holds something else under a key of ours{}: is the key prefix shared?",
+                "holds a value of another type{}: does another application use this key prefix?",
                 key(error)
             );
         }
@@ -111,35 +116,33 @@ fn explain(error: &ErrorReply) -> String {
             return format!("holds a state that this version cannot read{}", key(error));
         }
         "LOADING" => "is still loading its data",
-        "BUSY" => "is busy running somebody's script",
-        "READONLY" => "is a read-only replica: the address must be that of the primary",
+        "BUSY" => "is busy running a script",
+        "READONLY" => "is a read-only replica: use the address of the primary",
         "MASTERDOWN" => "is a replica that has lost its primary",
-        "CLUSTERDOWN" => "belongs to a cluster that is down",
+        "CLUSTERDOWN" => "is a node of a cluster that is down",
         "TRYAGAIN" => "is moving these keys to another node of its cluster",
-        "MOVED" | "ASK" | "CROSSSLOT" => {
-            "belongs to a cluster: the address must begin with redis+cluster://"
-        }
+        "MOVED" | "ASK" | "CROSSSLOT" => "is a node of a cluster: use a redis+cluster:// address",
         "OOM" => "is out of memory: it has reached maxmemory and may not evict",
-        "MISCONF" => "refuses writes since it could not save to disk",
-        "NOREPLICAS" => "refuses writes since too few replicas follow it",
-        "NOAUTH" => "asks for a password",
+        "MISCONF" => "refuses writes because it could not save to disk",
+        "NOREPLICAS" => "refuses writes because too few replicas are connected",
+        "NOAUTH" => "requires a password",
         "WRONGPASS" => "refused the password",
-        "NOPERM" => "does not let this user run what is needed (see its ACL)",
-        _ => return format!("answered with an error: {}", words(&error.message)),
+        "NOPERM" => "does not permit this user to run a required command (see its ACL)",
+        _ => return format!("returned an error: {}", server_text(&error.message)),
     };
     explanation.to_owned()
 }
 
-/// Where it was, if the script could tell.
+/// Returns the key of the error, if the script named it.
 fn key(error: &ErrorReply) -> String {
     let key = error.message.split_once("at key ");
-    key.map_or_else(String::new, |(_, key)| format!(" at key {}", words(key)))
+    key.map_or_else(String::new, |(_, key)| format!(" at key {}", server_text(key)))
 }
 
-/// The server's own words, without the arguments that it may repeat, and in one line.
-fn words(message: &str) -> String {
+/// Returns the server's text in one line, without repeated arguments.
+fn server_text(message: &str) -> String {
     let known = message.split(", with args").next().unwrap_or_default();
-    known.chars().take(WORDS).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    known.chars().take(MAX_SERVER_TEXT).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -148,17 +151,17 @@ mod tests {
 
     use super::{ErrorReply, Failure};
 
-    fn told(failure: Failure) -> (StoreErrorKind, String) {
+    fn store_error(failure: Failure) -> (StoreErrorKind, String) {
         let error = failure.into_store_error();
         (error.kind(), error.to_string())
     }
 
     fn refused(message: &str) -> (StoreErrorKind, String) {
-        told(Failure::Refused(ErrorReply::new(message.to_owned())))
+        store_error(Failure::Refused(ErrorReply::new(message.to_owned())))
     }
 
     #[test]
-    fn a_failure_is_of_the_kind_that_tells_whether_it_may_have_run() {
+    fn failure_kind_shows_whether_it_may_have_run() {
         use StoreErrorKind::{Timeout, Unavailable};
         for (failure, kind) in [
             (Failure::Unreachable("x".to_owned()), Unavailable),
@@ -166,12 +169,12 @@ mod tests {
             (Failure::Overloaded, Unavailable),
             (Failure::Timeout, Timeout),
         ] {
-            assert_eq!(told(failure).0, kind);
+            assert_eq!(store_error(failure).0, kind);
         }
     }
 
     #[test]
-    fn a_key_of_another_type_is_incompatible_also_within_a_script() {
+    fn wrong_type_within_a_script_is_incompatible() {
         let plain = "WRONGTYPE Operation against a key holding the wrong kind of value";
         let old =
             "ERR Error running script (call to f_8c): @user_script:1: WRONGTYPE Operation against";
@@ -183,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_explained() {
+    fn error_replies_are_explained() {
         for (message, word) in [
             ("LOADING Redis is loading the dataset in memory", "loading"),
             ("READONLY You can't write against a read only replica.", "primary"),
@@ -192,7 +195,7 @@ mod tests {
             ("NOPERM this user has no permissions to run the 'eval' command", "ACL"),
             ("MOVED 1 127.0.0.1:7001", "cluster"),
             ("TRYAGAIN Multiple keys request during rehashing of slot", "moving"),
-            ("ERR something\u{7} new", "answered with an error: ERR something  new"),
+            ("ERR something\u{7} new", "returned an error: ERR something  new"),
         ] {
             let (kind, text) = refused(message);
             assert_eq!(kind, StoreErrorKind::Unavailable);
@@ -201,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_and_long_lines_are_not_repeated() {
+    fn arguments_and_long_texts_are_not_repeated() {
         let echo = "ERR unknown command 'EVALSHA', with args beginning with: 'hunter2'";
         assert!(refused(echo).1.ends_with("'EVALSHA'"));
         assert!(refused(&"x".repeat(10_000)).1.len() < 300);

@@ -1,4 +1,4 @@
-//! Servers for the unit tests: real ones, and peers that follow a script.
+//! Servers for unit tests: real ones, and scripted peers.
 
 use std::net::TcpListener as StdTcpListener;
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use tollgate_testkit::server::{Certificates, Flavor, Server};
 
 use crate::address::Address;
 use crate::connection::Connection;
-use crate::link::Patience;
+use crate::link::LinkLimits;
 use crate::resp::{Decoder, Reply};
 use crate::route::Route;
 
-mod secured;
+mod tls_server;
 
-pub(crate) use secured::{Secured, acceptor, text};
+pub(crate) use tls_server::{TlsServer, acceptor, text};
 
-/// Long enough for a busy machine, and short enough not to wait for without need.
+/// Timeout that is long enough for a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
-/// For tests in which nothing should time out.
-pub(crate) fn patient() -> Patience {
-    Patience { connect: LONG, reply: LONG, ..Patience::default() }
+/// Limits for tests in which nothing should time out.
+pub(crate) fn long_timeouts() -> LinkLimits {
+    LinkLimits { connect_timeout: LONG, reply_timeout: LONG, ..LinkLimits::default() }
 }
 
-/// Waits until it is so.
-pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+/// Waits until the condition is true.
+pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + LONG;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "it never came to be that {what}");
+    while !condition() {
+        assert!(Instant::now() < deadline, "timed out waiting until {what}");
         sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// A redis-server of its own, started with these options.
+/// Starts a redis-server with these options.
 pub(crate) fn serve(options: &[&str]) -> Server {
     let builder = Server::builder(Flavor::Redis);
     options.iter().fold(builder, |builder, option| builder.arg(*option)).start()
@@ -55,93 +55,96 @@ pub(crate) fn address(port: u16) -> Address {
     format!("redis://127.0.0.1:{port}").parse().unwrap()
 }
 
-/// A connection, which must be got.
+/// Connects, or panics.
 pub(crate) async fn connect(address: &Address) -> Connection {
     Route::from(address).connect(LONG).await.unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// What a peer does on one connection. At the end it closes it.
+/// One step of a peer on a connection. After the last step it closes the connection.
 #[derive(Clone)]
 pub(crate) enum Step {
-    /// Answers the handshake as a Redis would.
-    Greet,
-    /// Waits for so many commands.
+    /// Replies to the handshake like Redis.
+    Handshake,
+    /// Reads this number of commands.
     Expect(usize),
-    Say(Vec<u8>),
-    /// Waits for a part of a command, and reads no more.
-    Nibble,
-    /// Answers every command with this.
-    AnswerAll(&'static str),
-    /// Reads nothing and says nothing, for ever.
+    Send(Vec<u8>),
+    /// Reads one byte of a command.
+    ReadByte,
+    /// Replies to every command with this text.
+    ReplyToAll(&'static str),
+    /// Reads and sends nothing more.
     Hang,
-    /// Waits until told to go on.
+    /// Waits for the notification.
     Wait(Arc<tokio::sync::Notify>),
 }
 
-pub(crate) fn say(text: &str) -> Step {
-    Step::Say(text.as_bytes().to_vec())
+pub(crate) fn send(text: &str) -> Step {
+    Step::Send(text.as_bytes().to_vec())
 }
 
-/// What a connection runs over.
+/// The protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Over {
+pub(crate) enum Protocol {
     Tcp,
     Tls,
 }
 
-impl Over {
+impl Protocol {
     pub(crate) const ALL: [Self; 2] = [Self::Tcp, Self::Tls];
 }
 
-/// A peer that follows a script: the first on its first connection, and so on, the last ever after.
+/// A peer with one script per connection. The last script is used for all further connections.
 pub(crate) struct Peer {
     port: u16,
-    /// Whom it is certified by, if it speaks TLS.
+    /// Its certificates, if it uses TLS.
     certificates: Option<Certificates>,
-    seen: Arc<Mutex<Seen>>,
+    recorded: Arc<Mutex<Recorded>>,
 }
 
-/// What a peer has seen.
+/// The events that a peer has recorded.
 #[derive(Default)]
-struct Seen {
+struct Recorded {
     connections: usize,
-    /// How many of these have been closed by the peer.
-    ended: usize,
+    /// Number of connections that the peer has closed.
+    closed: usize,
     /// Every command after the handshake, on any connection.
     commands: Vec<String>,
 }
 
 impl Peer {
     pub(crate) async fn start(scripts: Vec<Vec<Step>>) -> Self {
-        Self::start_over(Over::Tcp, scripts).await
+        Self::start_with(Protocol::Tcp, scripts).await
     }
 
-    pub(crate) async fn start_over(over: Over, scripts: Vec<Vec<Step>>) -> Self {
-        let certificates = (over == Over::Tls).then(Certificates::new);
+    pub(crate) async fn start_with(protocol: Protocol, scripts: Vec<Vec<Step>>) -> Self {
+        let certificates = (protocol == Protocol::Tls).then(Certificates::new);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let acceptor = certificates.as_ref().map(|it| acceptor(&it.server));
-        let seen: Arc<Mutex<Seen>> = Arc::default();
-        let noted = Arc::clone(&seen);
+        let acceptor = certificates.as_ref().map(|certificates| acceptor(&certificates.server));
+        let recorded: Arc<Mutex<Recorded>> = Arc::default();
+        let recording = Arc::clone(&recorded);
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                let nth = noted.lock().connections;
-                noted.lock().connections += 1;
+                let nth = recording.lock().connections;
+                recording.lock().connections += 1;
                 let script = scripts.get(nth).or(scripts.last()).cloned().unwrap_or_default();
-                let (acceptor, seen) = (acceptor.clone(), Arc::clone(&noted));
+                let (acceptor, recorded) = (acceptor.clone(), Arc::clone(&recording));
                 tokio::spawn(async move {
                     let stream: Box<dyn Stream> = match acceptor {
                         None => Box::new(socket),
                         Some(acceptor) => Box::new(acceptor.accept(socket).await.unwrap()),
                     };
-                    let actor =
-                        Actor { stream, decoder: Decoder::default(), seen: Arc::clone(&seen) };
-                    actor.play(script).await;
-                    seen.lock().ended += 1;
+                    let connection = PeerConnection {
+                        stream,
+                        decoder: Decoder::default(),
+                        recorded: Arc::clone(&recorded),
+                    };
+                    connection.play(script).await;
+                    recorded.lock().closed += 1;
                 });
             }
         });
-        Self { port, certificates, seen }
+        Self { port, certificates, recorded }
     }
 
     pub(crate) fn address(&self) -> Address {
@@ -159,15 +162,15 @@ impl Peer {
     }
 
     pub(crate) fn connections(&self) -> usize {
-        self.seen.lock().connections
+        self.recorded.lock().connections
     }
 
-    pub(crate) fn ended(&self) -> usize {
-        self.seen.lock().ended
+    pub(crate) fn closed(&self) -> usize {
+        self.recorded.lock().closed
     }
 
     pub(crate) fn commands(&self) -> Vec<String> {
-        self.seen.lock().commands.clone()
+        self.recorded.lock().commands.clone()
     }
 }
 
@@ -175,28 +178,28 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-struct Actor {
+struct PeerConnection {
     stream: Box<dyn Stream>,
     decoder: Decoder,
-    seen: Arc<Mutex<Seen>>,
+    recorded: Arc<Mutex<Recorded>>,
 }
 
-impl Actor {
+impl PeerConnection {
     async fn play(mut self, script: Vec<Step>) {
         for step in script {
-            let went_well = match step {
-                Step::Greet => self.greet().await,
+            let outcome = match step {
+                Step::Handshake => self.handshake().await,
                 Step::Expect(count) => self.expect(count).await,
-                Step::Say(bytes) => self.write(&bytes).await,
-                Step::Nibble => self.stream.read_u8().await.ok().map(drop),
-                Step::AnswerAll(reply) => self.answer_all(reply).await,
+                Step::Send(bytes) => self.write(&bytes).await,
+                Step::ReadByte => self.stream.read_u8().await.ok().map(drop),
+                Step::ReplyToAll(reply) => self.reply_to_all(reply).await,
                 Step::Hang => std::future::pending().await,
                 Step::Wait(notify) => {
                     notify.notified().await;
                     Some(())
                 }
             };
-            if went_well.is_none() {
+            if outcome.is_none() {
                 return;
             }
         }
@@ -207,7 +210,7 @@ impl Actor {
         self.stream.flush().await.ok()
     }
 
-    async fn greet(&mut self) -> Option<()> {
+    async fn handshake(&mut self) -> Option<()> {
         self.command().await?;
         self.command().await?;
         self.write(b"+OK\r\n$22\r\nredis_version:7.0.15\r\n\r\n").await
@@ -216,19 +219,19 @@ impl Actor {
     async fn expect(&mut self, count: usize) -> Option<()> {
         for _ in 0..count {
             let command = self.command().await?;
-            self.seen.lock().commands.push(command);
+            self.recorded.lock().commands.push(command);
         }
         Some(())
     }
 
-    async fn answer_all(&mut self, reply: &str) -> Option<()> {
+    async fn reply_to_all(&mut self, reply: &str) -> Option<()> {
         loop {
             self.expect(1).await?;
             self.write(reply.as_bytes()).await?;
         }
     }
 
-    /// Commands have the form of replies: arrays of strings.
+    /// A command has the format of a reply: an array of strings.
     async fn command(&mut self) -> Option<String> {
         loop {
             if let Some(Reply::Array(words)) = self.decoder.next(usize::MAX / 2).unwrap() {

@@ -1,15 +1,15 @@
-//! The names of keys in Redis.
+//! Key names in Redis.
 //!
-//! A counter is `prefix{subject}:scope`. The braces are Redis's hash tag: all counters of one subject live
-//! in one slot of a cluster. A subject is escaped, so it holds no brace.
+//! A counter is `prefix{subject}:identity`. The braces are the Redis hash tag: all counters of one subject are in
+//! one cluster slot. Subjects are escaped and contain no brace.
 
 use tollgate::Subject;
 
-/// What stands for the subject of nobody's facts. Braces around nothing would be no hash tag, and no
-/// escaping writes a single percent sign.
-const NOBODY: &str = "%";
+/// Placeholder for the empty subject (`per: []`). `{}` is no hash tag, and an escaped subject is never a single
+/// `%`.
+const EMPTY_SUBJECT: &str = "%";
 
-/// The names of one deployment's keys.
+/// The key names of one deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Keys {
     prefix: String,
@@ -20,23 +20,24 @@ impl Keys {
         Self { prefix }
     }
 
-    pub(crate) fn counter(&self, subject: &str, scope: &str) -> Vec<u8> {
-        let subject = if subject.is_empty() { NOBODY } else { subject };
-        [&self.prefix, "{", subject, "}:", scope].concat().into_bytes()
+    pub(crate) fn counter(&self, subject: &str, identity: &str) -> Vec<u8> {
+        let subject = if subject.is_empty() { EMPTY_SUBJECT } else { subject };
+        [&self.prefix, "{", subject, "}:", identity].concat().into_bytes()
     }
 
-    /// The subject and the scope of a counter's key; none if it is not one of ours.
+    /// Returns the subject and the limit identity of a counter's key, or `None` if it is no counter of this
+    /// deployment.
     pub(crate) fn parts<'k>(&self, key: &'k [u8]) -> Option<(&'k str, &'k str)> {
         let key = std::str::from_utf8(key).ok()?;
-        let (subject, scope) =
+        let (subject, identity) =
             key.strip_prefix(&self.prefix)?.strip_prefix('{')?.split_once("}:")?;
-        if subject == NOBODY {
-            return Some(("", scope));
+        if subject == EMPTY_SUBJECT {
+            return Some(("", identity));
         }
-        Subject::parse(subject).map(|_| (subject, scope))
+        Subject::parse(subject).map(|_| (subject, identity))
     }
 
-    /// A pattern that matches the counters of subjects that begin so.
+    /// Returns a glob pattern for the counters of all subjects with this prefix.
     pub(crate) fn pattern(&self, subjects: &str) -> String {
         let mut pattern = String::new();
         for letter in self.prefix.chars().chain(['{']).chain(subjects.chars()) {
@@ -48,33 +49,32 @@ impl Keys {
         pattern + "*"
     }
 
-    /// The nodes of the deployment.
+    /// The hash of nodes.
     pub(crate) fn nodes(&self) -> String {
         format!("{}nodes", self.prefix)
     }
 
-    /// What was stored as exceptions for clients.
+    /// The hash of overrides.
     pub(crate) fn overrides(&self) -> String {
         format!("{}overrides", self.prefix)
     }
 
-    /// Who changed what. Its tag is the key of the overrides, beside which it lives in a cluster: both change in
-    /// one call.
+    /// The stream of audit entries. Its hash tag is the key of the overrides, because one call changes both.
     pub(crate) fn audit(&self) -> String {
         format!("{}audit{{{}}}", self.prefix, self.overrides())
     }
 
-    /// What nodes counted lately.
+    /// The stream of node reports.
     pub(crate) fn node_reports(&self) -> String {
         format!("{}reports", self.prefix)
     }
 
-    /// How a node fares, in the slot of the pulses.
+    /// The current state of a node, in the slot of the node reports.
     pub(crate) fn node_state(&self, node: &str) -> String {
         format!("{}node{{{}}}:{node}", self.prefix, self.node_reports())
     }
 
-    /// Where changes are told.
+    /// The channel of change events.
     pub(crate) fn channel(&self) -> String {
         format!("{}events", self.prefix)
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_can_be_read_by_people() {
+    fn keys_are_human_readable() {
         let subject = Subject::in_tenant("acme", ["user 1"]);
         let key = keys().counter(subject.as_str(), "tdefault/60s");
         assert_eq!(key, b"rl:{acme:user%201}:tdefault/60s");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_keys_are_not_ours() {
+    fn keys_of_other_applications_are_ignored() {
         for key in ["rl:nodes", "rl:{:a", "x:{:a}:tdefault/60s", "rl:{a b}:tdefault/60s"] {
             assert_eq!(keys().parts(key.as_bytes()), None, "{key}");
         }
@@ -108,7 +108,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_key_tells_its_subject(facts in prop::collection::vec(any::<Vec<u8>>(), 0..4)) {
+        fn every_key_contains_its_subject(facts in prop::collection::vec(any::<Vec<u8>>(), 0..4)) {
             let subject = Subject::of(&facts);
             let key = keys().counter(subject.as_str(), "tdefault/60s");
             prop_assert_eq!(keys().parts(&key), Some((subject.as_str(), "tdefault/60s")));

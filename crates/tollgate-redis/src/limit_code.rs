@@ -1,19 +1,19 @@
-//! A limit's numbers as a call carries them.
+//! The encoding of limits in script calls.
 
 use smallvec::SmallVec;
 use tollgate::algorithm::Parameters;
 use tollgate::{Limit, Timestamp};
 
-/// Every number that crosses is at most this, so that Lua's doubles hold it.
+/// The maximum of every number in a call, because Lua numbers are doubles.
 pub(crate) const MAX_EXACT: u64 = 1 << 53;
 
 /// Bytes of a number in a call.
 const WIDTH: usize = 7;
 
-/// The bytes of a limit: a letter, its numbers, and after its length what an inline limit was made of.
+/// An encoded limit: a letter, its parameters, and the length and bytes of an inline limit's spec.
 pub(crate) type LimitCode = SmallVec<[u8; 36]>;
 
-/// Which algorithm, by the letter that scopes begin with.
+/// The algorithm, by the first letter of the limit identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Letter {
     Block,
@@ -48,92 +48,91 @@ impl Letter {
         }
     }
 
-    /// The letter that this scope begins with.
-    pub(crate) fn of_scope(scope: &str) -> Option<Self> {
-        let first = *scope.as_bytes().first()?;
+    /// Returns the letter of a limit identity.
+    pub(crate) fn of_identity(identity: &str) -> Option<Self> {
+        let first = *identity.as_bytes().first()?;
         Self::ALL.into_iter().find(|letter| letter.byte() == first)
     }
 }
 
-/// Writes a number, clamped to what is exact: more than any limit can hold is as good as anything.
-pub(crate) fn put_number(out: &mut impl Extend<u8>, number: u64) {
+/// Writes a number, clamped to [`MAX_EXACT`], which exceeds every limit.
+pub(crate) fn write_number(out: &mut impl Extend<u8>, number: u64) {
     let bytes = number.min(MAX_EXACT).to_be_bytes();
     out.extend(bytes.into_iter().skip(8 - WIDTH));
 }
 
-/// Reads a number, and gives the rest.
-pub(crate) fn get_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+/// Reads a number. Returns it and the remaining bytes.
+pub(crate) fn read_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = bytes.split_first_chunk::<WIDTH>()?;
     let mut wide = [0; 8];
     wide.iter_mut().skip(8 - WIDTH).zip(number).for_each(|(to, from)| *to = *from);
     Some((u64::from_be_bytes(wide), rest))
 }
 
-/// The limit as a call carries it, and its letter. `now` is about what the server's clock says: windows of
-/// the calendar are sent as the three around it.
+/// Encodes a limit. `now` is the estimated server time: a calendar limit contains the three windows around it.
 pub(crate) fn encode(limit: &Limit, now: Timestamp) -> (Letter, LimitCode) {
     let mut code = LimitCode::new();
     let window = micros(limit.window());
-    let (letter, numbers) = match limit.parameters() {
-        Parameters::TokenBucket(numbers) => {
-            let (give, grains) = numbers.rate();
-            (Letter::TokenBucket, SmallVec::from_slice(&[numbers.burst(), give, grains]))
+    let (letter, parameters) = match limit.parameters() {
+        Parameters::TokenBucket(parameters) => {
+            let (give, grains) = parameters.rate();
+            (Letter::TokenBucket, SmallVec::from_slice(&[parameters.burst(), give, grains]))
         }
-        Parameters::SlidingWindow(numbers) => {
-            (Letter::SlidingWindow, SmallVec::from_slice(&[numbers.count(), window]))
+        Parameters::SlidingWindow(parameters) => {
+            (Letter::SlidingWindow, SmallVec::from_slice(&[parameters.count(), window]))
         }
-        Parameters::SlidingCounter(numbers) => {
-            let numbers = [numbers.count(), window, numbers.tick()];
-            (Letter::SlidingCounter, SmallVec::from_slice(&numbers))
+        Parameters::SlidingCounter(parameters) => {
+            let parameters = [parameters.count(), window, parameters.tick()];
+            (Letter::SlidingCounter, SmallVec::from_slice(&parameters))
         }
-        Parameters::FixedWindow(numbers) => {
-            (Letter::FixedWindow, SmallVec::from_slice(&[numbers.count(), window]))
+        Parameters::FixedWindow(parameters) => {
+            (Letter::FixedWindow, SmallVec::from_slice(&[parameters.count(), window]))
         }
-        Parameters::AlignedWindow(numbers) => {
-            let present = numbers.calendar().window(now);
-            let past = numbers.calendar().window(before(present.start));
-            let next = numbers.calendar().window(present.end);
-            let bounds = [past.start, present.start, present.end, next.end];
-            let mut numbers: SmallVec<[u64; 5]> = SmallVec::from_slice(&[numbers.count()]);
-            numbers.extend(bounds.map(Timestamp::as_micros));
-            (Letter::CalendarWindow, numbers)
+        Parameters::AlignedWindow(parameters) => {
+            let current = parameters.calendar().window(now);
+            let previous = parameters.calendar().window(before(current.start));
+            let next = parameters.calendar().window(current.end);
+            let bounds = [previous.start, current.start, current.end, next.end];
+            let mut parameters: SmallVec<[u64; 5]> = SmallVec::from_slice(&[parameters.count()]);
+            parameters.extend(bounds.map(Timestamp::as_micros));
+            (Letter::CalendarWindow, parameters)
         }
-        Parameters::Concurrency(numbers) => {
-            let numbers = [numbers.count(), micros(numbers.ttl())];
-            (Letter::Concurrency, SmallVec::from_slice(&numbers))
+        Parameters::Concurrency(parameters) => {
+            let parameters = [parameters.count(), micros(parameters.ttl())];
+            (Letter::Concurrency, SmallVec::from_slice(&parameters))
         }
-        // A kind of limit that this store does not know is one that it lets nobody pass.
+        // A limit of an unknown algorithm refuses everything.
         _ => (Letter::Block, SmallVec::<[u64; 5]>::new()),
     };
     code.push(letter.byte());
-    numbers.into_iter().for_each(|number| put_number(&mut code, number));
-    let sketch = if limit.is_inline() { limit.spec_bytes() } else { Vec::new() };
-    // Longer than that is no sketch of ours.
-    let length = u8::try_from(sketch.len()).unwrap_or(0);
+    parameters.into_iter().for_each(|number| write_number(&mut code, number));
+    let spec = if limit.is_inline() { limit.spec_bytes() } else { Vec::new() };
+    // Our specs are shorter than 256 bytes.
+    let length = u8::try_from(spec.len()).unwrap_or(0);
     code.push(length);
-    code.extend(sketch.into_iter().take(usize::from(length)));
+    code.extend(spec.into_iter().take(usize::from(length)));
     (letter, code)
 }
 
-/// What stands for the limit of a permit's key, whose numbers its holder does not know.
-pub(crate) fn encode_slots_of_any_limit() -> LimitCode {
+/// Encodes a placeholder limit for the keys of a permit, whose parameters the holder does not know.
+pub(crate) fn encode_permit_limit() -> LimitCode {
     let mut code = LimitCode::new();
     code.push(Letter::Concurrency.byte());
-    [0, 0].into_iter().for_each(|number| put_number(&mut code, number));
+    [0, 0].into_iter().for_each(|number| write_number(&mut code, number));
     code.push(0);
     code
 }
 
-fn before(moment: Timestamp) -> Timestamp {
-    Timestamp::from_micros(moment.as_micros().saturating_sub(1))
+fn before(time: Timestamp) -> Timestamp {
+    Timestamp::from_micros(time.as_micros().saturating_sub(1))
 }
 
-/// Whole milliseconds, as many as are exact.
+/// Returns whole milliseconds, at most `MAX_EXACT / 1000`.
 pub(crate) fn millis(duration: std::time::Duration) -> u64 {
     micros(duration) / 1000
 }
 
-/// Whole microseconds, as many as are exact.
+/// Returns whole microseconds, at most [`MAX_EXACT`].
 pub(crate) fn micros(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(MAX_EXACT).min(MAX_EXACT)
 }

@@ -1,11 +1,11 @@
-//! The one connection that many callers share.
+//! A link: one multiplexed connection to one server, shared by many callers.
 //!
-//! Commands wait in a queue. A driver, one task, writes them all at once, hands replies out in the
-//! order of the commands, and connects when somebody waits and there is no connection. Callers may go
-//! away at any time: what they have queued goes its way without them.
+//! Commands wait in a queue. One driver task writes them, matches replies to commands by their order, and
+//! connects when commands wait and there is no connection. A caller may stop waiting at any time; its command
+//! is sent anyway.
 //!
-//! A command is never sent twice. It stays in the queue until the first of its bytes is taken by the
-//! socket, or by TLS before it; from then on it may have run, and if the connection is lost so is its answer.
+//! A command is never sent twice. It stays in the queue until the socket (or TLS before it) accepts its first
+//! byte. From then on it may have run, and if the connection is lost, its reply is lost too.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,123 +19,124 @@ use crate::failure::Failure;
 use crate::resp::{Command, Reply};
 use crate::route::Route;
 
-mod alarm;
+mod command_queue;
+mod deadline_timer;
 mod driver;
-mod shared;
+mod pipeline;
 #[cfg(test)]
 mod tests;
-mod wire;
 
+pub(crate) use command_queue::OnReply;
+use command_queue::{CommandQueue, DriverAction, Pending};
 use driver::Driver;
-pub(crate) use shared::Then;
-use shared::{Next, Pending, Shared};
 
-/// How long we wait for a server, and how much may wait for it.
+/// Timeouts and queue size of a link.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
-    /// For a connection. No caller waits longer than for a reply: this goes on for the next one.
-    pub(crate) connect: Duration,
-    /// From when a command is queued until its reply is there.
-    pub(crate) reply: Duration,
-    /// How many commands may be queued or under way.
-    pub(crate) in_flight: usize,
+pub(crate) struct LinkLimits {
+    /// Maximum time to connect. It may exceed `reply_timeout`: a later command uses the connection.
+    pub(crate) connect_timeout: Duration,
+    /// Maximum time from queueing a command to its reply.
+    pub(crate) reply_timeout: Duration,
+    /// Maximum number of commands that are queued or in flight.
+    pub(crate) max_pending: usize,
 }
 
-impl Default for Patience {
+impl Default for LinkLimits {
     fn default() -> Self {
         Self {
-            connect: Duration::from_secs(1),
-            reply: Duration::from_millis(100),
-            in_flight: 10_000,
+            connect_timeout: Duration::from_secs(1),
+            reply_timeout: Duration::from_millis(100),
+            max_pending: 10_000,
         }
     }
 }
 
-/// A handle to the connection. The last one to be dropped closes it, once all is answered.
+/// A handle of a link. Dropping the last handle closes the connection after all replies.
 #[derive(Clone)]
 pub(crate) struct Link {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    shared: Arc<Shared>,
+    queue: Arc<CommandQueue>,
     route: Arc<Route>,
-    patience: Patience,
+    limits: LinkLimits,
 }
 
 impl Link {
-    /// Does nothing yet, and needs no runtime for that.
-    pub(crate) fn new(route: impl Into<Route>, patience: Patience) -> Self {
-        let shared = Arc::new(Shared::new(patience.in_flight));
-        Self { inner: Arc::new(Inner { shared, route: Arc::new(route.into()), patience }) }
+    /// Creates a link. It does not connect and needs no runtime yet.
+    pub(crate) fn new(route: impl Into<Route>, limits: LinkLimits) -> Self {
+        let queue = Arc::new(CommandQueue::new(limits.max_pending));
+        Self { inner: Arc::new(Inner { queue, route: Arc::new(route.into()), limits }) }
     }
 
-    /// Queues a command. `then` is called once, with the reply or the failure, by the driver; or here
-    /// and now if it cannot be queued, so call this with no lock held that `then` takes. It must not
-    /// block. Commands sent from within it leave together, as soon as it returns.
-    pub(crate) fn send(&self, command: Command, then: Then) {
-        let deadline = Instant::now() + self.inner.patience.reply;
-        let (reply_cap, replies_before) = (command.reply_cap(), command.replies_before());
+    /// Queues a command. The driver calls `on_reply` once, with the reply or the failure. If the command
+    /// cannot be queued, this function calls it, so the caller must hold no lock that `on_reply` takes.
+    /// `on_reply` must not block. Commands that it sends leave together when it returns.
+    pub(crate) fn send(&self, command: Command, on_reply: OnReply) {
+        let deadline = Instant::now() + self.inner.limits.reply_timeout;
+        let (reply_cap, skipped_replies) = (command.reply_cap(), command.skipped_replies());
         let bytes = command.into_bytes();
-        let pending = Pending { bytes, reply_cap, replies_before, deadline, then };
-        match self.inner.shared.queue(pending) {
-            Ok(next) => self.go_on(next),
-            Err((then, failure)) => then(Err(failure)),
+        let pending = Pending { bytes, reply_cap, skipped_replies, deadline, on_reply };
+        match self.inner.queue.push(pending) {
+            Ok(action) => self.perform(action),
+            Err((on_reply, failure)) => on_reply(Err(failure)),
         }
     }
 
     /// Sends a command and waits for its reply.
-    pub(crate) async fn ask(&self, command: Command) -> Result<Reply, Failure> {
-        let (then, reply) = promised();
-        self.send(command, then);
+    pub(crate) async fn request(&self, command: Command) -> Result<Reply, Failure> {
+        let (on_reply, reply) = reply_channel();
+        self.send(command, on_reply);
         reply.await
     }
 
-    /// Proves the connection now, making it if there is none, and tells what the server is. Tries even
-    /// right after an attempt has failed.
+    /// Checks the connection with a PING, and connects if there is none, even immediately after a failed
+    /// attempt. Returns the server's software and version, if known.
     pub(crate) async fn open(&self) -> Result<Option<ServerInfo>, Failure> {
         let (sender, receiver) = oneshot::channel();
-        let next = self.inner.shared.want_open(Box::new(|info| drop(sender.send(info))))?;
-        self.go_on(next);
-        let ended = || Failure::Unreachable("the driver of the connection has ended".to_owned());
-        let info = receiver.await.unwrap_or_else(|_| Err(ended()))?;
-        // It may have been made long ago.
-        self.ask(Command::new("PING")).await?;
+        let action = self.inner.queue.request_open(Box::new(|info| drop(sender.send(info))))?;
+        self.perform(action);
+        let stopped = || Failure::Unreachable("the connection task has stopped".to_owned());
+        let info = receiver.await.unwrap_or_else(|_| Err(stopped()))?;
+        // The connection may be old.
+        self.request(Command::new("PING")).await?;
         Ok(info)
     }
 
-    /// Lets the next connection be a new one: the server of this one is not the right one any more. What is
-    /// under way is answered first.
-    pub(crate) fn leave(&self) {
-        if let Some(driver) = self.inner.shared.leave_server() {
+    /// Closes the connection after all replies in flight, because its server is no longer the right one. The
+    /// next command connects again.
+    pub(crate) fn reconnect(&self) {
+        if let Some(driver) = self.inner.queue.retire_connection() {
             driver.wake();
         }
     }
 
-    fn go_on(&self, next: Next) {
-        match next {
-            Next::Nothing => {}
-            Next::Wake(driver) => driver.wake(),
-            // If that runtime is ending it drops the driver, which tells all who wait.
-            Next::Spawn(runtime) => {
-                let Inner { shared, route, patience } = &*self.inner;
-                let driver = Driver::new(Arc::clone(shared), Arc::clone(route), *patience);
+    fn perform(&self, action: DriverAction) {
+        match action {
+            DriverAction::None => {}
+            DriverAction::Wake(driver) => driver.wake(),
+            // A runtime that shuts down drops the driver, which fails all waiting commands.
+            DriverAction::Spawn(runtime) => {
+                let Inner { queue, route, limits } = &*self.inner;
+                let driver = Driver::new(Arc::clone(queue), Arc::clone(route), *limits);
                 drop(runtime.spawn(driver));
             }
         }
     }
 }
 
-/// Whom to tell, and who waits until it is told.
-pub(crate) fn promised() -> (Then, impl Future<Output = Result<Reply, Failure>>) {
+/// Returns a callback and a future of the reply that the callback receives.
+pub(crate) fn reply_channel() -> (OnReply, impl Future<Output = Result<Reply, Failure>>) {
     let (sender, receiver) = oneshot::channel();
     let reply = async {
-        receiver.await.unwrap_or_else(|_| Err(Failure::Lost("its driver has ended".to_owned())))
+        let stopped = || Failure::Lost("the connection task has stopped".to_owned());
+        receiver.await.unwrap_or_else(|_| Err(stopped()))
     };
     (Box::new(|reply| drop(sender.send(reply))), reply)
 }
 
-/// As messages name its server.
+/// The server, as in error messages.
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.route.fmt(f)
@@ -150,6 +151,6 @@ impl fmt::Debug for Link {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.shared.close();
+        self.queue.close();
     }
 }

@@ -1,84 +1,91 @@
-//! How the server of an address is found, anew for every connection.
+//! How a connection finds the server of an address.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::address::{Address, Layout, Place, Servers};
+use crate::address::{Address, HostPort, Layout, Servers};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::sentinel::Sentinels;
 use crate::target::{Endpoint, Target};
 use crate::tls::Tls;
 
-/// How a server is found. Displayed as messages name it.
+/// How a connection finds its server. Displayed as in error messages.
 #[derive(Debug, Clone)]
 pub(crate) enum Route {
-    To(Target),
-    /// The first of these that can be reached: news are told on every node of a cluster.
+    Fixed(Target),
+    /// The first reachable node of a cluster: every node publishes the messages of all nodes.
     AnyOf(Vec<Target>),
-    /// Whichever the sentinels name.
-    Named(Arc<Sentinels>),
+    /// The primary that the sentinels name.
+    Sentinels(Arc<Sentinels>),
 }
 
 impl Route {
-    /// Who names the server, if anyone does.
-    pub(crate) fn sentinels(&self) -> Option<Arc<Sentinels>> {
-        match self {
-            Self::Named(sentinels) => Some(Arc::clone(sentinels)),
-            Self::To(_) | Self::AnyOf(_) => None,
+    /// Creates the route of an address. `tls` are the settings for its `rediss` schemes.
+    pub(crate) fn new(address: &Address, tls: Option<&Arc<Tls>>) -> Self {
+        let login = address.login.clone();
+        let layout = match &address.servers {
+            Servers::Unix { path, database } => {
+                let endpoint = Endpoint::Unix(path.clone());
+                return Self::Fixed(Target { endpoint, login, database: *database });
+            }
+            Servers::Network { layout, .. } => layout,
+        };
+        let target = |host_port: &HostPort, login, database| Target {
+            endpoint: Endpoint::new(host_port.clone(), tls),
+            login,
+            database,
+        };
+        match layout {
+            Layout::Single { host_port, database } => {
+                Self::Fixed(target(host_port, login, *database))
+            }
+            Layout::Cluster { seeds } => {
+                Self::AnyOf(seeds.iter().map(|seed| target(seed, login.clone(), 0)).collect())
+            }
+            Layout::Sentinel { sentinels, login: sentinel_login, master, database } => {
+                let sentinels =
+                    sentinels.iter().map(|sentinel| target(sentinel, sentinel_login.clone(), 0));
+                Self::Sentinels(Arc::new(Sentinels::new(
+                    sentinels.collect(),
+                    master.clone(),
+                    target(&HostPort { host: String::new(), port: 0 }, login, *database),
+                )))
+            }
         }
     }
 
-    /// Connects and logs in, within this time for each server that is tried.
-    pub(crate) async fn connect(&self, patience: Duration) -> Result<Connection, Failure> {
+    /// Returns the sentinels, if they name the server.
+    pub(crate) fn sentinels(&self) -> Option<Arc<Sentinels>> {
         match self {
-            Self::To(target) => Connection::open(target, patience).await,
+            Self::Sentinels(sentinels) => Some(Arc::clone(sentinels)),
+            Self::Fixed(_) | Self::AnyOf(_) => None,
+        }
+    }
+
+    /// Connects and logs in. The timeout applies to each server that is tried.
+    pub(crate) async fn connect(&self, connect_timeout: Duration) -> Result<Connection, Failure> {
+        match self {
+            Self::Fixed(target) => Connection::open(target, connect_timeout).await,
             Self::AnyOf(targets) => {
-                let mut last = Failure::Unreachable("the address names no server".to_owned());
+                let mut last_failure = Failure::Unreachable("the address has no server".to_owned());
                 for target in targets {
-                    match Connection::open(target, patience).await {
+                    match Connection::open(target, connect_timeout).await {
                         Ok(connection) => return Ok(connection),
-                        Err(failure) => last = failure,
+                        Err(failure) => last_failure = failure,
                     }
                 }
-                Err(last)
+                Err(last_failure)
             }
-            Self::Named(sentinels) => sentinels.connect(patience).await,
+            Self::Sentinels(sentinels) => sentinels.connect(connect_timeout).await,
         }
     }
 }
 
 impl From<&Address> for Route {
     fn from(address: &Address) -> Self {
-        let login = address.login.clone();
-        let (layout, tls) = match &address.servers {
-            Servers::Unix { path, database } => {
-                let endpoint = Endpoint::Unix(path.clone());
-                return Self::To(Target { endpoint, login, database: *database });
-            }
-            Servers::Network { layout, tls } => (layout, tls),
-        };
-        let tls = tls.clone().map(|files| Arc::new(Tls::new(files)));
-        let target = |place: &Place, login, database| Target {
-            endpoint: Endpoint::at(place.clone(), tls.as_ref()),
-            login,
-            database,
-        };
-        match layout {
-            Layout::Single { place, database } => Self::To(target(place, login, *database)),
-            Layout::Cluster { seeds } => {
-                Self::AnyOf(seeds.iter().map(|seed| target(seed, login.clone(), 0)).collect())
-            }
-            Layout::Sentinel { sentinels, login: own, master, database } => {
-                let targets = sentinels.iter().map(|place| target(place, own.clone(), 0)).collect();
-                Self::Named(Arc::new(Sentinels::new(
-                    targets,
-                    master.clone(),
-                    target(&Place { host: String::new(), port: 0 }, login, *database),
-                )))
-            }
-        }
+        Self::new(address, address.tls(None).as_ref())
     }
 }
 
@@ -90,19 +97,19 @@ impl From<Address> for Route {
 
 impl From<Target> for Route {
     fn from(target: Target) -> Self {
-        Self::To(target)
+        Self::Fixed(target)
     }
 }
 
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::To(target) => target.endpoint.fmt(f),
+            Self::Fixed(target) => target.endpoint.fmt(f),
             Self::AnyOf(targets) => {
                 let endpoint = targets.first().map(|target| &target.endpoint);
                 endpoint.map_or(Ok(()), |endpoint| endpoint.fmt(f))
             }
-            Self::Named(sentinels) => sentinels.fmt(f),
+            Self::Sentinels(sentinels) => sentinels.fmt(f),
         }
     }
 }

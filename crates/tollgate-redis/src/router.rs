@@ -1,22 +1,22 @@
-//! Which server is asked.
+//! Routing of requests to the servers of a deployment.
 
 use std::sync::Arc;
 
 use crate::call::Call;
-use crate::caller::{Caller, Work};
 use crate::cluster::Cluster;
 use crate::connection::ServerInfo;
 use crate::failure::Failure;
-use crate::link::{Link, Then, promised};
+use crate::link::{Link, OnReply, reply_channel};
+use crate::program_runner::{ProgramRunner, Request};
 use crate::resp::{Command, Reply};
-use crate::sentinel::Follower;
+use crate::sentinel::FailoverWatcher;
 use crate::slot::Slot;
 
 /// The servers of a deployment.
 #[derive(Debug)]
 pub(crate) enum Router {
-    /// One server has everything. Sentinels may tell that it is another now.
-    One(Arc<Caller>, Option<Follower>),
+    /// One server has all keys. With sentinels, a watcher follows failovers.
+    Single(Arc<ProgramRunner>, Option<FailoverWatcher>),
     /// Each slot has its server.
     Cluster(Arc<Cluster>),
 }
@@ -27,78 +27,78 @@ impl Router {
         matches!(self, Self::Cluster(_))
     }
 
-    /// Where the key is.
+    /// Returns the slot of a key.
     pub(crate) fn slot(&self, key: &[u8]) -> Slot {
         match self {
-            Self::One(..) => Slot::ONLY,
+            Self::Single(..) => Slot::ONLY,
             Self::Cluster(_) => Slot::of(key),
         }
     }
 
-    /// Calls a program where the slot is. `then` is told once, and must not block.
-    pub(crate) fn call(&self, slot: Slot, call: Arc<Call>, then: Then) {
-        self.send(slot, Work::Program(call), then);
+    /// Calls a program on the server of a slot. `on_reply` is called once and must not block.
+    pub(crate) fn call(&self, slot: Slot, call: Arc<Call>, on_reply: OnReply) {
+        self.send(slot, Request::Program(call), on_reply);
     }
 
-    fn send(&self, slot: Slot, work: Work, then: Then) {
+    fn send(&self, slot: Slot, request: Request, on_reply: OnReply) {
         match self {
-            Self::One(caller, follower) => {
-                if let Some(follower) = follower {
-                    follower.begin(caller.link());
+            Self::Single(runner, watcher) => {
+                if let Some(watcher) = watcher {
+                    watcher.start(runner.link());
                 }
-                caller.send(work, then);
+                runner.send(request, on_reply);
             }
-            Self::Cluster(cluster) => cluster.send(slot, work, then),
+            Self::Cluster(cluster) => cluster.send(slot, request, on_reply),
         }
     }
 
-    /// Calls a program where its first key is. The call is on its way when this returns.
+    /// Calls a program on the server of its first key. The call is sent before the future is polled.
     pub(crate) fn run(&self, call: Call) -> impl Future<Output = Result<Reply, Failure>> + use<> {
         let slot = call.keys.first().map_or(Slot::ONLY, |key| self.slot(key));
-        let (then, reply) = promised();
-        self.call(slot, Arc::new(call), then);
+        let (on_reply, reply) = reply_channel();
+        self.call(slot, Arc::new(call), on_reply);
         reply
     }
 
-    /// Asks where the key is.
-    pub(crate) async fn ask(&self, key: &[u8], command: Command) -> Result<Reply, Failure> {
-        let (then, reply) = promised();
-        self.send(self.slot(key), Work::Plain(command), then);
+    /// Sends a command to the server of a key.
+    pub(crate) async fn request(&self, key: &[u8], command: Command) -> Result<Reply, Failure> {
+        let (on_reply, reply) = reply_channel();
+        self.send(self.slot(key), Request::Command(command), on_reply);
         reply.await
     }
 
-    /// The servers that have keys, in an order that stays.
+    /// Returns the servers with keys, in a stable order.
     pub(crate) async fn servers(&self) -> Result<Vec<Link>, Failure> {
         match self {
-            Self::One(caller, _) => Ok(vec![caller.link().clone()]),
+            Self::Single(runner, _) => Ok(vec![runner.link().clone()]),
             Self::Cluster(cluster) => cluster.links().await,
         }
     }
 
-    /// Proves that it can be reached and used, and tells what it is.
+    /// Checks that all servers can be reached and used. Returns their software and version, if known.
     pub(crate) async fn open(&self) -> Result<Option<ServerInfo>, Failure> {
         match self {
-            Self::One(caller, _) => open_one(caller.link()).await,
+            Self::Single(runner, _) => open_single(runner.link()).await,
             Self::Cluster(cluster) => cluster.open().await,
         }
     }
 }
 
-/// One server must be alone, and no replica: else it would be found out by the first who asks, or the second.
-async fn open_one(link: &Link) -> Result<Option<ServerInfo>, Failure> {
+/// Rejects cluster nodes, replicas and sentinels now, instead of at the first request.
+async fn open_single(link: &Link) -> Result<Option<ServerInfo>, Failure> {
     let info = link.open().await?;
-    let unusable = |why: &str| Err(Failure::Unreachable(format!("Redis at {link} {why}")));
+    let unusable = |reason: &str| Err(Failure::Unreachable(format!("Redis at {link} {reason}")));
     if info.as_ref().is_some_and(|info| info.is_in_cluster) {
-        return unusable("is a node of a cluster: the address must begin with redis+cluster://");
+        return unusable("is a node of a cluster: use a redis+cluster:// address");
     }
-    // Who may not ask finds out later.
-    match link.ask(Command::new("ROLE")).await {
+    // Without the permission for ROLE, the first request finds out.
+    match link.request(Command::new("ROLE")).await {
         Ok(Reply::Array(parts)) => match parts.first() {
             Some(Reply::Bulk(role)) if role == b"slave" => {
-                unusable("is a replica: the address must be that of the primary")
+                unusable("is a replica: use the address of the primary")
             }
             Some(Reply::Bulk(role)) if role == b"sentinel" => {
-                unusable("is a sentinel: the address must begin with redis+sentinel://")
+                unusable("is a sentinel: use a redis+sentinel:// address")
             }
             _ => Ok(info),
         },

@@ -1,8 +1,8 @@
-//! The Lua programs, put together from the files of `lua/`, as scripts and as a library of functions.
+//! The Lua programs: assembled from the files in `lua/`, as scripts and as a function library.
 //!
-//! A script's closures are made anew at every call and cost more than its arguments. So what most calls
-//! ask, takes and peeks under one algorithm, has a small script for each algorithm, beside the one that
-//! can do everything. A library is loaded once, and needs only the one. All are made of the same parts.
+//! Redis creates the closures of a script at every call, which costs more than its arguments. So the most common
+//! calls, takes and peeks under one algorithm, have a small script per algorithm next to the general one. A library
+//! is loaded once and needs only the general one. All use the same parts.
 
 use sha1::{Digest, Sha1};
 
@@ -14,12 +14,12 @@ macro_rules! lua {
     };
 }
 
-/// Where a program's time comes from.
+/// The clock of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeSource {
-    /// The server's own clock.
+    /// The server's clock.
     Server,
-    /// An argument. Only what is built for tests can be told the time.
+    /// An argument, only in programs for tests.
     #[cfg(feature = "testing")]
     Argument,
 }
@@ -34,12 +34,12 @@ impl TimeSource {
     }
 }
 
-/// What a call runs.
+/// The entry point of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// Takes and peeks under limits of one algorithm.
     Decide(Letter),
-    /// All that can be done with counters, but to list them.
+    /// All operations on counters except listing.
     Operate,
     List,
     Heartbeat,
@@ -49,7 +49,7 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    /// Its Lua function.
+    /// Returns the name of the Lua function.
     const fn name(self) -> &'static str {
         match self {
             Self::Decide(_) => "decide",
@@ -65,7 +65,7 @@ impl Entry {
 
 const SHARED: [&str; 2] = [lua!("arithmetic"), lua!("state")];
 const ALGORITHMS: [&str; 8] = [
-    lua!("counted"),
+    lua!("window_count"),
     lua!("block"),
     lua!("token_bucket"),
     lua!("sliding_window"),
@@ -74,13 +74,13 @@ const ALGORITHMS: [&str; 8] = [
     lua!("calendar_window"),
     lua!("concurrency"),
 ];
-const DECIDE: [&str; 4] = [lua!("pause"), lua!("plan"), lua!("several"), lua!("decide")];
+const DECIDE: [&str; 4] = [lua!("pause"), lua!("plan"), lua!("multi_take"), lua!("decide")];
 const OPERATE: [&str; 5] =
-    [lua!("pause"), lua!("permits"), lua!("plan"), lua!("several"), lua!("operations")];
+    [lua!("pause"), lua!("permits"), lua!("plan"), lua!("multi_take"), lua!("operations")];
 const DIRECTORY: [&str; 4] =
     [lua!("heartbeat"), lua!("nodes"), lua!("overrides"), lua!("node_report")];
 
-/// A script, and the hash that Redis knows it by.
+/// A script and its SHA-1 hash.
 #[derive(Debug)]
 pub(crate) struct Script {
     text: String,
@@ -102,7 +102,7 @@ impl Script {
     }
 }
 
-/// All of it as functions. The library is named by what it says, so that two versions live side by side.
+/// All programs as functions. The library name contains a hash of the code, so that two versions can coexist.
 #[derive(Debug)]
 pub(crate) struct Library {
     name: String,
@@ -133,7 +133,7 @@ impl Library {
         &self.text
     }
 
-    /// The name of the function that does it.
+    /// Returns the name of the function for an entry.
     pub(crate) fn function(&self, entry: Entry) -> String {
         let name = match entry {
             Entry::Decide(_) => Entry::Operate.name(),
@@ -162,36 +162,39 @@ pub(crate) struct Programs {
 
 impl Programs {
     pub(crate) fn new(time: TimeSource) -> Self {
-        let with = |time: TimeSource, parts: &[&[&'static str]]| {
+        let assemble = |time: TimeSource, parts: &[&[&'static str]]| {
             [&[&[time.part()], &SHARED[..]], parts].concat().concat()
         };
-        let small = |letter: Letter, algorithm: &[&'static str]| {
-            Script::of(Entry::Decide(letter), &with(time, &[algorithm, &DECIDE]))
+        let decide = |letter: Letter, algorithm: &[&'static str]| {
+            Script::of(Entry::Decide(letter), &assemble(time, &[algorithm, &DECIDE]))
         };
-        // The directory always goes by the server's clock.
+        // The directory always uses the server's clock.
         let directory =
-            |entry: Entry, part| Script::of(entry, &with(TimeSource::Server, &[&[part]]));
+            |entry: Entry, part| Script::of(entry, &assemble(TimeSource::Server, &[&[part]]));
         let all: [&[&'static str]; 4] = [&ALGORITHMS, &OPERATE, &[lua!("listing")], &DIRECTORY];
         Self {
-            token_bucket: small(Letter::TokenBucket, &[lua!("token_bucket")]),
-            sliding_window: small(Letter::SlidingWindow, &[lua!("sliding_window")]),
-            sliding_counter: small(Letter::SlidingCounter, &[lua!("sliding_counter")]),
-            fixed_window: small(Letter::FixedWindow, &[lua!("counted"), lua!("fixed_window")]),
-            calendar_window: small(
-                Letter::CalendarWindow,
-                &[lua!("counted"), lua!("calendar_window")],
+            token_bucket: decide(Letter::TokenBucket, &[lua!("token_bucket")]),
+            sliding_window: decide(Letter::SlidingWindow, &[lua!("sliding_window")]),
+            sliding_counter: decide(Letter::SlidingCounter, &[lua!("sliding_counter")]),
+            fixed_window: decide(
+                Letter::FixedWindow,
+                &[lua!("window_count"), lua!("fixed_window")],
             ),
-            operate: Script::of(Entry::Operate, &with(time, &[&ALGORITHMS, &OPERATE])),
-            list: Script::of(Entry::List, &with(time, &[&ALGORITHMS, &[lua!("listing")]])),
+            calendar_window: decide(
+                Letter::CalendarWindow,
+                &[lua!("window_count"), lua!("calendar_window")],
+            ),
+            operate: Script::of(Entry::Operate, &assemble(time, &[&ALGORITHMS, &OPERATE])),
+            list: Script::of(Entry::List, &assemble(time, &[&ALGORITHMS, &[lua!("listing")]])),
             heartbeat: directory(Entry::Heartbeat, lua!("heartbeat")),
             nodes: directory(Entry::Nodes, lua!("nodes")),
             overrides: directory(Entry::Override, lua!("overrides")),
             node_report: directory(Entry::NodeReport, lua!("node_report")),
-            library: Library::of(&with(time, &all)),
+            library: Library::of(&assemble(time, &all)),
         }
     }
 
-    /// The smallest script that does it.
+    /// Returns the smallest script for an entry.
     pub(crate) const fn script(&self, entry: Entry) -> &Script {
         match entry {
             Entry::Decide(Letter::TokenBucket) => &self.token_bucket,
@@ -213,7 +216,7 @@ impl Programs {
     }
 }
 
-/// The parts as one text. Comments are for people; Redis need not keep them.
+/// Joins the parts, without comments and empty lines.
 fn code(parts: &[&str]) -> String {
     let lines = parts.iter().flat_map(|part| part.lines());
     let code = lines.filter(|line| !line.is_empty() && !line.trim_start().starts_with("--"));

@@ -1,7 +1,7 @@
-//! Sentinels: they know which server is the primary now.
+//! Redis Sentinel: sentinels know the current primary.
 //!
-//! They are asked anew for every connection. A connection ends when it fails, when its server turns out to be a
-//! replica, and when a sentinel tells that another is the primary: so a failover is followed by itself.
+//! Every new connection asks the sentinels for the primary. A connection ends when it fails, when its server
+//! turns out to be a replica, and when a sentinel announces another primary. So the store follows failovers.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -9,137 +9,149 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::address::Place;
+use crate::address::HostPort;
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::link::{Link, Patience};
+use crate::link::{Link, LinkLimits};
 use crate::resp::{Command, REPLY_CAP, Reply};
 use crate::route::Route;
 use crate::subscription::{Listener, Subscription};
 use crate::target::{Endpoint, Target};
 
-/// Where sentinels tell that a primary has changed.
-const SWITCHED: &str = "+switch-master";
+/// The channel on which sentinels announce a new primary.
+const SWITCH_CHANNEL: &str = "+switch-master";
 
-/// Some sentinels, and the name of the primary they watch. Displayed as messages name it.
+/// Sentinels and the name of the primary that they monitor. Displayed as in error messages.
 #[derive(Debug)]
 pub(crate) struct Sentinels {
     sentinels: Vec<Target>,
     master: String,
-    /// How the primary is reached once its place is known.
+    /// The login, database and TLS settings of the primary. Its host and port are unused.
     primary: Target,
 }
 
 impl Sentinels {
-    /// `primary` is reached wherever they say, not where it says.
+    /// `primary` supplies everything but the host and port of the primary.
     pub(crate) const fn new(sentinels: Vec<Target>, master: String, primary: Target) -> Self {
         Self { sentinels, master, primary }
     }
 
-    /// Connects to the primary that the first sentinel with an answer names.
-    pub(crate) async fn connect(&self, patience: Duration) -> Result<Connection, Failure> {
-        let mut last = Failure::Unreachable("the address names no sentinel".to_owned());
+    /// Connects to the primary that the first reachable sentinel names.
+    pub(crate) async fn connect(&self, connect_timeout: Duration) -> Result<Connection, Failure> {
+        let mut last_failure = Failure::Unreachable("the address has no sentinel".to_owned());
         for sentinel in &self.sentinels {
-            let place = match self.ask(sentinel, patience).await {
-                Ok(place) => place,
+            let host_port = match self.primary_of(sentinel, connect_timeout).await {
+                Ok(host_port) => host_port,
                 Err(failure) => {
-                    last = failure;
+                    last_failure = failure;
                     continue;
                 }
             };
-            match self.reach(place, patience).await {
+            match self.connect_primary(host_port, connect_timeout).await {
                 Ok(connection) => return Ok(connection),
-                Err(failure) => last = failure,
+                Err(failure) => last_failure = failure,
             }
         }
-        Err(last)
+        Err(last_failure)
     }
 
-    /// Where this sentinel believes the primary to be.
-    async fn ask(&self, sentinel: &Target, patience: Duration) -> Result<Place, Failure> {
-        let unreachable = |why: String| {
-            Failure::Unreachable(format!("the sentinel at {} {why}", sentinel.endpoint))
+    /// Asks a sentinel for the host and port of the primary.
+    async fn primary_of(
+        &self,
+        sentinel: &Target,
+        connect_timeout: Duration,
+    ) -> Result<HostPort, Failure> {
+        let unreachable = |reason: String| {
+            Failure::Unreachable(format!("the sentinel at {} {reason}", sentinel.endpoint))
         };
-        let mut connection = Connection::open(sentinel, patience).await?;
+        let mut connection = Connection::open(sentinel, connect_timeout).await?;
         let command = Command::new("SENTINEL").arg("get-master-addr-by-name").arg(&self.master);
-        match exchange(&mut connection, command, patience).await.map_err(unreachable)? {
-            Reply::Array(parts) => place(&parts),
+        match exchange(&mut connection, command, connect_timeout).await.map_err(unreachable)? {
+            Reply::Array(parts) => parse_host_port(&parts),
             Reply::Null => {
-                return Err(unreachable(format!("knows no primary called {:?}", self.master)));
+                return Err(unreachable(format!("monitors no primary named {:?}", self.master)));
             }
             _ => None,
         }
-        .ok_or_else(|| unreachable("does not answer as a sentinel does".to_owned()))
+        .ok_or_else(|| unreachable("does not reply like a sentinel".to_owned()))
     }
 
-    async fn reach(&self, place: Place, patience: Duration) -> Result<Connection, Failure> {
+    async fn connect_primary(
+        &self,
+        host_port: HostPort,
+        connect_timeout: Duration,
+    ) -> Result<Connection, Failure> {
         let endpoint = match &self.primary.endpoint {
-            Endpoint::Tls(_, tls) => Endpoint::Tls(place, Arc::clone(tls)),
-            Endpoint::Tcp(_) | Endpoint::Unix(_) => Endpoint::Tcp(place),
+            Endpoint::Tls(_, tls) => Endpoint::Tls(host_port, Arc::clone(tls)),
+            Endpoint::Tcp(_) | Endpoint::Unix(_) => Endpoint::Tcp(host_port),
         };
         let target = Target { endpoint, ..self.primary.clone() };
         let unreachable =
-            |why: String| Failure::Unreachable(format!("Redis at {} {why}", target.endpoint));
-        let mut connection = Connection::open(&target, patience).await?;
-        // A sentinel may not have heard yet, and a replica would refuse every take.
-        let role = exchange(&mut connection, Command::new("ROLE"), patience).await;
+            |reason: String| Failure::Unreachable(format!("Redis at {} {reason}", target.endpoint));
+        let mut connection = Connection::open(&target, connect_timeout).await?;
+        // The sentinel may be outdated, and a replica would refuse every take.
+        let role = exchange(&mut connection, Command::new("ROLE"), connect_timeout).await;
         match role.map_err(unreachable)? {
             Reply::Array(parts) if is_replica(&parts) => {
-                Err(unreachable("is a replica, though a sentinel calls it the primary".to_owned()))
+                Err(unreachable("is a replica, but a sentinel names it as the primary".to_owned()))
             }
             _ => Ok(connection),
         }
     }
 }
 
-/// Lets a link leave its server when a sentinel tells of another.
-pub(crate) struct Follower {
+/// Reconnects a link when a sentinel announces another primary.
+pub(crate) struct FailoverWatcher {
     sentinels: Arc<Sentinels>,
-    patience: Patience,
-    begun: OnceLock<Vec<Subscription>>,
+    limits: LinkLimits,
+    subscriptions: OnceLock<Vec<Subscription>>,
 }
 
-impl Follower {
-    pub(crate) const fn new(sentinels: Arc<Sentinels>, patience: Patience) -> Self {
-        Self { sentinels, patience, begun: OnceLock::new() }
+impl FailoverWatcher {
+    pub(crate) const fn new(sentinels: Arc<Sentinels>, limits: LinkLimits) -> Self {
+        Self { sentinels, limits, subscriptions: OnceLock::new() }
     }
 
-    /// Begins to listen, unless that has begun. Needs a runtime.
-    pub(crate) fn begin(&self, link: &Link) {
-        let listen = |sentinel: &Target| {
-            let listener = Switched { master: self.sentinels.master.clone(), link: link.clone() };
-            let route = Route::To(sentinel.clone());
-            Subscription::start(route, self.patience, SWITCHED.to_owned(), Arc::new(listener))
+    /// Subscribes to all sentinels, unless that is done. Needs a runtime.
+    pub(crate) fn start(&self, link: &Link) {
+        let subscribe = |sentinel: &Target| {
+            let master = self.sentinels.master.clone();
+            let listener = SwitchListener { master, link: link.clone() };
+            let (route, channel) = (Route::Fixed(sentinel.clone()), SWITCH_CHANNEL.to_owned());
+            Subscription::start(route, self.limits, channel, Arc::new(listener))
         };
-        self.begun.get_or_init(|| self.sentinels.sentinels.iter().map(listen).collect());
+        let sentinels = &self.sentinels.sentinels;
+        self.subscriptions.get_or_init(|| sentinels.iter().map(subscribe).collect());
     }
 }
 
-impl fmt::Debug for Follower {
+impl fmt::Debug for FailoverWatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Follower").field("sentinels", &self.sentinels).finish_non_exhaustive()
+        f.debug_struct("FailoverWatcher")
+            .field("sentinels", &self.sentinels)
+            .finish_non_exhaustive()
     }
 }
 
 impl fmt::Display for Sentinels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of its sentinels", self.master)
+        write!(f, "{} (by sentinel)", self.master)
     }
 }
 
-/// Hears from one sentinel.
-struct Switched {
+/// Listens to one sentinel.
+struct SwitchListener {
     master: String,
     link: Link,
 }
 
-impl Listener for Switched {
-    fn live(&self) {}
+impl Listener for SwitchListener {
+    fn subscribed(&self) {}
 
     fn message(&self, payload: &[u8]) {
         let name = payload.split(|byte| *byte == b' ').next();
         if name == Some(self.master.as_bytes()) {
-            self.link.leave();
+            self.link.reconnect();
         }
     }
 
@@ -149,19 +161,19 @@ impl Listener for Switched {
 async fn exchange(
     connection: &mut Connection,
     command: Command,
-    patience: Duration,
+    reply_timeout: Duration,
 ) -> Result<Reply, String> {
     let exchanged = async {
         connection.write([command]).await.map_err(|error| error.to_string())?;
         connection.read(REPLY_CAP).await.map_err(|error| error.to_string())
     };
-    timeout(patience, exchanged).await.unwrap_or_else(|_| Err("does not answer".to_owned()))
+    timeout(reply_timeout, exchanged).await.unwrap_or_else(|_| Err("does not reply".to_owned()))
 }
 
-fn place(parts: &[Reply]) -> Option<Place> {
+fn parse_host_port(parts: &[Reply]) -> Option<HostPort> {
     let [Reply::Bulk(host), Reply::Bulk(port)] = parts else { return None };
     let host = String::from_utf8(host.clone()).ok()?;
-    Some(Place { host, port: std::str::from_utf8(port).ok()?.parse().ok()? })
+    Some(HostPort { host, port: std::str::from_utf8(port).ok()?.parse().ok()? })
 }
 
 fn is_replica(parts: &[Reply]) -> bool {

@@ -1,17 +1,18 @@
-//! Slots: how a cluster divides its keys among its nodes.
+//! Cluster slots: how a cluster distributes keys over its nodes.
 
-/// How many there are.
+/// The number of slots.
 pub(crate) const SLOTS: u16 = 16_384;
 
-/// A share of a cluster's keys. A server that is no cluster has one for all.
+/// A cluster slot. A single server has one slot for all keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Slot(u16);
 
 impl Slot {
-    /// Where everything is that is not in a cluster.
+    /// The slot of all keys without a cluster.
     pub(crate) const ONLY: Self = Self(0);
 
-    /// The slot of a key: of what stands between its first braces, if that is anything.
+    /// Returns the slot of a key: the hash of the text between its first braces, or of the whole key if that text
+    /// is empty.
     pub(crate) fn of(key: &[u8]) -> Self {
         let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
             let rest = key.get(open + 1..)?;
@@ -21,7 +22,7 @@ impl Slot {
         Self(checksum(tag.unwrap_or(key)) % SLOTS)
     }
 
-    /// The slot of this number, if there is one.
+    /// Returns the slot with this number, if it exists.
     pub(crate) fn numbered(number: u16) -> Option<Self> {
         (number < SLOTS).then_some(Self(number))
     }
@@ -31,7 +32,7 @@ impl Slot {
     }
 }
 
-/// CRC-16 as clusters compute it: polynomial 0x1021, beginning with zero.
+/// CRC-16 of Redis Cluster: polynomial 0x1021, initial value 0.
 fn checksum(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc: u16, byte| {
         (0..8).fold(crc ^ u16::from(*byte) << 8, |crc, _| {
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_those_that_redis_computes() {
+    fn slots_match_those_of_redis() {
         assert_eq!(checksum(b"123456789"), 0x31C3);
         for (key, slot) in [("foo", 12_182), ("bar", 5061), ("", 0), ("user1000", 3443)] {
             assert_eq!(Slot::of(key.as_bytes()), Slot(slot), "{key}");
@@ -53,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_braces_decides() {
+    fn hash_tag_determines_the_slot() {
         for (one, other) in [("rl:{:a}:x", ":a"), ("{:a}", ":a"), ("x{a}{b}", "a"), ("{a", "{a")] {
             assert_eq!(Slot::of(one.as_bytes()), Slot::of(other.as_bytes()), "{one}");
         }

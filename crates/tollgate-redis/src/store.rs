@@ -1,4 +1,4 @@
-//! The store.
+//! The Redis store.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,46 +13,84 @@ use tollgate::{
 };
 
 use crate::builder::RedisStoreBuilder;
-use crate::call::{self, Answer, Ask, AskedTake, Call, Figures, Verb};
+use crate::call::{self, Call, EncodedTake, Figures, PlanReply, QueuedPlan, Verb};
 use crate::coalesce::Coalescer;
 use crate::failure::Failure;
 use crate::keys::Keys;
-use crate::refusals::Refusals;
+use crate::refusal_cache::RefusalCache;
 use crate::resp::Reply;
 use crate::script::Entry;
+use crate::shared_subscription::SharedSubscription;
 use crate::slot::Slot;
-use crate::watch::Watch;
-use crate::{Address, Directory, ServerInfo};
+use crate::{Address, AddressError, Directory, ServerInfo};
 
-/// A century, as every algorithm has it: with today's date the end of a longer pause would pass 2^53.
-const LONGEST_PAUSE: Duration = Duration::from_secs(36_525 * 86_400);
+/// Maximum pause: 100 years. The end of a longer one could exceed 2^53 microseconds.
+const MAX_PAUSE: Duration = Duration::from_secs(36_525 * 86_400);
 
-/// Counters in Redis, shared by every process that asks it.
+/// A [`Store`] in Redis, shared by all processes that use the same server and key prefix.
 ///
-/// Redis itself decides, in one script call a decision at most: exact whoever else asks at the same
-/// moment, on the server's own clock. Plans that are asked while a call is under way share the next one.
-/// A clone is the same store.
+/// A script in Redis decides, in at most one call per decision: atomic under any concurrency, on the server's
+/// clock. A clone shares the same connections. The store needs a Tokio runtime with I/O and time enabled.
 ///
-/// Every wait is bounded. A call that was sent is never sent again: if its answer is lost it counts as
-/// spent, and whoever asked gets a [`StoreError`]. It needs a Tokio runtime with I/O and time.
+/// # Opening a store
+/// All ways connect on the first request. [`connect`](Self::connect) checks the servers earlier.
+///
+/// From a URL:
 ///
 /// ```no_run
 /// use tollgate::{Key, Limit, Plan, Quota, Store, Subject, Take};
-/// use tollgate_redis::{Address, RedisStore};
+/// use tollgate_redis::RedisStore;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// let store = RedisStore::new("redis://localhost:6379/0".parse::<Address>()?);
+/// let store = RedisStore::from_url("redis://localhost:6379/0")?;
 /// store.connect().await?;
 ///
 /// let limit = Limit::sliding_window(Quota::per_second(4))?;
 /// let igdb = Subject::of(["igdb:api"]);
 /// let plan = Plan::new([Take::new(Key::new(&igdb, &limit), 1)])?;
 /// if let Some(wait) = store.take(&plan).await?.retry_after() {
-///     println!("come back in {wait:?}");
+///     println!("retry in {wait:?}");
 /// }
 /// # Ok(())
 /// # }
 /// ```
+///
+/// From an existing [`Address`], here of the environment variable `REDIS_URL`:
+///
+/// ```
+/// use tollgate_redis::{Address, RedisStore};
+///
+/// let address = Address::from_env()?;
+/// let store = RedisStore::new(address);
+/// # Ok::<(), tollgate_redis::AddressError>(())
+/// ```
+///
+/// With a TLS configuration of the program, see [`RedisStoreBuilder::tls_config`]:
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate_redis::RedisStore;
+/// use tollgate_redis::rustls::{ClientConfig, RootCertStore};
+///
+/// # fn example(roots: RootCertStore) -> Result<RedisStore, tollgate_redis::AddressError> {
+/// let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+/// let address = "rediss://cache.internal:6380".parse()?;
+/// let store = RedisStore::builder(address).tls_config(Arc::new(config)).build();
+/// # Ok(store)
+/// # }
+/// ```
+///
+/// # Why it has its own client
+/// The store does not accept a connection of another Redis client, because it depends on these guarantees:
+///
+/// - **A take is never sent twice.** Once the socket has accepted a byte of a take, the take may have run. If its
+///   reply is lost, it counts as spent and the caller gets a [`StoreError`]. It is sent again only if the server
+///   replies that it has not run (an unknown script, a redirection in a cluster). General clients resend after a
+///   reconnect or a redirection, which would count a request twice.
+/// - **Coalescing.** Plans that arrive while a call is in flight are sent together in the next script call. This
+///   needs control over when a command leaves.
+/// - **Timeouts that include the queue.** The time limit of a request begins when it is queued. An expired or
+///   cancelled request that was not sent is dropped and takes nothing.
 #[derive(Debug, Clone)]
 pub struct RedisStore {
     pub(crate) shared: Arc<Shared>,
@@ -62,20 +100,28 @@ pub struct RedisStore {
 pub(crate) struct Shared {
     pub(crate) address: Address,
     pub(crate) keys: Keys,
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
     pub(crate) coalescer: Arc<Coalescer>,
-    pub(crate) refusals: Option<Arc<Refusals>>,
-    pub(crate) watch: Watch,
+    pub(crate) refusals: Option<Arc<RefusalCache>>,
+    pub(crate) events: SharedSubscription,
 }
 
 impl RedisStore {
-    /// The store at this address, with every setting at its default. Nothing is sent yet.
+    /// Creates a store with default settings. Does not connect yet.
     #[must_use]
     pub fn new(address: Address) -> Self {
         Self::builder(address).build()
     }
 
-    /// A store with other settings.
+    /// Creates a store with default settings from a URL, see [`Address`]. Does not connect yet.
+    ///
+    /// # Errors
+    /// The URL is not a valid address. The message does not repeat any part of it.
+    pub fn from_url(url: &str) -> Result<Self, AddressError> {
+        url.parse().map(Self::new)
+    }
+
+    /// Returns a builder for a store with other settings.
     pub fn builder(address: Address) -> RedisStoreBuilder {
         RedisStoreBuilder::new(address)
     }
@@ -84,21 +130,21 @@ impl RedisStore {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Proves that the server can be reached and used, and tells what it is, if it says.
+    /// Checks that the servers can be reached and used. Returns their software and version, if they report it.
     ///
     /// # Errors
-    /// It cannot: the reason is one line, and holds no secret.
+    /// A server cannot be used. The reason is one line without secrets.
     pub async fn connect(&self) -> Result<Option<ServerInfo>, StoreError> {
         self.shared.coalescer.router().open().await.map_err(Failure::into_store_error)
     }
 
-    /// Where it is, without its secrets.
+    /// Returns the address of the servers. Its text form hides the login.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.shared.address
     }
 
-    /// What the deployment keeps beside its counters.
+    /// Returns the directory: nodes, overrides, audit and change events.
     #[must_use]
     pub fn directory(&self) -> Directory {
         Directory::new(Arc::clone(&self.shared))
@@ -107,10 +153,10 @@ impl RedisStore {
     async fn decide<'a>(&self, plan: &Plan<'a>, verb: Verb) -> Result<Decision<'a>, StoreError> {
         let time = self.shared.coalescer.time();
         if plan.takes().is_empty() {
-            return Ok(Decision::new(time.about_now(), []));
+            return Ok(Decision::new(time.estimate(), []));
         }
-        let takes = || call::takes_of(plan, &self.shared.keys, time.about_now());
-        let figures = self.shared.figures_anywhere(verb, takes).await?;
+        let takes = || call::takes_of(plan, &self.shared.keys, time.estimate());
+        let figures = self.shared.figures_across_slots(verb, takes).await?;
         let pairs = plan.takes().iter().zip(figures.replies);
         let status = |(take, reply): (&tollgate::Take<'a>, StepReply)| {
             Status::new(take.key().limit(), take.mode(), reply)
@@ -118,94 +164,98 @@ impl RedisStore {
         Ok(Decision::new(figures.at, pairs.map(status)))
     }
 
-    /// A take that may be refused from memory.
-    async fn take_or_remember<'a>(
+    /// Takes, unless the refusal cache refuses the plan.
+    async fn take_cached<'a>(
         &self,
         plan: &Plan<'a>,
-        refusals: &Refusals,
+        cache: &RefusalCache,
     ) -> Result<Decision<'a>, StoreError> {
-        self.shared.watch.begin();
-        let asked = match refusals.find(plan) {
-            Ok(refused) => return Ok(refused),
-            Err(asked) => asked,
+        self.shared.events.start();
+        let epoch = match cache.find(plan) {
+            Ok(refusal) => return Ok(refusal),
+            Err(epoch) => epoch,
         };
         let decision = self.decide(plan, Verb::Take).await?;
-        if let Some(asked) = asked
+        if let Some(epoch) = epoch
             && !decision.is_allowed()
         {
-            refusals.note(plan, &decision, &asked);
+            cache.insert(plan, &decision, &epoch);
         }
         Ok(decision)
     }
 
-    /// This process forgets at once what others forget when they hear of it.
-    fn forget_refusals(&self, subjects: impl IntoIterator<Item = impl AsRef<str>>) {
+    /// Removes refusals of this process immediately. Other processes remove theirs on the published event.
+    fn remove_refusals(&self, subjects: impl IntoIterator<Item = impl AsRef<str>>) {
         if let Some(refusals) = &self.shared.refusals {
-            subjects.into_iter().for_each(|subject| refusals.forget(subject.as_ref()));
+            subjects.into_iter().for_each(|subject| refusals.remove(subject.as_ref()));
         }
     }
 }
 
-/// After this part of the time-out whoever still waits to be sent is sent.
-const HASTE: u32 = 4;
+/// Waiting plans are sent early after this fraction of the timeout: a quarter.
+const EARLY_SEND_DIVISOR: u32 = 4;
 
 impl Shared {
-    async fn ask(&self, verb: Verb, takes: SmallVec<[AskedTake; 2]>) -> Result<Answer, Failure> {
+    async fn submit(
+        &self,
+        verb: Verb,
+        takes: SmallVec<[EncodedTake; 2]>,
+    ) -> Result<PlanReply, Failure> {
         if Handle::try_current().is_err() {
-            let why = "there is no Tokio runtime here to reach Redis from";
-            return Err(Failure::Unreachable(why.to_owned()));
+            return Err(Failure::no_runtime());
         }
         let slot =
             takes.first().map_or(Slot::ONLY, |take| self.coalescer.router().slot(take.key()));
-        let (ask, answer) = Ask::new(verb, takes);
-        self.coalescer.submit(slot, ask);
-        let (soon, mut answer) = (self.patience / HASTE, pin!(answer));
-        let answered = match timeout(soon, answer.as_mut()).await {
-            Ok(answered) => Ok(answered),
+        let (plan, reply) = QueuedPlan::new(verb, takes);
+        self.coalescer.submit(slot, plan);
+        let (early, mut reply) = (self.timeout / EARLY_SEND_DIVISOR, pin!(reply));
+        let result = match timeout(early, reply.as_mut()).await {
+            Ok(result) => Ok(result),
             Err(_) => {
-                self.coalescer.hurry(slot);
-                timeout(self.patience - soon, answer).await
+                self.coalescer.send_early(slot);
+                timeout(self.timeout - early, reply).await
             }
         };
-        match answered {
-            Ok(Ok(answer)) => answer,
-            // The link went away with the runtime that drove it.
+        match result {
+            Ok(Ok(reply)) => reply,
+            // The sender was dropped with the runtime of the link.
             Ok(Err(_)) => {
-                Err(Failure::Unreachable("the connection's runtime has ended".to_owned()))
+                let reason = "the runtime of the connection has shut down";
+                Err(Failure::Unreachable(reason.to_owned()))
             }
             Err(_) => Err(Failure::Timeout),
         }
     }
 
-    /// Asks for figures; once more if the calendar windows that were sent are of another time.
+    /// Returns the figures of takes. Retries once if the calendar windows in the call were stale.
     pub(crate) async fn figures(
         &self,
         verb: Verb,
-        takes: impl Fn() -> SmallVec<[AskedTake; 2]>,
+        takes: impl Fn() -> SmallVec<[EncodedTake; 2]>,
     ) -> Result<Figures, StoreError> {
         for _ in 0..2 {
-            match self.ask(verb, takes()).await.map_err(Failure::into_store_error)? {
-                Answer::Figures(figures) => return Ok(figures),
-                Answer::Stale => {}
-                Answer::Number(_) => return Err(Failure::unexpected().into_store_error()),
+            match self.submit(verb, takes()).await.map_err(Failure::into_store_error)? {
+                PlanReply::Figures(figures) => return Ok(figures),
+                PlanReply::Stale => {}
+                PlanReply::Number(_) => return Err(Failure::unexpected().into_store_error()),
             }
         }
-        let reason = "its clock moves faster than calendar windows can be told";
+        let reason = "the clock of Redis changes too fast for calendar windows";
         Err(Failure::Unreachable(reason.to_owned()).into_store_error())
     }
 
     pub(crate) async fn number(
         &self,
         verb: Verb,
-        takes: SmallVec<[AskedTake; 2]>,
+        takes: SmallVec<[EncodedTake; 2]>,
     ) -> Result<i64, StoreError> {
-        match self.ask(verb, takes).await.map_err(Failure::into_store_error)? {
-            Answer::Number(number) => Ok(number),
+        match self.submit(verb, takes).await.map_err(Failure::into_store_error)? {
+            PlanReply::Number(number) => Ok(number),
             _ => Err(Failure::unexpected().into_store_error()),
         }
     }
 
-    /// Runs one program for one caller.
+    /// Runs one program in a call of its own.
     pub(crate) async fn run(
         &self,
         entry: Entry,
@@ -221,7 +271,7 @@ impl Store for RedisStore {
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
         match (plan.permit(), &self.shared.refusals) {
             (Some(permit), _) => self.decide(plan, Verb::Hold(permit)).await,
-            (None, Some(refusals)) => self.take_or_remember(plan, refusals).await,
+            (None, Some(refusals)) => self.take_cached(plan, refusals).await,
             (None, None) => self.decide(plan, Verb::Take).await,
         }
     }
@@ -232,7 +282,7 @@ impl Store for RedisStore {
 
     async fn refund<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
         let decision = self.decide(plan, Verb::Refund).await;
-        self.forget_refusals(plan.takes().iter().map(|take| take.key().subject()));
+        self.remove_refusals(plan.takes().iter().map(|take| take.key().subject()));
         decision
     }
 
@@ -241,44 +291,44 @@ impl Store for RedisStore {
     }
 
     async fn pause(&self, key: &Key<'_>, length: Duration) -> Result<(), StoreError> {
-        let now = self.shared.coalescer.time().about_now();
+        let now = self.shared.coalescer.time().estimate();
         let take = call::take_of(key, 0, &self.shared.keys, now);
-        let length = length.min(LONGEST_PAUSE);
+        let length = length.min(MAX_PAUSE);
         self.shared.number(Verb::Pause { length }, SmallVec::from_iter([take])).await.map(|_| ())
     }
 
     async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
-        let now = self.shared.coalescer.time().about_now();
+        let now = self.shared.coalescer.time().estimate();
         let take = call::take_of(key, 0, &self.shared.keys, now);
-        let done = self.shared.number(Verb::Reset, SmallVec::from_iter([take])).await;
-        self.forget_refusals([key.subject()]);
-        done.map(|_| ())
+        let result = self.shared.number(Verb::Reset, SmallVec::from_iter([take])).await;
+        self.remove_refusals([key.subject()]);
+        result.map(|_| ())
     }
 
     async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
         let takes = call::takes_of_permit(permit, &self.shared.keys);
-        let released = self.shared.numbers_anywhere(Verb::Release(permit.id()), takes).await?;
+        let released = self.shared.numbers_across_slots(Verb::Release(permit.id()), takes).await?;
         Ok(released.contains(&1))
     }
 
     async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
         let takes = call::takes_of_permit(permit, &self.shared.keys);
-        // In a cluster slots are asked one after the other, so none is renewed before all are known to be held.
+        // A cluster renews slot by slot. So check first that the permit holds all of them.
         if self.shared.coalescer.router().is_cluster() {
             let verb = Verb::Holds(permit.id());
-            if self.shared.numbers_anywhere(verb, takes.clone()).await?.contains(&0) {
+            if self.shared.numbers_across_slots(verb, takes.clone()).await?.contains(&0) {
                 return Ok(None);
             }
         }
-        let ends = self.shared.numbers_anywhere(Verb::Renew(permit.id()), takes).await?;
-        let first = ends.into_iter().min().and_then(|end| u64::try_from(end).ok());
-        Ok(first.map(Timestamp::from_micros))
+        let expiries = self.shared.numbers_across_slots(Verb::Renew(permit.id()), takes).await?;
+        let earliest = expiries.into_iter().min().and_then(|micros| u64::try_from(micros).ok());
+        Ok(earliest.map(Timestamp::from_micros))
     }
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
         let time = self.shared.coalescer.time();
         let takes =
-            || SmallVec::from_iter([call::take_of(key, 0, &self.shared.keys, time.about_now())]);
+            || SmallVec::from_iter([call::take_of(key, 0, &self.shared.keys, time.estimate())]);
         let figures = self.shared.figures(Verb::Peek, takes).await?;
         let reply =
             figures.replies.first().ok_or_else(|| Failure::unexpected().into_store_error())?;

@@ -1,7 +1,7 @@
-//! A connection of its own on which a channel is listened to.
+//! A subscription to one channel on a separate connection.
 //!
-//! Whoever listens acts on silence as much as on messages: so a connection that may be dead is told as
-//! lost at once, and it is asked every second whether it lives.
+//! Listeners also act on silence, so a connection that may be dead is reported as lost immediately. A PING
+//! every second detects it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,45 +12,44 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tollgate::jittered;
 
 use crate::connection::Connection;
-use crate::link::Patience;
+use crate::link::LinkLimits;
 use crate::resp::{Command, REPLY_CAP, Reply};
 use crate::route::Route;
 
 #[cfg(test)]
 mod tests;
 
-/// How often the server is asked whether it is there.
-const PING: Duration = Duration::from_secs(1);
+const PING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long until the first attempt after a connection was lost, and between later ones.
+/// Delay before the first reconnect attempt. It doubles with each attempt up to the maximum.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
-const LONGEST_DELAY: Duration = Duration::from_secs(1);
+const MAX_DELAY: Duration = Duration::from_secs(1);
 
-/// Told what happens on a channel. Must not block.
+/// Receives the events of a channel. Must not block.
 pub(crate) trait Listener: Send + Sync {
-    /// From now on every message comes.
-    fn live(&self);
+    /// All messages from now on will be received.
+    fn subscribed(&self);
     fn message(&self, payload: &[u8]);
-    /// From now on, or since a moment ago, messages may be missed.
+    /// Messages may be missed from now on, or since a moment ago.
     fn lost(&self);
 }
 
-/// Listens until dropped, and is then lost.
+/// A subscription that ends when dropped, with a last `lost` event.
 pub(crate) struct Subscription {
     task: Option<AbortHandle>,
 }
 
 impl Subscription {
-    /// Listens in the background. Without a runtime to do so in it never comes to live.
+    /// Subscribes in the background. Without a runtime, it never subscribes.
     pub(crate) fn start(
         route: impl Into<Route>,
-        patience: Patience,
+        limits: LinkLimits,
         channel: String,
         listener: Arc<dyn Listener>,
     ) -> Self {
-        let follower = Follower { route: route.into(), patience, channel, listener };
+        let task = SubscriptionTask { route: route.into(), limits, channel, listener };
         let runtime = Handle::try_current().ok();
-        Self { task: runtime.map(|runtime| runtime.spawn(follower.follow()).abort_handle()) }
+        Self { task: runtime.map(|runtime| runtime.spawn(task.run()).abort_handle()) }
     }
 }
 
@@ -62,31 +61,31 @@ impl Drop for Subscription {
     }
 }
 
-struct Follower {
+struct SubscriptionTask {
     route: Route,
-    patience: Patience,
+    limits: LinkLimits,
     channel: String,
     listener: Arc<dyn Listener>,
 }
 
-/// While it is there the listener is live, however it comes to an end.
-struct Live<'a>(&'a dyn Listener);
+/// Sends `subscribed` when created and `lost` when dropped, for whatever reason.
+struct SubscribedGuard<'a>(&'a dyn Listener);
 
-impl<'a> Live<'a> {
-    fn begin(listener: &'a dyn Listener) -> Self {
-        listener.live();
+impl<'a> SubscribedGuard<'a> {
+    fn new(listener: &'a dyn Listener) -> Self {
+        listener.subscribed();
         Self(listener)
     }
 }
 
-impl Drop for Live<'_> {
+impl Drop for SubscribedGuard<'_> {
     fn drop(&mut self) {
         self.0.lost();
     }
 }
 
-impl Follower {
-    async fn follow(self) {
+impl SubscriptionTask {
+    async fn run(self) {
         let mut delay = FIRST_DELAY;
         loop {
             if let Some(connection) = self.subscribe().await {
@@ -94,47 +93,49 @@ impl Follower {
                 delay = FIRST_DELAY;
             }
             sleep(jittered(delay)).await;
-            delay = LONGEST_DELAY.min(delay * 2);
+            delay = MAX_DELAY.min(delay * 2);
         }
     }
 
     async fn subscribe(&self) -> Option<Connection> {
-        let mut connection = self.route.connect(self.patience.connect).await.ok()?;
+        let connect_timeout = self.limits.connect_timeout;
+        let mut connection = self.route.connect(connect_timeout).await.ok()?;
         let command = Command::new("SUBSCRIBE").arg(&self.channel);
         let subscribed = async {
             connection.write([command]).await.ok()?;
             connection.read(REPLY_CAP).await.ok()
         };
-        let reply = timeout(self.patience.connect, subscribed).await.ok()??;
+        let reply = timeout(connect_timeout, subscribed).await.ok()??;
         matches!(event(&reply), Some(Event::Subscribed)).then_some(connection)
     }
 
-    /// Passes messages on until the connection is dead, or does not say that it is not.
+    /// Forwards messages until the connection fails or a PING gets no reply.
     async fn listen(&self, mut connection: Connection) {
-        let live = Live::begin(&*self.listener);
-        let mut ping_at = Instant::now() + PING;
-        let mut pong_by = None;
+        let guard = SubscribedGuard::new(&*self.listener);
+        let reply_timeout = self.limits.reply_timeout;
+        let mut ping_at = Instant::now() + PING_INTERVAL;
+        let mut pong_deadline = None;
         loop {
-            match timeout_at(pong_by.unwrap_or(ping_at), connection.read(REPLY_CAP)).await {
+            match timeout_at(pong_deadline.unwrap_or(ping_at), connection.read(REPLY_CAP)).await {
                 Ok(Ok(reply)) => match event(&reply) {
-                    Some(Event::Message(payload)) => live.0.message(payload),
-                    Some(Event::Pong) => pong_by = None,
+                    Some(Event::Message(payload)) => guard.0.message(payload),
+                    Some(Event::Pong) => pong_deadline = None,
                     Some(Event::Subscribed) | None => return,
                 },
                 Ok(Err(_)) => return,
-                Err(_) if pong_by.is_some() => return,
+                Err(_) if pong_deadline.is_some() => return,
                 Err(_) => {
                     let ping = connection.write([Command::new("PING")]);
-                    let Ok(Ok(())) = timeout(self.patience.reply, ping).await else { return };
+                    let Ok(Ok(())) = timeout(reply_timeout, ping).await else { return };
                     let now = Instant::now();
-                    (ping_at, pong_by) = (now + PING, Some(now + self.patience.reply));
+                    (ping_at, pong_deadline) = (now + PING_INTERVAL, Some(now + reply_timeout));
                 }
             }
         }
     }
 }
 
-/// What comes on a connection that listens.
+/// An event on a subscribed connection.
 enum Event<'a> {
     Subscribed,
     Message(&'a [u8]),

@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::address::{Login, Place};
+use crate::address::{HostPort, Login};
 use crate::tls::Tls;
 
-/// One server to connect to, and as whom.
+/// One server to connect to, with its login and database.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) endpoint: Endpoint,
@@ -15,20 +15,20 @@ pub(crate) struct Target {
     pub(crate) database: u32,
 }
 
-/// Where a server is, and over what to speak to it. Displayed as messages name it.
+/// The address and transport of a server. Displayed as in error messages.
 #[derive(Debug, Clone)]
 pub(crate) enum Endpoint {
-    Tcp(Place),
-    Tls(Place, Arc<Tls>),
+    Tcp(HostPort),
+    Tls(HostPort, Arc<Tls>),
     Unix(PathBuf),
 }
 
 impl Endpoint {
-    /// A server in the network. Servers of one address share what was read for TLS.
-    pub(crate) fn at(place: Place, tls: Option<&Arc<Tls>>) -> Self {
+    /// A network server, with TLS if there are settings for it. All servers of a store share these.
+    pub(crate) fn new(host_port: HostPort, tls: Option<&Arc<Tls>>) -> Self {
         match tls {
-            Some(tls) => Self::Tls(place, Arc::clone(tls)),
-            None => Self::Tcp(place),
+            Some(tls) => Self::Tls(host_port, Arc::clone(tls)),
+            None => Self::Tcp(host_port),
         }
     }
 }
@@ -36,7 +36,7 @@ impl Endpoint {
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp(place) | Self::Tls(place, _) => place.fmt(f),
+            Self::Tcp(host_port) | Self::Tls(host_port, _) => host_port.fmt(f),
             Self::Unix(path) => path.display().fmt(f),
         }
     }

@@ -1,4 +1,4 @@
-//! What this process knows of the server's clock.
+//! The clock of decisions: an estimate of the server's time, or a test clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -8,30 +8,30 @@ use tollgate::Timestamp;
 use crate::limit_code::micros;
 use crate::script::TimeSource;
 
-/// Where decisions get their time from.
+/// The clock of decisions.
 #[derive(Debug)]
 pub(crate) enum Time {
-    /// The server's clock, of which the last reading is remembered.
-    Server(Remembered),
+    /// The server's clock, estimated from its last reply.
+    Server(ServerClock),
     /// A clock that a test sets.
     #[cfg(feature = "testing")]
     Manual(tollgate::ManualClock),
 }
 
-/// The server's time when it was last told, as if this process had begun then.
+/// An estimate of the server's clock.
 #[derive(Debug)]
-pub(crate) struct Remembered {
-    begun: Instant,
-    /// The server's time when this process began to remember, in microseconds.
-    at_begin: AtomicU64,
+pub(crate) struct ServerClock {
+    created: Instant,
+    /// The server's time at `created`, in microseconds.
+    server_time: AtomicU64,
 }
 
 impl Time {
-    /// The server's clock, believed to be this machine's until it tells.
+    /// The server's clock; until its first reply, this machine's.
     pub(crate) fn of_server() -> Self {
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let at_begin = AtomicU64::new(micros(since_epoch.unwrap_or(Duration::ZERO)));
-        Self::Server(Remembered { begun: Instant::now(), at_begin })
+        let server_time = AtomicU64::new(micros(since_epoch.unwrap_or(Duration::ZERO)));
+        Self::Server(ServerClock { created: Instant::now(), server_time })
     }
 
     pub(crate) const fn source(&self) -> TimeSource {
@@ -42,8 +42,8 @@ impl Time {
         }
     }
 
-    /// What scripts are told, if they must be.
-    pub(crate) fn told(&self) -> Option<Timestamp> {
+    /// Returns the time argument of scripts with a test clock.
+    pub(crate) fn argument(&self) -> Option<Timestamp> {
         match self {
             Self::Server(_) => None,
             #[cfg(feature = "testing")]
@@ -51,26 +51,26 @@ impl Time {
         }
     }
 
-    /// About what the server's clock says. Good enough to choose windows of the calendar by.
-    pub(crate) fn about_now(&self) -> Timestamp {
+    /// Returns the estimated server time: accurate enough to select calendar windows.
+    pub(crate) fn estimate(&self) -> Timestamp {
         match self {
-            Self::Server(remembered) => {
-                let elapsed = micros(remembered.begun.elapsed());
-                let at_begin = remembered.at_begin.load(Ordering::Relaxed);
-                Timestamp::from_micros(at_begin.saturating_add(elapsed))
+            Self::Server(clock) => {
+                let elapsed = micros(clock.created.elapsed());
+                let server_time = clock.server_time.load(Ordering::Relaxed);
+                Timestamp::from_micros(server_time.saturating_add(elapsed))
             }
             #[cfg(feature = "testing")]
             Self::Manual(clock) => tollgate::Clock::now(clock),
         }
     }
 
-    /// The server has just told its time.
-    pub(crate) fn learn(&self, now: Timestamp) {
+    /// Updates the estimate with the server time of a reply.
+    pub(crate) fn update(&self, now: Timestamp) {
         match self {
-            Self::Server(remembered) => {
-                let elapsed = micros(remembered.begun.elapsed());
-                let at_begin = now.as_micros().saturating_sub(elapsed);
-                remembered.at_begin.store(at_begin, Ordering::Relaxed);
+            Self::Server(clock) => {
+                let elapsed = micros(clock.created.elapsed());
+                let server_time = now.as_micros().saturating_sub(elapsed);
+                clock.server_time.store(server_time, Ordering::Relaxed);
             }
             #[cfg(feature = "testing")]
             Self::Manual(_) => {}

@@ -1,10 +1,12 @@
-//! TLS: never without a verified certificate, and never with plain text instead.
+//! TLS connections. There is no fallback to plain text.
 
 use std::fmt;
+use std::sync::Arc;
 
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::address::TlsFiles;
@@ -15,56 +17,77 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use error_text::Trust;
 pub(crate) use stream::TlsStream;
 
-/// What connections over TLS are made with. Those of one store share it, however many servers there are.
+/// The TLS settings of a store. All its connections share them.
 pub(crate) struct Tls {
     files: TlsFiles,
+    /// Supplied by the program, in place of the CA and client certificate files.
+    config: Option<Arc<ClientConfig>>,
     connector: OnceCell<TlsConnector>,
 }
 
 impl Tls {
-    /// Reads nothing yet.
-    pub(crate) const fn new(files: TlsFiles) -> Self {
-        Self { files, connector: OnceCell::const_new() }
+    /// Does not read the files yet.
+    pub(crate) const fn new(files: TlsFiles, config: Option<Arc<ClientConfig>>) -> Self {
+        Self { files, config, connector: OnceCell::const_new() }
     }
 
-    /// Reads the files, unless they have been read. If that fails it is tried again by the next who asks:
-    /// a secret may be mounted later than a program starts.
+    /// Reads the files, once. If that fails, the next call reads them again: a secret may be mounted after
+    /// the start of the program.
     ///
     /// # Errors
     /// One line that names the file.
     pub(crate) async fn prepare(&self) -> Result<&TlsConnector, String> {
-        let read = || async {
+        let create = || async {
+            if let Some(config) = &self.config {
+                return Ok(TlsConnector::from(Arc::clone(config)));
+            }
             let files = self.files.clone();
             // Files may be on a network, and callers wait on this thread.
             let read = tokio::task::spawn_blocking(move || files::connector(&files)).await;
-            read.unwrap_or_else(|_| Err("the runtime has ended".to_owned()))
+            read.unwrap_or_else(|_| Err("the runtime has shut down".to_owned()))
         };
-        self.connector.get_or_try_init(read).await
+        self.connector.get_or_try_init(create).await
     }
 
-    /// Whether we can show a certificate of our own.
-    pub(crate) const fn has_certificate(&self) -> bool {
-        self.files.client.is_some()
+    /// Whether there is a client certificate.
+    pub(crate) fn has_certificate(&self) -> bool {
+        match &self.config {
+            Some(config) => config.client_auth_cert_resolver.has_certs(),
+            None => self.files.client.is_some(),
+        }
     }
 
-    /// Agrees on TLS with the server of this name.
+    /// Performs the TLS handshake with the server of this host name.
     ///
     /// # Errors
-    /// One line that says what the server did, beginning with a verb.
-    pub(crate) async fn agree(&self, socket: TcpStream, host: &str) -> Result<TlsStream, String> {
+    /// One line that begins with a verb; the subject is the server.
+    pub(crate) async fn handshake(
+        &self,
+        socket: TcpStream,
+        host: &str,
+    ) -> Result<TlsStream, String> {
         let name = match &self.files.server_name {
             Some(name) => name.clone(),
             None => ServerName::try_from(host.to_owned()).map_err(|_| {
-                "has a host name that no certificate can have: server_name must tell another"
-                    .to_owned()
+                "has a host name that is invalid in certificates; set server_name".to_owned()
             })?,
         };
         let connector = self.prepare().await?;
+        let has_certificate = self.has_certificate();
         match connector.connect(name.clone(), socket).await {
-            Ok(stream) => Ok(TlsStream::new(stream, self.has_certificate())),
-            Err(error) => Err(error_text::explain(&error, &self.files, &name)),
+            Ok(stream) => Ok(TlsStream::new(stream, has_certificate)),
+            Err(error) => Err(error_text::explain(&error, self.trust(), has_certificate, &name)),
+        }
+    }
+
+    fn trust(&self) -> Trust<'_> {
+        match (&self.config, &self.files.ca) {
+            (Some(_), _) => Trust::Config,
+            (None, Some(file)) => Trust::File(file),
+            (None, None) => Trust::Public,
         }
     }
 }

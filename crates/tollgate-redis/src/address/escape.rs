@@ -1,8 +1,8 @@
-//! Percent escapes of URLs.
+//! Percent-encoding of URLs.
 
 use std::fmt;
 
-/// What a text with escapes means. None where a `%` is not followed by two hexadecimal digits.
+/// Decodes a text. Returns `None` if a `%` is not followed by two hexadecimal digits.
 pub(super) fn unescaped(text: &str) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
@@ -19,7 +19,7 @@ fn hexadecimal(digit: u8) -> Option<u8> {
     u8::try_from(char::from(digit).to_digit(16)?).ok()
 }
 
-/// A text as the part of a URL that it is.
+/// Displays a text percent-encoded, as part of a URL.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl fmt::Display for Escaped<'_> {

@@ -1,20 +1,20 @@
-//! The URL of a Redis server, read part by part.
+//! The parser of Redis URLs.
 //!
-//! An @ ends the login and stands nowhere else: so a password in which nobody has escaped what ends a part
-//! of a URL is an error, and never taken for a part that may be shown.
+//! An @ ends the login and is not allowed elsewhere. So a password with an unescaped delimiter is an error, and is
+//! never mistaken for a part that messages may show.
 
 use std::net::Ipv6Addr;
 
 use super::Address;
 use super::error::{
-    AddressError, CLUSTER_DATABASE, DATABASE, FRAGMENT, HOST, MASTER, PASSWORD, PATH, PORT, SCHEME,
-    SEVERAL, SOCKET, SOCKET_HOST, USER,
+    AddressError, CLUSTER_DATABASE, DATABASE, FRAGMENT, HOST, MASTER, MULTIPLE_HOSTS, PASSWORD,
+    PATH, PORT, SCHEME, SOCKET, SOCKET_HOST, USER,
 };
 use super::escape::unescaped;
-use super::parts::{Layout, Login, Place, Secret, Servers};
+use super::parts::{HostPort, Layout, Login, Secret, Servers};
 use super::query::{Form, Query};
 
-/// The ports that Redis and its sentinels listen on unless told otherwise.
+/// The default ports of Redis and its sentinels.
 pub(super) const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
@@ -29,18 +29,18 @@ pub(super) fn address(url: &str) -> Result<Address, AddressError> {
     if path.contains('@') {
         return Err(PATH);
     }
-    // The last @, as a password may have one that nobody escaped.
-    let (login, places) = match authority.rsplit_once('@') {
-        Some((login, places)) => (self::login(login)?, places),
+    // The last @, because a password may contain an unescaped one.
+    let (login, host_ports) = match authority.rsplit_once('@') {
+        Some((login, host_ports)) => (self::login(login)?, host_ports),
         None => (None, authority),
     };
     let mut query = Query::parse(query, form)?;
     let servers = match form {
-        Form::Unix if places.is_empty() => unix(path, &mut query)?,
+        Form::Unix if host_ports.is_empty() => unix(path, &mut query)?,
         Form::Unix => return Err(SOCKET_HOST),
-        Form::Single { .. } => network(single(places, path)?, &mut query)?,
-        Form::Cluster { .. } => network(cluster(places, path)?, &mut query)?,
-        Form::Sentinel { .. } => network(sentinel(places, path, &mut query)?, &mut query)?,
+        Form::Single { .. } => network(single(host_ports, path)?, &mut query)?,
+        Form::Cluster { .. } => network(cluster(host_ports, path)?, &mut query)?,
+        Form::Sentinel { .. } => network(sentinel(host_ports, path, &mut query)?, &mut query)?,
     };
     Ok(Address { login, servers })
 }
@@ -58,16 +58,19 @@ fn network(layout: Layout, query: &mut Query) -> Result<Servers, AddressError> {
     Ok(Servers::Network { layout, tls: query.tls()? })
 }
 
-fn single(place: &str, path: &str) -> Result<Layout, AddressError> {
-    if place.contains(',') {
-        return Err(SEVERAL);
+fn single(host_port: &str, path: &str) -> Result<Layout, AddressError> {
+    if host_port.contains(',') {
+        return Err(MULTIPLE_HOSTS);
     }
-    Ok(Layout::Single { place: self::place(place, REDIS_PORT)?, database: database(path)? })
+    Ok(Layout::Single {
+        host_port: self::host_port(host_port, REDIS_PORT)?,
+        database: database(path)?,
+    })
 }
 
 fn cluster(seeds: &str, path: &str) -> Result<Layout, AddressError> {
     match database(path) {
-        Ok(0) => Ok(Layout::Cluster { seeds: places(seeds, REDIS_PORT)? }),
+        Ok(0) => Ok(Layout::Cluster { seeds: host_ports(seeds, REDIS_PORT)? }),
         _ => Err(CLUSTER_DATABASE),
     }
 }
@@ -75,7 +78,7 @@ fn cluster(seeds: &str, path: &str) -> Result<Layout, AddressError> {
 fn sentinel(sentinels: &str, path: &str, query: &mut Query) -> Result<Layout, AddressError> {
     let (master, database) = path.split_once('/').unwrap_or((path, ""));
     Ok(Layout::Sentinel {
-        sentinels: places(sentinels, SENTINEL_PORT)?,
+        sentinels: host_ports(sentinels, SENTINEL_PORT)?,
         login: query.sentinel_login()?,
         master: name(master).ok_or(MASTER)?.to_owned(),
         database: self::database(database)?,
@@ -86,7 +89,7 @@ fn database(path: &str) -> Result<u32, AddressError> {
     if path.is_empty() { Ok(0) } else { number(path).ok_or(DATABASE) }
 }
 
-/// Digits only: `parse` alone would take a plus sign as well.
+/// Parses digits only: `parse` alone would accept a plus sign.
 pub(super) fn number(text: &str) -> Option<u32> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
@@ -101,11 +104,11 @@ fn login(text: &str) -> Result<Option<Login>, AddressError> {
     Ok(Some(Login { user: user.map(Secret::new), password }))
 }
 
-fn places(text: &str, default_port: u16) -> Result<Vec<Place>, AddressError> {
-    text.split(',').map(|text| place(text, default_port)).collect()
+fn host_ports(text: &str, default_port: u16) -> Result<Vec<HostPort>, AddressError> {
+    text.split(',').map(|text| host_port(text, default_port)).collect()
 }
 
-fn place(text: &str, default_port: u16) -> Result<Place, AddressError> {
+fn host_port(text: &str, default_port: u16) -> Result<HostPort, AddressError> {
     let (host, port) = match text.strip_prefix('[') {
         Some(bracketed) => {
             let (host, port) = bracketed.split_once(']').ok_or(HOST)?;
@@ -124,10 +127,10 @@ fn place(text: &str, default_port: u16) -> Result<Place, AddressError> {
             .filter(|port| *port > 0)
             .ok_or(PORT)?,
     };
-    Ok(Place { host: host.to_owned(), port })
+    Ok(HostPort { host: host.to_owned(), port })
 }
 
-/// What hosts and masters are called.
+/// Returns the text if it is a valid name of a host or master.
 fn name(text: &str) -> Option<&str> {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     (!text.is_empty() && text.bytes().all(is_fit)).then_some(text)

@@ -1,78 +1,78 @@
-//! What an address is made of.
+//! The parts of an address.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use tokio_rustls::rustls::pki_types::ServerName;
 
-/// What is where the address leads.
+/// The servers of an address.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Servers {
-    /// A server of this machine, by its socket.
+    /// A local server, by its Unix socket.
     Unix { path: PathBuf, database: u32 },
-    /// With TLS, if there are files for it.
+    /// With TLS if `tls` is set.
     Network { layout: Layout, tls: Option<TlsFiles> },
 }
 
-/// How many servers there are, and how they are found.
+/// The kind of deployment.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Layout {
     Single {
-        place: Place,
+        host_port: HostPort,
         database: u32,
     },
-    /// Some of its nodes, at least one. It has no databases to choose from.
+    /// Some nodes, at least one. A cluster has only database 0.
     Cluster {
-        seeds: Vec<Place>,
+        seeds: Vec<HostPort>,
     },
-    /// At least one. The login is for these; that of the address is for the server they name.
+    /// At least one sentinel. `login` is for the sentinels; the login of the address is for the primary.
     Sentinel {
-        sentinels: Vec<Place>,
+        sentinels: Vec<HostPort>,
         login: Option<Login>,
         master: String,
         database: u32,
     },
 }
 
-/// A machine, by name or number, and a port there. Displayed as messages name a server.
+/// A host name or IP address, and a port. Displayed as in error messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct HostPort {
     pub(crate) host: String,
     pub(crate) port: u16,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port } = self;
         if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
     }
 }
 
-/// Whom TLS trusts, and as whom it presents us.
+/// The TLS parameters of an address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
-    /// Certificates of the authorities that are trusted. None for those that browsers trust.
+    /// File of the trusted certificate authorities. `None`: the public ones.
     pub(crate) ca: Option<PathBuf>,
     pub(crate) client: Option<ClientFiles>,
-    /// Whom the server's certificate must be for, if not its host.
+    /// The name in the server's certificate, if not its host.
     pub(crate) server_name: Option<ServerName<'static>>,
 }
 
-/// A certificate of our own.
+/// The files of a client certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientFiles {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
 }
 
-/// Whom to log in as. Without a user it is the server's default one.
+/// A login. Without a user, Redis uses its default user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) user: Option<Secret>,
     pub(crate) password: Secret,
 }
 
-/// A text that no log shows.
+/// A text that `Debug` hides.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(Vec<u8>);
 

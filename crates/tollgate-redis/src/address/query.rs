@@ -1,4 +1,4 @@
-//! What follows the `?` of an address.
+//! The query parameters of an address.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::escape::unescaped;
 use super::parse::number;
 use super::parts::{ClientFiles, Login, Secret, TlsFiles};
 
-/// The forms that addresses have.
+/// The kinds of URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Unix,
@@ -45,7 +45,7 @@ impl Form {
         }
     }
 
-    /// The parameters that it may have.
+    /// Returns the parameters of this kind of URL.
     fn known(self) -> Vec<&'static str> {
         let db = DB.into_iter().filter(|_| self == Self::Unix);
         let tls = TLS.into_iter().filter(|_| self.is_tls());
@@ -54,7 +54,7 @@ impl Form {
     }
 }
 
-/// Parameters that have not been taken yet.
+/// The parameters that have not been read yet.
 pub(super) struct Query {
     form: Form,
     values: Vec<(&'static str, Vec<u8>)>,
@@ -63,8 +63,8 @@ pub(super) struct Query {
 impl Query {
     pub(super) fn parse(text: &str, form: Form) -> Result<Self, AddressError> {
         if text.contains('@') {
-            return Err(AddressError::told(
-                "the query of a Redis address has an @ in it (a ? in a password is %3F, and an @ in a path is %40)",
+            return Err(AddressError::new(
+                "the query of a Redis address contains an @ (write ? in a password as %3F, and @ in a path as %40)",
             ));
         }
         let known = form.known();
@@ -74,10 +74,10 @@ impl Query {
             let name =
                 known.iter().find(|known| **known == name).ok_or_else(|| unknown(name, &known))?;
             let value = unescaped(value).filter(|value| !value.is_empty()).ok_or_else(|| {
-                wrong(name, "must have a value, with a % only before two hexadecimal digits")
+                invalid(name, "must have a value, with a % only before two hexadecimal digits")
             })?;
             if values.iter().any(|(earlier, _)| earlier == name) {
-                return Err(wrong(name, "comes twice"));
+                return Err(invalid(name, "is given twice"));
             }
             values.push((*name, value));
         }
@@ -91,7 +91,7 @@ impl Query {
 
     fn text(&mut self, name: &str) -> Result<Option<String>, AddressError> {
         let text = self.take(name).map(String::from_utf8).transpose();
-        text.map_err(|_| wrong(name, "must be UTF-8"))
+        text.map_err(|_| invalid(name, "must be UTF-8"))
     }
 
     pub(super) fn number(&mut self, name: &str) -> Option<Result<u32, AddressError>> {
@@ -105,11 +105,11 @@ impl Query {
         match (user.map(Secret::new), password.map(Secret::new)) {
             (user, Some(password)) => Ok(Some(Login { user, password })),
             (None, None) => Ok(None),
-            (Some(_), None) => Err(wrong("sentinel_user", "needs sentinel_password beside it")),
+            (Some(_), None) => Err(invalid("sentinel_user", "also needs sentinel_password")),
         }
     }
 
-    /// What TLS is to be made with, if it is.
+    /// Returns the TLS parameters, if the scheme uses TLS.
     pub(super) fn tls(&mut self) -> Result<Option<TlsFiles>, AddressError> {
         if !self.form.is_tls() {
             return Ok(None);
@@ -120,51 +120,51 @@ impl Query {
             (Some(certificate), Some(key)) => {
                 Some(ClientFiles { certificate: certificate.into(), key: key.into() })
             }
-            (Some(_), None) => return Err(wrong("cert", "needs key beside it")),
-            (None, Some(_)) => return Err(wrong("key", "needs cert beside it")),
+            (Some(_), None) => return Err(invalid("cert", "also needs key")),
+            (None, Some(_)) => return Err(invalid("key", "also needs cert")),
         };
         let server_name = self.text("server_name")?.map(ServerName::try_from).transpose();
-        let server_name =
-            server_name.map_err(|_| wrong("server_name", "must be a DNS name or an IP address"))?;
+        let server_name = server_name
+            .map_err(|_| invalid("server_name", "must be a DNS name or an IP address"))?;
         Ok(Some(TlsFiles { ca, client, server_name }))
     }
 }
 
-fn wrong(name: &str, how: &str) -> AddressError {
-    AddressError::composed(format!("the query parameter {name} of a Redis address {how}"))
+fn invalid(name: &str, problem: &str) -> AddressError {
+    AddressError::composed(format!("the query parameter {name} of a Redis address {problem}"))
 }
 
-/// Tells what may have been meant. The name itself is not told: it may be a part of a password.
+/// Suggests a parameter. Does not repeat the unknown name: it may be part of a password.
 fn unknown(name: &str, known: &[&'static str]) -> AddressError {
     let name = name.to_ascii_lowercase();
-    let elsewhere = match name.as_str() {
-        known_here if known.contains(&known_here) => None,
-        "db" => Some("is for unix:// addresses: here the path is the database"),
-        tls if TLS.contains(&tls) => Some("is for TLS, whose addresses begin with rediss"),
-        sentinel if SENTINEL.contains(&sentinel) => {
-            Some("is for addresses that begin with redis+sentinel")
-        }
+    let other_scheme = match name.as_str() {
+        own if known.contains(&own) => None,
+        "db" => Some("is for unix:// addresses; here the path is the database"),
+        tls if TLS.contains(&tls) => Some("is for TLS; use a rediss scheme"),
+        sentinel if SENTINEL.contains(&sentinel) => Some("is for redis+sentinel:// addresses"),
         _ => None,
     };
-    if let Some(where_it_is) = elsewhere {
-        return wrong(&name, where_it_is);
+    if let Some(hint) = other_scheme {
+        return invalid(&name, hint);
     }
-    let longer = known.iter().find(|known| name.starts_with(**known));
-    let nearest = longer.or_else(|| known.iter().min_by_key(|known| distance(&name, known)));
+    let prefix = known.iter().find(|known| name.starts_with(**known));
+    let nearest = prefix.or_else(|| known.iter().min_by_key(|known| distance(&name, known)));
     let advice = match nearest {
-        None => "this form has none: remove the ? and what follows (a ? in a password is %3F)"
+        None => "this scheme has none; remove the ? and the rest (write ? in a password as %3F)"
             .to_owned(),
-        Some(near) if longer.is_some() || distance(&name, near) <= near.len().div_ceil(3) => {
-            format!("did you mean {near}?")
+        Some(nearest)
+            if prefix.is_some() || distance(&name, nearest) <= nearest.len().div_ceil(3) =>
+        {
+            format!("did you mean {nearest}?")
         }
-        Some(_) => format!("there is {}", known.join(", ")),
+        Some(_) => format!("known parameters: {}", known.join(", ")),
     };
     AddressError::composed(format!(
         "the query of a Redis address has an unknown parameter: {advice}"
     ))
 }
 
-/// How many letters to add, drop or replace.
+/// Returns the Levenshtein distance.
 fn distance(left: &str, right: &str) -> usize {
     let mut above: Vec<usize> = (0..=right.len()).collect();
     for (row, letter) in left.bytes().take(64).enumerate() {

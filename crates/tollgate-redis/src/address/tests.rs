@@ -1,13 +1,13 @@
 mod secrets;
 
 use super::Address;
-use super::parts::{Layout, Place, Servers};
+use super::parts::{HostPort, Layout, Servers};
 
 fn parse(url: &str) -> Address {
     url.parse().unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
-fn refusal(url: &str) -> String {
+fn parse_error(url: &str) -> String {
     url.parse::<Address>().expect_err(url).to_string()
 }
 
@@ -17,7 +17,7 @@ fn login(url: &str) -> Option<(Option<String>, String)> {
 }
 
 #[test]
-fn parts_are_read_and_defaults_filled_in() {
+fn parses_parts_and_applies_defaults() {
     for (url, shown) in [
         ("redis://localhost", "redis://localhost:6379/0"),
         ("REDIS://localhost/", "redis://localhost:6379/0"),
@@ -58,49 +58,52 @@ fn parts_are_read_and_defaults_filled_in() {
 }
 
 #[test]
-fn sentinels_have_a_login_of_their_own() {
+fn sentinels_have_a_separate_login() {
     let url = "redis+sentinel://app:a@s1,s2:7/main/4?sentinel_user=watch&sentinel_password=%77";
     let Servers::Network { layout, tls: None } = parse(url).servers else { panic!("{url}") };
     let Layout::Sentinel { sentinels, login: Some(login), master, database: 4 } = layout else {
         panic!("{url}")
     };
-    let place = |host: &str, port| Place { host: host.to_owned(), port };
-    assert_eq!((sentinels, master.as_str()), (vec![place("s1", 26379), place("s2", 7)], "main"));
+    let host_port = |host: &str, port| HostPort { host: host.to_owned(), port };
+    assert_eq!(
+        (sentinels, master.as_str()),
+        (vec![host_port("s1", 26379), host_port("s2", 7)], "main")
+    );
     assert_eq!(login.user.unwrap().expose(), b"watch");
     assert_eq!(login.password.expose(), b"w");
 }
 
 #[test]
-fn logins_are_read_and_decoded() {
-    let some =
+fn parses_and_decodes_logins() {
+    let login_parts =
         |user: Option<&str>, password: &str| Some((user.map(str::to_owned), password.to_owned()));
     for (url, expected) in [
         ("redis://localhost", None),
         ("redis://@localhost", None),
         ("redis://:@localhost", None),
-        ("redis://:secret@localhost", some(None, "secret")),
-        ("redis://app:secret@localhost", some(Some("app"), "secret")),
-        ("redis://app@localhost", some(Some("app"), "")),
-        ("redis://a%40b:%3a%2F%25%23@localhost", some(Some("a@b"), ":/%#")),
-        ("redis://:a:b@c@localhost", some(None, "a:b@c")),
+        ("redis://:secret@localhost", login_parts(None, "secret")),
+        ("redis://app:secret@localhost", login_parts(Some("app"), "secret")),
+        ("redis://app@localhost", login_parts(Some("app"), "")),
+        ("redis://a%40b:%3a%2F%25%23@localhost", login_parts(Some("a@b"), ":/%#")),
+        ("redis://:a:b@c@localhost", login_parts(None, "a:b@c")),
         ("unix:///s", None),
-        ("unix://app:secret@/s", some(Some("app"), "secret")),
-        ("redis+cluster://app:a,b@h,i", some(Some("app"), "a,b")),
-        ("redis+sentinel://:secret@h,i/m", some(None, "secret")),
+        ("unix://app:secret@/s", login_parts(Some("app"), "secret")),
+        ("redis+cluster://app:a,b@h,i", login_parts(Some("app"), "a,b")),
+        ("redis+sentinel://:secret@h,i/m", login_parts(None, "secret")),
     ] {
         assert_eq!(login(url), expected, "{url}");
     }
 }
 
 #[test]
-fn a_refusal_names_the_part_that_is_wrong() {
+fn errors_name_the_wrong_part() {
     let (schemes, fragments) = (
         ["http://h", "redis-sentinel://h", "redis+unix:///s", "h:6379", "unix:/s", ""],
         ["redis://h#0", "redis://:hunter#2@h?x", "rediss://h#insecure"],
     );
     let hosts =
         ["redis://", "redis://:6379", "redis://a b", "redis://[::1", "redis://[h]", "redis://ü"];
-    let more_hosts =
+    let invalid_hosts =
         ["redis+cluster://a,", "redis+cluster://,a", "redis+sentinel:///m", "unix://h/s"];
     let ports =
         ["redis://h:", "redis://h:0", "redis://h:65536", "redis://h:+1", "redis://[::1]6379"];
@@ -124,7 +127,7 @@ fn a_refusal_names_the_part_that_is_wrong() {
         ("user", &["redis://%4:p@h", "redis://%zz:p@h"]),
         ("password", &["redis://:100%@h", "redis://:%4g@h", "unix://:%4g@/s"]),
         ("host", &hosts),
-        ("host", &more_hosts),
+        ("host", &invalid_hosts),
         ("redis+cluster://", &["redis://a,b", "rediss://a:1,b:2"]),
         ("port", &ports),
         ("port", &["redis+cluster://h:1,i:x", "redis+sentinel://h:0/m"]),
@@ -133,47 +136,47 @@ fn a_refusal_names_the_part_that_is_wrong() {
         ("path", &paths),
     ] {
         for url in urls {
-            let refusal = refusal(url);
-            assert!(refusal.contains(part), "{url}: {refusal}");
+            let parse_error = parse_error(url);
+            assert!(parse_error.contains(part), "{url}: {parse_error}");
         }
     }
 }
 
 #[test]
-fn a_refusal_of_a_parameter_names_the_right_one() {
+fn errors_suggest_the_right_parameter() {
     for (url, words) in [
-        ("redis://h?x=1", "none: remove"),
+        ("redis://h?x=1", "none; remove"),
         ("redis://h?ca=/c", "rediss"),
         ("redis+cluster://h?server_name=x", "rediss"),
         ("redis://h?db=1", "the path is the database"),
         ("rediss://h?sentinel_user=x", "redis+sentinel"),
-        ("unix:///s?database=1", "there is db"),
+        ("unix:///s?database=1", "known parameters: db"),
         ("unix:///s?DB=1", "did you mean db?"),
         ("unix:///s?ca=1", "rediss"),
         ("rediss://h?cacert=/c", "did you mean ca?"),
         ("rediss://h?certs=/c", "did you mean cert?"),
         ("rediss://h?servername=x", "did you mean server_name?"),
-        ("rediss://h?insecure=true", "there is ca, cert, key, server_name"),
+        ("rediss://h?insecure=true", "known parameters: ca, cert, key, server_name"),
         ("redis+sentinel://h/m?sentinel_pasword=x", "did you mean sentinel_password?"),
         ("rediss://h?ca", "ca of a Redis address must have a value"),
         ("rediss://h?ca=", "ca of a Redis address must have a value"),
         ("rediss://h?ca=%", "ca of a Redis address must have a value"),
         ("rediss://h?ca=%ff", "ca of a Redis address must be UTF-8"),
-        ("rediss://h?ca=a&ca=b", "ca of a Redis address comes twice"),
-        ("rediss://h?cert=c", "cert of a Redis address needs key"),
-        ("rediss://h?key=c", "key of a Redis address needs cert"),
+        ("rediss://h?ca=a&ca=b", "ca of a Redis address is given twice"),
+        ("rediss://h?cert=c", "cert of a Redis address also needs key"),
+        ("rediss://h?key=c", "key of a Redis address also needs cert"),
         ("rediss://h?server_name=a%20b", "must be a DNS name"),
-        ("redis+sentinel://h/m?sentinel_user=x", "needs sentinel_password"),
+        ("redis+sentinel://h/m?sentinel_user=x", "also needs sentinel_password"),
     ] {
-        let refusal = refusal(url);
-        assert!(refusal.contains(words), "{url}: {refusal}");
+        let parse_error = parse_error(url);
+        assert!(parse_error.contains(words), "{url}: {parse_error}");
     }
 }
 
 #[test]
-fn the_environment_names_a_server_or_leaves_it_at_the_local_one() {
-    assert_eq!(Address::told(None).unwrap(), Address::local());
-    let told = Address::told(Some("redis://cache:7000/3".into())).unwrap();
-    assert_eq!(told.to_string(), "redis://cache:7000/3");
-    assert!(Address::told(Some(String::new().into())).is_err());
+fn environment_variable_defaults_to_the_local_server() {
+    assert_eq!(Address::from_optional_url(None).unwrap(), Address::local());
+    let address = Address::from_optional_url(Some("redis://cache:7000/3".into())).unwrap();
+    assert_eq!(address.to_string(), "redis://cache:7000/3");
+    assert!(Address::from_optional_url(Some(String::new().into())).is_err());
 }

@@ -1,23 +1,23 @@
-//! Plans that leave together.
+//! A batch: several plans in one script call.
 
 use std::collections::HashMap;
 
 use tollgate::Timestamp;
 
-use super::answer::Answers;
-use super::{Ask, Call, Verb};
+use super::plan_reply::ReplyReader;
+use super::{Call, QueuedPlan, Verb};
 use crate::failure::Failure;
-use crate::limit_code::{Letter, LimitCode, micros, put_number};
+use crate::limit_code::{Letter, LimitCode, micros, write_number};
 use crate::resp::Reply;
 use crate::script::Entry;
 
-/// The most takes of one call: at a few microseconds each, Redis serves others soon enough.
+/// Maximum number of takes in one call. At a few microseconds each, Redis soon serves other clients.
 pub(crate) const MAX_TAKES: usize = 512;
 
-/// Some plans and the call that asks for them all.
+/// Several plans, encoded as one call.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    asks: Vec<Ask>,
+    plans: Vec<QueuedPlan>,
     keys: Vec<Vec<u8>>,
     packed: Vec<u8>,
     /// The letter of all limits, if every plan only takes and peeks under one algorithm.
@@ -25,22 +25,22 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn of(asks: Vec<Ask>) -> Self {
+    pub(crate) fn of(plans: Vec<QueuedPlan>) -> Self {
         let mut tables = Tables::default();
-        let mut plans = Vec::with_capacity(asks.len() * 16);
-        for ask in &asks {
-            put_ask(&mut plans, ask, &mut tables);
+        let mut encoded = Vec::with_capacity(plans.len() * 16);
+        for plan in &plans {
+            write_plan(&mut encoded, plan, &mut tables);
         }
-        let packed = tables.packed(&plans);
-        let letter = common_letter(&asks);
-        Self { letter, packed, keys: tables.keys, asks }
+        let packed = tables.packed(&encoded);
+        let letter = common_letter(&plans);
+        Self { letter, packed, keys: tables.keys, plans }
     }
 
-    /// The call that decides it. `now` is for programs that must be told the time.
+    /// Returns the call that decides the batch. `now` is the time for programs with a test clock.
     pub(crate) fn call(&mut self, channel: &str, now: Option<Timestamp>) -> Call {
         let entry = self.letter.map_or(Entry::Operate, Entry::Decide);
         let mut arguments = vec![std::mem::take(&mut self.packed)];
-        // Only what makes room is told to others.
+        // Takes and peeks publish nothing, so they need no channel.
         if self.letter.is_none() || now.is_some() {
             arguments.push(channel.as_bytes().to_vec());
         }
@@ -48,48 +48,45 @@ impl Batch {
         Call { entry, keys: std::mem::take(&mut self.keys), arguments }
     }
 
-    /// Tells everyone who asked what was answered, and what the server's time is.
-    pub(crate) fn answer(self, reply: Reply) -> Option<Timestamp> {
+    /// Sends each plan its part of the reply. Returns the server's time.
+    pub(crate) fn complete(self, reply: Reply) -> Option<Timestamp> {
         let Reply::Array(replies) = reply else {
             self.fail(&Failure::unexpected());
             return None;
         };
-        let Some(mut answers) = Answers::new(replies.into_iter()) else {
+        let Some(mut reader) = ReplyReader::new(replies.into_iter()) else {
             self.fail(&Failure::unexpected());
             return None;
         };
-        let mut asks = self.asks.into_iter();
-        for ask in asks.by_ref() {
-            match answers.next(ask.verb, ask.takes.len()) {
-                Some(Ok(answer)) => ask.answer(answer),
-                Some(Err(failure)) => ask.fail(failure),
-                None => {
-                    ask.fail(Failure::unexpected());
-                    break;
-                }
-            }
+        let mut plans = self.plans.into_iter();
+        for plan in plans.by_ref() {
+            let Some(result) = reader.next(plan.verb, plan.takes.len()) else {
+                plan.fail(Failure::unexpected());
+                break;
+            };
+            plan.complete(result);
         }
-        // What comes after that could be anybody's.
-        asks.for_each(|ask| ask.fail(Failure::unexpected()));
-        Some(answers.at())
+        // The rest of the reply cannot be assigned to plans.
+        plans.for_each(|plan| plan.fail(Failure::unexpected()));
+        Some(reader.at())
     }
 
-    /// Tells everyone who asked why there is no answer.
+    /// Fails every plan.
     pub(crate) fn fail(self, failure: &Failure) {
-        for ask in self.asks {
-            ask.fail(failure.clone());
+        for plan in self.plans {
+            plan.fail(failure.clone());
         }
     }
 }
 
-fn common_letter(asks: &[Ask]) -> Option<Letter> {
-    let mut letters = asks.iter().flat_map(|ask| &ask.takes).map(|take| take.letter);
+fn common_letter(plans: &[QueuedPlan]) -> Option<Letter> {
+    let mut letters = plans.iter().flat_map(|plan| &plan.takes).map(|take| take.letter);
     let first = letters.next()?;
-    let is_plain = asks.iter().all(|ask| ask.verb.is_plain());
+    let is_plain = plans.iter().all(|plan| plan.verb.is_plain());
     (is_plain && letters.all(|letter| letter == first)).then_some(first)
 }
 
-/// The distinct keys and limits of a call, by number.
+/// The distinct keys and limits of a call, numbered from 1.
 #[derive(Debug, Default)]
 struct Tables {
     keys: Vec<Vec<u8>>,
@@ -103,20 +100,20 @@ impl Tables {
             return *number;
         }
         self.keys.push(key.to_vec());
-        // A call has far fewer keys than that.
+        // MAX_TAKES keeps this far below the maximum.
         let number = u16::try_from(self.keys.len()).unwrap_or(u16::MAX);
         self.key_numbers.insert(key.to_vec(), number);
         number
     }
 
-    /// Limits are few: most calls have one or two.
+    /// A linear search: most calls have one or two limits.
     fn limit(&mut self, code: &LimitCode) -> u16 {
-        let known = self.limits.iter().rposition(|other| other == code);
-        let place = known.unwrap_or_else(|| {
+        let known = self.limits.iter().rposition(|limit| limit == code);
+        let index = known.unwrap_or_else(|| {
             self.limits.push(code.clone());
             self.limits.len() - 1
         });
-        u16::try_from(place + 1).unwrap_or(u16::MAX)
+        u16::try_from(index + 1).unwrap_or(u16::MAX)
     }
 
     fn packed(&self, plans: &[u8]) -> Vec<u8> {
@@ -128,8 +125,8 @@ impl Tables {
     }
 }
 
-fn put_ask(out: &mut Vec<u8>, ask: &Ask, tables: &mut Tables) {
-    let (number, extra) = match ask.verb {
+fn write_plan(out: &mut Vec<u8>, plan: &QueuedPlan, tables: &mut Tables) {
+    let (number, extra) = match plan.verb {
         Verb::Take => (1, None),
         Verb::Peek => (2, None),
         Verb::Refund => (3, None),
@@ -142,21 +139,21 @@ fn put_ask(out: &mut Vec<u8>, ask: &Ask, tables: &mut Tables) {
         Verb::Holds(permit) => (10, Some(Extra::Permit(permit.as_u128()))),
     };
     out.push(number);
-    out.push(u8::try_from(ask.takes.len()).unwrap_or(u8::MAX));
+    out.push(u8::try_from(plan.takes.len()).unwrap_or(u8::MAX));
     match extra {
         None => {}
-        Some(Extra::Number(number)) => put_number(out, number),
+        Some(Extra::Number(number)) => write_number(out, number),
         Some(Extra::Permit(permit)) => out.extend_from_slice(&permit.to_be_bytes()),
     }
-    for take in &ask.takes {
+    for take in &plan.takes {
         out.push(take.group);
         out.extend_from_slice(&tables.key(&take.key).to_be_bytes());
         out.extend_from_slice(&tables.limit(&take.limit).to_be_bytes());
-        put_number(out, take.cost);
+        write_number(out, take.cost);
     }
 }
 
-/// What a verb needs to know beside its takes.
+/// The argument of a verb.
 enum Extra {
     Number(u64),
     Permit(u128),

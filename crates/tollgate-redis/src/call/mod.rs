@@ -1,11 +1,11 @@
-//! Calls: many plans in one call of a program, and the answers given back to those who asked.
+//! Script calls: the encoding of many plans into one call, and the decoding of its reply.
 
-mod answer;
-mod ask;
 mod batch;
+mod plan_reply;
 mod program;
+mod queued_plan;
 
-pub(crate) use answer::{Answer, Figures};
-pub(crate) use ask::{Ask, AskedTake, Verb, take_of, takes_of, takes_of_permit};
 pub(crate) use batch::{Batch, MAX_TAKES};
-pub(crate) use program::{Call, Naming};
+pub(crate) use plan_reply::{Figures, PlanReply};
+pub(crate) use program::{Call, Invocation};
+pub(crate) use queued_plan::{EncodedTake, QueuedPlan, Verb, take_of, takes_of, takes_of_permit};

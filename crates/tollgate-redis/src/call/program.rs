@@ -1,9 +1,9 @@
-//! A call of one of our programs, however the server is to be told which.
+//! A call of one Lua program, and the Redis command for it.
 
 use crate::resp::Command;
 use crate::script::{Entry, Programs};
 
-/// What is to be run, on which keys, with which arguments.
+/// A program with its keys and arguments.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) entry: Entry,
@@ -11,28 +11,28 @@ pub(crate) struct Call {
     pub(crate) arguments: Vec<Vec<u8>>,
 }
 
-/// How a program is named to the server.
+/// The command that invokes a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Naming {
-    /// A function of the library, which a server may have to be given first.
+pub(crate) enum Invocation {
+    /// `FCALL`: a function of the library, which must be loaded first.
     Function,
-    /// A script by its hash, which a server that has lost it does not know.
+    /// `EVALSHA`: a script by its hash, which the server may not have.
     Hash,
-    /// A script by its text, which also lets the server know it from then on.
+    /// `EVAL`: a script by its text. The server then caches it.
     Text,
 }
 
 impl Call {
-    pub(crate) fn command(&self, naming: Naming, programs: &Programs) -> Command {
+    pub(crate) fn command(&self, invocation: Invocation, programs: &Programs) -> Command {
         let script = programs.script(self.entry);
         let function;
-        let (verb, name) = match naming {
-            Naming::Function => {
+        let (verb, name) = match invocation {
+            Invocation::Function => {
                 function = programs.library().function(self.entry);
                 ("FCALL", function.as_str())
             }
-            Naming::Hash => ("EVALSHA", script.hash()),
-            Naming::Text => ("EVAL", script.text()),
+            Invocation::Hash => ("EVALSHA", script.hash()),
+            Invocation::Text => ("EVAL", script.text()),
         };
         let parts = self.keys.iter().chain(&self.arguments);
         let bytes: usize = parts.clone().map(Vec::len).sum();

@@ -1,10 +1,10 @@
-//! A cluster: each slot has its server, and slots move.
+//! Redis Cluster: each slot has its server, and slots migrate.
 //!
-//! A call goes to the server that is believed to have its slot. One that says otherwise has not run the call,
-//! which is then sent where it says. What may have run is never sent again.
+//! A call goes to the known owner of its slot. A node that replies with a redirection has not run the call;
+//! the call is then sent to the node in that reply. A call that may have run is never sent again.
 
-mod journey;
 mod redirect;
+mod routed_call;
 mod topology;
 
 use std::sync::Arc;
@@ -15,213 +15,221 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
-use crate::address::{Login, Place};
-use crate::caller::{Caller, Scripting, Work};
+use crate::address::{HostPort, Login};
 use crate::connection::ServerInfo;
 use crate::failure::Failure;
-use crate::link::{Link, Patience, Then};
+use crate::link::{Link, LinkLimits, OnReply};
+use crate::program_runner::{ProgramRunner, Request, Scripting};
 use crate::resp::Command;
 use crate::script::Programs;
 use crate::slot::Slot;
 use crate::target::{Endpoint, Target};
 use crate::tls::Tls;
-use journey::Journey;
 use redirect::Redirect;
-use topology::{Member, Topology, stretches};
+use routed_call::RoutedCall;
+use topology::{Member, Topology, parse_slots};
 
-/// How often a call is sent elsewhere. Where it is to wait, only its time is the bound.
-const MOST_REDIRECTS: usize = 16;
+/// Maximum number of redirections of one call. Retries after a delay are limited only by its deadline.
+const MAX_REDIRECTS: usize = 16;
 
-/// How long until a call is tried again that a node cannot run yet.
-const LATER: Duration = Duration::from_millis(10);
+/// Delay before a retry of a call that a node cannot run yet.
+const RETRY_DELAY: Duration = Duration::from_millis(10);
 
-/// How old what is known of a cluster may become.
-const OLDEST: Duration = Duration::from_secs(15);
+/// Maximum age of the topology before a refresh.
+const MAX_TOPOLOGY_AGE: Duration = Duration::from_secs(15);
 
-/// What every node of a cluster is reached with.
+/// The settings for all nodes of a cluster.
 #[derive(Debug)]
-pub(crate) struct Means {
+pub(crate) struct NodeSettings {
     pub(crate) login: Option<Login>,
     pub(crate) tls: Option<Arc<Tls>>,
-    pub(crate) patience: Patience,
+    pub(crate) limits: LinkLimits,
     pub(crate) programs: Arc<Programs>,
     pub(crate) scripting: Scripting,
 }
 
-/// A cluster, by what is known of it.
+/// A cluster and its known topology.
 #[derive(Debug)]
 pub(crate) struct Cluster {
-    means: Means,
-    seeds: Vec<Place>,
+    settings: NodeSettings,
+    seeds: Vec<HostPort>,
     topology: Mutex<Topology>,
-    looked_at: Mutex<Option<Instant>>,
-    is_looking: AtomicBool,
+    refreshed_at: Mutex<Option<Instant>>,
+    is_refreshing: AtomicBool,
 }
 
-/// How a node is asked: as the owner of a slot, or as who is about to be.
-type Send = fn(&Arc<Caller>, Work, Then);
+/// [`ProgramRunner::send`] or [`ProgramRunner::send_asking`].
+type Send = fn(&Arc<ProgramRunner>, Request, OnReply);
 
-impl Means {
-    fn target(&self, place: &Place) -> Target {
-        let endpoint = Endpoint::at(place.clone(), self.tls.as_ref());
+impl NodeSettings {
+    fn target(&self, host_port: &HostPort) -> Target {
+        let endpoint = Endpoint::new(host_port.clone(), self.tls.as_ref());
         Target { endpoint, login: self.login.clone(), database: 0 }
     }
 
-    fn caller(&self, place: &Place) -> Caller {
-        let link = Link::new(self.target(place), self.patience);
-        Caller::new(link, Arc::clone(&self.programs), self.scripting)
+    fn runner(&self, host_port: &HostPort) -> ProgramRunner {
+        let link = Link::new(self.target(host_port), self.limits);
+        ProgramRunner::new(link, Arc::clone(&self.programs), self.scripting)
     }
 }
 
 impl Cluster {
-    pub(crate) fn new(seeds: Vec<Place>, means: Means) -> Self {
+    pub(crate) fn new(seeds: Vec<HostPort>, settings: NodeSettings) -> Self {
         let mut topology = Topology::new();
         for seed in &seeds {
-            topology.member(seed, |place| means.caller(place));
+            topology.member(seed, |host_port| settings.runner(host_port));
         }
-        let (topology, looked_at) = (Mutex::new(topology), Mutex::default());
-        Self { means, seeds, topology, looked_at, is_looking: AtomicBool::new(false) }
+        let (topology, refreshed_at) = (Mutex::new(topology), Mutex::default());
+        let is_refreshing = AtomicBool::new(false);
+        Self { settings, seeds, topology, refreshed_at, is_refreshing }
     }
 
-    /// Sends it where the slot is. `then` is told once, and must not block.
-    pub(crate) fn send(self: &Arc<Self>, slot: Slot, work: Work, then: Then) {
-        let until = Instant::now() + self.means.patience.reply;
-        let journey = Journey::new(slot, work, until, then);
+    /// Sends a request to the owner of a slot. `on_reply` is called once and must not block.
+    pub(crate) fn send(self: &Arc<Self>, slot: Slot, request: Request, on_reply: OnReply) {
+        let deadline = Instant::now() + self.settings.limits.reply_timeout;
+        let call = RoutedCall::new(slot, request, deadline, on_reply);
         if self.is_outdated() {
-            self.look_in_background();
+            self.refresh_in_background();
         }
-        self.go(journey);
+        self.route(call);
     }
 
-    fn go(self: &Arc<Self>, journey: Journey) {
+    fn route(self: &Arc<Self>, call: RoutedCall) {
         let member = {
             let topology = self.topology.lock();
-            topology.owner(journey.slot).or_else(|| topology.anyone())
+            topology.owner(call.slot).or_else(|| topology.any_member())
         };
         match member {
-            Some(member) => self.go_to(&member, journey, Caller::send),
-            None => journey.end(Err(Failure::Unreachable("no node is known".to_owned()))),
+            Some(member) => self.send_to(&member, call, ProgramRunner::send),
+            None => call.finish(Err(no_known_node())),
         }
     }
 
-    fn go_to(self: &Arc<Self>, member: &Arc<Member>, journey: Journey, send: Send) {
+    fn send_to(self: &Arc<Self>, member: &Arc<Member>, call: RoutedCall, send: Send) {
         let this = Arc::clone(self);
-        let (work, place) = (journey.work.clone(), member.place.clone());
-        let then: Then = Box::new(move |result| match result {
-            Err(failure) => this.redirect(journey, failure, &place),
-            answered => journey.end(answered),
+        let (request, host_port) = (call.request.clone(), member.host_port.clone());
+        let on_reply: OnReply = Box::new(move |result| match result {
+            Err(failure) => this.redirect(call, failure, &host_port),
+            reply => call.finish(reply),
         });
-        send(&member.caller, work, then);
+        send(&member.runner, request, on_reply);
     }
 
-    /// Sends on what has not run, while there is time.
-    fn redirect(self: &Arc<Self>, mut journey: Journey, failure: Failure, asked: &Place) {
-        let redirect = Redirect::of(&failure, asked);
+    /// Redirects or retries a call that has not run, until its deadline.
+    fn redirect(self: &Arc<Self>, mut call: RoutedCall, failure: Failure, sender: &HostPort) {
+        let redirect = Redirect::of(&failure, sender);
         if matches!(failure, Failure::Lost(_) | Failure::Timeout) {
-            self.look_in_background();
+            self.refresh_in_background();
         }
-        let has_time = Instant::now() < journey.until && journey.redirects < MOST_REDIRECTS;
+        let has_time = Instant::now() < call.deadline && call.redirects < MAX_REDIRECTS;
         let Some(redirect) = redirect.filter(|_| has_time) else {
-            return journey.end(Err(failure));
+            return call.finish(Err(failure));
         };
-        journey.redirects += usize::from(redirect != Redirect::Later);
+        call.redirects += usize::from(redirect != Redirect::Later);
         match redirect {
             Redirect::Moved { slot, to } => {
                 let member = self.member(&to);
-                self.topology.lock().assign(slot.unwrap_or(journey.slot), Arc::clone(&member));
-                self.look_in_background();
-                self.go_to(&member, journey, Caller::send);
+                self.topology.lock().assign(slot.unwrap_or(call.slot), Arc::clone(&member));
+                self.refresh_in_background();
+                self.send_to(&member, call, ProgramRunner::send);
             }
-            Redirect::Ask { to } => self.go_to(&self.member(&to), journey, Caller::send_asking),
+            Redirect::Ask { to } => {
+                self.send_to(&self.member(&to), call, ProgramRunner::send_asking);
+            }
             Redirect::Later => {
-                self.look_in_background();
+                self.refresh_in_background();
                 let this = Arc::clone(self);
-                let later = async move {
-                    sleep(LATER).await;
-                    this.go(journey);
+                let retry = async move {
+                    sleep(RETRY_DELAY).await;
+                    this.route(call);
                 };
-                // Where the runtime has ended, dropping it tells whoever waits.
-                drop(Handle::try_current().map(|runtime| runtime.spawn(later)));
+                // Without a runtime, the drop of the call fails it.
+                drop(Handle::try_current().map(|runtime| runtime.spawn(retry)));
             }
         }
     }
 
-    fn member(&self, place: &Place) -> Arc<Member> {
-        self.topology.lock().member(place, |place| self.means.caller(place))
+    fn member(&self, host_port: &HostPort) -> Arc<Member> {
+        self.topology.lock().member(host_port, |host_port| self.settings.runner(host_port))
     }
 
     fn is_outdated(&self) -> bool {
-        self.looked_at.lock().is_none_or(|at| at.elapsed() > OLDEST)
+        self.refreshed_at.lock().is_none_or(|at| at.elapsed() > MAX_TOPOLOGY_AGE)
     }
 
-    /// Looks at who has what, unless somebody does already.
-    fn look_in_background(self: &Arc<Self>) {
-        if self.is_looking.swap(true, Ordering::AcqRel) {
+    /// Refreshes the topology in the background, unless a refresh is running.
+    fn refresh_in_background(self: &Arc<Self>) {
+        if self.is_refreshing.swap(true, Ordering::AcqRel) {
             return;
         }
-        let looking = Looking(Arc::clone(self));
-        let look = async move { drop(looking.0.look().await) };
-        // Calls that end with their runtime come here too, and there is nothing left to look for.
-        drop(Handle::try_current().map(|runtime| runtime.spawn(look)));
+        let guard = RefreshGuard(Arc::clone(self));
+        let refresh = async move { drop(guard.0.refresh().await) };
+        // Calls that fail because their runtime shuts down end here too, without a runtime.
+        drop(Handle::try_current().map(|runtime| runtime.spawn(refresh)));
     }
 
-    /// Asks one node after the other who has what, until one knows.
-    async fn look(&self) -> Result<(), Failure> {
-        let mut last = Failure::Unreachable("no node is known".to_owned());
+    /// Reads the slot owners from the first node that knows them.
+    async fn refresh(&self) -> Result<(), Failure> {
+        let mut last_failure = no_known_node();
         let mut members = self.topology.lock().members();
         members.extend(self.seeds.iter().map(|seed| self.member(seed)));
         for member in members {
             let command = Command::new("CLUSTER").arg("SLOTS");
-            let told = member.caller.link().ask(command).await;
-            match told.map(|reply| stretches(&reply, &member.place)) {
-                Ok(Some(stretches)) if !stretches.is_empty() => {
-                    self.topology.lock().adopt(&stretches, |place| self.means.caller(place));
-                    *self.looked_at.lock() = Some(Instant::now());
+            let reply = member.runner.link().request(command).await;
+            match reply.map(|reply| parse_slots(&reply, &member.host_port)) {
+                Ok(Some(ranges)) if !ranges.is_empty() => {
+                    let runner = |host_port: &HostPort| self.settings.runner(host_port);
+                    self.topology.lock().update(&ranges, runner);
+                    *self.refreshed_at.lock() = Some(Instant::now());
                     return Ok(());
                 }
-                Ok(_) => last = Failure::Unreachable(no_cluster(&member.place)),
-                Err(failure) => last = failure,
+                Ok(_) => last_failure = not_a_cluster(&member.host_port),
+                Err(failure) => last_failure = failure,
             }
         }
-        Err(last)
+        Err(last_failure)
     }
 
-    /// Proves that the cluster can be reached, and every primary of it.
+    /// Checks that all primaries of the cluster can be reached.
     pub(crate) async fn open(&self) -> Result<Option<ServerInfo>, Failure> {
-        // Nodes that are reached for the first time may take as long as connecting takes.
+        // A first connection may take the whole connect timeout, which exceeds the reply timeout.
         for seed in &self.seeds {
-            if self.member(seed).caller.link().open().await.is_ok() {
+            if self.member(seed).runner.link().open().await.is_ok() {
                 break;
             }
         }
-        self.look().await?;
+        self.refresh().await?;
         let mut info = None;
         let primaries = self.topology.lock().primaries();
         for member in primaries {
-            info = info.or(member.caller.link().open().await?);
+            info = info.or(member.runner.link().open().await?);
         }
         Ok(info)
     }
 
-    /// The links to all primaries, in an order that stays while the cluster does.
+    /// Returns the links to all primaries, in an order that is stable while the cluster does not change.
     pub(crate) async fn links(&self) -> Result<Vec<Link>, Failure> {
         if self.is_outdated() {
-            self.look().await?;
+            self.refresh().await?;
         }
         let primaries = self.topology.lock().primaries();
-        Ok(primaries.iter().map(|member| member.caller.link().clone()).collect())
+        Ok(primaries.iter().map(|member| member.runner.link().clone()).collect())
     }
 }
 
-/// Somebody looks at who has what, until this is dropped: also when a runtime ends in between.
-struct Looking(Arc<Cluster>);
+/// Marks a refresh as running until dropped, also if its runtime shuts down.
+struct RefreshGuard(Arc<Cluster>);
 
-impl Drop for Looking {
+impl Drop for RefreshGuard {
     fn drop(&mut self) {
-        self.0.is_looking.store(false, Ordering::Release);
+        self.0.is_refreshing.store(false, Ordering::Release);
     }
 }
 
-fn no_cluster(place: &Place) -> String {
-    format!("Redis at {place} is no node of a cluster that has slots")
+fn no_known_node() -> Failure {
+    Failure::Unreachable("no node of the cluster is known".to_owned())
+}
+
+fn not_a_cluster(host_port: &HostPort) -> Failure {
+    Failure::Unreachable(format!("Redis at {host_port} is not a node of a cluster with slots"))
 }

@@ -1,24 +1,24 @@
-//! What a cluster's node says when a call is not for it, or not now. All of these prove that it has not run.
+//! Replies of a cluster node that cannot run a call. All of them prove that the call has not run.
 
-use crate::address::Place;
+use crate::address::HostPort;
 use crate::failure::Failure;
 use crate::slot::Slot;
 
-/// What to do about a call that has not run.
+/// The next action for a call that has not run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Redirect {
-    /// The slot is elsewhere now.
-    Moved { slot: Option<Slot>, to: Place },
-    /// The slot is moving, and this key is there already.
-    Ask { to: Place },
-    /// Not yet: it is moving, loading, or without a leader. Worth another look at who has what.
+    /// The slot belongs to another node.
+    Moved { slot: Option<Slot>, to: HostPort },
+    /// The slot is migrating, and the other node has the key.
+    Ask { to: HostPort },
+    /// The slot is migrating, the node is loading, or the slot has no primary. Retry after a topology refresh.
     Later,
 }
 
 impl Redirect {
-    /// None if the call may have run, or trying again would not help. `asked` is who said so: a node may not
-    /// know its own host.
-    pub(super) fn of(failure: &Failure, asked: &Place) -> Option<Self> {
+    /// Returns `None` if the call may have run or a retry does not help. A node may not know its own host; then it
+    /// is the host of the `sender`.
+    pub(super) fn of(failure: &Failure, sender: &HostPort) -> Option<Self> {
         let error = match failure {
             Failure::Refused(error) => error,
             Failure::Unreachable(_) => return Some(Self::Later),
@@ -28,28 +28,28 @@ impl Redirect {
         match error.code.as_str() {
             "MOVED" => {
                 let slot = words.next()?.parse().ok().and_then(Slot::numbered);
-                Some(Self::Moved { slot, to: place(words.next()?, asked)? })
+                Some(Self::Moved { slot, to: parse_host_port(words.next()?, sender)? })
             }
-            "ASK" => Some(Self::Ask { to: place(words.nth(1)?, asked)? }),
+            "ASK" => Some(Self::Ask { to: parse_host_port(words.nth(1)?, sender)? }),
             "TRYAGAIN" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" => Some(Self::Later),
             _ => None,
         }
     }
 }
 
-/// `host:port`; the host may hold colons, or be left out.
-fn place(text: &str, asked: &Place) -> Option<Place> {
+/// Parses `host:port`. The host may contain colons or be empty.
+fn parse_host_port(text: &str, sender: &HostPort) -> Option<HostPort> {
     let (host, port) = text.rsplit_once(':')?;
-    let host = if host.is_empty() || host == "?" { &asked.host } else { host };
-    Some(Place { host: host.to_owned(), port: port.parse().ok()? })
+    let host = if host.is_empty() || host == "?" { &sender.host } else { host };
+    Some(HostPort { host: host.to_owned(), port: port.parse().ok()? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn at(host: &str, port: u16) -> Place {
-        Place { host: host.to_owned(), port }
+    fn at(host: &str, port: u16) -> HostPort {
+        HostPort { host: host.to_owned(), port }
     }
 
     fn redirect(text: &str) -> Option<Redirect> {
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn redirections_are_read() {
+    fn redirections_are_parsed() {
         let moved = |to| Some(Redirect::Moved { slot: Slot::numbered(3999), to });
         assert_eq!(redirect("MOVED 3999 10.0.0.1:6381"), moved(at("10.0.0.1", 6381)));
         assert_eq!(redirect("MOVED 3999 :6381"), moved(at("here", 6381)));
@@ -70,10 +70,10 @@ mod tests {
     }
 
     #[test]
-    fn what_may_have_run_is_not_tried_again() {
-        let asked = at("here", 1);
+    fn calls_that_may_have_run_are_not_retried() {
+        let sender = at("here", 1);
         for failure in [Failure::Timeout, Failure::Lost("cut".to_owned()), Failure::Overloaded] {
-            assert_eq!(Redirect::of(&failure, &asked), None, "{failure:?}");
+            assert_eq!(Redirect::of(&failure, &sender), None, "{failure:?}");
         }
         for text in ["OOM full", "ERR wrong", "MOVED", "MOVED 1 nowhere", "WRONGTYPE x"] {
             assert_eq!(redirect(text), None, "{text}");

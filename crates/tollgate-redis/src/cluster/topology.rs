@@ -1,32 +1,32 @@
-//! Who has which slots.
+//! The owners of slots.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::address::Place;
-use crate::caller::Caller;
+use crate::address::HostPort;
+use crate::program_runner::ProgramRunner;
 use crate::resp::Reply;
 use crate::slot::{SLOTS, Slot};
 
-/// A node and how it is called.
+/// A node and its program runner.
 #[derive(Debug)]
 pub(super) struct Member {
-    pub(super) place: Place,
-    pub(super) caller: Arc<Caller>,
+    pub(super) host_port: HostPort,
+    pub(super) runner: Arc<ProgramRunner>,
 }
 
-/// Who has which slots, as far as is known.
+/// The known owners of all slots.
 #[derive(Debug)]
 pub(super) struct Topology {
-    members: HashMap<Place, Arc<Member>>,
+    members: HashMap<HostPort, Arc<Member>>,
     owners: Vec<Option<Arc<Member>>>,
 }
 
-/// A stretch of slots and the place of their primary.
+/// A range of slots and their primary.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct SlotRange {
     pub(super) slots: std::ops::RangeInclusive<usize>,
-    pub(super) primary: Place,
+    pub(super) primary: HostPort,
 }
 
 impl Topology {
@@ -38,8 +38,8 @@ impl Topology {
         self.owners.get(slot.number()).cloned().flatten()
     }
 
-    /// Any of them; it will know better.
-    pub(super) fn anyone(&self) -> Option<Arc<Member>> {
+    /// Returns any member. It redirects the call to the owner of its slot.
+    pub(super) fn any_member(&self) -> Option<Arc<Member>> {
         self.members.values().next().cloned()
     }
 
@@ -47,7 +47,7 @@ impl Topology {
         self.members.values().cloned().collect()
     }
 
-    /// Those that have slots, in the order of their places.
+    /// Returns the members with slots, ordered by host and port.
     pub(super) fn primaries(&self) -> Vec<Arc<Member>> {
         let mut primaries: Vec<Arc<Member>> = Vec::new();
         for owner in self.owners.iter().flatten() {
@@ -55,22 +55,22 @@ impl Topology {
                 primaries.push(Arc::clone(owner));
             }
         }
-        primaries.sort_by_key(|member| member.place.to_string());
+        primaries.sort_by_key(|member| member.host_port.to_string());
         primaries
     }
 
-    /// The member at this place, made if it is new.
+    /// Returns the member with this host and port, and creates it if necessary.
     pub(super) fn member(
         &mut self,
-        place: &Place,
-        make: impl FnOnce(&Place) -> Caller,
+        host_port: &HostPort,
+        new_runner: impl FnOnce(&HostPort) -> ProgramRunner,
     ) -> Arc<Member> {
-        if let Some(member) = self.members.get(place) {
+        if let Some(member) = self.members.get(host_port) {
             return Arc::clone(member);
         }
-        let caller = Arc::new(make(place));
-        let member = Arc::new(Member { place: place.clone(), caller });
-        self.members.insert(place.clone(), Arc::clone(&member));
+        let runner = Arc::new(new_runner(host_port));
+        let member = Arc::new(Member { host_port: host_port.clone(), runner });
+        self.members.insert(host_port.clone(), Arc::clone(&member));
         member
     }
 
@@ -80,27 +80,32 @@ impl Topology {
         }
     }
 
-    /// Takes over what a node told. Members that have nothing any more are forgotten.
-    pub(super) fn adopt(&mut self, stretches: &[Stretch], make: impl Fn(&Place) -> Caller) {
-        for stretch in stretches {
-            let member = self.member(&stretch.primary, &make);
-            for owner in self.owners.get_mut(stretch.slots.clone()).into_iter().flatten() {
+    /// Replaces the owners of these slots. Removes members without slots.
+    pub(super) fn update(
+        &mut self,
+        ranges: &[SlotRange],
+        new_runner: impl Fn(&HostPort) -> ProgramRunner,
+    ) {
+        for range in ranges {
+            let member = self.member(&range.primary, &new_runner);
+            for owner in self.owners.get_mut(range.slots.clone()).into_iter().flatten() {
                 *owner = Some(Arc::clone(&member));
             }
         }
         let primaries = self.primaries();
-        self.members.retain(|place, _| primaries.iter().any(|member| member.place == *place));
+        self.members
+            .retain(|host_port, _| primaries.iter().any(|member| member.host_port == *host_port));
     }
 }
 
-/// Reads the answer to `CLUSTER SLOTS`; none if it is not one. A node that does not know its own host is where it
-/// was asked.
-pub(super) fn stretches(reply: &Reply, asked: &Place) -> Option<Vec<Stretch>> {
+/// Parses the reply to `CLUSTER SLOTS`, or returns `None` if it is malformed. A node may not know its own host;
+/// then it is the host of the `sender`.
+pub(super) fn parse_slots(reply: &Reply, sender: &HostPort) -> Option<Vec<SlotRange>> {
     let Reply::Array(entries) = reply else { return None };
-    entries.iter().map(|entry| stretch(entry, asked)).collect()
+    entries.iter().map(|entry| parse_range(entry, sender)).collect()
 }
 
-fn stretch(entry: &Reply, asked: &Place) -> Option<Stretch> {
+fn parse_range(entry: &Reply, sender: &HostPort) -> Option<SlotRange> {
     let Reply::Array(parts) = entry else { return None };
     let [Reply::Integer(first), Reply::Integer(last), Reply::Array(primary), ..] = parts.as_slice()
     else {
@@ -109,10 +114,10 @@ fn stretch(entry: &Reply, asked: &Place) -> Option<Stretch> {
     let [host, Reply::Integer(port), ..] = primary.as_slice() else { return None };
     let host = match host {
         Reply::Bulk(host) if !host.is_empty() => String::from_utf8(host.clone()).ok()?,
-        Reply::Bulk(_) | Reply::Null => asked.host.clone(),
+        Reply::Bulk(_) | Reply::Null => sender.host.clone(),
         _ => return None,
     };
     let number = |number: &i64| usize::try_from(*number).ok().filter(|n| *n < usize::from(SLOTS));
-    let primary = Place { host, port: u16::try_from(*port).ok()? };
-    Some(Stretch { slots: number(first)?..=number(last)?, primary })
+    let primary = HostPort { host, port: u16::try_from(*port).ok()? };
+    Some(SlotRange { slots: number(first)?..=number(last)?, primary })
 }

@@ -1,38 +1,43 @@
-//! The way to a server, before a word of Redis is spoken.
+//! The transport to a server: TCP, TLS or a Unix socket.
 
 use tokio::net::TcpStream;
 
-use super::{Limit, Transport};
-use crate::address::Place;
+use super::{Deadline, Transport};
+use crate::address::HostPort;
 use crate::target::Endpoint;
 
-/// Opens a stream. Fails with what to say of the server.
-pub(super) async fn dial(endpoint: &Endpoint, limit: Limit) -> Result<Box<dyn Transport>, String> {
-    const UNREACHED: &str = "cannot be reached";
+/// Opens a stream. An error begins with a verb; the subject is the server.
+pub(super) async fn dial(
+    endpoint: &Endpoint,
+    deadline: Deadline,
+) -> Result<Box<dyn Transport>, String> {
+    const UNREACHABLE: &str = "cannot be reached";
     match endpoint {
-        Endpoint::Tcp(place) => Ok(Box::new(limit.keep(UNREACHED, tcp(place)).await?)),
-        Endpoint::Unix(path) => limit.keep(UNREACHED, unix(path)).await,
-        Endpoint::Tls(place, tls) => {
-            let socket = limit.keep(UNREACHED, tcp(place)).await?;
-            let agreed = tls.agree(socket, &place.host);
-            Ok(Box::new(limit.keep("does not answer in TLS", agreed).await?))
+        Endpoint::Tcp(host_port) => {
+            Ok(Box::new(deadline.limit(UNREACHABLE, tcp(host_port)).await?))
+        }
+        Endpoint::Unix(path) => deadline.limit(UNREACHABLE, unix(path)).await,
+        Endpoint::Tls(host_port, tls) => {
+            let socket = deadline.limit(UNREACHABLE, tcp(host_port)).await?;
+            let handshake = tls.handshake(socket, &host_port.host);
+            Ok(Box::new(deadline.limit("did not reply in TLS", handshake).await?))
         }
     }
 }
 
-async fn tcp(place: &Place) -> Result<TcpStream, String> {
+async fn tcp(host_port: &HostPort) -> Result<TcpStream, String> {
     let connected = async {
-        let stream = TcpStream::connect((place.host.as_str(), place.port)).await?;
-        // Every command is waited for: none may lie about to be joined by another.
+        let stream = TcpStream::connect((host_port.host.as_str(), host_port.port)).await?;
+        // A caller waits for every command: none may be delayed to be joined with another.
         stream.set_nodelay(true)?;
         Ok(stream)
     };
-    connected.await.map_err(unreached)
+    connected.await.map_err(unreachable)
 }
 
 #[cfg(unix)]
 async fn unix(path: &std::path::Path) -> Result<Box<dyn Transport>, String> {
-    let stream = tokio::net::UnixStream::connect(path).await.map_err(unreached)?;
+    let stream = tokio::net::UnixStream::connect(path).await.map_err(unreachable)?;
     Ok(Box::new(stream))
 }
 
@@ -41,7 +46,7 @@ async fn unix(_: &std::path::Path) -> Result<Box<dyn Transport>, String> {
     Err("cannot be reached: this system has no Unix sockets".to_owned())
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` passes")]
-fn unreached(error: std::io::Error) -> String {
+#[allow(clippy::needless_pass_by_value, reason = "`map_err` passes a value")]
+fn unreachable(error: std::io::Error) -> String {
     format!("cannot be reached: {error}")
 }

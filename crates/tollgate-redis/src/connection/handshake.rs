@@ -1,7 +1,7 @@
-//! The first words on a connection: who we are, which database, and what the server is.
+//! The handshake of a connection: login, database, connection name, server version.
 //!
-//! Written at once, so that a new connection costs one round trip more. Of what is answered to a
-//! login nothing is repeated: a server that does not know the command would quote the password.
+//! All commands are written together, so that a new connection costs one more round trip. Error messages do
+//! not repeat the reply to a login: a server that does not know the command would quote the password.
 
 use std::io;
 
@@ -10,14 +10,14 @@ use crate::address::Login;
 use crate::resp::{Command, ErrorReply, Reply};
 use crate::target::{Endpoint, Target};
 
-/// How long an answer to one of these may be: `INFO server` has about 1 kB.
-const CAP: usize = 64 * 1024;
+/// Maximum reply in bytes. `INFO server` has about 1 kB.
+const MAX_REPLY: usize = 64 * 1024;
 
-/// How a connection is called in `CLIENT LIST`.
+/// The connection name in `CLIENT LIST`.
 const NAME: &str = "tollgate";
 
-/// Says who we are. Fails with what to say of the server.
-pub(super) async fn greet(
+/// Logs in and reads the server version. An error begins with a verb; the subject is the server.
+pub(super) async fn handshake(
     connection: &mut Connection,
     target: &Target,
 ) -> Result<Option<ServerInfo>, String> {
@@ -28,7 +28,7 @@ pub(super) async fn greet(
     let name = Command::new("CLIENT").arg("SETNAME").arg(NAME);
     let info = Command::new("INFO").arg("server");
     let commands = [log_in, select, Some(name), Some(info)];
-    // A server that refuses us says why and closes: that is worth more than what the write came to.
+    // A server that refuses the connection sends the reason and closes: read it even if the write failed.
     let _ = connection.write(commands.into_iter().flatten()).await;
 
     if has_login && let Reply::Error(error) = read(connection, &target.endpoint).await? {
@@ -38,13 +38,13 @@ pub(super) async fn greet(
         return Err(refusal(&error, has_login, || format!("has no database {database}")));
     }
     if let Reply::Error(error) = read(connection, &target.endpoint).await?
-        && let Some(why) = known_refusal(&error, has_login)
+        && let Some(reason) = known_refusal(&error, has_login)
     {
-        return Err(why);
+        return Err(reason);
     }
     match read(connection, &target.endpoint).await? {
         Reply::Bulk(info) => ServerInfo::parse(&info).map_or(Ok(None), ServerInfo::check),
-        Reply::Error(error) if is_kept_from_us(&error) => Ok(None),
+        Reply::Error(error) if is_info_denied(&error) => Ok(None),
         Reply::Error(error) => {
             Err(refusal(&error, has_login, || format!("refused INFO: {}", error.code)))
         }
@@ -64,22 +64,22 @@ fn auth(login: &Login) -> Command {
 }
 
 async fn read(connection: &mut Connection, endpoint: &Endpoint) -> Result<Reply, String> {
-    connection.read(CAP).await.map_err(|error| match error {
+    connection.read(MAX_REPLY).await.map_err(|error| match error {
         ReadError::Malformed(_) => NOT_REDIS.to_owned(),
-        ReadError::Closed => format!("closed the connection at once{}", guess(endpoint)),
+        ReadError::Closed => format!("closed the connection{}", hint(endpoint)),
         ReadError::Failed(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-            format!("broke off the connection{}", guess(endpoint))
+            format!("reset the connection{}", hint(endpoint))
         }
-        ReadError::Failed(error) => format!("broke off the connection: {error}"),
+        ReadError::Failed(error) => format!("broke the connection: {error}"),
     })
 }
 
-/// Why a server may go without a word.
-fn guess(endpoint: &Endpoint) -> &'static str {
+/// Suggests a reason why a server closes the connection without a reply.
+fn hint(endpoint: &Endpoint) -> &'static str {
     match endpoint {
-        Endpoint::Tcp(_) => ": is this a TLS port, which needs rediss://?",
+        Endpoint::Tcp(_) => ": if this is a TLS port, use rediss://",
         Endpoint::Tls(_, tls) if !tls.has_certificate() => {
-            ": does it ask for a client certificate (cert and key)?"
+            ": it may require a client certificate (cert and key)"
         }
         Endpoint::Tls(..) | Endpoint::Unix(_) => "",
     }
@@ -87,7 +87,7 @@ fn guess(endpoint: &Endpoint) -> &'static str {
 
 fn login_refusal(error: &ErrorReply) -> String {
     if error.message.contains("without any password configured") {
-        return "refused the password: it has none, and asks for none".to_owned();
+        return "refused the password: it has no password configured".to_owned();
     }
     refusal(error, true, || "refused the password".to_owned())
 }
@@ -96,21 +96,21 @@ fn refusal(error: &ErrorReply, has_login: bool, otherwise: impl FnOnce() -> Stri
     known_refusal(error, has_login).unwrap_or_else(otherwise)
 }
 
-/// Refusals that any command may meet.
+/// Errors that any command may receive.
 fn known_refusal(error: &ErrorReply, has_login: bool) -> Option<String> {
-    let why = match error.code.as_str() {
+    let reason = match error.code.as_str() {
         "NOAUTH" if has_login => "refused the password",
-        "NOAUTH" => "asks for a password, and its address has none",
-        "DENIED" => "is in protected mode: it takes no connections from other machines",
+        "NOAUTH" => "requires a password, and the address has none",
+        "DENIED" => "is in protected mode: it accepts only local connections",
         "ERR" if error.message.contains("max number of clients") => {
-            "has as many clients as it takes (maxclients)"
+            "has reached its maximum number of clients (maxclients)"
         }
         _ => return None,
     };
-    Some(why.to_owned())
+    Some(reason.to_owned())
 }
 
-/// Whether the server may be what it likes: we are not let ask.
-fn is_kept_from_us(error: &ErrorReply) -> bool {
+/// Whether the server denies `INFO` to this user. Its version is then unknown.
+fn is_info_denied(error: &ErrorReply) -> bool {
     error.code == "NOPERM" || error.message.starts_with("ERR unknown command")
 }

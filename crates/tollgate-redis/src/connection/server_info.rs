@@ -1,26 +1,26 @@
-//! What a server says it is.
+//! The software and version of a server.
 
 use std::fmt;
 
-/// The oldest Redis whose scripts and commands suffice.
-const OLDEST: Version = (6, 2, 0);
+/// The oldest supported version of Redis.
+const MIN_VERSION: Version = (6, 2, 0);
 
 type Version = (u32, u32, u32);
 
-/// Which server it is, and of which version. Displayed as `redis 7.0.15`.
+/// The software and version of a server. Displayed as `redis 7.0.15`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInfo {
     /// `redis`, `valkey` or `keydb`.
     pub(crate) software: &'static str,
-    /// Of that software.
+    /// The version of that software.
     pub(crate) version: Version,
-    /// Of the Redis that it is compatible with.
+    /// The version of Redis that it is compatible with.
     redis_version: Version,
     /// Whether it is a node of a cluster.
     pub(crate) is_in_cluster: bool,
 }
 
-/// A field of an answer to `INFO`.
+/// Returns a field of an `INFO` reply.
 pub(crate) fn info_field<'i>(info: &'i str, name: &str) -> Option<&'i str> {
     info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
@@ -33,7 +33,7 @@ impl fmt::Display for ServerInfo {
 }
 
 impl ServerInfo {
-    /// Reads the answer to `INFO server`. None if it does not tell.
+    /// Parses the reply to `INFO server`. `None` if it contains no version.
     pub(super) fn parse(info: &[u8]) -> Option<Self> {
         let info = String::from_utf8_lossy(info);
         let field = |name: &str| info_field(&info, name);
@@ -49,19 +49,17 @@ impl ServerInfo {
         Some(Self { software, version, redis_version, is_in_cluster })
     }
 
-    /// Refuses a server that is too old.
+    /// Returns an error if the server is too old.
     pub(super) fn check(self) -> Result<Option<Self>, String> {
-        if self.redis_version >= OLDEST {
+        if self.redis_version >= MIN_VERSION {
             return Ok(Some(self));
         }
         let (major, minor, patch) = self.redis_version;
-        Err(format!(
-            "cannot be used: Redis {major}.{minor}.{patch} is too old: 6.2 or newer is needed"
-        ))
+        Err(format!("cannot be used: Redis {major}.{minor}.{patch} is too old; use 6.2 or newer"))
     }
 }
 
-/// Three numbers, whatever follows the last: `7.0.15`, `6.2.0-rc1`.
+/// Parses three numbers and ignores a suffix: `7.0.15`, `6.2.0-rc1`.
 fn version(text: &str) -> Option<Version> {
     let mut numbers = text.splitn(3, '.').map(|part| {
         let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
@@ -79,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn software_and_version_are_read() {
+    fn parses_software_and_version() {
         assert_eq!(
             parse("# Server\r\nredis_version:7.0.15\r\nos:x\r\n"),
             Some(("redis", (7, 0, 15)))
@@ -89,16 +87,17 @@ mod tests {
         assert_eq!(parse(valkey), Some(("valkey", (9, 1, 0))));
         let keydb = "redis_version:6.3.4\r\nexecutable:/usr/bin/keydb-server\r\n";
         assert_eq!(parse(keydb), Some(("keydb", (6, 3, 4))));
-        for untold in ["", "redis_version:\r\n", "redis_version:7\r\n", "xredis_version:7.0.0"] {
-            assert_eq!(parse(untold), None);
+        for incomplete in ["", "redis_version:\r\n", "redis_version:7\r\n", "xredis_version:7.0.0"]
+        {
+            assert_eq!(parse(incomplete), None);
         }
     }
 
     #[test]
-    fn an_old_one_is_refused_by_its_version() {
+    fn rejects_old_versions() {
         let old = ServerInfo::parse(b"redis_version:5.0.7\r\n").unwrap();
-        let why = old.check().unwrap_err();
-        assert_eq!(why, "cannot be used: Redis 5.0.7 is too old: 6.2 or newer is needed");
+        let error = old.check().unwrap_err();
+        assert_eq!(error, "cannot be used: Redis 5.0.7 is too old; use 6.2 or newer");
         assert!(ServerInfo::parse(b"redis_version:6.2.0\r\n").unwrap().check().is_ok());
     }
 }

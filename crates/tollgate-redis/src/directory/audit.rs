@@ -1,4 +1,4 @@
-//! The audit: who did what, newest first. A capped stream, so that it never grows for good.
+//! The audit: a capped stream of administrative changes.
 
 use std::time::Duration;
 
@@ -9,71 +9,72 @@ use super::stream::{field, id_and_fields};
 use crate::failure::Failure;
 use crate::resp::{Command, Reply};
 
-/// How many are asked for at once, and how long they may be together: one may have some ten thousand bytes.
-const AT_ONCE: usize = 50;
-const PAGE_REPLY: usize = 16 << 20;
+/// Number of entries per call, and the maximum reply in bytes. One entry may have about 10 kB.
+const PAGE_SIZE: usize = 50;
+const MAX_PAGE_BYTES: usize = 16 << 20;
 
-/// One entry.
+/// An audit entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuditEntry {
-    /// Where it stands, for [`Directory::audit`] to go on from.
+    /// Position of the entry, for the next page of [`Directory::audit`].
     pub id: String,
-    /// When, by the clock of Redis.
+    /// Time of the change, by the clock of Redis.
     pub at: Timestamp,
-    /// Who did what, as it was given.
+    /// Description of the change, as recorded.
     pub entry: String,
-    /// The override that was before; none if there was none, or it cannot be read.
+    /// The previous override, or `None` if there was none or it is unreadable.
     pub old: Option<Override>,
-    /// The override that is since.
+    /// The new override.
     pub new: Option<Override>,
 }
 
 impl Directory {
-    /// Some entries, newest first, from the newest of all or from the one before that of an id.
+    /// Returns up to `max` entries, newest first: the newest of all, or those before the entry with the id
+    /// `before`.
     ///
     /// # Errors
-    /// Redis could not be asked, or knows no such id.
+    /// The call to Redis failed, or `before` is not the id of an entry.
     pub async fn audit(
         &self,
         before: Option<&str>,
-        most: usize,
+        max: usize,
     ) -> Result<Vec<AuditEntry>, StoreError> {
         let from = match before {
             None => "+".to_owned(),
             Some(id) if is_id(id) => format!("({id}"),
             Some(_) => {
-                let message = "no page of the audit ended here";
+                let message = "invalid cursor of the audit";
                 return Err(StoreError::new(StoreErrorKind::Cursor, message));
             }
         };
-        let (mut told, mut from): (Vec<AuditEntry>, String) = (Vec::new(), from);
-        while told.len() < most {
-            let wanted = AT_ONCE.min(most - told.len());
-            let page = self.audited(&from, wanted).await?;
-            let is_last = page.len() < wanted;
-            told.extend(page);
-            match told.last() {
+        let (mut entries, mut from): (Vec<AuditEntry>, String) = (Vec::new(), from);
+        while entries.len() < max {
+            let count = PAGE_SIZE.min(max - entries.len());
+            let page = self.read_page(&from, count).await?;
+            let is_last = page.len() < count;
+            entries.extend(page);
+            match entries.last() {
                 Some(last) if !is_last => from = format!("({}", last.id),
                 _ => break,
             }
         }
-        Ok(told)
+        Ok(entries)
     }
 
-    /// The id of the newest entry: another means that something has changed.
+    /// Returns the id of the newest entry. It changes with every change.
     pub(super) async fn last_change(&self) -> Result<Option<String>, StoreError> {
-        Ok(self.audited("+", 1).await?.pop().map(|entry| entry.id))
+        Ok(self.read_page("+", 1).await?.pop().map(|entry| entry.id))
     }
 
-    async fn audited(&self, from: &str, most: usize) -> Result<Vec<AuditEntry>, StoreError> {
+    async fn read_page(&self, from: &str, max: usize) -> Result<Vec<AuditEntry>, StoreError> {
         let key = self.shared.keys.audit();
-        let most = u64::try_from(most).unwrap_or(u64::MAX);
+        let max = u64::try_from(max).unwrap_or(u64::MAX);
         let command = Command::new("XREVRANGE").arg(&key).arg(from).arg("-").arg("COUNT");
-        let command = command.number(most).reply_up_to(PAGE_REPLY);
-        let reply = self.shared.coalescer.router().ask(key.as_bytes(), command).await;
+        let command = command.number(max).reply_up_to(MAX_PAGE_BYTES);
+        let reply = self.shared.coalescer.router().request(key.as_bytes(), command).await;
         match reply.map_err(Failure::into_store_error)? {
-            Reply::Array(entries) => Ok(entries.iter().filter_map(read).collect()),
+            Reply::Array(entries) => Ok(entries.iter().filter_map(parse).collect()),
             _ => Err(Failure::unexpected().into_store_error()),
         }
     }
@@ -84,15 +85,16 @@ fn is_id(text: &str) -> bool {
     text.split_once('-').is_some_and(|(millis, nth)| is_number(millis) && is_number(nth))
 }
 
-fn read(reply: &Reply) -> Option<AuditEntry> {
+fn parse(reply: &Reply) -> Option<AuditEntry> {
     let (id, fields) = id_and_fields(reply)?;
     let millis = id.split('-').next()?.parse().ok()?;
-    let own = |name: &str| field(fields, name).and_then(|text| Override::from_text(text).ok());
+    let parse_override =
+        |name: &str| field(fields, name).and_then(|text| Override::from_text(text).ok());
     Some(AuditEntry {
         id: id.to_owned(),
         at: Timestamp::EPOCH + Duration::from_millis(millis),
         entry: field(fields, "entry")?.to_owned(),
-        old: own("old"),
-        new: own("new"),
+        old: parse_override("old"),
+        new: parse_override("new"),
     })
 }

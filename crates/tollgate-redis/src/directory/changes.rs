@@ -1,4 +1,4 @@
-//! News of changes, from every node to every node.
+//! Change events between nodes.
 
 use tollgate::StoreError;
 
@@ -7,36 +7,36 @@ use crate::failure::Failure;
 use crate::resp::Command;
 use crate::subscription::Listener;
 
-/// Something that other nodes should know.
+/// A change that concerns other nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
-    /// A subject has got room by a refund or a reset.
+    /// A refund or reset has freed quota of a subject.
     QuotaFreed {
-        /// Whose, as escaped text.
+        /// The escaped subject.
         subject: String,
     },
-    /// A client's override is new, other, or gone.
+    /// An override was stored, replaced or removed.
     Override {
-        /// Whose: the escaped text of a tenant and a client.
+        /// The escaped tenant and client.
         client: String,
     },
 }
 
-/// What a watcher of changes is told.
+/// An event of [`Directory::watch`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// From now on every change is told. What happened before may have been missed.
+    /// All changes from now on will be received. Earlier ones may have been missed.
     Subscribed,
     /// A change.
     Changed(Change),
-    /// Until it is listening again, changes may be missed.
+    /// Changes may be missed until the next `Subscribed`.
     SubscriptionLost,
 }
 
 impl Change {
-    fn read(payload: &[u8]) -> Option<Self> {
+    fn parse(payload: &[u8]) -> Option<Self> {
         let (kind, rest) = payload.split_first()?;
         let text = std::str::from_utf8(rest).ok()?.to_owned();
         match kind {
@@ -46,7 +46,7 @@ impl Change {
         }
     }
 
-    fn written(&self) -> String {
+    fn payload(&self) -> String {
         match self {
             Self::QuotaFreed { subject } => format!("s{subject}"),
             Self::Override { client } => format!("o{client}"),
@@ -55,33 +55,32 @@ impl Change {
 }
 
 impl Directory {
-    /// Tells every node of a change. Refunds, resets and overrides tell by themselves.
+    /// Publishes a change to all nodes. Refunds, resets and overrides publish theirs automatically.
     ///
     /// # Errors
-    /// Redis could not be told.
+    /// The call to Redis failed.
     pub async fn announce(&self, change: &Change) -> Result<(), StoreError> {
         let channel = self.shared.keys.channel();
-        let command = Command::new("PUBLISH").arg(&channel).arg(change.written());
-        let reply = self.shared.coalescer.router().ask(channel.as_bytes(), command).await;
+        let command = Command::new("PUBLISH").arg(&channel).arg(change.payload());
+        let reply = self.shared.coalescer.router().request(channel.as_bytes(), command).await;
         reply.map(|_| ()).map_err(Failure::into_store_error)
     }
 
-    /// Calls `watcher` for everything that happens from now on, for as long as the store lives. It must not
-    /// block.
+    /// Calls `watcher` for every event from now on, until the store is dropped. It must not block.
     pub fn watch(&self, watcher: impl Fn(Event) + Send + Sync + 'static) {
-        self.shared.watch.add(std::sync::Arc::new(Watcher(watcher)));
+        self.shared.events.add_and_start(std::sync::Arc::new(Watcher(watcher)));
     }
 }
 
 struct Watcher<F>(F);
 
 impl<F: Fn(Event) + Send + Sync> Listener for Watcher<F> {
-    fn live(&self) {
+    fn subscribed(&self) {
         self.0(Event::Subscribed);
     }
 
     fn message(&self, payload: &[u8]) {
-        if let Some(change) = Change::read(payload) {
+        if let Some(change) = Change::parse(payload) {
             self.0(Event::Changed(change));
         }
     }

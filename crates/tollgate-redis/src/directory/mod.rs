@@ -1,10 +1,10 @@
-//! What a deployment keeps beside its counters: who serves, exceptions for clients, news of changes.
+//! The directory: data of a deployment that is not counted. Nodes, overrides, audit, change events.
 
 mod audit;
 mod changes;
-mod following;
 mod node_reports;
 mod nodes;
+mod override_follower;
 mod overrides;
 mod stream;
 
@@ -12,14 +12,14 @@ use std::sync::Arc;
 
 pub use audit::AuditEntry;
 pub use changes::{Change, Event};
-pub use following::OverrideFollower;
 pub use node_reports::{NodeReport, OutgoingReport, REPORT_HISTORY, ReportId, ReportPage};
 pub use nodes::{Node, NodeRecord, NodeState};
+pub use override_follower::OverrideFollower;
 pub use overrides::StoredOverrides;
 
 use crate::store::Shared;
 
-/// What a deployment keeps beside its counters, in the same Redis and under the same prefix.
+/// The data of a deployment that is not counted, in the same Redis and with the same key prefix.
 ///
 /// ```no_run
 /// use std::time::Duration;

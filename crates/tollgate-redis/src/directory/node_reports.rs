@@ -1,4 +1,4 @@
-//! Pulses: what nodes counted lately, told by themselves, so that any of them can show the whole fleet.
+//! Node reports: the figures of every node for the last minutes, so that each node can show all of them.
 
 use std::time::Duration;
 
@@ -11,65 +11,66 @@ use crate::limit_code::millis;
 use crate::resp::{Command, Reply};
 use crate::script::Entry;
 
-/// For how long pulses are kept.
+/// How long node reports are kept.
 pub const REPORT_HISTORY: Duration = Duration::from_secs(15 * 60);
 
-/// How many are asked for at once, and how long those may be together.
-const AT_ONCE: usize = 1000;
-const PAGE_REPLY: usize = 16 << 20;
-/// Of how many nodes the states are asked for at once.
-const STATES_AT_ONCE: usize = 16;
+/// Maximum number of reports per page, and their maximum size in bytes.
+const PAGE_SIZE: usize = 1000;
+const MAX_PAGE_BYTES: usize = 16 << 20;
+/// Number of nodes whose states are read in one call.
+const STATES_PER_CALL: usize = 16;
 
-/// What a node tells of itself, as texts that only nodes understand.
+/// A node report to publish. Its texts are opaque to this library.
 #[derive(Debug, Clone, Copy)]
 pub struct OutgoingReport<'a> {
-    /// By what the node is told from others.
+    /// Unique name of the node.
     pub node: &'a str,
-    /// Which beat of the node this is. One that may have been told is told again under the same number, as it was.
+    /// Number of the report. A report with a lost reply is sent again, unchanged and under the same number, and
+    /// counts once.
     pub number: u64,
-    /// What it counted since its last beat. It is kept for [`REPORT_HISTORY`].
+    /// The figures since the previous report. Kept for [`REPORT_HISTORY`].
     pub figures: &'a str,
-    /// How it fares now, in place of what it said before.
+    /// The current state of the node. Replaces the previous one.
     pub state: &'a str,
-    /// For how long that holds.
+    /// How long the state is valid.
     pub lifetime: Duration,
 }
 
-/// What a node counted in a moment.
+/// A published node report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeReport {
-    /// Where it stands among all.
+    /// Position among all reports.
     pub id: ReportId,
-    /// Whose it is.
+    /// Unique name of the node.
     pub node: String,
-    /// As it was given.
+    /// The figures, as published.
     pub figures: String,
 }
 
-/// Some of what was told.
+/// A page of node reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReportPage {
-    /// Those that can be read, oldest first.
+    /// The readable reports, oldest first.
     pub reports: Vec<NodeReport>,
-    /// Where the page ends; none if nothing was told.
+    /// The end of the page, or `None` if there are no more reports.
     pub last: Option<ReportId>,
 }
 
-/// A place among the pulses.
+/// A position among the node reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportId(String);
 
 impl ReportId {
-    /// The place just before everything told at a moment.
+    /// Returns the position before all reports of this time.
     #[must_use]
-    pub fn before(moment: Timestamp) -> Self {
-        let earlier = (moment.as_micros() / 1000).saturating_sub(1);
-        Self(format!("{earlier}-{}", u64::MAX))
+    pub fn before(time: Timestamp) -> Self {
+        let millis = (time.as_micros() / 1000).saturating_sub(1);
+        Self(format!("{millis}-{}", u64::MAX))
     }
 
-    /// When, by the clock of Redis.
+    /// Returns the time of the report, by the clock of Redis.
     #[must_use]
     pub fn time(&self) -> Timestamp {
         let millis = self.0.split('-').next().and_then(|text| text.parse().ok());
@@ -78,7 +79,7 @@ impl ReportId {
 }
 
 impl Directory {
-    /// Tells what a node counted and how it fares. Returns when that was, by the clock of Redis.
+    /// Publishes a node report. Returns its time by the clock of Redis.
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -87,23 +88,23 @@ impl Directory {
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let directory = RedisStore::new(Address::local()).directory();
     /// let lifetime = Duration::from_secs(10);
-    /// let beat = OutgoingReport { node: "web-1", number: 1, figures: "7 checks", state: "well", lifetime };
-    /// let now = directory.report(&beat).await?;
-    /// let told = directory.node_reports(&ReportId::before(now)).await?;
-    /// assert_eq!(told.reports[0].figures, "7 checks");
-    /// assert_eq!(directory.node_states(&["web-1"]).await?, [Some("well".to_owned())]);
+    /// let report = OutgoingReport { node: "web-1", number: 1, figures: "7 checks", state: "ok", lifetime };
+    /// let now = directory.report(&report).await?;
+    /// let page = directory.node_reports(&ReportId::before(now)).await?;
+    /// assert_eq!(page.reports[0].figures, "7 checks");
+    /// assert_eq!(directory.node_states(&["web-1"]).await?, [Some("ok".to_owned())]);
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// Redis could not be told.
-    pub async fn report(&self, beat: &OutgoingReport<'_>) -> Result<Timestamp, StoreError> {
-        let keys = [self.shared.keys.node_reports(), self.shared.keys.node_state(beat.node)];
+    /// The call to Redis failed.
+    pub async fn report(&self, report: &OutgoingReport<'_>) -> Result<Timestamp, StoreError> {
+        let keys = [self.shared.keys.node_reports(), self.shared.keys.node_state(report.node)];
         let (history, lifetime) =
-            (millis(REPORT_HISTORY).to_string(), millis(beat.lifetime).max(1).to_string());
-        let number = beat.number.to_string();
-        let arguments = [beat.node, &number, beat.figures, beat.state, &history, &lifetime];
+            (millis(REPORT_HISTORY).to_string(), millis(report.lifetime).max(1).to_string());
+        let number = report.number.to_string();
+        let arguments = [report.node, &number, report.figures, report.state, &history, &lifetime];
         let keys = keys.map(String::into_bytes).to_vec();
         let arguments = arguments.map(|text| text.as_bytes().to_vec()).to_vec();
         let reply = self.shared.run(Entry::NodeReport, keys, arguments).await?;
@@ -113,63 +114,67 @@ impl Directory {
         Ok(Timestamp::EPOCH + Duration::from_millis(millis))
     }
 
-    /// What was told after this place, oldest first: all of it, or as much as comes at once.
+    /// Returns the next page of reports after a position, oldest first.
     ///
     /// # Errors
-    /// Redis could not be asked.
+    /// The call to Redis failed.
     pub async fn node_reports(&self, after: &ReportId) -> Result<ReportPage, StoreError> {
         let key = self.shared.keys.node_reports();
         let command = Command::new("XRANGE").arg(&key).arg(format!("({}", after.0)).arg("+");
-        let command = command.arg("COUNT").number(AT_ONCE as u64).reply_up_to(PAGE_REPLY);
-        let reply = self.shared.coalescer.router().ask(key.as_bytes(), command).await;
+        let command = command.arg("COUNT").number(PAGE_SIZE as u64).reply_up_to(MAX_PAGE_BYTES);
+        let reply = self.shared.coalescer.router().request(key.as_bytes(), command).await;
         match reply.map_err(Failure::into_store_error)? {
             Reply::Array(entries) => Ok(ReportPage {
-                reports: entries.iter().filter_map(read).collect(),
+                reports: entries.iter().filter_map(parse).collect(),
                 last: entries.last().and_then(id_of),
             }),
             _ => Err(Failure::unexpected().into_store_error()),
         }
     }
 
-    /// How each of these nodes says that it fares; none of one that said nothing lately.
+    /// Returns the current state of each node, or `None` if its state has expired.
     ///
     /// # Errors
-    /// Redis could not be asked.
+    /// The call to Redis failed.
     pub async fn node_states(&self, nodes: &[&str]) -> Result<Vec<Option<String>>, StoreError> {
         let mut states = Vec::with_capacity(nodes.len());
-        for some in nodes.chunks(STATES_AT_ONCE) {
-            states.extend(self.some_states(some).await?);
+        for chunk in nodes.chunks(STATES_PER_CALL) {
+            states.extend(self.read_states(chunk).await?);
         }
         Ok(states)
     }
 
-    async fn some_states(&self, nodes: &[&str]) -> Result<Vec<Option<String>>, StoreError> {
+    async fn read_states(&self, nodes: &[&str]) -> Result<Vec<Option<String>>, StoreError> {
         let keys: Vec<String> =
             nodes.iter().map(|node| self.shared.keys.node_state(node)).collect();
         let Some(first) = keys.first() else { return Ok(Vec::new()) };
-        let command = Command::new("MGET").reply_up_to(PAGE_REPLY);
+        let command = Command::new("MGET").reply_up_to(MAX_PAGE_BYTES);
         let command = keys.iter().fold(command, Command::arg);
-        let reply = self.shared.coalescer.router().ask(first.as_bytes(), command).await;
+        let reply = self.shared.coalescer.router().request(first.as_bytes(), command).await;
         match reply.map_err(Failure::into_store_error)? {
-            Reply::Array(states) => Ok(states.into_iter().map(text).collect()),
+            Reply::Array(states) => Ok(states.into_iter().map(parse_state).collect()),
             _ => Err(Failure::unexpected().into_store_error()),
         }
     }
 }
 
-/// What is kept, behind the number of the beat.
-fn text(reply: Reply) -> Option<String> {
+/// Returns the state, which follows the number of the report.
+fn parse_state(reply: Reply) -> Option<String> {
     let Reply::Bulk(bytes) = reply else { return None };
-    let kept = String::from_utf8(bytes).ok()?;
-    kept.split_once(' ').map(|(_, state)| state.to_owned())
+    let stored = String::from_utf8(bytes).ok()?;
+    stored.split_once(' ').map(|(_, state)| state.to_owned())
 }
 
 fn id_of(reply: &Reply) -> Option<ReportId> {
     id_and_fields(reply).map(|(id, _)| ReportId(id.to_owned()))
 }
 
-fn read(reply: &Reply) -> Option<NodeReport> {
+fn parse(reply: &Reply) -> Option<NodeReport> {
     let (id, fields) = id_and_fields(reply)?;
-    let told = |name: &str| field(fields, name).map(str::to_owned);
-    Some(NodeReport { id: ReportId(id.to_owned()), node: told("node")?, figures: told("figures")? })
+    let text_field = |name: &str| field(fields, name).map(str::to_owned);
+    Some(NodeReport {
+        id: ReportId(id.to_owned()),
+        node: text_field("node")?,
+        figures: text_field("figures")?,
+    })
 }

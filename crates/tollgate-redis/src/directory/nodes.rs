@@ -1,4 +1,4 @@
-//! Nodes: who serves, as told by themselves.
+//! The nodes of a deployment, by their heartbeats.
 
 use std::time::Duration;
 
@@ -6,55 +6,55 @@ use tollgate::{StoreError, Timestamp};
 
 use super::Directory;
 use crate::failure::Failure;
-use crate::limit_code::{get_number, micros, put_number};
+use crate::limit_code::{micros, read_number, write_number};
 use crate::resp::{Command, Reply};
 use crate::script::Entry;
 
-/// What a node tells of itself.
+/// The data that a node registers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeRecord {
-    /// By what it is told from others.
+    /// Unique name of the node.
     pub id: String,
-    /// Where it serves.
+    /// Address that the node serves.
     pub address: String,
-    /// Since when.
+    /// Start of the node.
     pub registered_at: Timestamp,
 }
 
-/// A node as others see it.
+/// A registered node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Node {
-    /// By what it is told from others.
+    /// Unique name of the node.
     pub id: String,
-    /// Where it serves.
+    /// Address that the node serves.
     pub address: String,
-    /// Since when.
+    /// Start of the node.
     pub registered_at: Timestamp,
-    /// Whether it was heard of lately.
+    /// Whether its last heartbeat is still valid.
     pub state: NodeState,
-    /// When it was last heard of.
+    /// Time of its last heartbeat, by the clock of Redis.
     pub seen_at: Timestamp,
 }
 
-/// Whether a node was heard of lately.
+/// Whether the last heartbeat of a node is still valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeState {
-    /// Its last heartbeat still holds.
+    /// The last heartbeat is valid.
     Up,
-    /// It has missed its heartbeats, and did not take its leave.
+    /// The last heartbeat has expired, and the node has not left.
     Down,
 }
 
 impl Directory {
-    /// Tells that the node is there, for `lifetime` from now. A node that stays silent is shown as down for
-    /// a day, then forgotten.
+    /// Registers a node for `lifetime` from now. Without further heartbeats it is listed as down for a day, then
+    /// removed.
     ///
     /// # Errors
-    /// Redis could not be told.
+    /// The call to Redis failed.
     pub async fn heartbeat(&self, node: &NodeRecord, lifetime: Duration) -> Result<(), StoreError> {
         let mut record = Vec::new();
-        put_number(&mut record, node.registered_at.as_micros());
+        write_number(&mut record, node.registered_at.as_micros());
         record.extend_from_slice(node.address.as_bytes());
         let lifetime = micros(lifetime).to_string().into_bytes();
         let arguments = vec![node.id.clone().into_bytes(), lifetime, record];
@@ -62,43 +62,43 @@ impl Directory {
         self.shared.run(Entry::Heartbeat, keys, arguments).await.map(|_| ())
     }
 
-    /// Forgets the node, which ends.
+    /// Removes a node that shuts down.
     ///
     /// # Errors
-    /// Redis could not be told.
+    /// The call to Redis failed.
     pub async fn leave(&self, id: &str) -> Result<(), StoreError> {
         let key = self.shared.keys.nodes();
         let command = Command::new("HDEL").arg(&key).arg(id);
-        let reply = self.shared.coalescer.router().ask(key.as_bytes(), command).await;
+        let reply = self.shared.coalescer.router().request(key.as_bytes(), command).await;
         reply.map(|_| ()).map_err(Failure::into_store_error)
     }
 
-    /// Every node that was heard of within a day, by its id.
+    /// Lists all nodes with a heartbeat in the last day, ordered by id.
     ///
     /// # Errors
-    /// Redis could not be asked.
+    /// The call to Redis failed.
     pub async fn nodes(&self) -> Result<Vec<Node>, StoreError> {
         let keys = vec![self.shared.keys.nodes().into_bytes()];
         let reply = self.shared.run(Entry::Nodes, keys, Vec::new()).await?;
         let unexpected = || Failure::unexpected().into_store_error();
         let Reply::Array(replies) = reply else { return Err(unexpected()) };
-        let Some((Reply::Integer(now), told)) = replies.split_first() else {
+        let Some((Reply::Integer(now), pairs)) = replies.split_first() else {
             return Err(unexpected());
         };
         let now = u64::try_from(*now).map_err(|_| unexpected())?;
         let mut nodes: Vec<Node> =
-            told.chunks_exact(2).filter_map(|pair| read(pair, now)).collect();
-        nodes.sort_by(|one, other| one.id.cmp(&other.id));
+            pairs.chunks_exact(2).filter_map(|pair| parse(pair, now)).collect();
+        nodes.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(nodes)
     }
 }
 
-/// A node as it is kept; none if it is not one of ours.
-fn read(pair: &[Reply], now: u64) -> Option<Node> {
-    let [Reply::Bulk(id), Reply::Bulk(kept)] = pair else { return None };
-    let (seen, rest) = get_number(kept)?;
-    let (lifetime, rest) = get_number(rest)?;
-    let (registered, address) = get_number(rest)?;
+/// Parses a node, or returns `None` if its format is unknown.
+fn parse(pair: &[Reply], now: u64) -> Option<Node> {
+    let [Reply::Bulk(id), Reply::Bulk(record)] = pair else { return None };
+    let (seen, rest) = read_number(record)?;
+    let (lifetime, rest) = read_number(rest)?;
+    let (registered, address) = read_number(rest)?;
     let is_up = now < seen.saturating_add(lifetime);
     Some(Node {
         id: String::from_utf8(id.clone()).ok()?,

@@ -1,4 +1,4 @@
-//! The driver: the one task that connects, writes, reads, and gives up.
+//! The driver: the task of a link that connects, writes, reads and times out commands.
 
 use std::future::Future;
 use std::mem;
@@ -8,39 +8,39 @@ use std::task::{Context, Poll};
 
 use tokio::time::Instant;
 
-use super::Patience;
-use super::alarm::Alarm;
-use super::shared::{Rest, Shared};
-use super::wire::Wire;
+use super::LinkLimits;
+use super::command_queue::{AfterTurn, CommandQueue};
+use super::deadline_timer::DeadlineTimer;
+use super::pipeline::Pipeline;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::route::Route;
 
-const LEFT: &str = "its server is not the right one any more";
+const RETIRED: &str = "its server is no longer the right one";
 
 pub(super) struct Driver {
-    shared: Arc<Shared>,
+    queue: Arc<CommandQueue>,
     route: Arc<Route>,
-    patience: Patience,
+    limits: LinkLimits,
     stage: Stage,
-    alarm: Alarm,
+    timer: DeadlineTimer,
 }
 
 type Attempt = Pin<Box<dyn Future<Output = Result<Connection, Failure>> + Send>>;
 
 enum Stage {
-    /// There is no connection, and nobody waits for one.
+    /// There is no connection, and no command waits for one.
     Idle,
     Connecting(Attempt),
-    Live(Box<Wire>),
+    Connected(Box<Pipeline>),
 }
 
 impl Driver {
-    pub(super) fn new(shared: Arc<Shared>, route: Arc<Route>, patience: Patience) -> Self {
-        Self { shared, route, patience, stage: Stage::Idle, alarm: Alarm::default() }
+    pub(super) fn new(queue: Arc<CommandQueue>, route: Arc<Route>, limits: LinkLimits) -> Self {
+        Self { queue, route, limits, stage: Stage::Idle, timer: DeadlineTimer::default() }
     }
 
-    /// Does what can be done now.
+    /// Does everything that is possible without waiting.
     fn turn(&mut self, context: &mut Context<'_>) {
         self.connect(context);
         self.exchange(context);
@@ -48,101 +48,101 @@ impl Driver {
     }
 
     fn connect(&mut self, context: &mut Context<'_>) {
-        if matches!(self.stage, Stage::Idle) && self.shared.is_wanted() {
-            let (route, patience) = (Arc::clone(&self.route), self.patience.connect);
-            let attempt = async move { route.connect(patience).await };
+        if matches!(self.stage, Stage::Idle) && self.queue.needs_connection() {
+            let (route, timeout) = (Arc::clone(&self.route), self.limits.connect_timeout);
+            let attempt = async move { route.connect(timeout).await };
             self.stage = Stage::Connecting(Box::pin(attempt));
         }
         let Stage::Connecting(attempt) = &mut self.stage else { return };
         match attempt.as_mut().poll(context) {
             Poll::Pending => {}
             Poll::Ready(Ok(connection)) => {
-                self.stage = Stage::Live(Box::new(Wire::new(connection)));
-                self.shared.accept();
+                self.stage = Stage::Connected(Box::new(Pipeline::new(connection)));
+                self.queue.connected();
             }
             Poll::Ready(Err(failure)) => {
                 self.stage = Stage::Idle;
-                self.shared.refuse(&failure);
+                self.queue.connect_failed(&failure);
             }
         }
     }
 
-    /// Reads, then writes: those who get a reply may send more at once, and a connection that the
-    /// server has closed is noticed before anything is lost on it.
+    /// Reads, then writes: receivers of replies may send more commands, and a connection that the server has
+    /// closed is detected before a command is lost on it.
     fn exchange(&mut self, context: &mut Context<'_>) {
         let outcome = self.receive(context).and_then(|()| self.transmit(context));
         if let Err(reason) = outcome {
-            self.lose(&reason);
+            self.disconnect(&reason);
         }
     }
 
     fn receive(&mut self, context: &mut Context<'_>) -> Result<(), String> {
-        let Stage::Live(wire) = &mut self.stage else { return Ok(()) };
-        wire.read(context, &self.shared)
+        let Stage::Connected(pipeline) = &mut self.stage else { return Ok(()) };
+        pipeline.read(context, &self.queue)
     }
 
     fn transmit(&mut self, context: &mut Context<'_>) -> Result<(), String> {
-        let Stage::Live(wire) = &mut self.stage else { return Ok(()) };
-        if self.shared.is_leaving() {
-            // What is under way is answered first; what has not left goes to the next server.
-            return if wire.is_idle() { Err(LEFT.to_owned()) } else { Ok(()) };
+        let Stage::Connected(pipeline) = &mut self.stage else { return Ok(()) };
+        if self.queue.is_retiring() {
+            // Waits for the replies in flight; unsent commands go to the next server.
+            return if pipeline.is_idle() { Err(RETIRED.to_owned()) } else { Ok(()) };
         }
-        // What is late already must not be spent on nobody.
-        give_up_queued(&self.shared, "this process was too busy to ask Redis in time");
-        for opened in wire.take(&self.shared) {
-            opened(Ok(wire.info()));
+        // An expired command must not spend quota: its caller no longer waits.
+        fail_expired(&self.queue, "this process was too busy to call Redis in time");
+        for on_open in pipeline.take(&self.queue) {
+            on_open(Ok(pipeline.info()));
         }
-        wire.write(context)
+        pipeline.write(context)
     }
 
-    /// Gives up what has waited for too long, and wakes up for what will have.
+    /// Fails expired commands, and sets the timer for the next deadline.
     fn expire(&mut self, context: &mut Context<'_>) {
-        while let Some(oldest) = self.oldest() {
-            if !self.alarm.has_come(oldest, context) {
+        while let Some(deadline) = self.oldest_deadline() {
+            if !self.timer.has_passed(deadline, context) {
                 return;
             }
-            if let Stage::Live(wire) = &self.stage
-                && wire.oldest().is_some()
+            if let Stage::Connected(pipeline) = &self.stage
+                && pipeline.oldest_deadline().is_some()
             {
-                // Replies come in order: behind one that does not come, none does.
-                self.lose("it was given up as an earlier command had no answer in time");
+                // Replies come in order: after a missing one, none will come.
+                self.disconnect("an earlier command on it got no reply in time");
             }
-            let (route, reply) = (&self.route, self.patience.reply);
-            give_up_queued(
-                &self.shared,
-                &format!("Redis at {route} cannot be reached within {reply:?}"),
+            let (route, timeout) = (&self.route, self.limits.reply_timeout);
+            fail_expired(
+                &self.queue,
+                &format!("Redis at {route} cannot be reached within {timeout:?}"),
             );
         }
     }
 
-    fn oldest(&self) -> Option<Instant> {
-        let on_wire = match &self.stage {
-            Stage::Live(wire) => wire.oldest(),
+    fn oldest_deadline(&self) -> Option<Instant> {
+        let in_pipeline = match &self.stage {
+            Stage::Connected(pipeline) => pipeline.oldest_deadline(),
             Stage::Idle | Stage::Connecting(_) => None,
         };
-        on_wire.or_else(|| self.shared.oldest())
+        in_pipeline.or_else(|| self.queue.oldest_deadline())
     }
 
-    /// Closes the connection, if there is one. What was not sent waits for the next.
-    fn lose(&mut self, reason: &str) {
-        let Stage::Live(wire) = mem::replace(&mut self.stage, Stage::Idle) else { return };
-        let (in_flight, unsent) = wire.close();
-        self.shared.put_back(unsent);
+    /// Closes the connection, if there is one. Unsent commands return to the queue.
+    fn disconnect(&mut self, reason: &str) {
+        let Stage::Connected(pipeline) = mem::replace(&mut self.stage, Stage::Idle) else { return };
+        let (in_flight, unsent) = pipeline.close();
+        self.queue.put_back(unsent);
         let now = Instant::now();
         for pending in in_flight {
             let failure = match pending.deadline <= now {
                 true => Failure::Timeout,
                 false => Failure::Lost(reason.to_owned()),
             };
-            self.shared.finish(pending.then, Err(failure));
+            self.queue.finish(pending.on_reply, Err(failure));
         }
     }
 }
 
-/// Tells those who have waited in the queue for too long.
-fn give_up_queued(shared: &Shared, why: &str) {
-    for pending in shared.expired(Instant::now()) {
-        shared.finish(pending.then, Err(Failure::Unreachable(why.to_owned())));
+/// Fails queued commands whose deadline has passed.
+fn fail_expired(queue: &CommandQueue, reason: &str) {
+    for pending in queue.remove_expired(Instant::now()) {
+        queue.finish(pending.on_reply, Err(Failure::Unreachable(reason.to_owned())));
     }
 }
 
@@ -151,28 +151,28 @@ impl Future for Driver {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        this.shared.awake();
+        this.queue.driver_awake();
         loop {
             this.turn(context);
             let can_take = match this.stage {
                 Stage::Idle => true,
                 Stage::Connecting(_) => false,
-                Stage::Live(_) => !this.shared.is_leaving(),
+                Stage::Connected(_) => !this.queue.is_retiring(),
             };
-            match this.shared.rest(context.waker(), can_take) {
-                Rest::Again => {}
-                Rest::Sleep => return Poll::Pending,
-                Rest::End => return Poll::Ready(()),
+            match this.queue.after_turn(context.waker(), can_take) {
+                AfterTurn::Again => {}
+                AfterTurn::Sleep => return Poll::Pending,
+                AfterTurn::Stop => return Poll::Ready(()),
             }
         }
     }
 }
 
-/// Also when the runtime ends, or a panic ends the task: everybody who waits is told.
+/// Fails all waiting commands when the runtime shuts down or the task panics.
 impl Drop for Driver {
     fn drop(&mut self) {
-        const REASON: &str = "the runtime that drove the connection has ended";
-        self.lose(REASON);
-        self.shared.leave(&Failure::Unreachable(REASON.to_owned()));
+        const REASON: &str = "the runtime of the connection has shut down";
+        self.disconnect(REASON);
+        self.queue.driver_stopped(&Failure::Unreachable(REASON.to_owned()));
     }
 }

@@ -14,36 +14,36 @@ fn echo(number: u64) -> Command {
     Command::new("ECHO").number(number)
 }
 
-/// What `echo` is answered.
+/// The reply to `echo`.
 fn bulk(number: u64) -> Result<Reply, Failure> {
     Ok(Reply::Bulk(number.to_string().into_bytes()))
 }
 
-/// Sends all of them at once. What each was told, which must be one thing each.
+/// Sends all commands together. Asserts one result per command.
 async fn send_all(
     link: &Link,
     commands: impl IntoIterator<Item = Command>,
 ) -> Vec<Result<Reply, Failure>> {
     let (sender, mut receiver) = mpsc::unbounded_channel();
-    let mut told = Vec::new();
+    let mut results = Vec::new();
     for (index, command) in commands.into_iter().enumerate() {
         let sender = sender.clone();
-        told.push(Vec::new());
+        results.push(Vec::new());
         link.send(command, Box::new(move |outcome| sender.send((index, outcome)).unwrap()));
     }
     drop(sender);
-    // Ends when no `then` is left that could be called.
+    // Ends when all callbacks are called or dropped.
     while let Some((index, outcome)) = receiver.recv().await {
-        told[index].push(outcome);
+        results[index].push(outcome);
     }
-    assert!(told.iter().all(|told| told.len() == 1), "{told:?}");
-    told.into_iter().flatten().collect()
+    assert!(results.iter().all(|results| results.len() == 1), "{results:?}");
+    results.into_iter().flatten().collect()
 }
 
-/// Waits until there is a connection, and sends nothing on it.
-async fn connected(link: &Link) {
+/// Waits for a connection without sending a command.
+async fn open(link: &Link) {
     let (sender, receiver) = oneshot::channel();
-    let next = link.inner.shared.want_open(Box::new(|info| drop(sender.send(info)))).unwrap();
-    link.go_on(next);
+    let action = link.inner.queue.request_open(Box::new(|info| drop(sender.send(info)))).unwrap();
+    link.perform(action);
     receiver.await.unwrap().unwrap();
 }

@@ -1,7 +1,7 @@
-//! Replies, read as they arrive.
+//! The decoder of replies.
 //!
-//! What has been read is never read again: a reply that comes in many pieces costs what it costs in one.
-//! Memory is taken for bytes that have come, not for lengths that the peer claims.
+//! It reads every byte once: a reply in many pieces costs as much as in one. It allocates memory for received
+//! bytes, not for the lengths that the server announces.
 
 use std::mem;
 
@@ -10,43 +10,43 @@ use thiserror::Error;
 
 use super::{ErrorReply, Reply};
 
-/// How deep arrays may lie in arrays. Ours are flat, listings two deep.
-const DEPTH: usize = 8;
+/// Maximum nesting of arrays. Replies of our programs are flat, listings have two levels.
+const MAX_DEPTH: usize = 8;
 
-/// So many digits are always less than 2^63.
-const SHORT: usize = 18;
+/// A number with this many digits is always below 2^63.
+const SHORT_DIGITS: usize = 18;
 
-/// A buffer that a longer reply than this has stretched is not kept.
-const KEPT: usize = 1024 * 1024;
+/// A buffer that has grown beyond this size is not kept, in bytes.
+const MAX_KEPT_BUFFER: usize = 1024 * 1024;
 
-/// How much there is room for at least when a socket is read.
-const CHUNK: usize = 16 * 1024;
+/// Minimum free space in the buffer for a read from the socket, in bytes.
+const READ_SIZE: usize = 16 * 1024;
 
-/// The fewest bytes that a reply can have.
-const SHORTEST: usize = 3;
+/// Minimum length of a reply, in bytes.
+const MIN_REPLY: usize = 3;
 
-/// Why bytes are not a reply that we take.
+/// An invalid reply.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Malformed {
-    #[error("something that is not the Redis protocol")]
+    #[error("bytes that are not the Redis protocol")]
     Garbage,
     #[error("a reply of more than {0} bytes")]
     TooLong(usize),
-    #[error("a reply nested more than {DEPTH} deep")]
+    #[error("a reply with more than {MAX_DEPTH} levels")]
     TooDeep,
 }
 
-/// Reads replies out of a buffer that is filled from a socket.
+/// Decodes replies from a buffer that is filled from a socket.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     buffer: BytesMut,
-    /// How much of the buffer has been read.
-    at: usize,
-    /// How far beyond that an end of line has been looked for in vain.
+    /// Number of decoded bytes in the buffer.
+    position: usize,
+    /// Number of bytes after `position` without an end of line.
     searched: usize,
-    /// How many bytes the reply has had before those in the buffer.
+    /// Number of bytes of the current reply that are no longer in the buffer.
     before: usize,
-    /// The arrays whose items are still coming, outermost first.
+    /// The incomplete arrays, outermost first.
     open: Vec<OpenArray>,
 }
 
@@ -56,32 +56,32 @@ struct OpenArray {
     length: usize,
 }
 
-/// What one line begins.
+/// The value or array that one line begins.
 enum Part {
     Whole(Reply),
     Array(usize),
 }
 
 impl Decoder {
-    /// Where what is read from the socket belongs, with room for it.
+    /// Returns the buffer for bytes from the socket, with free space.
     pub(crate) fn buffer(&mut self) -> &mut BytesMut {
-        self.buffer.reserve(CHUNK);
+        self.buffer.reserve(READ_SIZE);
         &mut self.buffer
     }
 
-    /// Whether not even a part of a reply has come.
+    /// Whether no part of a reply has arrived.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.is_empty() && self.open.is_empty()
     }
 
-    /// The next reply, if it has come whole. After an error nothing that follows makes sense.
+    /// Returns the next complete reply. After an error the decoder is unusable.
     pub(crate) fn next(&mut self, cap: usize) -> Result<Option<Reply>, Malformed> {
         let reply = self.read(cap)?;
-        let size = self.before + self.at;
-        self.buffer.advance(self.at);
-        self.at = 0;
+        let size = self.before + self.position;
+        self.buffer.advance(self.position);
+        self.position = 0;
         self.before = if reply.is_some() { 0 } else { size };
-        if reply.is_some() && size > KEPT && self.buffer.is_empty() {
+        if reply.is_some() && size > MAX_KEPT_BUFFER && self.buffer.is_empty() {
             self.buffer = BytesMut::new();
         }
         Ok(reply)
@@ -91,37 +91,37 @@ impl Decoder {
         loop {
             self.read_integers();
             let part = self.part(cap)?;
-            // Of an unfinished reply all that has come counts: whatever is in the buffer is part of it.
-            let end = if part.is_some() { self.at } else { self.buffer.len() };
+            // All bytes in the buffer belong to the incomplete reply.
+            let end = if part.is_some() { self.position } else { self.buffer.len() };
             if self.before + end > cap {
                 return Err(Malformed::TooLong(cap));
             }
-            let whole = match part {
+            let reply = match part {
                 None => return Ok(None),
-                Some(Part::Whole(reply)) => self.place(reply),
-                Some(Part::Array(0)) => self.place(Reply::Array(Vec::new())),
-                Some(Part::Array(length)) => self.begin_array(length, cap).map(|()| None)?,
+                Some(Part::Whole(reply)) => self.push_reply(reply),
+                Some(Part::Array(0)) => self.push_reply(Reply::Array(Vec::new())),
+                Some(Part::Array(length)) => self.open_array(length, cap).map(|()| None)?,
             };
-            if whole.is_some() {
-                return Ok(whole);
+            if reply.is_some() {
+                return Ok(reply);
             }
         }
     }
 
-    fn begin_array(&mut self, length: usize, cap: usize) -> Result<(), Malformed> {
-        if length > cap / SHORTEST {
+    fn open_array(&mut self, length: usize, cap: usize) -> Result<(), Malformed> {
+        if length > cap / MIN_REPLY {
             return Err(Malformed::TooLong(cap));
         }
-        if self.open.len() == DEPTH {
+        if self.open.len() == MAX_DEPTH {
             return Err(Malformed::TooDeep);
         }
-        let come = (self.buffer.len() - self.at) / SHORTEST;
-        self.open.push(OpenArray { items: Vec::with_capacity(length.min(come)), length });
+        let arrived = (self.buffer.len() - self.position) / MIN_REPLY;
+        self.open.push(OpenArray { items: Vec::with_capacity(length.min(arrived)), length });
         Ok(())
     }
 
-    /// Puts a reply into the array that waits for it, and that one into its own if it was the last.
-    fn place(&mut self, mut reply: Reply) -> Option<Reply> {
+    /// Adds a reply to the innermost array, and each completed array to its parent.
+    fn push_reply(&mut self, mut reply: Reply) -> Option<Reply> {
         while let Some(array) = self.open.last_mut() {
             array.items.push(reply);
             if array.items.len() < array.length {
@@ -133,24 +133,24 @@ impl Decoder {
         Some(reply)
     }
 
-    /// Most replies are arrays of integers: this reads those that have come, but the last of an array,
-    /// quicker than [`Self::part`], which reads whatever this does not.
+    /// Decodes short integers, except the last of an array, faster than [`Self::part`]. Most replies are arrays of
+    /// integers.
     fn read_integers(&mut self) {
         let Some(array) = self.open.last_mut() else { return };
-        let mut rest = self.buffer.get(self.at..).unwrap_or_default();
+        let mut rest = self.buffer.get(self.position..).unwrap_or_default();
         while array.items.len() + 1 < array.length
             && let Some((value, after)) = short_integer(rest)
         {
             array.items.push(Reply::Integer(value));
-            self.at += rest.len() - after.len();
+            self.position += rest.len() - after.len();
             self.searched = 0;
             rest = after;
         }
     }
 
-    /// The next part, if it has come.
+    /// Decodes the next part, if it has arrived.
     fn part(&mut self, cap: usize) -> Result<Option<Part>, Malformed> {
-        let Some(rest) = self.buffer.get(self.at..) else { return Ok(None) };
+        let Some(rest) = self.buffer.get(self.position..) else { return Ok(None) };
         let Some((kind, text)) = rest.split_first() else { return Ok(None) };
         if !b"+-:$*_".contains(kind) {
             return Err(Malformed::Garbage);
@@ -161,7 +161,7 @@ impl Decoder {
             return Ok(None);
         };
         let line = text.get(..self.searched + found).unwrap_or_default();
-        let mut end = self.at + line.len() + 2;
+        let mut end = self.position + line.len() + 2;
         let line = line.strip_suffix(b"\r").ok_or(Malformed::Garbage)?;
         let part = match kind {
             b':' => Part::Whole(Reply::Integer(integer(line)?)),
@@ -179,16 +179,16 @@ impl Decoder {
                     }
                 },
             },
-            // The null of RESP3, the one kind left.
+            // The only remaining kind: null of RESP3.
             _ if line.is_empty() => Part::Whole(Reply::Null),
             _ => return Err(Malformed::Garbage),
         };
-        (self.at, self.searched) = (end, 0);
+        (self.position, self.searched) = (end, 0);
         Ok(Some(part))
     }
 }
 
-/// The string of this length, if it has come with its end.
+/// Returns the string of this length, if it has arrived completely.
 fn bulk(rest: &[u8], length: usize) -> Result<Option<Vec<u8>>, Malformed> {
     match (rest.get(..length), rest.get(length..length + 2)) {
         (Some(bytes), Some(b"\r\n")) => Ok(Some(bytes.to_vec())),
@@ -197,7 +197,7 @@ fn bulk(rest: &[u8], length: usize) -> Result<Option<Vec<u8>>, Malformed> {
     }
 }
 
-/// A length, or none for what is null.
+/// Parses a length. `None` is null.
 fn length(line: &[u8]) -> Result<Option<usize>, Malformed> {
     match integer(line)? {
         -1 => Ok(None),
@@ -214,7 +214,7 @@ fn integer(line: &[u8]) -> Result<i64, Malformed> {
     if digits.is_empty() {
         return Err(Malformed::Garbage);
     }
-    // Summed up below zero, where there is room for one more.
+    // A negative sum, because the range of negative numbers has one more value.
     let sum = digits.iter().try_fold(0_i64, |sum, digit| {
         let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
         sum.checked_mul(10)?.checked_sub(i64::from(digit))
@@ -223,14 +223,14 @@ fn integer(line: &[u8]) -> Result<i64, Malformed> {
     value.ok_or(Malformed::Garbage)
 }
 
-/// An integer that cannot overflow, and what follows its line. None for anything else.
+/// Parses an integer that cannot overflow. Returns it and the rest after its line, else `None`.
 fn short_integer(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let digits = bytes.strip_prefix(b":")?;
     let (sign, digits) = digits.strip_prefix(b"-").map_or((1, digits), |digits| (-1, digits));
     let mut value = 0;
-    for (index, byte) in digits.iter().take(SHORT + 1).enumerate() {
+    for (index, byte) in digits.iter().take(SHORT_DIGITS + 1).enumerate() {
         match byte {
-            b'0'..=b'9' if index < SHORT => value = value * 10 + i64::from(byte - b'0'),
+            b'0'..=b'9' if index < SHORT_DIGITS => value = value * 10 + i64::from(byte - b'0'),
             b'\r' if index > 0 => {
                 return Some((sign * value, digits.get(index..)?.strip_prefix(b"\r\n")?));
             }

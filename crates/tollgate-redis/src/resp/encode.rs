@@ -1,20 +1,20 @@
-//! Commands, as arrays of strings in one piece of memory.
+//! The encoder of commands: arrays of strings in one allocation.
 
 use bytes::Bytes;
 
 use super::REPLY_CAP;
 
-/// Room for the longest head: an asterisk, twenty digits, the end of the line.
-const HEAD: usize = 23;
+/// Maximum length of the header: an asterisk, twenty digits, the end of the line.
+const MAX_HEADER: usize = 23;
 
-/// What an argument takes beside its own bytes, at most, if it is shorter than 10 MB.
-const ARGUMENT: usize = 1 + 7 + 2 + 2;
+/// Maximum overhead of an argument below 10 MB, in bytes.
+const ARGUMENT_OVERHEAD: usize = 1 + 7 + 2 + 2;
 
 const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
 
-/// A command being written.
+/// A command under construction.
 ///
-/// The head tells how many arguments follow, which is known last: room is left for it.
+/// The header contains the number of arguments, which is known last: space is reserved for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Command {
     bytes: Vec<u8>,
@@ -28,11 +28,11 @@ impl Command {
         Self::with_capacity(4, 64 + name.len()).arg(name)
     }
 
-    /// Without a name yet: that is the first argument. Memory is taken once if there are no more than
-    /// so many arguments with so many bytes in all.
+    /// Creates a command without a name: the first argument is the name. Allocates once if the capacity is
+    /// sufficient.
     pub(crate) fn with_capacity(arguments: usize, bytes: usize) -> Self {
-        let mut buffer = Vec::with_capacity(HEAD + arguments * ARGUMENT + bytes);
-        buffer.resize(HEAD, 0);
+        let mut buffer = Vec::with_capacity(MAX_HEADER + arguments * ARGUMENT_OVERHEAD + bytes);
+        buffer.resize(MAX_HEADER, 0);
         Self { bytes: buffer, arguments: 0, reply_cap: REPLY_CAP, is_asking: false }
     }
 
@@ -53,7 +53,7 @@ impl Command {
         self.arg(digits)
     }
 
-    /// Lets the reply be longer, or shorter, than [`REPLY_CAP`].
+    /// Sets the maximum reply in bytes, in place of [`REPLY_CAP`].
     pub(crate) fn reply_up_to(mut self, bytes: usize) -> Self {
         self.reply_cap = bytes;
         self
@@ -63,26 +63,26 @@ impl Command {
         self.reply_cap
     }
 
-    /// Lets a cluster's node answer for a slot that is on its way to it, if so.
+    /// Sets whether to send `ASKING` first, for a slot that is migrating to the node.
     pub(crate) fn asking(mut self, is_asking: bool) -> Self {
         self.is_asking = is_asking;
         self
     }
 
-    /// How many replies come before the one that matters.
-    pub(crate) fn replies_before(&self) -> usize {
+    /// Returns the number of replies before the reply to the command.
+    pub(crate) fn skipped_replies(&self) -> usize {
         usize::from(self.is_asking)
     }
 
-    /// The whole command as it goes over the wire.
+    /// Returns the command in wire format.
     pub(crate) fn into_bytes(mut self) -> Bytes {
-        let mut head = Vec::with_capacity(HEAD);
-        head.push(b'*');
-        put_decimal(&mut head, self.arguments);
-        head.extend_from_slice(b"\r\n");
-        let start = HEAD - head.len();
-        if let Some(room) = self.bytes.get_mut(start..HEAD) {
-            room.copy_from_slice(&head);
+        let mut header = Vec::with_capacity(MAX_HEADER);
+        header.push(b'*');
+        put_decimal(&mut header, self.arguments);
+        header.extend_from_slice(b"\r\n");
+        let start = MAX_HEADER - header.len();
+        if let Some(header_space) = self.bytes.get_mut(start..MAX_HEADER) {
+            header_space.copy_from_slice(&header);
         }
         let command = Bytes::from(self.bytes).slice(start..);
         if !self.is_asking {

@@ -1,4 +1,4 @@
-//! The protocol of Redis (RESP2): commands as they are written, replies as they are read.
+//! The Redis protocol (RESP2): encoding of commands, decoding of replies.
 
 mod decode;
 mod encode;
@@ -10,10 +10,10 @@ use std::fmt;
 pub(crate) use decode::{Decoder, Malformed};
 pub(crate) use encode::Command;
 
-/// How long a reply may be unless its command says otherwise.
+/// Default maximum of a reply, in bytes.
 pub(crate) const REPLY_CAP: usize = 1024 * 1024;
 
-/// What a server answers.
+/// A reply of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reply {
     Simple(String),
@@ -24,12 +24,12 @@ pub(crate) enum Reply {
     Error(ErrorReply),
 }
 
-/// An error that a server answers with.
+/// An error reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ErrorReply {
     /// The first word, such as `WRONGTYPE`.
     pub(crate) code: String,
-    /// The whole line, the code included.
+    /// The whole line, including the code.
     pub(crate) message: String,
 }
 

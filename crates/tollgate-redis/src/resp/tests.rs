@@ -55,7 +55,7 @@ fn decode(bytes: &[u8]) -> Result<Option<Reply>, Malformed> {
 }
 
 #[test]
-fn commands_are_arrays_of_strings() {
+fn encodes_commands_as_arrays_of_strings() {
     let command = Command::new("SET").arg(b"a\r\nb").number(0).arg("").number(u64::MAX);
     let expected =
         "*5\r\n$3\r\nSET\r\n$4\r\na\r\nb\r\n$1\r\n0\r\n$0\r\n\r\n$20\r\n18446744073709551615\r\n";
@@ -65,7 +65,7 @@ fn commands_are_arrays_of_strings() {
 }
 
 #[test]
-fn replies_are_the_same_wherever_they_are_cut() {
+fn decodes_replies_cut_at_any_byte() {
     for seed in 0..300 {
         let mut random = Random::new(seed);
         let replies = [draw(&mut random, 4), draw(&mut random, 4)];
@@ -93,11 +93,11 @@ fn decode_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Reply> {
 }
 
 #[test]
-fn garbage_is_an_error_or_unfinished_but_no_panic() {
+fn garbage_does_not_panic() {
     for seed in 0..100_000 {
         let mut random = Random::new(seed);
         let length = random.within(0, 40);
-        // Mostly what replies are made of, so that some of it gets deep into the decoder.
+        // Mostly bytes of valid replies, so that some inputs get far.
         let bytes: Vec<u8> = (0..length)
             .map(|_| *random.pick(b"+-:$*_0123456789\r\n\r\n\r\nx\xff").unwrap())
             .collect();
@@ -110,7 +110,7 @@ fn garbage_is_an_error_or_unfinished_but_no_panic() {
 }
 
 #[test]
-fn integers_reach_both_ends() {
+fn decodes_the_whole_integer_range() {
     for value in [0, 7, -1, i64::MAX, i64::MIN] {
         assert_eq!(decode(format!(":{value}\r\n").as_bytes()), Ok(Some(Reply::Integer(value))));
         let pair = Reply::Array(vec![Reply::Integer(value), Reply::Integer(value)]);
@@ -129,7 +129,7 @@ fn integers_reach_both_ends() {
 }
 
 #[test]
-fn what_is_not_the_protocol_is_known_by_its_first_byte() {
+fn rejects_other_protocols_by_the_first_byte() {
     assert_eq!(decode(b"HTTP/1.1 400"), Err(Malformed::Garbage));
     assert_eq!(decode(b"$2\r\nabc\r\n"), Err(Malformed::Garbage));
     assert_eq!(decode(b"_x\r\n"), Err(Malformed::Garbage));
@@ -139,7 +139,7 @@ fn what_is_not_the_protocol_is_known_by_its_first_byte() {
 }
 
 #[test]
-fn claims_beyond_the_cap_are_refused_before_anything_comes() {
+fn rejects_announced_lengths_beyond_the_cap() {
     let too_long = Err(Malformed::TooLong(REPLY_CAP));
     assert_eq!(decode(b"$1048577\r\n"), too_long);
     assert_eq!(decode(b"*999999999\r\n"), too_long);
@@ -148,7 +148,7 @@ fn claims_beyond_the_cap_are_refused_before_anything_comes() {
 }
 
 #[test]
-fn all_that_comes_counts_towards_the_cap() {
+fn all_received_bytes_count_towards_the_cap() {
     let mut endless = Decoder::default();
     endless.buffer().extend_from_slice(b"*300\r\n");
     let refused = (0..300).find_map(|_| {
@@ -161,7 +161,7 @@ fn all_that_comes_counts_towards_the_cap() {
     line.buffer().extend_from_slice(&[b'+'; 1001]);
     assert_eq!(line.next(1000), Err(Malformed::TooLong(1000)));
 
-    // Two that are each within it are not one that is beyond.
+    // Two replies below the cap do not add up.
     let mut two = Decoder::default();
     two.buffer()
         .extend_from_slice(&b"$600\r\n".iter().copied().chain([b'x'; 600]).collect::<Vec<_>>());
@@ -172,7 +172,7 @@ fn all_that_comes_counts_towards_the_cap() {
 }
 
 #[test]
-fn nesting_has_an_end() {
+fn nesting_is_limited() {
     let nested = |depth: usize| [b"*1\r\n".repeat(depth), b":1\r\n".to_vec()].concat();
     assert!(matches!(decode(&nested(8)), Ok(Some(_))));
     assert_eq!(decode(&nested(9)), Err(Malformed::TooDeep));

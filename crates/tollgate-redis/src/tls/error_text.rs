@@ -1,33 +1,47 @@
-//! What went wrong with TLS, in words.
+//! Explanations of TLS errors.
 
 use std::io;
+use std::path::Path;
 
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{AlertDescription, CertificateError, Error};
 
-use crate::address::TlsFiles;
+/// The trusted certificate authorities.
+#[derive(Clone, Copy)]
+pub(super) enum Trust<'a> {
+    Public,
+    File(&'a Path),
+    /// Those of a configuration that the program supplied.
+    Config,
+}
 
-/// What the server did that no TLS came to be, beginning with a verb.
-pub(super) fn explain(error: &io::Error, files: &TlsFiles, name: &ServerName<'_>) -> String {
+/// Explains a failed handshake. The text begins with a verb; the subject is the server.
+pub(super) fn explain(
+    error: &io::Error,
+    trust: Trust<'_>,
+    has_certificate: bool,
+    name: &ServerName<'_>,
+) -> String {
     let Some(problem) = cause(error) else {
         return match error.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-                "closed the connection instead of answering in TLS: is this its TLS port?"
-                    .to_owned()
+                "closed the connection during the TLS handshake: is this its TLS port?".to_owned()
             }
-            _ => format!("broke off the TLS handshake: {error}"),
+            _ => format!("broke the TLS handshake: {error}"),
         };
     };
     match problem {
-        Error::InvalidCertificate(problem) => certificate(problem, files, name),
-        Error::InvalidMessage(_) => "does not answer in TLS: is this its TLS port?".to_owned(),
-        Error::AlertReceived(alert) => refusal(*alert, files.client.is_some()),
-        problem => format!("cannot be spoken to in TLS: {}", one_line(&problem.to_string())),
+        Error::InvalidCertificate(problem) => certificate(problem, trust, name),
+        Error::InvalidMessage(_) => "does not use TLS: is this its TLS port?".to_owned(),
+        Error::AlertReceived(alert) => refusal(*alert, has_certificate),
+        problem => {
+            format!("does not support the TLS connection: {}", one_line(&problem.to_string()))
+        }
     }
 }
 
-/// An error of an agreed connection. With TLS 1.3 a server looks at our certificate only then.
-pub(super) fn told(error: io::Error, has_certificate: bool) -> io::Error {
+/// Explains an error after the handshake. With TLS 1.3 the server checks the client certificate only then.
+pub(super) fn explain_io(error: io::Error, has_certificate: bool) -> io::Error {
     match cause(&error) {
         Some(Error::AlertReceived(alert)) => {
             io::Error::other(format!("it {}", refusal(*alert, has_certificate)))
@@ -40,7 +54,7 @@ fn cause(error: &io::Error) -> Option<&Error> {
     error.get_ref()?.downcast_ref()
 }
 
-fn certificate(problem: &CertificateError, files: &TlsFiles, name: &ServerName<'_>) -> String {
+fn certificate(problem: &CertificateError, trust: Trust<'_>, name: &ServerName<'_>) -> String {
     use CertificateError::{
         Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet,
         NotValidYetContext, Revoked, UnknownIssuer,
@@ -50,11 +64,14 @@ fn certificate(problem: &CertificateError, files: &TlsFiles, name: &ServerName<'
         NotValidYet | NotValidYetContext { .. } => "is not valid yet".to_owned(),
         Revoked => "has been revoked".to_owned(),
         NotValidForName | NotValidForNameContext { .. } => {
-            format!("is not for the name {} (server_name can tell another)", name.to_str())
+            format!("is not for the name {} (set server_name for another name)", name.to_str())
         }
-        UnknownIssuer => match &files.ca {
-            Some(ca) => format!("was not issued by a CA in {}", ca.display()),
-            None => "was not issued by a publicly known CA (ca can tell another)".to_owned(),
+        UnknownIssuer => match trust {
+            Trust::File(ca) => format!("was not issued by a CA in {}", ca.display()),
+            Trust::Public => "was not issued by a public CA (set ca for another)".to_owned(),
+            Trust::Config => {
+                "was not issued by a CA that the supplied TLS configuration trusts".to_owned()
+            }
         },
         problem => format!("cannot be accepted: {}", one_line(&problem.to_string())),
     };
@@ -65,10 +82,10 @@ fn refusal(alert: AlertDescription, has_certificate: bool) -> String {
     use AlertDescription as Alert;
     match alert {
         Alert::CertificateRequired if !has_certificate => {
-            "asks for a client certificate, and its address names none (cert and key)".to_owned()
+            "requires a client certificate, and the address has none (cert and key)".to_owned()
         }
         Alert::HandshakeFailure if !has_certificate => {
-            "refused the TLS handshake: does it ask for a client certificate?".to_owned()
+            "refused the TLS handshake: it may require a client certificate".to_owned()
         }
         Alert::CertificateRequired
         | Alert::BadCertificate
@@ -82,7 +99,7 @@ fn refusal(alert: AlertDescription, has_certificate: bool) -> String {
     }
 }
 
-/// Some messages tell what a server has sent.
+/// Limits a text that may contain data of the server to one line of 200 characters.
 fn one_line(text: &str) -> String {
     text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! The files that TLS needs, read.
+//! The certificate and key files of TLS.
 
 use std::fs;
 use std::path::Path;
@@ -12,10 +12,10 @@ use tokio_rustls::rustls::{ClientConfig, Error, RootCertStore};
 
 use crate::address::{ClientFiles, TlsFiles};
 
-/// Reads all of them. Nothing is ever sent before the server is verified: early data, which could be
-/// repeated by others, is off.
+/// Reads all files. Early data is off, because an attacker could replay it: nothing is sent before the server
+/// is verified.
 pub(super) fn connector(files: &TlsFiles) -> Result<TlsConnector, String> {
-    // Explicitly this one: the program may have installed another for itself, or none.
+    // Explicit, because the process default may be another provider, or none.
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS cannot be used: {error}"))?
@@ -26,13 +26,13 @@ pub(super) fn connector(files: &TlsFiles) -> Result<TlsConnector, String> {
             let (certificates, key) = identity(client)?;
             builder
                 .with_client_auth_cert(certificates, key)
-                .map_err(|error| misfit(client, &error))?
+                .map_err(|error| identity_error(client, &error))?
         }
     };
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// Whom to trust.
+/// Reads the trusted certificate authorities.
 fn authorities(ca: Option<&Path>) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     let Some(ca) = ca else {
@@ -41,47 +41,49 @@ fn authorities(ca: Option<&Path>) -> Result<RootCertStore, String> {
     };
     for certificate in certificates("CA", ca)? {
         roots.add(certificate).map_err(|error| {
-            format!("the CA file {} holds a certificate that is none: {error}", ca.display())
+            format!("the CA file {} contains an invalid certificate: {error}", ca.display())
         })?;
     }
     Ok(roots)
 }
 
-/// Who we are.
+/// Reads the client certificate and its key.
 fn identity(
     files: &ClientFiles,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
     let certificates = certificates("certificate", &files.certificate)?;
     let key = PrivateKeyDer::from_pem_slice(&read("key", &files.key)?).map_err(|_| {
         let key = files.key.display();
-        format!("the key file {key} holds no private key in PEM form without a passphrase")
+        format!("the key file {key} contains no private key in PEM format without a passphrase")
     })?;
     Ok((certificates, key))
 }
 
-fn misfit(files: &ClientFiles, error: &Error) -> String {
+fn identity_error(files: &ClientFiles, error: &Error) -> String {
     let ClientFiles { certificate, key } = files;
     let (certificate, key) = (certificate.display(), key.display());
     match error {
         Error::InconsistentKeys(_) => {
-            format!("the key file {key} is not for the certificate in {certificate}")
+            format!("the key file {key} does not match the certificate in {certificate}")
         }
         error => {
-            format!("the key file {key} or the certificate file {certificate} is bad: {error}")
+            format!("the key file {key} or the certificate file {certificate} is invalid: {error}")
         }
     }
 }
 
-fn certificates(what: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let pem = read(what, path)?;
+fn certificates(kind: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let pem = read(kind, path)?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     match certificates {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        _ => Err(format!("the {what} file {} holds no certificate in PEM form", path.display())),
+        _ => {
+            Err(format!("the {kind} file {} contains no certificate in PEM format", path.display()))
+        }
     }
 }
 
-fn read(what: &str, path: &Path) -> Result<Vec<u8>, String> {
+fn read(kind: &str, path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path)
-        .map_err(|error| format!("the {what} file {} cannot be read: {error}", path.display()))
+        .map_err(|error| format!("the {kind} file {} cannot be read: {error}", path.display()))
 }

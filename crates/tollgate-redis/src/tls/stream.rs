@@ -1,4 +1,4 @@
-//! A stream over TLS that knows what has been taken.
+//! A TLS stream that reports exactly which bytes it has accepted.
 
 use std::io::{self, IoSlice, Write};
 use std::pin::Pin;
@@ -10,16 +10,15 @@ use tokio_rustls::client;
 
 use super::error_text;
 
-/// A stream over TLS.
+/// A TLS stream that reports exactly which bytes it has accepted.
 ///
-/// The stream beneath encrypts what it is given and writes it in one step: if writing fails it tells an
-/// error, though what it has encrypted may have left. Here these are two steps. What is encrypted is
-/// taken, and told so, whatever becomes of it; that it could not be written is told by the next write or
-/// flush. And nothing is taken while something taken earlier is still to be written.
+/// The inner stream encrypts and writes in one step: a failed write returns an error, although some encrypted
+/// bytes may have left. This stream separates the steps. Encrypted bytes count as accepted whether or not they
+/// can be written; the next write or flush returns the error. No bytes are accepted while earlier ones wait.
 pub(crate) struct TlsStream<S = TcpStream> {
     stream: client::TlsStream<S>,
     has_certificate: bool,
-    /// Why what was taken could not be written.
+    /// The write error of accepted bytes.
     failed: Option<io::Error>,
 }
 
@@ -28,7 +27,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
         Self { stream, has_certificate, failed: None }
     }
 
-    fn poll_pass_on(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_write_accepted(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.failed.take() {
             Some(error) => Poll::Ready(Err(error)),
             None => Pin::new(&mut self.stream).poll_flush(context),
@@ -44,11 +43,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
     ) -> Poll<io::Result<()>> {
         let has_certificate = self.has_certificate;
         match ready!(Pin::new(&mut self.stream).poll_read(context, buffer)) {
-            // It went without a goodbye. Replies tell their own length: one that is cut off is not taken
-            // for a whole one.
+            // Closed without close_notify. Replies contain their length, so a truncated one is detected.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
             outcome => {
-                Poll::Ready(outcome.map_err(|error| error_text::told(error, has_certificate)))
+                Poll::Ready(outcome.map_err(|error| error_text::explain_io(error, has_certificate)))
             }
         }
     }
@@ -68,13 +66,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_pass_on(context))?;
+        ready!(self.poll_write_accepted(context))?;
         let (_, session) = self.stream.get_mut();
-        let taken = session.writer().write_vectored(slices)?;
-        if let Poll::Ready(Err(error)) = self.poll_pass_on(context) {
+        let accepted = session.writer().write_vectored(slices)?;
+        if let Poll::Ready(Err(error)) = self.poll_write_accepted(context) {
             self.failed = Some(error);
         }
-        Poll::Ready(Ok(taken))
+        Poll::Ready(Ok(accepted))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -82,11 +80,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_pass_on(context)
+        self.poll_write_accepted(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_pass_on(context))?;
+        ready!(self.poll_write_accepted(context))?;
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

@@ -1,4 +1,4 @@
-//! TLS to real servers, good and bad.
+//! TLS with real servers, valid and invalid.
 
 mod files;
 mod stream;
@@ -8,16 +8,16 @@ use tokio::net::TcpListener;
 
 use crate::address::Address;
 use crate::failure::Failure;
-use crate::fixtures::{LONG, Peer, Secured, Step, connect, text};
+use crate::fixtures::{LONG, Peer, Step, TlsServer, connect, text};
 use crate::resp::{Command, Reply};
 use crate::route::Route;
 
-/// Why an address cannot be connected to, in one line.
-async fn refusal(address: &Address) -> String {
+/// Returns the error of a connection attempt, which must be one line.
+async fn connect_error(address: &Address) -> String {
     match Route::from(address).connect(LONG).await {
-        Err(Failure::Unreachable(why)) => {
-            assert!(!why.contains('\n'), "{why}");
-            why
+        Err(Failure::Unreachable(error)) => {
+            assert!(!error.contains('\n'), "{error}");
+            error
         }
         Err(other) => panic!("{other:?}"),
         Ok(_) => panic!("connected to {address}"),
@@ -28,108 +28,108 @@ fn at(port: u16, rest: &str) -> Address {
     format!("rediss://127.0.0.1:{port}{rest}").parse().unwrap()
 }
 
-async fn assert_answers(address: &Address) {
+async fn assert_replies(address: &Address) {
     let mut connection = connect(address).await;
     connection.write([Command::new("PING")]).await.unwrap();
     assert_eq!(connection.read(100).await.unwrap(), Reply::Simple("PONG".to_owned()));
 }
 
 #[tokio::test]
-async fn a_server_that_the_right_authority_vouches_for_is_spoken_to() {
-    assert_answers(&Secured::start().address()).await;
+async fn accepts_a_certificate_of_the_trusted_ca() {
+    assert_replies(&TlsServer::start().address()).await;
 }
 
 #[tokio::test]
-async fn a_server_that_nobody_we_trust_vouches_for_is_not_spoken_to() {
-    let secured = Secured::start();
-    let (port, stranger) = (secured.tls_port(), text(&secured.certificates.other_ca));
-    let why = refusal(&at(port, &format!("?ca={stranger}"))).await;
+async fn rejects_a_certificate_of_an_unknown_ca() {
+    let tls_server = TlsServer::start();
+    let (port, stranger) = (tls_server.tls_port(), text(&tls_server.certificates.other_ca));
+    let error = connect_error(&at(port, &format!("?ca={stranger}"))).await;
     let expected = format!(
         "Redis at 127.0.0.1:{port} has a certificate that was not issued by a CA in {stranger}"
     );
-    assert_eq!(why, expected);
-    let why = refusal(&at(port, "")).await;
-    assert!(why.contains("not issued by a publicly known CA"), "{why}");
+    assert_eq!(error, expected);
+    let error = connect_error(&at(port, "")).await;
+    assert!(error.contains("not issued by a public CA"), "{error}");
 }
 
 #[tokio::test]
-async fn a_certificate_must_be_of_our_time_and_of_the_right_name() {
-    let expired = Secured::with(|builder, all| builder.tls_as(all, &all.expired));
-    let why = refusal(&expired.address()).await;
-    assert!(why.ends_with("has a certificate that has expired"), "{why}");
+async fn rejects_expired_certificates_and_wrong_names() {
+    let expired = TlsServer::with(|builder, all| builder.tls_as(all, &all.expired));
+    let error = connect_error(&expired.address()).await;
+    assert!(error.ends_with("has a certificate that has expired"), "{error}");
 
-    let other = Secured::with(|builder, all| builder.tls_as(all, &all.other_name));
-    let why = refusal(&other.address()).await;
-    assert!(why.contains("has a certificate that is not for the name 127.0.0.1"), "{why}");
-    let why = refusal(&other.address_with("&server_name=cache.example")).await;
-    assert!(why.contains("is not for the name cache.example"), "{why}");
-    assert_answers(&other.address_with("&server_name=elsewhere.test")).await;
+    let other = TlsServer::with(|builder, all| builder.tls_as(all, &all.other_name));
+    let error = connect_error(&other.address()).await;
+    assert!(error.contains("has a certificate that is not for the name 127.0.0.1"), "{error}");
+    let error = connect_error(&other.address_with("&server_name=cache.example")).await;
+    assert!(error.contains("is not for the name cache.example"), "{error}");
+    assert_replies(&other.address_with("&server_name=elsewhere.test")).await;
 }
 
 #[tokio::test]
-async fn who_must_show_a_certificate_is_told_so() {
+async fn missing_client_certificate_is_reported() {
     for protocol in ["TLSv1.2", "TLSv1.3"] {
         let options = ["--tls-protocols", protocol];
-        let secured = Secured::with(|builder, all| builder.mutual_tls(all).args(options));
-        let why = refusal(&secured.address()).await;
-        assert!(why.contains("client certificate"), "{protocol}: {why}");
+        let tls_server = TlsServer::with(|builder, all| builder.mutual_tls(all).args(options));
+        let error = connect_error(&tls_server.address()).await;
+        assert!(error.contains("client certificate"), "{protocol}: {error}");
 
-        assert_answers(&secured.address_as(&secured.certificates.client)).await;
-        let why = refusal(&secured.address_as(&secured.certificates.stranger)).await;
-        assert!(why.contains("refused the client certificate"), "{protocol}: {why}");
+        assert_replies(&tls_server.address_as(&tls_server.certificates.client)).await;
+        let error = connect_error(&tls_server.address_as(&tls_server.certificates.stranger)).await;
+        assert!(error.contains("refused the client certificate"), "{protocol}: {error}");
     }
 }
 
 #[tokio::test]
-async fn a_plain_port_is_told_as_one_and_hears_no_word_of_redis() {
-    for says in ["-ERR Protocol error\r\n", "HTTP/1.1 400 Bad Request\r\n", ""] {
-        let peer = Peer::start(vec![vec![Step::Nibble, Step::Say(says.into())]]).await;
-        let why = refusal(&at(peer.port(), "")).await;
-        assert!(why.contains("is this its TLS port?"), "{why}");
+async fn plain_port_is_reported_and_receives_only_tls() {
+    for response in ["-ERR Protocol error\r\n", "HTTP/1.1 400 Bad Request\r\n", ""] {
+        let peer = Peer::start(vec![vec![Step::ReadByte, Step::Send(response.into())]]).await;
+        let error = connect_error(&at(peer.port(), "")).await;
+        assert!(error.contains("is this its TLS port?"), "{error}");
     }
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("rediss://:hunter2@{}", listener.local_addr().unwrap());
-    let asked = tokio::spawn(async move { refusal(&url.parse().unwrap()).await });
-    let mut heard = vec![0; 100];
+    let attempt = tokio::spawn(async move { connect_error(&url.parse().unwrap()).await });
+    let mut received = vec![0; 100];
     let (mut socket, _) = listener.accept().await.unwrap();
-    socket.read_exact(&mut heard).await.unwrap();
-    // A handshake of TLS: what follows is up to its keys.
-    assert_eq!(heard[..2], [22, 3]);
+    socket.read_exact(&mut received).await.unwrap();
+    // The record header of a TLS handshake.
+    assert_eq!(received[..2], [22, 3]);
     drop(socket);
-    assert!(!asked.await.unwrap().contains("hunter2"));
+    assert!(!attempt.await.unwrap().contains("hunter2"));
 }
 
 #[tokio::test]
-async fn a_real_servers_plain_port_is_no_way_in() {
-    let secured = Secured::start();
-    let address = at(secured.server.port(), &format!("?ca={}", secured.ca()));
+async fn plain_port_of_a_real_server_is_rejected() {
+    let tls_server = TlsServer::start();
+    let address = at(tls_server.server.port(), &format!("?ca={}", tls_server.ca()));
     let patience = std::time::Duration::from_millis(500);
     let outcome = Route::from(address).connect(patience).await.map(drop);
-    // A server that waits for the end of a line says nothing.
+    // The server waits for the end of a line and sends nothing.
     assert!(
-        matches!(&outcome, Err(Failure::Unreachable(why)) if why.contains("TLS")),
+        matches!(&outcome, Err(Failure::Unreachable(error)) if error.contains("TLS")),
         "{outcome:?}"
     );
 }
 
 #[tokio::test]
-async fn a_tls_port_is_no_plain_one() {
-    let secured = Secured::start();
-    let plain = format!("redis://127.0.0.1:{}", secured.tls_port()).parse().unwrap();
-    let why = refusal(&plain).await;
-    assert!(why.contains("rediss://"), "{why}");
+async fn tls_port_without_tls_suggests_rediss() {
+    let tls_server = TlsServer::start();
+    let plain = format!("redis://127.0.0.1:{}", tls_server.tls_port()).parse().unwrap();
+    let error = connect_error(&plain).await;
+    assert!(error.contains("rediss://"), "{error}");
 }
 
 #[tokio::test]
-async fn whom_we_log_in_as_is_for_the_server_alone() {
+async fn login_is_sent_only_to_the_server() {
     let options = ["--requirepass", "hunter2"];
-    let secured = Secured::with(|builder, all| builder.tls(all).args(options));
-    let (port, ca) = (secured.tls_port(), secured.ca());
+    let tls_server = TlsServer::with(|builder, all| builder.tls(all).args(options));
+    let (port, ca) = (tls_server.tls_port(), tls_server.ca());
     let with = |login: &str| -> Address {
         format!("rediss://{login}127.0.0.1:{port}/3?ca={ca}").parse().unwrap()
     };
-    assert_answers(&with(":hunter2@")).await;
-    assert!(refusal(&with(":hunter3@")).await.ends_with("refused the password"));
-    let log = secured.server.log();
+    assert_replies(&with(":hunter2@")).await;
+    assert!(connect_error(&with(":hunter3@")).await.ends_with("refused the password"));
+    let log = tls_server.server.log();
     assert!(!log.contains("hunter"), "{log}");
 }

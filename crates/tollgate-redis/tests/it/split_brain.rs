@@ -108,7 +108,7 @@ fn cut_off(flavor: Flavor, scripting: Scripting) {
             let error = block_on(lonely.take(&plan(&subject, &limit, 1))).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::Unavailable);
             assert!(error.is_transient());
-            assert!(error.to_string().contains("too few replicas follow it"), "{error}");
+            assert!(error.to_string().contains("too few replicas are connected"), "{error}");
         }
     }
     // So both sides together have admitted the limit, and what the old primary did until it noticed.

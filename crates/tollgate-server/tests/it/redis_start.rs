@@ -93,7 +93,7 @@ fn a_redis_that_cannot_be_used_is_one_line_and_exit_code_2() {
         ("redis://:hunter2@no-such-host.invalid".to_owned(), "cannot be reached"),
         (guarded.url_with(":hunter2@", 0), "refused the password"),
         (guarded.url_with("someone:hunter2@", 0), "refused the password"),
-        (guarded.url(), "asks for a password"),
+        (guarded.url(), "requires a password"),
         (open.url_with(":hunter2@", 0), "refused the password"),
         (open.url_with("", 99), "has no database 99"),
         (format!("redis://:hunter2@{}", no_redis.address()), "does not speak the Redis protocol"),
@@ -107,7 +107,7 @@ fn a_redis_that_cannot_be_used_is_one_line_and_exit_code_2() {
 fn a_redis_that_says_nothing_is_not_waited_for_long() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let line = failure(&format!("redis://:hunter2@{}", listener.local_addr().unwrap()));
-    assert!(line.contains("does not answer within"), "{line}");
+    assert!(line.contains("did not reply within"), "{line}");
 }
 
 #[test]

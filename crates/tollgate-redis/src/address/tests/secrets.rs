@@ -1,26 +1,26 @@
-//! Nothing shows who logs in, however the URL is written or mistyped.
+//! No message or `Debug` output contains a login, however the URL is written or mistyped.
 
 use proptest::prelude::*;
 
-use super::{Address, parse, refusal};
+use super::{Address, parse, parse_error};
 use crate::RedisStore;
 use crate::route::Route;
 
 const SECRET: &str = "hunter2";
 
 #[test]
-fn nothing_shows_who_logs_in() {
+fn display_debug_and_errors_hide_logins() {
     let address = parse("redis://admin:hunter2@[::1]:7000/3");
     assert_eq!(address.to_string(), "redis://***@[::1]:7000/3");
     assert_eq!(format!("{:?}", address.login.unwrap()), "Login { user: Some(***), password: *** }");
     for url in
         ["redis://:hunter2@", "redis://hunter2:x", "redis://:%hunter2@h", "redis://:a/hunter2@h"]
     {
-        assert!(!refusal(url).contains(SECRET), "{url}");
+        assert!(!parse_error(url).contains(SECRET), "{url}");
     }
 }
 
-/// Everything that may come to be shown of a URL.
+/// Returns every text that may be shown for a URL.
 fn shown(url: &str) -> String {
     match url.parse::<Address>() {
         Err(error) => format!("{error} {error:?}"),
@@ -33,7 +33,7 @@ fn shown(url: &str) -> String {
     }
 }
 
-/// A secret with anything around it, above all what means something in a URL.
+/// Generates a secret with arbitrary text around it, mostly URL delimiters.
 fn secrets() -> impl Strategy<Value = String> {
     let around = || "([:/?#@%&=,+ \\[\\]]|ca=|db=|://|\\PC){0,5}";
     (around(), around()).prop_map(|(before, after)| format!("{before}{SECRET}{after}"))
@@ -45,7 +45,7 @@ fn escaped(text: &str) -> String {
 
 proptest! {
     #[test]
-    fn no_login_of_any_shape_is_shown(secret in secrets(), is_escaped: bool) {
+    fn no_form_of_login_is_shown(secret in secrets(), is_escaped: bool) {
         let login = if is_escaped { escaped(&secret) } else { secret };
         for url in [
             format!("redis://:{login}@h"),
@@ -62,7 +62,7 @@ proptest! {
             prop_assert!(!shown(&url).contains(SECRET), "{}", url);
             prop_assert!(!is_escaped || url.parse::<Address>().is_ok(), "{}", url);
         }
-        // An & ends a parameter: here it must be escaped.
+        // An unescaped & would end the parameter.
         let value = login.replace('&', "%26");
         for url in [
             format!("redis+sentinel://h/m?sentinel_password={value}"),
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(text in "(rediss?|unix)(\\+cluster|\\+sentinel)?://\\PC{0,40}") {
+    fn arbitrary_text_does_not_panic(text in "(rediss?|unix)(\\+cluster|\\+sentinel)?://\\PC{0,40}") {
         let _ = shown(&text);
     }
 }

@@ -1,4 +1,4 @@
-//! What has been taken leaves, though nothing else happens.
+//! Accepted bytes are flushed without further commands.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -9,36 +9,42 @@ use tokio::time::{Instant, timeout};
 use super::echo;
 use crate::connection::{Connection, Transport};
 use crate::fixtures::LONG;
-use crate::link::shared::{Pending, Shared};
-use crate::link::wire::Wire;
+use crate::link::command_queue::{CommandQueue, Pending};
+use crate::link::pipeline::Pipeline;
 use crate::resp::{Decoder, REPLY_CAP};
 
-/// Keeps what it takes until it is flushed, as TLS may.
+/// Buffers writes until a flush, as TLS may.
 impl Transport for BufStream<DuplexStream> {}
 
 #[tokio::test]
-async fn what_was_taken_is_flushed_until_it_has_left() {
+async fn accepted_bytes_are_flushed_completely() {
     let bytes = echo(12345).into_bytes();
-    let shared = Shared::new(1);
+    let queue = CommandQueue::new(1);
     let deadline = Instant::now() + LONG;
-    let then = Box::new(|_| {});
-    let pending =
-        Pending { bytes: bytes.clone(), reply_cap: REPLY_CAP, replies_before: 0, deadline, then };
-    assert!(shared.queue(pending).is_ok());
+    let on_reply = Box::new(|_| {});
+    let pending = Pending {
+        bytes: bytes.clone(),
+        reply_cap: REPLY_CAP,
+        skipped_replies: 0,
+        deadline,
+        on_reply,
+    };
+    assert!(queue.push(pending).is_ok());
 
-    // So narrow that no flush is done at once.
+    // The buffer is too small for one flush.
     let (near, mut far) = duplex(4);
     let stream = Box::new(BufStream::new(near));
-    let mut wire = Wire::new(Connection { stream, decoder: Decoder::default(), info: None });
-    wire.take(&shared);
+    let mut pipeline =
+        Pipeline::new(Connection { stream, decoder: Decoder::default(), info: None });
+    pipeline.take(&queue);
     let drive = poll_fn(|context| {
-        wire.write(context).unwrap();
+        pipeline.write(context).unwrap();
         Poll::<()>::Pending
     });
-    let mut heard = vec![0; bytes.len()];
-    let hear = async {
-        tokio::select! { () = drive => {}, read = far.read_exact(&mut heard) => drop(read.unwrap()) }
+    let mut received = vec![0; bytes.len()];
+    let receive = async {
+        tokio::select! { () = drive => {}, read = far.read_exact(&mut received) => drop(read.unwrap()) }
     };
-    timeout(LONG, hear).await.unwrap();
-    assert_eq!(heard, bytes);
+    timeout(LONG, receive).await.unwrap();
+    assert_eq!(received, bytes);
 }

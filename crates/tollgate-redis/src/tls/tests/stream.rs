@@ -1,4 +1,4 @@
-//! What has been taken is known, however writing ends.
+//! The stream reports accepted bytes, whatever the result of the write.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -18,13 +18,13 @@ use crate::address::TlsFiles;
 use crate::fixtures::acceptor;
 use crate::tls::{Tls, TlsStream};
 
-const EVERYTHING: i64 = 1 << 40;
+const UNLIMITED: i64 = 1 << 40;
 const BLOCKED: i64 = -1;
 
-/// A socket that takes so many bytes and then fails; or blocks.
+/// A socket that accepts a number of bytes and then fails, or blocks.
 struct Socket {
     inner: DuplexStream,
-    takes: Arc<AtomicI64>,
+    accepts: Arc<AtomicI64>,
 }
 
 impl AsyncRead for Socket {
@@ -43,15 +43,15 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let takes = self.takes.load(Ordering::Relaxed);
-        let Ok(most) = usize::try_from(takes) else { return Poll::Pending };
-        if most == 0 {
+        let accepts = self.accepts.load(Ordering::Relaxed);
+        let Ok(max) = usize::try_from(accepts) else { return Poll::Pending };
+        if max == 0 {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        let part = &bytes[..most.min(bytes.len())];
+        let part = &bytes[..max.min(bytes.len())];
         let written = Pin::new(&mut self.inner).poll_write(context, part);
         if let Poll::Ready(Ok(count)) = written {
-            self.takes.fetch_sub(i64::try_from(count).unwrap(), Ordering::Relaxed);
+            self.accepts.fetch_sub(i64::try_from(count).unwrap(), Ordering::Relaxed);
         }
         written
     }
@@ -68,23 +68,23 @@ impl AsyncWrite for Socket {
 struct Pair {
     client: TlsStream<Socket>,
     server: server::TlsStream<DuplexStream>,
-    takes: Arc<AtomicI64>,
+    accepts: Arc<AtomicI64>,
 }
 
 impl Pair {
-    async fn agree() -> Self {
+    async fn connect() -> Self {
         let certificates = Certificates::new();
         let acceptor = acceptor(&certificates.server);
         let files = TlsFiles { ca: Some(certificates.ca.clone()), ..TlsFiles::default() };
         let (inner, other_end) = duplex(1 << 20);
-        let takes = Arc::new(AtomicI64::new(EVERYTHING));
-        let connector = Tls::new(files).prepare().await.unwrap().clone();
-        let socket = Socket { inner, takes: Arc::clone(&takes) };
+        let accepts = Arc::new(AtomicI64::new(UNLIMITED));
+        let connector = Tls::new(files, None).prepare().await.unwrap().clone();
+        let socket = Socket { inner, accepts: Arc::clone(&accepts) };
         let name = ServerName::try_from("localhost").unwrap();
         let (client, server) =
             tokio::join!(connector.connect(name, socket), acceptor.accept(other_end));
         let client = TlsStream::new(client.unwrap(), false);
-        Self { client, server: server.unwrap(), takes }
+        Self { client, server: server.unwrap(), accepts }
     }
 
     fn write(&mut self, slices: &[&[u8]]) -> Poll<io::Result<usize>> {
@@ -99,13 +99,13 @@ impl Pair {
 }
 
 #[tokio::test]
-async fn what_may_have_left_was_taken_though_writing_it_fails() {
-    for takes in [0, 10] {
-        let mut pair = Pair::agree().await;
-        pair.takes.store(takes, Ordering::Relaxed);
+async fn bytes_that_may_have_left_count_as_accepted() {
+    for accepts in [0, 10] {
+        let mut pair = Pair::connect().await;
+        pair.accepts.store(accepts, Ordering::Relaxed);
         assert!(matches!(pair.write(&[b"one", b"two"]), Poll::Ready(Ok(6))));
-        // Told by whatever comes next, which takes nothing.
-        match takes {
+        // The next operation returns the error and accepts nothing.
+        match accepts {
             0 => assert!(matches!(pair.write(&[b"three"]), Poll::Ready(Err(_)))),
             _ => assert!(pair.flush().await.is_err()),
         }
@@ -113,28 +113,28 @@ async fn what_may_have_left_was_taken_though_writing_it_fails() {
 }
 
 #[tokio::test]
-async fn nothing_is_taken_while_earlier_bytes_wait() {
-    let mut pair = Pair::agree().await;
-    pair.takes.store(BLOCKED, Ordering::Relaxed);
+async fn accepts_nothing_while_earlier_bytes_wait() {
+    let mut pair = Pair::connect().await;
+    pair.accepts.store(BLOCKED, Ordering::Relaxed);
     assert!(matches!(pair.write(&[b"one"]), Poll::Ready(Ok(3))));
     assert!(pair.write(&[b"two"]).is_pending());
-    pair.takes.store(EVERYTHING, Ordering::Relaxed);
-    // Flushed, the first leaves by itself; the second was never there.
+    pair.accepts.store(UNLIMITED, Ordering::Relaxed);
+    // A flush sends the first write; the second was not accepted.
     pair.flush().await.unwrap();
-    let mut heard = [0; 3];
-    pair.server.read_exact(&mut heard).await.unwrap();
-    assert_eq!(&heard, b"one");
+    let mut received = [0; 3];
+    pair.server.read_exact(&mut received).await.unwrap();
+    assert_eq!(&received, b"one");
     pair.client.write_all(b"six").await.unwrap();
-    pair.server.read_exact(&mut heard).await.unwrap();
-    assert_eq!(&heard, b"six");
+    pair.server.read_exact(&mut received).await.unwrap();
+    assert_eq!(&received, b"six");
 }
 
 #[tokio::test]
-async fn one_that_went_without_a_goodbye_has_closed() {
-    let mut pair = Pair::agree().await;
+async fn close_without_close_notify_is_end_of_stream() {
+    let mut pair = Pair::connect().await;
     pair.server.write_all(b"last").await.unwrap();
     drop(pair.server);
-    let mut heard = Vec::new();
-    assert_eq!(pair.client.read_to_end(&mut heard).await.unwrap(), 4);
-    assert_eq!(heard, b"last");
+    let mut received = Vec::new();
+    assert_eq!(pair.client.read_to_end(&mut received).await.unwrap(), 4);
+    assert_eq!(received, b"last");
 }

@@ -1,4 +1,4 @@
-//! A live connection: what is to be written, what has been, and what comes back.
+//! A connection with pipelined commands: unsent, in flight, and their replies.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -11,27 +11,27 @@ use bytes::{Buf, Bytes};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::Instant;
 
-use super::shared::{Opened, Pending, Shared};
+use super::command_queue::{CommandQueue, OnOpen, Pending};
 use crate::connection::{Connection, ReadError, ServerInfo};
 use crate::failure::Failure;
 use crate::resp::{REPLY_CAP, Reply};
 
-/// How many commands one write takes.
-const TOGETHER: usize = 64;
+/// Maximum number of commands in one write.
+const MAX_COMMANDS_PER_WRITE: usize = 64;
 
-const UNASKED: &str = "the server answered what it was not asked";
+const UNSOLICITED: &str = "the server sent a reply without a command";
 
-pub(super) struct Wire {
+pub(super) struct Pipeline {
     connection: Connection,
-    /// Commands of which no byte has been taken by the socket.
+    /// Commands of which the socket has accepted no byte.
     unsent: VecDeque<Pending>,
-    /// What remains of the last one under way. Empty if it has left whole.
+    /// The unsent rest of the last command in flight, if any.
     rest: Bytes,
-    /// Commands that have left, or begun to: they may have run.
+    /// Commands that are sent wholly or in part: they may have run.
     in_flight: VecDeque<Pending>,
 }
 
-impl Wire {
+impl Pipeline {
     pub(super) fn new(connection: Connection) -> Self {
         let (unsent, in_flight) = (VecDeque::new(), VecDeque::new());
         Self { connection, unsent, rest: Bytes::new(), in_flight }
@@ -41,36 +41,35 @@ impl Wire {
         self.connection.info.clone()
     }
 
-    /// Whether nothing is under way.
+    /// Whether no command is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.in_flight.is_empty()
     }
 
-    /// When the oldest command must have its reply.
-    pub(super) fn oldest(&self) -> Option<Instant> {
+    pub(super) fn oldest_deadline(&self) -> Option<Instant> {
         self.in_flight.front().or(self.unsent.front()).map(|pending| pending.deadline)
     }
 
-    /// Takes over all that is queued, and returns who waits for the connection alone.
-    pub(super) fn take(&mut self, shared: &Shared) -> Vec<Opened> {
-        shared.take(&mut self.unsent)
+    /// Takes all queued commands. Returns the callbacks that wait only for the connection.
+    pub(super) fn take(&mut self, queue: &CommandQueue) -> Vec<OnOpen> {
+        queue.take(&mut self.unsent)
     }
 
-    /// Closes the connection. What may have run, and what certainly has not.
+    /// Closes the connection. Returns the commands that may have run, and those that have not.
     pub(super) fn close(self) -> (VecDeque<Pending>, VecDeque<Pending>) {
         (self.in_flight, self.unsent)
     }
 
-    /// Reads all that has come and hands it out. Fails when the connection is of no more use.
+    /// Reads and delivers all replies that have arrived. An error means that the connection is unusable.
     pub(super) fn read(
         &mut self,
         context: &mut Context<'_>,
-        shared: &Shared,
+        queue: &CommandQueue,
     ) -> Result<(), String> {
         loop {
-            self.hand_out(shared)?;
+            self.deliver_replies(queue)?;
             if self.in_flight.is_empty() && !self.connection.decoder.is_empty() {
-                return Err(UNASKED.to_owned());
+                return Err(UNSOLICITED.to_owned());
             }
             let Connection { stream, decoder, .. } = &mut self.connection;
             match pin!(stream.read_buf(decoder.buffer())).poll(context) {
@@ -82,44 +81,44 @@ impl Wire {
         }
     }
 
-    fn hand_out(&mut self, shared: &Shared) -> Result<(), String> {
+    fn deliver_replies(&mut self, queue: &CommandQueue) -> Result<(), String> {
         loop {
             let cap = self.in_flight.front().map_or(REPLY_CAP, |pending| pending.reply_cap);
             match self.connection.decoder.next(cap) {
                 Ok(None) => return Ok(()),
-                Ok(Some(reply)) => self.answer(reply, shared)?,
+                Ok(Some(reply)) => self.deliver(reply, queue)?,
                 Err(malformed) => return Err(ReadError::from(malformed).to_string()),
             }
         }
     }
 
-    fn answer(&mut self, reply: Reply, shared: &Shared) -> Result<(), String> {
-        let is_half_sent = self.in_flight.len() == 1 && !self.rest.is_empty();
-        if is_half_sent {
-            return Err(UNASKED.to_owned());
+    fn deliver(&mut self, reply: Reply, queue: &CommandQueue) -> Result<(), String> {
+        let is_partly_sent = self.in_flight.len() == 1 && !self.rest.is_empty();
+        if is_partly_sent {
+            return Err(UNSOLICITED.to_owned());
         }
-        let Some(pending) = self.in_flight.front_mut() else { return Err(UNASKED.to_owned()) };
-        if pending.replies_before > 0 {
-            pending.replies_before -= 1;
+        let Some(pending) = self.in_flight.front_mut() else { return Err(UNSOLICITED.to_owned()) };
+        if pending.skipped_replies > 0 {
+            pending.skipped_replies -= 1;
             return Ok(());
         }
         let Some(pending) = self.in_flight.pop_front() else { return Ok(()) };
         let reply = match reply {
             Reply::Error(error) => {
                 let failure = Failure::Refused(error);
-                // It was the primary once.
+                // The server was the primary and has become a replica.
                 if failure.is_read_only() {
-                    shared.leave_server();
+                    queue.retire_connection();
                 }
                 Err(failure)
             }
             reply => Ok(reply),
         };
-        shared.finish(pending.then, reply);
+        queue.finish(pending.on_reply, reply);
         Ok(())
     }
 
-    /// Writes as much as the socket takes.
+    /// Writes as much as the socket accepts.
     pub(super) fn write(&mut self, context: &mut Context<'_>) -> Result<(), String> {
         loop {
             if self.rest.is_empty() && self.unsent.is_empty() {
@@ -127,7 +126,7 @@ impl Wire {
             }
             match self.poll_write(context) {
                 Poll::Pending => return Ok(()),
-                Poll::Ready(Ok(0)) => return Err("the socket takes nothing".to_owned()),
+                Poll::Ready(Ok(0)) => return Err("the socket accepts no bytes".to_owned()),
                 Poll::Ready(Ok(count)) => self.advance(count),
                 Poll::Ready(Err(error)) => return Err(error.to_string()),
             }
@@ -143,7 +142,7 @@ impl Wire {
 
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let commands = self.unsent.iter().map(|pending| &pending.bytes);
-        let mut slices = [IoSlice::new(&[]); TOGETHER];
+        let mut slices = [IoSlice::new(&[]); MAX_COMMANDS_PER_WRITE];
         let mut used = 0;
         for (slice, bytes) in slices.iter_mut().zip(iter::once(&self.rest).chain(commands)) {
             *slice = IoSlice::new(bytes);
@@ -153,12 +152,12 @@ impl Wire {
         Pin::new(&mut self.connection.stream).poll_write_vectored(context, slices)
     }
 
-    /// So many bytes have been taken: every command that had one among them is under way.
+    /// Marks `count` bytes as accepted. Every command with an accepted byte is in flight.
     fn advance(&mut self, mut count: usize) {
         loop {
-            let taken = count.min(self.rest.len());
-            self.rest.advance(taken);
-            count -= taken;
+            let accepted = count.min(self.rest.len());
+            self.rest.advance(accepted);
+            count -= accepted;
             if count == 0 {
                 return;
             }

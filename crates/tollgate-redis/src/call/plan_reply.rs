@@ -1,4 +1,4 @@
-//! What a call is answered with.
+//! The reply of a script call, plan by plan.
 
 use std::time::Duration;
 
@@ -10,35 +10,35 @@ use super::Verb;
 use crate::failure::Failure;
 use crate::resp::Reply;
 
-/// The answer to one plan.
+/// The reply to one plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// One reply a take.
+pub(crate) enum PlanReply {
+    /// One step reply per take.
     Figures(Figures),
-    /// One number, for verbs that have no figures.
+    /// One number, for verbs without figures.
     Number(i64),
-    /// The windows of the calendar that were sent are not around the server's time. Nothing was taken.
+    /// The calendar windows in the call do not contain the server's time. Nothing was taken.
     Stale,
 }
 
-/// The replies to a plan's takes, at the server's time.
+/// The step replies of a plan's takes, and the server's time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Figures {
     pub(crate) at: Timestamp,
     pub(crate) replies: SmallVec<[StepReply; 2]>,
 }
 
-/// What a script says of a plan whose calendar windows are of another time.
+/// The error string of a script for [`PlanReply::Stale`].
 const STALE: &[u8] = b"STALE";
 
-/// Reads the answers of a whole call, one plan after the other.
-pub(super) struct Answers<I> {
+/// Reads the reply of a call, plan by plan.
+pub(super) struct ReplyReader<I> {
     at: Timestamp,
     rest: I,
 }
 
-impl<I: Iterator<Item = Reply>> Answers<I> {
-    /// Begins with the time.
+impl<I: Iterator<Item = Reply>> ReplyReader<I> {
+    /// Reads the server's time, the first element.
     pub(super) fn new(mut replies: I) -> Option<Self> {
         let at = match replies.next()? {
             Reply::Integer(micros) => Timestamp::from_micros(u64::try_from(micros).ok()?),
@@ -51,30 +51,30 @@ impl<I: Iterator<Item = Reply>> Answers<I> {
         self.at
     }
 
-    /// The answer to the next plan; none if it cannot be told where that ends, nor then what follows it.
-    pub(super) fn next(&mut self, verb: Verb, takes: usize) -> Option<Result<Answer, Failure>> {
+    /// Reads the reply to the next plan. `None`: its end is unknown, so all later replies are lost too.
+    pub(super) fn next(&mut self, verb: Verb, takes: usize) -> Option<Result<PlanReply, Failure>> {
         let first = match self.rest.next()? {
-            Reply::Bulk(text) if *text == *STALE => return Some(Ok(Answer::Stale)),
+            Reply::Bulk(text) if *text == *STALE => return Some(Ok(PlanReply::Stale)),
             Reply::Bulk(text) => return Some(Err(Failure::refused(&text))),
             Reply::Integer(first) => first,
             _ => return None,
         };
-        if verb.has_one_answer() {
-            return Some(Ok(Answer::Number(first)));
+        if verb.replies_with_number() {
+            return Some(Ok(PlanReply::Number(first)));
         }
         let mut replies = SmallVec::new();
         let mut wait = first;
-        for left in (0..takes).rev() {
-            // Nonsense is read to its end, so that the next plan gets its own answer.
-            replies.extend(reply(wait, self.integer()?, self.integer()?));
-            if left > 0 {
+        for remaining_takes in (0..takes).rev() {
+            // Invalid figures are read to their end, so that the next plan gets its own reply.
+            replies.extend(step_reply(wait, self.integer()?, self.integer()?));
+            if remaining_takes > 0 {
                 wait = self.integer()?;
             }
         }
         if replies.len() < takes {
             return Some(Err(Failure::unexpected()));
         }
-        Some(Ok(Answer::Figures(Figures { at: self.at, replies })))
+        Some(Ok(PlanReply::Figures(Figures { at: self.at, replies })))
     }
 
     fn integer(&mut self) -> Option<i64> {
@@ -85,7 +85,7 @@ impl<I: Iterator<Item = Reply>> Answers<I> {
     }
 }
 
-fn reply(wait: i64, remaining: i64, reset: i64) -> Option<StepReply> {
+fn step_reply(wait: i64, remaining: i64, reset: i64) -> Option<StepReply> {
     let micros = |number: i64| u64::try_from(number).ok().map(Duration::from_micros);
     let verdict = match wait {
         -1 => Verdict::Never,

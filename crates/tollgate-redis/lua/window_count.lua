@@ -1,7 +1,7 @@
--- What the two kinds of fixed windows share: as count and stamp in fixed_window.rs.
+-- Shared by fixed and calendar windows. Mirrors count and stamp in fixed_window.rs.
 
--- When a debit happened, and what is left of it: from before `earliest` it matters no more.
-local function stamped(age, cost, earliest)
+-- Returns the time, operation and cost of a debit. A debit before `earliest` has no effect.
+local function stamp(age, cost, earliest)
   local before = now - age
   if before >= earliest then
     return before, DEBIT, cost
@@ -9,8 +9,8 @@ local function stamped(age, cost, earliest)
   return now, PEEK, 0
 end
 
--- The wait, and what `op` makes of a count with `left` microseconds to its window's end.
-local function counted(limit, used, left, op, cost)
+-- Returns the wait and the new count. `left` is the number of microseconds until the window ends.
+local function count(limit, used, left, op, cost)
   if op <= PEEK then
     if cost > limit then
       return huge, used

@@ -1,13 +1,13 @@
-//! Addresses as they may be shown: without whom they log in as.
+//! The text form of addresses, without logins.
 
 use std::fmt;
 use std::path::Path;
 
 use super::escape::Escaped;
-use super::parts::{Layout, Place, Servers, TlsFiles};
+use super::parts::{HostPort, Layout, Servers, TlsFiles};
 use super::{Address, Login};
 
-/// Read again, it is the same address if it has no login.
+/// Parses to the same address, if it has no login.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let login = if self.login.is_some() { "***@" } else { "" };
@@ -23,7 +23,7 @@ impl fmt::Display for Address {
                 let secure = if tls.is_some() { "s" } else { "" };
                 write!(f, "redis{secure}")?;
                 write_layout(f, layout, login, &mut query)?;
-                tls.iter().for_each(|files| tell_files(files, &mut query));
+                tls.iter().for_each(|files| push_tls_parameters(files, &mut query));
             }
         }
         if query.is_empty() { Ok(()) } else { write!(f, "?{}", query.join("&")) }
@@ -43,26 +43,28 @@ fn write_layout(
     query: &mut Vec<String>,
 ) -> fmt::Result {
     match layout {
-        Layout::Single { place, database } => write!(f, "://{address_login}{place}/{database}"),
-        Layout::Cluster { seeds } => write!(f, "+cluster://{address_login}{}", listed(seeds)),
+        Layout::Single { host_port, database } => {
+            write!(f, "://{address_login}{host_port}/{database}")
+        }
+        Layout::Cluster { seeds } => write!(f, "+cluster://{address_login}{}", join(seeds)),
         Layout::Sentinel { sentinels, login, master, database } => {
             if let Some(Login { user, .. }) = login {
                 query.extend(user.as_ref().map(|_| "sentinel_user=***".to_owned()));
                 query.push("sentinel_password=***".to_owned());
             }
-            let sentinels = listed(sentinels);
+            let sentinels = join(sentinels);
             write!(f, "+sentinel://{address_login}{sentinels}/{master}/{database}")
         }
     }
 }
 
-/// Places one after the other.
-pub(crate) fn listed(places: &[Place]) -> String {
-    let places: Vec<String> = places.iter().map(ToString::to_string).collect();
-    places.join(",")
+/// Joins hosts and ports with commas.
+fn join(host_ports: &[HostPort]) -> String {
+    let host_ports: Vec<String> = host_ports.iter().map(ToString::to_string).collect();
+    host_ports.join(",")
 }
 
-fn tell_files(files: &TlsFiles, query: &mut Vec<String>) {
+fn push_tls_parameters(files: &TlsFiles, query: &mut Vec<String>) {
     query.extend(files.ca.as_deref().map(|ca| format!("ca={}", escaped(ca))));
     if let Some(client) = &files.client {
         query.push(format!("cert={}", escaped(&client.certificate)));

@@ -1,9 +1,8 @@
-//! Remembered refusals: who was refused until a moment need not ask again before it.
+//! The refusal cache: repeats refusals without a call to Redis.
 //!
-//! Room that comes earlier by a refund or a reset is told to every node, and a node that cannot hear
-//! remembers nothing. What is remembered is the whole plan, under the subject of the limit that is most
-//! in its way: the same request under the same numbers. Another cost would be refused as well, but for how
-//! long only the store can tell.
+//! An entry is a whole plan (keys, limits, costs and modes), stored under the subject of the limit with the longest
+//! wait. A plan with another cost would be refused too, but only the store knows for how long. Refunds and resets
+//! are published and remove entries on all nodes. Without a subscription the cache is empty.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -19,42 +18,42 @@ use crate::subscription::Listener;
 
 const SHARDS: usize = 16;
 
-/// Below this a refusal is forgotten before it could be of use.
-const SHORTEST: Duration = Duration::from_millis(2);
+/// Shorter refusals are not cached.
+const MIN_WAIT: Duration = Duration::from_millis(2);
 
-/// For how long a refusal is remembered at most. Limits that change, and keys that somebody deletes by hand, make
-/// room as well, and nobody tells of those. Asking once a second costs Redis next to nothing.
-const LONGEST: Duration = Duration::from_secs(1);
+/// Maximum age of an entry. Changed limits and manually deleted keys also free quota, but are not published. One
+/// call per second and plan costs Redis little.
+const MAX_AGE: Duration = Duration::from_secs(1);
 
-/// The refusals that this process remembers.
+/// The refusal cache of a store.
 #[derive(Debug)]
-pub(crate) struct Refusals {
+pub(crate) struct RefusalCache {
     shards: [Mutex<Shard>; SHARDS],
     hasher: RandomState,
-    /// Whether changes are heard of.
-    is_live: AtomicBool,
-    most_in_shard: usize,
+    /// Whether published changes are received.
+    is_subscribed: AtomicBool,
+    max_per_shard: usize,
 }
 
 #[derive(Debug, Default)]
 struct Shard {
-    by_subject: HashMap<Box<str>, Vec<Refusal>>,
+    by_subject: HashMap<Box<str>, Vec<CachedRefusal>>,
     count: usize,
-    /// How often something was forgotten because of a change.
+    /// Number of removals because of published changes.
     changes: u64,
 }
 
-/// A refused plan, until when it stays refused, and the figures it was told.
+/// A refused plan, its figures, and the end of its validity.
 #[derive(Debug)]
-struct Refusal {
-    takes: SmallVec<[Refused; 2]>,
+struct CachedRefusal {
+    takes: SmallVec<[CachedTake; 2]>,
     at: Timestamp,
-    asked: Instant,
+    requested_at: Instant,
     until: Instant,
 }
 
 #[derive(Debug)]
-struct Refused {
+struct CachedTake {
     subject: Box<str>,
     limit: Limit,
     cost: u64,
@@ -62,27 +61,27 @@ struct Refused {
     reply: Reply,
 }
 
-/// How things stood before a plan was sent. A refusal that a change has overtaken is not remembered.
+/// The state of the cache before a call. A refusal is not cached if a change was published since.
 #[derive(Debug)]
 pub(crate) struct Epoch {
     at: Instant,
-    /// Of the shard of each take's subject.
+    /// The change count of the shard of each take.
     changes: SmallVec<[u64; 2]>,
 }
 
-impl Refusals {
-    pub(crate) fn new(most: usize) -> Self {
+impl RefusalCache {
+    pub(crate) fn new(max: usize) -> Self {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             hasher: RandomState::new(),
-            is_live: AtomicBool::new(false),
-            most_in_shard: most.div_ceil(SHARDS),
+            is_subscribed: AtomicBool::new(false),
+            max_per_shard: max.div_ceil(SHARDS),
         }
     }
 
-    /// The remembered refusal of this plan, or how things stand before it is asked.
+    /// Returns the cached refusal of a plan, or the epoch for [`Self::insert`].
     pub(crate) fn find<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, Option<Epoch>> {
-        if !self.is_live() {
+        if !self.is_subscribed() {
             return Err(None);
         }
         let now = Instant::now();
@@ -106,31 +105,30 @@ impl Refusals {
         Err(Some(Epoch { at: now, changes }))
     }
 
-    /// Remembers a refusal, unless something has changed since it was asked.
-    pub(crate) fn note(&self, plan: &Plan<'_>, decision: &Decision<'_>, asked: &Epoch) {
-        let Some(retry_after) = decision.retry_after().filter(|wait| *wait >= SHORTEST) else {
+    /// Caches a refusal, unless a change was published since the epoch.
+    pub(crate) fn insert(&self, plan: &Plan<'_>, decision: &Decision<'_>, epoch: &Epoch) {
+        let Some(retry_after) = decision.retry_after().filter(|wait| *wait >= MIN_WAIT) else {
             return;
         };
-        let mut takes = plan.takes().iter().zip(decision.statuses()).zip(&asked.changes);
-        let is_in_the_way = |status: &Status<'_>| {
+        let mut takes = plan.takes().iter().zip(decision.statuses()).zip(&epoch.changes);
+        let is_decisive = |status: &Status<'_>| {
             status.mode() == Mode::Enforce && status.verdict().retry_after() == Some(retry_after)
         };
-        let Some(((take, _), changes)) = takes.find(|((_, status), _)| is_in_the_way(status))
-        else {
+        let Some(((take, _), changes)) = takes.find(|((_, status), _)| is_decisive(status)) else {
             return;
         };
         let subject = take.key().subject();
         let mut shard = self.shard(subject).lock();
-        let is_current = shard.changes == *changes && self.is_live();
-        if is_current && is_lasting(plan) && shard.has_place(self.most_in_shard) {
-            let until = asked.at + retry_after.min(LONGEST);
-            let refusal = Refusal::new(plan, decision, asked.at, until);
-            shard.remember(subject, plan, refusal);
+        let is_current = shard.changes == *changes && self.is_subscribed();
+        if is_current && is_cacheable(plan) && shard.has_capacity(self.max_per_shard) {
+            let until = epoch.at + retry_after.min(MAX_AGE);
+            let refusal = CachedRefusal::new(plan, decision, epoch.at, until);
+            shard.insert(subject, plan, refusal);
         }
     }
 
-    /// Something has made room for this subject.
-    pub(crate) fn forget(&self, subject: &str) {
+    /// Removes the entries of a subject whose quota was freed.
+    pub(crate) fn remove(&self, subject: &str) {
         let mut shard = self.shard(subject).lock();
         shard.changes += 1;
         if let Some(refusals) = shard.by_subject.remove(subject) {
@@ -138,8 +136,8 @@ impl Refusals {
         }
     }
 
-    fn is_live(&self) -> bool {
-        self.is_live.load(Ordering::Acquire)
+    fn is_subscribed(&self) -> bool {
+        self.is_subscribed.load(Ordering::Acquire)
     }
 
     fn shard(&self, subject: &str) -> &Mutex<Shard> {
@@ -148,7 +146,7 @@ impl Refusals {
         self.shards.get(number % SHARDS).unwrap_or(first)
     }
 
-    fn forget_all(&self) {
+    fn clear(&self) {
         for shard in &self.shards {
             let mut shard = shard.lock();
             *shard = Shard { changes: shard.changes + 1, ..Shard::default() };
@@ -156,33 +154,33 @@ impl Refusals {
     }
 }
 
-/// Slots may be given back at any moment, so nothing is remembered of a plan that wants some.
-fn is_lasting(plan: &Plan<'_>) -> bool {
+/// Slots may be released at any time, so plans with concurrency limits are not cached.
+fn is_cacheable(plan: &Plan<'_>) -> bool {
     let mut limits = plan.takes().iter().map(|take| take.key().limit());
     limits.all(|limit| limit.algorithm() != Algorithm::Concurrency)
 }
 
 impl Shard {
-    fn find(&self, subject: &str, plan: &Plan<'_>, now: Instant) -> Option<&Refusal> {
+    fn find(&self, subject: &str, plan: &Plan<'_>, now: Instant) -> Option<&CachedRefusal> {
         if self.count == 0 {
             return None;
         }
         let refusals = self.by_subject.get(subject)?;
-        refusals.iter().find(|refusal| now < refusal.until && refusal.is_of(plan))
+        refusals.iter().find(|refusal| now < refusal.until && refusal.matches(plan))
     }
 
-    /// In place of what was remembered of the same plan.
-    fn remember(&mut self, subject: &str, plan: &Plan<'_>, refusal: Refusal) {
+    /// Replaces an entry of the same plan.
+    fn insert(&mut self, subject: &str, plan: &Plan<'_>, refusal: CachedRefusal) {
         let refusals = self.by_subject.entry(subject.into()).or_default();
         let before = refusals.len();
-        refusals.retain(|other| !other.is_of(plan));
+        refusals.retain(|cached| !cached.matches(plan));
         refusals.push(refusal);
         self.count = self.count + refusals.len() - before;
     }
 
-    /// Whether one more may be remembered, once those that have ended are gone.
-    fn has_place(&mut self, most: usize) -> bool {
-        if self.count >= most {
+    /// Returns whether there is space for one more entry. Removes expired entries first.
+    fn has_capacity(&mut self, max: usize) -> bool {
+        if self.count >= max {
             let now = Instant::now();
             self.by_subject.retain(|_, refusals| {
                 refusals.retain(|refusal| now < refusal.until);
@@ -190,34 +188,39 @@ impl Shard {
             });
             self.count = self.by_subject.values().map(Vec::len).sum();
         }
-        self.count < most
+        self.count < max
     }
 }
 
-impl Refusal {
-    fn new(plan: &Plan<'_>, decision: &Decision<'_>, asked: Instant, until: Instant) -> Self {
+impl CachedRefusal {
+    fn new(
+        plan: &Plan<'_>,
+        decision: &Decision<'_>,
+        requested_at: Instant,
+        until: Instant,
+    ) -> Self {
         let pairs = plan.takes().iter().zip(decision.statuses());
-        let takes = pairs.map(|(take, status)| Refused::new(take, status)).collect();
-        Self { takes, at: decision.at(), asked, until }
+        let takes = pairs.map(|(take, status)| CachedTake::new(take, status)).collect();
+        Self { takes, at: decision.at(), requested_at, until }
     }
 
-    fn is_of(&self, plan: &Plan<'_>) -> bool {
+    fn matches(&self, plan: &Plan<'_>) -> bool {
         self.takes.len() == plan.takes().len()
-            && self.takes.iter().zip(plan.takes()).all(|(refused, take)| refused.is_of(take))
+            && self.takes.iter().zip(plan.takes()).all(|(cached, take)| cached.matches(take))
     }
 
-    /// What was told then, as it has become by now.
+    /// Returns the cached decision as of now.
     fn decision<'a>(&self, plan: &Plan<'a>, now: Instant) -> Decision<'a> {
-        let elapsed = now.saturating_duration_since(self.asked);
-        let status = |(refused, take): (&Refused, &Take<'a>)| {
-            Status::new(take.key().limit(), take.mode(), aged(refused.reply, elapsed))
+        let elapsed = now.saturating_duration_since(self.requested_at);
+        let status = |(cached, take): (&CachedTake, &Take<'a>)| {
+            Status::new(take.key().limit(), take.mode(), aged(cached.reply, elapsed))
         };
         let statuses = self.takes.iter().zip(plan.takes()).map(status);
         Decision::new(self.at + elapsed, statuses).from_source(Source::Cache)
     }
 }
 
-impl Refused {
+impl CachedTake {
     fn new(take: &Take<'_>, status: &Status<'_>) -> Self {
         Self {
             subject: take.key().subject().into(),
@@ -228,7 +231,7 @@ impl Refused {
         }
     }
 
-    fn is_of(&self, take: &Take<'_>) -> bool {
+    fn matches(&self, take: &Take<'_>) -> bool {
         self.cost == take.cost()
             && self.mode == take.mode()
             && &*self.subject == take.key().subject()
@@ -236,7 +239,7 @@ impl Refused {
     }
 }
 
-/// A reply some time later, if nothing was taken since.
+/// Returns a reply as of a later time, if nothing was taken since.
 fn aged(reply: Reply, elapsed: Duration) -> Reply {
     let verdict = match reply.verdict() {
         Verdict::Deny { retry_after } if retry_after > elapsed => {
@@ -248,27 +251,27 @@ fn aged(reply: Reply, elapsed: Duration) -> Reply {
     Reply::new(verdict, reply.remaining(), reply.reset_after().saturating_sub(elapsed))
 }
 
-impl Listener for Refusals {
-    fn live(&self) {
-        self.forget_all();
-        self.is_live.store(true, Ordering::Release);
+impl Listener for RefusalCache {
+    fn subscribed(&self) {
+        self.clear();
+        self.is_subscribed.store(true, Ordering::Release);
     }
 
     fn message(&self, payload: &[u8]) {
         match payload.split_first() {
             Some((b's', subject)) => {
                 if let Ok(subject) = std::str::from_utf8(subject) {
-                    self.forget(subject);
+                    self.remove(subject);
                 }
             }
-            // Another override may mean other limits for anyone.
-            _ => self.forget_all(),
+            // An override may change the limits of any client.
+            _ => self.clear(),
         }
     }
 
     fn lost(&self) {
-        self.is_live.store(false, Ordering::Release);
-        self.forget_all();
+        self.is_subscribed.store(false, Ordering::Release);
+        self.clear();
     }
 }
 
@@ -279,9 +282,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_so_many_are_remembered() {
-        let refusals = Refusals::new(32);
-        refusals.live();
+    fn cache_size_is_bounded() {
+        let cache = RefusalCache::new(32);
+        cache.subscribed();
         let limit = Limit::sliding_window(Quota::per_hour(3)).unwrap();
         let denied = Verdict::Deny { retry_after: Duration::from_secs(3600) };
         let status = Status::new(&limit, Mode::Enforce, Reply::new(denied, 0, Duration::ZERO));
@@ -289,15 +292,15 @@ mod tests {
         for nth in 0..2000 {
             let subject = Subject::of([nth.to_string()]);
             let plan = Plan::new([Take::new(Key::new(&subject, &limit), 1)]).unwrap();
-            let asked = refusals.find(&plan).unwrap_err().unwrap();
-            refusals.note(&plan, &decision, &asked);
-            let remembered: usize = refusals.shards.iter().map(|shard| shard.lock().held()).sum();
-            assert!((1..=32).contains(&remembered), "{remembered} after {nth}");
+            let epoch = cache.find(&plan).unwrap_err().unwrap();
+            cache.insert(&plan, &decision, &epoch);
+            let cached: usize = cache.shards.iter().map(|shard| shard.lock().len()).sum();
+            assert!((1..=32).contains(&cached), "{cached} after {nth}");
         }
     }
 
     impl Shard {
-        fn held(&self) -> usize {
+        fn len(&self) -> usize {
             self.by_subject.values().map(Vec::len).sum()
         }
     }

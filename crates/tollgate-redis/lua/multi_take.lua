@@ -1,9 +1,9 @@
--- Plans of several takes. What decides them is made when the first of them comes, since making it costs
--- as much as a decision and most calls have none.
-local function several()
-  -- A plan's takes, or why it cannot be decided.
+-- Plans of several takes. The functions are created for the first such plan: creating them costs as much as a
+-- decision, and most calls need none.
+local function multi_take()
+  -- Returns the next position, the takes of a plan, and the error that prevents its decision, if any.
   local function read_takes(at, count)
-    local takes, wrong = {}
+    local takes, err = {}
     for number = 1, count do
       local take = {}
       local key, limit
@@ -11,17 +11,17 @@ local function several()
       take.limit = limits[limit]
       take.state = opened[key] or open(key, take.limit.algorithm)
       if take.limit.stale then
-        wrong = 'STALE'
+        err = 'STALE'
       end
-      wrong = wrong or take.state.error
+      err = err or take.state.error
       takes[number] = take
     end
-    return at, takes, wrong
+    return at, takes, err
   end
 
-  -- Whether a take is to happen: every key could be read, every enforced take passes, and so does every one
-  -- of its own group.
-  local function passes(take, takes)
+  -- Returns whether a take can happen: all keys are readable, all enforced takes pass, and all takes of its own
+  -- shadow group pass.
+  local function can_take(take, takes)
     for _, other in ipairs(takes) do
       local matters = other.mode == 0 or other.mode == take.mode
       if other.state.error or (matters and other.wait ~= 0) then
@@ -31,28 +31,28 @@ local function several()
     return true
   end
 
-  local function ask_all(takes)
+  local function peek_all(takes)
     for _, take in ipairs(takes) do
       take.wait, take.remaining, take.reset = step(take.state, take.limit, PEEK, take.cost)
     end
   end
 
-  -- First asks every key, then takes from all of them or from none.
+  -- Peeks at every key, then takes from all of them or from none.
   local function take_all(takes, permit)
-    ask_all(takes)
-    local passing = {}
+    peek_all(takes)
+    local allowed = {}
     for number, take in ipairs(takes) do
-      passing[number] = passes(take, takes)
+      allowed[number] = can_take(take, takes)
     end
     for number, take in ipairs(takes) do
-      if passing[number] then
+      if allowed[number] then
         take.wait, take.remaining, take.reset = step(take.state, take.limit, TAKE, take.cost, permit)
       end
     end
   end
 
-  -- Why a plan could not be decided after all, if so.
-  local function broken(takes)
+  -- Returns the first error of a state, if any.
+  local function first_error(takes)
     for _, take in ipairs(takes) do
       if take.state.error then
         return take.state.error
@@ -60,16 +60,16 @@ local function several()
     end
   end
 
-  local function tell_all(takes)
-    local wrong = broken(takes)
-    if wrong then
-      answer[#answer + 1] = wrong
+  local function reply_all(takes)
+    local err = first_error(takes)
+    if err then
+      reply[#reply + 1] = err
       return
     end
     for _, take in ipairs(takes) do
-      tell(take.wait, take.remaining, take.reset)
+      push(take.wait, take.remaining, take.reset)
     end
   end
 
-  return { read = read_takes, ask = ask_all, take = take_all, tell = tell_all, broken = broken }
+  return { read = read_takes, peek = peek_all, take = take_all, reply = reply_all, first_error = first_error }
 end

@@ -1,0 +1,152 @@
+//! One plan, encoded and waiting to be sent in a batch.
+
+use std::time::Duration;
+
+use smallvec::SmallVec;
+use tokio::sync::oneshot;
+use tollgate::{Key, Mode, Permit, PermitId, Plan, Timestamp};
+
+use super::PlanReply;
+use crate::failure::Failure;
+use crate::keys::Keys;
+use crate::limit_code::{self, Letter, LimitCode};
+
+/// The operation on the takes of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Take,
+    /// A take that holds concurrency slots under a permit.
+    Hold(PermitId),
+    Peek,
+    Refund,
+    Debit {
+        age: Duration,
+    },
+    Pause {
+        length: Duration,
+    },
+    Reset,
+    Release(PermitId),
+    Renew(PermitId),
+    /// Whether the permit holds slots of all its keys.
+    Holds(PermitId),
+}
+
+impl Verb {
+    /// Whether it only takes or peeks, without a permit.
+    pub(super) const fn is_plain(self) -> bool {
+        matches!(self, Self::Take | Self::Peek)
+    }
+
+    /// Whether the reply is one integer per plan instead of three per take.
+    pub(super) const fn replies_with_number(self) -> bool {
+        matches!(
+            self,
+            Self::Pause { .. } | Self::Reset | Self::Release(_) | Self::Renew(_) | Self::Holds(_)
+        )
+    }
+}
+
+/// A take as a script call encodes it.
+#[derive(Debug, Clone)]
+pub(crate) struct EncodedTake {
+    pub(super) key: Vec<u8>,
+    pub(super) letter: Letter,
+    pub(super) limit: LimitCode,
+    pub(super) cost: u64,
+    /// 0 for an enforced take, else the number of its shadow group within the plan.
+    pub(super) group: u8,
+}
+
+impl EncodedTake {
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    pub(crate) const fn letter(&self) -> Letter {
+        self.letter
+    }
+
+    pub(crate) const fn group(&self) -> u8 {
+        self.group
+    }
+}
+
+/// One plan and the channel for its reply.
+#[derive(Debug)]
+pub(crate) struct QueuedPlan {
+    pub(super) verb: Verb,
+    pub(super) takes: SmallVec<[EncodedTake; 2]>,
+    reply: oneshot::Sender<Result<PlanReply, Failure>>,
+}
+
+impl QueuedPlan {
+    pub(crate) fn new(
+        verb: Verb,
+        takes: SmallVec<[EncodedTake; 2]>,
+    ) -> (Self, oneshot::Receiver<Result<PlanReply, Failure>>) {
+        let (reply, receiver) = oneshot::channel();
+        (Self { verb, takes, reply }, receiver)
+    }
+
+    pub(crate) fn takes(&self) -> usize {
+        self.takes.len()
+    }
+
+    /// Whether the caller no longer waits. An unsent plan is then dropped.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.reply.is_closed()
+    }
+
+    pub(crate) fn fail(self, failure: Failure) {
+        self.complete(Err(failure));
+    }
+
+    pub(super) fn complete(self, result: Result<PlanReply, Failure>) {
+        // The caller may no longer wait.
+        let _ = self.reply.send(result);
+    }
+}
+
+/// Encodes the takes of a plan. `now` is the estimated server time.
+pub(crate) fn takes_of(plan: &Plan<'_>, keys: &Keys, now: Timestamp) -> SmallVec<[EncodedTake; 2]> {
+    let mut groups: SmallVec<[Mode; 4]> = SmallVec::new();
+    let mut takes = SmallVec::new();
+    for take in plan.takes() {
+        let mut encoded = take_of(&take.key(), take.cost(), keys, now);
+        encoded.group = group_number(take.mode(), &mut groups);
+        takes.push(encoded);
+    }
+    takes
+}
+
+/// Encodes an enforced take of one key.
+pub(crate) fn take_of(key: &Key<'_>, cost: u64, keys: &Keys, now: Timestamp) -> EncodedTake {
+    let (letter, limit) = limit_code::encode(key.limit(), now);
+    let key = keys.counter(key.subject(), &key.limit().identity());
+    EncodedTake { key, letter, limit, cost, group: 0 }
+}
+
+/// Encodes the keys of a permit as takes of cost 0.
+pub(crate) fn takes_of_permit(permit: &Permit, keys: &Keys) -> SmallVec<[EncodedTake; 2]> {
+    let takes = permit.held().iter().map(|held| EncodedTake {
+        key: keys.counter(held.subject(), held.identity()),
+        letter: Letter::Concurrency,
+        limit: limit_code::encode_permit_limit(),
+        cost: 0,
+        group: 0,
+    });
+    takes.collect()
+}
+
+/// Returns the number of a shadow group, by its first take. A plan has fewer takes than a byte has values.
+fn group_number(mode: Mode, groups: &mut SmallVec<[Mode; 4]>) -> u8 {
+    if mode == Mode::Enforce {
+        return 0;
+    }
+    let index = groups.iter().position(|known| *known == mode).unwrap_or_else(|| {
+        groups.push(mode);
+        groups.len() - 1
+    });
+    u8::try_from(index + 1).unwrap_or(u8::MAX)
+}

@@ -1,0 +1,264 @@
+//! The command queue between the handles of a link and its driver.
+//!
+//! No lock is held while a callback runs, because a callback may send another command.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use crate::connection::ServerInfo;
+use crate::failure::Failure;
+use crate::resp::Reply;
+
+/// Minimum time between a failed connection attempt and the next attempt.
+const RECONNECT_DELAY: Duration = Duration::from_millis(100);
+
+/// A callback with the reply to a command.
+pub(crate) type OnReply = Box<dyn FnOnce(Result<Reply, Failure>) + Send>;
+
+/// A callback with the result of a connection attempt.
+pub(super) type OnOpen = Box<dyn FnOnce(Result<Option<ServerInfo>, Failure>) + Send>;
+
+/// A command and the callback for its reply.
+pub(super) struct Pending {
+    pub(super) bytes: Bytes,
+    pub(super) reply_cap: usize,
+    /// Number of replies to skip before its own.
+    pub(super) skipped_replies: usize,
+    pub(super) deadline: Instant,
+    pub(super) on_reply: OnReply,
+}
+
+/// The action of a handle after it has queued a command, without the lock.
+pub(super) enum DriverAction {
+    None,
+    Wake(Waker),
+    Spawn(Handle),
+}
+
+/// The next action of the driver.
+pub(super) enum AfterTurn {
+    /// More commands have arrived.
+    Again,
+    Sleep,
+    /// All handles are dropped and all commands are finished.
+    Stop,
+}
+
+pub(super) struct CommandQueue {
+    state: Mutex<State>,
+    /// Number of commands that are queued or in flight.
+    pending: AtomicUsize,
+    max_pending: usize,
+}
+
+#[derive(Default)]
+struct State {
+    commands: VecDeque<Pending>,
+    openers: Vec<OnOpen>,
+    driver: DriverState,
+    failed_connect: Option<FailedConnect>,
+    is_closed: bool,
+    /// Whether the connection must close after all replies in flight.
+    is_retiring: bool,
+}
+
+#[derive(Default)]
+enum DriverState {
+    #[default]
+    Absent,
+    Awake,
+    Asleep(Waker),
+}
+
+/// A failed connection attempt, which also fails commands until the next attempt.
+struct FailedConnect {
+    retry_at: Instant,
+    failure: Failure,
+}
+
+/// Used by the handles.
+impl CommandQueue {
+    pub(super) fn new(max_pending: usize) -> Self {
+        Self { state: Mutex::default(), pending: AtomicUsize::new(0), max_pending }
+    }
+
+    /// Queues a command, or returns its callback and the failure.
+    pub(super) fn push(&self, pending: Pending) -> Result<DriverAction, (OnReply, Failure)> {
+        let mut state = self.state.lock();
+        if let Some(failed) = &state.failed_connect {
+            if Instant::now() < failed.retry_at {
+                return Err((pending.on_reply, failed.failure.clone()));
+            }
+            state.failed_connect = None;
+        }
+        if self.pending.load(Ordering::Relaxed) >= self.max_pending {
+            return Err((pending.on_reply, Failure::Overloaded));
+        }
+        match state.ensure_driver() {
+            Ok(action) => {
+                self.pending.fetch_add(1, Ordering::Relaxed);
+                state.commands.push_back(pending);
+                Ok(action)
+            }
+            Err(failure) => Err((pending.on_reply, failure)),
+        }
+    }
+
+    /// Requests a connection.
+    pub(super) fn request_open(&self, on_open: OnOpen) -> Result<DriverAction, Failure> {
+        let mut state = self.state.lock();
+        let action = state.ensure_driver()?;
+        state.openers.push(on_open);
+        Ok(action)
+    }
+
+    /// Finishes a command. Decrements the count first, because the callback may send the next command.
+    pub(super) fn finish(&self, on_reply: OnReply, reply: Result<Reply, Failure>) {
+        self.pending.fetch_sub(1, Ordering::Relaxed);
+        on_reply(reply);
+    }
+
+    /// Closes the connection after all replies in flight. Returns the waker of a sleeping driver.
+    pub(super) fn retire_connection(&self) -> Option<Waker> {
+        let mut state = self.state.lock();
+        state.is_retiring = true;
+        state.sleeping_driver()
+    }
+
+    /// Called when the last handle is dropped.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.is_closed = true;
+        let waker = state.sleeping_driver();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// Used by the driver.
+impl CommandQueue {
+    /// The driver runs, so handles need not wake it.
+    pub(super) fn driver_awake(&self) {
+        self.state.lock().driver = DriverState::Awake;
+    }
+
+    /// Returns what the driver does next. The check for commands and the switch to sleep happen under one
+    /// lock, so that no command is missed.
+    pub(super) fn after_turn(&self, waker: &Waker, can_take: bool) -> AfterTurn {
+        let mut state = self.state.lock();
+        if can_take && state.needs_connection() {
+            return AfterTurn::Again;
+        }
+        let is_done = state.openers.is_empty() && self.pending.load(Ordering::Relaxed) == 0;
+        if state.is_closed && is_done {
+            return AfterTurn::Stop;
+        }
+        state.driver = DriverState::Asleep(waker.clone());
+        AfterTurn::Sleep
+    }
+
+    /// Whether commands or openers wait for a connection.
+    pub(super) fn needs_connection(&self) -> bool {
+        self.state.lock().needs_connection()
+    }
+
+    /// Appends all queued commands to `unsent`. Returns the callbacks that wait only for the connection.
+    pub(super) fn take(&self, unsent: &mut VecDeque<Pending>) -> Vec<OnOpen> {
+        let mut state = self.state.lock();
+        unsent.append(&mut state.commands);
+        mem::take(&mut state.openers)
+    }
+
+    /// Returns unsent commands to the front of the queue.
+    pub(super) fn put_back(&self, unsent: VecDeque<Pending>) {
+        let mut state = self.state.lock();
+        let newer = mem::replace(&mut state.commands, unsent);
+        state.commands.extend(newer);
+    }
+
+    pub(super) fn oldest_deadline(&self) -> Option<Instant> {
+        self.state.lock().commands.front().map(|pending| pending.deadline)
+    }
+
+    /// Removes the commands whose deadline has passed.
+    pub(super) fn remove_expired(&self, now: Instant) -> Vec<Pending> {
+        let mut state = self.state.lock();
+        let count = state.commands.iter().take_while(|pending| pending.deadline <= now).count();
+        state.commands.drain(..count).collect()
+    }
+
+    /// A connection attempt has succeeded.
+    pub(super) fn connected(&self) {
+        let mut state = self.state.lock();
+        (state.failed_connect, state.is_retiring) = (None, false);
+    }
+
+    pub(super) fn is_retiring(&self) -> bool {
+        self.state.lock().is_retiring
+    }
+
+    /// A connection attempt has failed. Fails all queued commands, and new ones for [`RECONNECT_DELAY`].
+    pub(super) fn connect_failed(&self, failure: &Failure) {
+        let mut state = self.state.lock();
+        let retry_at = Instant::now() + RECONNECT_DELAY;
+        state.failed_connect = Some(FailedConnect { retry_at, failure: failure.clone() });
+        self.fail_all(state, failure);
+    }
+
+    /// The driver has stopped, regularly or because its runtime shuts down.
+    pub(super) fn driver_stopped(&self, failure: &Failure) {
+        let mut state = self.state.lock();
+        state.driver = DriverState::Absent;
+        self.fail_all(state, failure);
+    }
+
+    fn fail_all(&self, mut state: MutexGuard<'_, State>, failure: &Failure) {
+        let (commands, openers) = (mem::take(&mut state.commands), mem::take(&mut state.openers));
+        drop(state);
+        for on_open in openers {
+            on_open(Err(failure.clone()));
+        }
+        for pending in commands {
+            self.finish(pending.on_reply, Err(failure.clone()));
+        }
+    }
+}
+
+impl State {
+    fn needs_connection(&self) -> bool {
+        !self.commands.is_empty() || !self.openers.is_empty()
+    }
+
+    fn sleeping_driver(&self) -> Option<Waker> {
+        match &self.driver {
+            DriverState::Asleep(waker) => Some(waker.clone()),
+            DriverState::Absent | DriverState::Awake => None,
+        }
+    }
+
+    /// Returns the action that makes a driver process the queue.
+    fn ensure_driver(&mut self) -> Result<DriverAction, Failure> {
+        let action = match mem::replace(&mut self.driver, DriverState::Awake) {
+            DriverState::Awake => DriverAction::None,
+            DriverState::Asleep(waker) => DriverAction::Wake(waker),
+            DriverState::Absent => match Handle::try_current() {
+                Ok(runtime) => DriverAction::Spawn(runtime),
+                Err(_) => {
+                    self.driver = DriverState::Absent;
+                    return Err(Failure::no_runtime());
+                }
+            },
+        };
+        Ok(action)
+    }
+}
