@@ -10,7 +10,7 @@ use crate::algorithm::{
     SlidingWindow, TokenBucket,
 };
 use crate::error::{QuotaError, QuotaErrorKind};
-use crate::memory::RegisterCell;
+use crate::memory::RegistryCell;
 use crate::naming::{valid_name, window_name};
 use crate::quota::Quota;
 use crate::time::saturating_micros;
@@ -47,7 +47,7 @@ pub struct Limit {
     count: u64,
     window: Duration,
     parameters: Parameters,
-    registered: RegisterCell,
+    registry_cell: RegistryCell,
 }
 
 impl Limit {
@@ -146,7 +146,7 @@ impl Limit {
     }
 
     fn unnamed(name: Box<str>, count: u64, window: Duration, parameters: Parameters) -> Self {
-        let registered = RegisterCell::default();
+        let registry_cell = RegistryCell::default();
         Self {
             rule: DEFAULT_RULE.into(),
             name,
@@ -154,7 +154,7 @@ impl Limit {
             count,
             window,
             parameters,
-            registered,
+            registry_cell,
         }
     }
 
@@ -164,7 +164,7 @@ impl Limit {
     /// The name does not match `[A-Za-z0-9._-]{1,64}`.
     pub fn named(self, name: &str) -> Result<Self, QuotaError> {
         let name = valid_name("limit", name)?;
-        Ok(Self { name, is_named: true, registered: RegisterCell::default(), ..self })
+        Ok(Self { name, is_named: true, registry_cell: RegistryCell::default(), ..self })
     }
 
     /// Returns the same limit as part of a rule. Limits with the same name in different rules are separate.
@@ -173,7 +173,7 @@ impl Limit {
     /// The rule name does not match `[A-Za-z0-9._-]{1,64}`.
     pub fn in_rule(self, rule: &str) -> Result<Self, QuotaError> {
         let rule = valid_name("rule", rule)?;
-        Ok(Self { rule, registered: RegisterCell::default(), ..self })
+        Ok(Self { rule, registry_cell: RegistryCell::default(), ..self })
     }
 
     /// Name of the limit. An unnamed limit has its window as name, such as `60s` or `1500ms`, or `concurrency`.
@@ -257,8 +257,8 @@ impl Limit {
         &*self.rule == INLINE_RULE
     }
 
-    pub(crate) const fn register_cell(&self) -> &RegisterCell {
-        &self.registered
+    pub(crate) const fn registry_cell(&self) -> &RegistryCell {
+        &self.registry_cell
     }
 
     /// Returns true if the limit has an explicit name.
@@ -268,13 +268,19 @@ impl Limit {
 
     /// Returns the same unnamed limit with another default name.
     pub(crate) fn with_default_name(self, name: String) -> Self {
-        Self { name: name.into(), registered: RegisterCell::default(), ..self }
+        Self { name: name.into(), registry_cell: RegistryCell::default(), ..self }
     }
 
     /// Returns the same parameters with the rule and name of `other`.
     pub(crate) fn with_identity_of(self, other: &Self) -> Self {
         let (rule, name) = (other.rule.clone(), other.name.clone());
-        Self { rule, name, is_named: other.is_named, registered: RegisterCell::default(), ..self }
+        Self {
+            rule,
+            name,
+            is_named: other.is_named,
+            registry_cell: RegistryCell::default(),
+            ..self
+        }
     }
 
     /// Returns true if both limits use the same stored state.

@@ -1,18 +1,19 @@
-//! The dimensions of a memory store.
+//! Builder of the memory store.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-use super::register::Register;
+use super::registry::Registry;
 use super::shard::Shard;
 use super::{AtCap, DefaultHasher, MemoryStore};
 use crate::clock::SystemClock;
 
-/// The most keys a [`MemoryStore`] holds unless told otherwise.
+/// Default maximum number of keys of a [`MemoryStore`].
 pub const DEFAULT_MAX_KEYS: usize = 1_000_000;
 
-/// A shard holds about this many keys when the store is full: few enough that growing one, which
-/// happens under its lock, is done in microseconds.
+/// Approximate number of keys per shard when the store is full: small enough that growing a shard's table,
+/// which happens under its lock, takes microseconds.
 pub(super) const KEYS_PER_SHARD: usize = 1024;
+/// Minimum and maximum number of shards.
 const SHARDS: std::ops::RangeInclusive<usize> = 16..=65_536;
 
 /// Builds a [`MemoryStore`].
@@ -48,39 +49,39 @@ impl Default for MemoryStoreBuilder {
 }
 
 impl<C, H> MemoryStoreBuilder<C, H> {
-    /// The most keys to hold.
+    /// Sets the maximum number of keys.
     #[must_use]
     pub fn max_keys(self, max_keys: usize) -> Self {
         Self { max_keys, ..self }
     }
 
-    /// What happens to a new key when that many are in use.
+    /// Sets the behaviour for a new key when the store is full.
     #[must_use]
     pub fn at_cap(self, at_cap: AtCap) -> Self {
         Self { at_cap, ..self }
     }
 
-    /// Where the time comes from.
+    /// Sets the clock.
     #[must_use]
     pub fn clock<D>(self, clock: D) -> MemoryStoreBuilder<D, H> {
         let Self { hasher, max_keys, at_cap, .. } = self;
         MemoryStoreBuilder { clock, hasher, max_keys, at_cap }
     }
 
-    /// How keys are hashed.
+    /// Sets the hasher of keys.
     #[must_use]
     pub fn hasher<I>(self, hasher: I) -> MemoryStoreBuilder<C, I> {
         let Self { clock, max_keys, at_cap, .. } = self;
         MemoryStoreBuilder { clock, hasher, max_keys, at_cap }
     }
 
-    /// The store. Its shards are empty and take memory as keys come.
+    /// Builds the store. Its shards allocate memory as keys are added.
     #[must_use]
     pub fn build(self) -> MemoryStore<C, H> {
         let shards = (self.max_keys / KEYS_PER_SHARD).clamp(*SHARDS.start(), *SHARDS.end());
         MemoryStore {
             shards: (0..shards).map(|_| Shard::default()).collect(),
-            register: Register::new(),
+            registry: Registry::new(),
             clock: self.clock,
             hasher: self.hasher,
             max_keys: self.max_keys,

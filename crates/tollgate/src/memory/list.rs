@@ -1,21 +1,21 @@
-//! Listings, in the order of hashes: stable however the tables grow between two pages.
+//! Listing of active keys in the order of their hashes, which does not change when tables grow between pages.
 
 use std::hash::BuildHasher;
 
 use super::MemoryStore;
-use super::register::Entries;
+use super::registry::Entries;
 use super::slot::Slot;
 use crate::clock::Clock;
 use crate::listing::{Cursor, ListedKey, Listing, Page};
 use crate::store::{StoreError, StoreErrorKind};
 
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
-    /// A page of the keys in use. A key that is in use throughout a listing is in it.
+    /// Returns a page of active keys. A listing contains every key that is active throughout it.
     ///
-    /// Shards are locked one after the other, none for longer than it takes to look through it.
+    /// Shards are locked one after the other, each for one pass over its keys.
     ///
     /// # Errors
-    /// A cursor that no memory store gave.
+    /// The cursor is invalid.
     pub fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
         let mut from = match listing.cursor() {
             None => 0,
@@ -26,7 +26,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
             let mut found = self.list_shard(shard, from, listing.prefix());
             found.sort_unstable_by_key(|(hash, _)| *hash);
             let wanted = listing.page_size() - keys.len();
-            // Keys of one hash stay on one page, since the next begins after that hash.
+            // Keys with equal hashes stay on one page, because the next page starts after that hash.
             let cut = match found.get(wanted - 1) {
                 Some((last, _)) => found.partition_point(|(hash, _)| hash <= last),
                 None => found.len(),
@@ -49,9 +49,9 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     fn list_shard(&self, shard: usize, from: u64, prefix: &str) -> Vec<(u64, ListedKey)> {
         let Some(table) = self.lock_one(shard) else { return Vec::new() };
         let now = self.clock.now();
-        let entries = self.register.read();
-        let in_use = table.iter().filter(|slot| !slot.is_fresh(now, &entries));
-        in_use
+        let entries = self.registry.read();
+        let active = table.iter().filter(|slot| !slot.is_fresh(now, &entries));
+        active
             .filter_map(|slot| {
                 let hash = slot.hash(&entries, &self.hasher);
                 let key = listed(slot, &entries)?;
@@ -62,15 +62,16 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
 }
 
 fn listed(slot: &Slot, entries: &Entries) -> Option<ListedKey> {
-    let (scope, subject) = slot.key(entries)?;
-    let key = ListedKey::with_identity(subject, scope)?;
+    let (identity, subject) = slot.key(entries)?;
+    let key = ListedKey::with_identity(subject, identity)?;
     let known = entries.limit(slot.registered(entries)?.limit);
     Some(ListedKey { known: known.cloned(), ..key })
 }
 
 fn parse(cursor: &Cursor) -> Result<u64, StoreError> {
     u64::from_str_radix(cursor.as_str(), 16).map_err(|error| {
-        let message = format!("cursor {:?} is not one that this store gave", cursor.as_str());
+        let message =
+            format!("invalid cursor {:?}; use the cursor of the previous page", cursor.as_str());
         StoreError::new(StoreErrorKind::Cursor, message).caused_by(error)
     })
 }

@@ -1,11 +1,11 @@
-//! The memory store: sharded, bounded, self-cleaning.
+//! Memory store: sharded, bounded and self-cleaning.
 
 mod builder;
 mod decide;
 mod list;
 mod packed;
 mod permits;
-mod register;
+mod registry;
 mod shard;
 mod slot;
 mod snapshot;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub use builder::{DEFAULT_MAX_KEYS, MemoryStoreBuilder};
-pub(crate) use register::RegisterCell;
+pub(crate) use registry::RegistryCell;
 pub use snapshot::{SnapshotError, SnapshotErrorKind};
 
 use crate::clock::{Clock, SystemClock};
@@ -28,13 +28,13 @@ use crate::plan::{Key, Plan};
 use crate::status::Status;
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
-use register::Register;
+use registry::Registry;
 use shard::Shard;
 
-/// The hasher of a [`MemoryStore`] unless another is chosen: fast, and seeded at random.
+/// Default hasher of a [`MemoryStore`]: fast, with a random seed.
 pub type DefaultHasher = foldhash::fast::RandomState;
 
-/// What happens to a new key when the store is full and a short look around finds no key to drop.
+/// Behaviour for a new key when the store is full and a short sweep finds no key to drop.
 ///
 /// ```
 /// use tollgate::{AtCap, Limit, LocalLimiter, Quota};
@@ -48,15 +48,16 @@ pub type DefaultHasher = foldhash::fast::RandomState;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum AtCap {
-    /// It passes and is not remembered, nor are its debits, pauses and slots;
+    /// The take passes and is not stored, nor are debits, pauses and slots of the key;
     /// [`Occupancy::untracked`] counts it.
     #[default]
     Allow,
-    /// It is refused and told to come back in a second. That is a guess: nobody knows when a place will be free.
+    /// The take is refused with a `retry_after` of one second. This is a guess: the time at which space becomes
+    /// free is unknown.
     Deny,
 }
 
-/// How full a [`MemoryStore`] is, and what that has led to.
+/// Number of keys in a [`MemoryStore`], its capacity, and the effects of reaching it.
 ///
 /// ```
 /// use tollgate::{Limit, LocalLimiter, Quota};
@@ -70,26 +71,26 @@ pub enum AtCap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Occupancy {
-    /// Keys held now.
+    /// Stored keys.
     pub keys: usize,
-    /// The most that will be held.
+    /// Maximum number of stored keys.
     pub max_keys: usize,
-    /// How often a new key found no place, since the beginning.
+    /// Total number of times that a new key was not stored because the store was full.
     pub untracked: u64,
-    /// How many keys were dropped because they equalled "never seen", since the beginning.
+    /// Total number of fresh keys that were dropped.
     pub evicted: u64,
 }
 
-/// Counters in this process's memory.
+/// Store in the memory of this process.
 ///
-/// Decisions are exact under any concurrency and cannot fail. On a known key, under one or two limits,
-/// they allocate nothing; only a sliding window allocates, as its log grows, and slots as they are taken.
+/// Decisions are exact under any concurrency and cannot fail. For existing keys and one or two limits they
+/// do not allocate, except when a sliding window's log or the list of held slots grows.
 ///
-/// At most `max_keys` are held. Only a key that equals "never seen" is ever dropped, a few looked at
-/// with every new one, so dropping can never reset someone's limit and no request pays for a scan.
+/// The store holds at most `max_keys` keys. It drops only fresh keys, which equal keys that were never used,
+/// so dropping never resets a client's limit. Each new key checks a few others; no request pays for a scan.
 ///
-/// The hasher is keyed at random but not cryptographic. If strangers choose keys and can measure
-/// your latency to the nanosecond, use `std::hash::RandomState`.
+/// The hasher has a random seed but is not cryptographic. Use `std::hash::RandomState` if attackers can
+/// choose keys and measure latency to the nanosecond.
 ///
 /// ```
 /// use tollgate::{Key, Limit, MemoryStore, Plan, Quota, Subject, Take};
@@ -106,7 +107,7 @@ pub struct Occupancy {
 /// ```
 pub struct MemoryStore<C = SystemClock, H = DefaultHasher> {
     shards: Box<[Shard]>,
-    register: Register,
+    registry: Registry,
     clock: C,
     hasher: H,
     max_keys: usize,
@@ -114,11 +115,11 @@ pub struct MemoryStore<C = SystemClock, H = DefaultHasher> {
     keys: AtomicUsize,
     untracked: AtomicU64,
     evicted: AtomicU64,
-    /// The shard that the next explicit sweep begins with.
+    /// Shard at which the next sweep starts.
     next_swept: AtomicUsize,
 }
 
-/// Without the keys, which may be secrets and many.
+/// Omits the keys, which may be secret and numerous.
 impl<C: fmt::Debug, H> fmt::Debug for MemoryStore<C, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryStore")
@@ -130,13 +131,13 @@ impl<C: fmt::Debug, H> fmt::Debug for MemoryStore<C, H> {
 }
 
 impl MemoryStore {
-    /// A store for a million keys on the system clock.
+    /// Creates a store for at most 1 000 000 keys with the system clock.
     #[must_use]
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// A store of other dimensions.
+    /// Returns a builder, to set the capacity, the clock or the hasher.
     #[must_use]
     pub fn builder() -> MemoryStoreBuilder {
         MemoryStoreBuilder::default()
@@ -150,7 +151,7 @@ impl Default for MemoryStore {
 }
 
 impl<C, H> MemoryStore<C, H> {
-    /// How full it is.
+    /// Returns the number of keys and the capacity.
     pub fn occupancy(&self) -> Occupancy {
         Occupancy {
             keys: self.keys.load(Ordering::Relaxed),
@@ -161,7 +162,7 @@ impl<C, H> MemoryStore<C, H> {
     }
 }
 
-/// The same methods as the inherent ones; none of them waits or fails, but for a foreign cursor.
+/// Forwards to the inherent methods. None of them waits, and only `list` can fail, on an invalid cursor.
 impl<C: Clock, H: BuildHasher + Send + Sync> Store for MemoryStore<C, H> {
     const IS_IMMEDIATE: bool = true;
 

@@ -1,36 +1,36 @@
-//! Token buckets and their subjects in 31 bytes: of a short subject all of it, of a long one a pointer.
+//! Packed encoding of a token bucket and its subject in 31 bytes. A short subject is inline, a long one boxed.
 
-use super::register::{Entries, LimitNumber};
+use super::registry::{Entries, LimitId};
 use crate::algorithm::{Bucket, Op, Reply, TokenBucket};
 use crate::time::Timestamp;
 
-/// The longest subject that can be short.
+/// Maximum length of a short subject in bytes.
 const LENGTH: usize = 15;
 
-/// What no text in UTF-8 contains.
+/// Padding byte, which never occurs in UTF-8.
 const PADDING: u8 = 0xFF;
 
-/// A short subject, padded, as its first eight bytes and its last: to compare it is to compare two
-/// words, without a call.
+/// A padded short subject as two overlapping integers, its first and its last eight bytes, so that a
+/// comparison is two integer comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Short {
+pub(super) struct ShortSubject {
     head: u64,
     tail: u64,
 }
 
-/// A short subject's bytes, and padding.
+/// A short subject as bytes with padding.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Padded([u8; LENGTH]);
+pub(super) struct PaddedSubject([u8; LENGTH]);
 
-/// A token bucket. Time and deficit are below 2^54; the two bytes of the limit's number take the
-/// place of their highest.
+/// A token bucket in 16 bytes. Time and deficit are below 2^54, so their highest bytes hold the two bytes
+/// of the limit's id.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Packed {
+pub(super) struct PackedBucket {
     at: u64,
     deficit: u64,
 }
 
-impl Packed {
+impl PackedBucket {
     const LOW: u64 = (1 << 56) - 1;
 
     #[inline]
@@ -44,27 +44,27 @@ impl Packed {
     }
 
     #[inline]
-    pub(super) fn limit(&self) -> LimitNumber {
-        LimitNumber::from_bytes([self.at.to_be_bytes()[0], self.deficit.to_be_bytes()[0]])
+    pub(super) fn limit(&self) -> LimitId {
+        LimitId::from_bytes([self.at.to_be_bytes()[0], self.deficit.to_be_bytes()[0]])
     }
 
     #[inline]
-    pub(super) fn new(limit: LimitNumber, bucket: &Bucket) -> Self {
+    pub(super) fn new(limit: LimitId, bucket: &Bucket) -> Self {
         let [high, low] = limit.to_bytes().map(u64::from);
         Self { at: high << 56 | bucket.at(), deficit: low << 56 | bucket.deficit() }
     }
 
-    /// Applies `op` under these numbers, which are those of `limit`.
+    /// Applies `op` with the parameters of `limit`.
     #[inline(always)]
     pub(super) fn step(
         self,
-        limit: LimitNumber,
-        numbers: &TokenBucket,
+        limit: LimitId,
+        parameters: &TokenBucket,
         now: Timestamp,
         op: Op,
     ) -> (Reply, Self) {
-        let mut bucket = numbers.state(self.at(), self.deficit());
-        let reply = numbers.step(&mut bucket, now.as_micros(), op);
+        let mut bucket = parameters.state(self.at(), self.deficit());
+        let reply = parameters.step(&mut bucket, now.as_micros(), op);
         (reply, Self::new(limit, &bucket))
     }
 
@@ -73,14 +73,14 @@ impl Packed {
     }
 }
 
-/// The same in a byte less, for a bucket that shares its slot with a pointer: 53 bits of time, 54 of
-/// deficit, 13 of the limit's number.
+/// A token bucket in 15 bytes, for a table slot that also holds a pointer: 53 bits of time, 54 bits of
+/// deficit and 13 bits of the limit's id.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tight([u8; 15]);
+pub(super) struct CompactBucket([u8; 15]);
 
-impl From<Packed> for Tight {
+impl From<PackedBucket> for CompactBucket {
     #[inline]
-    fn from(packed: Packed) -> Self {
+    fn from(packed: PackedBucket) -> Self {
         let limit = u128::from(u16::from_be_bytes(packed.limit().to_bytes()));
         let bits = u128::from(packed.at()) | u128::from(packed.deficit()) << 53 | limit << 107;
         let [bytes @ .., _] = bits.to_le_bytes();
@@ -88,10 +88,10 @@ impl From<Packed> for Tight {
     }
 }
 
-impl From<Tight> for Packed {
+impl From<CompactBucket> for PackedBucket {
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the parts of what was joined")]
-    fn from(tight: Tight) -> Self {
+    #[expect(clippy::cast_possible_truncation, reason = "extracts bit fields")]
+    fn from(tight: CompactBucket) -> Self {
         let mut bytes = [0; 16];
         for (to, from) in bytes.iter_mut().zip(tight.0) {
             *to = from;
@@ -105,12 +105,12 @@ impl From<Tight> for Packed {
     }
 }
 
-impl Padded {
+impl PaddedSubject {
     #[inline]
-    pub(super) fn short(&self) -> Short {
+    pub(super) fn short(&self) -> ShortSubject {
         let [head @ .., _, _, _, _, _, _, _] = self.0;
         let [_, _, _, _, _, _, _, tail @ ..] = self.0;
-        Short { head: u64::from_le_bytes(head), tail: u64::from_le_bytes(tail) }
+        ShortSubject { head: u64::from_le_bytes(head), tail: u64::from_le_bytes(tail) }
     }
 
     pub(super) fn text(&self) -> &[u8] {
@@ -119,12 +119,12 @@ impl Padded {
     }
 }
 
-impl Short {
-    /// The subject's words, put together from overlapping pieces of known length.
+impl ShortSubject {
+    /// Packs the subject from overlapping chunks of constant size. Returns `None` if it is too long.
     #[inline]
     pub(super) fn new(subject: &[u8]) -> Option<Self> {
         let length = subject.len();
-        // Ones from this byte on: what lies behind the text is padding.
+        // Mask with all bits set from this byte on: the padding after the text.
         let from = |byte: usize| if byte < 8 { u64::MAX << (8 * byte) } else { 0 };
         let short = match length {
             8..=LENGTH => {
@@ -149,15 +149,15 @@ impl Short {
         Some(short)
     }
 
-    pub(super) fn padded(self) -> Padded {
+    pub(super) fn padded(self) -> PaddedSubject {
         let (head, tail) = (self.head.to_le_bytes(), self.tail.to_le_bytes());
         let mut bytes = [PADDING; LENGTH];
-        // The last byte of the head is the first of the tail.
-        let together = head.into_iter().chain(tail.into_iter().skip(1));
-        for (to, from) in bytes.iter_mut().zip(together) {
+        // The last byte of the head equals the first byte of the tail.
+        let joined = head.into_iter().chain(tail.into_iter().skip(1));
+        for (to, from) in bytes.iter_mut().zip(joined) {
             *to = from;
         }
-        Padded(bytes)
+        PaddedSubject(bytes)
     }
 }
 
@@ -172,8 +172,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn short_subjects_come_back(subject in "\\PC{0,16}") {
-            let Some(short) = Short::new(subject.as_bytes()) else {
+        fn short_subjects_round_trip(subject in "\\PC{0,16}") {
+            let Some(short) = ShortSubject::new(subject.as_bytes()) else {
                 prop_assert!(subject.len() > LENGTH);
                 return Ok(());
             };
@@ -183,15 +183,15 @@ mod tests {
         }
 
         #[test]
-        fn packed_numbers_come_back(at in 0u64..1 << 53, deficit in 0u64..=1 << 53, rate in 0u16..1 << 13) {
-            let rate = rate.to_be_bytes();
+        fn packed_buckets_round_trip(at in 0u64..1 << 53, deficit in 0u64..=1 << 53, id in 0u16..1 << 13) {
+            let id = LimitId::from_bytes(id.to_be_bytes());
             let quota = Quota::new(1, Duration::from_micros(1));
             let limit = Limit::token_bucket(quota).unwrap();
             let bucket = limit.parameters().as_token_bucket().unwrap().state(at, deficit);
-            let packed = Packed::new(LimitNumber::from_bytes(rate), &bucket);
-            for packed in [packed, Packed::from(Tight::from(packed))] {
+            let packed = PackedBucket::new(id, &bucket);
+            for packed in [packed, PackedBucket::from(CompactBucket::from(packed))] {
                 prop_assert_eq!((packed.at(), packed.deficit()), (at, deficit));
-                prop_assert_eq!(packed.limit(), LimitNumber::from_bytes(rate));
+                prop_assert_eq!(packed.limit(), id);
             }
         }
     }

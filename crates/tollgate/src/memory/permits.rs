@@ -1,11 +1,11 @@
-//! Permits: slots given back and kept longer, found by what the permit itself tells.
+//! Release and renewal of permits. The keys are found by the identities and subjects in the permit.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::Ordering;
 
 use super::MemoryStore;
-use super::register::{LimitNumber, Registered};
-use super::shard::Spot;
+use super::registry::{LimitId, Registered};
+use super::shard::Location;
 use super::table::Table;
 use crate::algorithm::State;
 use crate::clock::Clock;
@@ -13,24 +13,23 @@ use crate::permit::{HeldKey, Permit, PermitId};
 use crate::time::Timestamp;
 
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
-    /// Gives back what the permit still holds; true if that was anything. Slots that have returned by
-    /// themselves are no longer held.
+    /// Releases the slots of the permit. Returns false if it holds none; expired slots are not held.
     pub fn release(&self, permit: &Permit) -> bool {
         let mut texts = vec![Vec::new(); permit.held().len()];
-        let spots = self.spots_of(permit, &mut texts);
-        let mut locked = self.lock_all(spots.iter().flatten().map(|spot| spot.shard));
+        let locations = self.locations_of(permit, &mut texts);
+        let mut locked = self.lock_all(locations.iter().flatten().map(|location| location.shard));
         let now = self.clock.now();
         let mut released = false;
-        for spot in spots.iter().flatten() {
-            if let Some(table) = locked.table(spot.shard) {
-                released |= self.release_key(table, spot, now, permit.id());
+        for location in locations.iter().flatten() {
+            if let Some(table) = locked.table(location.shard) {
+                released |= self.release_key(table, location, now, permit.id());
             }
         }
         released
     }
 
-    /// Lets the permit's slots last for their own length from now, and tells when the first of them
-    /// returns. All or nothing: none, and nothing has changed, if the permit has lost any of its keys.
+    /// Extends the permit's slots to now plus their original TTL and returns the earliest expiry. All or
+    /// nothing: returns `None` and changes nothing if the permit holds no slot of any one of its keys.
     ///
     /// ```
     /// use std::time::Duration;
@@ -41,7 +40,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// let (limit, subject) = (Limit::concurrency(1, Duration::from_secs(30))?, Subject::of(["c1"]));
     /// let plan = Plan::new([Take::new(Key::new(&subject, &limit), 1)])?;
     /// let plan = plan.with_permit(PermitId::random());
-    /// let permit = Permit::of(&plan, &store.take(&plan)).ok_or("a slot was free")?;
+    /// let permit = Permit::of(&plan, &store.take(&plan)).ok_or("no slot was free")?;
     ///
     /// clock.advance(Duration::from_secs(29));
     /// assert!(store.renew(&permit).is_some());
@@ -51,51 +50,56 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// ```
     pub fn renew(&self, permit: &Permit) -> Option<Timestamp> {
         let mut texts = vec![Vec::new(); permit.held().len()];
-        let spots = self.spots_of(permit, &mut texts);
-        let spots = spots.into_iter().collect::<Option<Vec<_>>>()?;
-        let mut locked = self.lock_all(spots.iter().map(|spot| spot.shard));
+        let locations = self.locations_of(permit, &mut texts);
+        let locations = locations.into_iter().collect::<Option<Vec<_>>>()?;
+        let mut locked = self.lock_all(locations.iter().map(|location| location.shard));
         let now = self.clock.now();
-        for spot in &spots {
-            let state = self.state_at(locked.table(spot.shard)?, spot)?;
+        for location in &locations {
+            let state = self.state_at(locked.table(location.shard)?, location)?;
             if !state.holds(now, permit.id()) {
                 return None;
             }
         }
         let mut first: Option<Timestamp> = None;
-        for spot in &spots {
-            let until = self.state_at(locked.table(spot.shard)?, spot)?.renew(now, permit.id())?;
+        for location in &locations {
+            let until =
+                self.state_at(locked.table(location.shard)?, location)?.renew(now, permit.id())?;
             first = Some(first.map_or(until, |first| first.min(until)));
         }
         first
     }
 
-    /// Where the permit's keys live; none for those of limits that this store has never met.
-    fn spots_of<'n>(&self, permit: &'n Permit, texts: &'n mut [Vec<u8>]) -> Vec<Option<Spot<'n>>> {
+    /// Returns the locations of the permit's keys; `None` for keys of limits unknown to this store.
+    fn locations_of<'n>(
+        &self,
+        permit: &'n Permit,
+        texts: &'n mut [Vec<u8>],
+    ) -> Vec<Option<Location<'n>>> {
         let pairs = permit.held().iter().zip(texts);
-        pairs.map(|(key, text)| self.spot_of(key, text)).collect()
+        pairs.map(|(key, text)| self.location_of(key, text)).collect()
     }
 
-    fn spot_of<'n>(&self, key: &'n HeldKey, text: &'n mut Vec<u8>) -> Option<Spot<'n>> {
-        let scope = self.register.read().find_scope(key.identity())?;
-        let registered = Registered { scope, limit: LimitNumber::NONE };
-        Some(self.spot_in(registered, key.identity(), key.subject(), text))
+    fn location_of<'n>(&self, key: &'n HeldKey, text: &'n mut Vec<u8>) -> Option<Location<'n>> {
+        let identity = self.registry.read().find_identity(key.identity())?;
+        let registered = Registered { identity, limit: LimitId::NONE };
+        Some(self.location_in(registered, key.identity(), key.subject(), text))
     }
 
-    fn state_at<'t>(&self, table: &'t mut Table, spot: &Spot<'_>) -> Option<&'t mut State> {
-        table.get_mut(spot.hash, &spot.name, &self.register)?.state_mut()
+    fn state_at<'t>(&self, table: &'t mut Table, location: &Location<'_>) -> Option<&'t mut State> {
+        table.get_mut(location.hash, &location.lookup, &self.registry)?.state_mut()
     }
 
-    /// What has no slot in use any more is forgotten at once, as a sweep would sooner or later.
+    /// Releases the slots of one key, and drops the key immediately if it has no slots left.
     fn release_key(
         &self,
         table: &mut Table,
-        spot: &Spot<'_>,
+        location: &Location<'_>,
         now: Timestamp,
         permit: PermitId,
     ) -> bool {
-        let Some(state) = self.state_at(table, spot) else { return false };
+        let Some(state) = self.state_at(table, location) else { return false };
         let released = state.release(now, permit);
-        if released && state.is_fresh(now) && self.remove(table, spot) {
+        if released && state.is_fresh(now) && self.remove(table, location) {
             self.evicted.fetch_add(1, Ordering::Relaxed);
         }
         released

@@ -1,4 +1,4 @@
-//! Shards: tables behind locks of their own, and the accounting of places in all of them.
+//! Shards: hash tables with one lock each, and the count of keys in all of them.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::Ordering;
@@ -7,8 +7,8 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::MemoryStore;
-use super::register::{Registered, WRITTEN_OUT};
-use super::slot::{Name, Slot};
+use super::registry::{Registered, UNREGISTERED};
+use super::slot::{LookupKey, Slot};
 use super::table::Table;
 use crate::algorithm::{Op, Reply, State};
 use crate::clock::Clock;
@@ -16,38 +16,38 @@ use crate::limit::Limit;
 use crate::plan::Key;
 use crate::time::Timestamp;
 
-/// Slots looked at when a key is added: more than one, so that sweeping outruns a flood.
+/// Number of slots checked for fresh keys per insertion: above 1, so that sweeping outpaces a flood of keys.
 pub(super) const SWEPT_PER_INSERT: usize = 4;
 
-/// Other shards looked into when there is no place left, and slots looked at in each.
+// Number of other shards swept when the store is full, and number of slots checked in each.
 const SHARDS_AT_CAP: usize = 2;
 const SWEPT_AT_CAP: usize = 16;
 
-/// A table and its lock, on a cache line of its own.
+/// A hash table and its lock, in a separate cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Shard(Mutex<Table>);
 
-/// Where a key lives.
+/// Location of a key.
 #[derive(Clone, Copy)]
-pub(super) struct Spot<'n> {
+pub(super) struct Location<'n> {
     pub(super) shard: usize,
     pub(super) hash: u64,
-    pub(super) name: Name<'n>,
+    pub(super) lookup: LookupKey<'n>,
 }
 
-/// Where a key lives, and under which limit it is asked for.
+/// Location of a key and the limit of the operation.
 #[derive(Clone, Copy)]
-pub(super) struct Located<'n> {
-    pub(super) spot: Spot<'n>,
+pub(super) struct LocatedKey<'n> {
+    pub(super) location: Location<'n>,
     pub(super) limit: &'n Limit,
 }
 
-/// The locked shards of one plan.
+/// Locked shards of one plan.
 pub(super) struct Locked<'s>(SmallVec<[(usize, MutexGuard<'s, Table>); 2]>);
 
 impl Locked<'_> {
-    /// The table of a shard that was locked with the plan.
+    /// Returns the table of a locked shard.
     pub(super) fn table(&mut self, shard: usize) -> Option<&mut Table> {
         let held = self.0.iter_mut().find(|(index, _)| *index == shard)?;
         Some(&mut held.1)
@@ -55,76 +55,77 @@ impl Locked<'_> {
 }
 
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
-    /// Finds where a key lives. `text` holds its name where that must be written out.
+    /// Returns the location of a key. `text` is a buffer for its full name, if its limit is not registered.
     #[inline]
-    pub(super) fn locate<'n>(&self, key: &Key<'n>, text: &'n mut Vec<u8>) -> Located<'n> {
-        let registered = self.register.find(key.limit());
-        let scope = match registered.scope {
-            WRITTEN_OUT => key.limit().identity(),
+    pub(super) fn locate<'n>(&self, key: &Key<'n>, text: &'n mut Vec<u8>) -> LocatedKey<'n> {
+        let registered = self.registry.find(key.limit());
+        let identity = match registered.identity {
+            UNREGISTERED => key.limit().identity(),
             _ => String::new(),
         };
-        let spot = self.spot_in(registered, &scope, key.subject(), text);
-        Located { spot, limit: key.limit() }
+        let location = self.location_in(registered, &identity, key.subject(), text);
+        LocatedKey { location, limit: key.limit() }
     }
 
-    /// Where the subject's key in a scope lives. `text` holds both where that has no number.
-    pub(super) fn spot_in<'n>(
+    /// Returns the location of a subject's key. `text` is a buffer for its full name, if the limit is not
+    /// registered.
+    pub(super) fn location_in<'n>(
         &self,
         registered: Registered,
-        scope: &str,
+        identity: &str,
         subject: &'n str,
         text: &'n mut Vec<u8>,
-    ) -> Spot<'n> {
-        if registered.scope != WRITTEN_OUT {
-            return self.spot(registered, subject.as_bytes());
+    ) -> Location<'n> {
+        if registered.identity != UNREGISTERED {
+            return self.location(registered, subject.as_bytes());
         }
-        write_out(scope, subject, text);
-        self.spot(registered, text)
+        write_full_name(identity, subject, text);
+        self.location(registered, text)
     }
 
-    /// The same where nothing must be written out.
+    /// Like `locate`, without a buffer; `None` if the limit is not registered.
     #[inline(always)]
-    pub(super) fn locate_numbered<'n>(&self, key: &Key<'n>) -> Option<Located<'n>> {
-        let registered = self.register.find(key.limit());
-        let is_numbered = registered.scope != WRITTEN_OUT;
-        is_numbered.then(|| Located {
-            spot: self.spot(registered, key.subject().as_bytes()),
+    pub(super) fn locate_registered<'n>(&self, key: &Key<'n>) -> Option<LocatedKey<'n>> {
+        let registered = self.registry.find(key.limit());
+        let is_registered = registered.identity != UNREGISTERED;
+        is_registered.then(|| LocatedKey {
+            location: self.location(registered, key.subject().as_bytes()),
             limit: key.limit(),
         })
     }
 
     #[inline(always)]
-    pub(super) fn spot<'n>(&self, registered: Registered, subject: &'n [u8]) -> Spot<'n> {
-        let name = Name::new(registered, subject);
-        let hash = name.hash(&self.hasher);
-        Spot { shard: self.shard_of(hash), hash, name }
+    pub(super) fn location<'n>(&self, registered: Registered, subject: &'n [u8]) -> Location<'n> {
+        let lookup = LookupKey::new(registered, subject);
+        let hash = lookup.hash(&self.hasher);
+        Location { shard: self.shard_of(hash), hash, lookup }
     }
 
-    /// Applies `op` to a key, if it is there.
+    /// Applies `op` to a key. Returns `None` if the key does not exist.
     #[inline(always)]
     pub(super) fn step(
         &self,
         table: &mut Table,
-        at: &Located<'_>,
+        at: &LocatedKey<'_>,
         now: Timestamp,
         op: Op,
     ) -> Option<Reply> {
-        let slot = table.get_mut(at.spot.hash, &at.spot.name, &self.register)?;
-        Some(slot.step(&at.spot.name, at.limit, &self.register, now, op))
+        let slot = table.get_mut(at.location.hash, &at.location.lookup, &self.registry)?;
+        Some(slot.step(&at.location.lookup, at.limit, &self.registry, now, op))
     }
 
-    /// Runs `action` on the state of a key, if it is there.
+    /// Runs `action` on the state of a key. Returns `None` if the key does not exist.
     pub(super) fn with_state<T>(
         &self,
         table: &mut Table,
-        at: &Located<'_>,
+        at: &LocatedKey<'_>,
         action: impl FnOnce(&mut State) -> T,
     ) -> Option<T> {
-        let slot = table.get_mut(at.spot.hash, &at.spot.name, &self.register)?;
-        Some(slot.with_state(&at.spot.name, at.limit, &self.register, action))
+        let slot = table.get_mut(at.location.hash, &at.location.lookup, &self.registry)?;
+        Some(slot.with_state(&at.location.lookup, at.limit, &self.registry, action))
     }
 
-    /// The hash's high half chooses the shard, so that shards are in the order of hashes.
+    /// Selects the shard by the high half of the hash, so that shards are in the order of hashes.
     #[inline]
     pub(super) fn shard_of(&self, hash: u64) -> usize {
         (((hash >> 32) * self.shards.len() as u64) >> 32) as usize
@@ -135,8 +136,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         self.shards.get(shard).map(|shard| shard.0.lock())
     }
 
-    /// Locks shards in ascending order, whatever order they are named in: no two plans can wait for
-    /// each other.
+    /// Locks shards in ascending order, which prevents deadlocks between plans.
     pub(super) fn lock_all(&self, shards: impl Iterator<Item = usize>) -> Locked<'_> {
         let mut order: SmallVec<[usize; 2]> = shards.collect();
         order.sort_unstable();
@@ -145,17 +145,17 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         Locked(order.into_iter().filter_map(lock).collect())
     }
 
-    pub(super) fn contains(&self, table: &mut Table, at: &Located<'_>) -> bool {
-        table.get_mut(at.spot.hash, &at.spot.name, &self.register).is_some()
+    pub(super) fn contains(&self, table: &mut Table, at: &LocatedKey<'_>) -> bool {
+        table.get_mut(at.location.hash, &at.location.lookup, &self.registry).is_some()
     }
 
-    /// Whether there is a place for one more key.
-    pub(super) fn has_place(&self) -> bool {
+    /// Returns true if the store has space for another key.
+    pub(super) fn is_below_cap(&self) -> bool {
         self.keys.load(Ordering::Relaxed) < self.max_keys
     }
 
-    /// A place for one more key, if one is free or can be freed elsewhere. The caller has swept where
-    /// the key is going to live.
+    /// Counts a new key in advance. Returns false if the store is full and sweeping other shards frees
+    /// nothing. The caller has already swept the key's own shard.
     pub(super) fn reserve(&self) -> bool {
         let below_cap = |keys: usize| (keys < self.max_keys).then_some(keys + 1);
         let reserve =
@@ -167,7 +167,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         reserved
     }
 
-    /// Looks for keys to drop in a few other shards, without waiting for any.
+    /// Sweeps a few other shards, without waiting for their locks.
     #[cold]
     fn sweep_elsewhere(&self) -> usize {
         let mut dropped = 0;
@@ -181,39 +181,39 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         dropped
     }
 
-    /// Gives back a place that was reserved and not used.
-    pub(super) fn free_places(&self, places: usize) {
-        self.keys.fetch_sub(places, Ordering::Relaxed);
+    /// Reduces the count of keys, after a removal or an unused reservation.
+    pub(super) fn unreserve(&self, keys: usize) {
+        self.keys.fetch_sub(keys, Ordering::Relaxed);
     }
 
-    /// Puts a new key into the place reserved for it.
-    pub(super) fn insert(&self, table: &mut Table, at: &Located<'_>, state: State) {
-        let slot = Slot::new(&at.spot.name, state, at.limit);
-        table.insert(at.spot.hash, slot, &self.register.read(), &self.hasher);
+    /// Inserts a new key that `reserve` has counted.
+    pub(super) fn insert(&self, table: &mut Table, at: &LocatedKey<'_>, state: State) {
+        let slot = Slot::new(&at.location.lookup, state, at.limit);
+        table.insert(at.location.hash, slot, &self.registry.read(), &self.hasher);
     }
 
-    pub(super) fn remove(&self, table: &mut Table, spot: &Spot<'_>) -> bool {
-        let removed = table.remove(spot.hash, &spot.name, &self.register);
+    pub(super) fn remove(&self, table: &mut Table, location: &Location<'_>) -> bool {
+        let removed = table.remove(location.hash, &location.lookup, &self.registry);
         if removed {
-            self.free_places(1);
+            self.unreserve(1);
         }
         removed
     }
 
     pub(super) fn sweep_table(&self, table: &mut Table, slots: usize, now: Timestamp) -> usize {
-        let dropped = table.sweep(slots, now, &self.register.read(), &self.hasher);
+        let dropped = table.sweep(slots, now, &self.registry.read(), &self.hasher);
         if dropped > 0 {
-            self.free_places(dropped);
+            self.unreserve(dropped);
             self.evicted.fetch_add(dropped as u64, Ordering::Relaxed);
         }
         dropped
     }
 
-    /// Looks at about so many keys, in small bites, and drops those that equal "never seen". Returns
-    /// how many were dropped.
+    /// Checks about `keys` keys, one shard at a time, and drops the fresh ones, which equal keys that were
+    /// never used. Returns the number of dropped keys.
     ///
-    /// Nobody needs to call this: every new key sweeps a little. It gives memory back sooner where
-    /// new keys have stopped coming.
+    /// Calling this is optional, because every new key sweeps a few others. It frees memory earlier when no
+    /// new keys arrive.
     ///
     /// ```
     /// use std::time::Duration;
@@ -230,25 +230,25 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn sweep(&self, keys: usize) -> usize {
-        let (mut looked_at, mut dropped) = (0, 0);
+        let (mut checked, mut dropped) = (0, 0);
         for _ in 0..self.shards.len() {
-            if looked_at >= keys {
+            if checked >= keys {
                 break;
             }
             let index = self.next_swept.fetch_add(1, Ordering::Relaxed) % self.shards.len();
             let Some(mut table) = self.lock_one(index) else { break };
             let now = self.clock.now();
-            looked_at += table.len();
+            checked += table.len();
             dropped += self.sweep_table(&mut table, usize::MAX, now);
         }
         dropped
     }
 }
 
-/// Where a limit has no number, its scope is part of the name. Scopes hold no NUL.
+/// Writes the name of a key whose limit is not registered: identity, NUL, subject. Identities contain no NUL.
 #[cold]
-fn write_out(scope: &str, subject: &str, text: &mut Vec<u8>) {
-    text.extend_from_slice(scope.as_bytes());
+fn write_full_name(identity: &str, subject: &str, text: &mut Vec<u8>) {
+    text.extend_from_slice(identity.as_bytes());
     text.push(0);
     text.extend_from_slice(subject.as_bytes());
 }

@@ -1,269 +1,275 @@
-//! A slot: one key and its state.
+//! Hash table slot: one key and its state. (Not a concurrency slot.)
 //!
-//! Most limits are token buckets and most keys are short, and where there are many keys the time goes
-//! into reading them from memory. Such a key and its bucket fit 32 bytes, half a cache line; of a long
-//! key the text is elsewhere. All other states live behind a pointer.
+//! Most limits are token buckets with short keys, and with many keys most of the time is spent on memory
+//! reads. A short key and its bucket therefore fit 32 bytes, half a cache line. The text of a long key is
+//! boxed, and so are all other states.
 
 use std::hash::{BuildHasher, Hasher};
 
-use super::packed::{Packed, Padded, Short, Tight};
-use super::register::{Entries, LimitNumber, Register, Registered, WRITTEN_OUT};
+use super::packed::{CompactBucket, PackedBucket, PaddedSubject, ShortSubject};
+use super::registry::{Entries, LimitId, Registered, Registry, UNREGISTERED};
 use crate::algorithm::{Bucket, Op, Reply, State};
 use crate::limit::Limit;
 use crate::time::Timestamp;
 
-/// Odd, and with bits all over: one subject's keys under different scopes land far apart.
-const SCOPE_STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Odd number with well-distributed bits, which spreads the keys of one subject over the table.
+const IDENTITY_STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What a key is looked up by.
+/// Key of a lookup.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Name<'a> {
+pub(super) struct LookupKey<'a> {
     registered: Registered,
     subject: &'a [u8],
-    short: Option<Short>,
+    short: Option<ShortSubject>,
 }
 
-/// A place for a key.
+/// Slot of a hash table: empty, or one key and its state.
 #[derive(Debug, Default)]
 #[repr(align(32))]
-pub(super) struct Slot(Kept);
+pub(super) struct Slot(Content);
 
 #[derive(Debug, Default)]
-enum Kept {
+enum Content {
     #[default]
-    Nothing,
+    Empty,
     Short {
-        subject: Padded,
-        bucket: Packed,
+        subject: PaddedSubject,
+        bucket: PackedBucket,
     },
     Long {
         subject: Box<[u8]>,
-        bucket: Tight,
+        bucket: CompactBucket,
     },
-    Any(Box<Any>),
+    Unpacked(Box<Unpacked>),
 }
 
 #[derive(Debug)]
-struct Any {
-    scope: u32,
-    /// Under which limit it was last seen.
-    limit: LimitNumber,
+struct Unpacked {
+    identity: u32,
+    /// Limit of the last operation.
+    limit: LimitId,
     subject: Box<[u8]>,
     state: State,
 }
 
-impl<'a> Name<'a> {
+impl<'a> LookupKey<'a> {
     #[inline]
     pub(super) fn new(registered: Registered, subject: &'a [u8]) -> Self {
-        // Only a token bucket with a number is ever kept by a short name.
-        let short = if registered.limit.is_bucket() { Short::new(subject) } else { None };
+        // Only slots of registered token buckets contain short subjects.
+        let short = if registered.limit.is_bucket() { ShortSubject::new(subject) } else { None };
         Self { registered, subject, short }
     }
 
     #[inline]
     pub(super) fn hash(&self, hasher: &impl BuildHasher) -> u64 {
-        hash(self.registered.scope, self.subject, hasher)
+        hash(self.registered.identity, self.subject, hasher)
     }
 }
 
 #[inline]
-fn hash(scope: u32, subject: &[u8], hasher: &impl BuildHasher) -> u64 {
+fn hash(identity: u32, subject: &[u8], hasher: &impl BuildHasher) -> u64 {
     let mut hasher = hasher.build_hasher();
     hasher.write(subject);
-    hasher.finish().wrapping_add(u64::from(scope).wrapping_mul(SCOPE_STRIDE))
+    hasher.finish().wrapping_add(u64::from(identity).wrapping_mul(IDENTITY_STRIDE))
 }
 
 impl Slot {
-    pub(super) fn new(name: &Name<'_>, state: State, limit: &Limit) -> Self {
+    pub(super) fn new(lookup: &LookupKey<'_>, state: State, limit: &Limit) -> Self {
         let packed = match &state {
-            State::Bucket(bucket) => pack(name, bucket, limit),
+            State::Bucket(bucket) => pack(lookup, bucket, limit),
             _ => None,
         };
-        Self(packed.unwrap_or_else(|| Kept::Any(Box::new(Any::new(name, state)))))
+        Self(packed.unwrap_or_else(|| Content::Unpacked(Box::new(Unpacked::new(lookup, state)))))
     }
 
-    /// A key as it was, under the limit it was last seen under.
-    pub(super) fn restored(name: &Name<'_>, state: State, limit: Option<&Limit>) -> Self {
+    /// Creates a slot from a snapshot, with the limit of the last operation if it is known.
+    pub(super) fn restored(lookup: &LookupKey<'_>, state: State, limit: Option<&Limit>) -> Self {
         match limit {
-            Some(limit) => Self::new(name, state, limit),
-            None => Self(Kept::Any(Box::new(Any::new(name, state)))),
+            Some(limit) => Self::new(lookup, state, limit),
+            None => Self(Content::Unpacked(Box::new(Unpacked::new(lookup, state)))),
         }
     }
 
     #[inline]
-    pub(super) fn is_named(&self, name: &Name<'_>, register: &Register) -> bool {
+    pub(super) fn matches(&self, lookup: &LookupKey<'_>, registry: &Registry) -> bool {
         match &self.0 {
-            Kept::Nothing => false,
-            Kept::Short { subject, bucket } => {
-                if name.registered.limit == bucket.limit() {
-                    name.short == Some(subject.short())
+            Content::Empty => false,
+            Content::Short { subject, bucket } => {
+                if lookup.registered.limit == bucket.limit() {
+                    lookup.short == Some(subject.short())
                 } else {
-                    self.is_renumbered(name, register)
+                    self.matches_slow(lookup, registry)
                 }
             }
-            Kept::Long { subject, bucket } => {
-                if name.registered.limit == Packed::from(*bucket).limit() {
-                    **subject == *name.subject
+            Content::Long { subject, bucket } => {
+                if lookup.registered.limit == PackedBucket::from(*bucket).limit() {
+                    **subject == *lookup.subject
                 } else {
-                    self.is_renumbered(name, register)
+                    self.matches_slow(lookup, registry)
                 }
             }
-            Kept::Any(any) => any.scope == name.registered.scope && *any.subject == *name.subject,
+            Content::Unpacked(unpacked) => {
+                unpacked.identity == lookup.registered.identity
+                    && *unpacked.subject == *lookup.subject
+            }
         }
     }
 
-    /// Whether it is this name's after all, under numbers that have changed since.
+    /// Compares subject and identity. The limit's id differs if its parameters have changed.
     #[cold]
-    fn is_renumbered(&self, name: &Name<'_>, register: &Register) -> bool {
-        self.subject() == name.subject
-            && self.scope(&register.read()) == Some(name.registered.scope)
+    fn matches_slow(&self, lookup: &LookupKey<'_>, registry: &Registry) -> bool {
+        self.subject() == lookup.subject
+            && self.identity(&registry.read()) == Some(lookup.registered.identity)
     }
 
-    /// Applies `op` to the key, which belongs to `name` and `limit`.
+    /// Applies `op` to the state. The slot must match `lookup`, whose limit is `limit`.
     #[inline(always)]
     pub(super) fn step(
         &mut self,
-        name: &Name<'_>,
+        lookup: &LookupKey<'_>,
         limit: &Limit,
-        register: &Register,
+        registry: &Registry,
         now: Timestamp,
         op: Op,
     ) -> Reply {
-        let number = name.registered.limit;
-        if let Some(numbers) = limit.parameters().as_token_bucket() {
+        let id = lookup.registered.limit;
+        if let Some(parameters) = limit.parameters().as_token_bucket() {
             match &mut self.0 {
-                Kept::Short { bucket, .. } if bucket.limit() == number => {
-                    let (reply, after) = bucket.step(number, numbers, now, op);
+                Content::Short { bucket, .. } if bucket.limit() == id => {
+                    let (reply, after) = bucket.step(id, parameters, now, op);
                     *bucket = after;
                     return reply;
                 }
-                Kept::Long { bucket, .. } if Packed::from(*bucket).limit() == number => {
-                    let (reply, after) = Packed::from(*bucket).step(number, numbers, now, op);
+                Content::Long { bucket, .. } if PackedBucket::from(*bucket).limit() == id => {
+                    let (reply, after) = PackedBucket::from(*bucket).step(id, parameters, now, op);
                     *bucket = after.into();
                     return reply;
                 }
                 _ => {}
             }
         }
-        self.with_state(name, limit, register, |state| limit.parameters().step(state, now, op))
+        self.with_state(lookup, limit, registry, |state| limit.parameters().step(state, now, op))
     }
 
-    /// Runs `action` on the state of the key, which belongs to `name` and `limit`.
+    /// Runs `action` on the state. The slot must match `lookup`, whose limit is `limit`.
     #[inline(never)]
     pub(super) fn with_state<T>(
         &mut self,
-        name: &Name<'_>,
+        lookup: &LookupKey<'_>,
         limit: &Limit,
-        register: &Register,
+        registry: &Registry,
         action: impl FnOnce(&mut State) -> T,
     ) -> T {
         if let Some(packed) = self.packed() {
-            let bucket = packed.unpack(&register.read());
-            self.0 = Kept::Any(Box::new(Any::new(name, State::Bucket(bucket))));
+            let bucket = packed.unpack(&registry.read());
+            self.0 = Content::Unpacked(Box::new(Unpacked::new(lookup, State::Bucket(bucket))));
         }
-        let mut unseen = State::Fresh;
-        let answer = match &mut self.0 {
-            Kept::Any(any) => {
-                any.limit = name.registered.limit;
-                action(&mut any.state)
+        let mut fresh = State::Fresh;
+        let result = match &mut self.0 {
+            Content::Unpacked(unpacked) => {
+                unpacked.limit = lookup.registered.limit;
+                action(&mut unpacked.state)
             }
-            _ => action(&mut unseen),
+            _ => action(&mut fresh),
         };
-        if let Kept::Any(any) = &self.0
-            && let State::Bucket(bucket) = &any.state
-            && let Some(packed) = pack(name, bucket, limit)
+        if let Content::Unpacked(unpacked) = &self.0
+            && let State::Bucket(bucket) = &unpacked.state
+            && let Some(packed) = pack(lookup, bucket, limit)
         {
             self.0 = packed;
         }
-        answer
+        result
     }
 
-    /// Its state, unless that is a bucket packed into the slot.
+    /// Returns the state, or `None` if it is a packed token bucket.
     pub(super) fn state_mut(&mut self) -> Option<&mut State> {
         match &mut self.0 {
-            Kept::Any(any) => Some(&mut any.state),
+            Content::Unpacked(unpacked) => Some(&mut unpacked.state),
             _ => None,
         }
     }
 
-    fn packed(&self) -> Option<Packed> {
+    fn packed(&self) -> Option<PackedBucket> {
         match &self.0 {
-            Kept::Short { bucket, .. } => Some(*bucket),
-            Kept::Long { bucket, .. } => Some((*bucket).into()),
-            Kept::Nothing | Kept::Any(_) => None,
+            Content::Short { bucket, .. } => Some(*bucket),
+            Content::Long { bucket, .. } => Some((*bucket).into()),
+            Content::Empty | Content::Unpacked(_) => None,
         }
     }
 
     pub(super) fn is_fresh(&self, now: Timestamp, entries: &Entries) -> bool {
         match (&self.0, self.packed()) {
-            (Kept::Any(any), _) => any.state.is_fresh(now),
+            (Content::Unpacked(unpacked), _) => unpacked.state.is_fresh(now),
             (_, Some(packed)) => State::Bucket(packed.unpack(entries)).is_fresh(now),
             (_, None) => true,
         }
     }
 
-    /// Its scope, and the limit it was last seen under.
+    /// Returns the identity and limit of the last operation.
     pub(super) fn registered(&self, entries: &Entries) -> Option<Registered> {
         match &self.0 {
-            Kept::Any(any) => Some(Registered { scope: any.scope, limit: any.limit }),
+            Content::Unpacked(unpacked) => {
+                Some(Registered { identity: unpacked.identity, limit: unpacked.limit })
+            }
             _ => self.packed().map(|packed| {
                 let limit = packed.limit();
-                Registered { scope: entries.scope_of(limit), limit }
+                Registered { identity: entries.identity_of(limit), limit }
             }),
         }
     }
 
-    pub(super) fn scope(&self, entries: &Entries) -> Option<u32> {
-        self.registered(entries).map(|registered| registered.scope)
+    pub(super) fn identity(&self, entries: &Entries) -> Option<u32> {
+        self.registered(entries).map(|registered| registered.identity)
     }
 
     pub(super) fn subject(&self) -> &[u8] {
         match &self.0 {
-            Kept::Nothing => &[],
-            Kept::Short { subject, .. } => subject.text(),
-            Kept::Long { subject, .. } => subject,
-            Kept::Any(any) => &any.subject,
+            Content::Empty => &[],
+            Content::Short { subject, .. } => subject.text(),
+            Content::Long { subject, .. } => subject,
+            Content::Unpacked(unpacked) => &unpacked.subject,
         }
     }
 
-    /// The scope's text and the subject.
+    /// Returns the limit identity as text, and the subject.
     pub(super) fn key<'s>(&'s self, entries: &'s Entries) -> Option<(&'s str, &'s str)> {
         let subject = std::str::from_utf8(self.subject()).ok()?;
-        match self.scope(entries)? {
-            WRITTEN_OUT => subject.split_once('\0'),
-            numbered => Some((entries.text(numbered)?, subject)),
+        match self.identity(entries)? {
+            UNREGISTERED => subject.split_once('\0'),
+            identity => Some((entries.text(identity)?, subject)),
         }
     }
 
-    /// Writes its state down.
+    /// Encodes the state.
     pub(super) fn save(&self, entries: &Entries, out: &mut Vec<u8>) {
         match (&self.0, self.packed()) {
-            (Kept::Any(any), _) => any.state.save(out),
+            (Content::Unpacked(unpacked), _) => unpacked.state.save(out),
             (_, Some(packed)) => State::Bucket(packed.unpack(entries)).save(out),
             (_, None) => State::Fresh.save(out),
         }
     }
 
     pub(super) fn hash(&self, entries: &Entries, hasher: &impl BuildHasher) -> u64 {
-        hash(self.scope(entries).unwrap_or_default(), self.subject(), hasher)
+        hash(self.identity(entries).unwrap_or_default(), self.subject(), hasher)
     }
 }
 
-/// A bucket as it is kept in the slot itself, where its limit has a number.
-fn pack(name: &Name<'_>, bucket: &Bucket, limit: &Limit) -> Option<Kept> {
-    let number = Some(name.registered.limit).filter(|number| number.is_bucket())?;
-    let numbers = limit.parameters().as_token_bucket().filter(|numbers| bucket.is_of(numbers));
-    let bucket = numbers.map(|_| Packed::new(number, bucket))?;
-    Some(match name.short {
-        Some(subject) => Kept::Short { subject: subject.padded(), bucket },
-        None => Kept::Long { subject: name.subject.into(), bucket: bucket.into() },
+/// Packs a bucket into a slot. Returns `None` if its limit is not registered or has other parameters.
+fn pack(lookup: &LookupKey<'_>, bucket: &Bucket, limit: &Limit) -> Option<Content> {
+    let id = Some(lookup.registered.limit).filter(|id| id.is_bucket())?;
+    let parameters = limit.parameters().as_token_bucket();
+    parameters.filter(|parameters| bucket.is_of(parameters))?;
+    let bucket = PackedBucket::new(id, bucket);
+    Some(match lookup.short {
+        Some(subject) => Content::Short { subject: subject.padded(), bucket },
+        None => Content::Long { subject: lookup.subject.into(), bucket: bucket.into() },
     })
 }
 
-impl Any {
-    fn new(name: &Name<'_>, state: State) -> Self {
-        let Registered { scope, limit } = name.registered;
-        Self { scope, limit, subject: name.subject.into(), state }
+impl Unpacked {
+    fn new(lookup: &LookupKey<'_>, state: State) -> Self {
+        let Registered { identity, limit } = lookup.registered;
+        Self { identity, limit, subject: lookup.subject.into(), state }
     }
 }
 
@@ -272,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_is_half_a_cache_line() {
+    fn slot_is_half_a_cache_line() {
         assert_eq!((size_of::<Slot>(), align_of::<Slot>()), (32, 32));
     }
 }

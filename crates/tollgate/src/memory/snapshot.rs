@@ -1,14 +1,14 @@
-//! Saved state: a memory store survives a restart.
+//! Snapshots, with which a memory store keeps its state over a restart.
 //!
 //! ```text
-//! "tollgate", version: 2 bytes, time of saving: 8
-//! records   1: a limit   scope, then whether and what of its numbers is known
-//!           2: a key     the limit's number in order of appearance, subject, state
-//!           0: the end   how many keys: 8
-//! checksum: 8 bytes over all before it
+//! "tollgate", version: 2 bytes, time of the snapshot: 8 bytes
+//! records   1: limit   identity, encoded limit (0 if unknown)
+//!           2: key     number of the limit in order of appearance, subject, state
+//!           0: end     number of keys: 8 bytes
+//! checksum: 8 bytes over everything before it
 //! ```
-//! Integers have their highest byte first, texts their length before them. A limit comes before the
-//! first key that needs it, so that the whole is written in one go.
+//! Integers are big-endian; texts are preceded by their length. A limit is written before its first key, so
+//! that one pass writes the snapshot.
 
 mod error;
 mod read;
@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 pub use error::{SnapshotError, SnapshotErrorKind};
 
 use super::MemoryStore;
-use super::register::{LimitNumber, Registered};
+use super::registry::{LimitId, Registered};
 use super::slot::Slot;
 use crate::clock::Clock;
 use read::{SavedKey, SavedLimit, Snapshot};
@@ -33,10 +33,10 @@ const LIMIT: u8 = 1;
 const KEY: u8 = 2;
 const END: u8 = 0;
 
-/// Where a sketch would stand, of a limit of which only the scope is known.
+/// Replaces the encoded limit if only its identity is known.
 const UNKNOWN: u8 = 0;
 
-/// The hash known as FNV-1a in 64 bits: a changed byte always shows, and anything else all but always.
+/// 64-bit FNV-1a hash. It always detects a change of one byte, and other changes with high probability.
 #[derive(Debug, Clone, Copy)]
 struct Checksum(u64);
 
@@ -53,10 +53,11 @@ impl Checksum {
 }
 
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
-    /// Writes every key in use, with the limit it was last seen under, and tells how many there were.
+    /// Writes a snapshot of every active key with the limit of its last operation, and returns the number of
+    /// keys.
     ///
-    /// Shards are locked one after the other, none while its keys are on their way out. What is taken
-    /// meanwhile may be in it or not.
+    /// Shards are locked one after the other, and not during I/O. Takes during the snapshot may be missing
+    /// from it.
     ///
     /// ```
     /// use tollgate::{Key, Limit, ManualClock, MemoryStore, Plan, Quota, Subject, Take};
@@ -75,7 +76,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// ```
     ///
     /// # Errors
-    /// Those of the writer. What was written until then is told from a whole by [`restore`].
+    /// The writer failed. [`restore`] rejects the incomplete snapshot.
     ///
     /// [`restore`]: Self::restore
     pub fn save(&self, out: &mut impl io::Write) -> io::Result<u64> {
@@ -83,7 +84,7 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         for shard in 0..self.shards.len() {
             if let Some(table) = self.lock_one(shard) {
                 let now = self.clock.now();
-                let entries = self.register.read();
+                let entries = self.registry.read();
                 for slot in table.iter().filter(|slot| !slot.is_fresh(now, &entries)) {
                     writer.push(slot, &entries);
                 }
@@ -93,27 +94,27 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         writer.end()
     }
 
-    /// Takes over what another store saved, and tells how many keys are in use of it. All is checked
-    /// before anything changes.
+    /// Restores a snapshot into this empty store and returns the number of active keys. The whole snapshot is
+    /// validated before anything changes.
     ///
     /// # Errors
-    /// What was not saved by a store of this version or an older one, or not whole; a store that has
-    /// keys already, or no place for so many.
+    /// The input is not a snapshot, is damaged or is from a newer version; the store is not empty, or its
+    /// `max_keys` is too low.
     pub fn restore(&self, input: &[u8]) -> Result<u64, SnapshotError> {
         let Snapshot { limits, mut keys } = Snapshot::read(input)?;
         let now = self.clock.now();
         keys.retain(|key| !key.state.is_fresh(now));
         if self.keys.load(Ordering::Relaxed) > 0 {
-            return Err(SnapshotErrorKind::Occupied.into());
+            return Err(SnapshotErrorKind::StoreNotEmpty.into());
         }
         if keys.len() > self.max_keys {
             return Err(SnapshotErrorKind::TooMany.into());
         }
         let registered = limits.iter().map(|saved| match &saved.limit {
-            Some(limit) => self.register.find(limit),
+            Some(limit) => self.registry.find(limit),
             None => {
-                let scope = self.register.enter_scope(saved.scope);
-                Registered { scope, limit: LimitNumber::NONE }
+                let identity = self.registry.add_identity(saved.identity);
+                Registered { identity, limit: LimitId::NONE }
             }
         });
         let registered: Vec<Registered> = registered.collect();
@@ -126,16 +127,16 @@ impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
         Ok(restored)
     }
 
-    /// Puts one key into its place, unless someone was faster.
+    /// Inserts one key, unless a concurrent request has created it.
     fn restore_key(&self, saved: &SavedLimit<'_>, at: Registered, key: SavedKey<'_>) -> bool {
         let mut text = Vec::new();
-        let spot = self.spot_in(at, saved.scope, key.subject, &mut text);
-        let Some(mut table) = self.lock_one(spot.shard) else { return false };
-        let is_new = table.get_mut(spot.hash, &spot.name, &self.register).is_none();
+        let location = self.location_in(at, saved.identity, key.subject, &mut text);
+        let Some(mut table) = self.lock_one(location.shard) else { return false };
+        let is_new = table.get_mut(location.hash, &location.lookup, &self.registry).is_none();
         let fits = is_new && self.reserve();
         if fits {
-            let slot = Slot::restored(&spot.name, key.state, saved.limit.as_ref());
-            table.insert(spot.hash, slot, &self.register.read(), &self.hasher);
+            let slot = Slot::restored(&location.lookup, key.state, saved.limit.as_ref());
+            table.insert(location.hash, slot, &self.registry.read(), &self.hasher);
         }
         fits
     }

@@ -1,24 +1,24 @@
-//! One shard's hash table: groups of seven slots, found by one-byte tags.
+//! Hash table of one shard: groups of seven slots with one-byte tags.
 //!
-//! A group's tags and its overflow count share one 64-bit word, so a lookup reads a word (from a small
-//! array that stays in cache) and then the one slot that matches. A key whose group is full lives in a
-//! later group, and every full group it passed counts it: a lookup stops at a group that nobody has
-//! passed, and removing a key needs no tombstone.
+//! The tags and overflow count of a group share one 64-bit word, so a lookup reads one word (from a small
+//! array that stays in cache) and then the matching slot. A key whose group is full is stored in a later
+//! group, and every full group before it counts it as overflow: a lookup stops at a group without
+//! overflow, and a removal needs no tombstone.
 
 use std::hash::BuildHasher;
 
 use super::builder::KEYS_PER_SHARD;
-use super::register::{Entries, Register};
-use super::slot::{Name, Slot};
+use super::registry::{Entries, Registry};
+use super::slot::{LookupKey, Slot};
 use crate::time::Timestamp;
 
-/// Slots in a group: the eighth byte of its word counts the keys that overflowed it.
+/// Number of slots in a group. The eighth byte of its word is the overflow count.
 const GROUP: usize = 7;
 const EMPTY: u8 = 0;
-/// An overflow count that has lost count, and stays until the table is rebuilt.
+/// Overflow count at its maximum, which is no longer exact and stays until the table is rebuilt.
 const SATURATED: u8 = u8::MAX;
 const FIRST_GROUPS: usize = 2;
-/// Room for a shard's share of a full store, and for what chance adds to it.
+/// Number of groups for a shard of a full store, plus 10 % for uneven distribution.
 const FULL_GROUPS: usize = KEYS_PER_SHARD * 14 / 13 / GROUP * 11 / 10;
 
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct Table {
     words: Box<[Word]>,
     slots: Box<[Slot]>,
     len: usize,
-    /// Where the next sweep begins.
+    /// Slot at which the next sweep starts.
     cursor: usize,
 }
 
@@ -38,15 +38,14 @@ impl Word {
     const LOW: u64 = 0x0001_0101_0101_0101;
     const HIGH: u64 = 0x0080_8080_8080_8080;
 
-    /// A bit in each of the seven bytes that equals `tag`. A byte above a match may be reported
-    /// falsely; the key decides.
+    /// Returns the lanes that equal `tag`. A lane above a match may be a false positive; callers compare keys.
     #[inline]
     fn matches(self, tag: u8) -> Lanes {
         let differing = self.0 ^ (Self::LOW * u64::from(tag));
         Lanes(differing.wrapping_sub(Self::LOW) & !differing & Self::HIGH)
     }
 
-    /// Tags have their high bit set, so an empty lane is one without.
+    /// Returns the first empty lane: tags have their high bit set, empty lanes do not.
     #[inline]
     fn empty_lane(self) -> Option<usize> {
         Lanes(!self.0 & Self::HIGH).next()
@@ -58,7 +57,7 @@ impl Word {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "one byte is wanted")]
+    #[expect(clippy::cast_possible_truncation, reason = "extracts one byte")]
     fn byte(self, lane: usize) -> u8 {
         (self.0 >> (8 * lane)) as u8
     }
@@ -76,7 +75,7 @@ impl Word {
     }
 }
 
-/// The lanes whose high bit is set, lowest first.
+/// Iterator over the lanes whose high bit is set, lowest first.
 struct Lanes(u64);
 
 impl Iterator for Lanes {
@@ -93,21 +92,21 @@ impl Iterator for Lanes {
     }
 }
 
-/// A hash's low half chooses the group by its high bits, and the tag by its low ones. The high half
-/// chose the shard.
+/// Returns the first group and the tag of a hash: the group from the high bits of its low half, the tag from
+/// the lowest bits. The high half of the hash selects the shard.
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,
     reason = "bits of a hash; the product's high half is below `groups`"
 )]
-fn place(hash: u64, groups: usize) -> (usize, u8) {
+fn group_and_tag(hash: u64, groups: usize) -> (usize, u8) {
     let low = hash as u32;
     let group = (u64::from(low) * groups as u64) >> 32;
     (group as usize, low as u8 | 0x80)
 }
 
-/// Doubles while that is cheap, then goes straight to where a full store's tables end up, and from
-/// there on grows by a quarter: a full store is well filled, and few tables are thrown away before.
+/// Returns the next larger number of groups. It doubles while tables are small, then goes directly to the
+/// size for a full store, then grows by a quarter: tables of a full store are well filled after few rebuilds.
 fn next_size(groups: usize) -> usize {
     match groups {
         0 => FIRST_GROUPS,
@@ -126,21 +125,21 @@ impl Table {
     pub(super) fn get_mut(
         &mut self,
         hash: u64,
-        name: &Name<'_>,
-        register: &Register,
+        lookup: &LookupKey<'_>,
+        registry: &Registry,
     ) -> Option<&mut Slot> {
-        let index = self.find(hash, name, register)?;
+        let index = self.find(hash, lookup, registry)?;
         self.slots.get_mut(index)
     }
 
     #[inline(always)]
-    fn find(&self, hash: u64, name: &Name<'_>, register: &Register) -> Option<usize> {
-        let (mut group, tag) = place(hash, self.words.len());
+    fn find(&self, hash: u64, lookup: &LookupKey<'_>, registry: &Registry) -> Option<usize> {
+        let (mut group, tag) = group_and_tag(hash, self.words.len());
         for _ in 0..self.words.len() {
             let word = self.words.get(group)?;
             for lane in word.matches(tag) {
                 let index = group * GROUP + lane;
-                if self.slots.get(index).is_some_and(|slot| slot.is_named(name, register)) {
+                if self.slots.get(index).is_some_and(|slot| slot.matches(lookup, registry)) {
                     return Some(index);
                 }
             }
@@ -157,7 +156,7 @@ impl Table {
         if group + 1 == self.words.len() { 0 } else { group + 1 }
     }
 
-    /// Adds a key that is not there yet.
+    /// Inserts a key that does not exist yet.
     pub(super) fn insert(
         &mut self,
         hash: u64,
@@ -165,15 +164,15 @@ impl Table {
         entries: &Entries,
         hasher: &impl BuildHasher,
     ) {
-        // Past 13/14 full, probes grow long.
+        // Above a load of 13/14, probe sequences become long.
         if (self.len + 1) * 14 > self.slots.len() * 13 {
             self.rebuild(next_size(self.words.len()), entries, hasher);
         }
-        self.place_slot(hash, slot);
+        self.fill_slot(hash, slot);
     }
 
-    fn place_slot(&mut self, hash: u64, slot: Slot) {
-        let (mut group, tag) = place(hash, self.words.len());
+    fn fill_slot(&mut self, hash: u64, slot: Slot) {
+        let (mut group, tag) = group_and_tag(hash, self.words.len());
         while let Some(word) = self.words.get_mut(group) {
             if let Some(lane) = word.empty_lane() {
                 word.set_tag(lane, tag);
@@ -188,18 +187,23 @@ impl Table {
         }
     }
 
-    /// Removes a key.
-    pub(super) fn remove(&mut self, hash: u64, name: &Name<'_>, register: &Register) -> bool {
-        let index = self.find(hash, name, register);
+    /// Removes a key. Returns false if it does not exist.
+    pub(super) fn remove(
+        &mut self,
+        hash: u64,
+        lookup: &LookupKey<'_>,
+        registry: &Registry,
+    ) -> bool {
+        let index = self.find(hash, lookup, registry);
         if let Some(index) = index {
-            self.vacate(index, hash);
+            self.clear_slot(index, hash);
         }
         index.is_some()
     }
 
-    fn vacate(&mut self, index: usize, hash: u64) {
+    fn clear_slot(&mut self, index: usize, hash: u64) {
         let home = index / GROUP;
-        let (mut group, _) = place(hash, self.words.len());
+        let (mut group, _) = group_and_tag(hash, self.words.len());
         while group != home {
             if let Some(word) = self.words.get_mut(group)
                 && word.overflow() != SATURATED
@@ -217,7 +221,7 @@ impl Table {
         self.len -= 1;
     }
 
-    /// Looks at the next `count` slots and forgets those that equal "never seen". Returns how many.
+    /// Checks the next `count` slots and drops fresh keys. Returns the number of dropped keys.
     pub(super) fn sweep(
         &mut self,
         count: usize,
@@ -254,13 +258,13 @@ impl Table {
         if !self.is_occupied(index) {
             return;
         }
-        let stale = self.slots.get(index).filter(|slot| slot.is_fresh(now, entries));
-        if let Some(hash) = stale.map(|slot| slot.hash(entries, hasher)) {
-            self.vacate(index, hash);
+        let fresh = self.slots.get(index).filter(|slot| slot.is_fresh(now, entries));
+        if let Some(hash) = fresh.map(|slot| slot.hash(entries, hasher)) {
+            self.clear_slot(index, hash);
         }
     }
 
-    /// Gives memory back after a flood has passed.
+    /// Frees memory when the table is less than a quarter full.
     fn shrink(&mut self, entries: &Entries, hasher: &impl BuildHasher) {
         if self.words.len() > FIRST_GROUPS && self.len * 4 < self.slots.len() {
             self.rebuild((self.words.len() / 2).max(FIRST_GROUPS), entries, hasher);
@@ -276,12 +280,12 @@ impl Table {
         for (index, slot) in old_slots.into_iter().enumerate() {
             if old_words.get(index / GROUP).is_some_and(|word| word.is_occupied(index % GROUP)) {
                 let hash = slot.hash(entries, hasher);
-                self.place_slot(hash, slot);
+                self.fill_slot(hash, slot);
             }
         }
     }
 
-    /// Every key and its state.
+    /// Iterates over the occupied slots.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
         self.words.iter().zip(self.slots.chunks(GROUP)).flat_map(|(word, slots)| {
             let tags = word.0.to_le_bytes();

@@ -20,24 +20,24 @@ fn every_truncation_and_every_flipped_byte_is_refused() {
     assert_eq!(refusal(&file), None);
     for length in 0..file.len() {
         let kind = refusal(&file[..length]);
-        assert_eq!(kind, Some(SnapshotErrorKind::Torn), "the first {length} bytes");
+        assert_eq!(kind, Some(SnapshotErrorKind::Damaged), "the first {length} bytes");
     }
     for at in 0..file.len() {
         for flip in [1, 0x80, 0xFF] {
             let mut changed = file.clone();
             changed[at] ^= flip;
             let kind = match at {
-                0..8 => SnapshotErrorKind::Foreign,
+                0..8 => SnapshotErrorKind::NotASnapshot,
                 8..10 if changed[8..10] > file[8..10] => SnapshotErrorKind::Version,
-                _ => SnapshotErrorKind::Torn,
+                _ => SnapshotErrorKind::Damaged,
             };
             assert_eq!(refusal(&changed), Some(kind), "byte {at}");
         }
     }
     let mut longer = file.clone();
     longer.push(0);
-    assert_eq!(refusal(&longer), Some(SnapshotErrorKind::Torn));
-    assert_eq!(refusal(b"PK\x03\x04"), Some(SnapshotErrorKind::Foreign));
+    assert_eq!(refusal(&longer), Some(SnapshotErrorKind::Damaged));
+    assert_eq!(refusal(b"PK\x03\x04"), Some(SnapshotErrorKind::NotASnapshot));
 }
 
 /// The file with a checksum that fits.
@@ -67,7 +67,7 @@ fn a_forged_file_is_refused_or_harmless() {
         let store = store(&clock);
         match store.restore(&sealed(forged)) {
             Err(error) => {
-                assert_eq!(error.kind(), SnapshotErrorKind::Content);
+                assert_eq!(error.kind(), SnapshotErrorKind::Invalid);
                 assert_eq!(store.occupancy().keys, 0);
                 refused += 1;
             }
@@ -98,8 +98,8 @@ fn a_key_that_comes_twice_is_refused() {
         refusal(&sealed(forged))
     };
     assert_eq!(with(1, &[]), None);
-    assert_eq!(with(2, &[]), Some(SnapshotErrorKind::Content));
-    assert_eq!(with(2, key), Some(SnapshotErrorKind::Content));
+    assert_eq!(with(2, &[]), Some(SnapshotErrorKind::Invalid));
+    assert_eq!(with(2, key), Some(SnapshotErrorKind::Invalid));
     let mut other = key.to_vec();
     other[10] = b'l';
     assert_eq!(with(2, &other), None);

@@ -187,5 +187,5 @@ fn a_foreign_cursor_is_an_error_and_not_a_listing() {
     let limiter = two_limits(&ManualClock::new());
     let error = limiter.list(&Listing::all().after(tollgate::Cursor::new("page 2"))).unwrap_err();
     assert_eq!(error.kind(), tollgate::StoreErrorKind::Cursor);
-    assert_eq!(error.to_string(), "cursor \"page 2\" is not one that this store gave");
+    assert_eq!(error.to_string(), "invalid cursor \"page 2\"; use the cursor of the previous page");
 }

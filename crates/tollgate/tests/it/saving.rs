@@ -171,7 +171,7 @@ fn only_an_empty_store_with_room_is_restored_into() {
     let clock = ManualClock::new();
     let before = filled(&clock);
     let file = saved(&before);
-    assert_eq!(before.restore(&file).unwrap_err().kind(), SnapshotErrorKind::Occupied);
+    assert_eq!(before.restore(&file).unwrap_err().kind(), SnapshotErrorKind::StoreNotEmpty);
     let small = MemoryStore::builder().max_keys(3).clock(clock).build();
     assert_eq!(small.restore(&file).unwrap_err().kind(), SnapshotErrorKind::TooMany);
     assert_eq!(small.occupancy().keys, 0);

@@ -1,15 +1,15 @@
-//! Why a saved state cannot be restored.
+//! Errors of restoring a snapshot.
 
 use thiserror::Error;
 
-/// Why a saved state cannot be restored. The store is as it was.
+/// Reason why a snapshot cannot be restored. The store is unchanged.
 ///
 /// ```
 /// use tollgate::{MemoryStore, SnapshotErrorKind};
 ///
 /// let error = MemoryStore::new().restore(b"something else").unwrap_err();
-/// assert_eq!(error.kind(), SnapshotErrorKind::Foreign);
-/// assert_eq!(error.to_string(), "this is not a saved state");
+/// assert_eq!(error.kind(), SnapshotErrorKind::NotASnapshot);
+/// assert_eq!(error.to_string(), "not a tollgate snapshot");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}", .kind.reason())]
@@ -17,45 +17,45 @@ pub struct SnapshotError {
     kind: SnapshotErrorKind,
 }
 
-/// What a [`SnapshotError`] is about.
+/// Kind of a [`SnapshotError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SnapshotErrorKind {
-    /// It is something else than a saved state.
-    Foreign,
-    /// It was saved by a newer version.
+    /// The input is not a snapshot.
+    NotASnapshot,
+    /// A newer version wrote the snapshot.
     Version,
-    /// Some of it is missing or has changed.
-    Torn,
-    /// It is whole, but says what no store would save.
-    Content,
-    /// The store has keys already.
-    Occupied,
-    /// The store has no place for so many keys.
+    /// The snapshot is truncated or modified.
+    Damaged,
+    /// The checksum is correct, but the content is invalid.
+    Invalid,
+    /// The store already has keys.
+    StoreNotEmpty,
+    /// The snapshot has more keys than the store's `max_keys`.
     TooMany,
 }
 
 impl SnapshotErrorKind {
     const fn reason(self) -> &'static str {
         match self {
-            Self::Foreign => "this is not a saved state",
-            Self::Version => "the state was saved by a newer version",
-            Self::Torn => "the saved state is cut short or damaged",
-            Self::Content => "the saved state says what no store would save",
-            Self::Occupied => "a state is restored into an empty store only",
-            Self::TooMany => "the saved state has more keys than the store may hold",
+            Self::NotASnapshot => "not a tollgate snapshot",
+            Self::Version => "the snapshot was written by a newer version of tollgate",
+            Self::Damaged => "the snapshot is truncated or damaged",
+            Self::Invalid => "the snapshot contains invalid data",
+            Self::StoreNotEmpty => "a snapshot can only be restored into an empty store",
+            Self::TooMany => "the snapshot has more keys than the store's max_keys",
         }
     }
 }
 
 impl SnapshotError {
-    /// What was wrong.
+    /// Kind of the error.
     #[must_use]
     pub const fn kind(&self) -> SnapshotErrorKind {
         self.kind
     }
 
-    /// Always false: the same bytes will be wrong again.
+    /// Always false: retrying with the same snapshot fails again.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         false

@@ -1,4 +1,4 @@
-//! Reading a saved state, as if a stranger had written it.
+//! Snapshot reader. Input is untrusted and fully validated.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::fields::Fields;
 use crate::limit::Limit;
 use crate::limit::identity::Identity;
 
-/// All that was saved.
+/// Decoded content of a snapshot.
 #[derive(Debug)]
 pub(super) struct Snapshot<'a> {
     pub(super) limits: Vec<SavedLimit<'a>>,
@@ -17,14 +17,14 @@ pub(super) struct Snapshot<'a> {
 
 #[derive(Debug)]
 pub(super) struct SavedLimit<'a> {
-    pub(super) scope: &'a str,
-    /// None if its numbers were not remembered.
+    pub(super) identity: &'a str,
+    /// `None` if only the identity is known.
     pub(super) limit: Option<Limit>,
 }
 
 #[derive(Debug)]
 pub(super) struct SavedKey<'a> {
-    /// Which of the limits.
+    /// Index into `Snapshot::limits`.
     pub(super) limit: usize,
     pub(super) subject: &'a str,
     pub(super) state: State,
@@ -32,10 +32,10 @@ pub(super) struct SavedKey<'a> {
 
 impl<'a> Snapshot<'a> {
     pub(super) fn read(input: &'a [u8]) -> Result<Self, SnapshotError> {
-        let records = checked(input)?;
-        let snapshot = Self::parse(records).ok_or(SnapshotErrorKind::Content)?;
-        if snapshot.has_twins() {
-            return Err(SnapshotErrorKind::Content.into());
+        let records = verify(input)?;
+        let snapshot = Self::parse(records).ok_or(SnapshotErrorKind::Invalid)?;
+        if snapshot.has_duplicates() {
+            return Err(SnapshotErrorKind::Invalid.into());
         }
         Ok(snapshot)
     }
@@ -57,51 +57,52 @@ impl<'a> Snapshot<'a> {
 
     fn parse_key(&self, fields: &mut Fields<'a>) -> Option<SavedKey<'a>> {
         let limit = usize::try_from(fields.word()?).ok()?;
-        let letter = self.limits.get(limit)?.scope.as_bytes().first()?;
+        let letter = self.limits.get(limit)?.identity.as_bytes().first()?;
         let subject = fields.text()?;
         Some(SavedKey { limit, subject, state: State::load(*letter, fields)? })
     }
 
-    /// Whether a key comes twice. Limits of one scope with different numbers share their keys.
-    fn has_twins(&self) -> bool {
+    /// Returns true if a key occurs twice. Limits with one identity and different parameters share their keys.
+    fn has_duplicates(&self) -> bool {
         let mut seen = HashSet::with_capacity(self.keys.len());
-        let scope = |key: &SavedKey<'a>| self.limits.get(key.limit).map(|limit| limit.scope);
-        !self.keys.iter().all(|key| seen.insert((scope(key), key.subject)))
+        let identity = |key: &SavedKey<'a>| self.limits.get(key.limit).map(|limit| limit.identity);
+        !self.keys.iter().all(|key| seen.insert((identity(key), key.subject)))
     }
 }
 
 impl<'a> SavedLimit<'a> {
     fn parse(fields: &mut Fields<'a>) -> Option<Self> {
         let text = fields.text()?;
-        let scope = Identity::parse(text)?;
+        let identity = Identity::parse(text)?;
         let limit = match fields.byte()? {
             UNKNOWN => None,
-            tag => Some(Limit::read_spec(&scope, tag, fields)?),
+            tag => Some(Limit::read_spec(&identity, tag, fields)?),
         };
-        Some(Self { scope: text, limit })
+        Some(Self { identity: text, limit })
     }
 }
 
-/// The records of a whole file of ours.
-fn checked(input: &[u8]) -> Result<Fields<'_>, SnapshotError> {
+/// Checks magic number, version and checksum, and returns the records.
+fn verify(input: &[u8]) -> Result<Fields<'_>, SnapshotError> {
     let Some((magic, rest)) = input.split_at_checked(MAGIC.len()) else {
-        let is_beginning = MAGIC.starts_with(input);
-        let kind = if is_beginning { SnapshotErrorKind::Torn } else { SnapshotErrorKind::Foreign };
+        let is_prefix = MAGIC.starts_with(input);
+        let kind =
+            if is_prefix { SnapshotErrorKind::Damaged } else { SnapshotErrorKind::NotASnapshot };
         return Err(kind.into());
     };
     if magic != MAGIC {
-        return Err(SnapshotErrorKind::Foreign.into());
+        return Err(SnapshotErrorKind::NotASnapshot.into());
     }
-    let version = Fields::new(rest).short().ok_or(SnapshotErrorKind::Torn)?;
+    let version = Fields::new(rest).short().ok_or(SnapshotErrorKind::Damaged)?;
     if version > VERSION {
         return Err(SnapshotErrorKind::Version.into());
     }
-    let (whole, told) = input.split_last_chunk().ok_or(SnapshotErrorKind::Torn)?;
+    let (content, expected) = input.split_last_chunk().ok_or(SnapshotErrorKind::Damaged)?;
     let mut checksum = Checksum::new();
-    checksum.update(whole);
-    let records = whole.get(MAGIC.len() + size_of_val(&version)..);
+    checksum.update(content);
+    let records = content.get(MAGIC.len() + size_of_val(&version)..);
     match records {
-        Some(records) if checksum.0 == u64::from_be_bytes(*told) => Ok(Fields::new(records)),
-        _ => Err(SnapshotErrorKind::Torn.into()),
+        Some(records) if checksum.0 == u64::from_be_bytes(*expected) => Ok(Fields::new(records)),
+        _ => Err(SnapshotErrorKind::Damaged.into()),
     }
 }

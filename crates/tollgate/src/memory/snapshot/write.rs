@@ -1,4 +1,4 @@
-//! Writing a saved state, a shard at a time.
+//! Snapshot writer, one shard at a time.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,28 +6,28 @@ use std::io;
 use super::{Checksum, END, KEY, LIMIT, MAGIC, UNKNOWN, VERSION};
 use crate::fields::{put_longs, put_text};
 use crate::limit::Limit;
-use crate::memory::register::{Entries, Registered, WRITTEN_OUT};
+use crate::memory::registry::{Entries, Registered, UNREGISTERED};
 use crate::memory::slot::Slot;
 use crate::time::Timestamp;
 
-/// Longer names, scope and subject together, are not written.
-const MAX_NAME: usize = 1 << 31;
+/// Maximum length of a written key name (identity and subject) in bytes.
+const MAX_NAME_LENGTH: usize = 1 << 31;
 
 pub(super) struct Writer<'w, W> {
     out: &'w mut W,
-    /// What is on its way out.
+    /// Records that are not written yet.
     buffer: Vec<u8>,
     checksum: Checksum,
     keys: u64,
-    /// The limits written so far, in their order.
+    /// Numbers of the limits written so far.
     limits: HashMap<Label, u32>,
 }
 
-/// A limit, or a scope whose numbers nobody remembers.
+/// Identifies a written limit: its registration, or its identity if it is not registered.
 #[derive(PartialEq, Eq, Hash)]
 enum Label {
-    Numbered(Registered),
-    WrittenOut(Box<str>),
+    Registered(Registered),
+    Unregistered(Box<str>),
 }
 
 impl<'w, W: io::Write> Writer<'w, W> {
@@ -40,17 +40,17 @@ impl<'w, W: io::Write> Writer<'w, W> {
         Ok(writer)
     }
 
-    /// Adds a key to what is on its way out.
+    /// Appends a key to the buffer.
     pub(super) fn push(&mut self, slot: &Slot, entries: &Entries) {
-        // A name that is longer than a length can tell is nobody's.
-        if slot.subject().len() < MAX_NAME && self.try_push(slot, entries).is_some() {
+        // Longer names do not fit a 32-bit length and do not occur in practice.
+        if slot.subject().len() < MAX_NAME_LENGTH && self.try_push(slot, entries).is_some() {
             self.keys += 1;
         }
     }
 
     fn try_push(&mut self, slot: &Slot, entries: &Entries) -> Option<()> {
-        let (registered, (scope, subject)) = (slot.registered(entries)?, slot.key(entries)?);
-        let limit = self.number(registered, scope, entries)?;
+        let (registered, (identity, subject)) = (slot.registered(entries)?, slot.key(entries)?);
+        let limit = self.limit_number(registered, identity, entries)?;
         self.buffer.push(KEY);
         self.buffer.extend_from_slice(&limit.to_be_bytes());
         put_text(&mut self.buffer, subject)?;
@@ -58,22 +58,27 @@ impl<'w, W: io::Write> Writer<'w, W> {
         Some(())
     }
 
-    /// The limit's number in order of appearance; this may be its first.
-    fn number(&mut self, registered: Registered, scope: &str, entries: &Entries) -> Option<u32> {
-        let label = match registered.scope {
-            WRITTEN_OUT => Label::WrittenOut(scope.into()),
-            _ => Label::Numbered(registered),
+    /// Returns the number of a limit in order of appearance, and writes the limit the first time.
+    fn limit_number(
+        &mut self,
+        registered: Registered,
+        identity: &str,
+        entries: &Entries,
+    ) -> Option<u32> {
+        let label = match registered.identity {
+            UNREGISTERED => Label::Unregistered(identity.into()),
+            _ => Label::Registered(registered),
         };
         if let Some(&number) = self.limits.get(&label) {
             return Some(number);
         }
         let number = u32::try_from(self.limits.len()).ok()?;
-        write_limit(&mut self.buffer, scope, entries.limit(registered.limit))?;
+        write_limit(&mut self.buffer, identity, entries.limit(registered.limit))?;
         self.limits.insert(label, number);
         Some(number)
     }
 
-    /// Sends what is on its way out.
+    /// Writes the buffer to the output.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.checksum.update(&self.buffer);
         self.out.write_all(&self.buffer)?;
@@ -91,9 +96,9 @@ impl<'w, W: io::Write> Writer<'w, W> {
     }
 }
 
-fn write_limit(out: &mut Vec<u8>, scope: &str, limit: Option<&Limit>) -> Option<()> {
+fn write_limit(out: &mut Vec<u8>, identity: &str, limit: Option<&Limit>) -> Option<()> {
     out.push(LIMIT);
-    put_text(out, scope)?;
+    put_text(out, identity)?;
     let Some(limit) = limit else {
         out.push(UNKNOWN);
         return Some(());
