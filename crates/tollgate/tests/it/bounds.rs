@@ -1,23 +1,23 @@
-//! The bound of each algorithm, checked on what was admitted, without an oracle.
+//! Bound on admissions of each algorithm, checked without an oracle.
 
 use std::time::Duration;
 
 use proptest::prelude::*;
 use tollgate::{Limit, LocalLimiter, ManualClock, Quota, Timestamp};
 
-/// Waits in microseconds before each try, and its cost.
-fn tries() -> impl Strategy<Value = Vec<(u64, u64)>> {
+/// Generates attempts: wait in microseconds before each one, and cost.
+fn attempts() -> impl Strategy<Value = Vec<(u64, u64)>> {
     let wait = prop_oneof![3 => Just(0u64), 3 => 0u64..2_000_000, 1 => 0u64..20_000_000];
     prop::collection::vec((wait, 1u64..4), 1..200)
 }
 
-/// Tries them all; the times and costs of what was admitted.
-fn admitted(limit: &Limit, tries: &[(u64, u64)]) -> Vec<(u64, u64)> {
+/// Makes all attempts and returns the times and costs of the admitted ones.
+fn admitted(limit: &Limit, attempts: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let clock = ManualClock::new();
     let builder = LocalLimiter::builder().limit(limit.clone()).clock(clock.clone());
     let limiter = builder.build().unwrap();
     let (mut now, mut admitted) = (0, Vec::new());
-    for (wait, cost) in tries {
+    for (wait, cost) in attempts {
         now += wait;
         clock.set(Timestamp::from_micros(now));
         if limiter.take_n("k", *cost).is_allowed() {
@@ -27,8 +27,8 @@ fn admitted(limit: &Limit, tries: &[(u64, u64)]) -> Vec<(u64, u64)> {
     admitted
 }
 
-/// The most that was admitted within any `length`, both ends included.
-fn busiest(admitted: &[(u64, u64)], length: u64) -> u64 {
+/// Returns the maximum cost admitted in any interval of `length` microseconds, both ends included.
+fn max_admitted(admitted: &[(u64, u64)], length: u64) -> u64 {
     let within = |index: usize| {
         let (start, _) = admitted[index];
         let inside = admitted[index..].iter().take_while(|(at, _)| at - start <= length);
@@ -45,42 +45,42 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_bucket_admits_at_most_burst_and_refill_in_any_interval(
-        tries in tries(), count in 1u64..20, seconds in 1u64..20, burst in 1u64..20,
+    fn bucket_admits_at_most_burst_plus_refill_in_any_interval(
+        attempts in attempts(), count in 1u64..20, seconds in 1u64..20, burst in 1u64..20,
         length in 0u64..60_000_000,
     ) {
         let limit = Limit::token_bucket(quota(count, seconds).burst(burst)).unwrap();
         let refill = length * count / (seconds * 1_000_000);
-        prop_assert!(busiest(&admitted(&limit, &tries), length) <= burst + refill);
+        prop_assert!(max_admitted(&admitted(&limit, &attempts), length) <= burst + refill);
     }
 
     #[test]
-    fn a_sliding_window_admits_at_most_its_count_in_any_window(
-        tries in tries(), count in 1u64..20, seconds in 1u64..20,
+    fn sliding_window_admits_at_most_count_in_any_window(
+        attempts in attempts(), count in 1u64..20, seconds in 1u64..20,
     ) {
         let limit = Limit::sliding_window(quota(count, seconds)).unwrap();
-        let busiest = busiest(&admitted(&limit, &tries), seconds * 1_000_000 - 1);
-        prop_assert!(busiest <= count);
+        let max = max_admitted(&admitted(&limit, &attempts), seconds * 1_000_000 - 1);
+        prop_assert!(max <= count);
     }
 
     #[test]
-    fn a_sliding_counter_admits_at_most_its_count_in_an_aligned_window(
-        tries in tries(), count in 1u64..20, seconds in 1u64..20,
+    fn sliding_counter_admits_at_most_count_per_aligned_window(
+        attempts in attempts(), count in 1u64..20, seconds in 1u64..20,
     ) {
         let limit = Limit::sliding_counter(quota(count, seconds)).unwrap();
         let mut windows = std::collections::HashMap::new();
-        for (at, cost) in admitted(&limit, &tries) {
+        for (at, cost) in admitted(&limit, &attempts) {
             *windows.entry(at / (seconds * 1_000_000)).or_insert(0) += cost;
         }
         prop_assert!(windows.values().all(|used| *used <= count));
     }
 
     #[test]
-    fn a_fixed_window_admits_at_most_its_count_while_it_is_open(
-        tries in tries(), count in 1u64..20, seconds in 1u64..20,
+    fn fixed_window_admits_at_most_count_while_open(
+        attempts in attempts(), count in 1u64..20, seconds in 1u64..20,
     ) {
         let limit = Limit::fixed_window(quota(count, seconds)).unwrap();
-        let admitted = admitted(&limit, &tries);
+        let admitted = admitted(&limit, &attempts);
         let (mut opened, mut used) = (None, 0);
         for (at, cost) in admitted {
             if opened.is_none_or(|opened| at - opened >= seconds * 1_000_000) {
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn remaining_never_rises_without_time_passing(
+    fn remaining_never_rises_while_time_stands_still(
         costs in prop::collection::vec(0u64..5, 1..60), start in 0u64..100_000_000,
     ) {
         let clock = ManualClock::at(Timestamp::from_micros(start));
@@ -114,11 +114,11 @@ proptest! {
     }
 }
 
-/// A key that takes whenever it may gets every token of its rate, over any number of fractions.
+/// A key that takes at every `retry_after` gets every token of its rate.
 #[test]
 fn no_fraction_of_a_token_is_lost() {
     for (count, seconds) in [(7, 60), (999_983, 86_400), (3, 7), (1_000_000, 86_400)] {
-        // Of a burst of two at most one is ever there: the bucket is never full.
+        // At most one token of the burst of two is available, so the bucket is never full.
         let limit = Limit::token_bucket(quota(count, seconds).burst(2)).unwrap();
         let clock = ManualClock::new();
         let builder = LocalLimiter::builder().limit(limit).clock(clock.clone());
@@ -130,7 +130,7 @@ fn no_fraction_of_a_token_is_lost() {
             clock.advance(wait);
             assert!(limiter.take("k").is_allowed());
             taken += 1;
-            // A take comes at the first whole microsecond that has paid for it; the rest stays.
+            // A take passes at the first whole microsecond after its refill; the rest is kept.
             let exact = (u128::from(taken) * window).div_ceil(u128::from(count));
             let now = u128::from(tollgate::Clock::now(&clock).as_micros());
             assert!(now >= exact, "{count}/{seconds}s admitted early");

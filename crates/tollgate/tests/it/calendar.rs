@@ -1,4 +1,4 @@
-//! Calendar windows: known dates, and no gap or overlap anywhere.
+//! Calendar windows: known dates, and no gaps or overlaps.
 
 use proptest::prelude::*;
 use tollgate::Timestamp;
@@ -18,14 +18,14 @@ fn assert_window(unit: CalendarUnit, zone: &str, now: &str, start: &str, end: &s
 }
 
 #[test]
-fn units_in_utc() {
+fn windows_of_all_units_in_utc() {
     use CalendarUnit::{Day, Hour, Minute, Month, Second, Week, Year};
     let now = "2026-11-15T19:45:07Z";
     assert_window(Second, "UTC", now, "2026-11-15T19:45:07Z", "2026-11-15T19:45:08Z");
     assert_window(Minute, "UTC", now, "2026-11-15T19:45:00Z", "2026-11-15T19:46:00Z");
     assert_window(Hour, "UTC", now, "2026-11-15T19:00:00Z", "2026-11-15T20:00:00Z");
     assert_window(Day, "UTC", now, "2026-11-15T00:00:00Z", "2026-11-16T00:00:00Z");
-    // A Sunday: its week began on Monday the 9th.
+    // A Sunday: its week started on Monday the 9th.
     assert_window(Week, "UTC", now, "2026-11-09T00:00:00Z", "2026-11-16T00:00:00Z");
     assert_window(Month, "UTC", now, "2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z");
     assert_window(Year, "UTC", now, "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z");
@@ -39,7 +39,7 @@ fn units_in_utc() {
 }
 
 #[test]
-fn days_of_23_and_25_hours() {
+fn daylight_saving_days_have_23_or_25_hours() {
     let zone = "America/New_York";
     let day = CalendarUnit::Day;
     assert_window(
@@ -59,7 +59,7 @@ fn days_of_23_and_25_hours() {
 }
 
 #[test]
-fn a_repeated_hour_is_two_windows() {
+fn repeated_hour_is_two_windows() {
     let (zone, hour) = ("America/New_York", CalendarUnit::Hour);
     assert_window(
         hour,
@@ -78,7 +78,7 @@ fn a_repeated_hour_is_two_windows() {
 }
 
 #[test]
-fn zones_off_the_hour_and_half_hour_changes() {
+fn zones_with_fractional_offsets_and_half_hour_changes() {
     let hour = CalendarUnit::Hour;
     let kathmandu = "Asia/Kathmandu";
     assert_window(
@@ -88,7 +88,7 @@ fn zones_off_the_hour_and_half_hour_changes() {
         "2026-11-15T19:15:00Z",
         "2026-11-15T20:15:00Z",
     );
-    // At 15:00Z the clock goes from 02:00 back to 01:30: the hour from 01:00 is cut in two.
+    // At 15:00Z the clock goes back from 02:00 to 01:30, which splits the hour from 01:00.
     let lord_howe = "Australia/Lord_Howe";
     assert_window(
         hour,
@@ -108,7 +108,7 @@ fn zones_off_the_hour_and_half_hour_changes() {
 
 proptest! {
     #[test]
-    fn windows_follow_each_other_without_gap_or_overlap(
+    fn windows_have_no_gaps_or_overlaps(
         seconds in 0u64..7_000_000_000,
         unit in prop::sample::select(&CalendarUnit::ALL[..]),
         zone in prop::sample::select(&["UTC", "Europe/Zurich", "Australia/Lord_Howe", "Asia/Gaza"][..]),
@@ -119,7 +119,7 @@ proptest! {
         prop_assert!(window.contains(&now));
         prop_assert_eq!(calendar.window(window.start), window.clone());
         prop_assert_eq!(calendar.window(window.end).start, window.end);
-        // A clone has no memory of the last window: the answer does not depend on it.
+        // A new calendar has an empty cache: the result does not depend on it.
         prop_assert_eq!(Calendar::new(unit, zone).unwrap().window(now), window);
     }
 }

@@ -1,4 +1,4 @@
-//! The memory store is bounded, and what it forgets was worth nothing.
+//! Capacity of the memory store: it is bounded, and it drops only fresh keys.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn limiter(max_keys: usize, at_cap: AtCap, clock: &ManualClock) -> LocalLimiter<
 }
 
 #[test]
-fn a_flood_of_new_keys_resets_nobody() {
+fn flood_of_new_keys_resets_no_key() {
     let clock = ManualClock::new();
     let limiter = limiter(1000, AtCap::Allow, &clock);
     for _ in 0..3 {
@@ -30,7 +30,7 @@ fn a_flood_of_new_keys_resets_nobody() {
 }
 
 #[test]
-fn at_the_cap_a_new_key_passes_untracked() {
+fn new_key_passes_untracked_when_full() {
     let clock = ManualClock::new();
     let limiter = limiter(10, AtCap::Allow, &clock);
     for n in 0..10 {
@@ -45,7 +45,7 @@ fn at_the_cap_a_new_key_passes_untracked() {
 }
 
 #[test]
-fn at_the_cap_a_new_key_is_refused_where_so_chosen() {
+fn new_key_is_refused_when_full_and_at_cap_is_deny() {
     let clock = ManualClock::new();
     let limiter = limiter(10, AtCap::Deny, &clock);
     for n in 0..10 {
@@ -57,7 +57,7 @@ fn at_the_cap_a_new_key_is_refused_where_so_chosen() {
 }
 
 #[test]
-fn a_plan_at_the_cap_takes_nothing_when_one_key_has_no_place() {
+fn plan_takes_nothing_when_one_key_does_not_fit() {
     let clock = ManualClock::new();
     let limit =
         |name: &str| Limit::token_bucket(Quota::per_minute(2)).unwrap().named(name).unwrap();
@@ -70,7 +70,7 @@ fn a_plan_at_the_cap_takes_nothing_when_one_key_has_no_place() {
 }
 
 #[test]
-fn a_refusal_for_want_of_a_place_is_told_alike_everywhere() {
+fn all_operations_report_a_full_store_the_same_way() {
     let one = limiter(2, AtCap::Deny, &ManualClock::new());
     let limit =
         |name: &str| Limit::token_bucket(Quota::per_minute(2)).unwrap().named(name).unwrap();
@@ -94,18 +94,18 @@ fn a_refusal_for_want_of_a_place_is_told_alike_everywhere() {
 }
 
 #[test]
-fn one_expired_key_makes_room_wherever_it_lives() {
+fn one_expired_key_makes_room_in_any_shard() {
     let clock = ManualClock::new();
     let limiter = limiter(1, AtCap::Deny, &clock);
     assert!(limiter.take("old").is_allowed());
     clock.advance(Duration::from_secs(3600));
-    let tries = (0..100).take_while(|n| !limiter.take(&format!("new-{n}")).is_allowed()).count();
-    assert!(tries <= 16, "{tries} new keys found no place beside an expired one");
+    let attempts = (0..100).take_while(|n| !limiter.take(&format!("new-{n}")).is_allowed()).count();
+    assert!(attempts <= 16, "{attempts} new keys did not fit although one key had expired");
 }
 
-/// A plan whose new key sweeps must not sweep away what the same plan takes from.
+/// A new key in a plan sweeps its shard. The sweep must not drop other keys of the same plan.
 #[test]
-fn a_plan_keeps_the_keys_it_takes_from() {
+fn sweep_never_drops_keys_of_the_same_plan() {
     let clock = ManualClock::new();
     let store = MemoryStore::builder().max_keys(1000).clock(clock.clone()).build();
     let limit = Limit::fixed_window(Quota::per_minute(1)).unwrap();
@@ -130,12 +130,12 @@ fn a_plan_keeps_the_keys_it_takes_from() {
 }
 
 #[test]
-fn places_come_free_as_keys_expire() {
+fn expired_keys_make_room() {
     let clock = ManualClock::new();
     let limiter = limiter(1000, AtCap::Deny, &clock);
     for round in 0..20 {
         for n in 0..1000 {
-            // The sweep looks at a few slots per new key, so the first of a round may find none.
+            // A new key sweeps only a few slots, so the first keys of a round may not fit.
             let _ = limiter.take(&format!("{round}-{n}"));
         }
         clock.advance(Duration::from_secs(60));
@@ -146,7 +146,7 @@ fn places_come_free_as_keys_expire() {
 }
 
 #[test]
-fn a_store_of_no_keys_tracks_nothing() {
+fn store_with_zero_max_keys_tracks_nothing() {
     let limiter = limiter(0, AtCap::Allow, &ManualClock::new());
     for _ in 0..5 {
         assert!(limiter.take("anyone").is_allowed());
@@ -156,7 +156,7 @@ fn a_store_of_no_keys_tracks_nothing() {
 }
 
 #[test]
-fn an_explicit_sweep_drops_only_what_has_expired() {
+fn explicit_sweep_drops_only_expired_keys() {
     let clock = ManualClock::new();
     let limiter = limiter(100_000, AtCap::Allow, &clock);
     for n in 0..5000 {

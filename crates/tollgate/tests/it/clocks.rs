@@ -1,21 +1,21 @@
-//! Clocks.
+//! System, ticking and manual clocks.
 
 use std::time::Duration;
 
 use tollgate::{Clock, ManualClock, SystemClock, TickingClock, Timestamp};
 
 #[test]
-fn the_system_clock_is_one_clock_on_every_thread() {
+fn system_clock_is_shared_by_all_threads() {
     let start = SystemClock::new().now();
     let last = std::thread::spawn(|| SystemClock::new().now()).join().unwrap();
     assert!(last >= start);
     assert!(SystemClock::new().now() >= last);
-    // Some time after this was written, and not in the far future.
+    // After this test was written, and not in the far future.
     assert!(start.as_micros() > 1_700_000_000_000_000 && start < Timestamp::MAX);
 }
 
 #[test]
-fn a_ticking_clock_ticks_and_never_runs_ahead() {
+fn ticking_clock_advances_and_is_never_ahead() {
     let clock = TickingClock::start(Duration::from_micros(50));
     let start = clock.now();
     while clock.now() == start {
@@ -25,7 +25,7 @@ fn a_ticking_clock_ticks_and_never_runs_ahead() {
 }
 
 #[test]
-fn clones_of_a_manual_clock_move_together() {
+fn clones_of_a_manual_clock_share_their_time() {
     let clock = ManualClock::at(Timestamp::from_micros(5));
     let clone = clock.clone();
     clock.advance(Duration::from_micros(7));

@@ -1,4 +1,4 @@
-//! Exact under any concurrency.
+//! Decisions are exact under concurrency.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -12,7 +12,7 @@ use tollgate::{
 const THREADS: u64 = 8;
 const KEYS: [&str; 3] = ["a", "b", "c"];
 
-/// Every thread takes from every key by turns; how many passed, by key.
+/// Takes from every key in turn on all threads, and returns the number of admissions per key.
 fn hammer<C: tollgate::Clock>(limiter: &LocalLimiter<C>, takes_each: u64) -> [u64; 3] {
     let admitted = [const { AtomicU64::new(0) }; 3];
     thread::scope(|scope| {
@@ -30,11 +30,10 @@ fn hammer<C: tollgate::Clock>(limiter: &LocalLimiter<C>, takes_each: u64) -> [u6
     admitted.map(AtomicU64::into_inner)
 }
 
-/// Takes of each thread from each key: more than any of the limits in all. `TOLLGATE_TAKES` asks for
-/// more.
+/// Takes per thread and key: more in total than any of the limits. `TOLLGATE_TAKES` overrides it.
 fn takes_each() -> u64 {
-    let asked = std::env::var("TOLLGATE_TAKES").ok().and_then(|takes| takes.parse().ok());
-    asked.unwrap_or(80_000)
+    let configured = std::env::var("TOLLGATE_TAKES").ok().and_then(|takes| takes.parse().ok());
+    configured.unwrap_or(80_000)
 }
 
 #[test]
@@ -56,26 +55,26 @@ fn eight_threads_admit_exactly_the_limit() {
     }
 }
 
-/// On the real clock, with a rate that refills all the while: what was admitted and what is left are
-/// what time has paid for, to the token.
+/// With the real clock and a continuous refill, admissions plus remaining tokens equal the refill, to the
+/// token.
 #[test]
 fn refill_under_contention_is_exact() {
-    // Empty at first, and too large to be full again: nothing is lost at the brim.
+    // Starts empty and is too large to fill up, so that no refill is lost.
     let burst = 1_000_000_000;
     let limiter =
         LocalLimiter::new(Limit::token_bucket(Quota::per_second(1000).burst(burst)).unwrap());
     let emptied = limiter.debit("a", burst, Duration::ZERO);
-    let (first, left) = (emptied.at(), emptied.remaining());
-    assert_eq!(left, Some(0));
+    let (start, remaining) = (emptied.at(), emptied.remaining());
+    assert_eq!(remaining, Some(0));
     let admitted = hammer(&limiter, 40_000)[0];
     let last = limiter.stats("a");
-    let elapsed = last.at().as_micros() - first.as_micros();
+    let elapsed = last.at().as_micros() - start.as_micros();
     assert_eq!(admitted + last.remaining().unwrap(), elapsed / 1000, "in {elapsed} us");
 }
 
-/// Plans that name their keys in opposite orders neither wait for each other nor take by halves.
+/// Plans with their keys in different orders neither deadlock nor take partially.
 #[test]
-fn crossing_plans_are_all_or_nothing() {
+fn plans_in_different_key_orders_are_all_or_nothing() {
     let store = MemoryStore::builder().clock(ManualClock::new()).build();
     let quota = Quota::per_day(60_000);
     let limits = [Limit::token_bucket(quota).unwrap(), Limit::sliding_window(quota).unwrap()];
@@ -106,9 +105,9 @@ fn crossing_plans_are_all_or_nothing() {
     }
 }
 
-/// Sweeping, listing and resetting beside takes: the count of places stays right.
+/// The number of keys stays correct during concurrent takes, sweeps, listings and resets.
 #[test]
-fn operations_beside_takes_keep_the_books() {
+fn key_count_is_exact_under_concurrent_operations() {
     let clock = ManualClock::new();
     let builder = LocalLimiter::builder().limit(Limit::token_bucket(Quota::per_second(3)).unwrap());
     let limiter = builder.clock(clock.clone()).max_keys(5000).build().unwrap();
@@ -146,14 +145,13 @@ fn operations_beside_takes_keep_the_books() {
     assert_eq!(limiter.occupancy().keys, 0);
 }
 
-/// Eight threads take slots and give them back: never more than three are in flight, and in the end
-/// none.
+/// Eight threads take and release slots: at most three are in use at any time, and none at the end.
 #[test]
-fn never_more_are_in_flight_than_slots() {
+fn slots_in_use_never_exceed_the_limit() {
     let store = MemoryStore::new();
     let limit = Limit::concurrency(3, Duration::from_secs(3600)).unwrap();
     let subject = Subject::of(["k"]);
-    let (in_flight, most, passed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let (in_flight, max, passed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
@@ -164,16 +162,16 @@ fn never_more_are_in_flight_than_slots() {
                         thread::yield_now();
                         continue;
                     };
-                    most.fetch_max(in_flight.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    max.fetch_max(in_flight.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     passed.fetch_add(1, Ordering::Relaxed);
                     in_flight.fetch_sub(1, Ordering::SeqCst);
-                    assert!(store.release(&permit), "its slot was lost");
+                    assert!(store.release(&permit), "the permit's slot was lost");
                 }
             });
         }
     });
-    assert!(most.into_inner() <= 3);
+    assert!(max.into_inner() <= 3);
     assert!(passed.into_inner() >= 3);
     assert_eq!(store.stats(&Key::new(&subject, &limit)).count(), 0);
-    assert_eq!(store.occupancy().keys, 0, "what holds nothing is forgotten at once");
+    assert_eq!(store.occupancy().keys, 0, "a key without slots is dropped immediately");
 }

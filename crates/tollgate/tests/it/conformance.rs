@@ -1,4 +1,4 @@
-//! The memory store keeps the contract of every store.
+//! Conformance suite on the memory store.
 
 use tollgate::{ManualClock, MemoryStore, Timestamp};
 use tollgate_testkit::conformance::Fixture;

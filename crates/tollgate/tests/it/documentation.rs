@@ -1,14 +1,14 @@
-//! What the documentation shows is what is printed.
+//! Output in the documentation matches the examples.
 
 #[path = "../../examples/quickstart.rs"]
-#[expect(dead_code, reason = "an example has a main function of its own")]
+#[expect(dead_code, reason = "the example's main function is not called")]
 mod quickstart;
 
 #[test]
-fn the_documentation_shows_what_the_example_prints() {
+fn documentation_shows_the_output_of_the_example() {
     let mut printed = Vec::new();
     quickstart::run(&mut printed).unwrap();
     let printed = String::from_utf8(printed).unwrap();
-    let shown = include_str!("../../../../docs/LIBRARY.md");
-    assert!(shown.contains(&printed), "docs/LIBRARY.md does not show:\n{printed}");
+    let documentation = include_str!("../../../../docs/LIBRARY.md");
+    assert!(documentation.contains(&printed), "docs/LIBRARY.md does not show:\n{printed}");
 }

@@ -1,4 +1,4 @@
-//! Every refusal to build names what is wrong.
+//! Messages of construction errors.
 
 use std::time::Duration;
 
@@ -19,30 +19,32 @@ fn assert_error<T: std::fmt::Debug>(
 }
 
 #[test]
-fn quotas() {
+fn rejects_invalid_quotas() {
     use QuotaErrorKind::{Burst, Count, Period};
     let minute = Duration::from_secs(60);
     let count = "count must be at most 2^53 - 1";
     assert_error(Quota::try_new(1 << 53, minute), Count, count);
     assert_error(Quota::try_new(u64::MAX, minute), Count, count);
     assert_error(Quota::try_new(1, Duration::ZERO), Period, "period must be longer than zero");
-    let long = "period must be at most 100 years (36525 days)";
-    assert_error(Quota::try_new(1, Duration::MAX), Period, long);
-    assert_error(Quota::try_new(1, Duration::from_secs(36_525 * 86_400 + 1)), Period, long);
-    let fine = "period must be in whole microseconds";
-    assert_error(Quota::try_new(1, Duration::from_nanos(1500)), Period, fine);
+    let too_long = "period must be at most 100 years (36525 days)";
+    assert_error(Quota::try_new(1, Duration::MAX), Period, too_long);
+    assert_error(Quota::try_new(1, Duration::from_secs(36_525 * 86_400 + 1)), Period, too_long);
+    let fraction = "period must be in whole microseconds";
+    assert_error(Quota::try_new(1, Duration::from_nanos(1500)), Period, fraction);
     assert_error(Quota::per_minute(1).try_burst(0), Burst, "burst must be at least 1");
     assert_error(Quota::per_minute(1).try_burst(1 << 53), Burst, "burst must be at most 2^53 - 1");
     assert!(Quota::try_new((1 << 53) - 1, Duration::from_secs(36_525 * 86_400)).is_ok());
 }
 
 #[test]
-fn limits() {
+fn rejects_invalid_limits() {
     use QuotaErrorKind::{Burst, Count, Period, Precision, TimeZone};
-    let bursty = Quota::per_minute(10).burst(20);
-    for limit in
-        [Limit::sliding_window(bursty), Limit::sliding_counter(bursty), Limit::fixed_window(bursty)]
-    {
+    let quota_with_burst = Quota::per_minute(10).burst(20);
+    for limit in [
+        Limit::sliding_window(quota_with_burst),
+        Limit::sliding_counter(quota_with_burst),
+        Limit::fixed_window(quota_with_burst),
+    ] {
         assert_error(limit, Burst, "burst is supported by token_bucket only");
     }
     assert_error(
@@ -93,7 +95,7 @@ fn limits() {
 }
 
 #[test]
-fn names() {
+fn rejects_invalid_names() {
     let limit = || Limit::token_bucket(Quota::per_minute(1)).unwrap();
     for name in ["", "a b", "a/b", "ü", "{x}", "60s#2", &"x".repeat(65)] {
         let error = limit().named(name).unwrap_err();
@@ -108,13 +110,13 @@ fn names() {
 }
 
 #[test]
-fn limiters() {
+fn rejects_invalid_limiters() {
     let limit =
         |name: &str| Limit::token_bucket(Quota::per_minute(1)).unwrap().named(name).unwrap();
-    let none = LocalLimiter::builder().build().map(drop);
-    assert_error(none, QuotaErrorKind::Limits, "a limiter needs 1 to 16 limits, not 0");
-    let twice = LocalLimiter::builder().limit(limit("a")).limit(limit("a")).build().map(drop);
-    assert_error(twice, QuotaErrorKind::Name, "limit name \"a\" comes twice");
+    let empty = LocalLimiter::builder().build().map(drop);
+    assert_error(empty, QuotaErrorKind::Limits, "a limiter needs 1 to 16 limits, not 0");
+    let duplicate = LocalLimiter::builder().limit(limit("a")).limit(limit("a")).build().map(drop);
+    assert_error(duplicate, QuotaErrorKind::Name, "limit name \"a\" comes twice");
     let many =
         (0..17).fold(LocalLimiter::builder(), |builder, n| builder.limit(limit(&n.to_string())));
     assert_error(
@@ -125,7 +127,7 @@ fn limiters() {
 }
 
 #[test]
-fn plans() {
+fn rejects_invalid_plans() {
     let subject = Subject::of(["k"]);
     let limits: Vec<Limit> = (0..17)
         .map(|n| Limit::token_bucket(Quota::per_minute(1)).unwrap().named(&n.to_string()).unwrap())

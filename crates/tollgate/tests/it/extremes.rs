@@ -1,4 +1,4 @@
-//! Numbers at the edge of what is accepted: right answers, no overflow, no panic.
+//! Extreme valid numbers: correct results, no overflow, no panic.
 
 use std::time::Duration;
 
@@ -6,25 +6,25 @@ use tollgate::algorithm::CalendarUnit;
 use tollgate::{Limit, LocalLimiter, ManualClock, Quota, Timestamp, Verdict};
 
 const CENTURY: Duration = Duration::from_secs(36_525 * 86_400);
-const MOST: u64 = (1 << 53) - 1;
+const MAX_COUNT: u64 = (1 << 53) - 1;
 
 fn extreme_limits() -> Vec<Limit> {
     let micro = Duration::from_micros(1);
     [
         Limit::token_bucket(Quota::new(1, CENTURY)),
-        Limit::token_bucket(Quota::new(MOST, CENTURY)),
-        Limit::token_bucket(Quota::new(MOST, micro)),
-        Limit::token_bucket(Quota::new(1, micro).burst(MOST)),
-        Limit::token_bucket(Quota::new(MOST, micro).burst(1)),
+        Limit::token_bucket(Quota::new(MAX_COUNT, CENTURY)),
+        Limit::token_bucket(Quota::new(MAX_COUNT, micro)),
+        Limit::token_bucket(Quota::new(1, micro).burst(MAX_COUNT)),
+        Limit::token_bucket(Quota::new(MAX_COUNT, micro).burst(1)),
         Limit::sliding_window(Quota::new(100_000, CENTURY)),
         Limit::sliding_window(Quota::new(1, micro)),
-        Limit::sliding_counter(Quota::new(MOST, micro)),
+        Limit::sliding_counter(Quota::new(MAX_COUNT, micro)),
         Limit::sliding_counter(Quota::new(2, CENTURY)),
-        Limit::fixed_window(Quota::new(MOST, CENTURY)),
+        Limit::fixed_window(Quota::new(MAX_COUNT, CENTURY)),
         Limit::fixed_window(Quota::new(1, micro)),
         Limit::concurrency(100_000, CENTURY),
         Limit::concurrency(1, micro),
-        Limit::calendar_window(MOST, CalendarUnit::Year, "Pacific/Kiritimati"),
+        Limit::calendar_window(MAX_COUNT, CalendarUnit::Year, "Pacific/Kiritimati"),
     ]
     .into_iter()
     .flatten()
@@ -32,10 +32,10 @@ fn extreme_limits() -> Vec<Limit> {
 }
 
 #[test]
-fn every_operation_survives_every_extreme() {
-    assert!(extreme_limits().len() >= 13, "extremes that should be accepted were not");
+fn all_operations_handle_extreme_numbers() {
+    assert!(extreme_limits().len() >= 13, "an extreme limit was rejected");
     let times = [0, 1, 1_794_765_516_667_233, Timestamp::MAX.as_micros(), 0];
-    let costs = [0, 1, 2, MOST - 1, MOST, MOST + 1, u64::MAX];
+    let costs = [0, 1, 2, MAX_COUNT - 1, MAX_COUNT, MAX_COUNT + 1, u64::MAX];
     let ages = [Duration::ZERO, Duration::from_micros(1), CENTURY, Duration::MAX];
     for limit in extreme_limits() {
         let clock = ManualClock::new();
@@ -61,7 +61,7 @@ fn every_operation_survives_every_extreme() {
 }
 
 #[test]
-fn one_in_a_hundred_years_takes_a_hundred_years() {
+fn one_per_century_refills_after_a_century() {
     let clock = ManualClock::new();
     let builder =
         LocalLimiter::builder().limit(Limit::token_bucket(Quota::new(1, CENTURY)).unwrap());

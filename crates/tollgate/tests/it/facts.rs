@@ -1,10 +1,10 @@
-//! Facts have bounds, and what is beyond them is refused by name.
+//! Validation of facts; errors name the fact.
 
 use tollgate::{Facts, FactsErrorKind, Request};
 
 #[test]
-fn what_is_out_of_bounds_is_refused_by_name() {
-    let long = "v".repeat(1025);
+fn errors_name_the_invalid_fact() {
+    let long_value = "v".repeat(1025);
     let long_name = "n".repeat(65);
     for (name, value, kind) in [
         ("", "v", FactsErrorKind::Name),
@@ -13,7 +13,7 @@ fn what_is_out_of_bounds_is_refused_by_name() {
         ("line\nbreak", "v", FactsErrorKind::Name),
         (&long_name, "v", FactsErrorKind::Name),
         ("client", "", FactsErrorKind::Value),
-        ("client", &long, FactsErrorKind::Value),
+        ("client", &long_value, FactsErrorKind::Value),
     ] {
         let error = Facts::of([(name, value)]).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
@@ -23,30 +23,30 @@ fn what_is_out_of_bounds_is_refused_by_name() {
 }
 
 #[test]
-fn there_are_32_facts_at_most_and_each_once() {
+fn rejects_more_than_32_facts_and_duplicates() {
     let pairs = |count: usize| (0..count).map(|n| (format!("f{n}"), vec![0, 255]));
     assert_eq!(Facts::of(pairs(32)).unwrap().iter().count(), 32);
     assert_eq!(Facts::of(pairs(33)).unwrap_err().kind(), FactsErrorKind::TooMany);
-    let twice = Facts::of(pairs(3).chain(pairs(1))).unwrap_err();
-    assert_eq!(twice.kind(), FactsErrorKind::Duplicate);
+    let duplicate = Facts::of(pairs(3).chain(pairs(1))).unwrap_err();
+    assert_eq!(duplicate.kind(), FactsErrorKind::Duplicate);
 }
 
 #[test]
-fn a_value_may_be_any_bytes() {
+fn values_may_contain_any_bytes() {
     let facts = Facts::of([("client", &b"\0\xff%"[..])]).unwrap();
     assert_eq!(facts.get("client"), Some(&b"\0\xff%"[..]));
     assert_eq!(facts.get("user"), None);
 }
 
 #[test]
-fn costs_beyond_every_limit_are_alike() {
+fn costs_are_clamped_to_2_pow_53() {
     let cost = |cost| Request::new(Facts::new()).with_cost(cost).cost();
     assert_eq!((cost(0), cost((1 << 53) - 1)), (0, (1 << 53) - 1));
     assert_eq!((cost(1 << 53), cost(u64::MAX)), (1 << 53, 1 << 53));
 }
 
 #[test]
-fn headers_are_called_the_same_in_any_case() {
+fn header_facts_are_case_insensitive() {
     let mut facts = Facts::new();
     facts.insert("Header:X-Plan", "gold").unwrap();
     assert_eq!(facts.get("header:x-plan"), Some(&b"gold"[..]));

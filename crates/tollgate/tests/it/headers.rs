@@ -1,5 +1,4 @@
-//! What responses tell of a decision, to the letter. That it is true of any decision is held by properties
-//! beside the middleware, where an independent parser is at hand.
+//! Exact text of the rate limit headers. Property tests with an independent parser are in `tollgate-tower`.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use tollgate::{
     Timestamp, Verdict,
 };
 
-fn told(style: HeaderStyle, decision: &Decision<'_>) -> Vec<String> {
+fn headers(style: HeaderStyle, decision: &Decision<'_>) -> Vec<String> {
     let mut fields = Vec::new();
     style.write(decision, |name, value| fields.push(format!("{name}: {value}")));
     fields
@@ -27,12 +26,12 @@ fn full(limit: &Limit) -> Status<'_> {
 }
 
 #[test]
-fn every_style_tells_limit_remaining_and_reset() {
+fn every_style_has_limit_remaining_and_reset() {
     let clock = ManualClock::new();
     clock.advance(Duration::from_micros(1_702_199_964_500_000));
     let limit = Limit::token_bucket(Quota::per_minute(10)).unwrap();
     let limiter = LocalLimiter::builder().limit(limit).clock(clock).build().unwrap();
-    // Five taken: full again in 30 s, half a second into a second of the clock.
+    // Five are taken: full again in 30 s, at a time with half a second.
     let decision = limiter.take_n("k", 5);
     let expected: [&[&str]; 4] = [
         &["x-ratelimit-limit: 10", "x-ratelimit-remaining: 5", "x-ratelimit-reset: 1702199995"],
@@ -41,12 +40,12 @@ fn every_style_tells_limit_remaining_and_reset() {
         &["ratelimit-policy: \"60s\";q=10;w=60", "ratelimit: \"60s\";r=5;t=30"],
     ];
     for (style, expected) in HeaderStyle::ALL.into_iter().zip(expected) {
-        assert_eq!(told(style, &decision), expected);
+        assert_eq!(headers(style, &decision), expected);
     }
 }
 
 #[test]
-fn names_are_those_of_settings_and_fields_those_that_are_written() {
+fn style_names_and_header_names_match_the_output() {
     let limiter = LocalLimiter::new(Limit::block());
     for style in HeaderStyle::ALL {
         assert_eq!(HeaderStyle::named(style.as_str()), Some(style));
@@ -57,38 +56,38 @@ fn names_are_those_of_settings_and_fields_those_that_are_written() {
 }
 
 #[test]
-fn nothing_is_told_where_nothing_limits() {
-    let limit = bucket("watched");
+fn no_headers_without_an_enforced_limit() {
+    let limit = bucket("shadow");
     let never = Reply::new(Verdict::Never, 0, Duration::ZERO);
     let shadow = Status::new(&limit, Mode::Shadow { group: 0 }, never);
     for statuses in [vec![], vec![shadow]] {
         let decision = Decision::new(Timestamp::EPOCH, statuses);
         for style in HeaderStyle::ALL {
-            assert_eq!(told(style, &decision), [""; 0]);
+            assert_eq!(headers(style, &decision), [""; 0]);
         }
     }
 }
 
 #[test]
-fn what_has_no_window_tells_none() {
+fn limits_without_a_window_have_no_w() {
     let slots = Limit::concurrency(3, Duration::from_secs(60)).unwrap();
     let limits = [slots, Limit::block()];
     let decision = Decision::new(Timestamp::EPOCH, limits.iter().map(full));
     assert_eq!(
-        told(HeaderStyle::Draft11, &decision),
+        headers(HeaderStyle::Draft11, &decision),
         ["ratelimit-policy: \"concurrency\";q=3,\"block\";q=0", "ratelimit: \"block\";r=0;t=0"]
     );
 }
 
 #[test]
-fn windows_round_up_and_months_are_the_longest() {
+fn windows_round_up_and_months_have_31_days() {
     let limits = [
         Limit::sliding_window(Quota::new(5, Duration::from_millis(1500))).unwrap(),
         Limit::calendar_window(9, CalendarUnit::Month, "UTC").unwrap(),
     ];
     let decision = Decision::new(Timestamp::EPOCH, limits.iter().map(full));
     assert_eq!(
-        told(HeaderStyle::Draft11, &decision),
+        headers(HeaderStyle::Draft11, &decision),
         [
             "ratelimit-policy: \"1500ms\";q=5;w=2,\"month\";q=9;w=2678400",
             "ratelimit: \"1500ms\";r=5;t=0"
@@ -97,69 +96,69 @@ fn windows_round_up_and_months_are_the_longest() {
 }
 
 #[test]
-fn limits_of_one_name_are_told_apart() {
+fn limits_with_equal_names_get_unique_names() {
     let limits = [bucket("user"), bucket("all"), Limit::block()];
-    // The same limit for two subjects, as a plan may have it.
+    // A plan can contain one limit for two subjects.
     let statuses = [&limits[0], &limits[1], &limits[1], &limits[2]].map(full);
     let decision = Decision::new(Timestamp::EPOCH, statuses);
     let list = r#""user/60s";q=10;w=60,"all/60s";q=10;w=60,"all/60s/2";q=10;w=60,"block";q=0"#;
-    assert_eq!(told(HeaderStyle::Draft11, &decision)[0], format!("ratelimit-policy: {list}"));
+    assert_eq!(headers(HeaderStyle::Draft11, &decision)[0], format!("ratelimit-policy: {list}"));
 }
 
-/// A namesake that is only watched is not told of, so there is nothing to tell apart.
+/// Shadow limits are not shown, so their names do not collide.
 #[test]
-fn a_watched_namesake_changes_no_name() {
-    let (enforced, watched) = (bucket("user"), bucket("trial"));
+fn shadow_limit_with_equal_name_changes_no_name() {
+    let (enforced, shadow) = (bucket("user"), bucket("trial"));
     let reply = Reply::new(Verdict::Allow, 10, Duration::ZERO);
-    let statuses = [Status::new(&watched, Mode::Shadow { group: 0 }, reply), full(&enforced)];
+    let statuses = [Status::new(&shadow, Mode::Shadow { group: 0 }, reply), full(&enforced)];
     let decision = Decision::new(Timestamp::EPOCH, statuses);
     assert_eq!(
-        told(HeaderStyle::Draft11, &decision),
+        headers(HeaderStyle::Draft11, &decision),
         ["ratelimit-policy: \"60s\";q=10;w=60", "ratelimit: \"60s\";r=10;t=0"]
     );
 }
 
 #[test]
-fn a_share_shows_in_what_remains_and_not_in_the_limit() {
+fn share_affects_remaining_but_not_the_limit() {
     let limit = bucket("user");
     let reply = Reply::new(Verdict::Allow, 3, Duration::from_secs(1));
     let share = Status::of_share(&limit, Mode::Enforce, reply, NonZeroU32::new(3).unwrap());
     let decision = Decision::new(Timestamp::EPOCH, [share]);
     assert_eq!(
-        told(HeaderStyle::Draft6, &decision),
+        headers(HeaderStyle::Draft6, &decision),
         ["ratelimit-limit: 10", "ratelimit-remaining: 3", "ratelimit-reset: 1"]
     );
 }
 
 #[test]
-fn structured_fields_have_at_most_fifteen_digits() {
+fn structured_field_integers_have_at_most_15_digits() {
     let limit = Limit::fixed_window(Quota::per_minute((1 << 53) - 1)).unwrap();
     let decision = Decision::new(Timestamp::EPOCH, [full(&limit)]);
     assert_eq!(
-        told(HeaderStyle::Draft11, &decision),
+        headers(HeaderStyle::Draft11, &decision),
         [
             "ratelimit-policy: \"60s\";q=999999999999999;w=60",
             "ratelimit: \"60s\";r=999999999999999;t=0"
         ]
     );
-    assert_eq!(told(HeaderStyle::Draft6, &decision)[0], "ratelimit-limit: 999999999999999");
-    assert_eq!(told(HeaderStyle::XUnix, &decision)[0], "x-ratelimit-limit: 9007199254740991");
+    assert_eq!(headers(HeaderStyle::Draft6, &decision)[0], "ratelimit-limit: 999999999999999");
+    assert_eq!(headers(HeaderStyle::XUnix, &decision)[0], "x-ratelimit-limit: 9007199254740991");
 }
 
 #[test]
-fn numbers_are_told_without_allocating() {
+fn integer_headers_do_not_allocate() {
     let limiter = LocalLimiter::new(Limit::token_bucket(Quota::per_minute(10)).unwrap());
     let decision = limiter.take("k");
     for style in [HeaderStyle::XUnix, HeaderStyle::XDelta, HeaderStyle::Draft6] {
         let mut sum = 0;
-        let writing = measure(|| {
+        let allocations = measure(|| {
             style.write(&decision, |_, value| {
                 if let FieldValue::Number(number) = value {
                     sum += number;
                 }
             });
         });
-        assert_eq!(writing.count_total, 0, "{style:?}");
+        assert_eq!(allocations.count_total, 0, "{style:?}");
         assert!(sum > 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Limits keep their states apart, however many there are.
+//! Limits with different identities have separate states, for any number of limits.
 
 use std::time::Duration;
 
@@ -21,23 +21,23 @@ fn take(store: &MemoryStore<ManualClock>, subject: &Subject, limit: &Limit) -> u
 fn states_are_found_by_rule_and_name_in_each_store() {
     let stores = [(), ()].map(|()| MemoryStore::builder().clock(ManualClock::new()).build());
     let subject = Subject::of(["k"]);
-    let (one, other) = (limit("rule", "one"), limit("rule", "other"));
+    let (first, second) = (limit("rule", "first"), limit("rule", "second"));
     for store in &stores {
-        // By turns, so that each limit forgets which store it was in last.
-        assert_eq!(take(store, &subject, &one), 4);
-        assert_eq!(take(store, &subject, &other), 4);
-        assert_eq!(take(store, &subject, &limit("elsewhere", "one")), 4);
+        // Alternating stores invalidate the registration cached in each limit.
+        assert_eq!(take(store, &subject, &first), 4);
+        assert_eq!(take(store, &subject, &second), 4);
+        assert_eq!(take(store, &subject, &limit("other-rule", "first")), 4);
     }
     for store in &stores {
-        assert_eq!(take(store, &subject, &one), 3);
-        // Another value of the same name finds the same state.
-        assert_eq!(take(store, &subject, &limit("rule", "one")), 2);
+        assert_eq!(take(store, &subject, &first), 3);
+        // A separate value with the same name uses the same state.
+        assert_eq!(take(store, &subject, &limit("rule", "first")), 2);
     }
 }
 
-/// Past 8192 rates a bucket carries its own; nothing else changes.
+/// After 8192 token buckets, states are no longer packed; decisions stay the same.
 #[test]
-fn a_flood_of_rates_changes_nothing() {
+fn more_than_8192_rates_change_no_decision() {
     let store = MemoryStore::builder().clock(ManualClock::new()).build();
     let limit =
         |count: u64| Limit::token_bucket(Quota::per_day(count)).unwrap().named("x").unwrap();
@@ -50,16 +50,16 @@ fn a_flood_of_rates_changes_nothing() {
             }
         }
     }
-    // Seen under the first of all rates the used share, 3 of 90 000, is a fraction of a token.
+    // Under the lowest rate, the used share of 3/90 000 is a fraction of a token.
     for subject in short_and_long(9000) {
         assert_eq!(take(&store, &Subject::of([subject]), &limit(10)), 8);
     }
     assert_eq!(store.occupancy().keys, 18_000);
 }
 
-/// Past 65 536 names the store writes them out; nothing else changes.
+/// After 65 536 limit names, keys contain the identity as text; decisions stay the same.
 #[test]
-fn a_flood_of_limit_names_changes_nothing() {
+fn more_than_65536_limit_names_change_no_decision() {
     let store = MemoryStore::builder().clock(ManualClock::new()).build();
     let subject = Subject::of(["k"]);
     let names = 66_000;
@@ -74,11 +74,11 @@ fn a_flood_of_limit_names_changes_nothing() {
     let page = store.list(&listing).unwrap();
     assert_eq!(page.keys.len(), names);
     assert!(page.keys.iter().any(|key| key.limit == "65999" && key.rule == "inline"));
-    let written_out = limit("inline", "65999");
-    store.reset(&Key::new(&subject, &written_out));
-    assert_eq!(take(&store, &subject, &written_out), 4);
+    let unregistered = limit("inline", "65999");
+    store.reset(&Key::new(&subject, &unregistered));
+    assert_eq!(take(&store, &subject, &unregistered), 4);
 
-    // A permit finds its key there too.
+    // A permit also finds such a key.
     let slots = Limit::concurrency(1, Duration::from_secs(1)).unwrap().named("late").unwrap();
     let plan = Plan::new([Take::new(Key::new(&subject, &slots), 1)]).unwrap();
     let plan = plan.with_permit(PermitId::random());

@@ -1,4 +1,4 @@
-//! A policy, a store, and one who watches.
+//! `Limiter`: policy, store and observer.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -21,18 +21,18 @@ fn policy(text: &str) -> Policy {
     Policy::from_yaml("policy.yaml", text, Limit::block()).unwrap()
 }
 
-fn asked(path: &'static str) -> Query<'static> {
+fn query(path: &'static str) -> Query<'static> {
     Query::ByPolicy(Request::new(Facts::of([("client", "c1"), ("path", path)]).unwrap()))
 }
 
-/// What was asked, the rules that applied, and whether it was allowed.
-type Note = (Verb, Vec<String>, Option<bool>);
+/// Verb, names of the matched rules, and whether the request was allowed.
+type Record = (Verb, Vec<String>, Option<bool>);
 
-/// Notes every decision as the observer sees it.
+/// Observer that records every decision.
 #[derive(Debug, Default)]
-struct Notes(Mutex<Vec<Note>>);
+struct Recorder(Mutex<Vec<Record>>);
 
-impl Observer for Notes {
+impl Observer for Recorder {
     type Handles = Vec<String>;
 
     fn resolve(&self, policy: &Policy) -> Vec<String> {
@@ -49,13 +49,13 @@ impl Observer for Notes {
 }
 
 #[test]
-fn every_decision_is_seen_once_with_its_rules() {
-    let limiter = Limiter::with_observer(MemoryStore::new(), policy(POLICY), Notes::default());
-    let decide = |verb, asked: &Query<'_>| block_on(limiter.decide(verb, asked, |_| ())).unwrap();
-    decide(Verb::Take, &asked("/search"));
-    decide(Verb::Peek, &asked("/"));
+fn observer_sees_every_decision_once_with_its_rules() {
+    let limiter = Limiter::with_observer(MemoryStore::new(), policy(POLICY), Recorder::default());
+    let decide = |verb, query: &Query<'_>| block_on(limiter.decide(verb, query, |_| ())).unwrap();
+    decide(Verb::Take, &query("/search"));
+    decide(Verb::Peek, &query("/"));
     limiter.set_policy(policy("version: 1\ndefaults: { limit: 0 }\n"));
-    decide(Verb::Take, &asked("/search"));
+    decide(Verb::Take, &query("/search"));
     let inline = vec![Limit::token_bucket(Quota::per_minute(1)).unwrap()];
     decide(Verb::Refund, &Query::Inline(Inline::new("", "k", inline, 1).unwrap()));
     let text = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
@@ -71,40 +71,42 @@ fn every_decision_is_seen_once_with_its_rules() {
 }
 
 #[test]
-fn a_new_policy_keeps_what_was_used() {
+fn new_policy_keeps_the_used_count() {
     let limiter = Limiter::new(MemoryStore::new(), policy(POLICY));
-    let left = |limiter: &Limiter<MemoryStore>| {
-        let asked = asked("/search");
-        block_on(limiter.decide(Verb::Take, &asked, |told| told.decision.remaining())).unwrap()
+    let take = |limiter: &Limiter<MemoryStore>| {
+        let query = query("/search");
+        block_on(limiter.decide(Verb::Take, &query, |outcome| outcome.decision.remaining()))
+            .unwrap()
     };
-    assert_eq!((left(&limiter), left(&limiter)), (Some(4), Some(3)));
-    let held = limiter.active_policy();
+    assert_eq!((take(&limiter), take(&limiter)), (Some(4), Some(3)));
+    let previous = limiter.active_policy();
     limiter.set_policy(policy(&POLICY.replace("5/min", "10/min")));
-    assert_eq!(left(&limiter), Some(7));
-    assert_eq!(held.policy().rules()[1].limits()[0].count(), 5, "what is held stays what it was");
+    assert_eq!(take(&limiter), Some(7));
+    assert_eq!(previous.policy().rules()[1].limits()[0].count(), 5, "the old policy is unchanged");
 }
 
 #[test]
-fn an_outcome_names_rule_and_key() {
+fn outcome_names_rule_and_key() {
     let limiter = Limiter::new(MemoryStore::new(), policy(POLICY));
-    let named = |asked: &Query<'_>| {
-        let tell = |told: &Outcome<'_, '_>| (told.rule().to_owned(), told.key().into_owned());
-        block_on(limiter.decide(Verb::Take, asked, tell)).unwrap()
+    let rule_and_key = |query: &Query<'_>| {
+        let read =
+            |outcome: &Outcome<'_, '_>| (outcome.rule().to_owned(), outcome.key().into_owned());
+        block_on(limiter.decide(Verb::Take, query, read)).unwrap()
     };
-    assert_eq!(named(&asked("/search")), ("search".to_owned(), "c1".to_owned()));
-    assert_eq!(named(&asked("/")), ("everyone".to_owned(), "*".to_owned()));
+    assert_eq!(rule_and_key(&query("/search")), ("search".to_owned(), "c1".to_owned()));
+    assert_eq!(rule_and_key(&query("/")), ("everyone".to_owned(), "*".to_owned()));
 }
 
 #[test]
-fn permits_are_given_released_and_renewed() {
+fn permits_are_issued_renewed_and_released() {
     let clock = ManualClock::new();
     let store = MemoryStore::builder().clock(clock.clone()).build();
     let limiter = Limiter::new(store, policy(POLICY));
     let take = |verb| {
-        let tell = |told: &Outcome<'_, '_>| (told.permit.clone(), told.expires_at);
-        block_on(limiter.decide(verb, &asked("/jobs"), tell)).unwrap()
+        let read = |outcome: &Outcome<'_, '_>| (outcome.permit.clone(), outcome.expires_at);
+        block_on(limiter.decide(verb, &query("/jobs"), read)).unwrap()
     };
-    assert_eq!(take(Verb::Peek), (None, None), "who only asks holds nothing");
+    assert_eq!(take(Verb::Peek), (None, None), "a peek holds no slot");
     let (permit, expires_at) = take(Verb::Take);
     let permit = permit.expect("a slot was free");
     assert_eq!(expires_at.unwrap().as_micros(), 30_000_000);
@@ -118,44 +120,46 @@ fn permits_are_given_released_and_renewed() {
 }
 
 #[test]
-fn what_is_explained_is_what_happens_and_nothing_is_taken() {
+fn explain_matches_the_decision_and_takes_nothing() {
     let limiter = Limiter::new(MemoryStore::new(), policy(POLICY));
     for round in 0..8 {
-        let asked = asked("/search");
+        let query = query("/search");
         let figures = |outcome: &Outcome<'_, '_>| {
             let statuses = outcome.decision.statuses().iter();
             let counts: Vec<u64> = statuses.map(tollgate::Status::count).collect();
             (outcome.rule().to_owned(), outcome.decision.is_allowed(), counts)
         };
-        let explained =
-            |asked| block_on(limiter.explain(asked, |told| figures(told.outcome))).unwrap();
-        let told = explained(&asked);
-        assert_eq!(told, explained(&asked), "explaining takes nothing");
-        let seen = block_on(limiter.decide(Verb::Take, &asked, figures)).unwrap();
-        assert_eq!(told, seen, "round {round}");
+        let explain = |query| {
+            block_on(limiter.explain(query, |explanation| figures(explanation.outcome))).unwrap()
+        };
+        let explained = explain(&query);
+        assert_eq!(explained, explain(&query), "explain takes nothing");
+        let taken = block_on(limiter.decide(Verb::Take, &query, figures)).unwrap();
+        assert_eq!(explained, taken, "round {round}");
     }
 }
 
 #[test]
-fn a_reset_forgets_the_counters_of_a_request() {
+fn reset_clears_the_keys_of_a_query() {
     let limiter = Limiter::new(MemoryStore::new(), policy(POLICY));
     let take = || {
-        let asked = asked("/search");
-        block_on(limiter.decide(Verb::Take, &asked, |told| told.decision.remaining())).unwrap()
+        let query = query("/search");
+        block_on(limiter.decide(Verb::Take, &query, |outcome| outcome.decision.remaining()))
+            .unwrap()
     };
     assert_eq!((take(), take()), (Some(4), Some(3)));
-    block_on(limiter.reset(&asked("/search"))).unwrap();
+    block_on(limiter.reset(&query("/search"))).unwrap();
     assert_eq!(take(), Some(4));
 }
 
 #[test]
-fn too_many_limits_are_an_error_and_take_nothing() {
+fn too_many_limits_fail_and_take_nothing() {
     let nine = "[1/s, 2/s, 3/s, 4/s, 5/s, 6/s, 7/s, 8/s, 9/s]";
     let text = format!(
         "version: 1\nrules:\n- {{ name: a, limits: {nine}, continue: true }}\n- {{ name: b, limits: {nine} }}\n"
     );
     let limiter = Limiter::new(MemoryStore::new(), policy(&text));
-    let error = block_on(limiter.decide(Verb::Take, &asked("/"), |_| ())).unwrap_err();
+    let error = block_on(limiter.decide(Verb::Take, &query("/"), |_| ())).unwrap_err();
     assert!(matches!(error, LimiterError::Plan(_)) && !error.is_transient());
     assert_eq!(limiter.store().occupancy().keys, 0);
 }

@@ -1,4 +1,4 @@
-//! A listing tells the limit of every key, also of limits that only ever came with requests.
+//! Listings contain the limit of every key, also inline limits.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn known(store: &Store) -> HashMap<String, Option<Limit>> {
     page.keys.into_iter().map(|key| (key.subject, key.known)).collect()
 }
 
-/// One limit of each kind, with these numbers, under one name.
+/// Returns one limit per algorithm with this count, all with the same name.
 fn limits(count: u64) -> Vec<Limit> {
     let quota = Quota::new(count, Duration::from_secs(60));
     let limits = [
@@ -38,7 +38,7 @@ fn limits(count: u64) -> Vec<Limit> {
 }
 
 #[test]
-fn keys_of_one_scope_tell_their_own_numbers() {
+fn keys_with_one_identity_list_their_own_limits() {
     for (ten, twenty) in limits(10).into_iter().zip(limits(20)) {
         let store = store();
         for (subject, limit) in
@@ -47,12 +47,12 @@ fn keys_of_one_scope_tell_their_own_numbers() {
             take(&store, subject, limit);
             assert_eq!(known(&store)[&format!(":{subject}")].as_ref(), Some(limit));
         }
-        assert_eq!(known(&store)[":a"], Some(ten), "another key has come since");
+        assert_eq!(known(&store)[":a"], Some(ten), "unchanged by other keys");
     }
 }
 
 #[test]
-fn a_key_tells_the_numbers_it_was_last_seen_under() {
+fn key_lists_the_limit_of_its_last_operation() {
     for (ten, twenty) in limits(10).into_iter().zip(limits(20)) {
         let store = store();
         for limit in [&ten, &twenty, &ten] {
@@ -65,9 +65,9 @@ fn a_key_tells_the_numbers_it_was_last_seen_under() {
     }
 }
 
-/// One rate, made of other numbers: the state is the same, what is told of it is not.
+/// The same rate from different numbers: the state is shared, but the listed limits differ.
 #[test]
-fn equal_rates_of_other_numbers_are_told_apart() {
+fn equal_rates_from_different_numbers_stay_distinct() {
     let store = store();
     let by_minute = Limit::token_bucket(Quota::per_minute(60).burst(5)).unwrap();
     let by_second = Limit::token_bucket(Quota::per_second(1).burst(5)).unwrap();
@@ -78,9 +78,9 @@ fn equal_rates_of_other_numbers_are_told_apart() {
     assert_eq!(store.stats(&Key::new(&Subject::of(["k"]), &by_minute)).remaining(), 3);
 }
 
-/// Numbers for limits are bounded; beyond them keys are listed without.
+/// The registry of limits is bounded; keys of further limits are listed without their limit.
 #[test]
-fn a_flood_of_limits_is_remembered_in_part() {
+fn lists_only_registered_limits_after_a_flood() {
     let store = store();
     let bucket = |count| Limit::token_bucket(Quota::per_day(count)).unwrap().named("b").unwrap();
     let window = |count| Limit::fixed_window(Quota::per_day(count)).unwrap().named("w").unwrap();

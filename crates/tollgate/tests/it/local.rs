@@ -1,4 +1,4 @@
-//! The limiter that embeds.
+//! `LocalLimiter`.
 
 use std::hash::RandomState;
 use std::time::Duration;
@@ -13,7 +13,7 @@ fn two_limits(clock: &ManualClock) -> LocalLimiter<ManualClock> {
 }
 
 #[test]
-fn the_deciding_limit_is_the_one_most_in_the_way() {
+fn deciding_limit_has_the_least_remaining() {
     let clock = ManualClock::new();
     let limiter = two_limits(&clock);
     for minute in 0..10 {
@@ -21,7 +21,7 @@ fn the_deciding_limit_is_the_one_most_in_the_way() {
             let decision = limiter.take("k");
             assert!(decision.is_allowed());
             let deciding = decision.deciding().unwrap();
-            // Allowed: the least remaining. The minute's, until the hour's is lower.
+            // The minute limit has the least remaining until the hour limit is lower.
             let expected =
                 if 99 - (minute * 10 + n) + minute * 100 / 60 < 9 - n { "3600s" } else { "60s" };
             assert_eq!(deciding.limit().name(), expected, "minute {minute}, take {n}");
@@ -32,11 +32,11 @@ fn the_deciding_limit_is_the_one_most_in_the_way() {
 }
 
 #[test]
-fn a_refusal_names_the_longest_wait_and_never_beats_all() {
+fn refusal_uses_the_longest_wait_and_never_wins() {
     let clock = ManualClock::new();
     let limiter = two_limits(&clock);
     let _ = limiter.take_n("k", 10);
-    // Both refuse eleven: the minute for ever, the hour not at all.
+    // The minute limit can never allow eleven; the hour limit allows it.
     let decision = limiter.take_n("k", 11);
     assert_eq!(decision.verdict(), Verdict::Never);
     assert_eq!(decision.deciding().unwrap().limit().name(), "60s");
@@ -45,7 +45,7 @@ fn a_refusal_names_the_longest_wait_and_never_beats_all() {
 }
 
 #[test]
-fn of_limits_with_the_same_left_the_slower_one_decides() {
+fn slowest_limit_decides_if_remaining_is_equal() {
     let limiter = LocalLimiter::builder()
         .limit(Limit::token_bucket(Quota::per_minute(10)).unwrap())
         .limit(Limit::token_bucket(Quota::per_hour(10)).unwrap())
@@ -57,7 +57,7 @@ fn of_limits_with_the_same_left_the_slower_one_decides() {
 }
 
 #[test]
-fn unnamed_limits_of_one_window_are_told_apart() {
+fn unnamed_limits_with_equal_windows_are_numbered() {
     let limiter = LocalLimiter::builder()
         .limit(Limit::token_bucket(Quota::per_minute(10)).unwrap())
         .limit(Limit::token_bucket(Quota::per_minute(20)).unwrap())
@@ -74,7 +74,7 @@ fn unnamed_limits_of_one_window_are_told_apart() {
 }
 
 #[test]
-fn a_given_name_is_kept_whatever_the_order() {
+fn explicit_names_win_in_any_order() {
     let limit = || Limit::token_bucket(Quota::per_minute(10)).unwrap();
     let named = || limit().named("60s").unwrap();
     for (limits, names) in
@@ -87,18 +87,18 @@ fn a_given_name_is_kept_whatever_the_order() {
     }
 }
 
-/// Keys may be secrets, and there may be a million.
+/// Keys may be secret and numerous.
 #[test]
 fn debug_shows_no_key() {
     let limiter = two_limits(&ManualClock::new());
     let _ = limiter.take("s3cr3t");
-    let shown = format!("{limiter:?}");
-    assert!(shown.contains("keys: 2") && !shown.contains("s3cr3t"), "{shown}");
-    assert!(shown.len() < 2000, "{} characters", shown.len());
+    let debug = format!("{limiter:?}");
+    assert!(debug.contains("keys: 2") && !debug.contains("s3cr3t"), "{debug}");
+    assert!(debug.len() < 2000, "{} characters", debug.len());
 }
 
 #[test]
-fn operations_reach_every_limit() {
+fn operations_apply_to_every_limit() {
     let clock = ManualClock::new();
     let limiter = two_limits(&clock);
     let remaining = |limiter: &LocalLimiter<ManualClock>| -> Vec<u64> {
@@ -117,7 +117,7 @@ fn operations_reach_every_limit() {
 }
 
 #[test]
-fn a_decision_tells_where_and_when_it_was_made() {
+fn decision_has_source_and_time() {
     let clock = ManualClock::new();
     clock.advance(Duration::from_secs(5));
     let limiter = two_limits(&clock);
@@ -130,20 +130,20 @@ fn a_decision_tells_where_and_when_it_was_made() {
 }
 
 #[test]
-fn try_acquire_carries_the_key_and_the_wait() {
+fn try_acquire_error_has_key_and_retry_after() {
     let clock = ManualClock::new();
     let builder =
         LocalLimiter::builder().limit(Limit::sliding_window(Quota::per_second(4)).unwrap());
     let limiter = builder.clock(clock).hasher(RandomState::new()).build().unwrap();
-    for left in [3, 2, 1, 0] {
-        assert_eq!(limiter.try_acquire("igdb:api").unwrap().remaining(), Some(left));
+    for remaining in [3, 2, 1, 0] {
+        assert_eq!(limiter.try_acquire("igdb:api").unwrap().remaining(), Some(remaining));
     }
     let refused = limiter.try_acquire("igdb:api").unwrap_err();
     assert_eq!(refused.key, "igdb:api");
     assert_eq!(refused.retry_after, Some(Duration::from_secs(1)));
 }
 
-/// Hashes a subject that is a number to that number: neighbours on every page.
+/// Hashes a numeric subject to its number, so that keys have consecutive hashes.
 #[derive(Debug, Clone, Default)]
 struct ByNumber(u64);
 
@@ -164,7 +164,7 @@ impl std::hash::Hasher for ByNumber {
 }
 
 #[test]
-fn a_listing_goes_on_at_the_very_next_hash() {
+fn listing_continues_at_the_next_hash() {
     let builder = LocalLimiter::builder().limit(Limit::token_bucket(Quota::per_day(1)).unwrap());
     let limiter = builder.hasher(ByNumber::default()).build().unwrap();
     for n in 0..50 {
@@ -183,7 +183,7 @@ fn a_listing_goes_on_at_the_very_next_hash() {
 }
 
 #[test]
-fn a_foreign_cursor_is_an_error_and_not_a_listing() {
+fn rejects_invalid_cursors() {
     let limiter = two_limits(&ManualClock::new());
     let error = limiter.list(&Listing::all().after(tollgate::Cursor::new("page 2"))).unwrap_err();
     assert_eq!(error.kind(), tollgate::StoreErrorKind::Cursor);

@@ -1,14 +1,13 @@
-//! What the library promises, one file a promise.
+//! Integration tests of the library, one file per topic.
 
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "tests fail by panicking, and their helpers too"
+    reason = "tests and their helpers fail by panicking"
 )]
 
 mod allocation;
-mod asking;
 mod bounds;
 mod calendar;
 mod capacity;
@@ -18,20 +17,21 @@ mod conformance;
 mod documentation;
 mod dyn_store;
 mod errors;
+mod eviction;
 mod extremes;
 mod facts;
 mod fallback;
 mod first_call;
-mod forged;
-mod forgetting;
 mod headers;
 mod identities;
 mod limiter;
 mod listings;
 mod local;
+mod operations;
 mod rates;
 mod refusals;
-mod saving;
 mod simulation;
+mod snapshot_validation;
+mod snapshots;
 mod stores;
 mod vectors;

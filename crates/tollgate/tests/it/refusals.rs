@@ -1,4 +1,4 @@
-//! What refused callers are told, to the letter.
+//! Exact text of refusals.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn parsed(refusal: &Refusal<'_>, style: RefusalStyle) -> Value {
 }
 
 #[test]
-fn a_wait_is_told_in_words_and_numbers() {
+fn body_has_the_wait_in_message_and_field() {
     let limit = minute("user");
     let decision = refusing(&limit, deny(Duration::from_millis(44_001)));
     let refusal = Refusal::of(&decision).unwrap();
@@ -50,7 +50,7 @@ fn a_wait_is_told_in_words_and_numbers() {
 }
 
 #[test]
-fn the_shortest_wait_is_a_second() {
+fn minimum_wait_is_one_second() {
     let limit = minute("user");
     let decision = refusing(&limit, deny(Duration::from_micros(1)));
     let refusal = Refusal::of(&decision).unwrap();
@@ -60,7 +60,7 @@ fn the_shortest_wait_is_a_second() {
 }
 
 #[test]
-fn never_has_no_time() {
+fn never_has_no_retry_after() {
     let limiter = LocalLimiter::new(minute("user"));
     let decision = limiter.take_n("k", 11);
     let refusal = Refusal::of(&decision).unwrap();
@@ -75,9 +75,9 @@ fn never_has_no_time() {
 }
 
 #[test]
-fn a_lost_store_that_denies_is_unavailable_and_not_too_many() {
+fn deny_on_store_loss_is_503_and_not_429() {
     let limit = minute("user");
-    // Also of what would never pass nobody can say that now.
+    // Without the store, even a `Never` is not final.
     for (verdict, seconds) in [(deny(Duration::from_secs(1)), 1), (Verdict::Never, 1)] {
         let decision = refusing(&limit, verdict).degraded(OnStoreLoss::Deny);
         let refusal = Refusal::of(&decision).unwrap();
@@ -102,9 +102,9 @@ fn a_lost_store_that_denies_is_unavailable_and_not_too_many() {
     }
 }
 
-/// A share that is used up is a limit like any other.
+/// An exceeded share is an exceeded limit.
 #[test]
-fn a_degraded_refusal_is_still_too_many() {
+fn local_refusal_in_degraded_mode_is_429() {
     let limit = minute("user");
     let decision = refusing(&limit, deny(Duration::from_secs(6))).degraded(OnStoreLoss::Local);
     let refusal = Refusal::of(&decision).unwrap();
@@ -112,7 +112,7 @@ fn a_degraded_refusal_is_still_too_many() {
 }
 
 #[test]
-fn what_is_allowed_is_no_refusal() {
+fn allowed_decision_has_no_refusal() {
     let limit = minute("user");
     for loss in [OnStoreLoss::Allow, OnStoreLoss::Local, OnStoreLoss::Deny] {
         let decision = refusing(&limit, Verdict::Allow).degraded(loss);
@@ -121,7 +121,7 @@ fn what_is_allowed_is_no_refusal() {
 }
 
 #[test]
-fn only_enforced_limits_without_room_are_named_as_in_the_header() {
+fn violated_policies_are_the_exceeded_enforced_limits() {
     let limits = [minute("user"), minute("all"), minute("trial"), Limit::block()];
     let full = Reply::new(Verdict::Allow, 10, Duration::ZERO);
     let empty = Reply::new(deny(Duration::from_secs(6)), 0, Duration::from_secs(60));
@@ -139,9 +139,9 @@ fn only_enforced_limits_without_room_are_named_as_in_the_header() {
     assert_eq!(problem["violated-policies"], json!(["user/60s", "block"]));
 }
 
-/// Who waits as long as told passes.
+/// A retry after the reported seconds passes.
 #[test]
-fn the_seconds_told_are_enough() {
+fn retry_after_seconds_are_sufficient() {
     for micros in [1, 999_999, 1_000_000, 1_000_001, 6_000_000] {
         let clock = ManualClock::new();
         let limit = Limit::token_bucket(Quota::new(1, Duration::from_micros(micros))).unwrap();

@@ -1,4 +1,4 @@
-//! What another crate needs to be a store.
+//! Implementing `Store` in another crate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use tollgate::{
 };
 use tollgate_testkit::runtime::block_on;
 
-/// A store that refuses everyone, and lists what it is asked for.
-struct Closed;
+/// Store that refuses every take and lists one key.
+struct RefusingStore;
 
-impl Store for Closed {
+impl Store for RefusingStore {
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
         let verdict = Verdict::Deny { retry_after: Duration::ZERO };
         let reply = Reply::new(verdict, u64::MAX, Duration::MAX);
@@ -54,21 +54,21 @@ impl Store for Closed {
 }
 
 #[test]
-fn a_foreign_reply_cannot_break_a_decision() {
+fn decision_clamps_invalid_replies() {
     let (limit, subject) =
         (Limit::token_bucket(Quota::per_minute(10)).unwrap(), Subject::of(["k"]));
     let plan = Plan::new([Take::new(Key::new(&subject, &limit), 1)]).unwrap();
-    let decision = block_on(Closed.take(&plan)).unwrap();
+    let decision = block_on(RefusingStore.take(&plan)).unwrap();
     let status = decision.deciding().unwrap();
-    // A refusal without a wait is a refusal, and no more remains than fits.
+    // A refusal without a wait stays a refusal, and `remaining` is clamped to the capacity.
     assert_eq!(decision.retry_after(), Some(Duration::from_micros(1)));
     assert_eq!((status.remaining(), status.count()), (10, 0));
     assert!(status.reset_after() > Duration::from_secs(1 << 40));
 }
 
 #[test]
-fn a_listed_key_tells_its_limit() {
-    let page = block_on(Closed.list(&Listing::all().with_prefix("p"))).unwrap();
+fn listed_key_is_parsed_from_its_identity() {
+    let page = block_on(RefusingStore.list(&Listing::all().with_prefix("p"))).unwrap();
     assert_eq!((page.keys[0].rule.as_str(), page.keys[0].limit.as_str()), ("default", "60s"));
     assert_eq!(ListedKey::with_identity("k", "xdefault/60s"), None);
     assert_eq!(ListedKey::with_identity("k", ""), None);
@@ -76,7 +76,7 @@ fn a_listed_key_tells_its_limit() {
 }
 
 #[test]
-fn a_future_that_is_dropped_takes_nothing() {
+fn dropped_future_takes_nothing() {
     let store = Arc::new(MemoryStore::new());
     let (limit, subject) =
         (Limit::token_bucket(Quota::per_minute(10)).unwrap(), Subject::of(["k"]));

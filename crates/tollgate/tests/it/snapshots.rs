@@ -1,4 +1,4 @@
-//! A store that was saved and restored answers as one that was not interrupted.
+//! A restored store decides like the original one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,7 +15,7 @@ use tollgate_testkit::history::{History, HistoryLevel};
 use tollgate_testkit::random::Random;
 use tollgate_testkit::spec::Kind;
 
-use crate::asking::ask;
+use crate::operations::apply;
 
 pub(crate) type Store = MemoryStore<ManualClock>;
 
@@ -29,7 +29,7 @@ pub(crate) fn saved(store: &Store) -> Vec<u8> {
     file
 }
 
-/// One limit of each kind, some of them named.
+/// Returns one limit per algorithm, some of them named.
 pub(crate) fn limits() -> Vec<Limit> {
     let quota = Quota::new(9, Duration::from_secs(60));
     let limits = [
@@ -44,7 +44,7 @@ pub(crate) fn limits() -> Vec<Limit> {
     limits.into_iter().map(Result::unwrap).chain([Limit::block()]).collect()
 }
 
-/// Keys of every kind, used, paused and both.
+/// Returns a store with keys of every algorithm, some of them paused.
 pub(crate) fn filled(clock: &ManualClock) -> Store {
     let store = store(clock);
     for limit in limits() {
@@ -53,10 +53,10 @@ pub(crate) fn filled(clock: &ManualClock) -> Store {
         {
             let subject = Subject::of([name]);
             let key = Key::new(&subject, &limit);
-            ask(&store, key, Operation::Hold { cost: 2, permit: 7 });
-            ask(&store, key, Operation::Debit { cost: 1, age_us: 5_000_000 });
+            apply(&store, key, Operation::Hold { cost: 2, permit: 7 });
+            apply(&store, key, Operation::Debit { cost: 1, age_us: 5_000_000 });
             if nth == 1 {
-                ask(&store, key, Operation::Pause { length_us: 3_000_000 });
+                apply(&store, key, Operation::Pause { length_us: 3_000_000 });
             }
         }
     }
@@ -64,57 +64,57 @@ pub(crate) fn filled(clock: &ManualClock) -> Store {
 }
 
 #[test]
-fn a_restored_store_answers_as_one_that_was_not_interrupted() {
+fn restored_store_decides_like_the_original() {
     let (mut compared, mut keys) = (0, 0);
-    for wildness in [HistoryLevel::Basic, HistoryLevel::Operations, HistoryLevel::Changes] {
+    for level in [HistoryLevel::Basic, HistoryLevel::Operations, HistoryLevel::Changes] {
         for kind in Kind::ALL {
             for seed in 0..150 {
-                let kept = compare(seed, kind, wildness);
+                let kept = compare(seed, kind, level);
                 (compared, keys) = (compared + 1, keys + kept);
             }
         }
     }
     assert!(
         keys * 2 > compared,
-        "only {keys} of {compared} keys were in use: the test shows little"
+        "only {keys} of {compared} keys were active, too few for this test"
     );
 }
 
-/// Interrupts a history at some moment; how many keys were in use then.
-fn compare(seed: u64, kind: Kind, wildness: HistoryLevel) -> u64 {
+/// Restores a store in the middle of a history and returns how many keys were active then.
+fn compare(seed: u64, kind: Kind, level: HistoryLevel) -> u64 {
     let clock = ManualClock::new();
-    let lasting = store(&clock);
+    let original = store(&clock);
     let mut restored = None;
-    let mut history = History::new(seed, kind, wildness);
+    let mut history = History::new(seed, kind, level);
     let limits: Vec<Limit> = history.limits().iter().map(|spec| spec.build().unwrap()).collect();
     let name = if seed.is_multiple_of(2) { "k" } else { "a subject that is too long for a slot" };
     let subject = Subject::of([name]);
     let split = Random::new(seed).within(1, 40);
     let (mut last, mut kept) = (None, 0);
-    for moment_number in 0..60 {
-        let moment = history.next(last.as_ref());
-        clock.set(Timestamp::from_micros(moment.at_us));
-        if moment_number == split {
+    for index in 0..60 {
+        let step = history.next(last.as_ref());
+        clock.set(Timestamp::from_micros(step.at_us));
+        if index == split {
             let store = store(&clock);
-            kept = store.restore(&saved(&lasting)).unwrap();
+            kept = store.restore(&saved(&original)).unwrap();
             restored = Some(store);
         }
-        let key = Key::new(&subject, &limits[moment.limit]);
-        let answer = ask(&lasting, key, moment.operation);
-        // What had ended is not saved, and does not come back with a clock that steps back over it.
+        let key = Key::new(&subject, &limits[step.limit]);
+        let expected = apply(&original, key, step.operation);
+        // Expired state is not saved. It would count again in the original if the clock steps back.
         if let Some(restored) = &restored
-            && (kept > 0 || wildness != HistoryLevel::Changes)
+            && (kept > 0 || level != HistoryLevel::Changes)
         {
-            let told = ask(restored, key, moment.operation);
-            assert_eq!(told, answer, "{kind:?} {wildness:?} seed {seed} {moment:?}");
+            let answer = apply(restored, key, step.operation);
+            assert_eq!(answer, expected, "{kind:?} {level:?} seed {seed} {step:?}");
         }
-        last = Some(answer);
+        last = Some(expected);
     }
     kept
 }
 
 #[test]
-fn every_key_and_its_limit_come_back() {
+fn restores_every_key_and_its_limit() {
     let clock = ManualClock::new();
     let before = filled(&clock);
     let limit = Limit::token_bucket(Quota::per_day(3)).unwrap();
@@ -134,9 +134,9 @@ fn every_key_and_its_limit_come_back() {
     assert!(listed(&after).iter().all(|key| key.known.is_some()));
 }
 
-/// Past 65 536 names a scope is written out, and its numbers are not remembered.
+/// After 65 536 limit names, keys contain the identity as text and their limits are not stored.
 #[test]
-fn keys_of_unnumbered_limits_come_back() {
+fn restores_keys_of_unregistered_limits() {
     let clock = ManualClock::new();
     let (before, after) = (store(&clock), store(&clock));
     let limit = |n: u64| {
@@ -145,17 +145,17 @@ fn keys_of_unnumbered_limits_come_back() {
     };
     let subject = Subject::of(["k"]);
     for n in 0..66_000 {
-        let _ = ask(&before, Key::new(&subject, &limit(n)), Operation::Take { cost: 1 });
+        let _ = apply(&before, Key::new(&subject, &limit(n)), Operation::Take { cost: 1 });
     }
     assert_eq!(after.restore(&saved(&before)).unwrap(), 66_000);
     for n in [0, 8191, 8192, 65_535, 65_536, 65_999] {
-        let answer = ask(&after, Key::new(&subject, &limit(n)), Operation::Take { cost: 1 });
+        let answer = apply(&after, Key::new(&subject, &limit(n)), Operation::Take { cost: 1 });
         assert_eq!((answer.is_allowed(), answer.remaining), (true, 0), "limit {n}");
     }
 }
 
 #[test]
-fn what_has_ended_is_not_saved_and_not_restored() {
+fn expired_keys_are_not_saved_or_restored() {
     let clock = ManualClock::new();
     let before = filled(&clock);
     let file = saved(&before);
@@ -167,7 +167,7 @@ fn what_has_ended_is_not_saved_and_not_restored() {
 }
 
 #[test]
-fn only_an_empty_store_with_room_is_restored_into() {
+fn restores_only_into_an_empty_store_with_enough_capacity() {
     let clock = ManualClock::new();
     let before = filled(&clock);
     let file = saved(&before);
@@ -177,9 +177,9 @@ fn only_an_empty_store_with_room_is_restored_into() {
     assert_eq!(small.occupancy().keys, 0);
 }
 
-/// Whatever is taken, held and given back meanwhile, each file is whole.
+/// Snapshots during concurrent takes and releases are complete.
 #[test]
-fn saving_beside_takes_gives_whole_files() {
+fn snapshots_during_takes_are_valid() {
     let store = MemoryStore::new();
     let limits = limits();
     let done = AtomicBool::new(false);

@@ -1,25 +1,25 @@
-//! What was not saved so is not restored: files cut short, changed, or made up.
+//! Damaged, modified and forged snapshots are rejected or harmless.
 
 use tollgate::{Key, Limit, ManualClock, Quota, SnapshotErrorKind, Subject, Timestamp};
 use tollgate_testkit::answer::Operation;
 use tollgate_testkit::random::Random;
 
-use crate::asking::ask;
-use crate::saving::{Store, filled, limits, saved, store};
+use crate::operations::apply;
+use crate::snapshots::{Store, filled, limits, saved, store};
 
-/// Magic, version and time of saving.
+/// Length of magic number, version and time of the snapshot.
 const HEADER: usize = 8 + 2 + 8;
 
-fn refusal(file: &[u8]) -> Option<SnapshotErrorKind> {
+fn restore_error(file: &[u8]) -> Option<SnapshotErrorKind> {
     store(&ManualClock::new()).restore(file).err().map(|error| error.kind())
 }
 
 #[test]
-fn every_truncation_and_every_flipped_byte_is_refused() {
+fn rejects_every_truncation_and_every_changed_byte() {
     let file = saved(&filled(&ManualClock::new()));
-    assert_eq!(refusal(&file), None);
+    assert_eq!(restore_error(&file), None);
     for length in 0..file.len() {
-        let kind = refusal(&file[..length]);
+        let kind = restore_error(&file[..length]);
         assert_eq!(kind, Some(SnapshotErrorKind::Damaged), "the first {length} bytes");
     }
     for at in 0..file.len() {
@@ -31,17 +31,17 @@ fn every_truncation_and_every_flipped_byte_is_refused() {
                 8..10 if changed[8..10] > file[8..10] => SnapshotErrorKind::Version,
                 _ => SnapshotErrorKind::Damaged,
             };
-            assert_eq!(refusal(&changed), Some(kind), "byte {at}");
+            assert_eq!(restore_error(&changed), Some(kind), "byte {at}");
         }
     }
     let mut longer = file.clone();
     longer.push(0);
-    assert_eq!(refusal(&longer), Some(SnapshotErrorKind::Damaged));
-    assert_eq!(refusal(b"PK\x03\x04"), Some(SnapshotErrorKind::NotASnapshot));
+    assert_eq!(restore_error(&longer), Some(SnapshotErrorKind::Damaged));
+    assert_eq!(restore_error(b"PK\x03\x04"), Some(SnapshotErrorKind::NotASnapshot));
 }
 
-/// The file with a checksum that fits.
-fn sealed(mut file: Vec<u8>) -> Vec<u8> {
+/// Returns the file with a correct checksum.
+fn with_checksum(mut file: Vec<u8>) -> Vec<u8> {
     file.truncate(file.len() - 8);
     let checksum = file.iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3)
@@ -50,12 +50,12 @@ fn sealed(mut file: Vec<u8>) -> Vec<u8> {
     file
 }
 
-/// Whoever can write the file can compute its checksum: what is accepted must still be sound.
+/// An attacker can compute the checksum: accepted content must still be valid.
 #[test]
-fn a_forged_file_is_refused_or_harmless() {
+fn forged_snapshot_is_rejected_or_harmless() {
     let file = saved(&filled(&ManualClock::new()));
-    assert_eq!(sealed(file.clone()), file);
-    let (mut random, mut refused, mut accepted) = (Random::new(11), 0, 0);
+    assert_eq!(with_checksum(file.clone()), file);
+    let (mut random, mut rejected, mut accepted) = (Random::new(11), 0, 0);
     let values = [0, 1, 0x1F, 0x20, 0x7F, 0x80, 0xFF];
     for _ in 0..6000 {
         let mut forged = file.clone();
@@ -65,11 +65,11 @@ fn a_forged_file_is_refused_or_harmless() {
         }
         let clock = ManualClock::new();
         let store = store(&clock);
-        match store.restore(&sealed(forged)) {
+        match store.restore(&with_checksum(forged)) {
             Err(error) => {
                 assert_eq!(error.kind(), SnapshotErrorKind::Invalid);
                 assert_eq!(store.occupancy().keys, 0);
-                refused += 1;
+                rejected += 1;
             }
             Ok(_) => {
                 exercise(&store, &clock);
@@ -77,35 +77,35 @@ fn a_forged_file_is_refused_or_harmless() {
             }
         }
     }
-    assert!(refused > 1000 && accepted > 1000, "{refused} refused, {accepted} accepted");
+    assert!(rejected > 1000 && accepted > 1000, "{rejected} rejected, {accepted} accepted");
 }
 
-/// The same key twice would be found once and counted for ever.
+/// A lookup would find only one of two equal keys, and the other would stay forever.
 #[test]
-fn a_key_that_comes_twice_is_refused() {
+fn rejects_duplicate_keys() {
     let store = store(&ManualClock::new());
     let limit = Limit::fixed_window(Quota::per_minute(3)).unwrap();
-    let _ = ask(&store, Key::new(&Subject::of(["k"]), &limit), Operation::Take { cost: 1 });
+    let _ = apply(&store, Key::new(&Subject::of(["k"]), &limit), Operation::Take { cost: 1 });
     let file = saved(&store);
     let end = file.len() - 1 - 8 - 8;
-    // Tag, limit, subject and state of the only key.
+    // Tag, limit, subject and state of the single key.
     let key = &file[end - (1 + 4 + 4 + 2 + 1 + 32)..end];
     assert_eq!(&key[9..11], b":k");
     let with = |keys: u8, between: &[u8]| {
         let mut forged = [&file[..end], between, &file[end..]].concat();
         let count = forged.len() - 9;
         forged[count] = keys;
-        refusal(&sealed(forged))
+        restore_error(&with_checksum(forged))
     };
     assert_eq!(with(1, &[]), None);
     assert_eq!(with(2, &[]), Some(SnapshotErrorKind::Invalid));
     assert_eq!(with(2, key), Some(SnapshotErrorKind::Invalid));
-    let mut other = key.to_vec();
-    other[10] = b'l';
-    assert_eq!(with(2, &other), None);
+    let mut second_key = key.to_vec();
+    second_key[10] = b'l';
+    assert_eq!(with(2, &second_key), None);
 }
 
-/// Every operation at every time: overflow and underflow panic in tests.
+/// Applies every operation at several times; overflow panics in tests.
 fn exercise(store: &Store, clock: &ManualClock) {
     for now in [0, 1_000_000, Timestamp::MAX.as_micros(), 30_000_000] {
         clock.set(Timestamp::from_micros(now));
@@ -113,18 +113,18 @@ fn exercise(store: &Store, clock: &ManualClock) {
             for name in ["k", "paused"] {
                 let subject = Subject::of([name]);
                 let key = Key::new(&subject, &limit);
-                for asked in [
+                for operation in [
                     Operation::Peek { cost: 9 },
                     Operation::Take { cost: 1 },
                     Operation::Debit { cost: 3, age_us: 7 },
                     Operation::Refund { cost: 1 },
                 ] {
-                    let answer = ask(store, key, asked);
+                    let answer = apply(store, key, operation);
                     assert_eq!(answer.count + answer.remaining, limit.capacity());
                 }
                 if limit.ttl().is_some() {
-                    let _ = ask(store, key, Operation::Renew { permit: 7 });
-                    let _ = ask(store, key, Operation::Release { permit: 7 });
+                    let _ = apply(store, key, Operation::Renew { permit: 7 });
+                    let _ = apply(store, key, Operation::Release { permit: 7 });
                 }
             }
         }
@@ -132,16 +132,16 @@ fn exercise(store: &Store, clock: &ManualClock) {
     }
 }
 
-/// Lengths and counts beyond the file itself.
+/// Lengths and counts that exceed the file.
 #[test]
-fn absurd_lengths_allocate_nothing() {
+fn oversized_lengths_do_not_allocate() {
     let file = saved(&filled(&ManualClock::new()));
     for at in HEADER..file.len() - 12 {
         let mut forged = file.clone();
         forged[at..at + 4].copy_from_slice(&[0xFF; 4]);
-        let forged = sealed(forged);
+        let forged = with_checksum(forged);
         let measured = allocation_counter::measure(|| {
-            let _ = refusal(&forged);
+            let _ = restore_error(&forged);
         });
         assert!(measured.bytes_max < 1 << 20, "{measured:?} at byte {at}");
     }

@@ -1,4 +1,4 @@
-//! One operation of a history, asked of a memory store.
+//! Helper: applies one operation of a history to a memory store.
 
 use std::time::Duration;
 
@@ -6,9 +6,13 @@ use tollgate::{Key, ManualClock, MemoryStore, Plan, Status, Take};
 use tollgate_testkit::answer::{Answer, Operation};
 use tollgate_testkit::conformance::{permit_id, permit_on};
 
-pub(crate) fn ask(store: &MemoryStore<ManualClock>, key: Key<'_>, ask: Operation) -> Answer {
+pub(crate) fn apply(
+    store: &MemoryStore<ManualClock>,
+    key: Key<'_>,
+    operation: Operation,
+) -> Answer {
     let plan = |cost| Plan::new([Take::new(key, cost)]).unwrap();
-    let decision = match ask {
+    let decision = match operation {
         Operation::Take { cost } => store.take(&plan(cost)),
         Operation::Peek { cost } => store.peek(&plan(cost)),
         Operation::Refund { cost } => store.refund(&plan(cost)),
