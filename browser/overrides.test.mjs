@@ -99,6 +99,6 @@ pageTest("what is wrong with an override is told in its place", { expected: [/40
   await set(page, { client: "odd", limits: "20 a minute" });
   await page.locator("#override-told.problem").filter({ hasText: "“20” is no limit" }).waitFor();
   await set(page, { client: "odd", limits: "5-at-once" });
-  await page.locator("#override-told.problem").filter({ hasText: "no rule of the policy would be changed" }).waitFor();
+  await page.locator("#override-told.problem").filter({ hasText: "would not change any rule of the policy" }).waitFor();
   assert.equal(await page.locator("#override-client").inputValue(), "odd");
 });

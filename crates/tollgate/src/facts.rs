@@ -1,4 +1,4 @@
-//! Facts: what is known of a request.
+//! Facts: the known properties of a request.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,19 +6,19 @@ use std::fmt;
 use smallvec::SmallVec;
 use thiserror::Error;
 
-/// The most facts a request may have.
+/// The maximum number of facts in a request.
 pub const MAX_FACTS: usize = 32;
-/// The longest name, in bytes.
+/// The maximum length of a fact name, in bytes.
 const MAX_NAME: usize = 64;
-/// The longest value, in bytes.
+/// The maximum length of a fact value, in bytes.
 pub const MAX_FACT_LENGTH: usize = 1024;
 
-/// What is known of a request, by name: `client`, `user`, `path`, and any other.
+/// The known properties of a request by name: `client`, `user`, `path`, and any other name.
 ///
-/// A value is bytes, since keys and headers are not always text. At most 32 facts; names are 1 to 64
-/// printable ASCII characters without spaces, values 1 to 1024 bytes. What is not known is left out:
-/// an empty value is an error, so that it cannot be mistaken for a missing one. Headers are called
-/// `header:x-plan`, in any case.
+/// A request has at most 32 facts. Names have 1 to 64 printable ASCII characters without spaces; values have 1 to
+/// 1024 bytes and do not need to be UTF-8, because keys and headers are not always text. Leave out facts that are
+/// not known: an empty value is an error, so that it cannot be mistaken for a missing one. Headers are named
+/// `header:x-plan`; their names are case-insensitive.
 ///
 /// ```
 /// use tollgate::{Facts, FactsErrorKind};
@@ -30,7 +30,7 @@ pub const MAX_FACT_LENGTH: usize = 1024;
 ///
 /// let error = facts.insert("user", "").unwrap_err();
 /// assert_eq!(error.kind(), FactsErrorKind::Value);
-/// assert_eq!(error.to_string(), "facts.user: the value is empty; leave out what is not known");
+/// assert_eq!(error.to_string(), "facts.user: the value is empty; leave the fact out if it is not known");
 /// # Ok::<(), tollgate::FactsError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,13 +42,13 @@ pub struct Facts<'a> {
 type Entry<'a> = (Cow<'a, str>, Cow<'a, [u8]>);
 
 impl<'a> Facts<'a> {
-    /// Nothing is known yet.
+    /// Creates an empty set of facts.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// These facts.
+    /// Creates facts from pairs of name and value.
     ///
     /// ```
     /// use tollgate::Facts;
@@ -59,7 +59,7 @@ impl<'a> Facts<'a> {
     /// ```
     ///
     /// # Errors
-    /// Where [`Facts::insert`] errs.
+    /// As [`Facts::insert`].
     pub fn of<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Result<Self, FactsError>
     where
         N: Into<Cow<'a, str>>,
@@ -75,14 +75,14 @@ impl<'a> Facts<'a> {
     /// Adds a fact.
     ///
     /// # Errors
-    /// A name or value outside the bounds above, a name that is there already, or a 33rd fact.
+    /// An invalid name or value (see [`Facts`]), a duplicate name, or a 33rd fact.
     pub fn insert(
         &mut self,
         name: impl Into<Cow<'a, str>>,
         value: impl Into<FactValue<'a>>,
     ) -> Result<(), FactsError> {
-        let (name, FactValue(value)) = (in_one_case(name.into()), value.into());
-        let wrong = if !is_fact_name(&name) {
+        let (name, FactValue(value)) = (lowercase_header(name.into()), value.into());
+        let error = if !is_fact_name(&name) {
             Some(FactsErrorKind::Name)
         } else if value.is_empty() || value.len() > MAX_FACT_LENGTH {
             Some(FactsErrorKind::Value)
@@ -93,14 +93,14 @@ impl<'a> Facts<'a> {
         } else {
             None
         };
-        if let Some(kind) = wrong {
+        if let Some(kind) = error {
             return Err(FactsError::new(kind, &name, value.is_empty()));
         }
         self.entries.push((name, value));
         Ok(())
     }
 
-    /// The same facts, for as long as one likes.
+    /// Copies borrowed names and values, so that the facts have no lifetime.
     ///
     /// ```
     /// use tollgate::Facts;
@@ -120,20 +120,20 @@ impl<'a> Facts<'a> {
         Facts { entries: self.entries.into_iter().map(owned).collect() }
     }
 
-    /// The value of a fact, if it is known.
+    /// Returns the value of a fact, or `None` if it is not known.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.iter().find_map(|(known, value)| (known == name).then_some(value))
     }
 
-    /// Names and values, in the order they were added.
+    /// Returns names and values in insertion order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.entries.iter().map(|(name, value)| (&**name, &**value))
     }
 }
 
-/// Headers are called the same in any case, so their facts are known by one.
-fn in_one_case(name: Cow<'_, str>) -> Cow<'_, str> {
+/// Converts the name of a header fact to lower case. Other names are returned unchanged.
+fn lowercase_header(name: Cow<'_, str>) -> Cow<'_, str> {
     let is_header = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("header:"));
     if is_header && name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Owned(name.to_ascii_lowercase());
@@ -141,7 +141,7 @@ fn in_one_case(name: Cow<'_, str>) -> Cow<'_, str> {
     name
 }
 
-/// Whether facts may be called so.
+/// Returns whether a fact name is valid: 1 to 64 printable ASCII characters, no spaces.
 pub(crate) fn is_fact_name(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -186,14 +186,14 @@ impl<'a, const N: usize> From<&'a [u8; N]> for FactValue<'a> {
     }
 }
 
-/// Why something cannot be a fact. The message names it, and never its value.
+/// A fact is invalid. The message contains its name but never its value.
 ///
 /// ```
 /// use tollgate::{Facts, FactsErrorKind};
 ///
 /// let error = Facts::of([("client", "a"), ("client", "b")]).unwrap_err();
 /// assert_eq!(error.kind(), FactsErrorKind::Duplicate);
-/// assert_eq!(error.to_string(), "facts.client: comes twice");
+/// assert_eq!(error.to_string(), "facts.client: the fact is given twice");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct FactsError {
@@ -202,7 +202,7 @@ pub struct FactsError {
     reason: &'static str,
 }
 
-/// What a [`FactsError`] is about.
+/// The kind of a [`FactsError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FactsErrorKind {
@@ -210,9 +210,9 @@ pub enum FactsErrorKind {
     Name,
     /// The value is empty or too long.
     Value,
-    /// The name is there already.
+    /// The fact is given twice.
     Duplicate,
-    /// There are 32 facts already.
+    /// The request has more than 32 facts.
     TooMany,
 }
 
@@ -220,28 +220,30 @@ impl FactsError {
     fn new(kind: FactsErrorKind, name: &str, is_empty: bool) -> Self {
         let reason = match kind {
             FactsErrorKind::Name => "a name must be 1 to 64 printable ASCII characters, no spaces",
-            FactsErrorKind::Value if is_empty => "the value is empty; leave out what is not known",
-            FactsErrorKind::Value => "the value is longer than 1024 bytes",
-            FactsErrorKind::Duplicate => "comes twice",
-            FactsErrorKind::TooMany => "a request may have at most 32 facts",
+            FactsErrorKind::Value if is_empty => {
+                "the value is empty; leave the fact out if it is not known"
+            }
+            FactsErrorKind::Value => "the value is longer than the maximum of 1024 bytes",
+            FactsErrorKind::Duplicate => "the fact is given twice",
+            FactsErrorKind::TooMany => "a request can have at most 32 facts",
         };
         let name = name.chars().take(MAX_NAME).flat_map(char::escape_default).collect();
         Self { kind, name, reason }
     }
 
-    /// What was wrong, without the name of the fact.
+    /// Returns the message without the name of the fact.
     #[must_use]
     pub const fn reason(&self) -> &'static str {
         self.reason
     }
 
-    /// What was wrong.
+    /// Returns the kind of the error.
     #[must_use]
     pub const fn kind(&self) -> FactsErrorKind {
         self.kind
     }
 
-    /// Always false: the same facts will be wrong again.
+    /// Always false: the same facts fail again.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         false

@@ -132,7 +132,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         self.current.rcu(|current| ActivePolicy {
             policy: Arc::clone(&current.policy),
             handles: Arc::clone(&current.handles),
-            overrides: ActiveOverrides::instead_of(&current.overrides, overrides.clone()),
+            overrides: current.overrides.replaced_by(overrides.clone()),
         });
     }
 

@@ -1,32 +1,32 @@
-//! Addresses and networks of clients: which are meant, and what of them is counted.
+//! IP addresses and networks of clients: matching, and the part of an address that limits count by.
 //!
-//! By bits and never by notation: an IPv4 address that is written as an IPv6 one is that IPv4 address.
+//! Addresses are compared by value, not by notation: an IPv4-mapped IPv6 address (`::ffff:192.0.2.7`) equals the
+//! IPv4 address.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use thiserror::Error;
 
-/// The bits in front of an IPv4 address that is written as an IPv6 one.
+/// The number of prefix bits before the IPv4 address in an IPv4-mapped IPv6 address.
 const MAPPED_BITS: u8 = 96;
 
-/// The first 64 bits: what one IPv6 customer has at least to himself.
-const COUNTED: u128 = !0 << 64;
+/// The mask of the first 64 bits, the smallest IPv6 network that a customer usually gets.
+const COUNTED_BITS: u128 = !0 << 64;
 
-/// What of an entry an error shows at most.
+/// The maximum number of characters of an entry that an error quotes.
 const MAX_SHOWN: usize = 64;
 
-/// The address a fact holds. An IPv4 address written as an IPv6 one is that IPv4 address, however it
-/// is spelled.
+/// Parses the value of a fact as an address. IPv4-mapped IPv6 addresses become IPv4.
 pub(crate) fn address(fact: &[u8]) -> Option<IpAddr> {
     let address: IpAddr = std::str::from_utf8(fact).ok()?.parse().ok()?;
     Some(address.to_canonical())
 }
 
-/// What one customer has: an IPv4 address, or the first 64 bits of an IPv6 one. Counted by single IPv6
-/// addresses a limit would be none, since anyone may have 2^64 of them.
+/// Returns the part of an address to count by: an IPv4 address, or the /64 network of an IPv6 address. A limit per
+/// single IPv6 address would have no effect, because one customer usually has 2^64 of them.
 ///
-/// Policies count the fact `ip` by it; other facts that hold addresses are theirs to cut who give them.
+/// Policies apply it to the fact `ip` only; truncate addresses in other facts yourself.
 ///
 /// ```
 /// use tollgate::net;
@@ -39,38 +39,41 @@ pub(crate) fn address(fact: &[u8]) -> Option<IpAddr> {
 #[must_use]
 pub fn rate_limit_address(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & COUNTED).into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & COUNTED_BITS).into(),
         address @ IpAddr::V4(_) => address,
     }
 }
 
-/// Reads an address or a network, or says what is wrong with it.
+/// Parses an address or a network.
 pub(crate) fn parse(text: &str) -> Result<IpNet, String> {
     let net = match text.parse::<IpNet>() {
         Ok(net) => net,
         Err(_) => text.parse::<IpAddr>().map(IpNet::from).map_err(|_| {
-            "must be an address or a network, such as 192.0.2.7 or 192.0.2.0/24".to_owned()
+            "must be an IP address or network, such as 192.0.2.7 or 192.0.2.0/24".to_owned()
         })?,
     };
     if net != net.trunc() {
-        return Err(format!("has bits set beyond its length, did you mean \"{}\"?", net.trunc()));
+        let (length, network) = (net.prefix_len(), net.trunc());
+        return Err(format!(
+            "has address bits set after the /{length} prefix, did you mean \"{network}\"?"
+        ));
     }
     Ok(canonical(net))
 }
 
-/// A network of mapped addresses is the IPv4 network.
+/// Converts a network of IPv4-mapped addresses to the IPv4 network.
 fn canonical(net: IpNet) -> IpNet {
     let IpNet::V6(v6) = net else { return net };
     let mapped = v6.addr().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(MAPPED_BITS));
     mapped.and_then(|(address, length)| Ipv4Net::new(address, length).ok()).map_or(net, IpNet::V4)
 }
 
-/// The network of this length that the address lies in.
-pub(crate) fn network(address: IpAddr, length: u8) -> Option<IpNet> {
-    IpNet::new(address, length).ok().map(|net| net.trunc())
+/// Returns the network with this prefix length that contains the address.
+pub(crate) fn network(address: IpAddr, prefix_length: u8) -> Option<IpNet> {
+    IpNet::new(address, prefix_length).ok().map(|net| net.trunc())
 }
 
-/// Any of several addresses and networks, found by halving.
+/// A set of addresses and networks, stored as sorted ranges. A lookup is a binary search.
 ///
 /// ```
 /// use tollgate::net::Networks;
@@ -86,16 +89,16 @@ pub struct Networks {
     v6: Vec<Range>,
 }
 
-/// The first and last address of neighbouring networks.
+/// The first and last address of a range of addresses.
 type Range = (u128, u128);
 
 impl Networks {
-    /// Reads addresses and networks. A network of IPv4 addresses written as IPv6 ones is that of IPv4; a
-    /// wider one is of IPv6 alone.
+    /// Parses addresses and networks. A network of IPv4-mapped addresses (at least /96) is the IPv4 network; a
+    /// wider one contains IPv6 addresses only.
     ///
     /// # Errors
-    /// An entry that is neither, or a network with bits set beyond its length, which may not be the one
-    /// that was meant.
+    /// An entry is neither an address nor a network, or is a network with address bits set after its prefix, which
+    /// is probably a mistake.
     pub fn parse<T: AsRef<str>>(
         entries: impl IntoIterator<Item = T>,
     ) -> Result<Self, NetworkError> {
@@ -120,20 +123,20 @@ impl Networks {
         set
     }
 
-    /// Whether the address is one of them, or lies in one.
+    /// Returns whether the set contains the address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let (ranges, address) = match address.to_canonical() {
             IpAddr::V4(address) => (&self.v4, u128::from(u32::from(address))),
             IpAddr::V6(address) => (&self.v6, u128::from(address)),
         };
-        let beyond = ranges.partition_point(|(first, _)| *first <= address);
-        let range = beyond.checked_sub(1).and_then(|last| ranges.get(last));
+        let after = ranges.partition_point(|(first, _)| *first <= address);
+        let range = after.checked_sub(1).and_then(|index| ranges.get(index));
         range.is_some_and(|(_, last)| address <= *last)
     }
 }
 
-/// An entry that is no address and no network.
+/// An entry is not a valid address or network.
 ///
 /// ```
 /// use tollgate::net::Networks;
@@ -142,7 +145,7 @@ impl Networks {
 /// assert_eq!(error.entry(), "10.0.0.1/8");
 /// assert_eq!(
 ///     error.to_string(),
-///     "\"10.0.0.1/8\" has bits set beyond its length, did you mean \"10.0.0.0/8\"?"
+///     "\"10.0.0.1/8\" has address bits set after the /8 prefix, did you mean \"10.0.0.0/8\"?"
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -157,7 +160,7 @@ impl NetworkError {
         Self { entry: entry.chars().take(MAX_SHOWN).collect(), reason }
     }
 
-    /// The entry, or the beginning of a long one.
+    /// Returns the first 64 characters of the entry.
     #[must_use]
     pub fn entry(&self) -> &str {
         &self.entry
@@ -173,7 +176,7 @@ fn range_v6(net: Ipv6Net) -> Range {
     (number(net.network()), number(net.broadcast()))
 }
 
-/// Sorts, and joins what overlaps.
+/// Sorts the ranges and merges those that overlap.
 fn merge(ranges: &mut Vec<Range>) {
     ranges.sort_unstable();
     ranges.dedup_by(|next, earlier| {
@@ -194,7 +197,7 @@ mod tests {
 
     use super::{Networks, network, parse};
 
-    /// Few bits differ, so that networks lie within each other.
+    /// Networks that differ in few bits, so that many are nested.
     fn nets() -> impl Strategy<Value = Vec<IpNet>> {
         let net = (0_u8..4, 0_u8..=32, any::<bool>()).prop_map(|(bits, length, is_v4)| {
             let v4 = IpAddr::from([bits, 0, 0, bits]);
@@ -210,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_set_holds_what_one_of_its_networks_holds(nets in nets(), bytes in [0_u8..4, 0..2, 0..1, 0..4]) {
+        fn set_contains_the_addresses_of_its_networks(nets in nets(), bytes in [0_u8..4, 0..2, 0..1, 0..4]) {
             let set = Networks::of(&nets);
             let v6 = IpAddr::from([0xff00 | u16::from(bytes[0]), u16::from(bytes[1]), 0, 0, 0, 0, 0, 1]);
             for address in [IpAddr::from(bytes), v6] {
@@ -220,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn mapped_networks_are_those_of_ipv4() {
+    fn mapped_networks_become_ipv4() {
         assert_eq!(parse("::ffff:10.0.0.0/104"), parse("10.0.0.0/8"));
         assert_eq!(parse("::ffff:10.0.0.1"), parse("10.0.0.1/32"));
         assert!(matches!(parse("::/64"), Ok(IpNet::V6(_))));

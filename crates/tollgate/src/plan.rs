@@ -1,4 +1,4 @@
-//! A plan: the takes of one request.
+//! A plan: the takes of one request, decided together.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use crate::limit::identity::Algorithm;
 use crate::permit::PermitId;
 use crate::subject::Subject;
 
-/// The most takes a plan may have.
+/// The maximum number of takes in a plan.
 pub const MAX_TAKES: usize = 16;
 
-/// One counter: whose, and of which limit. Displayed as `{subject}:rule/limit`.
+/// The identity of one counter: a subject and a limit. Displayed as `{subject}:rule/limit`.
 ///
 /// ```
 /// use tollgate::{Key, Limit, Quota, Subject};
@@ -31,24 +31,24 @@ pub struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// The counter of this subject under this limit.
+    /// Creates the key of a subject and a limit.
     #[must_use]
     pub fn new(subject: &'a Subject, limit: &'a Limit) -> Self {
         Self { subject: subject.as_str(), limit }
     }
 
-    /// For a store that nobody else writes to: the subject's bytes need no escaping there.
+    /// Creates the key of an unescaped subject, for a store that no other code writes to.
     pub(crate) const fn private(subject: &'a str, limit: &'a Limit) -> Self {
         Self { subject, limit }
     }
 
-    /// Whose, as escaped text.
+    /// Returns the escaped text of the subject.
     #[must_use]
     pub const fn subject(&self) -> &'a str {
         self.subject
     }
 
-    /// Of which limit.
+    /// Returns the limit.
     #[must_use]
     pub const fn limit(&self) -> &'a Limit {
         self.limit
@@ -61,21 +61,21 @@ impl fmt::Display for Key<'_> {
     }
 }
 
-/// Whether a limit may refuse.
+/// Whether a take can refuse the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
-    /// It refuses.
+    /// The take refuses the request if the limit is exceeded.
     Enforce,
-    /// It is evaluated and counted but never refuses. The takes of one group pass or fail together,
-    /// as they would if they were enforced.
+    /// The take is evaluated and counted but never refuses. The takes of one group are counted all or none, as
+    /// they would be if they were enforced.
     Shadow {
-        /// Which takes belong together: those of one rule.
+        /// The group: the takes of one rule, or of its trial limits.
         group: u16,
     },
 }
 
-/// What is wanted of one counter.
+/// The amount to take from one counter, with its mode.
 ///
 /// ```
 /// use tollgate::{Key, Limit, Mode, Quota, Subject, Take};
@@ -96,7 +96,7 @@ pub struct Take<'a> {
 }
 
 impl<'a> Take<'a> {
-    /// An enforced take. A cost of 0 only peeks.
+    /// Creates an enforced take. A cost of 0 is a peek.
     #[must_use]
     pub const fn new(key: Key<'a>, cost: u64) -> Self {
         let distribution =
@@ -104,48 +104,48 @@ impl<'a> Take<'a> {
         Self { key, cost, mode: Mode::Enforce, distribution }
     }
 
-    /// The same take, only watched.
+    /// Changes the mode to shadow.
     #[must_use]
     pub const fn shadow(self, group: u16) -> Self {
         Self { mode: Mode::Shadow { group }, ..self }
     }
 
-    /// The same take, shared between nodes in another way.
+    /// Sets how the take is distributed between nodes.
     #[must_use]
     pub const fn with_distribution(self, distribution: Distribution) -> Self {
         Self { distribution, ..self }
     }
 
-    /// The counter.
+    /// Returns the key of the counter.
     #[must_use]
     pub const fn key(&self) -> Key<'a> {
         self.key
     }
 
-    /// How much.
+    /// Returns the cost.
     #[must_use]
     pub const fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// Whether it may refuse.
+    /// Returns whether the take can refuse.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// How nodes share its limit.
+    /// Returns how the take is distributed between nodes.
     #[must_use]
     pub const fn distribution(&self) -> Distribution {
         self.distribution
     }
 
-    /// The same of another counter.
+    /// Returns the same take on another key.
     pub(crate) fn of_key<'k>(&self, key: Key<'k>) -> Take<'k> {
         Take { key, cost: self.cost, mode: self.mode, distribution: self.distribution }
     }
 
-    /// Whether it takes slots, which a permit can give back.
+    /// Returns whether the take holds slots, which a permit can release.
     pub(crate) fn holds_slots(&self) -> bool {
         self.cost > 0 && self.key.limit.algorithm() == Algorithm::Concurrency
     }
@@ -175,10 +175,11 @@ pub struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// A plan of these takes. Costs on the same counter are merged; no takes at all pass always.
+    /// Creates a plan. Takes on the same counter are merged by adding their costs. A plan without takes always
+    /// passes.
     ///
     /// # Errors
-    /// More than [`MAX_TAKES`], or one counter taken under two modes or two sets of numbers.
+    /// More than [`MAX_TAKES`] takes, or two takes on one counter that differ in mode, distribution or parameters.
     pub fn new(takes: impl IntoIterator<Item = Take<'a>>) -> Result<Self, PlanError> {
         let mut merged: SmallVec<[Take<'a>; 2]> = SmallVec::new();
         for take in takes {
@@ -202,30 +203,30 @@ impl<'a> Plan<'a> {
         Ok(Self { takes: merged, permit: None })
     }
 
-    /// A plan whose takes are known to be on different counters, and few.
+    /// Creates a plan from at most [`MAX_TAKES`] takes on different counters, without checking this.
     pub(crate) fn of_distinct(takes: impl IntoIterator<Item = Take<'a>>) -> Self {
         Self { takes: takes.into_iter().collect(), permit: None }
     }
 
-    /// Its takes, each on a counter of its own.
+    /// Returns the takes, each on a different counter.
     #[must_use]
     pub fn takes(&self) -> &[Take<'a>] {
         &self.takes
     }
 
-    /// The same plan, whose slots are held by this permit. Without one they only return by themselves.
-    /// See [`Permit`](crate::Permit).
+    /// Sets the permit that holds the slots. Without a permit, slots become free only when their `ttl` expires. See
+    /// [`Permit`](crate::Permit).
     #[must_use]
     pub fn with_permit(self, permit: PermitId) -> Self {
         Self { permit: Some(permit), ..self }
     }
 
-    /// The same plan, whose slots are held by this permit, if by any.
+    /// Sets or removes the permit that holds the slots.
     pub(crate) fn held_by(self, permit: Option<PermitId>) -> Self {
         Self { permit, ..self }
     }
 
-    /// The same plan with some of its takes.
+    /// Keeps only the takes for which `is_kept` returns true.
     #[cfg(feature = "policy")]
     pub(crate) fn only(mut self, mut is_kept: impl FnMut(&Take<'a>) -> bool) -> Self {
         self.takes.retain(|take| is_kept(take));
@@ -241,25 +242,25 @@ impl<'a> Plan<'a> {
         self
     }
 
-    /// Whether none of its takes may refuse.
+    /// Returns whether every take is in shadow mode.
     pub(crate) fn is_shadow_only(&self) -> bool {
         self.takes.iter().all(|take| take.mode != Mode::Enforce)
     }
 
-    /// By which permit its slots are held.
+    /// Returns the permit that holds the slots.
     #[must_use]
     pub const fn permit(&self) -> Option<PermitId> {
         self.permit
     }
 
-    /// Whether it takes slots, so that a permit is worth having.
+    /// Returns whether a take holds slots, so that the plan should have a permit.
     #[must_use]
     pub fn holds_slots(&self) -> bool {
         self.takes.iter().any(Take::holds_slots)
     }
 }
 
-/// Why takes cannot make a plan.
+/// The takes do not form a valid plan.
 ///
 /// ```
 /// use tollgate::{Key, Limit, Plan, PlanErrorKind, Quota, Subject, Take};
@@ -278,13 +279,13 @@ pub struct PlanError {
     reason: String,
 }
 
-/// What a [`PlanError`] is about.
+/// The kind of a [`PlanError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanErrorKind {
-    /// More than [`MAX_TAKES`].
+    /// More than [`MAX_TAKES`] takes.
     TooMany,
-    /// One counter under two modes or two sets of numbers.
+    /// Two takes on one counter differ in mode, distribution or parameters.
     Conflict,
 }
 
@@ -292,31 +293,31 @@ impl PlanError {
     fn at(kind: PlanErrorKind, key: &Key<'_>) -> Self {
         let reason = match kind {
             PlanErrorKind::TooMany => {
-                format!("a plan may have at most {MAX_TAKES} takes; the next is at key {key}")
+                format!("a plan can have at most {MAX_TAKES} takes; key {key} exceeds this")
             }
             PlanErrorKind::Conflict => {
-                format!("one counter is taken under two modes or two sets of numbers, at key {key}")
+                format!("two takes on key {key} differ in mode, distribution or parameters")
             }
         };
         Self { kind, reason }
     }
 
-    /// The limits of several rules of a policy are too many together.
+    /// The error if the limits of several rules exceed [`MAX_TAKES`].
     #[cfg(feature = "policy")]
     pub(crate) fn too_many_of_rules(rules: &[&str], takes: usize) -> Self {
         let rules = rules.join(", ");
         let reason =
-            format!("a plan may have at most {MAX_TAKES} takes; the rules {rules} have {takes}");
+            format!("a plan can have at most {MAX_TAKES} takes; the rules {rules} have {takes}");
         Self { kind: PlanErrorKind::TooMany, reason }
     }
 
-    /// What was wrong.
+    /// Returns the kind of the error.
     #[must_use]
     pub const fn kind(&self) -> PlanErrorKind {
         self.kind
     }
 
-    /// Always false: the same takes will be wrong again.
+    /// Always false: the same takes fail again.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         false

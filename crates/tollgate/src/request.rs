@@ -1,9 +1,9 @@
-//! A request: what is known of it, and what it costs.
+//! A request: its facts and its cost.
 
 use crate::facts::Facts;
 use crate::time::MAX_EXACT;
 
-/// What asks to pass: its facts and its cost.
+/// A request to decide: its facts and its cost.
 ///
 /// ```
 /// use tollgate::{Facts, Request};
@@ -20,26 +20,26 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// A request of cost 1.
+    /// Creates a request with cost 1.
     #[must_use]
     pub fn new(facts: Facts<'a>) -> Self {
         Self { facts, cost: 1 }
     }
 
-    /// The same request at another cost; 0 only peeks. No limit holds 2^53, so that is what
-    /// larger costs become: they never pass either.
+    /// Sets the cost; 0 is a peek. A cost above 2^53 becomes 2^53, which no limit can hold, so the verdict is
+    /// the same.
     #[must_use]
     pub fn with_cost(self, cost: u64) -> Self {
         Self { cost: cost.min(MAX_EXACT), ..self }
     }
 
-    /// What is known of it.
+    /// Returns the facts.
     #[must_use]
     pub const fn facts(&self) -> &Facts<'a> {
         &self.facts
     }
 
-    /// What it costs.
+    /// Returns the cost.
     #[must_use]
     pub const fn cost(&self) -> u64 {
         self.cost

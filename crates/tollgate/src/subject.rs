@@ -1,15 +1,15 @@
-//! Subjects: whom a limit counts, as text that no two of them share.
+//! Subjects: the values of the `per` facts, encoded as unambiguous text.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// What stands for a fact that is not known. No escaped value holds a `%` before a `-`.
+/// The placeholder for a missing fact. It cannot be an escaped value, where `%` is always followed by a hex digit.
 const MISSING: &str = "%-";
 
-/// The values of the facts that a limit is keyed by, escaped and joined.
+/// The tenant and the values of the `per` facts, escaped and joined with `:`.
 ///
-/// Whatever bytes the facts hold, two different lists of facts never give the same subject, and the
-/// text is safe inside a key: `%{}:/` and all that is not printable ASCII are percent-escaped.
+/// Different lists of values never have the same subject, whatever bytes they contain. The text is safe inside a
+/// key: `%{}:/` and all bytes outside printable ASCII are percent-escaped.
 ///
 /// ```
 /// use tollgate::Subject;
@@ -22,13 +22,13 @@ const MISSING: &str = "%-";
 pub struct Subject(String);
 
 impl Subject {
-    /// The subject of these facts, of no tenant.
+    /// Creates the subject of these values without a tenant.
     #[must_use]
     pub fn of<F: AsRef<[u8]>>(facts: impl IntoIterator<Item = F>) -> Self {
         Self::in_tenant("", facts)
     }
 
-    /// The subject of these facts in a tenant. Tenants never share a key.
+    /// Creates the subject of these values in a tenant. Subjects of different tenants always differ.
     #[must_use]
     pub fn in_tenant<F: AsRef<[u8]>>(
         tenant: impl AsRef<[u8]>,
@@ -37,8 +37,8 @@ impl Subject {
         Self::from_optional(tenant, facts.into_iter().map(Some))
     }
 
-    /// The subject of these facts in a tenant, where some may not be known. A missing fact is none of
-    /// the values a fact can have, not even the empty one.
+    /// Creates a subject in which facts can be missing. A missing fact differs from every value, including the
+    /// empty one.
     ///
     /// ```
     /// use tollgate::Subject;
@@ -53,7 +53,7 @@ impl Subject {
         facts: impl IntoIterator<Item = Option<F>>,
     ) -> Self {
         let tenant = tenant.as_ref();
-        // Most subjects fit, and those that do not grow.
+        // Enough for most subjects; longer ones reallocate.
         let mut text = Vec::with_capacity(tenant.len() + 40);
         escape_into(&mut text, tenant);
         for fact in facts {
@@ -63,11 +63,11 @@ impl Subject {
                 None => text.extend_from_slice(MISSING.as_bytes()),
             }
         }
-        // All of it is ASCII, so nothing is lost.
+        // The text is ASCII, so the conversion cannot fail.
         Self(String::from_utf8(text).unwrap_or_default())
     }
 
-    /// The tenant and facts that make this text; none if no subject has it.
+    /// Decodes the text of a subject into tenant and values; `None` if it is not the text of a subject.
     ///
     /// ```
     /// use tollgate::Subject;
@@ -84,12 +84,12 @@ impl Subject {
         let tenant = unescape(parts.next()?)?;
         let fact = |part| if part == MISSING { Some(None) } else { unescape(part).map(Some) };
         let parts = SubjectParts { tenant, facts: parts.map(fact).collect::<Option<_>>()? };
-        // Only what escaping writes: `%61` is an `a`, but no subject says so.
+        // Only the canonical encoding is valid: `%61` decodes to `a`, but `a` is never escaped.
         (Self::from_optional(&parts.tenant, parts.facts.iter().map(Option::as_ref)).0 == text)
             .then_some(parts)
     }
 
-    /// The subject of this escaped text; none if no subject has it.
+    /// Creates a subject from its escaped text; `None` if it is not the text of a subject.
     ///
     /// ```
     /// use tollgate::Subject;
@@ -102,9 +102,8 @@ impl Subject {
         Self::parse(text).map(|_| Self(text.to_owned()))
     }
 
-    /// What people call it, without the tenant: the value itself where there is one fact, else the
-    /// escaped values joined by `:`. `*` is everyone together, `*anonymous*` those whose one fact is
-    /// not known.
+    /// Returns a readable form without the tenant: the value itself if there is one fact, else the escaped values
+    /// joined with `:`. `*` is the subject of `per: []`; `*anonymous*` is that of a single missing fact.
     ///
     /// ```
     /// use tollgate::Subject;
@@ -127,7 +126,7 @@ impl Subject {
         }
     }
 
-    /// The escaped text.
+    /// Returns the escaped text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -140,16 +139,16 @@ impl fmt::Display for Subject {
     }
 }
 
-/// What a [`Subject`] is made of.
+/// The decoded parts of a [`Subject`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectParts {
-    /// The tenant; empty without one.
+    /// The tenant; empty if there is none.
     pub tenant: Vec<u8>,
-    /// The facts' values; none where a fact was not known.
+    /// The values of the facts; `None` if a fact is missing.
     pub facts: Vec<Option<Vec<u8>>>,
 }
 
-/// Which bytes stand for themselves, a bit for each: printable ASCII, but for what the structure is written with.
+/// A bit set of the bytes that are not escaped: printable ASCII except `%{}:/`.
 const PLAIN: u128 = {
     let (mut plain, mut byte) = (0, b'!');
     while byte <= b'~' {
@@ -161,13 +160,12 @@ const PLAIN: u128 = {
     plain
 };
 
-/// Writes a fact so that nothing in it can be mistaken for the structure around it. What is written is
-/// printable ASCII.
+/// Appends a value with all special bytes percent-escaped. The output is printable ASCII.
 fn escape_into(text: &mut Vec<u8>, fact: &[u8]) {
     let needs_escape = |byte: &u8| *byte > b'~' || PLAIN >> *byte & 1 == 0;
     let mut rest = fact;
-    while let Some(place) = rest.iter().position(needs_escape) {
-        let (plain, from) = rest.split_at(place);
+    while let Some(position) = rest.iter().position(needs_escape) {
+        let (plain, from) = rest.split_at(position);
         text.extend_from_slice(plain);
         let digit =
             |nibble: u8| b"0123456789ABCDEF".get(usize::from(nibble)).copied().unwrap_or(b'0');

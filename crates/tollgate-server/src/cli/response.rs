@@ -103,8 +103,8 @@ impl ExplainReply {
     /// The explanation in lines.
     pub(super) fn lines(&self) -> Vec<String> {
         let rules = self.rules.iter().map(|tried| match &tried.because {
-            Some(because) => format!("  {}: no, {because}", tried.rule),
-            None => format!("  {}: matches", tried.rule),
+            Some(because) => format!("  {}: no match: {because}", tried.rule),
+            None => format!("  {}: matched", tried.rule),
         });
         let takes = self.takes.iter().map(ToldTake::sentence);
         rules.chain(takes).chain([self.answer.sentence()]).collect()

@@ -57,7 +57,7 @@ pub(crate) fn read(body: &[u8]) -> Result<Given, ApiError> {
 /// The field that is wrong with an override.
 pub(crate) fn blame(error: &OverrideError) -> ApiError {
     let field = match error.kind() {
-        OverrideErrorKind::Limit { place } => format!("limits[{place}]"),
+        OverrideErrorKind::Limit { index } => format!("limits[{index}]"),
         OverrideErrorKind::Rule => "rule".to_owned(),
         _ => "limits".to_owned(),
     };

@@ -74,12 +74,12 @@ fn what_is_wrong_is_told() {
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{args:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
     };
-    wrong(&["override", "set", "c1", "20"], "\"20\": says how many but not in how long");
+    wrong(&["override", "set", "c1", "20"], "\"20\": a rate needs a period after the count");
     wrong(&["override", "set", "c1"], "RATE");
     wrong(&["override", "set", "c1", "20/s", "--for", "soon"], "--for: ");
     wrong(&["override", "set", "c1", "20/s", "--for", "2h", "--until", "x"], "cannot be used with");
     wrong(&["override", "set", "c1", "20/s", "--until", "soon"], "expires_at");
-    wrong(&["override", "set", "c1", "20/s", "--rule", "x"], "no rule is called \"x\"");
+    wrong(&["override", "set", "c1", "20/s", "--rule", "x"], "unknown rule \"x\"");
     wrong(&["override", "set", "c1", "20/s", "2/min", "--burst", "3"], "--burst");
     wrong(&["override", "get", ""], "id: is empty");
     let ended = ask_with(&service, &["override", "list"], &[]);

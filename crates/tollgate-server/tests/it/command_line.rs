@@ -270,7 +270,9 @@ fn a_request_can_be_explained_without_a_service() {
     let path = scratch.write("policy.yaml", POLICY);
     let ended = run(&["policy", "explain", &path, "user=u1", "path=/search"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
-    for words in ["jobs: no", "search: matches", "takes 1 from", "2 per 3600000 ms", "allowed: "] {
+    for words in
+        ["jobs: no match", "search: matched", "takes 1 from", "2 per 3600000 ms", "allowed: "]
+    {
         assert!(ended.stdout.contains(words), "{words:?} is not in {}", ended.stdout);
     }
     let ended =

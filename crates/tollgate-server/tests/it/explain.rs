@@ -192,7 +192,7 @@ fn it_tells_why_rules_are_not_for_a_request() {
     let because = |name: &str| rule(name)["because"].as_str().unwrap_or_default().to_owned();
     assert!(because("jobs").contains("tier"), "{told}");
     assert!(because("login").contains("/search/x"), "{told}");
-    assert!(because("search").contains("user is not known"), "{told}");
+    assert!(because("search").contains("user is missing"), "{told}");
     assert_eq!(
         (&rule("everyone")["matched"], rule("everyone").get("because")),
         (&json!(true), None)

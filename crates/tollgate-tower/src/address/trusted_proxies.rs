@@ -22,7 +22,7 @@ type ParseAddress = fn(&[u8]) -> Option<IpAddr>;
 /// let error = TrustedProxies::parse(["10.0.0.0/8", "my-proxy"]).unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "trusted proxy \"my-proxy\" must be an address or a network, such as 192.0.2.7 or 192.0.2.0/24"
+///     "trusted proxy \"my-proxy\" must be an IP address or network, such as 192.0.2.7 or 192.0.2.0/24"
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -101,7 +101,7 @@ impl TrustedProxies {
 /// assert_eq!(error.entry(), "10.0.0.1/8");
 /// assert_eq!(
 ///     error.to_string(),
-///     "trusted proxy \"10.0.0.1/8\" has bits set beyond its length, did you mean \"10.0.0.0/8\"?"
+///     "trusted proxy \"10.0.0.1/8\" has address bits set after the /8 prefix, did you mean \"10.0.0.0/8\"?"
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -50,13 +50,13 @@ fn yaml_errors_name_line_and_field() {
             TEXT.replace("1/s\n", "1/sec\n"),
             PolicyErrorKind::Limit,
             5,
-            "p.yaml:5:16: limiters.musicbrainz: the unit must be one of ms, s, min, h, d, w (60s, 5min)",
+            "p.yaml:5:16: limiters.musicbrainz: unknown time unit; use ms, s, min, h, d or w, as in 60s or 5min",
         ),
         (
             format!("{TEXT}  igdb: 5/s\n"),
             PolicyErrorKind::Duplicate,
             6,
-            "p.yaml:6:3: limiters.igdb: this field comes twice",
+            "p.yaml:6:3: limiters.igdb: duplicate field; remove one of the two",
         ),
     ] {
         let error = Limiters::from_yaml(store(), "p.yaml", &text).unwrap_err();

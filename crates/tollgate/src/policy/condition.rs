@@ -1,4 +1,4 @@
-//! One condition of a rule: a fact, and the values it may have.
+//! One condition of a rule: a fact and its accepted values.
 
 use std::collections::HashSet;
 
@@ -6,12 +6,12 @@ use foldhash::fast::RandomState;
 use ipnet::IpNet;
 
 use super::fact_name::FactName;
+use super::normalized_facts::NormalizedFacts;
 use super::path::PathPattern;
-use super::view::View;
 use super::wildcard::{Literal, Wildcard};
 use crate::net::Networks;
 
-/// What a rule's `match` says of one fact. It holds if the fact has any of the values.
+/// One entry of a rule's `match`: a fact and its accepted values. It holds if the fact has any of them.
 ///
 /// ```
 /// use tollgate::policy::Policy;
@@ -34,15 +34,15 @@ pub struct Condition {
     fact: FactName,
     written: Vec<Box<str>>,
     values: Vec<Alternative>,
-    /// The exact ones of many values, so that a long list costs no more than a short one.
+    /// The exact values if there are more than [`MAX_LINEAR`], so that a long list costs no more than a short one.
     exact: HashSet<Literal, RandomState>,
-    nets: Networks,
+    networks: Networks,
 }
 
-/// Up to so many values are compared one by one, which is faster than hashing.
-const FEW: usize = 8;
+/// Up to this number of values, comparing one by one is faster than hashing.
+const MAX_LINEAR: usize = 8;
 
-/// One value that a fact may have.
+/// One accepted value of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Alternative {
     Exact(Literal),
@@ -58,32 +58,32 @@ impl Condition {
         written: Vec<Box<str>>,
         values: Vec<Alternative>,
     ) -> Self {
-        let nets = Networks::of(values.iter().filter_map(|value| match value {
+        let networks = Networks::of(values.iter().filter_map(|value| match value {
             Alternative::Net(net) => Some(net),
             _ => None,
         }));
-        let is_long = values.len() > FEW;
+        let is_long = values.len() > MAX_LINEAR;
         let exact = values.iter().filter(|_| is_long).filter_map(|value| match value {
             Alternative::Exact(text) => Some(text.clone()),
             _ => None,
         });
         let exact = exact.collect();
-        Self { name: name.into(), fact, written, values, exact, nets }
+        Self { name: name.into(), fact, written, values, exact, networks }
     }
 
-    /// Its name in the policy: `path`, `headers.x-plan`.
+    /// Returns the name in the policy, such as `path` or `headers.x-plan`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The fact it looks at.
+    /// Returns the fact that the condition tests.
     #[must_use]
     pub const fn fact(&self) -> &FactName {
         &self.fact
     }
 
-    /// The values it may have, as they were written.
+    /// Returns the accepted values as written in the policy.
     #[must_use]
     pub fn alternatives(&self) -> &[Box<str>] {
         &self.written
@@ -93,14 +93,14 @@ impl Condition {
         &self.values
     }
 
-    pub(super) fn holds(&self, view: &View<'_, '_>) -> bool {
+    pub(super) fn holds(&self, facts: &NormalizedFacts<'_, '_>) -> bool {
         if self.fact.is_address() {
-            return view.address().is_some_and(|address| self.nets.contains(address));
+            return facts.address().is_some_and(|address| self.networks.contains(address));
         }
-        view.get(&self.fact).is_some_and(|value| self.accepts(value))
+        facts.get(&self.fact).is_some_and(|value| self.accepts(value))
     }
 
-    /// Whether it holds where the fact has this value, which is for an address never so.
+    /// Returns whether the condition holds for this value. Always false for conditions on `ip`.
     ///
     /// ```
     /// use tollgate::Limit;
@@ -117,7 +117,7 @@ impl Condition {
     /// ```
     #[must_use]
     pub fn accepts(&self, value: &[u8]) -> bool {
-        let is_long = self.values.len() > FEW;
+        let is_long = self.values.len() > MAX_LINEAR;
         self.exact.contains(value)
             || self.values.iter().any(|alternative| match alternative {
                 Alternative::Exact(text) => !is_long && **text == *value,

@@ -1,4 +1,4 @@
-//! What can be wrong with a policy file, and where.
+//! Errors in a policy file, with their positions.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use thiserror::Error;
 
 use crate::error::QuotaError;
 
-/// How many flaws of one file are told.
-const MAX_TOLD: usize = 10;
+/// The maximum number of errors that one message lists.
+const MAX_SHOWN: usize = 10;
 
-/// Why a text cannot make a policy: what is wrong, and the file, line, column and field of it.
+/// The errors in a policy file, each with file, line, column and field.
 ///
-/// Several flaws are told at once, one a line; the methods are about the first. The text of the file
-/// is not shown, because it may hold secrets in the wrong place.
+/// The message lists up to 10 errors, one per line; the methods return the details of the first. The message
+/// does not quote the file, because a secret can be in the wrong place.
 ///
 /// ```
 /// use tollgate::policy::{Policy, PolicyErrorKind};
@@ -32,62 +32,62 @@ const MAX_TOLD: usize = 10;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct PolicyError {
     file: String,
-    first: Flaw,
-    others: Vec<Flaw>,
+    first: FieldError,
+    rest: Vec<FieldError>,
 }
 
-/// What a [`PolicyError`] is about.
+/// The kind of a [`PolicyError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PolicyErrorKind {
-    /// It is not YAML, or uses a part of YAML that policies do not (anchors, tags, two documents).
+    /// The text is not YAML, or uses YAML features that policies do not support (anchors, tags, two documents).
     Syntax,
-    /// There is no such field here.
+    /// The field does not exist here.
     UnknownField,
-    /// A field that must be there is not.
+    /// A required field is missing.
     MissingField,
-    /// A field's value is not one it may have.
+    /// The value of a field is invalid.
     Value,
-    /// A name comes twice.
+    /// A name is used twice.
     Duplicate,
-    /// The numbers cannot make a limit.
+    /// A rate, count or duration is invalid for a limit.
     Limit,
-    /// The file is larger than a policy may be.
+    /// The file exceeds a size limit.
     TooLarge,
 }
 
 impl PolicyError {
-    /// What was wrong.
+    /// Returns the kind of the first error.
     #[must_use]
     pub const fn kind(&self) -> PolicyErrorKind {
         self.first.kind
     }
 
-    /// The name of the file, as it was given.
+    /// Returns the file name that was passed to [`Policy::from_yaml`](super::Policy::from_yaml).
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The line, from 1.
+    /// Returns the line of the first error, from 1.
     #[must_use]
     pub const fn line(&self) -> usize {
-        self.first.at.line
+        self.first.position.line
     }
 
-    /// The column in characters, from 1.
+    /// Returns the column of the first error in characters, from 1.
     #[must_use]
     pub const fn column(&self) -> usize {
-        self.first.at.column
+        self.first.position.column
     }
 
-    /// The field, such as `rules[2].limits[0].burst`; empty for the file as a whole.
+    /// Returns the field of the first error, such as `rules[2].limits[0].burst`; empty for the whole file.
     #[must_use]
     pub fn field(&self) -> &str {
         &self.first.field
     }
 
-    /// Always false: the same file will be wrong again.
+    /// Always false: parsing the same file again fails again.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         false
@@ -97,17 +97,17 @@ impl PolicyError {
 impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.first)?;
-        for flaw in self.others.iter().take(MAX_TOLD - 1) {
-            write!(f, "\n{}:{flaw}", self.file)?;
+        for error in self.rest.iter().take(MAX_SHOWN - 1) {
+            write!(f, "\n{}:{error}", self.file)?;
         }
-        match self.others.len().saturating_sub(MAX_TOLD - 1) {
+        match self.rest.len().saturating_sub(MAX_SHOWN - 1) {
             0 => Ok(()),
-            more => write!(f, "\n{}: and {more} more", self.file),
+            more => write!(f, "\n{}: and {more} more errors", self.file),
         }
     }
 }
 
-/// Where something stands in a file, both from 1.
+/// A position in a file; line and column count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
     line: usize,
@@ -120,59 +120,59 @@ impl Position {
     }
 }
 
-/// One thing that is wrong.
+/// One error in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Flaw {
+pub(super) struct FieldError {
     kind: PolicyErrorKind,
-    at: Position,
+    position: Position,
     field: String,
     reason: String,
 }
 
-impl Flaw {
+impl FieldError {
     pub(super) fn new(
         kind: PolicyErrorKind,
-        at: Position,
+        position: Position,
         field: impl Into<String>,
         reason: String,
     ) -> Self {
-        Self { kind, at, field: field.into(), reason }
+        Self { kind, position, field: field.into(), reason }
     }
 
-    /// A flaw of the file as a whole.
-    pub(super) fn at_top(kind: PolicyErrorKind, reason: &str) -> Self {
+    /// An error about the whole file, at line 1.
+    pub(super) fn whole_file(kind: PolicyErrorKind, reason: &str) -> Self {
         Self::new(kind, Position { line: 1, column: 1 }, "", reason.to_owned())
     }
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { at: Position { line, column }, field, reason, .. } = self;
+        let Self { position: Position { line, column }, field, reason, .. } = self;
         let colon = if field.is_empty() { "" } else { ": " };
         write!(f, "{line}:{column}: {field}{colon}{reason}")
     }
 }
 
-/// All that is wrong with a file, as far as it was read.
+/// The errors that were found in a file so far.
 #[derive(Default)]
-pub(super) struct Flaws(Vec<Flaw>);
+pub(super) struct FieldErrors(Vec<FieldError>);
 
-impl Flaws {
-    /// The value, or nothing and one flaw more.
-    pub(super) fn keep<T>(&mut self, read: Result<T, Flaw>) -> Option<T> {
-        read.map_err(|flaw| self.0.push(flaw)).ok()
+impl FieldErrors {
+    /// Returns the value, or records the error and returns `None`.
+    pub(super) fn record<T>(&mut self, result: Result<T, FieldError>) -> Option<T> {
+        result.map_err(|error| self.0.push(error)).ok()
     }
 
-    /// Errs if there are any.
-    pub(super) fn check(mut self, file: &str) -> Result<(), PolicyError> {
-        self.0.sort_by_key(|flaw| flaw.at);
-        let mut flaws = self.0.into_iter();
-        let Some(first) = flaws.next() else { return Ok(()) };
-        Err(PolicyError { file: file.to_owned(), first, others: flaws.collect() })
+    /// Returns all recorded errors, sorted by position, as one `PolicyError`.
+    pub(super) fn into_result(mut self, file: &str) -> Result<(), PolicyError> {
+        self.0.sort_by_key(|error| error.position);
+        let mut errors = self.0.into_iter();
+        let Some(first) = errors.next() else { return Ok(()) };
+        Err(PolicyError { file: file.to_owned(), first, rest: errors.collect() })
     }
 }
 
-/// What a limit's numbers or name are refused for, said of a field.
+/// Returns the kind to report for an error from building a limit.
 pub(super) fn kind_of(error: &QuotaError) -> PolicyErrorKind {
     match error.kind() {
         crate::QuotaErrorKind::Name | crate::QuotaErrorKind::TimeZone => PolicyErrorKind::Value,

@@ -1,8 +1,8 @@
-//! The names of facts, and which of them mean more than their bytes.
+//! Names of facts, and which facts are normalized.
 
 use std::fmt;
 
-/// A fact that a rule is keyed by or looks at.
+/// The name of a fact that a rule matches or counts by.
 ///
 /// ```
 /// use tollgate::policy::Policy;
@@ -16,7 +16,7 @@ pub struct FactName {
     meaning: Meaning,
 }
 
-/// How a fact's bytes are read.
+/// How the value of a fact is interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Meaning {
     Plain,
@@ -30,7 +30,7 @@ pub(super) enum Meaning {
 }
 
 impl FactName {
-    /// A fact of this name. Names of headers are lower case.
+    /// Creates a fact name. Header names (`header:…`) become lower case.
     pub(super) fn new(name: &str) -> Self {
         let meaning = match name {
             "method" => Meaning::Method,
@@ -55,7 +55,7 @@ impl FactName {
         self.meaning == Meaning::Ip
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.name

@@ -1,4 +1,4 @@
-//! What rules want of requests, so that front ends need not look for more.
+//! The facts and limit kinds that the rules of a policy use.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,8 @@ use super::fact_name::FactName;
 use super::rule::Rule;
 use crate::limit::identity::Algorithm;
 
-/// What these rules look at. A tier may come from an API key, and every key is a tenant's.
+/// Returns the facts that `rules` match or count by, each once, headers last. `tenant` is always included,
+/// because it is part of every key; `tier` implies `api_key`, because an API key can determine the tier.
 pub(super) fn facts_used<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<FactName> {
     let facts =
         rules.flat_map(|rule| rule.conditions().iter().map(Condition::fact).chain(rule.per()));
@@ -25,7 +26,7 @@ pub(super) fn facts_used<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<FactN
     used
 }
 
-/// Whether some limit is of slots.
+/// Returns whether any of `rules` has a concurrency limit.
 pub(super) fn holds_slots<'r>(mut rules: impl Iterator<Item = &'r Rule>) -> bool {
     rules.any(|rule| {
         let mut limits = rule.limits().iter().chain(rule.next());

@@ -1,4 +1,4 @@
-//! Named limiters: quotas of others that this program's outbound calls must keep to.
+//! Named limiters: quotas of third-party APIs that the outbound calls of a program must respect.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::quota::Quota;
 use crate::subject::Subject;
 use crate::time::MAX_EXACT;
 
-/// What becomes of a caller who finds no room.
+/// Whether a caller waits or is refused when the quota is used up.
 ///
 /// ```
 /// use tollgate::policy::AcquireMode;
@@ -23,12 +23,12 @@ use crate::time::MAX_EXACT;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AcquireMode {
-    /// It waits until there is room.
+    /// The caller waits until quota is available.
     Blocking {
-        /// But not longer than this; none waits as long as it takes.
+        /// The maximum wait; `None` waits without a limit.
         longest_wait: Option<Duration>,
     },
-    /// It is refused at once.
+    /// The caller is refused immediately.
     Immediate,
 }
 
@@ -38,10 +38,11 @@ impl Default for AcquireMode {
     }
 }
 
-/// A limiter by name: the key it counts, its limits, and what becomes of callers who find no room.
+/// A named limiter for outbound calls: a key, its limits, and whether callers wait or are refused.
 ///
-/// It counts where a request with a key and limits of its own does, so a program that asks the service
-/// `{"key":"igdb:api","limits":[…]}` and one that holds this limiter over the same Redis share one quota.
+/// It uses the same counters as a request with inline limits: a program that sends
+/// `{"key":"igdb:api","limits":[…]}` to the service and a program with this limiter on the same Redis share
+/// one quota.
 ///
 /// ```
 /// use std::time::Duration;
@@ -66,21 +67,22 @@ pub struct NamedLimits {
 }
 
 impl NamedLimits {
-    /// One limit for this key. Until it is [named](Self::named) it is called as its key, and callers wait.
+    /// Creates a limiter with one limit for `key`. Its name is the key unless [`named`](Self::named) sets
+    /// another, and callers wait without a maximum.
     ///
     /// # Errors
-    /// An empty key or one of more than 1024 bytes, or a concurrency limit: nobody would give its slots back.
+    /// An empty key or one of more than 1024 bytes, or a concurrency limit: a limiter never releases slots.
     pub fn new(key: &str, limit: Limit) -> Result<Self, QuotaError> {
         Self::with_limits(key, vec![limit])
     }
 
-    /// Several limits for this key: all have room, or none is charged.
+    /// Creates a limiter with several limits for `key`. A call takes from all limits or from none.
     ///
     /// # Errors
-    /// As [`new`](Self::new); no limit, more than 16, or two of the same name.
+    /// As [`new`](Self::new); no limit, more than 16 limits, or two limits with the same name.
     pub fn with_limits(key: &str, limits: Vec<Limit>) -> Result<Self, QuotaError> {
         if !(1..=MAX_FACT_LENGTH).contains(&key.len()) {
-            let reason = "the key of a limiter must be 1 to 1024 bytes";
+            let reason = "the key of a limiter must have 1 to 1024 bytes";
             return Err(QuotaError::fixed(QuotaErrorKind::Name, reason));
         }
         if limits.iter().any(|limit| limit.algorithm() == Algorithm::Concurrency) {
@@ -91,7 +93,7 @@ impl NamedLimits {
         Ok(Self { name: key.into(), key: key.into(), subject, limits: limits.into(), mode })
     }
 
-    /// The same limiter, called by this name.
+    /// Sets the name.
     ///
     /// # Errors
     /// A name that does not match `[A-Za-z0-9._-]{1,64}`.
@@ -99,58 +101,58 @@ impl NamedLimits {
         Ok(Self { name: valid_name("limiter", name)?, ..self })
     }
 
-    /// The same limiter, whose callers wait, but not longer than this.
+    /// Makes callers wait at most `max_wait`.
     #[must_use]
-    pub fn longest_wait(self, longest: Duration) -> Self {
-        self.with_mode(AcquireMode::Blocking { longest_wait: Some(longest) })
+    pub fn longest_wait(self, max_wait: Duration) -> Self {
+        self.with_mode(AcquireMode::Blocking { longest_wait: Some(max_wait) })
     }
 
-    /// The same limiter, whose callers are refused at once.
+    /// Makes the limiter refuse callers immediately instead of waiting.
     #[must_use]
     pub fn immediate(self) -> Self {
         self.with_mode(AcquireMode::Immediate)
     }
 
-    /// The same limiter in this mode.
+    /// Sets whether callers wait or are refused.
     #[must_use]
     pub fn with_mode(self, mode: AcquireMode) -> Self {
         Self { mode, ..self }
     }
 
-    /// The quota of IGDB: 4 in any second.
+    /// Returns the IGDB limiter: 4 requests in any second, key `igdb:api`.
     #[must_use]
     pub fn igdb() -> Self {
         const QUOTA: Quota = Quota::per_second(4);
-        Self::known("igdb", "igdb:api", QUOTA)
+        Self::preset("igdb", "igdb:api", QUOTA)
     }
 
-    /// The quota of `MusicBrainz`: 1 in any second.
+    /// Returns the `MusicBrainz` limiter: 1 request in any second, key `musicbrainz:api`.
     #[must_use]
     pub fn musicbrainz() -> Self {
         const QUOTA: Quota = Quota::per_second(1);
-        Self::known("musicbrainz", "musicbrainz:api", QUOTA)
+        Self::preset("musicbrainz", "musicbrainz:api", QUOTA)
     }
 
-    /// The quota of TMDB: 40 in any ten seconds.
+    /// Returns the TMDB limiter: 40 requests in any 10 seconds, key `tmdb:api`.
     #[must_use]
     pub fn tmdb() -> Self {
         const QUOTA: Quota = Quota::new(40, Duration::from_secs(10));
-        Self::known("tmdb", "tmdb:api", QUOTA)
+        Self::preset("tmdb", "tmdb:api", QUOTA)
     }
 
-    /// The quota of Spotify: 180 in any minute.
+    /// Returns the Spotify limiter: 180 requests in any minute, key `spotify:api`.
     #[must_use]
     pub fn spotify() -> Self {
         const QUOTA: Quota = Quota::per_minute(180);
-        Self::known("spotify", "spotify:api", QUOTA)
+        Self::preset("spotify", "spotify:api", QUOTA)
     }
 
-    /// Those that are known to everybody.
+    /// Returns the built-in limiters of well-known APIs.
     ///
     /// ```
     /// use tollgate::policy::NamedLimits;
     ///
-    /// let names = NamedLimits::presets().map(|ready| ready.name().to_owned());
+    /// let names = NamedLimits::presets().map(|preset| preset.name().to_owned());
     /// assert_eq!(names, ["igdb", "musicbrainz", "tmdb", "spotify"]);
     /// ```
     #[must_use]
@@ -158,39 +160,39 @@ impl NamedLimits {
         [Self::igdb(), Self::musicbrainz(), Self::tmdb(), Self::spotify()]
     }
 
-    fn known(name: &str, key: &str, quota: Quota) -> Self {
-        // These numbers fit a sliding window; a block is the safe way to be wrong about that.
+    fn preset(name: &str, key: &str, quota: Quota) -> Self {
+        // The preset quotas fit a sliding window. If that ever changed, a block would be the safe fallback.
         let limit = Limit::sliding_window(quota).and_then(|limit| limit.in_rule(INLINE_RULE));
         let limit = limit.unwrap_or_else(|_| Limit::block());
         let (subject, mode) = (Subject::of([key]), AcquireMode::default());
         Self { name: name.into(), key: key.into(), subject, limits: Box::new([limit]), mode }
     }
 
-    /// What programs and people call it.
+    /// Returns the name, by which programs look the limiter up.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it counts under. Limiters of the same key share their counts.
+    /// Returns the key. Limiters with the same key and limits share their counters.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Its limits: all have room, or none is charged.
+    /// Returns the limits. A call takes from all of them or from none.
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
         &self.limits
     }
 
-    /// What becomes of callers who find no room.
+    /// Returns whether callers wait or are refused.
     #[must_use]
     pub const fn mode(&self) -> AcquireMode {
         self.mode
     }
 
-    /// Its counters, one a limit, in the order of the limits.
+    /// Returns the counters, one per limit, in the order of the limits.
     ///
     /// ```
     /// use tollgate::policy::NamedLimits;
@@ -203,7 +205,7 @@ impl NamedLimits {
         self.limits.iter().map(|limit| Key::new(&self.subject, limit))
     }
 
-    /// The plan of one call that costs so much. No limit holds 2^53, so that is what larger costs become.
+    /// Returns the plan for one call with this cost. A cost above 2^53 becomes 2^53, which no limit can hold.
     #[must_use]
     pub fn plan(&self, cost: u64) -> Plan<'_> {
         let cost = cost.min(MAX_EXACT);
@@ -211,9 +213,9 @@ impl NamedLimits {
     }
 }
 
-/// Why a limiter has no concurrency limits.
+/// The error for a concurrency limit in a limiter.
 pub(super) const NO_SLOTS: &str =
-    "a limiter has rates only, since nobody would give the slots of concurrency back";
+    "a limiter cannot have a concurrency limit, because it never releases slots; use a rate";
 
 #[cfg(test)]
 mod tests {
@@ -230,12 +232,12 @@ mod tests {
     }
 
     #[test]
-    fn it_counts_where_a_request_with_its_own_limits_does() {
+    fn shares_counters_with_inline_limits_of_the_same_key() {
         for key in ["igdb:api", "a/b{c}%", "é"] {
             let named = NamedLimits::with_limits(key, limits()).unwrap();
-            let asked = Inline::new("", key, limits(), 3).unwrap();
-            let applied = ResolvedQuery::Inline(&asked);
-            let plan = applied.plan().unwrap();
+            let inline = Inline::new("", key, limits(), 3).unwrap();
+            let query = ResolvedQuery::Inline(&inline);
+            let plan = query.plan().unwrap();
             let texts = |plan: &crate::Plan<'_>| -> Vec<String> {
                 let text = |take: &crate::Take<'_>| {
                     format!("{} {} {}", take.key(), take.key().limit().identity(), take.cost())
@@ -248,18 +250,18 @@ mod tests {
     }
 
     #[test]
-    fn the_ready_ones_are_as_if_built() {
-        for ready in NamedLimits::presets() {
-            let [limit] = ready.limits() else { panic!("one limit") };
+    fn presets_equal_limiters_built_by_hand() {
+        for preset in NamedLimits::presets() {
+            let [limit] = preset.limits() else { panic!("one limit") };
             let quota = Quota::new(limit.count(), limit.window());
-            let built = NamedLimits::new(ready.key(), Limit::sliding_window(quota).unwrap());
-            assert_eq!(built.unwrap().named(ready.name()).unwrap(), ready);
+            let built = NamedLimits::new(preset.key(), Limit::sliding_window(quota).unwrap());
+            assert_eq!(built.unwrap().named(preset.name()).unwrap(), preset);
         }
-        let numbers = NamedLimits::presets().map(|ready| {
+        let quotas = NamedLimits::presets().map(|preset| {
             (
-                ready.key().to_owned(),
-                ready.limits()[0].count(),
-                ready.limits()[0].window().as_secs(),
+                preset.key().to_owned(),
+                preset.limits()[0].count(),
+                preset.limits()[0].window().as_secs(),
             )
         });
         let expected = [
@@ -268,11 +270,11 @@ mod tests {
             ("tmdb:api".to_owned(), 40, 10),
             ("spotify:api".to_owned(), 180, 60),
         ];
-        assert_eq!(numbers, expected);
+        assert_eq!(quotas, expected);
     }
 
     #[test]
-    fn what_makes_no_limiter_is_refused() {
+    fn rejects_invalid_keys_names_and_limits() {
         let limit = || limits().remove(0);
         let kind = |built: Result<NamedLimits, crate::QuotaError>| built.unwrap_err().kind();
         assert_eq!(kind(NamedLimits::new("", limit())), QuotaErrorKind::Name);

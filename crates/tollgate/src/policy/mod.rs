@@ -1,7 +1,7 @@
 //! Policies: which limits apply to which requests, from one file.
 //!
-//! A policy is read once, checked whole, and compiled; planning a request with ten thousand rules
-//! then takes about as long as with one. It never changes: a new file makes a new policy.
+//! [`Policy::from_yaml`] parses, validates and indexes the whole file once. Planning a request with 10 000
+//! rules then takes about as long as with one. A `Policy` is immutable: a changed file becomes a new `Policy`.
 //!
 //! ```
 //! use tollgate::{Facts, Limit, MemoryStore, Policy, Quota, Request};
@@ -28,26 +28,26 @@
 //! ```
 
 mod condition;
-mod cursor;
 mod digest;
 mod error;
 mod fact_name;
 mod facts_used;
 mod index;
 mod limiters;
-mod nearest;
+mod node_ref;
+mod normalized_facts;
 mod overrides;
+mod parse;
 mod path;
 mod policy_plan;
-mod read;
 mod rule;
 mod schema;
 #[cfg(test)]
 mod schema_tests;
+mod suggestion;
 mod tiers;
 mod trace;
-mod tree;
-mod view;
+mod yaml_tree;
 
 mod wildcard;
 
@@ -75,14 +75,14 @@ use crate::limit::Limit;
 use crate::limit::identity::Algorithm;
 use crate::quota::Quota;
 use crate::request::Request;
-use facts_used::{facts_used, holds_slots};
-use index::Index;
-use read::File;
-use rule::Outcome;
-use tiers::Tiers;
-use view::View;
 
-/// A length of time, as policies write it: `30s`, `5min`, `2h`.
+use index::Index;
+use normalized_facts::NormalizedFacts;
+use parse::PolicyFile;
+use rule::MatchResult;
+use tiers::Tiers;
+
+/// Parses a duration in policy syntax: `30s`, `5min`, `2h`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -92,19 +92,19 @@ use view::View;
 /// ```
 ///
 /// # Errors
-/// Why it is none.
+/// An unknown unit, or a duration too long for a `u64` of milliseconds.
 pub fn parse_duration(text: &str) -> Result<std::time::Duration, &'static str> {
-    read::rate::length(text)
+    parse::rate::duration(text)
 }
 
-/// The fact by which clients are told apart, and overrides find them.
+/// The fact that identifies a client. Overrides are looked up by it.
 const CLIENT: &str = "client";
 
-/// The rules, defaults and tenant that decide what applies to a request.
+/// The rules, defaults and tenant that determine the limits of a request.
 ///
-/// The rules are tried in the file's order and the first that matches decides; one that continues
-/// adds the next that matches; an unlimited one ends the search. If none matches, the default limit
-/// applies. See the [module](self) for an example.
+/// Rules are tried in file order and the first match decides. A rule with `continue: true` adds the next
+/// match as well; an unlimited rule ends the search. If no rule matches, the default limit applies.
+/// See the [module](self) for an example.
 #[derive(Debug)]
 pub struct Policy {
     version: Box<str>,
@@ -121,7 +121,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// No rules; 100 requests in any 60 seconds for each client.
+    /// Returns a policy without rules: 100 requests in any 60 seconds per client.
     ///
     /// ```
     /// use tollgate::Policy;
@@ -135,35 +135,36 @@ impl Policy {
         Self::with_default(Self::builtin_limit())
     }
 
-    /// The default limit where nothing is configured: 100 in any 60 seconds.
+    /// Returns the built-in default limit: 100 requests in any 60 seconds (sliding window).
     #[must_use]
     pub fn builtin_limit() -> Limit {
         const QUOTA: Quota = Quota::per_minute(100);
-        // A hundred fits a sliding window; a block is the safe way to be wrong about that.
+        // 100 always fits a sliding window. If that ever changed, a block would be the safe fallback.
         Limit::sliding_window(QUOTA).unwrap_or_else(|_| Limit::block())
     }
 
-    /// No rules; this limit for each client.
+    /// Returns a policy without rules that applies `limit` to each client.
     #[must_use]
     pub fn with_default(limit: Limit) -> Self {
-        Self::of(File::of_default(limit), "builtin".into())
+        Self::from_file(PolicyFile::with_default(limit), "builtin".into())
     }
 
-    /// The policy that a YAML text describes. `file` is what errors call it; `default` is the default
-    /// limit if the text has none.
+    /// Parses a policy from YAML. `file` is the file name for error messages; `default` is the default limit
+    /// if the text does not set one.
     ///
     /// # Errors
-    /// All that is wrong with the text, with line, column and field.
+    /// Every error in the text, each with line, column and field.
     pub fn from_yaml(file: &str, text: &str, default: Limit) -> Result<Self, PolicyError> {
-        read::file(file, text, default).map(|file| Self::of(file, digest::short(text)))
+        parse::file(file, text, default).map(|file| Self::from_file(file, digest::short_hex(text)))
     }
 
-    fn of(file: File, version: Box<str>) -> Self {
-        let File { tenant, tiers, rules, default, limiters, warnings } = file;
+    fn from_file(file: PolicyFile, version: Box<str>) -> Self {
+        let PolicyFile { tenant, tiers, rules, default, limiters, warnings } = file;
         let names = rules.iter().map(|rule| (rule.name.clone(), rule.index));
         let (by_name, index) = (names.collect(), Index::new(&rules));
-        let all = || rules.iter().chain([&default]);
-        let (facts_used, holds_slots) = (facts_used(all()), holds_slots(all()));
+        let all_rules = || rules.iter().chain([&default]);
+        let facts_used = facts_used::facts_used(all_rules());
+        let holds_slots = facts_used::holds_slots(all_rules());
         Self {
             version,
             tenant,
@@ -179,61 +180,64 @@ impl Policy {
         }
     }
 
-    /// The rules that decide this request, and whom they count.
+    /// Returns the rules that apply to `request`, each with its subject.
     #[must_use]
     pub fn plan<'p>(&'p self, request: &Request<'_>) -> PolicyPlan<'p> {
         self.plan_with(request, None)
     }
 
-    /// The same where some clients have limits of their own.
+    /// [`plan`](Self::plan) with overrides.
     pub(crate) fn plan_with<'p>(
         &'p self,
         request: &Request<'_>,
         overrides: Option<&ActiveOverrides>,
     ) -> PolicyPlan<'p> {
-        let view = self.view(request);
-        let candidates = self.index.candidates(&view);
+        let facts = self.normalized_facts(request);
+        let candidates = self.index.candidates(&facts);
         let candidates =
             candidates.filter_map(|number| self.rules.get(usize::try_from(number).ok()?));
-        let rules = self.walk(candidates, &view, |_, _| {});
-        let planned = |overrides| {
+        let rules = self.find_matches(candidates, &facts, |_, _| {});
+        let plan_with = |overrides| {
             let matched =
-                rules.iter().map(|rule| MatchedRule::new(rule, &view, request.cost(), overrides));
+                rules.iter().map(|rule| MatchedRule::new(rule, &facts, request.cost(), overrides));
             PolicyPlan::new(matched, &self.default)
         };
-        let with_own = planned(overrides);
-        // A policy that came after an override may leave no room for it. Better without than not at all.
-        if with_own.is_overridden() && !with_own.fits() { planned(None) } else { with_own }
+        let plan = plan_with(overrides);
+        // An override that is older than this policy can exceed the maximum number of takes. Then decide by
+        // the rules' own limits instead of failing.
+        if plan.is_overridden() && !plan.fits() { plan_with(None) } else { plan }
     }
 
-    /// Which rules were tried for this request and why those that did not match did not. It tries all
-    /// of them one after the other, so it is for people and not for every request.
+    /// Returns every rule that was tried for `request`, with the reason if it did not match.
+    ///
+    /// Tries all rules in sequence without the index, so it is too slow to call on every request.
     #[must_use]
     pub fn explain(&self, request: &Request<'_>) -> Trace {
-        let view = self.view(request);
+        let facts = self.normalized_facts(request);
         let mut trace = Trace::new();
-        let _ = self.walk(self.rules.iter(), &view, |rule, outcome| {
-            trace.add(rule, outcome, &view, rule.index == self.rules.len());
+        let _ = self.find_matches(self.rules.iter(), &facts, |rule, result| {
+            trace.add(rule, result, &facts, rule.index == self.rules.len());
         });
         trace
     }
 
-    fn view<'v, 'r>(&'v self, request: &'v Request<'r>) -> View<'v, 'r> {
-        View::new(request, &self.tiers, &self.tenant)
+    fn normalized_facts<'v, 'r>(&'v self, request: &'v Request<'r>) -> NormalizedFacts<'v, 'r> {
+        NormalizedFacts::new(request, &self.tiers, &self.tenant)
     }
 
-    /// Goes through the rules until one ends the search, then to the default if none matched.
-    fn walk<'p>(
+    /// Tries `rules` until one ends the search, then the default rule if none matched. Calls `on_tried` for
+    /// each rule that it tries.
+    fn find_matches<'p>(
         &'p self,
         rules: impl Iterator<Item = &'p Rule>,
-        view: &View<'_, '_>,
-        mut tried: impl FnMut(&'p Rule, Outcome<'p>),
+        facts: &NormalizedFacts<'_, '_>,
+        mut on_tried: impl FnMut(&'p Rule, MatchResult<'p>),
     ) -> SmallVec<[&'p Rule; 1]> {
         let mut matched = SmallVec::new();
         let mut matches = |rule: &'p Rule| {
-            let outcome = rule.outcome(view);
-            tried(rule, outcome);
-            matches!(outcome, Outcome::Matches)
+            let result = rule.try_match(facts);
+            on_tried(rule, result);
+            matches!(result, MatchResult::Matched)
         };
         for rule in rules {
             if matches(rule) {
@@ -249,19 +253,19 @@ impl Policy {
         matched
     }
 
-    /// The rules, in the file's order.
+    /// Returns the rules in file order, without the default rule.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// What applies where no rule matches.
+    /// Returns the rule that applies if no other rule matches.
     #[must_use]
     pub const fn default_rule(&self) -> &Rule {
         &self.default
     }
 
-    /// The rule of this name, the default included.
+    /// Returns the rule with this name, including the default rule.
     ///
     /// ```
     /// use tollgate::Policy;
@@ -277,7 +281,7 @@ impl Policy {
         }
     }
 
-    /// The limit that a stored key belongs to, live or on trial; none if the policy has it no more.
+    /// Returns the limit that a stored key belongs to, live or trial, or `None` if this policy does not have it.
     ///
     /// ```
     /// use tollgate::{Algorithm, Policy};
@@ -291,8 +295,8 @@ impl Policy {
         self.rule(rule)?.limit(name, algorithm)
     }
 
-    /// The facts that some rule matches or counts by, each once, headers last. Others make no difference, so a
-    /// front end need not look for them.
+    /// Returns the facts that the rules match or count by, each once, headers last. Other facts do not affect
+    /// a decision, so a front end does not need to extract them.
     ///
     /// ```
     /// use tollgate::Policy;
@@ -306,7 +310,8 @@ impl Policy {
         &self.facts_used
     }
 
-    /// Whether some limit is of [slots](crate::Limit::concurrency), which are to be given back.
+    /// Returns whether any rule has a [concurrency limit](crate::Limit::concurrency), whose slots must be
+    /// released.
     ///
     /// ```
     /// assert!(!tollgate::Policy::builtin().holds_slots());
@@ -316,8 +321,8 @@ impl Policy {
         self.holds_slots
     }
 
-    /// The limiters of outbound calls, in the file's order. They decide no request: programs that call
-    /// others take them from here.
+    /// Returns the limiters for outbound calls, in file order. They do not affect requests; programs that
+    /// call rate-limited APIs look them up here.
     ///
     /// ```
     /// use tollgate::Policy;
@@ -333,19 +338,20 @@ impl Policy {
         &self.limiters
     }
 
-    /// The tenant of requests that name none; empty without one.
+    /// Returns the tenant of requests that have no `tenant` fact; empty if the policy does not set one.
     #[must_use]
     pub fn tenant(&self) -> &str {
         &self.tenant
     }
 
-    /// The first 12 hexadecimal digits of the text's SHA-256; `builtin` without a text.
+    /// Returns the first 12 hexadecimal digits of the SHA-256 of the YAML text, or `builtin` for a policy
+    /// without a text.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// What is not wrong but probably not meant.
+    /// Returns warnings: valid settings that are probably mistakes.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings

@@ -1,12 +1,12 @@
-//! Patterns of paths, segment by segment.
+//! Path patterns with `*`, `{id}` and `**`.
 
 use super::wildcard::{Literal, Text, Wildcard};
 
-/// The most segments a pattern may have, which bounds what matching costs.
+/// The maximum number of segments in a pattern, which bounds the cost of a match.
 const MAX_SEGMENTS: usize = 64;
 
-/// A path in which `*` stands for any characters of one segment, `{id}` for one segment that is not
-/// empty, and `**` for any number of segments.
+/// A path pattern: `*` matches any characters within one segment, `{id}` one non-empty segment, `**` any
+/// number of segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathPattern {
     segments: Vec<Segment>,
@@ -16,26 +16,27 @@ pub(super) struct PathPattern {
 pub(super) enum Segment {
     Literal(Literal),
     Wild(Wildcard),
-    Filled,
+    /// `{id}`.
+    NonEmpty,
+    /// `**`.
     Rest,
 }
 
-/// What a path with or without wildcards stands for.
+/// A parsed path: an exact value, or a pattern if it contains wildcards.
 pub(super) enum Path {
     Exact(Literal),
     Pattern(PathPattern),
 }
 
 impl Path {
-    /// Reads a path, or says what is wrong with it.
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
-        let Some(path) = text.strip_prefix('/') else { return Err("a path must begin with /") };
+        let Some(path) = text.strip_prefix('/') else { return Err("a path must start with /") };
         if path.contains(['?', '#']) {
-            return Err("a path ends before ? and #, so they cannot be matched");
+            return Err("a path must not contain ? or #: requests are matched without the query");
         }
         let segments = path.split('/').map(Segment::parse).collect::<Result<Vec<_>, _>>()?;
         if segments.len() > MAX_SEGMENTS {
-            return Err("a path may have at most 64 segments");
+            return Err("a path must have at most 64 segments");
         }
         let mut exact = Literal::new();
         for segment in &segments {
@@ -55,16 +56,16 @@ impl Segment {
             return Ok(Self::Rest);
         }
         if text.contains("**") {
-            return Err("** must be a segment of its own, as in /a/**");
+            return Err("** must be a whole segment, as in /a/**");
         }
         let unescaped = text.replace("\\\\", "").replace("\\{", "").replace("\\}", "");
         if unescaped.contains(['{', '}']) {
             let name = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
             return match name {
                 Some(name) if !name.is_empty() && !name.contains(['{', '}', '*']) => {
-                    Ok(Self::Filled)
+                    Ok(Self::NonEmpty)
                 }
-                _ => Err("{name} must be a segment of its own, as in /users/{id}"),
+                _ => Err("{name} must be a whole segment, as in /users/{id}"),
             };
         }
         Ok(match Text::parse(text) {
@@ -77,7 +78,7 @@ impl Segment {
         match self {
             Self::Literal(literal) => **literal == *text,
             Self::Wild(wildcard) => wildcard.matches(text),
-            Self::Filled => !text.is_empty(),
+            Self::NonEmpty => !text.is_empty(),
             Self::Rest => true,
         }
     }
@@ -89,38 +90,39 @@ impl PathPattern {
     }
 
     pub(super) fn matches(&self, path: &[u8]) -> bool {
-        let Some(mut left) = segments(path) else { return false };
-        let mut wanted = self.segments.as_slice();
-        // Only the last `**` ever needs to take more: the ones before it have all they must have.
+        let Some(mut input) = segments(path) else { return false };
+        let mut pattern = self.segments.as_slice();
+        // On a mismatch only the last `**` needs to consume one more segment: earlier ones already matched
+        // with the fewest segments.
         let mut last_rest = None;
         loop {
-            match wanted.split_first() {
+            match pattern.split_first() {
                 Some((Segment::Rest, [])) => return true,
                 Some((Segment::Rest, after)) => {
-                    last_rest = Some((after, left.clone()));
-                    wanted = after;
+                    last_rest = Some((after, input.clone()));
+                    pattern = after;
                     continue;
                 }
                 Some((segment, after)) => {
-                    let mut ahead = left.clone();
+                    let mut ahead = input.clone();
                     if ahead.next().is_some_and(|text| segment.matches(text)) {
-                        (left, wanted) = (ahead, after);
+                        (input, pattern) = (ahead, after);
                         continue;
                     }
                 }
-                None if left.clone().next().is_none() => return true,
+                None if input.clone().next().is_none() => return true,
                 None => {}
             }
             let Some((after, from)) = &mut last_rest else { return false };
             if from.next().is_none() {
                 return false;
             }
-            (left, wanted) = (from.clone(), after);
+            (input, pattern) = (from.clone(), after);
         }
     }
 }
 
-/// The segments of a request's path; none if it does not begin with `/`.
+/// Returns the segments of a request's path, or `None` if it does not start with `/`.
 pub(super) fn segments(path: &[u8]) -> Option<impl Iterator<Item = &[u8]> + Clone> {
     path.strip_prefix(b"/").map(|path| path.split(|byte| *byte == b'/'))
 }
@@ -138,37 +140,37 @@ mod tests {
         }
     }
 
-    /// By trying every number of segments for every `**`.
-    fn plainly(wanted: &[Segment], path: &[&[u8]]) -> bool {
-        match wanted.split_first() {
+    /// Reference implementation: tries every number of segments for every `**`.
+    fn brute_force(pattern: &[Segment], path: &[&[u8]]) -> bool {
+        match pattern.split_first() {
             None => path.is_empty(),
             Some((Segment::Rest, after)) => {
-                (0..=path.len()).any(|skip| plainly(after, &path[skip..]))
+                (0..=path.len()).any(|skip| brute_force(after, &path[skip..]))
             }
             Some((segment, after)) => path
                 .split_first()
-                .is_some_and(|(first, rest)| segment.matches(first) && plainly(after, rest)),
+                .is_some_and(|(first, rest)| segment.matches(first) && brute_force(after, rest)),
         }
     }
 
     proptest! {
         #[test]
-        fn patterns_match_as_if_every_way_was_tried(
+        fn matches_like_the_brute_force_search(
             pattern in "(/(a|b|\\*|a\\*|\\{id\\}|\\*\\*)){1,6}",
             path in "(/(a|b|ab|)){1,7}",
         ) {
             let path_segments: Vec<_> = segments(path.as_bytes()).unwrap().collect();
             let expected = match Path::parse(&pattern).unwrap() {
                 Path::Exact(exact) => *exact == *path.as_bytes(),
-                Path::Pattern(pattern) => plainly(pattern.segments(), &path_segments),
+                Path::Pattern(pattern) => brute_force(pattern.segments(), &path_segments),
             };
             prop_assert_eq!(matches(&pattern, &path), expected);
         }
     }
 
     #[test]
-    fn segments_are_matched_one_by_one() {
-        for (pattern, yes, no) in [
+    fn wildcards_match_within_and_across_segments() {
+        for (pattern, matching, not_matching) in [
             ("/a/**", &["/a", "/a/", "/a/b", "/a/b/c"][..], &["/", "/ab", "/b/a", "a/b"][..]),
             ("/a/*", &["/a/b", "/a/"], &["/a", "/a/b/c"]),
             ("/a/{id}", &["/a/b"], &["/a/", "/a", "/a/b/"]),
@@ -179,10 +181,10 @@ mod tests {
             ("/a", &["/a"], &["/a/", "//a", "/A"]),
             (r"/\{x\}/\*", &["/{x}/*"], &["/x/y"]),
         ] {
-            for path in yes {
+            for path in matching {
                 assert!(matches(pattern, path), "{pattern} {path}");
             }
-            for path in no {
+            for path in not_matching {
                 assert!(!matches(pattern, path), "{pattern} {path}");
             }
         }

@@ -1,4 +1,4 @@
-//! What a policy makes of a request: which rules, on whom, and the plan.
+//! The result of matching a request against a policy: the rules that apply, their subjects, and the plan.
 
 use std::borrow::Cow;
 use std::slice;
@@ -9,11 +9,11 @@ use crate::plan::{Key, MAX_TAKES, Plan, PlanError, Take};
 use crate::subject::Subject;
 use crate::time::MAX_EXACT;
 
+use super::normalized_facts::NormalizedFacts;
 use super::overrides::ActiveOverrides;
 use super::rule::{OnMissingFact, Rule, RuleMode};
-use super::view::View;
 
-/// The rules that decide a request, and the subjects they count.
+/// The rules that apply to a request, with the subject of each.
 ///
 /// ```
 /// use tollgate::policy::Policy;
@@ -21,24 +21,24 @@ use super::view::View;
 ///
 /// let (policy, store) = (Policy::builtin(), MemoryStore::new());
 /// let planned = policy.plan(&Request::new(Facts::of([("client", "c1")])?));
-/// let decision_plan = planned.plan()?;
-/// let decision = store.take(&decision_plan);
+/// let plan = planned.plan()?;
+/// let decision = store.take(&plan);
 /// assert_eq!(decision.remaining(), Some(99));
 /// assert_eq!(planned.matched()[0].key(), "c1");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct PolicyPlan<'p> {
-    matched: Found<'p>,
+    matched: MatchedRules<'p>,
     default: &'p Rule,
 }
 
-/// The rules that apply: almost always one, and then without an allocation. A `SmallVec` would be
-/// invariant, and nobody could hold a plan beside what it was made of.
+/// The rules that apply. Almost always there is one, which is stored without an allocation. A `SmallVec` is
+/// invariant in its item type, so callers could not keep a [`Plan`] together with the `PolicyPlan` it borrows.
 #[derive(Debug)]
-enum Found<'p> {
+enum MatchedRules<'p> {
     One([MatchedRule<'p>; 1]),
-    Any(Vec<MatchedRule<'p>>),
+    Many(Vec<MatchedRule<'p>>),
 }
 
 impl<'p> PolicyPlan<'p> {
@@ -47,41 +47,45 @@ impl<'p> PolicyPlan<'p> {
         default: &'p Rule,
     ) -> Self {
         let matched = match (matched.next(), matched.next()) {
-            (Some(one), None) => Found::One([one]),
-            (one, other) => Found::Any(one.into_iter().chain(other).chain(matched).collect()),
+            (Some(rule), None) => MatchedRules::One([rule]),
+            (first, second) => {
+                MatchedRules::Many(first.into_iter().chain(second).chain(matched).collect())
+            }
         };
         Self { matched, default }
     }
 
-    /// The rules that apply, in their order. None if only a default applies that skips this request.
+    /// Returns the rules that apply, in file order. Empty if no rule matched and the default rule skips this
+    /// request.
     #[must_use]
     pub fn matched(&self) -> &[MatchedRule<'p>] {
         match &self.matched {
-            Found::One(one) => one,
-            Found::Any(all) => all,
+            MatchedRules::One(rule) => rule,
+            MatchedRules::Many(rules) => rules,
         }
     }
 
-    /// The takes of all rules that apply. Shadow rules and trial limits are each a group of their own.
+    /// Returns the takes of all rules that apply. Each shadow rule and each set of trial limits is a separate
+    /// group.
     ///
     /// # Errors
     /// More than [`MAX_TAKES`] takes; the message names the rules.
     pub fn plan(&self) -> Result<Plan<'_>, PlanError> {
-        // The usual case, without the machinery of the others.
+        // Fast path for the usual case: one rule with one enforced limit.
         if let [matched] = self.matched()
             && let Some(take) = matched.only_take()
         {
             return Ok(Plan::of_distinct([take]));
         }
         let takes =
-            self.matched().iter().zip(0..).flat_map(|(matched, group)| matched.takes(group));
-        let length = self.len();
-        if length > MAX_TAKES {
+            self.matched().iter().zip(0..).flat_map(|(matched, position)| matched.takes(position));
+        let count = self.len();
+        if count > MAX_TAKES {
             let rules: Vec<&str> =
                 self.matched().iter().map(|matched| matched.rule.name()).collect();
-            return Err(PlanError::too_many_of_rules(&rules, length));
+            return Err(PlanError::too_many_of_rules(&rules, count));
         }
-        // Rules have names of their own, and so have the limits in each.
+        // Rule names are unique, and so are the names of the limits in a rule.
         Ok(Plan::of_distinct(takes))
     }
 
@@ -89,108 +93,107 @@ impl<'p> PolicyPlan<'p> {
         self.matched().iter().map(MatchedRule::len).sum()
     }
 
-    /// Whether it is not too much for one plan.
+    /// Returns whether the takes fit into one plan.
     pub(super) fn fits(&self) -> bool {
         self.len() <= MAX_TAKES
     }
 
-    /// Whether some client's own limits are among them.
+    /// Returns whether an override replaces the limits of any rule.
     pub(super) fn is_overridden(&self) -> bool {
         self.matched().iter().any(MatchedRule::is_overridden)
     }
 
-    /// Whether no limit applies, not even one in shadow.
+    /// Returns whether no limit applies, not even a shadow limit. Trial limits (`next`) do not count.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
         self.matched().iter().all(|matched| matched.limits().is_empty())
     }
 
-    /// The rule to name when no limit decided: the one that ended the search.
+    /// Returns the rule to report if no limit decided: the last rule that matched, else the default rule.
     #[must_use]
     pub fn rule(&self) -> &'p Rule {
         self.matched().last().map_or(self.default, |matched| matched.rule)
     }
 }
 
-/// A rule that applies to a request, and whom it counts.
+/// A rule that applies to a request, with the subject that it counts.
 #[derive(Debug)]
 pub struct MatchedRule<'p> {
     rule: &'p Rule,
     subject: Subject,
     cost: u64,
-    /// The client's own limits.
-    own: Option<Arc<[Limit]>>,
-    /// It lacks a fact, and the rule refuses such requests.
-    is_refused: bool,
+    /// The limits of the client's override.
+    override_limits: Option<Arc<[Limit]>>,
+    /// The request lacks a `per` fact and the rule has `missing: deny`.
+    is_denied: bool,
 }
 
 impl<'p> MatchedRule<'p> {
     pub(super) fn new(
         rule: &'p Rule,
-        view: &View<'_, '_>,
+        facts: &NormalizedFacts<'_, '_>,
         cost: u64,
         overrides: Option<&ActiveOverrides>,
     ) -> Self {
         let subject =
-            Subject::from_optional(view.tenant(), rule.per.iter().map(|fact| view.get(fact)));
+            Subject::from_optional(facts.tenant(), rule.per.iter().map(|fact| facts.get(fact)));
         let cost = cost.saturating_mul(rule.cost).min(MAX_EXACT);
-        let is_refused = rule.missing() == OnMissingFact::Deny && rule.lacking(view).is_some();
-        let own = overrides.and_then(|overrides| overrides.limits(rule, &subject, view));
-        Self { rule, subject, cost, own, is_refused }
+        let is_denied = rule.missing() == OnMissingFact::Deny && rule.missing_fact(facts).is_some();
+        let override_limits =
+            overrides.and_then(|overrides| overrides.limits(rule, &subject, facts));
+        Self { rule, subject, cost, override_limits, is_denied }
     }
 
-    /// The rule.
+    /// Returns the rule.
     #[must_use]
     pub const fn rule(&self) -> &'p Rule {
         self.rule
     }
 
-    /// Whom it counts.
+    /// Returns the subject that the rule counts for this request.
     #[must_use]
     pub const fn subject(&self) -> &Subject {
         &self.subject
     }
 
-    /// What is taken from each of its limits.
+    /// Returns the cost to take from each limit: the request's cost times the rule's `cost`.
     #[must_use]
     pub const fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// The limits that decide: the client's own, or the rule's, or a block called `missing` where the
-    /// request lacks a fact and the rule denies those.
+    /// Returns the limits that decide: a block named `missing` if the request lacks a `per` fact and the rule
+    /// has `missing: deny`; else those of the client's override; else those of the rule.
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
-        match (&self.rule.refusal, &self.own) {
-            (Some(block), _) if self.is_refused => slice::from_ref(block),
-            (_, Some(own)) => own,
+        match (&self.rule.missing_block, &self.override_limits) {
+            (Some(block), _) if self.is_denied => slice::from_ref(block),
+            (_, Some(limits)) => limits,
             (_, None) => &self.rule.limits,
         }
     }
 
-    /// Whether an [`Override`](crate::Override) has replaced the rule's limits.
+    /// Returns whether an [`Override`](crate::Override) replaces the rule's limits.
     #[must_use]
     pub const fn is_overridden(&self) -> bool {
-        self.own.is_some()
+        self.override_limits.is_some()
     }
 
-    /// What people call the key: the value itself where the rule is keyed by one fact, else the
-    /// escaped values joined by `:`. `*` is everyone together, `*anonymous*` those whose one fact is
-    /// not known.
+    /// Returns the subject in readable form; see [`Subject::key`].
     #[must_use]
     pub fn key(&self) -> Cow<'_, str> {
         self.subject.key()
     }
 
     fn next(&self) -> &'p [Limit] {
-        if self.is_refused { &[] } else { &self.rule.next }
+        if self.is_denied { &[] } else { &self.rule.next }
     }
 
     fn len(&self) -> usize {
         self.limits().len() + self.next().len()
     }
 
-    /// Its take, if it is a rule of one limit that is enforced.
+    /// Returns the take if the rule has exactly one limit and enforces it.
     fn only_take(&self) -> Option<Take<'_>> {
         match (self.limits(), self.next(), self.rule.mode()) {
             ([limit], [], RuleMode::Enforce) => Some(self.take(limit)),
@@ -203,13 +206,14 @@ impl<'p> MatchedRule<'p> {
             .with_distribution(self.rule.distribution())
     }
 
-    /// Its takes, as the n-th rule of a plan.
-    fn takes(&self, nth: u16) -> impl Iterator<Item = Take<'_>> {
+    /// Returns the takes of the rule at `position` in the plan. Shadow groups: `2 * position` for the rule's
+    /// limits, `2 * position + 1` for its trial limits.
+    fn takes(&self, position: u16) -> impl Iterator<Item = Take<'_>> {
         let take = move |limit| self.take(limit);
         let live = self.limits().iter().map(move |limit| match self.rule.mode() {
             RuleMode::Enforce => take(limit),
-            RuleMode::Shadow => take(limit).shadow(2 * nth),
+            RuleMode::Shadow => take(limit).shadow(2 * position),
         });
-        live.chain(self.next().iter().map(move |limit| take(limit).shadow(2 * nth + 1)))
+        live.chain(self.next().iter().map(move |limit| take(limit).shadow(2 * position + 1)))
     }
 }

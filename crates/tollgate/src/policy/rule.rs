@@ -1,4 +1,4 @@
-//! A rule: which requests it is for, whom it counts, and its limits.
+//! A rule: the requests that it matches, the facts that it counts by, and its limits.
 
 use crate::distribution::{Distributed, Distribution, OnStoreLoss};
 use crate::limit::Limit;
@@ -6,9 +6,9 @@ use crate::limit::identity::Algorithm;
 
 use super::condition::Condition;
 use super::fact_name::FactName;
-use super::view::View;
+use super::normalized_facts::NormalizedFacts;
 
-/// One rule of a policy, or its default.
+/// A rule of a policy, or its default rule.
 ///
 /// ```
 /// use tollgate::policy::{OnMissingFact, OnStoreLoss, Policy, RuleMode};
@@ -32,11 +32,11 @@ pub struct Rule {
     pub(super) cost: u64,
     pub(super) is_unlimited: bool,
     pub(super) continues: bool,
-    /// What requests without a `per` fact take from, where `missing` is deny.
-    pub(super) refusal: Option<Limit>,
+    /// The block that refuses requests without a `per` fact, if `missing` is `deny`.
+    pub(super) missing_block: Option<Limit>,
 }
 
-/// What rules inherit from the defaults of their policy.
+/// Settings that rules inherit from the policy's `defaults`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Settings {
     pub(super) mode: RuleMode,
@@ -44,33 +44,33 @@ pub(super) struct Settings {
     pub(super) missing: OnMissingFact,
 }
 
-/// Whether a rule may refuse.
+/// Whether a rule can refuse requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum RuleMode {
-    /// It refuses.
+    /// The rule refuses requests that exceed its limits.
     #[default]
     Enforce,
-    /// It is evaluated and counted but never refuses. It still decides: a request that it matches
-    /// goes on to no other rule unless it continues.
+    /// The rule is evaluated and counted but never refuses. It still ends the search: no later rule is tried
+    /// unless it has `continue: true`.
     Shadow,
 }
 
-/// What a rule does with a request that lacks a fact it is keyed by.
+/// The behaviour of a rule if the request lacks a `per` fact (policy field `missing`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum OnMissingFact {
-    /// All such requests share one counter.
+    /// All requests without the fact share one counter.
     #[default]
     Share,
-    /// The rule is not for it.
+    /// The rule does not match.
     Skip,
-    /// It is refused, and waiting will not help.
+    /// The request is refused with the verdict `Never`.
     Deny,
 }
 
 impl RuleMode {
-    /// Its name in policies and on the wire.
+    /// Returns the value as written in policies and on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl RuleMode {
 }
 
 impl OnMissingFact {
-    /// Its name in policies and on the wire.
+    /// Returns the value as written in policies and on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,124 +92,124 @@ impl OnMissingFact {
     }
 }
 
-/// Whether a rule is for a request.
+/// Whether a rule matches a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Outcome<'p> {
-    Matches,
-    /// This is the first condition that does not hold.
-    Fails(&'p Condition),
-    /// All conditions hold, but it is keyed by a fact the request lacks, and skips those.
-    Lacks(&'p FactName),
+pub(super) enum MatchResult<'p> {
+    Matched,
+    /// The first condition that does not hold.
+    Failed(&'p Condition),
+    /// All conditions hold, but the request lacks this `per` fact and the rule has `missing: skip`.
+    MissingFact(&'p FactName),
 }
 
 impl Rule {
-    /// The one place where a rule is held against a request.
-    pub(super) fn outcome(&self, view: &View<'_, '_>) -> Outcome<'_> {
-        if let Some(failing) = self.conditions.iter().find(|condition| !condition.holds(view)) {
-            return Outcome::Fails(failing);
+    /// Matches the rule against a request. This is the only place that does.
+    pub(super) fn try_match(&self, facts: &NormalizedFacts<'_, '_>) -> MatchResult<'_> {
+        if let Some(failed) = self.conditions.iter().find(|condition| !condition.holds(facts)) {
+            return MatchResult::Failed(failed);
         }
-        match self.lacking(view) {
-            Some(fact) if self.missing() == OnMissingFact::Skip => Outcome::Lacks(fact),
-            _ => Outcome::Matches,
+        match self.missing_fact(facts) {
+            Some(fact) if self.missing() == OnMissingFact::Skip => MatchResult::MissingFact(fact),
+            _ => MatchResult::Matched,
         }
     }
 
-    /// The first fact it is keyed by that the request lacks.
-    pub(super) fn lacking(&self, view: &View<'_, '_>) -> Option<&FactName> {
-        self.per.iter().find(|fact| view.get(fact).is_none())
+    /// Returns the first `per` fact that the request lacks.
+    pub(super) fn missing_fact(&self, facts: &NormalizedFacts<'_, '_>) -> Option<&FactName> {
+        self.per.iter().find(|fact| facts.get(fact).is_none())
     }
 
-    /// Its limit of this name and algorithm, live or next.
+    /// Returns the limit with this name and algorithm, live or trial.
     pub(super) fn limit(&self, name: &str, algorithm: Algorithm) -> Option<&Limit> {
-        let all = self.limits.iter().chain(&self.next).chain(&self.refusal);
+        let all = self.limits.iter().chain(&self.next).chain(&self.missing_block);
         all.into_iter().find(|limit| limit.name() == name && limit.algorithm() == algorithm)
     }
 
-    /// Its name; `default` for the default.
+    /// Returns the name of the rule; `default` for the default rule.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its position in the policy; that of the default is behind the last.
+    /// Returns the position in the policy, from 0. The default rule comes after the last rule.
     #[must_use]
     pub const fn index(&self) -> usize {
         self.index
     }
 
-    /// What it matches: all of these. None at all match every request.
+    /// Returns the conditions, all of which must hold. A rule without conditions matches every request.
     #[must_use]
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
     }
 
-    /// The facts that requests are counted by. None at all count everyone together.
+    /// Returns the facts that requests are counted by. If empty, all requests share one counter.
     #[must_use]
     pub fn per(&self) -> &[FactName] {
         &self.per
     }
 
-    /// Its limits; none if it is unlimited.
+    /// Returns the limits; empty if the rule is unlimited.
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
         &self.limits
     }
 
-    /// Limits on trial: counted beside the live ones, never refusing.
+    /// Returns the trial limits, which are counted in addition to the live limits and never refuse.
     #[must_use]
     pub fn next(&self) -> &[Limit] {
         &self.next
     }
 
-    /// Whether a limit of this rule is on trial: one of [`next`](Self::next).
+    /// Returns whether the limit with this name is a trial limit (one of [`next`](Self::next)).
     #[must_use]
     pub fn is_on_trial(&self, limit: &str) -> bool {
         self.next.iter().any(|next| next.name() == limit)
     }
 
-    /// Whether it may refuse.
+    /// Returns whether the rule can refuse requests.
     #[must_use]
     pub const fn mode(&self) -> RuleMode {
         self.settings.mode
     }
 
-    /// What it does while the store cannot be asked.
+    /// Returns how the rule decides during an outage of the store.
     #[must_use]
     pub const fn on_store_loss(&self) -> OnStoreLoss {
         self.settings.distribution.on_store_loss
     }
 
-    /// Whether it counts in the store that nodes share.
+    /// Returns whether the rule counts in the shared store.
     #[must_use]
     pub const fn distributed(&self) -> Distributed {
         self.settings.distribution.distributed
     }
 
-    /// Both of these.
+    /// Returns [`distributed`](Self::distributed) and [`on_store_loss`](Self::on_store_loss).
     #[must_use]
     pub const fn distribution(&self) -> Distribution {
         self.settings.distribution
     }
 
-    /// What it does with a request that lacks a fact it is keyed by.
+    /// Returns the behaviour if a request lacks a `per` fact.
     #[must_use]
     pub const fn missing(&self) -> OnMissingFact {
         self.settings.missing
     }
 
-    /// What a request of cost 1 takes; of higher costs, so many times that.
+    /// Returns the factor by which the cost of a request is multiplied.
     #[must_use]
     pub const fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// Whether what it matches passes without limit.
+    /// Returns whether the rule allows every request that it matches.
     #[must_use]
     pub const fn is_unlimited(&self) -> bool {
         self.is_unlimited
     }
 
-    /// Whether the next rule that matches is added to this one.
+    /// Returns whether the search continues after this rule (`continue: true`).
     #[must_use]
     pub const fn continues(&self) -> bool {
         self.continues

@@ -1,9 +1,9 @@
-//! The format of policies for editors and other programs.
+//! The JSON schema of policies, for editors and other tools.
 
 /// The JSON schema (draft 2020-12) of a policy, with a description of every field.
 ///
-/// It is stricter than YAML and looser than [`Policy::from_yaml`](super::Policy::from_yaml), which
-/// also knows that names must differ and numbers fit.
+/// [`Policy::from_yaml`](super::Policy::from_yaml) also checks rules that the schema cannot express, such as
+/// unique names and maximum counts.
 ///
 /// ```
 /// assert!(tollgate::policy::SCHEMA.contains("2020-12"));

@@ -1,4 +1,4 @@
-//! The schema takes what the reader takes, and refuses what it refuses, as far as form goes.
+//! The JSON schema accepts and rejects the same files as the parser, as far as a schema can.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use jsonschema::Validator;
 use serde_json::{Map, Value as Json};
 
 use super::SCHEMA;
-use super::cursor::Cursor;
-use super::read::FIELDS;
-use super::tree::{Tree, Value};
+use super::node_ref::NodeRef;
+use super::parse::FIELDS;
+use super::yaml_tree::{Value, YamlTree};
 
-/// Files that are right in form, and wrong in what they say. (Those that are not even YAML never come
-/// to the schema.)
-const WRONG_IN_MEANING: &[&str] = &[
+/// Invalid policies that the schema accepts, because only the parser can detect the error. (Files that are not
+/// valid YAML are never validated against the schema.)
+const ACCEPTED_BY_SCHEMA: &[&str] = &[
     "align-other-unit",
     "burst-of-window",
     "host-port",
@@ -45,14 +45,14 @@ fn validator() -> Validator {
     jsonschema::draft202012::new(&schema()).unwrap()
 }
 
-/// A text as an editor sees it; none if it is not YAML or not as we take it.
+/// Parses a policy to JSON, as an editor sees it; `None` if it is not YAML that policies support.
 fn json(text: &str) -> Option<Json> {
-    let tree = Tree::parse(text).ok()?;
-    Cursor::root(&tree)?;
+    let tree = YamlTree::parse(text).ok()?;
+    NodeRef::root(&tree)?;
     Some(node(&tree, 0))
 }
 
-fn node(tree: &Tree<'_>, number: usize) -> Json {
+fn node(tree: &YamlTree<'_>, number: usize) -> Json {
     match &tree.node(number).unwrap().value {
         Value::List(items) => items.iter().map(|item| node(tree, *item)).collect(),
         Value::Map(fields) => {
@@ -79,50 +79,50 @@ fn root() -> PathBuf {
 }
 
 #[test]
-fn the_schema_has_the_fields_of_the_reader() {
+fn schema_and_parser_know_the_same_fields() {
     let schema = schema();
-    for (place, fields) in FIELDS {
+    for (pointer, fields) in FIELDS {
         let described =
-            schema.pointer(&format!("{place}/properties")).unwrap().as_object().unwrap();
+            schema.pointer(&format!("{pointer}/properties")).unwrap().as_object().unwrap();
         let mut described: Vec<_> = described.keys().map(String::as_str).collect();
         let mut known = fields.to_vec();
         described.sort_unstable();
         known.sort_unstable();
-        assert_eq!(described, known, "{place}");
+        assert_eq!(described, known, "{pointer}");
     }
 }
 
 #[test]
-fn every_field_is_described() {
+fn every_field_has_a_description() {
     let schema = schema();
-    for (place, _) in FIELDS {
-        let fields = schema.pointer(&format!("{place}/properties")).unwrap().as_object().unwrap();
+    for (pointer, _) in FIELDS {
+        let fields = schema.pointer(&format!("{pointer}/properties")).unwrap().as_object().unwrap();
         for (name, field) in fields {
             let target = field["$ref"].as_str().map(|target| target.trim_start_matches('#'));
-            let meant = target.and_then(|target| schema.pointer(target)).unwrap_or(field);
-            let is_described = [field, meant].iter().any(|field| field["description"].is_string());
-            assert!(is_described || field["const"].is_number(), "{place} {name}");
+            let target = target.and_then(|target| schema.pointer(target)).unwrap_or(field);
+            let is_described = [field, target].iter().any(|field| field["description"].is_string());
+            assert!(is_described || field["const"].is_number(), "{pointer} {name}");
         }
     }
 }
 
 #[test]
-fn the_schema_takes_the_examples() {
+fn schema_accepts_the_examples() {
     let example = fs::read_to_string(root().join("examples/policy.yaml")).unwrap();
     let reference = fs::read_to_string(root().join("docs/POLICY.md")).unwrap();
-    let parts = reference.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
-    for text in parts.chain([example.as_str()]) {
+    let blocks = reference.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    for text in blocks.chain([example.as_str()]) {
         let example = json(text).unwrap();
-        let flaws: Vec<_> =
-            validator().iter_errors(&example).map(|flaw| flaw.to_string()).collect();
-        assert!(flaws.is_empty(), "{flaws:#?}\n{text}");
+        let errors: Vec<_> =
+            validator().iter_errors(&example).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:#?}\n{text}");
     }
 }
 
 #[test]
-fn the_schema_refuses_what_is_wrong_in_form() {
+fn schema_rejects_most_invalid_policies() {
     let validator = validator();
-    let (mut taken, mut refused) = (Vec::new(), 0);
+    let (mut accepted, mut rejected) = (Vec::new(), 0);
     for entry in fs::read_dir(root().join("crates/tollgate/tests/policy/errors")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().unwrap_or_default() != "yaml" {
@@ -130,12 +130,12 @@ fn the_schema_refuses_what_is_wrong_in_form() {
         }
         let Some(json) = json(&fs::read_to_string(&path).unwrap()) else { continue };
         if validator.is_valid(&json) {
-            taken.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
+            accepted.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
         } else {
-            refused += 1;
+            rejected += 1;
         }
     }
-    taken.sort_unstable();
-    assert_eq!(taken, WRONG_IN_MEANING);
-    assert!(refused >= 25, "{refused}");
+    accepted.sort_unstable();
+    assert_eq!(accepted, ACCEPTED_BY_SCHEMA);
+    assert!(rejected >= 25, "{rejected}");
 }

@@ -1,4 +1,4 @@
-//! Which API key is of which tier.
+//! Tiers and the API keys in them.
 
 use std::collections::HashMap;
 
@@ -6,11 +6,11 @@ use foldhash::fast::RandomState;
 
 use super::digest::Digest;
 
-/// The tiers of a policy, and the digests of the API keys in them.
+/// The tiers of a policy, with the digests of their API keys.
 #[derive(Debug, Default)]
 pub(super) struct Tiers {
     names: Vec<Box<str>>,
-    of_digest: HashMap<Digest, usize, RandomState>,
+    by_digest: HashMap<Digest, usize, RandomState>,
 }
 
 impl Tiers {
@@ -26,17 +26,18 @@ impl Tiers {
         self.names.push(name.into());
     }
 
-    /// Puts a key into the tier that was added last, or tells which tier it is in already.
+    /// Adds a key to the tier that was added last. If the key is already in a tier, returns the name of that
+    /// tier as the error.
     pub(super) fn add_key(&mut self, digest: Digest) -> Result<(), &str> {
         let tier = self.names.len().saturating_sub(1);
-        match self.of_digest.insert(digest, tier) {
+        match self.by_digest.insert(digest, tier) {
             None => Ok(()),
             Some(earlier) => Err(self.names.get(earlier).map_or("", |name| name)),
         }
     }
 
-    pub(super) fn of(&self, digest: &[u8]) -> Option<&str> {
-        let tier = self.of_digest.get(digest)?;
+    pub(super) fn tier_of(&self, digest: &[u8]) -> Option<&str> {
+        let tier = self.by_digest.get(digest)?;
         self.names.get(*tier).map(|name| &**name)
     }
 }

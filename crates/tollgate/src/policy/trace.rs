@@ -1,12 +1,12 @@
-//! Why a request is decided by the rules it is.
+//! Traces: which rules were tried for a request, and why each matched or not.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use super::rule::{Outcome, Rule};
-use super::view::View;
+use super::normalized_facts::NormalizedFacts;
+use super::rule::{MatchResult, Rule};
 
-/// Every rule that was tried for a request, in order, and what came of it.
+/// Every rule that was tried for a request, in order, with its outcome.
 ///
 /// ```
 /// use tollgate::policy::Policy;
@@ -19,7 +19,7 @@ use super::view::View;
 /// ";
 /// let policy = Policy::from_yaml("p.yaml", text, Limit::block())?;
 /// let trace = policy.explain(&Request::new(Facts::of([("path", "/")])?));
-/// assert_eq!(trace.to_string(), "search: path is \"/\", not \"/search\"\ndefault: matches\n");
+/// assert_eq!(trace.to_string(), "search: path is \"/\", expected \"/search\"\ndefault: matched\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,31 +32,31 @@ pub struct Trace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TriedRule {
-    /// Its name.
+    /// The name of the rule.
     pub rule: String,
-    /// What came of it.
+    /// Whether it matched, or the reason why not.
     pub outcome: RuleOutcome,
 }
 
-/// What came of trying a rule.
+/// The outcome of trying a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RuleOutcome {
-    /// It is for this request.
+    /// The rule matched.
     Matched,
-    /// This is the first of its conditions that does not hold.
+    /// A condition did not hold. Only the first such condition is reported.
     Failed {
         /// The condition, such as `path` or `headers.x-plan`.
         condition: String,
-        /// The values it may have, as written in the policy.
+        /// The accepted values, as written in the policy.
         expected: Vec<String>,
-        /// The value the fact has, as far as it is text; none if it is not known. Of an API key, its
-        /// digest.
+        /// The value of the fact (bytes that are not UTF-8 are replaced; for an API key, its digest), or
+        /// `None` if the request does not have the fact.
         found: Option<String>,
     },
-    /// It is keyed by a fact that the request lacks, and skips such requests.
+    /// The request lacks a `per` fact and the rule has `missing: skip`.
     MissingFact {
-        /// The fact.
+        /// The name of the fact.
         fact: String,
     },
 }
@@ -69,37 +69,38 @@ impl Trace {
     pub(super) fn add(
         &mut self,
         rule: &Rule,
-        outcome: Outcome<'_>,
-        view: &View<'_, '_>,
+        result: MatchResult<'_>,
+        facts: &NormalizedFacts<'_, '_>,
         is_default: bool,
     ) {
         let lossy = |value: Cow<'_, [u8]>| String::from_utf8_lossy(&value).into_owned();
-        let outcome = match outcome {
-            Outcome::Matches => RuleOutcome::Matched,
-            Outcome::Fails(condition) => RuleOutcome::Failed {
+        let outcome = match result {
+            MatchResult::Matched => RuleOutcome::Matched,
+            MatchResult::Failed(condition) => RuleOutcome::Failed {
                 condition: condition.name().to_owned(),
                 expected: condition.alternatives().iter().map(ToString::to_string).collect(),
-                found: view.looked_at(condition.fact()).map(lossy),
+                found: facts.matched_value(condition.fact()).map(lossy),
             },
-            Outcome::Lacks(fact) => RuleOutcome::MissingFact { fact: fact.to_string() },
+            MatchResult::MissingFact(fact) => RuleOutcome::MissingFact { fact: fact.to_string() },
         };
         self.ends_with_default = is_default && outcome == RuleOutcome::Matched;
         self.tried.push(TriedRule { rule: rule.name().to_owned(), outcome });
     }
 
-    /// Every rule that was tried, in order; the default is the last if it came to that.
+    /// Returns every rule that was tried, in order. The default rule is last, and only tried if no other rule
+    /// matched.
     #[must_use]
     pub fn tried(&self) -> &[TriedRule] {
         &self.tried
     }
 
-    /// The names of the rules that apply.
+    /// Returns the names of the rules that apply.
     pub fn matched(&self) -> impl Iterator<Item = &str> {
         let matched = self.tried.iter().filter(|tried| tried.outcome == RuleOutcome::Matched);
         matched.map(|tried| tried.rule.as_str())
     }
 
-    /// Whether no rule matched and the default applies.
+    /// Returns whether no rule matched and the default rule applies.
     #[must_use]
     pub const fn ends_with_default(&self) -> bool {
         self.ends_with_default
@@ -118,15 +119,17 @@ impl fmt::Display for Trace {
 impl fmt::Display for RuleOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Matched => f.write_str("matches"),
-            Self::MissingFact { fact } => write!(f, "skipped, since {fact} is not known"),
+            Self::Matched => f.write_str("matched"),
+            Self::MissingFact { fact } => {
+                write!(f, "{fact} is missing, and the rule has missing: skip")
+            }
             Self::Failed { condition, expected, found } => {
                 match found {
-                    Some(found) => write!(f, "{condition} is {found:?}, not ")?,
-                    None => write!(f, "{condition} is not known, wanted ")?,
+                    Some(found) => write!(f, "{condition} is {found:?}, expected ")?,
+                    None => write!(f, "{condition} is missing, expected ")?,
                 }
-                for (place, value) in expected.iter().enumerate() {
-                    write!(f, "{}{value:?}", if place > 0 { " or " } else { "" })?;
+                for (position, value) in expected.iter().enumerate() {
+                    write!(f, "{}{value:?}", if position > 0 { " or " } else { "" })?;
                 }
                 Ok(())
             }

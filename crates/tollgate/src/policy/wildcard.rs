@@ -1,13 +1,12 @@
-//! Text with `*` in it.
+//! Wildcard patterns: text in which `*` matches any bytes.
 
 use smallvec::SmallVec;
 
-/// Bytes that a fact is compared with. Short ones lie where they are looked for, so that of many rules
-/// the one that is tried costs few reads from memory.
+/// Bytes that a fact is compared with. Up to 24 bytes are stored inline, to save a memory access per rule.
 pub(super) type Literal = SmallVec<[u8; 24]>;
 
-/// Text in which `*` stands for any bytes, also none. A backslash before `*`, `\`, `{` or `}` takes
-/// its meaning away.
+/// A pattern in which `*` matches any number of bytes, including none. A backslash escapes `*`, `\`, `{`
+/// and `}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wildcard {
     prefix: Literal,
@@ -15,7 +14,7 @@ pub(super) struct Wildcard {
     suffix: Literal,
 }
 
-/// What a text with or without `*` stands for.
+/// Parsed text: an exact value, or a pattern if it contains `*`.
 pub(super) enum Text {
     Exact(Literal),
     Wild(Wildcard),
@@ -31,7 +30,7 @@ impl Text {
     }
 }
 
-/// The literals between the stars.
+/// Splits `text` at its unescaped stars.
 fn pieces(text: &str) -> Vec<Literal> {
     let mut pieces = vec![Literal::new()];
     let mut rest = text.bytes().peekable();
@@ -52,9 +51,9 @@ impl Wildcard {
         let inner =
             text.strip_prefix(&*self.prefix).and_then(|rest| rest.strip_suffix(&*self.suffix));
         let Some(mut rest) = inner else { return false };
-        // The first place a literal fits leaves the most for the ones after it: no way back is needed.
+        // The first occurrence of a literal leaves the most text for the next ones, so no backtracking is needed.
         for needle in &self.middles {
-            match needle.after(rest) {
+            match needle.find(rest) {
                 Some(after) => rest = after,
                 None => return false,
             }
@@ -62,22 +61,22 @@ impl Wildcard {
         true
     }
 
-    /// The literal before the first star.
+    /// Returns the literal before the first star.
     pub(super) fn prefix(&self) -> &[u8] {
         &self.prefix
     }
 
-    /// The literal after the last star.
+    /// Returns the literal after the last star.
     pub(super) fn suffix(&self) -> &[u8] {
         &self.suffix
     }
 }
 
-/// A literal to be found in time linear in the text, whatever both hold (Knuth, Morris and Pratt).
+/// A literal to search for in linear time for any input (Knuth–Morris–Pratt).
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Needle {
     bytes: Literal,
-    /// For each beginning of the literal, how long its longest ending is that is a beginning too.
+    /// For each prefix of the literal, the length of its longest proper suffix that is also a prefix.
     borders: Box<[usize]>,
 }
 
@@ -94,7 +93,7 @@ impl Needle {
         needle
     }
 
-    /// How much of the literal ends here, when so much ended before this byte.
+    /// Returns how many bytes of the literal match up to and including `byte`, if `length` bytes matched before.
     fn matched(&self, mut length: usize, byte: u8) -> usize {
         loop {
             if self.bytes.get(length) == Some(&byte) {
@@ -107,13 +106,13 @@ impl Needle {
         }
     }
 
-    /// What follows the first place it stands.
-    fn after<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+    /// Returns the text after the first occurrence of the literal.
+    fn find<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
         let mut length = 0;
-        for (place, byte) in text.iter().enumerate() {
+        for (position, byte) in text.iter().enumerate() {
             length = self.matched(length, *byte);
             if length == self.bytes.len() {
-                return text.get(place + 1..);
+                return text.get(position + 1..);
             }
         }
         None
@@ -133,26 +132,26 @@ mod tests {
         }
     }
 
-    /// By trying every length for every star.
-    fn plainly(pattern: &[u8], text: &[u8]) -> bool {
+    /// Reference implementation: tries every length for every star.
+    fn brute_force(pattern: &[u8], text: &[u8]) -> bool {
         match pattern.split_first() {
             None => text.is_empty(),
-            Some((b'*', rest)) => (0..=text.len()).any(|skip| plainly(rest, &text[skip..])),
-            Some((byte, rest)) => {
-                text.split_first().is_some_and(|(first, text)| first == byte && plainly(rest, text))
-            }
+            Some((b'*', rest)) => (0..=text.len()).any(|skip| brute_force(rest, &text[skip..])),
+            Some((byte, rest)) => text
+                .split_first()
+                .is_some_and(|(first, text)| first == byte && brute_force(rest, text)),
         }
     }
 
     proptest! {
         #[test]
-        fn stars_match_as_if_every_length_was_tried(pattern in "[ab*]{0,9}", text in "[ab]{0,12}") {
-            prop_assert_eq!(matches(&pattern, text.as_bytes()), plainly(pattern.as_bytes(), text.as_bytes()));
+        fn matches_like_the_brute_force_search(pattern in "[ab*]{0,9}", text in "[ab]{0,12}") {
+            prop_assert_eq!(matches(&pattern, text.as_bytes()), brute_force(pattern.as_bytes(), text.as_bytes()));
         }
     }
 
     #[test]
-    fn a_backslash_takes_the_meaning_of_a_star_away() {
+    fn backslash_escapes_a_star() {
         assert!(matches(r"a\*b", b"a*b") && !matches(r"a\*b", b"axb"));
         assert!(matches(r"a\\*", br"a\xyz") && matches(r"a\b", br"a\b"));
     }

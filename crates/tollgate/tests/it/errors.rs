@@ -101,7 +101,7 @@ fn rejects_invalid_names() {
         let error = limit().named(name).unwrap_err();
         assert_eq!(error.kind(), QuotaErrorKind::Name);
         assert!(
-            error.to_string().ends_with("must be 1 to 64 characters of A-Z a-z 0-9 . _ -"),
+            error.to_string().ends_with("use 1 to 64 characters of A-Z a-z 0-9 . _ -"),
             "{error}"
         );
         assert!(limit().in_rule(name).is_err());
@@ -116,7 +116,11 @@ fn rejects_invalid_limiters() {
     let empty = LocalLimiter::builder().build().map(drop);
     assert_error(empty, QuotaErrorKind::Limits, "a limiter needs 1 to 16 limits, not 0");
     let duplicate = LocalLimiter::builder().limit(limit("a")).limit(limit("a")).build().map(drop);
-    assert_error(duplicate, QuotaErrorKind::Name, "limit name \"a\" comes twice");
+    assert_error(
+        duplicate,
+        QuotaErrorKind::Name,
+        "duplicate limit name \"a\"; limit names must be unique",
+    );
     let many =
         (0..17).fold(LocalLimiter::builder(), |builder, n| builder.limit(limit(&n.to_string())));
     assert_error(
@@ -137,7 +141,7 @@ fn rejects_invalid_plans() {
     assert_eq!(error.kind(), PlanErrorKind::TooMany);
     assert_eq!(
         error.to_string(),
-        "a plan may have at most 16 takes; the next is at key {:k}:default/16"
+        "a plan can have at most 16 takes; key {:k}:default/16 exceeds this"
     );
     let first = takes().next().unwrap();
     let error = Plan::new([first, first.shadow(1)]).unwrap_err();
@@ -146,6 +150,6 @@ fn rejects_invalid_plans() {
     let error = Plan::new([first, Take::new(Key::new(&subject, &other), 1)]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "one counter is taken under two modes or two sets of numbers, at key {:k}:default/0"
+        "two takes on key {:k}:default/0 differ in mode, distribution or parameters"
     );
 }

@@ -1,4 +1,4 @@
-//! Planning allocates the text of a subject, and nothing else.
+//! Planning a request makes one allocation: the text of the subject.
 
 use allocation_counter::measure;
 use tollgate::{Facts, Request};
@@ -6,7 +6,7 @@ use tollgate::{Facts, Request};
 use crate::helpers::parse;
 
 #[test]
-fn planning_allocates_one_subject() {
+fn planning_allocates_only_the_subject() {
     let policy = parse(include_str!("../../../../examples/policy.yaml"));
     let rules = parse(
         "{version: 1, rules: [{name: a, match: {path: '/a/{id}', method: get, ip: 10.0.0.0/8}, limits: [1/s, 2/min]}]}",

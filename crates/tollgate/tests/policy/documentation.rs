@@ -1,9 +1,9 @@
-//! What the documentation shows is taken as it stands.
+//! The examples in docs/POLICY.md are valid policies.
 
 use crate::helpers::parse;
 
 #[test]
-fn the_examples_of_the_reference_are_policies() {
+fn documentation_examples_parse_without_warnings() {
     let text = include_str!("../../../../docs/POLICY.md");
     let examples: Vec<_> = text.split("```yaml\n").skip(1).collect();
     for example in &examples {

@@ -1,13 +1,13 @@
-//! Policies and requests in few words.
+//! Shorthands to build policies and requests.
 
 use tollgate::{Facts, Limit, Policy, Quota, Request};
 
-/// 100 a minute, as the default everywhere.
+/// The default limit of all test policies: 100 per minute.
 pub(crate) fn default_limit() -> Limit {
     Limit::sliding_window(Quota::per_minute(100)).unwrap()
 }
 
-/// A policy of these rules.
+/// Parses a policy with these rules.
 pub(crate) fn rules(rules: &str) -> Policy {
     parse(&format!("version: 1\nrules:\n{rules}"))
 }
@@ -20,7 +20,7 @@ pub(crate) fn request<'a>(facts: &[(&'a str, &'a str)]) -> Request<'a> {
     Request::new(Facts::of(facts.iter().copied()).unwrap())
 }
 
-/// The names of the rules that apply, and that the index and the trace agree on them.
+/// Returns the names of the rules that apply. Asserts that the index and the trace agree on them.
 pub(crate) fn matched(policy: &Policy, facts: &[(&str, &str)]) -> Vec<String> {
     let request = request(facts);
     let planned = policy.plan(&request);
@@ -31,7 +31,7 @@ pub(crate) fn matched(policy: &Policy, facts: &[(&str, &str)]) -> Vec<String> {
     names
 }
 
-/// The subjects of all takes, with their limits and modes.
+/// Returns key, cost and mode of every take.
 pub(crate) fn takes(policy: &Policy, facts: &[(&str, &str)]) -> Vec<String> {
     let planned = policy.plan(&request(facts));
     let plan = planned.plan().unwrap();

@@ -1,11 +1,11 @@
-//! However rules are found, the decision is that of trying them all in order.
+//! The index finds the same rules as trying all rules in order.
 
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use tollgate::{Facts, Limit, Policy, Request};
 
-/// Values and patterns of a fact, of so few letters that many match.
+/// Values and patterns of a fact, with few different characters so that many match.
 fn values(fact: &'static str) -> BoxedStrategy<String> {
     let one = match fact {
         "path" => "(/(a|b|\\*|a\\*|\\{id\\}|\\*\\*)){1,3}".boxed(),
@@ -52,8 +52,8 @@ fn policy() -> impl Strategy<Value = Policy> {
         for (n, rule) in rules.iter().enumerate() {
             writeln!(text, "- {{ name: r{n}, {rule} }}").unwrap();
         }
-        let read = Policy::from_yaml("p.yaml", &text, Limit::block());
-        read.unwrap_or_else(|error| panic!("{error}\n{text}"))
+        let policy = Policy::from_yaml("p.yaml", &text, Limit::block());
+        policy.unwrap_or_else(|error| panic!("{error}\n{text}"))
     })
 }
 
@@ -87,7 +87,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn the_index_finds_what_trying_all_rules_finds(
+    fn index_and_sequential_search_agree(
         policy in policy(),
         requests in prop::collection::vec(facts(), 1..20),
     ) {

@@ -1,4 +1,4 @@
-//! What policies promise, one file a promise.
+//! Tests of policies, one file per topic.
 
 #![cfg(feature = "policy")]
 #![allow(

@@ -1,4 +1,4 @@
-//! What each condition matches.
+//! The values that each condition matches.
 
 use tollgate::policy::RuleOutcome;
 
@@ -11,7 +11,7 @@ fn holds(matching: &str, facts: &[(&str, &str)]) -> bool {
 }
 
 #[test]
-fn methods_and_hosts_match_in_any_case_and_on_any_port() {
+fn methods_and_hosts_ignore_case_and_port() {
     for method in ["GET", "get", "Get"] {
         assert!(holds("method: [post, gEt]", &[("method", method)]));
     }
@@ -25,7 +25,7 @@ fn methods_and_hosts_match_in_any_case_and_on_any_port() {
 }
 
 #[test]
-fn paths_end_before_their_query() {
+fn paths_match_without_query() {
     for path in ["/a", "/a?x=/b", "/a#/b", "/a?"] {
         assert!(holds("path: /a", &[("path", path)]), "{path}");
         assert!(holds("path: /*", &[("path", path)]), "{path}");
@@ -34,7 +34,7 @@ fn paths_end_before_their_query() {
 }
 
 #[test]
-fn addresses_match_by_bits_and_not_by_notation() {
+fn addresses_match_in_any_notation() {
     for ip in ["192.0.2.7", "::ffff:192.0.2.7", "::ffff:c000:207", "0:0:0:0:0:FFFF:C000:0207"] {
         assert!(holds("ip: 192.0.2.7", &[("ip", ip)]), "{ip}");
         assert!(holds("ip: [10.0.0.0/8, 192.0.2.0/24]", &[("ip", ip)]), "{ip}");
@@ -49,7 +49,7 @@ fn addresses_match_by_bits_and_not_by_notation() {
 }
 
 #[test]
-fn ipv6_addresses_match_in_full() {
+fn ipv6_conditions_match_the_full_address() {
     for (matching, inside, outside) in [
         ("ip: '::1'", "::1", "::2"),
         ("ip: '2001:db8:1:2::1'", "2001:DB8:1:2:0::1", "2001:db8:1:2::2"),
@@ -64,7 +64,7 @@ fn ipv6_addresses_match_in_full() {
     let policy = rules("- { name: a, match: { ip: '2001:db8::1' }, limits: [1/s] }");
     assert_eq!(
         policy.explain(&request(&[("ip", "2001:DB8::2")])).to_string(),
-        "a: ip is \"2001:db8::2\", not \"2001:db8::1\"\ndefault: matches\n"
+        "a: ip is \"2001:db8::2\", expected \"2001:db8::1\"\ndefault: matched\n"
     );
 }
 
@@ -74,13 +74,13 @@ fn headers_and_other_facts_match_by_name() {
     assert!(!holds("headers: { X-Plan: gold }", &[("header:x-plan", "Gold")]));
     assert!(holds("facts: { region: [eu, us] }", &[("region", "us")]));
     assert!(!holds("facts: { region: eu }", &[("zone", "eu")]));
-    // A fact means the same wherever it is named.
+    // `path` has the same meaning under `facts` as at the top level.
     assert!(holds("facts: { path: /a/** }", &[("path", "/a/b")]));
     assert!(holds("user: 42, client: true", &[("user", "42"), ("client", "true")]));
 }
 
 #[test]
-fn all_conditions_must_hold_and_any_of_their_values() {
+fn all_conditions_must_match_with_any_value() {
     let matching = "method: [GET, HEAD], path: [/a, /b/*], client: c*";
     assert!(holds(matching, &[("method", "HEAD"), ("path", "/b/x"), ("client", "c9")]));
     assert!(!holds(matching, &[("method", "HEAD"), ("path", "/b/x"), ("client", "d")]));
@@ -103,21 +103,21 @@ rules:
 ";
 
 #[test]
-fn api_keys_are_known_by_their_digest_and_have_its_tier() {
+fn api_keys_match_by_digest_and_determine_the_tier() {
     let policy = parse(TIERS);
     assert_eq!(matched(&policy, &[("api_key", "free")]), ["key"]);
     assert_eq!(matched(&policy, &[("api_key", "test"), ("tier", "lead")]), ["gold"]);
     let request = request(&[("api_key", "test")]);
     let key = policy.plan(&request).matched()[0].key().into_owned();
     assert!(key.starts_with("sha256:9f86d0"), "{key}");
-    // Who has read the policy file has the digest, and not the key.
+    // The digest itself is not accepted as a key: it is readable in the policy file.
     let digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     assert_eq!(matched(&policy, &[("api_key", digest)]), ["acme"]);
     assert_eq!(matched(&policy, &[("api_key", "other"), ("tier", "gold")]), ["gold"]);
 }
 
 #[test]
-fn the_tenant_is_that_of_the_request_or_of_the_policy() {
+fn request_tenant_takes_precedence_over_policy_tenant() {
     let policy = parse(TIERS);
     assert_eq!(matched(&policy, &[("client", "c")]), ["acme"]);
     assert_eq!(matched(&policy, &[("client", "c"), ("tenant", "umbrella")]), ["default"]);
@@ -126,7 +126,7 @@ fn the_tenant_is_that_of_the_request_or_of_the_policy() {
 }
 
 #[test]
-fn a_trace_tells_what_failed() {
+fn trace_reports_the_failed_condition() {
     let policy = rules(
         "
 - { name: a, match: { method: GET, path: [/a, /b] }, limits: [1/s] }
@@ -148,7 +148,8 @@ fn a_trace_tells_what_failed() {
     assert!(trace.ends_with_default());
     assert_eq!(
         trace.to_string(),
-        "a: path is \"/c\", not \"/a\" or \"/b\"\nb: skipped, since user is not known\n\
-         c: user is not known, wanted \"u\"\ndefault: matches\n"
+        "a: path is \"/c\", expected \"/a\" or \"/b\"\n\
+         b: user is missing, and the rule has missing: skip\n\
+         c: user is missing, expected \"u\"\ndefault: matched\n"
     );
 }

@@ -1,4 +1,4 @@
-//! Exceptions for one client: what they replace, what they leave, and what stays used.
+//! Overrides: which limits they replace, which they keep, and that usage is kept.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const RULES: &str = "
 - { name: daily, match: { path: /daily }, limits: [{ rate: 10/d, align: day, tz: Europe/Berlin }] }
 ";
 
-/// A limiter of memory on a clock that stands still.
+/// A limiter on a memory store with a manual clock.
 struct Fixture {
     limiter: Limiter<MemoryStore<ManualClock>>,
     clock: ManualClock,
@@ -36,24 +36,24 @@ impl Fixture {
         Self { limiter: Limiter::new(store, rules(RULES)), clock }
     }
 
-    fn set(&self, client: &Subject, own: Option<Override>) {
-        let overrides = self.limiter.active_policy().overrides().with(client, own);
+    fn set(&self, client: &Subject, change: Option<Override>) {
+        let overrides = self.limiter.active_policy().overrides().with(client, change);
         self.limiter.set_overrides(&overrides);
     }
 
-    /// Each limit that applies, as its name, its algorithm, its numbers and what is left after taking so much.
+    /// Takes `cost` and returns each limit that applies: name, algorithm, capacity and remaining amount.
     fn take(&self, request: Request<'_>, cost: u64) -> Vec<String> {
-        let asked = Query::ByPolicy(request.with_cost(cost));
-        let told = self.limiter.decide(Verb::Take, &asked, |outcome| {
+        let query = Query::ByPolicy(request.with_cost(cost));
+        let result = self.limiter.decide(Verb::Take, &query, |outcome| {
             let statuses = outcome.decision.statuses().iter();
-            let told = statuses.map(|status| {
+            let lines = statuses.map(|status| {
                 let limit = status.limit();
                 let (rule, name, algorithm) = (limit.rule(), limit.name(), limit.algorithm());
                 format!("{rule}/{name} {algorithm} {}: {}", limit.capacity(), status.remaining())
             });
-            told.collect()
+            lines.collect()
         });
-        block_on(told).unwrap()
+        block_on(result).unwrap()
     }
 
     fn on(&self, path: &str, cost: u64) -> Vec<String> {
@@ -65,31 +65,31 @@ fn c1() -> Subject {
     Subject::of(["c1"])
 }
 
-fn own(limits: impl IntoIterator<Item = OverrideLimit>) -> Override {
+fn override_of(limits: impl IntoIterator<Item = OverrideLimit>) -> Override {
     Override::new(limits.into_iter().collect()).unwrap()
 }
 
 #[test]
-fn every_rule_per_client_and_the_default_are_changed_and_no_other() {
+fn changes_every_rule_per_client_and_the_default() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(own([OverrideLimit::new(20, MINUTE)])));
+    fixture.set(&c1(), Some(override_of([OverrideLimit::new(20, MINUTE)])));
     assert_eq!(fixture.on("/api", 1), ["api/60s token_bucket 20: 19"]);
     assert_eq!(fixture.on("/pages", 1), ["pages/60s sliding_window 20: 19"]);
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 20: 19"]);
     assert_eq!(fixture.on("/site", 1), ["site/60s sliding_window 10: 9"]);
     assert_eq!(fixture.on("/free", 1), [""; 0]);
-    let another = request(&[("client", "c2"), ("path", "/other")]);
-    assert_eq!(fixture.take(another, 1), ["default/60s sliding_window 100: 99"]);
-    let nobody = request(&[("path", "/other")]);
-    assert_eq!(fixture.take(nobody, 1), ["default/60s sliding_window 100: 99"]);
+    let other_client = request(&[("client", "c2"), ("path", "/other")]);
+    assert_eq!(fixture.take(other_client, 1), ["default/60s sliding_window 100: 99"]);
+    let anonymous = request(&[("path", "/other")]);
+    assert_eq!(fixture.take(anonymous, 1), ["default/60s sliding_window 100: 99"]);
     fixture.set(&c1(), None);
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 100: 98"]);
 }
 
 #[test]
-fn one_that_names_a_rule_leaves_the_others() {
+fn override_with_a_rule_changes_only_that_rule() {
     let fixture = Fixture::new();
-    let named = own([OverrideLimit::new(20, MINUTE)]).for_rule("pages");
+    let named = override_of([OverrideLimit::new(20, MINUTE)]).for_rule("pages");
     fixture.set(&c1(), Some(named.clone()));
     assert_eq!(fixture.on("/pages", 1), ["pages/60s sliding_window 20: 19"]);
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 100: 99"]);
@@ -97,23 +97,26 @@ fn one_that_names_a_rule_leaves_the_others() {
 }
 
 #[test]
-fn a_client_of_another_tenant_is_another() {
+fn clients_of_different_tenants_are_separate() {
     let fixture = Fixture::new();
-    fixture.set(&Subject::in_tenant("acme", ["c1"]), Some(own([OverrideLimit::new(1, MINUTE)])));
+    fixture.set(
+        &Subject::in_tenant("acme", ["c1"]),
+        Some(override_of([OverrideLimit::new(1, MINUTE)])),
+    );
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 100: 99"]);
     let acme = request(&[("client", "c1"), ("tenant", "acme")]);
     assert_eq!(fixture.take(acme, 1), ["default/60s sliding_window 1: 0"]);
 }
 
 #[test]
-fn what_was_used_stays_used_up_and_down_and_back() {
+fn usage_is_kept_when_a_window_limit_changes() {
     let fixture = Fixture::new();
     assert_eq!(fixture.on("/pages", 10), ["pages/60s sliding_window 10: 0"]);
-    fixture.set(&c1(), Some(own([OverrideLimit::new(20, MINUTE)])));
+    fixture.set(&c1(), Some(override_of([OverrideLimit::new(20, MINUTE)])));
     assert_eq!(
         fixture.on("/pages", 0),
         ["pages/60s sliding_window 20: 10"],
-        "10 of 10 leaves 10 of 20"
+        "10 of 20 remain after using 10 of 10"
     );
     assert_eq!(fixture.on("/pages", 5), ["pages/60s sliding_window 20: 5"]);
     fixture.set(&c1(), None);
@@ -123,10 +126,13 @@ fn what_was_used_stays_used_up_and_down_and_back() {
 }
 
 #[test]
-fn of_a_bucket_the_used_share_stays_used() {
+fn used_share_of_a_bucket_is_kept() {
     let fixture = Fixture::new();
     assert_eq!(fixture.on("/api", 5)[0], "api/60s token_bucket 10: 5");
-    fixture.set(&c1(), Some(own([OverrideLimit::new(20, MINUTE), OverrideLimit::new(1000, HOUR)])));
+    fixture.set(
+        &c1(),
+        Some(override_of([OverrideLimit::new(20, MINUTE), OverrideLimit::new(1000, HOUR)])),
+    );
     assert_eq!(
         fixture.on("/api", 0),
         ["api/60s token_bucket 20: 10", "api/3600s token_bucket 1000: 950"]
@@ -134,34 +140,34 @@ fn of_a_bucket_the_used_share_stays_used() {
 }
 
 #[test]
-fn entries_take_algorithm_and_name_from_the_limit_with_their_window() {
+fn limits_inherit_algorithm_and_name_by_window() {
     let fixture = Fixture::new();
     let limits =
         [OverrideLimit::new(20, DAY), OverrideLimit::new(5, Duration::from_secs(1)).burst(3)];
-    fixture.set(&c1(), Some(own(limits)));
-    // A window of the calendar stays one; a window that the rule has not is a bucket's.
+    fixture.set(&c1(), Some(override_of(limits)));
+    // A calendar-aligned window stays aligned; a window that the rule does not have is a token bucket.
     assert_eq!(
         fixture.on("/daily", 1),
         ["daily/86400s fixed_window 20: 19", "daily/1s token_bucket 3: 2"]
     );
-    let told = OverrideLimit::new(7, MINUTE).with_algorithm(Algorithm::FixedWindow);
-    fixture.set(&c1(), Some(own([told])));
+    let fixed = OverrideLimit::new(7, MINUTE).with_algorithm(Algorithm::FixedWindow);
+    fixture.set(&c1(), Some(override_of([fixed])));
     assert_eq!(fixture.on("/pages", 1), ["pages/60s fixed_window 7: 6"]);
-    fixture.set(&c1(), Some(own([OverrideLimit::new(9, HOUR).named("60s")])));
+    fixture.set(&c1(), Some(override_of([OverrideLimit::new(9, HOUR).named("60s")])));
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 9: 8"]);
 }
 
 #[test]
-fn slots_change_where_there_are_some() {
+fn slots_change_only_rules_with_concurrency_limits() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(own([OverrideLimit::slots(5)])));
+    fixture.set(&c1(), Some(override_of([OverrideLimit::slots(5)])));
     assert_eq!(
         fixture.on("/jobs", 1),
         ["jobs/concurrency concurrency 5: 4", "jobs/60s sliding_window 10: 9"]
     );
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 100: 99"]);
-    assert_eq!(own([OverrideLimit::slots(5)]).applies_to(&rules(RULES)).unwrap(), ["jobs"]);
-    fixture.set(&c1(), Some(own([OverrideLimit::new(20, MINUTE)])));
+    assert_eq!(override_of([OverrideLimit::slots(5)]).applies_to(&rules(RULES)).unwrap(), ["jobs"]);
+    fixture.set(&c1(), Some(override_of([OverrideLimit::new(20, MINUTE)])));
     assert_eq!(
         fixture.on("/jobs", 0),
         ["jobs/60s sliding_window 20: 19", "jobs/concurrency concurrency 2: 1"],
@@ -170,28 +176,28 @@ fn slots_change_where_there_are_some() {
 }
 
 #[test]
-fn nothing_passes_a_limit_of_zero() {
+fn limit_of_zero_blocks_the_client() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(own([OverrideLimit::new(0, MINUTE)])));
+    fixture.set(&c1(), Some(override_of([OverrideLimit::new(0, MINUTE)])));
     assert_eq!(fixture.on("/other", 1), ["default/60s block 0: 0"]);
     fixture.set(&c1(), None);
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 100: 99"]);
 }
 
 #[test]
-fn another_policy_keeps_the_overrides() {
+fn overrides_survive_a_policy_change() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(own([OverrideLimit::new(20, MINUTE)])));
-    // The first rule of the one policy is not that of the other.
+    fixture.set(&c1(), Some(override_of([OverrideLimit::new(20, MINUTE)])));
+    // Fills the cache of the first rule, which is a different rule in the new policy.
     fixture.on("/api", 1);
     fixture.limiter.set_policy(rules("- { name: all, limits: [3/min] }"));
     assert_eq!(fixture.on("/other", 1), ["all/60s sliding_window 20: 19"]);
 }
 
 #[test]
-fn counters_are_listed_with_their_clients_own_limits() {
+fn stored_subjects_resolve_to_override_limits() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(own([OverrideLimit::new(20, MINUTE)])));
+    fixture.set(&c1(), Some(override_of([OverrideLimit::new(20, MINUTE)])));
     let current = fixture.limiter.active_policy();
     let count = |subject: &Subject, rule: &str| {
         let limit = current.limit(subject, rule, "60s", Algorithm::SlidingWindow);
@@ -205,61 +211,67 @@ fn counters_are_listed_with_their_clients_own_limits() {
 }
 
 #[test]
-fn what_cannot_be_in_force_is_refused_with_the_reason() {
+fn rejects_overrides_that_cannot_apply() {
     let policy = rules(RULES);
-    let of_rule = |rule: &str| own([OverrideLimit::new(1, DAY)]).for_rule(rule);
-    let refused = |own: Override, policy: &Policy| {
-        let error = own.applies_to(policy).unwrap_err();
+    let for_rule = |rule: &str| override_of([OverrideLimit::new(1, DAY)]).for_rule(rule);
+    let rejection = |invalid: Override, policy: &Policy| {
+        let error = invalid.applies_to(policy).unwrap_err();
         (error.kind(), error.to_string())
     };
-    let (kind, told) = refused(of_rule("apy"), &policy);
+    let (kind, message) = rejection(for_rule("apy"), &policy);
     assert_eq!(kind, OverrideErrorKind::Rule);
-    assert!(told.starts_with("no rule is called \"apy\"; there are api, pages"), "{told}");
-    let (kind, told) = refused(of_rule("site"), &policy);
-    assert_eq!((kind, &*told), (OverrideErrorKind::Rule, "rule \"site\" is not keyed per client"));
-    let (kind, told) =
-        refused(own([OverrideLimit::slots(1)]), &rules("- { name: all, limits: [1/s] }"));
+    assert!(
+        message.starts_with("unknown rule \"apy\" (rules of the policy: api, pages"),
+        "{message}"
+    );
+    let (kind, message) = rejection(for_rule("site"), &policy);
+    assert_eq!(kind, OverrideErrorKind::Rule);
+    assert_eq!(message, "rule \"site\" does not count per client; name a rule with client in per");
+    let (kind, message) =
+        rejection(override_of([OverrideLimit::slots(1)]), &rules("- { name: all, limits: [1/s] }"));
     assert_eq!(kind, OverrideErrorKind::Limits);
-    assert_eq!(told, "no rule of the policy would be changed by it");
-    let many = own([OverrideLimit::new(1, HOUR), OverrideLimit::new(1_000_000, MINUTE)]);
-    let (kind, told) = refused(many, &policy);
-    assert_eq!(kind, OverrideErrorKind::Limit { place: 1 });
-    assert!(told.contains("as rule pages counts"), "{told}");
-    let burst = own([OverrideLimit::new(1, MINUTE).burst(2)]);
-    assert_eq!(refused(burst, &policy).0, OverrideErrorKind::Limit { place: 0 });
+    assert_eq!(message, "the override would not change any rule of the policy");
+    let many = override_of([OverrideLimit::new(1, HOUR), OverrideLimit::new(1_000_000, MINUTE)]);
+    let (kind, message) = rejection(many, &policy);
+    assert_eq!(kind, OverrideErrorKind::Limit { index: 1 });
+    assert!(message.ends_with("(in rule \"pages\")"), "{message}");
+    let burst = override_of([OverrideLimit::new(1, MINUTE).burst(2)]);
+    assert_eq!(rejection(burst, &policy).0, OverrideErrorKind::Limit { index: 0 });
 
-    let twins =
+    let duplicate =
         Override::new(vec![OverrideLimit::new(1, DAY), OverrideLimit::new(2, DAY)]).unwrap_err();
-    assert_eq!(twins.kind(), OverrideErrorKind::Limit { place: 1 });
+    assert_eq!(duplicate.kind(), OverrideErrorKind::Limit { index: 1 });
     let nine = (1..=9).map(|seconds| OverrideLimit::new(1, Duration::from_secs(seconds)));
     assert_eq!(Override::new(nine.collect()).unwrap_err().kind(), OverrideErrorKind::Limits);
     let trial = Override::new(vec![OverrideLimit::new(1, DAY).named("next.60s")]).unwrap_err();
-    assert_eq!(trial.kind(), OverrideErrorKind::Limit { place: 0 });
-    // The name of one and the window of the other are of the same limit.
-    let same = own([OverrideLimit::new(1, HOUR).named("60s"), OverrideLimit::new(1, MINUTE)]);
-    assert_eq!(refused(same, &policy).0, OverrideErrorKind::Limit { place: 1 });
+    assert_eq!(trial.kind(), OverrideErrorKind::Limit { index: 0 });
+    // The first replaces the limit `60s` by name, the second by window.
+    let same =
+        override_of([OverrideLimit::new(1, HOUR).named("60s"), OverrideLimit::new(1, MINUTE)]);
+    assert_eq!(rejection(same, &policy).0, OverrideErrorKind::Limit { index: 1 });
 }
 
 #[test]
-fn what_a_rule_cannot_count_leaves_the_rule_as_it_is() {
+fn invalid_limits_leave_a_rule_unchanged() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(own([OverrideLimit::new(1_000_000, MINUTE)])));
+    fixture.set(&c1(), Some(override_of([OverrideLimit::new(1_000_000, MINUTE)])));
     assert_eq!(fixture.on("/pages", 1), ["pages/60s sliding_window 10: 9"]);
     assert_eq!(fixture.on("/api", 1), ["api/60s token_bucket 1000000: 999999"]);
     let policy = rules(RULES);
-    let effect = own([OverrideLimit::new(1_000_000, MINUTE)]).effect(&policy);
-    assert_eq!(effect.rules, ["api", "daily"], "what is told is what is in force");
+    let effect = override_of([OverrideLimit::new(1_000_000, MINUTE)]).effect(&policy);
+    assert_eq!(effect.rules, ["api", "daily"], "the effect lists the changed rules only");
     assert!(effect.problem.is_some());
 }
 
 #[test]
-fn overrides_end_and_are_told_in_order() {
+fn overrides_expire_and_are_sorted_by_client() {
     let at = Timestamp::from_micros;
-    let until = |end| own([OverrideLimit::new(1, MINUTE)]).valid(at(0), Some(at(end)));
+    let until =
+        |expiry| override_of([OverrideLimit::new(1, MINUTE)]).valid(at(0), Some(at(expiry)));
     let all: Overrides = [
         (Subject::of(["b"]), until(20)),
         (Subject::of(["a"]), until(10)),
-        (Subject::of(["c"]), own([OverrideLimit::new(1, MINUTE)])),
+        (Subject::of(["c"]), override_of([OverrideLimit::new(1, MINUTE)])),
     ]
     .into_iter()
     .collect();

@@ -1,4 +1,4 @@
-//! Rules are tried in order, the first that matches decides, and the plan takes from its limits.
+//! Planning: the order of rules, inheritance, missing facts, shadow groups, costs and warnings.
 
 use tollgate::policy::{Distributed, OnMissingFact, OnStoreLoss, RuleMode};
 use tollgate::{Algorithm, Limit, MemoryStore, PlanErrorKind, Policy, Verdict};
@@ -8,7 +8,7 @@ use crate::helpers::{matched, parse, request, rules, takes};
 const EXAMPLE: &str = include_str!("../../../../examples/policy.yaml");
 
 #[test]
-fn nothing_configured_is_a_hundred_a_minute_for_each_client() {
+fn builtin_policy_allows_100_per_minute_per_client() {
     let policy = Policy::builtin();
     assert_eq!(takes(&policy, &[("client", "c1")]), ["{:c1}:default/60s 1 Enforce"]);
     assert_eq!(policy.default_rule().limits()[0].algorithm(), Algorithm::SlidingWindow);
@@ -16,13 +16,13 @@ fn nothing_configured_is_a_hundred_a_minute_for_each_client() {
 }
 
 #[test]
-fn a_given_default_is_that_of_no_rule() {
+fn given_default_limit_moves_to_the_default_rule() {
     let policy = Policy::with_default(Limit::block().in_rule("elsewhere").unwrap());
     assert_eq!(takes(&policy, &[("client", "c1")]), ["{:c1}:default/block 1 Enforce"]);
 }
 
 #[test]
-fn the_example_plans_what_its_comments_say() {
+fn example_policy_plans_as_commented() {
     let policy = parse(EXAMPLE);
     assert_eq!(policy.warnings(), [""; 0]);
     let of = |facts: &[(&str, &str)]| matched(&policy, facts).join(" ");
@@ -51,7 +51,7 @@ fn the_example_plans_what_its_comments_say() {
 }
 
 #[test]
-fn the_first_match_decides_and_a_continuing_one_adds_the_next() {
+fn first_match_decides_unless_it_continues() {
     let policy = rules(
         "
 - { name: all, limits: [1/s], continue: true }
@@ -62,7 +62,7 @@ fn the_first_match_decides_and_a_continuing_one_adds_the_next() {
     );
     assert_eq!(matched(&policy, &[("client", "a")]), ["all", "a"]);
     assert_eq!(matched(&policy, &[("client", "b")]), ["all", "ab"]);
-    // The takes of rules before an unlimited one are kept; a default is not added to a match.
+    // The takes of rules before an unlimited rule are kept; the default applies only without a match.
     assert_eq!(takes(&policy, &[("client", "c")]), ["{:c}:all/1s 1 Enforce"]);
     assert_eq!(takes(&policy, &[("client", "d")]), ["{:d}:all/1s 1 Enforce"]);
     let request = request(&[("client", "c")]);
@@ -71,7 +71,7 @@ fn the_first_match_decides_and_a_continuing_one_adds_the_next() {
 }
 
 #[test]
-fn no_match_is_the_default() {
+fn default_rule_applies_without_a_match() {
     let policy = parse("version: 1\ndefaults: { limit: 7/h, per: user }\nrules: []");
     assert_eq!(takes(&policy, &[("user", "u")]), ["{:u}:default/3600s 1 Enforce"]);
     let policy = parse("version: 1\ndefaults: { limit: unlimited, missing: deny }");
@@ -116,7 +116,7 @@ rules:
 }
 
 #[test]
-fn a_missing_fact_is_shared_skipped_or_denied() {
+fn missing_facts_are_shared_skipped_or_denied() {
     let policy = rules(
         "
 - { name: skips, match: { path: /skip }, per: [user], limits: [1/s], missing: skip }
@@ -138,7 +138,7 @@ fn a_missing_fact_is_shared_skipped_or_denied() {
 }
 
 #[test]
-fn a_default_that_skips_leaves_nothing() {
+fn default_rule_with_missing_skip_leaves_no_limits() {
     let policy = parse("version: 1\ndefaults: { missing: skip }");
     let request = request(&[("user", "u")]);
     let planned = policy.plan(&request);
@@ -148,7 +148,7 @@ fn a_default_that_skips_leaves_nothing() {
 }
 
 #[test]
-fn shadow_rules_and_trials_are_groups_of_their_own() {
+fn shadow_rules_and_trial_limits_are_separate_groups() {
     let policy = rules(
         "
 - { name: a, limits: [1/s, 2/min], mode: shadow, continue: true }
@@ -171,7 +171,7 @@ fn shadow_rules_and_trials_are_groups_of_their_own() {
 }
 
 #[test]
-fn unlimited_with_a_trial_refuses_nobody() {
+fn unlimited_rule_with_trial_limits_never_refuses() {
     let policy = rules("- { name: a, unlimited: true, next: { limits: [1/h] } }");
     let request = request(&[("client", "c")]);
     let planned = policy.plan(&request);
@@ -183,7 +183,7 @@ fn unlimited_with_a_trial_refuses_nobody() {
 }
 
 #[test]
-fn unlimited_refuses_nobody_for_what_is_missing() {
+fn unlimited_rule_ignores_missing_facts() {
     let policy = parse(
         "{version: 1, defaults: {missing: deny}, rules: [{name: a, match: {user: u}, unlimited: true}]}",
     );
@@ -192,7 +192,7 @@ fn unlimited_refuses_nobody_for_what_is_missing() {
 }
 
 #[test]
-fn costs_multiply_and_never_wrap() {
+fn costs_multiply_without_overflow() {
     let policy = rules("- { name: a, limits: [10/min], cost: 9007199254740991 }");
     let cost = |cost| {
         let request = request(&[("client", "c")]).with_cost(cost);
@@ -205,14 +205,14 @@ fn costs_multiply_and_never_wrap() {
 }
 
 #[test]
-fn unnamed_limits_are_named_apart() {
+fn unnamed_limits_get_unique_names() {
     let policy = rules("- { name: a, limits: [1/min, 2/60s, 0, { rate: 3/min, name: 60s }] }");
     let names: Vec<_> = policy.rules()[0].limits().iter().map(Limit::name).collect();
     assert_eq!(names, ["60s#2", "60s#3", "block", "60s"]);
 }
 
 #[test]
-fn more_takes_than_a_plan_has_are_foretold_and_refused() {
+fn too_many_takes_cause_a_warning_and_an_error() {
     let nine = "[1/s, 2/s, 3/s, 4/s, 5/s, 6/s, 7/s, 8/s, 9/s]";
     let policy = rules(&format!(
         "- {{ name: a, limits: {nine}, continue: true }}\n- {{ name: b, limits: {nine} }}"
@@ -226,7 +226,7 @@ fn more_takes_than_a_plan_has_are_foretold_and_refused() {
 }
 
 #[test]
-fn what_is_probably_not_meant_is_warned_of() {
+fn warns_about_unused_tiers_and_unreachable_rules() {
     let digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     let policy = parse(&format!(
         "
@@ -238,13 +238,13 @@ rules:
 - {{ name: c, limits: [1/s] }}
 "
     ));
-    let [tier, reach] = policy.warnings() else { panic!("{:?}", policy.warnings()) };
+    let [tier, unreachable] = policy.warnings() else { panic!("{:?}", policy.warnings()) };
     assert!(tier.contains("unused"), "{tier}");
-    assert!(reach.contains("(b)") && reach.contains("from c on"), "{reach}");
+    assert!(unreachable.contains("(b)") && unreachable.contains("rule c and"), "{unreachable}");
 }
 
 #[test]
-fn counts_outlive_their_policy() {
+fn counts_survive_a_policy_change() {
     let store = MemoryStore::new();
     let remaining = |limits: &str| {
         let policy = rules(&format!("- {{ name: a, limits: [{limits}] }}"));
@@ -254,28 +254,29 @@ fn counts_outlive_their_policy() {
     };
     assert_eq!(remaining("10/min"), Some(9));
     assert_eq!(remaining("20/min"), Some(18));
-    // Another window is another limit, unless it has a name.
+    // An unnamed limit with another window is another limit.
     assert_eq!(remaining("20/h"), Some(19));
 }
 
 #[test]
-fn the_version_is_that_of_the_text() {
-    let (one, same, other) = (parse("version: 1"), parse("version: 1"), parse("version: 1 # new"));
-    assert_eq!(one.version(), same.version());
-    assert_ne!(one.version(), other.version());
-    assert_eq!(one.version().len(), 12);
+fn version_is_a_digest_of_the_text() {
+    let (first, same, changed) =
+        (parse("version: 1"), parse("version: 1"), parse("version: 1 # new"));
+    assert_eq!(first.version(), same.version());
+    assert_ne!(first.version(), changed.version());
+    assert_eq!(first.version().len(), 12);
 }
 
 #[test]
-fn more_facts_than_a_request_may_have_are_warned_of() {
+fn warns_about_too_many_facts() {
     let rules = |headers: usize| {
-        let headers: Vec<String> = (0..headers).map(|nth| format!("x-h{nth}: a")).collect();
+        let headers: Vec<String> = (0..headers).map(|number| format!("x-h{number}: a")).collect();
         let headers = headers.join(", ");
         parse(&format!(
             "version: 1\nrules: [{{ name: a, match: {{ headers: {{ {headers} }} }}, limits: [1/s] }}]"
         ))
     };
-    // The client and the tenant are looked at, too.
+    // The client and the tenant count as well.
     assert_eq!(rules(30).warnings(), [""; 0]);
     assert!(rules(31).warnings()[0].contains("33 facts"), "{:?}", rules(31).warnings());
 }

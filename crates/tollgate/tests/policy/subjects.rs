@@ -1,4 +1,4 @@
-//! No two subjects share a counter, and no key in clear becomes one.
+//! Subjects: different subjects never share a counter, and plaintext API keys never appear in them.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ fn key(per: &str, facts: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_key_is_called_as_people_call_it() {
+fn keys_are_shown_in_readable_form() {
     assert_eq!(key("[user]", &[("user", "a b/c")]), "a b/c");
     assert_eq!(key("[user]", &[("user", "%-")]), "%-");
     assert_eq!(key("[user, ip]", &[("user", "a b"), ("ip", "::1")]), "a%20b:%3A%3A");
@@ -23,20 +23,20 @@ fn a_key_is_called_as_people_call_it() {
 }
 
 #[test]
-fn one_thing_in_two_spellings_is_one_subject() {
-    for (per, one, other) in [
+fn equivalent_values_share_a_subject() {
+    for (per, left, right) in [
         ("ip", "192.0.2.7", "::ffff:c000:207"),
         ("ip", "2001:db8:0:1::1", "2001:0DB8:0:0001::0001"),
         ("host", "a.example", "A.EXAMPLE:80"),
         ("method", "get", "GET"),
         ("path", "/a?b", "/a#c"),
     ] {
-        assert_eq!(key(per, &[(per, one)]), key(per, &[(per, other)]), "{per}");
+        assert_eq!(key(per, &[(per, left)]), key(per, &[(per, right)]), "{per}");
     }
 }
 
 #[test]
-fn ipv6_addresses_count_by_their_network() {
+fn ipv6_addresses_count_by_their_64_bit_network() {
     for (ip, counted) in [
         ("2001:db8:1:2::1", "2001:db8:1:2::"),
         ("2001:DB8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::"),
@@ -53,7 +53,7 @@ fn ipv6_addresses_count_by_their_network() {
 }
 
 #[test]
-fn a_rule_for_one_host_leaves_the_rest_of_its_network() {
+fn rule_for_one_address_excludes_the_rest_of_its_network() {
     let policy = rules(
         "
 - { name: host, match: { ip: '2001:db8:1:2::1' }, per: [ip], limits: [1/s] }
@@ -68,7 +68,7 @@ fn a_rule_for_one_host_leaves_the_rest_of_its_network() {
 }
 
 #[test]
-fn hosts_of_one_network_share_a_counter() {
+fn addresses_of_one_network_share_a_counter() {
     let policy = rules("- { name: a, per: [ip], limits: [2/min] }");
     let store = MemoryStore::new();
     let is_allowed = |ip| {
@@ -82,19 +82,19 @@ fn hosts_of_one_network_share_a_counter() {
 }
 
 #[test]
-fn an_api_key_never_reaches_a_subject() {
+fn plaintext_api_keys_never_appear_in_subjects() {
     let key = key("[api_key, tier]", &[("api_key", "hunter2"), ("tier", "t")]);
     assert!(key.starts_with("sha256%3A") && !key.contains("hunter2"), "{key}");
 }
 
 fn fact() -> impl Strategy<Value = Option<Vec<u8>>> {
-    // Few different bytes, the dangerous ones among them, so that subjects come close.
+    // Few different bytes, including the escaped ones, so that subjects are similar.
     prop::option::of(prop::collection::vec(prop::sample::select(b"%-:{}/2Aa\0\xff".to_vec()), 0..4))
 }
 
 proptest! {
     #[test]
-    fn subjects_are_read_back(
+    fn subjects_round_trip(
         tenant in prop::collection::vec(any::<u8>(), 0..4),
         facts in prop::collection::vec(fact(), 0..4),
     ) {
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_that_are_no_subject_are_told(text in "[%:a2A-]{0,8}") {
+    fn parse_accepts_only_canonical_texts(text in "[%:a2A-]{0,8}") {
         if let Some(parts) = Subject::parse(&text) {
             let again = Subject::from_optional(&parts.tenant, parts.facts.iter().map(Option::as_ref));
             prop_assert_eq!(again.as_str(), text);
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn different_requests_are_different_subjects(requests in prop::collection::vec((fact(), fact()), 2..8)) {
+    fn different_requests_have_different_subjects(requests in prop::collection::vec((fact(), fact()), 2..8)) {
         let policy = rules("- { name: a, per: [x, y], limits: [1/s] }");
         let mut seen = HashMap::new();
         for (x, y) in requests {

@@ -1,12 +1,12 @@
-//! Finding the rules that may match a request without trying all of them.
+//! An index that finds the rules that may match a request without trying all of them.
 //!
-//! Each rule is filed under one of its conditions: the one whose values the fewest rules share. A
-//! request then looks up the facts it has, gets a few short lists of rules, and goes through them in
-//! the order of the policy. What is found *may* match; the rule itself is held against the request
-//! in one place only, so the index can leave work but cannot make a wrong decision.
+//! Each rule is indexed under one of its conditions: the one whose values the fewest other rules share. A
+//! lookup by the facts of a request returns a few short lists of rules, merged in the order of the policy. These
+//! rules *may* match; [`Rule::try_match`] makes the final check. So a lookup can return too many rules but never
+//! causes a wrong decision.
 
-mod by_length;
-mod slot;
+mod affixes;
+mod lookup_key;
 #[cfg(test)]
 mod tests;
 mod trie;
@@ -19,72 +19,72 @@ use smallvec::SmallVec;
 
 use super::condition::Condition;
 use super::fact_name::FactName;
+use super::normalized_facts::NormalizedFacts;
 use super::rule::Rule;
-use super::view::View;
 use super::wildcard::Literal;
 use crate::net;
-use by_length::{ByLength, End};
-use slot::Slot;
+use affixes::{Affix, Affixes};
+use lookup_key::LookupKey;
 use trie::Trie;
 
-/// Numbers of rules, ascending. Most lists have one.
+/// Rule numbers, ascending. Most lists have one element.
 type List = SmallVec<[u32; 4]>;
 type Map<K, V> = HashMap<K, V, RandomState>;
 
-/// The rules of a policy by what they match.
+/// The rules of a policy, indexed by the facts that they match.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     by_fact: Map<Box<str>, FactIndex>,
-    /// Rules that no fact leads to.
+    /// Rules without an indexable condition. They are candidates for every request.
     always: List,
 }
 
-/// The rules that are filed under one fact.
+/// The rules that are indexed under one fact.
 #[derive(Debug)]
 struct FactIndex {
     fact: FactName,
     exact: Map<Literal, List>,
-    prefixes: ByLength,
-    suffixes: ByLength,
-    nets: Map<IpNet, List>,
-    net_lengths: Vec<u8>,
+    prefixes: Affixes,
+    suffixes: Affixes,
+    networks: Map<IpNet, List>,
+    prefix_lengths: Vec<u8>,
     paths: Trie,
 }
 
 impl Index {
     pub(super) fn new(rules: &[Rule]) -> Self {
-        let mut shared: Map<(&str, Slot), usize> = Map::default();
+        let mut usage: Map<(&str, LookupKey), usize> = Map::default();
         for condition in rules.iter().flat_map(Rule::conditions) {
-            for slot in Slot::of(condition).unwrap_or_default() {
-                *shared.entry((condition.fact().as_str(), slot)).or_default() += 1;
+            for key in LookupKey::of(condition).unwrap_or_default() {
+                *usage.entry((condition.fact().as_str(), key)).or_default() += 1;
             }
         }
         let mut index = Self::default();
         for (number, rule) in (0..).zip(rules) {
-            match rarest(rule, &shared) {
-                Some((condition, slots)) => index.file(number, condition.fact(), slots),
+            match rarest(rule, &usage) {
+                Some((condition, keys)) => index.insert(number, condition.fact(), keys),
                 None => index.always.push(number),
             }
         }
         index
     }
 
-    fn file(&mut self, number: u32, fact: &FactName, slots: Vec<Slot>) {
-        let place = self.by_fact.entry(fact.as_str().into());
-        let place = place.or_insert_with(|| FactIndex::new(fact.clone()));
-        for slot in slots {
-            place.file(number, slot);
+    fn insert(&mut self, number: u32, fact: &FactName, keys: Vec<LookupKey>) {
+        let entry = self.by_fact.entry(fact.as_str().into());
+        let fact_index = entry.or_insert_with(|| FactIndex::new(fact.clone()));
+        for key in keys {
+            fact_index.insert(number, key);
         }
     }
 
-    /// The rules that may match, ascending and each once.
-    pub(super) fn candidates(&self, view: &View<'_, '_>) -> Candidates<'_> {
+    /// Returns the numbers of the rules that may match, ascending and each once.
+    pub(super) fn candidates(&self, facts: &NormalizedFacts<'_, '_>) -> Candidates<'_> {
         let mut found = Candidates { lists: SmallVec::new() };
         found.add(&self.always);
         if !self.by_fact.is_empty() {
-            for name in view.names() {
-                if let Some(place) = self.by_fact.get(name) {
-                    place.look_up(view, &mut found);
+            for name in facts.names() {
+                if let Some(fact_index) = self.by_fact.get(name) {
+                    fact_index.lookup(facts, &mut found);
                 }
             }
         }
@@ -92,20 +92,20 @@ impl Index {
     }
 }
 
-/// The condition whose values the fewest rules share, of those that can be looked up.
+/// Returns the indexable condition whose values the fewest rules share.
 fn rarest<'r>(
     rule: &'r Rule,
-    shared: &Map<(&str, Slot), usize>,
-) -> Option<(&'r Condition, Vec<Slot>)> {
+    usage: &Map<(&str, LookupKey), usize>,
+) -> Option<(&'r Condition, Vec<LookupKey>)> {
     let choices = rule.conditions().iter().filter_map(|condition| {
-        let slots = Slot::of(condition)?;
-        let count = |slot: &Slot| shared.get(&(condition.fact().as_str(), slot.clone())).copied();
-        let crowd = slots.iter().filter_map(count).max().unwrap_or(0);
-        let kind = slots.iter().map(Slot::breadth).max().unwrap_or(0);
-        Some(((crowd, kind), condition, slots))
+        let keys = LookupKey::of(condition)?;
+        let count = |key: &LookupKey| usage.get(&(condition.fact().as_str(), key.clone())).copied();
+        let rules = keys.iter().filter_map(count).max().unwrap_or(0);
+        let breadth = keys.iter().map(LookupKey::breadth).max().unwrap_or(0);
+        Some(((rules, breadth), condition, keys))
     });
-    let best = choices.min_by_key(|(crowd, _, _)| *crowd);
-    best.map(|(_, condition, slots)| (condition, slots))
+    let best = choices.min_by_key(|(rank, _, _)| *rank);
+    best.map(|(_, condition, keys)| (condition, keys))
 }
 
 impl FactIndex {
@@ -113,54 +113,54 @@ impl FactIndex {
         Self {
             fact,
             exact: Map::default(),
-            prefixes: ByLength::new(End::Front),
-            suffixes: ByLength::new(End::Back),
-            nets: Map::default(),
-            net_lengths: Vec::new(),
+            prefixes: Affixes::new(Affix::Prefix),
+            suffixes: Affixes::new(Affix::Suffix),
+            networks: Map::default(),
+            prefix_lengths: Vec::new(),
             paths: Trie::default(),
         }
     }
 
-    fn file(&mut self, number: u32, slot: Slot) {
-        match slot {
-            Slot::Exact(text) => push(self.exact.entry(text).or_default(), number),
-            Slot::Prefix(text) => self.prefixes.file(number, text),
-            Slot::Suffix(text) => self.suffixes.file(number, text),
-            Slot::Path(steps) => self.paths.file(number, &steps),
-            Slot::Net(net) => {
-                if !self.net_lengths.contains(&net.prefix_len()) {
-                    self.net_lengths.push(net.prefix_len());
+    fn insert(&mut self, number: u32, key: LookupKey) {
+        match key {
+            LookupKey::Exact(text) => push(self.exact.entry(text).or_default(), number),
+            LookupKey::Prefix(text) => self.prefixes.insert(number, text),
+            LookupKey::Suffix(text) => self.suffixes.insert(number, text),
+            LookupKey::Path(steps) => self.paths.insert(number, &steps),
+            LookupKey::Net(net) => {
+                if !self.prefix_lengths.contains(&net.prefix_len()) {
+                    self.prefix_lengths.push(net.prefix_len());
                 }
-                push(self.nets.entry(net).or_default(), number);
+                push(self.networks.entry(net).or_default(), number);
             }
         }
     }
 
-    fn look_up<'i>(&'i self, view: &View<'_, '_>, found: &mut Candidates<'i>) {
+    fn lookup<'i>(&'i self, facts: &NormalizedFacts<'_, '_>, found: &mut Candidates<'i>) {
         if self.fact.is_address() {
-            let Some(address) = view.address() else { return };
-            for length in &self.net_lengths {
+            let Some(address) = facts.address() else { return };
+            for length in &self.prefix_lengths {
                 let net = net::network(address, *length);
-                found.add(net.and_then(|net| self.nets.get(&net)).map_or(&[], List::as_slice));
+                found.add(net.and_then(|net| self.networks.get(&net)).map_or(&[], List::as_slice));
             }
             return;
         }
-        let Some(value) = view.get(&self.fact) else { return };
+        let Some(value) = facts.get(&self.fact) else { return };
         found.add(self.exact.get(value).map_or(&[], List::as_slice));
-        self.prefixes.look_up(value, found);
-        self.suffixes.look_up(value, found);
-        self.paths.look_up(value, found);
+        self.prefixes.lookup(value, found);
+        self.suffixes.lookup(value, found);
+        self.paths.lookup(value, found);
     }
 }
 
-/// Rules are filed in order, and one value may be written twice in a rule.
+/// Appends a rule number. Rules are inserted in order, and a rule can list the same value twice.
 fn push(list: &mut List, number: u32) {
     if list.last() != Some(&number) {
         list.push(number);
     }
 }
 
-/// Several ascending lists as one, merged as far as it is asked for.
+/// Merges several ascending lists lazily.
 #[derive(Debug)]
 pub(super) struct Candidates<'i> {
     lists: SmallVec<[&'i [u32]; 8]>,

@@ -1,4 +1,4 @@
-//! However many rules there are, few are tried.
+//! Only a few of many rules are tried.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::{Facts, Limit, Request};
 
 const RULES: usize = 10_000;
 
-/// A policy of many rules, each with what `matching` gives it.
+/// A policy of [`RULES`] rules; `matching` returns the `match` of each.
 fn policy(matching: impl Fn(usize) -> String) -> Policy {
     let mut text = "version: 1\nrules:\n".to_owned();
     for n in 0..RULES {
@@ -16,16 +16,16 @@ fn policy(matching: impl Fn(usize) -> String) -> Policy {
     Policy::from_yaml("p.yaml", &text, Limit::block()).unwrap()
 }
 
-/// How many rules are tried for the request of this rule; it must be found.
+/// Returns the number of rules tried for a request that must match `rule`.
 fn tried(policy: &Policy, rule: usize, facts: &[(&str, &str)]) -> usize {
     let request = Request::new(Facts::of(facts.iter().copied()).unwrap());
     assert_eq!(policy.plan(&request).rule().name(), format!("r{rule}"));
-    let view = policy.view(&request);
-    policy.index.candidates(&view).count()
+    let normalized = policy.normalized_facts(&request);
+    policy.index.candidates(&normalized).count()
 }
 
 #[test]
-fn of_distinct_values_one_is_tried() {
+fn tries_one_rule_for_distinct_values() {
     let (clients, paths) =
         (policy(|n| format!("client: c{n}")), policy(|n| format!("path: /a/{n}")));
     let nets = policy(|n| format!("ip: 10.{}.{}.0/24", n / 250, n % 250));
@@ -38,7 +38,7 @@ fn of_distinct_values_one_is_tried() {
 }
 
 #[test]
-fn of_distinct_patterns_one_is_tried() {
+fn tries_one_rule_for_distinct_patterns() {
     let prefixes = policy(|n| format!("user: \"u{n:05}-*\""));
     let suffixes = policy(|n| format!("host: \"*.t{n:05}.example\""));
     let trees = policy(|n| format!("path: /t/{n}/**"));
@@ -51,9 +51,8 @@ fn of_distinct_patterns_one_is_tried() {
     }
 }
 
-/// What all rules share does not help; what each has for itself does.
 #[test]
-fn a_rule_is_filed_under_what_is_rare() {
+fn rules_are_indexed_by_their_rarest_condition() {
     let policy =
         policy(|n| format!("method: GET, path: /api/**, tier: [free, paid], client: [a{n}, b{n}]"));
     for n in (0..RULES).step_by(97) {
@@ -64,10 +63,10 @@ fn a_rule_is_filed_under_what_is_rare() {
 }
 
 #[test]
-fn nested_networks_and_paths_are_tried_from_the_first() {
+fn tries_few_rules_with_nested_networks_and_paths() {
     let policy = policy(|n| match n % 4 {
         0 => format!("ip: 10.{}.{}.0/24", n / 1000, n % 250),
-        1 => "ip: 10.0.0.0/8, user: nobody".to_owned(),
+        1 => "ip: 10.0.0.0/8, user: unknown".to_owned(),
         2 => format!("path: /x/{n}/**"),
         _ => format!("facts: {{f{n}: v}}"),
     });

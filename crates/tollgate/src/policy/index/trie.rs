@@ -1,4 +1,4 @@
-//! Path patterns, segment by segment.
+//! A trie of path patterns, by segment.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -11,13 +11,13 @@ use super::{Candidates, List, Map, push};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum TrieStep {
     Literal(Literal),
-    /// One segment, whatever it is.
+    /// Any one segment.
     Any,
-    /// Any number of segments, and whatever follows.
+    /// Any number of segments, up to the end of the path.
     Rest,
 }
 
-/// Patterns that begin alike share their beginning.
+/// A trie of path patterns. Patterns with a common prefix share its nodes.
 #[derive(Debug, Default)]
 pub(super) struct Trie {
     nodes: Vec<Node>,
@@ -27,19 +27,19 @@ pub(super) struct Trie {
 struct Node {
     literals: Map<Literal, usize>,
     any: Option<usize>,
-    /// Patterns that end here.
+    /// Rules whose pattern ends here.
     here: List,
-    /// Patterns that go on with any number of segments.
+    /// Rules whose pattern continues with any number of segments.
     rest: List,
 }
 
 impl Trie {
-    pub(super) fn file(&mut self, number: u32, steps: &[TrieStep]) {
-        let mut place = self.grown_to(0);
+    pub(super) fn insert(&mut self, number: u32, steps: &[TrieStep]) {
+        let mut current = self.ensure_node(0);
         for step in steps {
             let next = self.nodes.len();
-            let Some(node) = self.nodes.get_mut(place) else { return };
-            place = match step {
+            let Some(node) = self.nodes.get_mut(current) else { return };
+            current = match step {
                 TrieStep::Literal(text) => *node.literals.entry(text.clone()).or_insert(next),
                 TrieStep::Any => *node.any.get_or_insert(next),
                 TrieStep::Rest => {
@@ -47,27 +47,27 @@ impl Trie {
                     return;
                 }
             };
-            self.grown_to(place);
+            self.ensure_node(current);
         }
-        if let Some(node) = self.nodes.get_mut(place) {
+        if let Some(node) = self.nodes.get_mut(current) {
             push(&mut node.here, number);
         }
     }
 
-    /// Makes sure that there is a node of this number.
-    fn grown_to(&mut self, number: usize) -> usize {
+    /// Adds the node `number` if it is the next one, and returns `number`.
+    fn ensure_node(&mut self, number: usize) -> usize {
         if number == self.nodes.len() {
             self.nodes.push(Node::default());
         }
         number
     }
 
-    pub(super) fn look_up<'i>(&'i self, value: &[u8], found: &mut Candidates<'i>) {
+    pub(super) fn lookup<'i>(&'i self, value: &[u8], found: &mut Candidates<'i>) {
         if self.nodes.is_empty() {
             return;
         }
         let Some(segments) = path::segments(value) else { return };
-        // All nodes that the path so far leads to: a literal and a wildcard may both.
+        // The nodes that the path so far leads to. There can be several, through literals and through `Any`.
         let mut level: SmallVec<[usize; 8]> = smallvec![0];
         for segment in segments {
             let mut next = SmallVec::new();

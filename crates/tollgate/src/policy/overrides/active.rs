@@ -1,4 +1,4 @@
-//! Overrides in force: what they make of the rules of one policy.
+//! The overrides in use, with the limits that they produce for the rules of one policy.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,94 +8,99 @@ use parking_lot::RwLock;
 
 use super::{Override, Overrides};
 use crate::limit::Limit;
+use crate::policy::normalized_facts::NormalizedFacts;
 use crate::policy::rule::Rule;
-use crate::policy::view::View;
 use crate::subject::Subject;
 
-/// The overrides that requests are decided by, each worked out for a rule when the two first meet: most of
-/// many overrides meet few of many rules.
+/// The overrides in use. The limits for a rule are built on first use and cached, because each of many
+/// overrides is usually needed for only a few of many rules.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveOverrides {
-    by_client: HashMap<Arc<str>, Arc<Own>, RandomState>,
+    by_client: HashMap<Arc<str>, Arc<ClientOverride>, RandomState>,
     all: Overrides,
 }
 
-/// What it makes of a rule, by the rule's place; none if it leaves the rule as it is.
-type ByRule = HashMap<usize, Option<Arc<[Limit]>>, RandomState>;
+/// The limits that replace those of a rule, by rule index; `None` if the override does not change the rule.
+type LimitsByRule = HashMap<usize, Option<Arc<[Limit]>>, RandomState>;
 
 #[derive(Debug)]
-struct Own {
-    given: Arc<Override>,
-    by_rule: RwLock<ByRule>,
+struct ClientOverride {
+    source: Arc<Override>,
+    by_rule: RwLock<LimitsByRule>,
 }
 
 impl ActiveOverrides {
-    /// These, under a policy that they meet for the first time.
+    /// Activates overrides under a new policy, with an empty cache.
     pub(crate) fn of(overrides: Overrides) -> Self {
-        Self::instead_of(&Self::default(), overrides)
+        Self::default().replaced_by(overrides)
     }
 
-    /// In place of others under the same policy; what was worked out of those that stay is kept.
-    pub(crate) fn instead_of(before: &Self, overrides: Overrides) -> Self {
-        let own = |(client, given): (&Arc<str>, &Arc<Override>)| {
-            let known = before.by_client.get(client);
-            let kept = known.filter(|known| Arc::ptr_eq(&known.given, given)).cloned();
-            (Arc::clone(client), kept.unwrap_or_else(|| Arc::new(Own::new(given))))
+    /// Returns `overrides` under the same policy. Cached limits of unchanged overrides are kept.
+    pub(crate) fn replaced_by(&self, overrides: Overrides) -> Self {
+        let entry = |(client, source): (&Arc<str>, &Arc<Override>)| {
+            let cached = self.by_client.get(client);
+            let kept = cached.filter(|cached| Arc::ptr_eq(&cached.source, source)).cloned();
+            (Arc::clone(client), kept.unwrap_or_else(|| Arc::new(ClientOverride::new(source))))
         };
-        Self { by_client: overrides.iter().map(own).collect(), all: overrides }
+        Self { by_client: overrides.iter().map(entry).collect(), all: overrides }
     }
 
-    /// The overrides.
+    /// Returns the overrides.
     pub(crate) const fn all(&self) -> &Overrides {
         &self.all
     }
 
-    /// What replaces the limits of a rule for a request whose subject is this.
+    /// Returns the limits that replace those of `rule` for a request with these facts and this subject.
     #[inline]
     pub(in crate::policy) fn limits(
         &self,
         rule: &Rule,
         subject: &Subject,
-        view: &View<'_, '_>,
+        facts: &NormalizedFacts<'_, '_>,
     ) -> Option<Arc<[Limit]>> {
         if self.by_client.is_empty() || !rule.is_per_client() {
             return None;
         }
         if rule.per.len() == 1 {
-            return self.of_client(rule, subject);
+            return self.limits_of_client(rule, subject);
         }
         let client = rule.per.iter().find(|fact| fact.as_str() == super::CLIENT)?;
-        self.of_client(rule, &Subject::in_tenant(view.tenant(), [view.get(client)?]))
+        self.limits_of_client(rule, &Subject::in_tenant(facts.tenant(), [facts.get(client)?]))
     }
 
-    /// The same for a counter's subject, of which the facts are told by their places.
+    /// Returns the limits that replace those of `rule` for a stored subject, whose facts are in the order of
+    /// the rule's `per`.
     pub(crate) fn limits_of(&self, rule: &Rule, subject: &Subject) -> Option<Arc<[Limit]>> {
         if self.by_client.is_empty() || !rule.is_per_client() {
             return None;
         }
-        let place = rule.per.iter().position(|fact| fact.as_str() == super::CLIENT)?;
+        let index = rule.per.iter().position(|fact| fact.as_str() == super::CLIENT)?;
         let parts = Subject::parse(subject.as_str())?;
-        let client = parts.facts.get(place)?.as_ref()?;
-        self.of_client(rule, &Subject::in_tenant(&parts.tenant, [client]))
+        let client = parts.facts.get(index)?.as_ref()?;
+        self.limits_of_client(rule, &Subject::in_tenant(&parts.tenant, [client]))
     }
 
-    fn of_client(&self, rule: &Rule, client: &Subject) -> Option<Arc<[Limit]>> {
+    fn limits_of_client(&self, rule: &Rule, client: &Subject) -> Option<Arc<[Limit]>> {
         self.by_client.get(client.as_str())?.for_rule(rule)
     }
 }
 
-impl Own {
-    fn new(given: &Arc<Override>) -> Self {
-        Self { given: Arc::clone(given), by_rule: RwLock::default() }
+impl ClientOverride {
+    fn new(source: &Arc<Override>) -> Self {
+        Self { source: Arc::clone(source), by_rule: RwLock::default() }
     }
 
     fn for_rule(&self, rule: &Rule) -> Option<Arc<[Limit]>> {
-        if let Some(known) = self.by_rule.read().get(&rule.index) {
-            return known.clone();
+        if let Some(cached) = self.by_rule.read().get(&rule.index) {
+            return cached.clone();
         }
-        // What a rule cannot count leaves the rule as it is; whoever sets an override is told of it.
-        let limits =
-            if self.given.is_for(rule) { self.given.limits_for(rule).ok().flatten() } else { None };
+        // If the limits are invalid for the rule, the rule's own limits apply. `Override::effect` reports this
+        // when the override is set.
+        let limits = if self.source.is_for(rule) {
+            self.source.limits_for(rule).ok().flatten()
+        } else {
+            None
+        };
         let limits: Option<Arc<[Limit]>> = limits.map(Into::into);
         self.by_rule.write().entry(rule.index).or_insert(limits).clone()
     }

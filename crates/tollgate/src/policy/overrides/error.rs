@@ -1,15 +1,15 @@
-//! Why an override cannot be.
+//! Errors of overrides.
 
 use thiserror::Error;
 
-/// Why an override cannot be, or cannot be in force under a policy.
+/// An override is invalid, or cannot apply to a policy.
 ///
 /// ```
 /// use tollgate::{Override, OverrideErrorKind};
 ///
 /// let error = Override::new(Vec::new()).unwrap_err();
 /// assert_eq!(error.kind(), OverrideErrorKind::Limits);
-/// assert_eq!(error.to_string(), "1 to 8 limits are wanted, not 0");
+/// assert_eq!(error.to_string(), "an override must have 1 to 8 limits, not 0");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
@@ -18,20 +18,20 @@ pub struct OverrideError {
     reason: String,
 }
 
-/// What an [`OverrideError`] is about.
+/// The part of an override that an [`OverrideError`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OverrideErrorKind {
-    /// All of its limits together.
+    /// The limits as a whole.
     Limits,
-    /// One of them.
+    /// One limit.
     Limit {
-        /// Which, from 0.
-        place: usize,
+        /// The index of the limit, from 0.
+        index: usize,
     },
-    /// The rule it names.
+    /// The rule that it names.
     Rule,
-    /// A stored text that is none, or of a later version.
+    /// A stored text that is invalid or has an unsupported version.
     Text,
 }
 
@@ -40,13 +40,13 @@ impl OverrideError {
         Self { kind, reason: reason.into() }
     }
 
-    /// What it is about.
+    /// Returns the part of the override that is invalid.
     #[must_use]
     pub const fn kind(&self) -> OverrideErrorKind {
         self.kind
     }
 
-    /// Always false: the same override will be wrong again.
+    /// Always false: the same override fails again.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         false

@@ -1,4 +1,4 @@
-//! One limit of an override: numbers, and how they are counted where that is said.
+//! One limit of an override.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -6,17 +6,18 @@ use std::time::Duration;
 use crate::algorithm::Parameters;
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::limit::Limit;
-use crate::policy::read::rate::{Period, Rate};
+use crate::policy::parse::rate::{Period, Rate};
 use crate::policy::rule::Rule;
 
 use super::error::{OverrideError, OverrideErrorKind};
 use crate::limit::identity::Algorithm;
 use crate::quota::Quota;
 
-/// A count in a window, to be counted as the rule counts that it is put into.
+/// One limit of an [`Override`](crate::Override): a count per window, or a number of slots.
 ///
-/// It takes algorithm, name and thereby the counter from the rule's limit with the same window (or the same name,
-/// where it has one). If there is none it is a token bucket.
+/// In a rule, it replaces the limit with the same name, or, if it has no name, with the same window. It inherits
+/// the algorithm, the name and the counter of that limit. If the rule has no such limit, it is a new token
+/// bucket.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,67 +29,67 @@ use crate::quota::Quota;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OverrideLimit {
-    /// How much; 0 refuses everything.
+    /// The maximum cost per window, or the number of slots; 0 refuses every request.
     pub count: u64,
-    /// In which time; none for slots, which have none.
+    /// The window; `None` for slots.
     pub window: Option<Duration>,
-    /// How much at once, of a token bucket.
+    /// The burst of a token bucket; by default the count.
     pub burst: Option<u64>,
-    /// How it is counted, if not as the rule says.
+    /// The algorithm; by default that of the limit that it replaces, else a token bucket.
     pub algorithm: Option<Algorithm>,
-    /// Which limit of the rule it replaces, if not the one with its window.
+    /// The name of the limit that it replaces; by default the limit with the same window.
     pub name: Option<String>,
 }
 
 impl OverrideLimit {
-    /// So much in any such time.
+    /// Creates a limit of `count` per `window`.
     #[must_use]
     pub const fn new(count: u64, window: Duration) -> Self {
         Self { count, window: Some(window), burst: None, algorithm: None, name: None }
     }
 
-    /// So many slots, in rules that limit what is in flight. Other rules it leaves alone.
+    /// Creates a limit of `count` slots. It applies only to rules that have a concurrency limit.
     #[must_use]
     pub const fn slots(count: u64) -> Self {
         let algorithm = Some(Algorithm::Concurrency);
         Self { count, window: None, burst: None, algorithm, name: None }
     }
 
-    /// The same with so much at once.
+    /// Sets the burst of a token bucket.
     #[must_use]
     pub fn burst(self, burst: u64) -> Self {
         Self { burst: Some(burst), ..self }
     }
 
-    /// The same, counted like this.
+    /// Sets the algorithm.
     #[must_use]
     pub fn with_algorithm(self, algorithm: Algorithm) -> Self {
         Self { algorithm: Some(algorithm), ..self }
     }
 
-    /// The same, for the limit of this name.
+    /// Sets the name of the limit that it replaces.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..self }
     }
 
-    pub(super) fn shares_with(&self, other: &Self) -> bool {
+    pub(super) fn shares_counter_with(&self, other: &Self) -> bool {
         (self.window, &self.name) == (other.window, &other.name)
     }
 
-    /// The limit it makes in a rule; none where the rule has no slots to change.
+    /// Builds the limit for a rule; `None` if it sets slots and the rule has no concurrency limit.
     pub(super) fn build(&self, rule: &Rule) -> Result<Option<Limit>, QuotaError> {
-        let like = rule.limits().iter().find(|limit| self.replaces(limit));
-        let limit = match (self.is_slots(), like) {
+        let replaced = rule.limits().iter().find(|limit| self.replaces(limit));
+        let limit = match (self.is_slots(), replaced) {
             (true, None) => return Ok(None),
             _ if self.count == 0 => Limit::block(),
-            (true, Some(like)) => {
-                Limit::concurrency(self.count, like.ttl().unwrap_or(Duration::ZERO))?
+            (true, Some(replaced)) => {
+                Limit::concurrency(self.count, replaced.ttl().unwrap_or(Duration::ZERO))?
             }
-            (false, like) => self.counted_like(like)?,
+            (false, replaced) => self.build_rate(replaced)?,
         };
-        match like {
-            Some(like) => Ok(Some(limit.with_identity_of(like))),
+        match replaced {
+            Some(replaced) => Ok(Some(limit.with_identity_of(replaced))),
             None => {
                 let name = self.name.as_deref();
                 let limit =
@@ -109,27 +110,30 @@ impl OverrideLimit {
         has_slots == self.is_slots() && is_named && (has_slots || has_window)
     }
 
-    fn counted_like(&self, like: Option<&Limit>) -> Result<Limit, QuotaError> {
+    /// Builds a rate limit with the algorithm of the limit that it replaces, unless it sets one.
+    fn build_rate(&self, replaced: Option<&Limit>) -> Result<Limit, QuotaError> {
         let window = self.window.ok_or_else(|| {
-            QuotaError::fixed(QuotaErrorKind::Period, "a limit without a window counts slots")
+            let reason = "a limit needs a window, unless its algorithm is concurrency";
+            QuotaError::fixed(QuotaErrorKind::Period, reason)
         })?;
-        // A window of the calendar stays one.
-        if let Some(Parameters::AlignedWindow(numbers)) = like.map(Limit::parameters)
-            && like.is_some_and(|like| like.window() == window)
-            && self.algorithm.is_none_or(|own| own == Algorithm::FixedWindow)
+        // A calendar-aligned window stays aligned.
+        if let Some(Parameters::AlignedWindow(parameters)) = replaced.map(Limit::parameters)
+            && replaced.is_some_and(|replaced| replaced.window() == window)
+            && self.algorithm.is_none_or(|algorithm| algorithm == Algorithm::FixedWindow)
         {
-            self.without_burst()?;
-            let calendar = numbers.calendar();
+            self.reject_burst()?;
+            let calendar = parameters.calendar();
             return Limit::calendar_window(self.count, calendar.unit(), calendar.zone());
         }
-        let inherited = like.map(Limit::algorithm).filter(|one| *one != Algorithm::Block);
+        let inherited =
+            replaced.map(Limit::algorithm).filter(|algorithm| *algorithm != Algorithm::Block);
         let algorithm = self.algorithm.or(inherited).unwrap_or(Algorithm::TokenBucket);
         let quota = Quota::try_new(self.count, window)?;
         if algorithm == Algorithm::TokenBucket {
             let quota = self.burst.map_or(Ok(quota), |burst| quota.try_burst(burst))?;
             return Limit::token_bucket(quota);
         }
-        self.without_burst()?;
+        self.reject_burst()?;
         match algorithm {
             Algorithm::SlidingCounter => Limit::sliding_counter(quota),
             Algorithm::FixedWindow => Limit::fixed_window(quota),
@@ -137,20 +141,21 @@ impl OverrideLimit {
         }
     }
 
-    fn without_burst(&self) -> Result<(), QuotaError> {
+    fn reject_burst(&self) -> Result<(), QuotaError> {
         match self.burst {
             None => Ok(()),
             Some(_) => {
-                Err(QuotaError::fixed(QuotaErrorKind::Burst, "burst is for token buckets only"))
+                let reason = "burst is only valid with algorithm token_bucket";
+                Err(QuotaError::fixed(QuotaErrorKind::Burst, reason))
             }
         }
     }
 }
 
-/// What refuses everything may have any window.
-const ANY: Duration = Duration::from_secs(60);
+/// The window of a block that is written as `0`. Any window works, because a block counts nothing.
+const BLOCK_WINDOW: Duration = Duration::from_secs(60);
 
-/// A rate, as policies write it: `10/min`, `100/60s`, `0`.
+/// Parses a rate in policy syntax: `10/min`, `100/60s`, `0`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -163,11 +168,13 @@ impl FromStr for OverrideLimit {
     type Err = OverrideError;
 
     fn from_str(text: &str) -> Result<Self, OverrideError> {
-        let wrong = |reason| OverrideError::new(OverrideErrorKind::Limits, reason);
-        match Rate::parse(text).map_err(wrong)? {
-            Rate::Block => Ok(Self::new(0, ANY)),
-            Rate::Count { count, period: Period::Length(window) } => Ok(Self::new(count, window)),
-            Rate::Count { .. } => Err(wrong("months and years differ in length; give it in days")),
+        let invalid = |reason| OverrideError::new(OverrideErrorKind::Limits, reason);
+        match Rate::parse(text).map_err(invalid)? {
+            Rate::Block => Ok(Self::new(0, BLOCK_WINDOW)),
+            Rate::Count { count, period: Period::Duration(window) } => Ok(Self::new(count, window)),
+            Rate::Count { .. } => {
+                Err(invalid("months and years are not supported here; use days, as in 1000/30d"))
+            }
         }
     }
 }

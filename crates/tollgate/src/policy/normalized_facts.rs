@@ -1,4 +1,4 @@
-//! A request as a policy sees it.
+//! The facts of a request in the normalized form that rules match and count by.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -12,11 +12,11 @@ use super::digest::{self, Digest};
 use super::fact_name::{FactName, Meaning};
 use super::tiers::Tiers;
 
-/// The facts of a request in the one spelling that rules match and key by, each worked out when it is
-/// first asked for: methods in upper case, hosts in lower case without a port, paths without a query,
-/// API keys by digest, and the tier that a digest stands for. Only of addresses the two differ: rules
-/// match all of one, and key by what a customer has.
-pub(super) struct View<'v, 'r> {
+/// The normalized facts of a request, each computed on first use: methods in upper case, hosts in lower case
+/// without port, paths without query, API keys as digests, and the tier of the digest. Rules match and count
+/// by the same value, except for `ip`: conditions match the full address, `per` counts by
+/// [`net::rate_limit_address`].
+pub(super) struct NormalizedFacts<'v, 'r> {
     facts: &'v Facts<'r>,
     tiers: &'v Tiers,
     tenant: &'v str,
@@ -27,7 +27,7 @@ pub(super) struct View<'v, 'r> {
     api_key: OnceCell<Option<Digest>>,
 }
 
-impl<'v, 'r> View<'v, 'r> {
+impl<'v, 'r> NormalizedFacts<'v, 'r> {
     pub(super) fn new(request: &'v Request<'r>, tiers: &'v Tiers, tenant: &'v str) -> Self {
         Self {
             facts: request.facts(),
@@ -41,21 +41,21 @@ impl<'v, 'r> View<'v, 'r> {
         }
     }
 
-    /// What rules are keyed by. Conditions on addresses look at the [address](Self::address).
+    /// Returns the value that rules count by. Conditions on `ip` use [`address`](Self::address) instead.
     pub(super) fn get(&self, fact: &FactName) -> Option<&[u8]> {
         match fact.meaning() {
             Meaning::Plain => self.facts.get(fact.as_str()),
             Meaning::Method => {
-                let method = || self.facts.get("method").map(upper);
+                let method = || self.facts.get("method").map(to_upper);
                 self.method.get_or_init(method).as_deref()
             }
             Meaning::Host => {
-                let host = || self.facts.get("host").map(|host| lower(without_port(host)));
+                let host = || self.facts.get("host").map(|host| to_lower(without_port(host)));
                 self.host.get_or_init(host).as_deref()
             }
             Meaning::Path => self.facts.get("path").map(without_query),
             Meaning::Ip => {
-                let ip = || self.facts.get("ip").map(|ip| counted(ip, self.address()));
+                let ip = || self.facts.get("ip").map(|ip| counted_ip(ip, self.address()));
                 self.ip.get_or_init(ip).as_deref()
             }
             Meaning::ApiKey => self.api_key(),
@@ -64,57 +64,59 @@ impl<'v, 'r> View<'v, 'r> {
         }
     }
 
-    /// The tenant; empty without one.
+    /// Returns the tenant of the request, else that of the policy; empty if neither has one.
     pub(super) fn tenant(&self) -> &[u8] {
         self.facts.get("tenant").unwrap_or(self.tenant.as_bytes())
     }
 
-    /// The value that a condition looked at: of an address all of it, also what is not counted by.
-    pub(super) fn looked_at(&self, fact: &FactName) -> Option<Cow<'_, [u8]>> {
+    /// Returns the value that a condition is matched against: for `ip` the full address.
+    pub(super) fn matched_value(&self, fact: &FactName) -> Option<Cow<'_, [u8]>> {
         match self.address() {
             Some(address) if fact.is_address() => Some(address.to_string().into_bytes().into()),
             _ => self.get(fact).map(Cow::Borrowed),
         }
     }
 
-    /// The address that the fact `ip` holds.
+    /// Returns the fact `ip` if it is a valid address.
     pub(super) fn address(&self) -> Option<IpAddr> {
         *self.address.get_or_init(|| self.facts.get("ip").and_then(net::address))
     }
 
-    /// The names of all facts there may be, tier and tenant included.
+    /// Returns the names of all facts that can have a value, including `tier` and `tenant`, which the policy
+    /// can supply.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        let given = self.facts.iter().map(|(name, _)| name);
-        given.filter(|name| !["tier", "tenant"].contains(name)).chain(["tier", "tenant"])
+        let names = self.facts.iter().map(|(name, _)| name);
+        names.filter(|name| !["tier", "tenant"].contains(name)).chain(["tier", "tenant"])
     }
 
     fn api_key(&self) -> Option<&[u8]> {
         self.api_key.get_or_init(|| self.facts.get("api_key").map(digest::of_key)).as_deref()
     }
 
-    /// What the policy says of the key goes before what the request says of itself.
+    /// Returns the tier that the policy lists for the API key, else the fact `tier`.
     fn tier(&self) -> Option<&[u8]> {
-        let of_key = if self.tiers.is_empty() { None } else { self.api_key() };
-        let listed = of_key.and_then(|digest| self.tiers.of(digest)).map(str::as_bytes);
+        let digest = if self.tiers.is_empty() { None } else { self.api_key() };
+        let listed = digest.and_then(|digest| self.tiers.tier_of(digest)).map(str::as_bytes);
         listed.or_else(|| self.facts.get("tier"))
     }
 }
 
-fn upper(method: &[u8]) -> Cow<'_, [u8]> {
+fn to_upper(method: &[u8]) -> Cow<'_, [u8]> {
     if method.iter().any(u8::is_ascii_lowercase) {
         return Cow::Owned(method.to_ascii_uppercase());
     }
     Cow::Borrowed(method)
 }
 
-pub(super) fn lower(host: &[u8]) -> Cow<'_, [u8]> {
+fn to_lower(host: &[u8]) -> Cow<'_, [u8]> {
     if host.iter().any(u8::is_ascii_uppercase) {
         return Cow::Owned(host.to_ascii_lowercase());
     }
     Cow::Borrowed(host)
 }
 
-/// `[::1]:80` is `[::1]`, `a.example:80` is `a.example`; so is `a.example.`, its absolute form.
+/// Removes the port and a trailing dot: `[::1]:80` becomes `[::1]`, `a.example:80` and `a.example.` become
+/// `a.example`.
 fn without_port(host: &[u8]) -> &[u8] {
     let colon = host.iter().rposition(|byte| *byte == b':');
     let bare = colon.and_then(|colon| host.split_at_checked(colon)).filter(|(name, port)| {
@@ -129,10 +131,11 @@ fn without_query(path: &[u8]) -> &[u8] {
     path.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or(path)
 }
 
-/// An IPv6 address is counted by its network. What is no address stays as it is.
-fn counted(ip: &[u8], address: Option<IpAddr>) -> Cow<'_, [u8]> {
-    // Of an IPv4 address there is only one spelling, unless it is written as an IPv6 one.
+/// Returns the text that an address is counted by: the /64 network of an IPv6 address. Values that are not
+/// addresses are returned unchanged.
+fn counted_ip(ip: &[u8], address: Option<IpAddr>) -> Cow<'_, [u8]> {
+    // An IPv4 address has only one notation, unless it is written as an IPv6 address.
     let Some(address) = address.filter(|_| ip.contains(&b':')) else { return Cow::Borrowed(ip) };
-    let written = net::rate_limit_address(address).to_string().into_bytes();
-    if written == ip { Cow::Borrowed(ip) } else { Cow::Owned(written) }
+    let network = net::rate_limit_address(address).to_string().into_bytes();
+    if network == ip { Cow::Borrowed(ip) } else { Cow::Owned(network) }
 }

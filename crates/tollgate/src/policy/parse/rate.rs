@@ -1,13 +1,13 @@
-//! Rates and lengths of time, as they are written: `10/min`, `100/60s`, `30s`.
+//! Parses rates (`10/min`, `100/60s`) and durations (`30s`).
 
 use std::time::Duration;
 
 use crate::algorithm::CalendarUnit;
 
-/// So many in so long.
+/// A count per period, or a block.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::policy) enum Rate {
-    /// None at all.
+    /// A count of 0: every request is refused.
     Block,
     Count {
         count: u64,
@@ -15,15 +15,15 @@ pub(in crate::policy) enum Rate {
     },
 }
 
-/// How long a rate's window is.
+/// The period of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::policy) enum Period {
-    Length(Duration),
-    /// A month or a year, whose lengths differ.
+    Duration(Duration),
+    /// A month or a year, which vary in length.
     Calendar(CalendarUnit),
 }
 
-/// Units of a fixed length, in milliseconds.
+/// Time units with their length in milliseconds.
 const UNITS: &[(&str, u64)] = &[
     ("ms", 1),
     ("s", 1000),
@@ -33,21 +33,21 @@ const UNITS: &[(&str, u64)] = &[
     ("w", 7 * 86_400_000),
 ];
 
-const FORM: &str = "must be a rate such as 10/min, 100/60s or 5/250ms";
-const LONG: &str = "period must be at most 100 years (36525 days)";
+/// The error for a value that does not have the form of a rate.
+pub(super) const NOT_A_RATE: &str = "must be a rate such as 10/min, 100/60s or 5/250ms";
+const TOO_LONG: &str = "period must be at most 100 years (36525 days)";
 
 impl Rate {
-    /// Reads a rate, or says what is wrong with it.
     pub(in crate::policy) fn parse(text: &str) -> Result<Self, &'static str> {
         if text == "0" {
             return Ok(Self::Block);
         }
         if is_digits(text) {
-            return Err("says how many but not in how long; write a rate such as 10/min");
+            return Err("a rate needs a period after the count, as in 10/min");
         }
-        let (count, period) = text.split_once('/').ok_or(FORM)?;
+        let (count, period) = text.split_once('/').ok_or(NOT_A_RATE)?;
         if !is_digits(count) {
-            return Err("the count before / must be a whole number of at least 0, such as 10/min");
+            return Err("the count before / must be a whole number of at least 0, as in 10/min");
         }
         let period = Period::parse(period)?;
         match count.parse() {
@@ -64,30 +64,31 @@ impl Period {
             "month" | "1month" => Ok(Self::Calendar(CalendarUnit::Month)),
             "year" | "1year" => Ok(Self::Calendar(CalendarUnit::Year)),
             _ if text.ends_with("month") || text.ends_with("year") => {
-                Err("months and years come one at a time, as in 1000/month")
+                Err("a period must be one month or one year, as in 1000/month")
             }
-            _ => length(text).map(Self::Length),
+            _ => duration(text).map(Self::Duration),
         }
     }
 
-    /// One unit of the calendar.
+    /// Returns the period of one calendar unit.
     pub(super) const fn of(unit: CalendarUnit) -> Self {
         match unit.length() {
-            Some(length) => Self::Length(length),
+            Some(duration) => Self::Duration(duration),
             None => Self::Calendar(unit),
         }
     }
 }
 
-/// Reads a length of time: `60s`, or `s` for one second.
-pub(in crate::policy) fn length(text: &str) -> Result<Duration, &'static str> {
+/// Parses a duration: `60s`, or `s` for one second.
+pub(in crate::policy) fn duration(text: &str) -> Result<Duration, &'static str> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at_checked(digits).unwrap_or(("", text));
     let known = UNITS.iter().find(|(name, _)| *name == unit);
-    let (_, millis) = known.ok_or("the unit must be one of ms, s, min, h, d, w (60s, 5min)")?;
+    let (_, millis) =
+        known.ok_or("unknown time unit; use ms, s, min, h, d or w, as in 60s or 5min")?;
     let number = if number.is_empty() { Ok(1) } else { number.parse::<u64>() };
     let millis = number.ok().and_then(|number| number.checked_mul(*millis));
-    millis.map(Duration::from_millis).ok_or(LONG)
+    millis.map(Duration::from_millis).ok_or(TOO_LONG)
 }
 
 fn is_digits(text: &str) -> bool {
@@ -96,12 +97,12 @@ fn is_digits(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{CalendarUnit, Duration, Period, Rate, length};
+    use super::{CalendarUnit, Duration, Period, Rate, duration};
 
     #[test]
-    fn rates_are_a_count_and_a_length() {
+    fn parses_a_count_and_a_period() {
         let per = |count, millis| {
-            Ok(Rate::Count { count, period: Period::Length(Duration::from_millis(millis)) })
+            Ok(Rate::Count { count, period: Period::Duration(Duration::from_millis(millis)) })
         };
         for (text, rate) in [
             ("10/min", per(10, 60_000)),
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_is_refused() {
+    fn rejects_invalid_rates() {
         for text in [
             "",
             "/",
@@ -145,7 +146,7 @@ mod tests {
         ] {
             assert!(Rate::parse(text).is_err(), "{text}");
         }
-        assert!(length("99999999999999999999s").is_err());
-        assert!(length("18446744073709551615w").is_err());
+        assert!(duration("99999999999999999999s").is_err());
+        assert!(duration("18446744073709551615w").is_err());
     }
 }

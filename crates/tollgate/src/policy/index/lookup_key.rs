@@ -1,4 +1,4 @@
-//! Where one value of a condition is filed.
+//! The index key of one value of a condition.
 
 use ipnet::IpNet;
 
@@ -8,9 +8,9 @@ use crate::policy::wildcard::Literal;
 
 use super::trie::TrieStep;
 
-/// What a request must have for a value to be worth trying.
+/// A property that a request must have to match a value. A necessary condition, not always a sufficient one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Slot {
+pub(super) enum LookupKey {
     Exact(Literal),
     Net(IpNet),
     Path(Vec<TrieStep>),
@@ -18,8 +18,8 @@ pub(super) enum Slot {
     Suffix(Literal),
 }
 
-impl Slot {
-    /// The slots of a condition's values; none if one of them can only be found by trying.
+impl LookupKey {
+    /// Returns the keys of a condition's values, or `None` if one of them cannot be indexed (such as `*a*`).
     pub(super) fn of(condition: &Condition) -> Option<Vec<Self>> {
         condition.values().iter().map(Self::of_value).collect()
     }
@@ -42,7 +42,7 @@ impl Slot {
         }
     }
 
-    /// How much more than its value a slot tends to catch, to choose between equals.
+    /// Returns how many other values a key tends to match as well (0 = none), to break ties.
     pub(super) const fn breadth(&self) -> u8 {
         match self {
             Self::Exact(_) => 0,
@@ -53,14 +53,14 @@ impl Slot {
     }
 }
 
-/// A pattern as the trie knows it: wildcards within a segment are any segment, and what follows a
-/// `**` is left to the rule itself.
+/// Converts a pattern for the trie: a segment with wildcards becomes `Any`, and the part after `**` is dropped,
+/// because the rule itself checks it.
 fn steps(segments: &[Segment]) -> Vec<TrieStep> {
     let mut steps = Vec::new();
     for segment in segments {
         steps.push(match segment {
             Segment::Literal(literal) => TrieStep::Literal(literal.clone()),
-            Segment::Wild(_) | Segment::Filled => TrieStep::Any,
+            Segment::Wild(_) | Segment::NonEmpty => TrieStep::Any,
             Segment::Rest => TrieStep::Rest,
         });
         if matches!(segment, Segment::Rest) {

@@ -1,11 +1,11 @@
-//! The `defaults` of a file, and its default rule.
+//! Parses `defaults` and builds the default rule.
 
 use crate::distribution::{Distributed, Distribution, OnStoreLoss};
 use crate::limit::identity::Algorithm;
 use crate::limit::{DEFAULT_RULE, Limit};
-use crate::policy::cursor::{Cursor, Fields};
-use crate::policy::error::Flaw;
+use crate::policy::error::FieldError;
 use crate::policy::fact_name::FactName;
+use crate::policy::node_ref::{Fields, NodeRef};
 use crate::policy::rule::{OnMissingFact, Rule, RuleMode, Settings};
 
 use super::{limit, rule};
@@ -30,25 +30,25 @@ const DISTRIBUTED: &[(&str, Distributed)] = &[
     (Distributed::Off.as_str(), Distributed::Off),
 ];
 
-/// How nodes share limits: as it is written, else as it was before.
+/// Parses `distributed` and `on_store_loss`; fields that are not set keep the inherited value.
 pub(super) fn distribution(
     fields: &Fields<'_>,
     inherited: Distribution,
-) -> Result<Distribution, Flaw> {
-    let distributed = fields.read("distributed", |entry| entry.word(DISTRIBUTED))?;
-    let on_store_loss = fields.read("on_store_loss", |entry| entry.word(ON_STORE_LOSS))?;
+) -> Result<Distribution, FieldError> {
+    let distributed = fields.optional("distributed", |entry| entry.word(DISTRIBUTED))?;
+    let on_store_loss = fields.optional("on_store_loss", |entry| entry.word(ON_STORE_LOSS))?;
     Ok(Distribution {
         distributed: distributed.unwrap_or(inherited.distributed),
         on_store_loss: on_store_loss.unwrap_or(inherited.on_store_loss),
     })
 }
 
-/// What rules inherit.
+/// The values that rules inherit.
 pub(super) struct Defaults {
     pub(super) algorithm: Algorithm,
     pub(super) settings: Settings,
     pub(super) per: Vec<FactName>,
-    /// The file's own default limit: none in it is unlimited.
+    /// The default limit if the file sets one; `Some(None)` is `limit: unlimited`.
     limit: Option<Option<Limit>>,
 }
 
@@ -64,28 +64,28 @@ impl Default for Defaults {
 }
 
 impl Defaults {
-    pub(super) fn read(map: Cursor<'_>) -> Result<Self, Flaw> {
+    pub(super) fn parse(map: NodeRef<'_>) -> Result<Self, FieldError> {
         let (fields, builtin) = (map.fields(DEFAULTS)?, Self::default());
-        let word = |entry: Cursor<'_>| entry.word(limit::ALGORITHMS);
-        let algorithm = fields.read("algorithm", word)?.unwrap_or(builtin.algorithm);
+        let word = |entry: NodeRef<'_>| entry.word(limit::ALGORITHMS);
+        let algorithm = fields.optional("algorithm", word)?.unwrap_or(builtin.algorithm);
         let settings = Settings {
             mode: RuleMode::Enforce,
             distribution: distribution(&fields, builtin.settings.distribution)?,
-            missing: fields.read("missing", |entry| entry.word(MISSING))?.unwrap_or_default(),
+            missing: fields.optional("missing", |entry| entry.word(MISSING))?.unwrap_or_default(),
         };
-        let per = fields.read("per", rule::per)?.unwrap_or(builtin.per);
-        let limit = fields.read("limit", |entry| match entry.text() {
+        let per = fields.optional("per", rule::per)?.unwrap_or(builtin.per);
+        let limit = fields.optional("limit", |entry| match entry.text() {
             Ok("unlimited") => Ok(None),
-            _ => limit::read(entry, algorithm).map(Some),
+            _ => limit::parse(entry, algorithm).map(Some),
         })?;
         Ok(Self { algorithm, settings, per, limit })
     }
 
-    /// The default rule, behind so many others.
+    /// Builds the default rule. `limit` applies if the file does not set one; `index` is the number of rules.
     pub(super) fn rule(self, limit: Limit, index: usize) -> Rule {
-        // The name is a valid one, so the limit moves; if it did not, it would still be the limit.
-        let moved = |limit: Limit| limit.clone().in_rule(DEFAULT_RULE).unwrap_or(limit);
-        let limit = self.limit.unwrap_or(Some(limit)).map(moved);
+        // `in_rule` cannot fail, because the rule name is valid.
+        let in_default = |limit: Limit| limit.clone().in_rule(DEFAULT_RULE).unwrap_or(limit);
+        let limit = self.limit.unwrap_or(Some(limit)).map(in_default);
         let mut settings = self.settings;
         if limit.is_none() {
             settings.missing = OnMissingFact::Share;
@@ -98,7 +98,7 @@ impl Defaults {
             is_unlimited: limit.is_none(),
             limits: limit.into_iter().collect(),
             next: Vec::new(),
-            refusal: rule::refusal(settings.missing, DEFAULT_RULE),
+            missing_block: rule::missing_block(settings.missing, DEFAULT_RULE),
             settings,
             cost: 1,
             continues: false,

@@ -1,0 +1,147 @@
+//! Parses the `match` of a rule.
+
+use crate::facts::{MAX_FACT_LENGTH, is_fact_name};
+use crate::net;
+use crate::policy::condition::{Alternative, Condition};
+use crate::policy::digest;
+use crate::policy::error::{FieldError, PolicyErrorKind};
+use crate::policy::fact_name::{FactName, Meaning};
+use crate::policy::node_ref::{NodeRef, quoted};
+use crate::policy::path::Path;
+use crate::policy::suggestion::did_you_mean;
+use crate::policy::tiers::Tiers;
+use crate::policy::wildcard::Text;
+
+/// The fields of `match`.
+pub(super) const MATCH: &[&str] = &[
+    "method", "path", "host", "client", "user", "api_key", "tier", "tenant", "ip", "headers",
+    "facts",
+];
+
+/// Parses all conditions, in file order.
+pub(super) fn parse(map: NodeRef<'_>, tiers: Option<&Tiers>) -> Result<Vec<Condition>, FieldError> {
+    let mut conditions = Vec::new();
+    for entry in map.entries()? {
+        entry.check_name(MATCH)?;
+        match entry.name() {
+            "headers" => {
+                for header in entry.entries()? {
+                    conditions.push(header_condition(header, tiers)?);
+                }
+            }
+            "facts" => {
+                for fact in entry.entries()? {
+                    let name = fact.name();
+                    conditions.push(condition(fact, &format!("facts.{name}"), name, tiers)?);
+                }
+            }
+            name => conditions.push(condition(entry, name, name, tiers)?),
+        }
+    }
+    Ok(conditions)
+}
+
+fn header_condition(header: NodeRef<'_>, tiers: Option<&Tiers>) -> Result<Condition, FieldError> {
+    let name = header.name().to_ascii_lowercase();
+    condition(header, &format!("headers.{name}"), &format!("header:{name}"), tiers)
+}
+
+fn condition(
+    entry: NodeRef<'_>,
+    name: &str,
+    fact: &str,
+    tiers: Option<&Tiers>,
+) -> Result<Condition, FieldError> {
+    if !is_fact_name(fact) {
+        return Err(entry.name_error(PolicyErrorKind::Value, invalid_fact_name(fact)));
+    }
+    let fact = FactName::new(fact);
+    let (mut written, mut values) = (Vec::new(), Vec::new());
+    for value in entry.one_or_more()? {
+        values.push(alternative(value, &fact, tiers)?);
+        written.push(value.text()?.into());
+    }
+    Ok(Condition::new(name, fact, written, values))
+}
+
+/// The error message for an invalid fact name.
+pub(super) fn invalid_fact_name(name: &str) -> String {
+    let name = quoted(name);
+    format!("{name} is not a valid fact name; use 1 to 64 printable ASCII characters, no spaces")
+}
+
+/// Parses one value, depending on the meaning of the fact.
+fn alternative(
+    value: NodeRef<'_>,
+    fact: &FactName,
+    tiers: Option<&Tiers>,
+) -> Result<Alternative, FieldError> {
+    if fact.meaning() == Meaning::ApiKey {
+        return digest(value).map(|digest| Alternative::Exact((&*digest).into()));
+    }
+    let text = fact_text(value)?;
+    match fact.meaning() {
+        Meaning::Path => match Path::parse(text) {
+            Ok(Path::Exact(path)) => Ok(Alternative::Exact(path)),
+            Ok(Path::Pattern(pattern)) => Ok(Alternative::Path(pattern)),
+            Err(reason) => Err(value.invalid(reason)),
+        },
+        Meaning::Ip => {
+            net::parse(text).map(Alternative::Net).map_err(|reason| value.invalid(reason))
+        }
+        Meaning::Method => Ok(text_alternative(&text.to_ascii_uppercase())),
+        Meaning::Host if has_port(text) => {
+            Err(value.invalid("remove the port; hosts are matched without their port"))
+        }
+        Meaning::Host => Ok(text_alternative(&text.to_ascii_lowercase())),
+        Meaning::Tier => {
+            check_tier(value, text, tiers)?;
+            Ok(text_alternative(text))
+        }
+        _ => Ok(text_alternative(text)),
+    }
+}
+
+fn text_alternative(text: &str) -> Alternative {
+    match Text::parse(text) {
+        Text::Exact(text) => Alternative::Exact(text),
+        Text::Wild(wildcard) => Alternative::Text(wildcard),
+    }
+}
+
+/// Returns non-empty text of at most [`MAX_FACT_LENGTH`] bytes.
+pub(super) fn fact_text(value: NodeRef<'_>) -> Result<&str, FieldError> {
+    match value.non_empty_text()? {
+        text if text.len() <= MAX_FACT_LENGTH => Ok(text),
+        _ => Err(value.invalid("must be at most 1024 bytes")),
+    }
+}
+
+/// Parses the digest of an API key. The error does not quote the value, because it may be a plaintext key.
+pub(super) fn digest(value: NodeRef<'_>) -> Result<Box<[u8]>, FieldError> {
+    digest::parse(value.text()?.as_bytes()).ok_or_else(|| {
+        value.invalid(
+            "must be \"sha256:\" followed by the 64 hexadecimal digits of the key's SHA-256, not the \
+             key itself; compute the digits with: printf %s \"$KEY\" | sha256sum",
+        )
+    })
+}
+
+fn check_tier(value: NodeRef<'_>, text: &str, tiers: Option<&Tiers>) -> Result<(), FieldError> {
+    match tiers {
+        Some(tiers) if !tiers.is_empty() && !text.contains('*') => {
+            if tiers.names().any(|name| name == text) {
+                return Ok(());
+            }
+            let hint = did_you_mean(text, tiers.names());
+            Err(value.invalid(format!("tier {} is not defined in tiers{hint}", quoted(text))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns whether a host has a port: exactly one colon outside brackets. Several colons are an IPv6 address.
+fn has_port(host: &str) -> bool {
+    let after = host.rsplit_once(']').map_or(host, |(_, after)| after);
+    after.matches(':').count() == 1
+}

@@ -1,0 +1,132 @@
+//! Parses a policy file, with one module per part of the file.
+
+mod condition;
+mod defaults;
+mod limit;
+mod limiters;
+pub(super) mod rate;
+mod rule;
+mod tiers;
+mod warnings;
+
+use std::collections::HashSet;
+
+use crate::limit::Limit;
+
+use super::error::{FieldError, FieldErrors, PolicyError, PolicyErrorKind};
+use super::limiters::NamedLimits;
+use super::node_ref::{Fields, NodeRef};
+use super::rule::Rule;
+use super::tiers::Tiers;
+use super::yaml_tree::YamlTree;
+use defaults::Defaults;
+pub(super) use limit::{TRIAL_NAME, TRIAL_PREFIX};
+
+/// The maximum number of rules in a policy.
+const MAX_RULES: usize = 20_000;
+
+/// The top-level fields of a file.
+const FILE: &[&str] = &["version", "tenant", "defaults", "tiers", "rules", "limiters"];
+
+/// The contents of a policy file.
+pub(super) struct PolicyFile {
+    pub(super) tenant: Box<str>,
+    pub(super) tiers: Tiers,
+    pub(super) rules: Vec<Rule>,
+    pub(super) default: Rule,
+    pub(super) limiters: Vec<NamedLimits>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Parses a policy file. `default` is the default limit if the file does not set one.
+pub(super) fn file(name: &str, text: &str, default: Limit) -> Result<PolicyFile, PolicyError> {
+    let mut errors = FieldErrors::default();
+    let tree = errors.record(YamlTree::parse(text));
+    let root = tree.as_ref().and_then(NodeRef::root);
+    let fields = root.and_then(|root| errors.record(root.fields(FILE)));
+    let file = match &fields {
+        Some(fields) => PolicyFile::parse(fields, default, &mut errors),
+        None => PolicyFile::with_default(default),
+    };
+    errors.into_result(name)?;
+    Ok(file)
+}
+
+impl PolicyFile {
+    /// A file without rules that applies `limit` to each client.
+    pub(super) fn with_default(limit: Limit) -> Self {
+        Self {
+            tenant: Box::default(),
+            tiers: Tiers::default(),
+            rules: Vec::new(),
+            default: Defaults::default().rule(limit, 0),
+            limiters: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn parse(fields: &Fields<'_>, default: Limit, errors: &mut FieldErrors) -> Self {
+        errors.record(version(fields));
+        let tenant = errors.record(fields.optional("tenant", tenant)).flatten().unwrap_or_default();
+        let defaults = errors.record(fields.optional("defaults", Defaults::parse)).flatten();
+        let defaults = defaults.unwrap_or_default();
+        // If `tiers` is invalid, the tiers that rules match are not checked, to avoid follow-up errors.
+        let tiers = errors.record(fields.optional("tiers", tiers::parse));
+        let valid_tiers = tiers.as_ref().and_then(Option::as_ref);
+        let rules = rules(fields, &defaults, valid_tiers, errors);
+        let tiers = tiers.flatten().unwrap_or_default();
+        let warnings = warnings::collect(&rules, &tiers);
+        let default = defaults.rule(default, rules.len());
+        let limiters = limiters::parse(fields, errors);
+        Self { tenant, tiers, rules, default, limiters, warnings }
+    }
+}
+
+fn version(fields: &Fields<'_>) -> Result<(), FieldError> {
+    let version = fields.required("version")?;
+    match version.number(1) {
+        Ok(1) => Ok(()),
+        Ok(number) => Err(version.invalid(format!("unsupported version {number}; use 1"))),
+        Err(_) => Err(version.invalid("unsupported version; use the number 1, without quotes")),
+    }
+}
+
+fn tenant(tenant: NodeRef<'_>) -> Result<Box<str>, FieldError> {
+    condition::fact_text(tenant).map(Into::into)
+}
+
+/// Parses the rules. Invalid ones are recorded in `errors` and left out.
+fn rules(
+    fields: &Fields<'_>,
+    defaults: &Defaults,
+    tiers: Option<&Tiers>,
+    errors: &mut FieldErrors,
+) -> Vec<Rule> {
+    let list = errors.record(fields.optional("rules", rule_list)).flatten().unwrap_or_default();
+    let mut names = HashSet::new();
+    let mut rules = Vec::with_capacity(list.len());
+    for entry in list {
+        let rule = rule::parse(entry, rules.len(), defaults, tiers, &mut names);
+        rules.extend(errors.record(rule));
+    }
+    rules
+}
+
+fn rule_list(rules: NodeRef<'_>) -> Result<Vec<NodeRef<'_>>, FieldError> {
+    match rules.list()? {
+        list if list.len() <= MAX_RULES => Ok(list),
+        _ => Err(rules.error(PolicyErrorKind::TooLarge, "a policy must have at most 20000 rules")),
+    }
+}
+
+/// Every kind of map in a policy: its JSON pointer in the schema, and its fields.
+#[cfg(test)]
+pub(super) const FIELDS: &[(&str, &[&str])] = &[
+    ("", FILE),
+    ("/$defs/defaults", defaults::DEFAULTS),
+    ("/$defs/rule", rule::RULE),
+    ("/$defs/rule/properties/next", rule::NEXT),
+    ("/$defs/match", condition::MATCH),
+    ("/$defs/limit_map", limit::LIMIT),
+    ("/$defs/limiter", limiters::LIMITER),
+];
