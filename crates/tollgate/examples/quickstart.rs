@@ -1,4 +1,4 @@
-//! Ten a minute and a hundred an hour for one client, on a clock that the program moves.
+//! Limits one client to 10 requests a minute and 100 an hour, on a manual clock.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     run(&mut io::stdout())
 }
 
-/// Takes until refused, waits as told, and tries again.
+/// Takes until refused, waits for `retry_after`, and retries.
 pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let clock = ManualClock::new();
     let limiter = LocalLimiter::builder()
@@ -27,14 +27,14 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
         }
         taken += 1;
     };
-    writeln!(out, "{taken} passed, then: {}", explain(&refused))?;
-    writeln!(out, "the hour was not charged for it: {}", remaining(&limiter.stats("client-1")))?;
+    writeln!(out, "{taken} allowed, then: {}", explain(&refused))?;
+    writeln!(out, "the refused request did not charge the hourly limit: {}", remaining(&limiter.stats("client-1")))?;
 
     let wait = refused.retry_after().unwrap_or_default();
     clock.advance(wait - Duration::from_micros(1));
-    writeln!(out, "a microsecond early: {}", explain(&limiter.take("client-1")))?;
+    writeln!(out, "one microsecond early: {}", explain(&limiter.take("client-1")))?;
     clock.advance(Duration::from_micros(1));
-    writeln!(out, "at the time told: {}", explain(&limiter.take("client-1")))?;
+    writeln!(out, "after retry_after: {}", explain(&limiter.take("client-1")))?;
     Ok(())
 }
 
