@@ -16,6 +16,7 @@ mod directory;
 mod drawn;
 mod equal;
 mod expiry;
+mod first_call;
 mod fixture;
 mod foreign_keys;
 mod memory_full;
