@@ -1,4 +1,4 @@
-//! A store that fails when it is told to.
+//! A store that fails on demand.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,119 +9,120 @@ use tollgate::{
     Timestamp,
 };
 
-/// What is wrong with a store.
+/// Fault of a [`FaultyStore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StoreFault {
-    /// Nothing.
+    /// Calls succeed.
     #[default]
     None,
-    /// It cannot be reached: nothing happens there.
+    /// Calls fail without effect.
     Unreachable,
-    /// It does what it is asked, and its answer is lost.
+    /// Calls take effect, and their reply is lost.
     ReplyLost,
-    /// It cannot read what it holds.
+    /// Calls fail because the stored value cannot be read.
     Unreadable,
 }
 
-/// A store with trouble.
+/// A store whose calls fail as configured.
 #[derive(Debug)]
 pub struct FaultyStore<S> {
     store: S,
-    /// What is wrong with it, and after how many questions more.
-    trouble: Mutex<(StoreFault, u64)>,
-    asked: AtomicU64,
+    /// Fault, and number of calls that still succeed before it.
+    fault: Mutex<(StoreFault, u64)>,
+    calls: AtomicU64,
 }
 
 impl<S> FaultyStore<S> {
-    /// This store, without trouble so far.
+    /// Wraps a store; without faults at first.
     pub fn new(store: S) -> Self {
-        Self { store, trouble: Mutex::default(), asked: AtomicU64::new(0) }
+        Self { store, fault: Mutex::default(), calls: AtomicU64::new(0) }
     }
 
-    /// The store itself, which always answers.
+    /// Returns the wrapped store, which never fails.
     pub fn store(&self) -> &S {
         &self.store
     }
 
-    /// From now on this is wrong with it.
-    pub fn set(&self, trouble: StoreFault) {
-        self.fail_after(0, trouble);
+    /// Sets the fault of all following calls.
+    pub fn set(&self, fault: StoreFault) {
+        self.fail_after(0, fault);
     }
 
-    /// It answers so many questions more, and then this is wrong with it.
-    pub fn fail_after(&self, questions: u64, trouble: StoreFault) {
-        *self.trouble.lock().expect("nobody panics holding it") = (trouble, questions);
+    /// Sets the fault that begins after this number of successful calls.
+    pub fn fail_after(&self, calls: u64, fault: StoreFault) {
+        *self.fault.lock().expect("lock is not poisoned") = (fault, calls);
     }
 
-    fn trouble(&self) -> StoreFault {
-        let mut held = self.trouble.lock().expect("nobody panics holding it");
-        let (trouble, left) = *held;
-        held.1 = left.saturating_sub(1);
-        if left == 0 { trouble } else { StoreFault::None }
+    /// Returns the fault of the next call.
+    fn next_fault(&self) -> StoreFault {
+        let mut state = self.fault.lock().expect("lock is not poisoned");
+        let (fault, successes) = *state;
+        state.1 = successes.saturating_sub(1);
+        if successes == 0 { fault } else { StoreFault::None }
     }
 
-    /// How often it was asked, whatever came of it.
+    /// Returns the number of calls, failed ones included.
     pub fn calls(&self) -> u64 {
-        self.asked.load(Ordering::SeqCst)
+        self.calls.load(Ordering::SeqCst)
     }
 
-    async fn answer<T>(
+    async fn call<T>(
         &self,
-        happens: impl Future<Output = Result<T, StoreError>>,
+        operation: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        self.asked.fetch_add(1, Ordering::SeqCst);
-        let trouble = self.trouble();
-        let kind = match trouble {
-            StoreFault::None => return happens.await,
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let fault = self.next_fault();
+        let kind = match fault {
+            StoreFault::None => return operation.await,
             StoreFault::Unreachable => StoreErrorKind::Unavailable,
             StoreFault::ReplyLost => {
-                drop(happens.await);
+                drop(operation.await);
                 StoreErrorKind::Timeout
             }
             StoreFault::Unreadable => StoreErrorKind::Incompatible,
         };
-        Err(StoreError::new(kind, format!("{trouble:?}")))
+        Err(StoreError::new(kind, format!("{fault:?}")))
     }
 }
 
 impl<S: Store> Store for FaultyStore<S> {
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        self.answer(self.store.take(plan)).await
+        self.call(self.store.take(plan)).await
     }
 
     async fn peek<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        self.answer(self.store.peek(plan)).await
+        self.call(self.store.peek(plan)).await
     }
 
     async fn refund<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        self.answer(self.store.refund(plan)).await
+        self.call(self.store.refund(plan)).await
     }
 
     async fn debit<'a>(&self, plan: &Plan<'a>, age: Duration) -> Result<Decision<'a>, StoreError> {
-        self.answer(self.store.debit(plan, age)).await
+        self.call(self.store.debit(plan, age)).await
     }
 
     async fn pause(&self, key: &Key<'_>, length: Duration) -> Result<(), StoreError> {
-        self.answer(self.store.pause(key, length)).await
+        self.call(self.store.pause(key, length)).await
     }
 
     async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
-        self.answer(self.store.reset(key)).await
+        self.call(self.store.reset(key)).await
     }
 
     async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
-        self.answer(self.store.release(permit)).await
+        self.call(self.store.release(permit)).await
     }
 
     async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
-        self.answer(self.store.renew(permit)).await
+        self.call(self.store.renew(permit)).await
     }
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
-        self.answer(self.store.stats(key)).await
+        self.call(self.store.stats(key)).await
     }
 
     async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
-        self.answer(self.store.list(listing)).await
+        self.call(self.store.list(listing)).await
     }
 }

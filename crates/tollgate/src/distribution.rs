@@ -1,20 +1,20 @@
-//! How nodes share a limit, and what each does while it cannot ask the others' store.
+//! Where a limit is counted, and how it is decided while the shared store is lost.
 
-/// What becomes of a limit while the store cannot be asked.
+/// How a limit is decided while the shared store is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum OnStoreLoss {
-    /// This node decides by its share of the limit.
+    /// By this node's share of the limit.
     #[default]
     Local,
-    /// Everything passes.
+    /// Every request is admitted.
     Allow,
-    /// Nothing passes.
+    /// Every request is refused.
     Deny,
 }
 
 impl OnStoreLoss {
-    /// Its name in policies and on the wire.
+    /// Returns the name used in policies and responses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -25,9 +25,9 @@ impl OnStoreLoss {
     }
 }
 
-/// Whether a limit is counted in the store that nodes share.
+/// Where a limit is counted: in this node or in the shared store.
 ///
-/// Ordered by how much the shared store has to say, so that the lesser of two is the more careful.
+/// Ordered by the role of the shared store, so that the minimum of two depends on it least.
 ///
 /// ```
 /// use tollgate::Distributed;
@@ -40,7 +40,7 @@ impl OnStoreLoss {
 pub enum Distributed {
     /// In this node only.
     Off,
-    /// In this node; the shared store is asked beside it, and differing verdicts are counted.
+    /// In this node. The shared store is called as well, and differing verdicts are counted.
     Shadow,
     /// In the shared store.
     #[default]
@@ -48,7 +48,7 @@ pub enum Distributed {
 }
 
 impl Distributed {
-    /// Its name in policies and on the wire.
+    /// Returns the name used in policies and responses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -59,19 +59,19 @@ impl Distributed {
     }
 }
 
-/// How nodes share one take's limit. A [`FallbackStore`](crate::FallbackStore) heeds it; other stores count
-/// every limit themselves, and fail when they cannot.
+/// How nodes share the limit of one take. A [`FallbackStore`](crate::FallbackStore) applies it; other stores
+/// ignore it.
 ///
 /// ```
 /// use tollgate::{Distributed, OnStoreLoss, Distribution};
 ///
-/// let usual = Distribution::default();
-/// assert_eq!((usual.distributed, usual.on_store_loss), (Distributed::On, OnStoreLoss::Local));
+/// let distribution = Distribution::default();
+/// assert_eq!((distribution.distributed, distribution.on_store_loss), (Distributed::On, OnStoreLoss::Local));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Distribution {
-    /// Where it is counted.
+    /// Where the limit is counted.
     pub distributed: Distributed,
-    /// What becomes of it while the shared store cannot be asked.
+    /// How the limit is decided while the shared store is lost.
     pub on_store_loss: OnStoreLoss,
 }

@@ -1,37 +1,37 @@
-//! An hour of a fleet in virtual time, drawn from one number: many nodes with the real decision code, one store
-//! that fails in every way, and a judge who computes everything once more.
+//! Simulates one hour of a fleet in virtual time, drawn from a seed: nodes with the real decision code, one shared
+//! store with every kind of fault, and a checker that computes every result again with the oracle.
 //!
-//! What is judged, at every step:
+//! Checked at every step:
 //!
-//! 1. **The store is exact.** What runs in it is answered as the oracle answers: takes, refunds, debits that
-//!    nodes tell later, slots, also when its clock steps. Where nothing goes wrong that is every answer.
-//! 2. **A node alone is exact**: it answers as the oracle does for its share, ⌈L ÷ N⌉ of the N it knows of.
-//!    Over any window nodes alone let pass at most the sum of their shares, and the store at most L and L more
-//!    for each time that it lost its data or its clock stepped: together L + N·⌈L ÷ N⌉ however often it fails.
-//!    Of a bucket that is burst and refill over any time; of a window that opens at its first take two windows,
-//!    and one more for each debit of the past; of slots those in use at any moment.
-//! 3. **Each debt is told once**: when a node asks the store again it has told what it let pass and still
-//!    matters, spending by spending, with the right age; what was not heard is not told twice. From then on 1.
-//!    is the bound.
-//! 4. **Nothing else is told**, so that an hour later, after one refill without traffic, everyone has all of
-//!    every limit: in the store, and on every node when the store is lost again.
-//! 5. **Answers say what they are**: degraded if and only if the store did not decide; `deny` lets nothing
-//!    pass, `allow` refuses nothing.
-//! 6. **A lost store is left alone**: the breaker opens at exactly its threshold of failures without an answer
-//!    between; then only probes go out, one a second at most (and one more when a node wakes that stood
-//!    still); the node asks again within two seconds of the store's return.
-//! 7. **What is not in the store does not depend on it**: limits that are `off` or `shadow` are decided as the
-//!    oracle decides for each node, whatever happens.
+//! 1. **The shared store is exact.** Every call that runs in it gets the oracle's answer: takes, refunds, replayed
+//!    debits, slots, also after a step of its clock.
+//! 2. **A node without the store is exact**: it answers as the oracle does for its share, ⌈L ÷ N⌉ of the N nodes it
+//!    knows. Over any window the nodes admit at most the sum of their shares, and the store at most L, and L more
+//!    for each loss of data and each clock step: together L + N·⌈L ÷ N⌉, for any number of outages. For a token
+//!    bucket the bound is burst plus refill over any time; for a fixed window two windows, and one more for each
+//!    debit with an age; for concurrency the slots in use at any moment.
+//! 3. **Every admission of an outage is replayed once**: before a node calls the store again it has replayed all
+//!    admissions that still count, one by one, with the right age. A debit whose reply is lost is not resent. From
+//!    then on 1. is the bound.
+//! 4. **Nothing else is replayed**: after the hour and one refill without traffic every limit is full, in the
+//!    store and, when the store is lost again, on every node.
+//! 5. **Decisions are marked**: degraded if and only if the store did not decide. `deny` admits nothing, `allow`
+//!    refuses nothing.
+//! 6. **Nodes do not call a lost store**: the breaker opens at exactly its threshold of consecutive failures. Then
+//!    only probes are sent, at most one per second (one more when a paused node resumes). A node calls the store
+//!    again within two seconds of its return.
+//! 7. **Limits outside the store do not depend on it**: limits with `off` or `shadow` are decided as the oracle
+//!    decides for each node, whatever the faults.
 
 mod check;
-mod clockwork;
-mod fleet;
 mod network;
+mod node;
 mod request;
 mod run;
+mod scenario;
 mod schedule;
-mod setting;
 mod traffic;
+mod virtual_time;
 mod world;
 
 use std::fmt;
@@ -39,40 +39,40 @@ use std::ops::AddAssign;
 
 use run::Simulation;
 
-/// What happened, to see that anything did.
+/// Numbers of events in a simulation, to show that each kind happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are descriptive")]
 pub struct Figures {
-    pub decided: u64,
+    pub decisions: u64,
     pub degraded: u64,
-    pub beside: u64,
-    pub given_back: u64,
-    pub lost: u64,
-    pub restored: u64,
+    pub shadow_decisions: u64,
+    pub refunds: u64,
+    pub losses: u64,
+    pub recoveries: u64,
     pub probes: u64,
-    pub told: u64,
-    pub untold: u64,
+    pub replays: u64,
+    pub dropped_replays: u64,
 }
 
 impl AddAssign for Figures {
-    fn add_assign(&mut self, other: Self) {
-        self.decided += other.decided;
-        self.degraded += other.degraded;
-        self.beside += other.beside;
-        self.given_back += other.given_back;
-        self.lost += other.lost;
-        self.restored += other.restored;
-        self.probes += other.probes;
-        self.told += other.told;
-        self.untold += other.untold;
+    fn add_assign(&mut self, figures: Self) {
+        self.decisions += figures.decisions;
+        self.degraded += figures.degraded;
+        self.shadow_decisions += figures.shadow_decisions;
+        self.refunds += figures.refunds;
+        self.losses += figures.losses;
+        self.recoveries += figures.recoveries;
+        self.probes += figures.probes;
+        self.replays += figures.replays;
+        self.dropped_replays += figures.dropped_replays;
     }
 }
 
-/// A seed under which something does not hold.
+/// A failed check, with its seed and timeline.
 #[derive(Debug)]
 pub struct Failure {
     seed: u64,
-    why: String,
+    reason: String,
     timeline: Vec<String>,
 }
 
@@ -81,27 +81,27 @@ impl fmt::Display for Failure {
         for line in &self.timeline {
             writeln!(f, "{line}")?;
         }
-        write!(f, "seed {}: {}", self.seed, self.why)
+        write!(f, "seed {}: {}", self.seed, self.reason)
     }
 }
 
 /// Simulates the hour of a seed.
 ///
 /// # Errors
-/// What does not hold first, with all that led to it.
+/// The first failed check, with the timeline up to it.
 pub fn simulate(seed: u64) -> Result<Figures, Failure> {
-    let judged = Simulation::new(seed, None).judge();
-    // Once more, writing down what happens.
-    judged.or_else(|_| Simulation::new(seed, Some(Vec::new())).judge())
+    let result = Simulation::new(seed, None).run_and_check();
+    // Run a failed seed again, with a timeline.
+    result.or_else(|_| Simulation::new(seed, Some(Vec::new())).run_and_check())
 }
 
-/// The same, and all that happened.
+/// Simulates the hour of a seed, and returns its timeline.
 ///
 /// # Errors
 /// As [`simulate`].
 pub fn replay(seed: u64) -> Result<Vec<String>, Failure> {
     let mut simulation = Simulation::new(seed, Some(Vec::new()));
     simulation.run();
-    simulation.judged()?;
+    simulation.result()?;
     Ok(simulation.timeline())
 }

@@ -1,4 +1,4 @@
-//! What a node sees of the store: through a network that loses, delays and cuts, at the mercy of the schedule.
+//! The network between nodes and the store: it delays, loses and cuts calls as scheduled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,80 +9,79 @@ use tollgate::{
 };
 
 use super::check::Outcome;
-use super::request::{Act, Request};
+use super::request::{Action, Request};
+use super::scenario::TIMEOUT;
 use super::schedule::Silence;
-use super::setting::TIMEOUT;
 use super::world::World;
 use crate::answer::Answer;
 use crate::random::Random;
 
-/// How the store and the ways to it are.
+/// Active faults of the store and of its links.
 #[derive(Debug, Default)]
-pub(super) struct Condition {
-    /// What the store does to all.
-    pub(super) store: Option<Silence>,
-    /// What a way does to one.
-    pub(super) links: Vec<Option<Silence>>,
-    /// How long answers take, if that is unusual.
-    pub(super) slow: Option<u64>,
-    /// How often it was killed: what was on its way then is lost.
-    pub(super) life: u64,
-    /// What runs when the silence ends.
-    pub(super) late: Vec<Request>,
+pub(super) struct NetworkState {
+    /// Silence of the store to all nodes.
+    pub(super) store_silence: Option<Silence>,
+    /// Silence of each node's link.
+    pub(super) link_silences: Vec<Option<Silence>>,
+    /// Additional latency of replies, in microseconds.
+    pub(super) extra_latency: Option<u64>,
+    /// Number of kills so far. Calls in flight during a kill are lost.
+    pub(super) kills: u64,
+    /// Requests that run when the silence ends.
+    pub(super) late_requests: Vec<Request>,
 }
 
-impl Condition {
+impl NetworkState {
     pub(super) fn silence(&self, node: usize) -> Option<Silence> {
-        self.store.or(self.links.get(node).copied().flatten())
+        self.store_silence.or(self.link_silences.get(node).copied().flatten())
     }
 }
 
-/// One node's way to the store.
+/// One node's connection to the store.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) world: Arc<World>,
     pub(super) node: usize,
 }
 
-/// What a question is for, by who asks.
+/// Purpose of a call to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// A caller's.
+    /// The request of a caller.
     Operation,
-    /// To see whether the store answers.
     Probe,
-    /// To tell what was spent alone.
-    Tell,
+    /// Replay of an admission of the outage.
+    Replay,
 }
 
-/// The store that all share.
+/// The shared store.
 pub(super) type Shared = MemoryStore<ManualClock>;
 
-/// Why there was no answer.
+/// Time at which a call fails, and how.
 type Failure = (u64, StoreErrorKind);
 
 impl Link {
-    /// Sends a request, lets it run, and waits for the answer as long as a node waits.
+    /// Sends a request, runs it, and waits for its reply until the time-out.
     async fn call<T>(
         &self,
         request: Request,
         run: impl FnOnce(&Shared) -> T,
-        told: impl Fn(&T) -> Option<Vec<Answer>>,
+        answers: impl Fn(&T) -> Option<Vec<Answer>>,
     ) -> Result<T, StoreError> {
         let world = &self.world;
-        let purpose = world.sent(self.node, &request);
-        let (task, changes_then) = (world.time.task(), world.check().breaker_changes(self.node));
-        let outcome = self.deliver(&request, purpose, run, told).await;
-        let outcome = match outcome {
-            Ok(answer) => Ok(answer),
+        let purpose = world.check_call(self.node, &request);
+        let task = world.time.current_task();
+        let breaker_changes = world.check().breaker_changes(self.node);
+        let reply = match self.deliver(&request, purpose, run, answers).await {
+            Ok(reply) => Ok(reply),
             Err((at, kind)) => {
-                world.time.until(at).await;
+                world.time.sleep_until(at).await;
                 Err(StoreError::new(kind, format!("{kind:?}")))
             }
         };
-        let is_heard = outcome.is_ok();
-        world.answered(self.node, &request, purpose, Outcome { task, is_heard, changes_then });
-        outcome
+        let outcome = Outcome { task, is_ok: reply.is_ok(), breaker_changes };
+        world.check_outcome(self.node, &request, purpose, outcome);
+        reply
     }
 
     async fn deliver<T>(
@@ -90,70 +89,70 @@ impl Link {
         request: &Request,
         purpose: Purpose,
         run: impl FnOnce(&Shared) -> T,
-        told: impl Fn(&T) -> Option<Vec<Answer>>,
+        answers: impl Fn(&T) -> Option<Vec<Answer>>,
     ) -> Result<T, Failure> {
         let world = &self.world;
         let now = world.time.now();
-        let given_up = (now + TIMEOUT, StoreErrorKind::Timeout);
-        let (arrives, life) = self.send(request, purpose, now)?;
-        world.time.until(now + arrives / 2).await;
-        if world.condition().life != life {
+        let timed_out = (now + TIMEOUT, StoreErrorKind::Timeout);
+        let (latency, kills) = self.send(request, purpose, now)?;
+        world.time.sleep_until(now + latency / 2).await;
+        if world.network().kills != kills {
             return Err((now, StoreErrorKind::Unavailable));
         }
-        let task = (purpose == Purpose::Operation).then(|| world.time.task());
-        let answer = world.run((task, request), run, told);
-        if arrives > TIMEOUT {
-            return Err(given_up);
+        let task = (purpose == Purpose::Operation).then(|| world.time.current_task());
+        let reply = world.run((task, request), run, answers);
+        if latency > TIMEOUT {
+            return Err(timed_out);
         }
-        world.time.until(now + arrives).await;
-        let condition = world.condition();
-        match condition.silence(self.node) {
-            _ if condition.life != life => Err((now, StoreErrorKind::Unavailable)),
-            None => Ok(answer),
-            Some(Silence::AnswersProbes) if purpose == Purpose::Probe => Ok(answer),
-            Some(_) => Err(given_up),
+        world.time.sleep_until(now + latency).await;
+        let network = world.network();
+        match network.silence(self.node) {
+            _ if network.kills != kills => Err((now, StoreErrorKind::Unavailable)),
+            None => Ok(reply),
+            Some(Silence::RepliesToProbes) if purpose == Purpose::Probe => Ok(reply),
+            Some(_) => Err(timed_out),
         }
     }
 
-    /// How long the answer takes, and of which life of the store, if the request gets there.
+    /// Returns the latency of the reply and the number of kills so far, if the request reaches the store.
     fn send(&self, request: &Request, purpose: Purpose, now: u64) -> Result<(u64, u64), Failure> {
-        let given_up = (now + TIMEOUT, StoreErrorKind::Timeout);
-        let mut condition = self.world.condition();
-        let usual = self.latency(request, now);
-        let takes = condition.slow.map_or(usual, |slow| slow + usual);
-        match condition.silence(self.node) {
-            None => Ok((takes, condition.life)),
-            Some(Silence::AnswersProbes) if purpose == Purpose::Probe => {
-                Ok((takes, condition.life))
+        let timed_out = (now + TIMEOUT, StoreErrorKind::Timeout);
+        let mut network = self.world.network();
+        let normal = self.normal_latency(request, now);
+        let latency = network.extra_latency.map_or(normal, |extra| extra + normal);
+        match network.silence(self.node) {
+            None => Ok((latency, network.kills)),
+            Some(Silence::RepliesToProbes) if purpose == Purpose::Probe => {
+                Ok((latency, network.kills))
             }
-            Some(Silence::Refuses) => Err((now + usual, StoreErrorKind::Unavailable)),
-            Some(Silence::Swallows | Silence::AnswersProbes) => Err(given_up),
-            Some(Silence::RunsUnheard) => Ok((2 * TIMEOUT, condition.life)),
+            Some(Silence::Refuses) => Err((now + normal, StoreErrorKind::Unavailable)),
+            Some(Silence::DropsRequests | Silence::RepliesToProbes) => Err(timed_out),
+            Some(Silence::DropsReplies) => Ok((2 * TIMEOUT, network.kills)),
             Some(Silence::RunsLate) => {
-                condition.late.push(request.clone());
-                Err(given_up)
+                network.late_requests.push(request.clone());
+                Err(timed_out)
             }
         }
     }
 
-    /// Drawn by what is asked and when, not by the order of questions: a node tells of its keys in any order.
-    fn latency(&self, request: &Request, now: u64) -> u64 {
-        let setting = &self.world.setting;
-        let name = request.wants.iter().map(|want| want.key as u64 + 1).sum::<u64>();
-        let mix = setting.seed ^ now.rotate_left(20) ^ (self.node as u64) << 8 ^ name;
-        Random::new(mix).within(setting.round_trip / 10, setting.round_trip)
+    /// Draws the latency from the request and its time, not from the order of calls: a node replays its keys in any
+    /// order.
+    fn normal_latency(&self, request: &Request, now: u64) -> u64 {
+        let scenario = &self.world.scenario;
+        let keys = request.costs.iter().map(|cost| cost.key as u64 + 1).sum::<u64>();
+        let mix = scenario.seed ^ now.rotate_left(20) ^ (self.node as u64) << 8 ^ keys;
+        Random::new(mix).within(scenario.round_trip / 10, scenario.round_trip)
     }
 
-    /// Looks at the keys as well, as the oracle does: whoever looks repairs what is ahead of a clock.
-    fn seeing<T>(&self, request: &Request, store: &Shared, answer: T) -> T {
-        for want in &request.wants {
-            let _ = store.stats(&self.world.setting.keys[want.key].key());
+    /// Reads the stats of the keys, as the oracle does: a read repairs state that is ahead of the clock.
+    fn read_stats(&self, request: &Request, store: &Shared) {
+        for cost in &request.costs {
+            let _ = store.stats(&self.world.scenario.keys[cost.key].key());
         }
-        answer
     }
 
-    fn request(&self, act: Act, plan: &Plan<'_>) -> Request {
-        Request::of(&self.world.setting, act, plan)
+    fn request(&self, action: Action, plan: &Plan<'_>) -> Request {
+        Request::from_plan(&self.world.scenario, action, plan)
     }
 }
 
@@ -161,56 +160,64 @@ fn answers(decision: &Decision<'_>) -> Option<Vec<Answer>> {
     Some(decision.statuses().iter().map(Answer::from).collect())
 }
 
-fn nobody_asks<T>() -> Result<T, StoreError> {
-    Err(StoreError::new(StoreErrorKind::Incompatible, "nobody asks for this here"))
+fn unsupported<T>() -> Result<T, StoreError> {
+    Err(StoreError::new(StoreErrorKind::Incompatible, "the simulator does not support this call"))
 }
 
 impl Store for Link {
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        self.call(self.request(Act::Take, plan), |store| store.take(plan), answers).await
+        self.call(self.request(Action::Take, plan), |store| store.take(plan), answers).await
     }
 
     async fn peek<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        self.call(self.request(Act::Peek, plan), |store| store.peek(plan), answers).await
+        self.call(self.request(Action::Peek, plan), |store| store.peek(plan), answers).await
     }
 
     async fn refund<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        self.call(self.request(Act::Refund, plan), |store| store.refund(plan), answers).await
+        self.call(self.request(Action::Refund, plan), |store| store.refund(plan), answers).await
     }
 
     async fn debit<'a>(&self, plan: &Plan<'a>, age: Duration) -> Result<Decision<'a>, StoreError> {
         let age_us = u64::try_from(age.as_micros()).unwrap_or(u64::MAX);
-        let request = self.request(Act::Debit { age_us }, plan);
+        let request = self.request(Action::Debit { age_us }, plan);
         self.call(request, |store| store.debit(plan, age), answers).await
     }
 
     async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
-        let request = Request::about(&self.world.setting, Act::Release, permit);
-        let seen = request.clone();
-        let run = |store: &Shared| self.seeing(&seen, store, store.release(permit));
+        let request = Request::from_permit(&self.world.scenario, Action::Release, permit);
+        let keys = request.clone();
+        let run = |store: &Shared| {
+            let is_released = store.release(permit);
+            self.read_stats(&keys, store);
+            is_released
+        };
         self.call(request, run, |_| None).await
     }
 
     async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
-        let request = Request::about(&self.world.setting, Act::Renew, permit);
-        let seen = request.clone();
-        let run = |store: &Shared| self.seeing(&seen, store, store.renew(permit));
+        let request = Request::from_permit(&self.world.scenario, Action::Renew, permit);
+        let keys = request.clone();
+        let run = |store: &Shared| {
+            let expires_at = store.renew(permit);
+            self.read_stats(&keys, store);
+            expires_at
+        };
         self.call(request, run, |_| None).await
     }
 
     async fn pause(&self, _: &Key<'_>, _: Duration) -> Result<(), StoreError> {
-        nobody_asks()
+        unsupported()
     }
 
     async fn reset(&self, _: &Key<'_>) -> Result<(), StoreError> {
-        nobody_asks()
+        unsupported()
     }
 
     async fn stats<'a>(&self, _: &Key<'a>) -> Result<Status<'a>, StoreError> {
-        nobody_asks()
+        unsupported()
     }
 
     async fn list(&self, _: &Listing) -> Result<Page, StoreError> {
-        nobody_asks()
+        unsupported()
     }
 }

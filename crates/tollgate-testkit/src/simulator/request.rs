@@ -1,15 +1,15 @@
-//! What is asked of several keys at once, and what oracles make of it.
+//! One operation on several keys, and the oracles' answers to it.
 
 use tollgate::{Key, Permit, PermitId, Plan, Take};
 
-use super::setting::Setting;
+use super::scenario::Scenario;
 use crate::answer::{Answer, Operation};
 use crate::oracle::Oracle;
 use crate::spec::LimitSpec;
 
-/// What is to be done.
+/// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum Action {
     Take,
     Peek,
     Refund,
@@ -18,63 +18,64 @@ pub(super) enum Act {
     Renew,
 }
 
-/// How much of which key.
+/// Cost on one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Want {
+pub(super) struct KeyCost {
+    /// Index of the key in the scenario.
     pub(super) key: usize,
     pub(super) cost: u64,
 }
 
-/// A plan by numbers.
+/// A plan with keys as indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
-    pub(super) act: Act,
-    pub(super) wants: Vec<Want>,
+    pub(super) action: Action,
+    pub(super) costs: Vec<KeyCost>,
     pub(super) permit: Option<u64>,
 }
 
 impl Request {
-    /// What a node asks the store by this plan; of the probe nothing.
-    pub(super) fn of(setting: &Setting, act: Act, plan: &Plan<'_>) -> Self {
-        let want =
-            |take: &Take<'_>| Some(Want { key: setting.find(&take.key())?, cost: take.cost() });
-        let permit = plan.permit().map(number_of);
-        Self { act, wants: plan.takes().iter().filter_map(want).collect(), permit }
+    /// Converts the plan of a call to the store. A probe has no costs.
+    pub(super) fn from_plan(scenario: &Scenario, action: Action, plan: &Plan<'_>) -> Self {
+        let cost =
+            |take: &Take<'_>| Some(KeyCost { key: scenario.find(&take.key())?, cost: take.cost() });
+        let permit = plan.permit().map(permit_number);
+        Self { action, costs: plan.takes().iter().filter_map(cost).collect(), permit }
     }
 
-    /// What a node asks the store about a permit.
-    pub(super) fn about(setting: &Setting, act: Act, permit: &Permit) -> Self {
-        let held = |held: &tollgate::HeldKey| {
-            let is_it = |key: &Key<'_>| {
+    /// Converts the permit of a call to the store.
+    pub(super) fn from_permit(scenario: &Scenario, action: Action, permit: &Permit) -> Self {
+        let cost = |held: &tollgate::HeldKey| {
+            let is_held = |key: &Key<'_>| {
                 key.subject() == held.subject() && key.limit().identity() == held.identity()
             };
-            let key = setting.keys.iter().position(|key| is_it(&key.key()))?;
-            Some(Want { key, cost: 0 })
+            let key = scenario.keys.iter().position(|key| is_held(&key.key()))?;
+            Some(KeyCost { key, cost: 0 })
         };
-        let wants = permit.held().iter().filter_map(held).collect();
-        Self { act, wants, permit: Some(number_of(permit.id())) }
+        let costs = permit.held().iter().filter_map(cost).collect();
+        Self { action, costs, permit: Some(permit_number(permit.id())) }
     }
 
-    pub(super) fn plan<'s>(&self, setting: &'s Setting) -> Plan<'s> {
-        let take = |want: &Want| {
-            let key = &setting.keys[want.key];
-            Take::new(key.key(), want.cost).with_distribution(key.distribution)
+    pub(super) fn plan<'s>(&self, scenario: &'s Scenario) -> Plan<'s> {
+        let take = |cost: &KeyCost| {
+            let key = &scenario.keys[cost.key];
+            Take::new(key.key(), cost.cost).with_distribution(key.distribution)
         };
-        let plan = Plan::new(self.wants.iter().map(take)).expect("each key once");
+        let plan = Plan::new(self.costs.iter().map(take)).expect("keys are distinct");
         match self.permit.and_then(permit_id) {
             Some(permit) => plan.with_permit(permit),
             None => plan,
         }
     }
 
-    /// The same for those keys only.
-    pub(super) fn part(&self, is_in: impl Fn(usize) -> bool) -> Self {
-        let wants = self.wants.iter().copied().filter(|want| is_in(want.key)).collect();
-        Self { wants, ..self.clone() }
+    /// Returns the request restricted to some keys.
+    pub(super) fn filter_keys(&self, is_kept: impl Fn(usize) -> bool) -> Self {
+        let costs = self.costs.iter().copied().filter(|cost| is_kept(cost.key)).collect();
+        Self { costs, ..self.clone() }
     }
 
-    pub(super) fn with(&self, act: Act) -> Self {
-        Self { act, ..self.clone() }
+    pub(super) fn with_action(&self, action: Action) -> Self {
+        Self { action, ..self.clone() }
     }
 }
 
@@ -82,11 +83,11 @@ pub(super) fn permit_id(number: u64) -> Option<PermitId> {
     PermitId::from_u128(u128::from(number))
 }
 
-fn number_of(permit: PermitId) -> u64 {
+fn permit_number(permit: PermitId) -> u64 {
     u64::try_from(permit.as_u128()).unwrap_or(u64::MAX)
 }
 
-/// One oracle a key.
+/// One oracle per key.
 #[derive(Debug, Clone)]
 pub(super) struct Oracles(Vec<Oracle>);
 
@@ -95,20 +96,22 @@ impl Oracles {
         Self(vec![Oracle::new(); keys])
     }
 
-    /// What a store must answer whose limits are these: all or nothing.
+    /// Returns the right answers of a store with these limits: all or nothing.
     pub(super) fn run(&mut self, specs: &[LimitSpec], request: &Request, now: u64) -> Vec<Answer> {
-        let mut each = |ask: &dyn Fn(u64) -> Operation| -> Vec<Answer> {
-            let one = |want: &Want| self.0[want.key].apply(&specs[want.key], now, ask(want.cost));
-            request.wants.iter().map(one).collect()
+        let mut each = |operation: &dyn Fn(u64) -> Operation| -> Vec<Answer> {
+            let answer = |cost: &KeyCost| {
+                self.0[cost.key].apply(&specs[cost.key], now, operation(cost.cost))
+            };
+            request.costs.iter().map(answer).collect()
         };
         let permit = request.permit.unwrap_or(0);
-        match request.act {
-            Act::Peek => each(&|cost| Operation::Peek { cost }),
-            Act::Refund => each(&|cost| Operation::Refund { cost }),
-            Act::Debit { age_us } => each(&|cost| Operation::Debit { cost, age_us }),
-            Act::Release => each(&|_| Operation::Release { permit }),
-            Act::Renew => each(&|_| Operation::Renew { permit }),
-            Act::Take => {
+        match request.action {
+            Action::Peek => each(&|cost| Operation::Peek { cost }),
+            Action::Refund => each(&|cost| Operation::Refund { cost }),
+            Action::Debit { age_us } => each(&|cost| Operation::Debit { cost, age_us }),
+            Action::Release => each(&|_| Operation::Release { permit }),
+            Action::Renew => each(&|_| Operation::Renew { permit }),
+            Action::Take => {
                 let peeked = each(&|cost| Operation::Peek { cost });
                 if !peeked.iter().all(Answer::is_allowed) {
                     return peeked;

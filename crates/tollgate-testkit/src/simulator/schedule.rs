@@ -1,59 +1,60 @@
-//! What goes wrong, and when: drawn from the seed.
+//! The faults of the hour, drawn from the seed.
 
-use super::setting::{SECOND, Setting};
+use super::scenario::{SECOND, Scenario};
 use crate::random::Random;
 
-/// What becomes of a store's data when it ends.
+/// What happens to the store's data when the store is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Data {
     Kept,
     Lost,
 }
 
-/// How a store or a network does not answer.
+/// How calls to the store fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Silence {
-    /// At once, and clearly.
+    /// The connection is refused.
     Refuses,
-    /// Nothing happens, and nobody hears.
-    Swallows,
-    /// It happens, and nobody hears.
-    RunsUnheard,
-    /// It happens when the silence ends. Nobody hears.
+    /// The request is lost.
+    DropsRequests,
+    /// The request runs, and its reply is lost.
+    DropsReplies,
+    /// The request runs when the silence ends, and its reply is lost.
     RunsLate,
-    /// Probes are answered and nothing else: what a node has to tell is lost.
-    AnswersProbes,
+    /// Only probes get a reply, so replays are lost.
+    RepliesToProbes,
 }
 
-/// Something that happens to the fleet.
+/// A fault, or its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     Kill(Data),
     Start,
-    /// The store is silent to all.
+    /// The store is silent to all nodes.
     Hang(Silence),
     Resume,
-    /// It is silent to one node.
+    /// The store is silent to one node.
     Cut(usize, Silence),
     Heal(usize),
-    /// Answers take so long.
+    /// Adds this latency to replies, in microseconds.
     Slow(u64),
-    Brisk,
-    /// The store's clock says something else.
-    Step(i64),
-    /// A node stands still, and later does all at once what it was asked.
+    NormalSpeed,
+    /// Moves the store's clock, in microseconds.
+    StepClock(i64),
+    /// Stops a node. When it resumes it handles everything that came due in between.
     Pause(usize),
     Wake(usize),
     Join,
     Leave(usize),
-    /// A node hears how many there are.
-    Learn(usize),
+    /// A node receives the number of live nodes.
+    UpdateNodeCount(usize),
 }
 
+/// Length of the hour, in microseconds.
 pub(super) const HOUR: u64 = 3600 * SECOND;
 
-/// The faults of an hour, with their times since its beginning, in no order.
-pub(super) fn draw(setting: &Setting, random: &mut Random) -> Vec<(u64, Fault)> {
+/// Draws the faults of an hour, with their times since its start, unordered.
+pub(super) fn draw(scenario: &Scenario, random: &mut Random) -> Vec<(u64, Fault)> {
     let mut faults = Vec::new();
     if random.one_in(8) {
         return faults;
@@ -61,26 +62,27 @@ pub(super) fn draw(setting: &Setting, random: &mut Random) -> Vec<(u64, Fault)> 
     for _ in 0..random.magnitude(12) {
         let begin = random.within(0, HOUR - 1);
         let length = random.magnitude(600 * SECOND);
-        draw_one(setting, random, &mut faults, begin, begin + length);
+        draw_one(scenario, random, &mut faults, begin, begin + length);
     }
     faults
 }
 
 fn draw_one(
-    setting: &Setting,
+    scenario: &Scenario,
     random: &mut Random,
     faults: &mut Vec<(u64, Fault)>,
     begin: u64,
     end: u64,
 ) {
-    let node = usize::try_from(random.within(0, u64::from(setting.nodes))).unwrap_or(0);
+    let node = usize::try_from(random.within(0, u64::from(scenario.nodes))).unwrap_or(0);
     match random.within(0, 11) {
         0..=2 => {
             let data = if random.one_in(2) { Data::Lost } else { Data::Kept };
             faults.extend([(begin, Fault::Kill(data)), (end, Fault::Start)]);
-            // Whoever comes back may be slow at first.
+            // A restarted store may be slow at first.
             if random.one_in(3) {
-                faults.extend([(begin, Fault::Slow(50_000)), (end + 9 * SECOND, Fault::Brisk)]);
+                faults
+                    .extend([(begin, Fault::Slow(50_000)), (end + 9 * SECOND, Fault::NormalSpeed)]);
             }
         }
         3 | 4 => faults.extend([(begin, Fault::Hang(silence(random))), (end, Fault::Resume)]),
@@ -90,7 +92,7 @@ fn draw_one(
         7 => flap(random, faults, begin),
         8 => {
             let by = random.pick(&[-3600, 3600, 7200]).copied().unwrap_or(3600) * 1_000_000;
-            faults.push((begin, Fault::Step(by)));
+            faults.push((begin, Fault::StepClock(by)));
         }
         9 => {
             let length = random.magnitude(60 * SECOND);
@@ -98,7 +100,7 @@ fn draw_one(
         }
         10 => {
             let slow = *random.pick(&[50_000, 50_000, 99_000, 200_000]).unwrap_or(&50_000);
-            faults.extend([(begin, Fault::Slow(slow)), (end, Fault::Brisk)]);
+            faults.extend([(begin, Fault::Slow(slow)), (end, Fault::NormalSpeed)]);
         }
         _ => {
             let change = if random.one_in(2) { Fault::Join } else { Fault::Leave(node) };
@@ -107,7 +109,7 @@ fn draw_one(
     }
 }
 
-/// A second down, a second up, and so on.
+/// Kills and starts the store in turns.
 fn flap(random: &mut Random, faults: &mut Vec<(u64, Fault)>, begin: u64) {
     let period = *random.pick(&[SECOND, SECOND, 300_000, 3 * SECOND]).unwrap_or(&SECOND);
     for turn in 0..random.within(2, 30) {
@@ -119,10 +121,10 @@ fn flap(random: &mut Random, faults: &mut Vec<(u64, Fault)>, begin: u64) {
 fn silence(random: &mut Random) -> Silence {
     let all = [
         Silence::Refuses,
-        Silence::Swallows,
-        Silence::RunsUnheard,
+        Silence::DropsRequests,
+        Silence::DropsReplies,
         Silence::RunsLate,
-        Silence::AnswersProbes,
+        Silence::RepliesToProbes,
     ];
     *random.pick(&all).unwrap_or(&Silence::Refuses)
 }

@@ -1,111 +1,106 @@
-//! What all nodes share: the time, the store, the network, and who judges them.
+//! State shared by all nodes: virtual time, the shared store, the network, and the checker.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tollgate::{Clock, ManualClock, MemoryStore};
 
-use super::check::{Asks, Check, Outcome, Times};
-use super::clockwork::{Clockwork, TaskId};
-use super::network::{Condition, Purpose};
-use super::request::{Act, Request};
-use super::setting::Setting;
+use super::check::{Check, Outcome, Times};
+use super::network::{NetworkState, Purpose};
+use super::request::{Action, Request};
+use super::scenario::Scenario;
+use super::virtual_time::{TaskId, VirtualTime};
 use crate::answer::Answer;
 
-/// Nodes hold few keys, so that they are made quickly.
+/// Capacity of every memory store in keys; small, so that creating one is fast.
 pub(super) const MAX_KEYS: usize = 1024;
 
 #[derive(Debug)]
 pub(super) struct World {
-    pub(super) setting: Arc<Setting>,
-    pub(super) time: Clockwork,
+    pub(super) scenario: Arc<Scenario>,
+    pub(super) time: VirtualTime,
     store: Mutex<MemoryStore<ManualClock>>,
-    condition: Mutex<Condition>,
+    network: Mutex<NetworkState>,
     check: Mutex<Check>,
 }
 
 impl World {
-    pub(super) fn new(setting: Setting, start: u64, timeline: Option<Vec<String>>) -> Self {
-        let (setting, time) = (Arc::new(setting), Clockwork::new(start));
+    pub(super) fn new(scenario: Scenario, start: u64, timeline: Option<Vec<String>>) -> Self {
+        let (scenario, time) = (Arc::new(scenario), VirtualTime::new(start));
         let store = Mutex::new(empty(&time));
-        let check = Mutex::new(Check::new(&setting, timeline));
-        Self { setting, time, store, condition: Mutex::default(), check }
+        let check = Mutex::new(Check::new(&scenario, timeline));
+        Self { scenario, time, store, network: Mutex::default(), check }
     }
 
     pub(super) fn check(&self) -> MutexGuard<'_, Check> {
-        self.check.lock().expect("nobody panics holding it")
+        self.check.lock().expect("lock is not poisoned")
     }
 
-    pub(super) fn condition(&self) -> MutexGuard<'_, Condition> {
-        self.condition.lock().expect("nobody panics holding it")
+    pub(super) fn network(&self) -> MutexGuard<'_, NetworkState> {
+        self.network.lock().expect("lock is not poisoned")
     }
 
-    /// The store begins anew.
+    /// Deletes the store's data.
     pub(super) fn empty_store(&self) {
-        *self.store.lock().expect("nobody panics holding it") = empty(&self.time);
-        self.check().emptied(self.time.now());
+        *self.store.lock().expect("lock is not poisoned") = empty(&self.time);
+        self.check().store_emptied(self.time.now());
     }
 
-    /// The present task asks the store.
-    pub(super) fn sent(&self, node: usize, request: &Request) -> Purpose {
-        let (task, now) = (self.time.task(), self.time.now());
-        self.check().asks(node, task, request, now)
+    /// Checks a call that the current task sends to the store.
+    pub(super) fn check_call(&self, node: usize, request: &Request) -> Purpose {
+        let (task, now) = (self.time.current_task(), self.time.now());
+        self.check().call_sent(node, task, request, now)
     }
 
-    /// It has its answer, or none.
-    pub(super) fn answered(
+    /// Checks the end of a call.
+    pub(super) fn check_outcome(
         &self,
         node: usize,
         request: &Request,
         purpose: Purpose,
         outcome: Outcome,
     ) {
-        self.check().answered(node, request, purpose, outcome, self.time.now());
+        self.check().call_ended(node, request, purpose, outcome, self.time.now());
     }
 
-    /// A request arrives and runs.
+    /// Runs a call in the store, and checks its answers.
     pub(super) fn run<T>(
         &self,
         (task, request): (Option<TaskId>, &Request),
         run: impl FnOnce(&MemoryStore<ManualClock>) -> T,
-        told: impl Fn(&T) -> Option<Vec<Answer>>,
+        answers: impl Fn(&T) -> Option<Vec<Answer>>,
     ) -> T {
-        let answer = run(&self.store.lock().expect("nobody panics holding it"));
-        let of_store = self.time.store.now().as_micros();
-        let times = Times { now: self.time.now(), of_store };
-        self.check().ran(task, request, told(&answer), times);
-        answer
+        let reply = run(&self.store.lock().expect("lock is not poisoned"));
+        let store_now = self.time.store.now().as_micros();
+        let times = Times { now: self.time.now(), store_now };
+        self.check().call_ran(task, request, answers(&reply), times);
+        reply
     }
 
-    /// Runs what waited for a silent store.
+    /// Runs the requests that waited for a silent store.
     pub(super) fn run_late(&self) {
-        let late = std::mem::take(&mut self.condition().late);
-        for request in late {
-            let plan = request.plan(&self.setting);
+        let late_requests = std::mem::take(&mut self.network().late_requests);
+        for request in late_requests {
+            let plan = request.plan(&self.scenario);
             let run = |store: &MemoryStore<ManualClock>| {
-                let decision = match request.act {
-                    Act::Take => store.take(&plan),
-                    Act::Peek => store.peek(&plan),
-                    Act::Refund => store.refund(&plan),
-                    Act::Debit { age_us } => {
+                let decision = match request.action {
+                    Action::Take => store.take(&plan),
+                    Action::Peek => store.peek(&plan),
+                    Action::Refund => store.refund(&plan),
+                    Action::Debit { age_us } => {
                         store.debit(&plan, std::time::Duration::from_micros(age_us))
                     }
-                    // Of permits a late word does not matter: their slots return by themselves.
-                    Act::Release | Act::Renew => return None,
+                    // Not simulated: slots expire anyway.
+                    Action::Release | Action::Renew => return None,
                 };
                 Some(decision.statuses().iter().map(Answer::from).collect::<Vec<_>>())
             };
-            if !matches!(request.act, Act::Release | Act::Renew) {
+            if !matches!(request.action, Action::Release | Action::Renew) {
                 self.run((None, &request), run, Clone::clone);
             }
         }
     }
-
-    /// A node did something.
-    pub(super) fn acted(&self, node: usize, asks: Asks) {
-        self.check().is_asking(node, asks, self.time.now());
-    }
 }
 
-fn empty(time: &Clockwork) -> MemoryStore<ManualClock> {
+fn empty(time: &VirtualTime) -> MemoryStore<ManualClock> {
     MemoryStore::builder().max_keys(MAX_KEYS).clock(time.store.clone()).build()
 }

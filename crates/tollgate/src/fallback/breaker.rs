@@ -1,24 +1,24 @@
-//! The circuit breaker: a store that does not answer is not asked, until it may answer again.
+//! Circuit breaker: stops calls to a shared store that fails, until a probe succeeds.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::time::{Timestamp, saturating_micros};
 
-/// Whether the store is asked.
+/// State of the circuit breaker in front of the shared store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BreakerState {
-    /// It is.
+    /// Requests call the shared store.
     Closed,
-    /// It is not: it failed too often.
+    /// Requests do not call the shared store: it failed too often.
     Open,
-    /// Somebody tries whether it answers again. All others do not ask it.
+    /// One probe calls the shared store. Requests do not.
     HalfOpen,
 }
 
 impl BreakerState {
-    /// Its name on the wire.
+    /// Returns the name used in responses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,19 +35,23 @@ const HALF_OPEN: u8 = 2;
 
 #[derive(Debug)]
 pub(super) struct Breaker {
+    /// Number of consecutive failures that opens it.
     threshold: u32,
-    /// For how many microseconds it stays open when nobody looks after it.
+    /// Microseconds without a probe after which a request probes.
     open_for: u64,
     state: AtomicU8,
-    /// Failures without an answer between them.
+    /// Number of consecutive failures.
     failures: AtomicU32,
-    /// How often it has changed.
+    /// Number of times that it opened or closed.
     changes: AtomicU64,
+    /// Microseconds.
     opened_at: AtomicU64,
-    tried_at: AtomicU64,
+    /// Microseconds.
+    probed_at: AtomicU64,
 }
 
-/// When a question was put: what came of those before the last change says nothing about now.
+/// Number of state changes at the start of a call. The result of a call that started before the last change is
+/// ignored: it describes an earlier state of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CallPermission(u64);
 
@@ -60,7 +64,7 @@ impl Breaker {
             failures: AtomicU32::new(0),
             changes: AtomicU64::new(0),
             opened_at: AtomicU64::new(0),
-            tried_at: AtomicU64::new(0),
+            probed_at: AtomicU64::new(0),
         }
     }
 
@@ -77,65 +81,66 @@ impl Breaker {
         self.state.load(Ordering::Acquire) == CLOSED
     }
 
-    /// A question is about to be put.
+    /// Returns the permission for a call that starts now.
     #[inline]
-    pub(super) fn asked(&self) -> CallPermission {
+    pub(super) fn permission(&self) -> CallPermission {
         CallPermission(self.changes.load(Ordering::Relaxed))
     }
 
-    /// It was answered.
+    /// Records a successful call.
     #[inline]
-    pub(super) fn answered(&self) {
+    pub(super) fn record_success(&self) {
         if self.failures.load(Ordering::Relaxed) != 0 {
             self.failures.store(0, Ordering::Relaxed);
         }
     }
 
-    /// It was not. Tells after how many failures this one opens the breaker, if it does.
-    pub(super) fn failed(&self, asked: CallPermission, now: Timestamp) -> Option<u32> {
-        if asked != self.asked() {
+    /// Records a failed call. Returns the number of consecutive failures if this one opens the breaker.
+    pub(super) fn record_failure(&self, permission: CallPermission, now: Timestamp) -> Option<u32> {
+        if permission != self.permission() {
             return None;
         }
         let failures = self.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        if failures < self.threshold || !self.moves(CLOSED, OPEN) {
+        if failures < self.threshold || !self.transition(CLOSED, OPEN) {
             return None;
         }
         self.changes.fetch_add(1, Ordering::Relaxed);
         self.opened_at.store(now.as_micros(), Ordering::Relaxed);
-        self.tried_at.store(now.as_micros(), Ordering::Relaxed);
+        self.probed_at.store(now.as_micros(), Ordering::Relaxed);
         Some(failures)
     }
 
-    /// Whether it has been open for so long that whoever comes should try the store.
-    pub(super) fn is_due(&self, now: Timestamp) -> bool {
-        let tried = self.tried_at.load(Ordering::Relaxed);
+    /// Returns true if the breaker is open and the last probe is old enough that the next request should probe.
+    pub(super) fn is_probe_due(&self, now: Timestamp) -> bool {
+        let probed_at = self.probed_at.load(Ordering::Relaxed);
         self.state.load(Ordering::Acquire) == OPEN
-            && now.as_micros().saturating_sub(tried) >= self.open_for
+            && now.as_micros().saturating_sub(probed_at) >= self.open_for
     }
 
-    /// Somebody tries.
-    pub(super) fn try_store(&self, now: Timestamp) {
-        self.tried_at.store(now.as_micros(), Ordering::Relaxed);
-        self.moves(OPEN, HALF_OPEN);
+    /// Records the start of a probe.
+    pub(super) fn half_open(&self, now: Timestamp) {
+        self.probed_at.store(now.as_micros(), Ordering::Relaxed);
+        self.transition(OPEN, HALF_OPEN);
     }
 
-    /// It did not answer.
-    pub(super) fn stay_open(&self) {
-        self.moves(HALF_OPEN, OPEN);
+    /// Records a failed or abandoned probe. Does nothing if the breaker is closed.
+    pub(super) fn reopen(&self) {
+        self.transition(HALF_OPEN, OPEN);
     }
 
-    /// It answered, if that was asked since the last change. Tells for how long it had not been asked.
-    pub(super) fn close(&self, asked: CallPermission, now: Timestamp) -> Option<Duration> {
-        if asked != self.asked() || self.state.swap(CLOSED, Ordering::AcqRel) == CLOSED {
+    /// Closes the breaker, if nothing changed since `permission`. Returns the time since it opened.
+    pub(super) fn close(&self, permission: CallPermission, now: Timestamp) -> Option<Duration> {
+        if permission != self.permission() || self.state.swap(CLOSED, Ordering::AcqRel) == CLOSED {
             return None;
         }
         self.failures.store(0, Ordering::Relaxed);
         self.changes.fetch_add(1, Ordering::Relaxed);
-        let opened = self.opened_at.load(Ordering::Relaxed);
-        Some(Duration::from_micros(now.as_micros().saturating_sub(opened)))
+        let opened_at = self.opened_at.load(Ordering::Relaxed);
+        Some(Duration::from_micros(now.as_micros().saturating_sub(opened_at)))
     }
 
-    fn moves(&self, from: u8, to: u8) -> bool {
+    /// Returns true if the state was `from`, and is now `to`.
+    fn transition(&self, from: u8, to: u8) -> bool {
         self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 }
@@ -151,11 +156,11 @@ mod tests {
     }
 
     fn fail(breaker: &Breaker) -> Option<u32> {
-        breaker.failed(breaker.asked(), START)
+        breaker.record_failure(breaker.permission(), START)
     }
 
     fn close(breaker: &Breaker, now: Timestamp) -> Option<Duration> {
-        breaker.close(breaker.asked(), now)
+        breaker.close(breaker.permission(), now)
     }
 
     fn open(breaker: &Breaker) {
@@ -163,61 +168,62 @@ mod tests {
     }
 
     #[test]
-    fn it_opens_at_the_last_of_so_many_failures_in_a_row() {
+    fn opens_at_the_threshold_of_consecutive_failures() {
         let breaker = breaker();
         assert_eq!([fail(&breaker), fail(&breaker)], [None, None]);
-        breaker.answered();
+        breaker.record_success();
         assert_eq!([fail(&breaker), fail(&breaker)], [None, None]);
         assert!(breaker.is_closed());
         assert_eq!(fail(&breaker), Some(3));
         assert_eq!(breaker.state(), BreakerState::Open);
-        assert_eq!(fail(&breaker), None, "it is open already");
+        assert_eq!(fail(&breaker), None, "already open");
     }
 
     #[test]
-    fn failures_of_before_the_last_change_do_not_open_it_again() {
+    fn failures_from_before_the_last_change_are_ignored() {
         let breaker = breaker();
-        let before = breaker.asked();
+        let permission = breaker.permission();
         open(&breaker);
-        breaker.try_store(START);
+        breaker.half_open(START);
         assert_eq!(close(&breaker, START + Duration::from_secs(7)), Some(Duration::from_secs(7)));
         for _ in 0..9 {
-            assert_eq!(breaker.failed(before, START), None);
+            assert_eq!(breaker.record_failure(permission, START), None);
         }
         assert!(breaker.is_closed());
     }
 
     #[test]
-    fn whoever_comes_tries_after_a_while_and_again_a_while_later() {
+    fn requests_probe_after_open_for_and_again_after_it() {
         let breaker = breaker();
-        assert!(!breaker.is_due(START + Duration::from_secs(99)), "it is closed");
+        assert!(!breaker.is_probe_due(START + Duration::from_secs(99)), "closed");
         open(&breaker);
-        assert!(!breaker.is_due(START + Duration::from_secs(29)));
+        assert!(!breaker.is_probe_due(START + Duration::from_secs(29)));
         let later = START + Duration::from_secs(30);
-        assert!(breaker.is_due(later));
-        breaker.try_store(later);
+        assert!(breaker.is_probe_due(later));
+        breaker.half_open(later);
         assert_eq!(breaker.state(), BreakerState::HalfOpen);
-        assert!(!breaker.is_due(later + Duration::from_secs(99)), "one is enough");
-        breaker.stay_open();
-        assert!(!breaker.is_due(later + Duration::from_secs(29)));
-        assert!(breaker.is_due(later + Duration::from_secs(30)));
+        assert!(!breaker.is_probe_due(later + Duration::from_secs(99)), "one probe at a time");
+        breaker.reopen();
+        assert!(!breaker.is_probe_due(later + Duration::from_secs(29)));
+        assert!(breaker.is_probe_due(later + Duration::from_secs(30)));
     }
 
     #[test]
-    fn it_closes_once() {
+    fn closes_once() {
         let breaker = breaker();
         assert_eq!(close(&breaker, START), None);
         open(&breaker);
         assert!(close(&breaker, START).is_some());
         assert_eq!(close(&breaker, START), None);
-        assert_eq!(fail(&breaker), None, "it counts from the beginning");
+        assert_eq!(fail(&breaker), None, "the failure count starts at zero");
     }
+
     #[test]
-    fn answers_of_before_the_last_change_do_not_close_it() {
+    fn replies_from_before_the_last_change_do_not_close_it() {
         let breaker = breaker();
-        let before = breaker.asked();
+        let permission = breaker.permission();
         open(&breaker);
-        assert_eq!(breaker.close(before, START), None);
+        assert_eq!(breaker.close(permission, START), None);
         assert_eq!(breaker.state(), BreakerState::Open);
     }
 }

@@ -1,4 +1,4 @@
-//! How a fallback store is made.
+//! Builder of the fallback store.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
@@ -9,30 +9,30 @@ use parking_lot::Mutex;
 use super::FallbackStore;
 use super::breaker::Breaker;
 use super::event::{Listener, StoreEvent};
-use super::local_decisions::Tally;
+use super::local_decisions::Counters;
 use super::outage_ledger::Ledger;
 use super::recovery::Probe;
-use super::share_cache::Shares;
+use super::share_cache::ShareCache;
 use crate::clock::{Clock, SystemClock};
 use crate::distribution::Distributed;
 use crate::memory::{AtCap, DEFAULT_MAX_KEYS, MemoryStore};
 
-/// After how many failures in a row a store is no longer asked.
-const FAILURES: u32 = 5;
-/// For how long it is then not asked, unless somebody looks after it sooner.
-const OPEN_FOR: Duration = Duration::from_secs(30);
+/// Default number of consecutive failures that opens the breaker.
+const DEFAULT_OPEN_AFTER: u32 = 5;
+/// Default time without a probe after which a request probes.
+const DEFAULT_OPEN_FOR: Duration = Duration::from_secs(30);
 
-/// A [`FallbackStore`] in the making.
+/// Builder of a [`FallbackStore`].
 #[derive(Debug)]
 pub struct FallbackStoreBuilder<S, C = SystemClock> {
     store: S,
     clock: C,
     nodes: NonZeroU32,
-    failures: u32,
+    open_after: u32,
     open_for: Duration,
     max_keys: usize,
     at_cap: AtCap,
-    at_most: Distributed,
+    max_distribution: Distributed,
     listener: Listener,
 }
 
@@ -42,79 +42,88 @@ impl<S> FallbackStoreBuilder<S> {
             store,
             clock: SystemClock::new(),
             nodes: NonZeroU32::MIN,
-            failures: FAILURES,
-            open_for: OPEN_FOR,
+            open_after: DEFAULT_OPEN_AFTER,
+            open_for: DEFAULT_OPEN_FOR,
             max_keys: DEFAULT_MAX_KEYS,
             at_cap: AtCap::default(),
-            at_most: Distributed::On,
+            max_distribution: Distributed::On,
             listener: Listener::default(),
         }
     }
 }
 
 impl<S, C> FallbackStoreBuilder<S, C> {
-    /// Among how many nodes limits are divided while the store cannot be asked; one if nobody says.
+    /// Sets the number of nodes that limits are divided by during an outage; 1 by default.
     #[must_use]
     pub fn nodes(self, nodes: NonZeroU32) -> Self {
         Self { nodes, ..self }
     }
 
-    /// After how many failures in a row the store is no longer asked; 5 if nobody says, and at least 1.
+    /// Sets the number of consecutive failures that opens the breaker; 5 by default, at least 1.
     #[must_use]
     pub fn open_after(self, failures: u32) -> Self {
-        Self { failures, ..self }
+        Self { open_after: failures, ..self }
     }
 
-    /// After how long without being asked a request tries whether the store answers again; 30 seconds if
-    /// nobody says. [`FallbackStore::maintain`] tries sooner.
+    /// Sets the time after which a request probes the lost store; 30 seconds by default.
+    /// [`FallbackStore::maintain`] probes sooner.
     #[must_use]
-    pub fn open_for(self, length: Duration) -> Self {
-        Self { open_for: length, ..self }
+    pub fn open_for(self, open_for: Duration) -> Self {
+        Self { open_for, ..self }
     }
 
-    /// How many keys are remembered at most while the store cannot be asked; a million if nobody says.
+    /// Sets the maximum number of keys in this node's memory, and in the outage ledger; one million by default.
     #[must_use]
     pub fn max_keys(self, max_keys: usize) -> Self {
         Self { max_keys, ..self }
     }
 
-    /// What happens to a new key when so many are remembered.
+    /// Sets what happens to a new key when this node's memory holds [`max_keys`](Self::max_keys) keys.
     #[must_use]
     pub fn at_cap(self, at_cap: AtCap) -> Self {
         Self { at_cap, ..self }
     }
 
-    /// How much the store has to say at most, whatever the takes of a plan say: the one switch for all.
+    /// Sets an upper bound on the role of the shared store, for every take; [`Distributed::On`] by default.
     #[must_use]
-    pub fn max_distribution(self, at_most: Distributed) -> Self {
-        Self { at_most, ..self }
+    pub fn max_distribution(self, max_distribution: Distributed) -> Self {
+        Self { max_distribution, ..self }
     }
 
-    /// Who hears when the store fails, is lost and is back. It must not block.
+    /// Sets the callback for failures, losses and returns of the shared store. It must not block.
     #[must_use]
-    pub fn on_event(self, hear: impl Fn(StoreEvent<'_>) + Send + Sync + 'static) -> Self {
-        Self { listener: Listener::new(hear), ..self }
+    pub fn on_event(self, callback: impl Fn(StoreEvent<'_>) + Send + Sync + 'static) -> Self {
+        Self { listener: Listener::new(callback), ..self }
     }
 
-    /// Where the time comes from, for tests.
+    /// Sets the clock, for tests.
     #[must_use]
     pub fn clock<D>(self, clock: D) -> FallbackStoreBuilder<S, D> {
-        let Self { store, nodes, failures, open_for, max_keys, at_cap, at_most, listener, .. } =
-            self;
+        let Self {
+            store,
+            nodes,
+            open_after,
+            open_for,
+            max_keys,
+            at_cap,
+            max_distribution,
+            listener,
+            ..
+        } = self;
         FallbackStoreBuilder {
             store,
             clock,
             nodes,
-            failures,
+            open_after,
             open_for,
             max_keys,
             at_cap,
-            at_most,
+            max_distribution,
             listener,
         }
     }
 
-    /// The store with its fallback.
+    /// Builds the store.
     pub fn build(self) -> FallbackStore<S, C>
     where
         C: Clock + Clone,
@@ -125,13 +134,13 @@ impl<S, C> FallbackStoreBuilder<S, C> {
             store: self.store,
             local: local.build(),
             clock: self.clock,
-            breaker: Breaker::new(self.failures, self.open_for),
-            shares: Shares::new(self.nodes),
+            breaker: Breaker::new(self.open_after, self.open_for),
+            shares: ShareCache::new(self.nodes),
             ledger: Mutex::new(Ledger::new(self.max_keys)),
-            tally: Tally::default(),
-            is_attended: AtomicBool::new(false),
+            counters: Counters::default(),
+            is_maintaining: AtomicBool::new(false),
             probe: Probe::new(),
-            at_most: self.at_most,
+            max_distribution: self.max_distribution,
             listener: self.listener,
         }
     }

@@ -1,4 +1,4 @@
-//! What an operator should hear of.
+//! Events for operators: failed calls, the start of an outage, its end.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -7,56 +7,56 @@ use std::time::Duration;
 
 use crate::store::StoreError;
 
-/// Something that happened between a [`FallbackStore`](super::FallbackStore) and its store.
+/// An event between a [`FallbackStore`](super::FallbackStore) and its shared store.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum StoreEvent<'e> {
-    /// The store was asked and did not answer. Told once for each question.
+    /// A call to the shared store failed. Sent once per call.
     Failed(&'e StoreError),
-    /// It is no longer asked: this node decides alone.
+    /// The breaker opened: this node decides without the shared store.
     Lost {
-        /// How often it failed in a row.
+        /// Number of consecutive failures.
         failures: u32,
-        /// How it failed last.
+        /// Last failure.
         reason: &'e StoreError,
-        /// Among how many nodes limits are divided meanwhile.
+        /// Number of nodes that limits are divided by during the outage.
         nodes: NonZeroU32,
     },
-    /// It is asked again, and has been told what was spent meanwhile, or is being told.
+    /// The breaker closed. The admissions of the outage have been debited, or are being debited.
     Restored(Outage),
 }
 
-/// What came of a time without the store.
+/// Figures of one outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Outage {
-    /// How long the store was not asked.
+    /// Time during which the breaker was not closed.
     pub lasted: Duration,
-    /// How many requests passed without it.
+    /// Number of requests admitted without the shared store.
     pub admitted: u64,
-    /// How many were refused without it.
+    /// Number of requests refused without the shared store.
     pub refused: u64,
-    /// For how many keys the store was told what was spent.
+    /// Number of keys whose admissions were debited in the shared store.
     pub keys_replayed: u64,
-    /// For how many it could not be told, or there was no room to remember them.
+    /// Number of keys whose admissions were not debited: the debit failed, or the outage ledger was full.
     pub keys_dropped: u64,
 }
 
-/// Who hears of it.
+/// Callback that receives the events.
 #[derive(Clone)]
 pub(super) struct Listener(Arc<dyn Fn(StoreEvent<'_>) + Send + Sync>);
 
 impl Listener {
-    pub(super) fn new(hear: impl Fn(StoreEvent<'_>) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(hear))
+    pub(super) fn new(callback: impl Fn(StoreEvent<'_>) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(callback))
     }
 
-    pub(super) fn tell(&self, event: StoreEvent<'_>) {
+    pub(super) fn notify(&self, event: StoreEvent<'_>) {
         (self.0)(event);
     }
 }
 
-/// Nobody.
+/// Ignores all events.
 impl Default for Listener {
     fn default() -> Self {
         Self::new(|_| {})

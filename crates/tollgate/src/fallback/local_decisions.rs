@@ -1,4 +1,4 @@
-//! What a node decides without the store: by its share of each limit, or as the limit says.
+//! Decisions without the shared store: by this node's share of each limit, or as `on_store_loss` requires.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use super::FallbackStore;
+use super::admissions::Admission;
 use super::outage_ledger::Ledger;
-use super::share_cache::Part;
-use super::spending::Spending;
+use super::share_cache::NodeShare;
 use crate::algorithm::Reply;
 use crate::clock::Clock;
 use crate::decision::{Decision, Source, Verdict};
@@ -18,42 +18,42 @@ use crate::plan::{Key, Mode, Plan, Take};
 use crate::status::Status;
 use crate::time::Timestamp;
 
-/// How long those wait who are refused because the store is lost. Nobody knows when it will be back.
-const RETRY: Duration = Duration::from_secs(1);
+/// `retry_after` of refusals that end with the outage, whose end is unknown.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// What is to be done with a plan.
+/// Store operation on a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum Operation {
     Take,
     Peek,
     Refund,
     Debit(Duration),
 }
 
-/// How many requests a node has decided alone.
+/// Numbers of requests that a node has decided without the shared store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LocalDecisions {
-    /// How many passed.
+    /// Number of admitted requests.
     pub admitted: u64,
-    /// How many were refused.
+    /// Number of refused requests.
     pub refused: u64,
 }
 
-/// What came of it, since the store was lost.
+/// Counters behind [`LocalDecisions`].
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct Counters {
     admitted: AtomicU64,
     refused: AtomicU64,
 }
 
-impl Tally {
+impl Counters {
     pub(super) fn get(&self) -> LocalDecisions {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         LocalDecisions { admitted: read(&self.admitted), refused: read(&self.refused) }
     }
 
-    /// The same, and from now on anew.
+    /// Returns the counts, and resets them.
     pub(super) fn take(&self) -> LocalDecisions {
         let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
         LocalDecisions { admitted: take(&self.admitted), refused: take(&self.refused) }
@@ -61,92 +61,98 @@ impl Tally {
 }
 
 impl<S, C: Clock> FallbackStore<S, C> {
-    /// Decides a plan without the store, and writes down what the store must be told of.
+    /// Decides a plan without the shared store, and records in the ledger what to replay there.
     pub(super) fn decide_locally<'a>(
         &self,
-        act: Act,
+        operation: Operation,
         plan: &Plan<'a>,
         ledger: &mut Ledger,
     ) -> Decision<'a> {
-        let loss = loss_of(plan);
-        // What is refused takes nothing, and gives nothing back.
-        let own = match act {
-            Act::Take | Act::Refund if loss == OnStoreLoss::Deny => Act::Peek,
-            act => act,
+        let loss = strictest_loss(plan);
+        // A refused plan takes and refunds nothing.
+        let local_operation = match operation {
+            Operation::Take | Operation::Refund if loss == OnStoreLoss::Deny => Operation::Peek,
+            operation => operation,
         };
-        let parts: Parts =
-            plan.takes().iter().map(|take| self.shares.of(take.key().limit())).collect();
-        let (at, statuses) = self.statuses(own, plan, &parts);
+        let shares: NodeShares =
+            plan.takes().iter().map(|take| self.shares.get(take.key().limit())).collect();
+        let (at, statuses) = self.statuses(local_operation, plan, &shares);
         let decision = Decision::new(at, statuses).from_source(Source::Local).degraded(loss);
-        self.note(act, plan, &parts, &decision, ledger);
+        self.record(operation, plan, &shares, &decision, ledger);
         decision
     }
 
     fn statuses<'a>(
         &self,
-        act: Act,
+        operation: Operation,
         plan: &Plan<'a>,
-        parts: &[Part],
+        shares: &[NodeShare],
     ) -> (Timestamp, SmallVec<[Status<'a>; 2]>) {
-        let takes = plan.takes().iter().zip(parts);
-        let own = takes.clone().filter(|(take, _)| is_counted(take));
-        let own = own.map(|(take, it)| take.of_key(Key::private(take.key().subject(), &it.part)));
-        let own = Plan::of_distinct(own).held_by(plan.permit());
-        let decided = act.on(&self.local, &own);
-        let mut replies = decided.statuses().iter().map(|status| status.reply);
-        let status = |(take, part): (&Take<'a>, &Part)| {
+        let takes = plan.takes().iter().zip(shares);
+        let counted = takes.clone().filter(|(take, _)| is_counted(take));
+        let counted = counted
+            .map(|(take, share)| take.of_key(Key::private(take.key().subject(), &share.share)));
+        let local_plan = Plan::of_distinct(counted).held_by(plan.permit());
+        let decision = operation.apply(&self.local, &local_plan);
+        let mut replies = decision.statuses().iter().map(|status| status.reply);
+        let status = |(take, share): (&Take<'a>, &NodeShare)| {
             let (limit, mode) = (take.key().limit(), take.mode());
             if is_counted(take) {
-                let reply = until_back(take, replies.next().unwrap_or(refusal()));
-                Status::of_share(limit, mode, reply, part.nodes)
+                let reply = never_to_deny(take, replies.next().unwrap_or(refusal()));
+                Status::of_share(limit, mode, reply, share.nodes)
             } else {
                 Status::new_unclamped(limit, mode, uncounted(take))
             }
         };
-        (decided.at(), takes.map(status).collect())
+        (decision.at(), takes.map(status).collect())
     }
 
-    fn note(
+    fn record(
         &self,
-        act: Act,
+        operation: Operation,
         plan: &Plan<'_>,
-        parts: &[Part],
+        shares: &[NodeShare],
         decision: &Decision<'_>,
         ledger: &mut Ledger,
     ) {
         let at = decision.at();
-        let takes = plan.takes().iter().zip(parts);
-        match act {
-            Act::Take => {
+        let takes = plan.takes().iter().zip(shares);
+        match operation {
+            Operation::Take => {
                 let is_allowed = decision.is_allowed();
-                let tally = if is_allowed { &self.tally.admitted } else { &self.tally.refused };
-                tally.fetch_add(1, Ordering::Relaxed);
-                for (take, part) in takes.filter(|(take, _)| decision.took(take.mode())) {
+                let counters = &self.counters;
+                let counter = if is_allowed { &counters.admitted } else { &counters.refused };
+                counter.fetch_add(1, Ordering::Relaxed);
+                for (take, share) in takes.filter(|(take, _)| decision.took(take.mode())) {
                     let permit = plan.permit().filter(|_| take.holds_slots());
-                    let spending = Spending { at, cost: take.cost(), permit };
-                    ledger.spend(take.key().subject(), &part.whole, spending, at);
+                    let admission = Admission { at, cost: take.cost(), permit };
+                    ledger.admit(take.key().subject(), &share.limit, admission, at);
                 }
             }
-            Act::Peek => {}
-            Act::Refund if decision.loss() == Some(OnStoreLoss::Deny) => {}
-            Act::Refund => {
+            Operation::Peek => {}
+            Operation::Refund if decision.loss() == Some(OnStoreLoss::Deny) => {}
+            Operation::Refund => {
                 for take in plan.takes() {
-                    ledger.refund_receipt(&take.key(), take.cost(), at);
+                    ledger.refund(&take.key(), take.cost(), at);
                 }
             }
-            Act::Debit(age) => {
-                for (take, part) in takes {
-                    let spending = Spending { at: at - age, cost: take.cost(), permit: None };
-                    ledger.spend(take.key().subject(), &part.whole, spending, at);
+            Operation::Debit(age) => {
+                for (take, share) in takes {
+                    let admission = Admission { at: at - age, cost: take.cost(), permit: None };
+                    ledger.admit(take.key().subject(), &share.limit, admission, at);
                 }
             }
         }
     }
 }
 
-impl Act {
-    /// Does it in memory.
-    pub(super) fn on<'a, C: Clock>(self, store: &MemoryStore<C>, plan: &Plan<'a>) -> Decision<'a> {
+impl Operation {
+    /// Applies the operation to a memory store.
+    pub(super) fn apply<'a, C: Clock>(
+        self,
+        store: &MemoryStore<C>,
+        plan: &Plan<'a>,
+    ) -> Decision<'a> {
         match self {
             Self::Take => store.take(plan),
             Self::Peek => store.peek(plan),
@@ -156,23 +162,23 @@ impl Act {
     }
 }
 
-/// This node's part of the limit of each take.
-type Parts = SmallVec<[Part; 2]>;
+/// This node's share of the limit of each take.
+type NodeShares = SmallVec<[NodeShare; 2]>;
 
-/// Whether this node counts it.
+/// Returns true if this node counts its share of the take's limit.
 fn is_counted(take: &Take<'_>) -> bool {
-    loss(take) == OnStoreLoss::Local
+    on_store_loss(take) == OnStoreLoss::Local
 }
 
-fn loss(take: &Take<'_>) -> OnStoreLoss {
+fn on_store_loss(take: &Take<'_>) -> OnStoreLoss {
     take.distribution().on_store_loss
 }
 
-/// In which way a plan is decided: by the strictest of its enforced takes.
-fn loss_of(plan: &Plan<'_>) -> OnStoreLoss {
+/// Returns the strictest `on_store_loss` of the plan's enforced takes.
+fn strictest_loss(plan: &Plan<'_>) -> OnStoreLoss {
     let has = |wanted| {
         let enforced = |take: &&Take<'_>| take.mode() == Mode::Enforce || plan.is_shadow_only();
-        plan.takes().iter().filter(enforced).any(|take| loss(take) == wanted)
+        plan.takes().iter().filter(enforced).any(|take| on_store_loss(take) == wanted)
     };
     if has(OnStoreLoss::Deny) {
         OnStoreLoss::Deny
@@ -183,24 +189,24 @@ fn loss_of(plan: &Plan<'_>) -> OnStoreLoss {
     }
 }
 
-/// What is told of a limit that nobody counts meanwhile.
+/// Returns the reply for a limit that is not counted during an outage.
 fn uncounted(take: &Take<'_>) -> Reply {
-    match loss(take) {
+    match on_store_loss(take) {
         OnStoreLoss::Deny => refusal(),
         _ => Reply::new(Verdict::Allow, take.key().limit().capacity(), Duration::ZERO),
     }
 }
 
-/// What this node's share can never hold the whole limit can, when the store is back.
-fn until_back(take: &Take<'_>, reply: Reply) -> Reply {
+/// Turns `Never` into `Deny` for a cost that exceeds the share but not the limit: it fits after the outage.
+fn never_to_deny(take: &Take<'_>, reply: Reply) -> Reply {
     if reply.verdict() == Verdict::Never && take.cost() <= take.key().limit().capacity() {
-        return reply.with_verdict(Verdict::Deny { retry_after: RETRY });
+        return reply.with_verdict(Verdict::Deny { retry_after: RETRY_AFTER });
     }
     reply
 }
 
 fn refusal() -> Reply {
-    Reply::new(Verdict::Deny { retry_after: RETRY }, 0, Duration::ZERO)
+    Reply::new(Verdict::Deny { retry_after: RETRY_AFTER }, 0, Duration::ZERO)
 }
 
 #[cfg(test)]
@@ -213,16 +219,16 @@ mod tests {
     use crate::subject::Subject;
 
     #[test]
-    fn what_only_the_whole_limit_can_hold_is_not_refused_for_good() {
+    fn cost_above_share_but_within_limit_is_not_never() {
         let three = NonZeroU32::new(3).unwrap();
         let store = FallbackStore::builder(MemoryStore::new()).nodes(three).build();
         let (limit, subject) =
             (Limit::sliding_window(Quota::per_minute(9)).unwrap(), Subject::of(["a"]));
         let verdicts = [3, 4, 9, 10].map(|cost| {
             let plan = Plan::of_distinct([Take::new(Key::new(&subject, &limit), cost)]);
-            store.decide_locally(Act::Peek, &plan, &mut store.ledger.lock()).verdict()
+            store.decide_locally(Operation::Peek, &plan, &mut store.ledger.lock()).verdict()
         });
-        let later = Verdict::Deny { retry_after: RETRY };
-        assert_eq!(verdicts, [Verdict::Allow, later, later, Verdict::Never]);
+        let deny = Verdict::Deny { retry_after: RETRY_AFTER };
+        assert_eq!(verdicts, [Verdict::Allow, deny, deny, Verdict::Never]);
     }
 }

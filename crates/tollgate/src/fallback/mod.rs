@@ -1,16 +1,16 @@
-//! Degraded mode: a store whose loss is hardly noticed.
+//! Degraded mode: decisions while the shared store is lost.
 
+mod admissions;
 mod breaker;
 mod builder;
 mod event;
+mod join_all;
 mod local_decisions;
+mod mixed_plan;
 mod node_share;
 mod outage_ledger;
-mod parts;
 mod recovery;
 mod share_cache;
-mod spending;
-mod together;
 
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
@@ -35,23 +35,24 @@ use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::time::Timestamp;
 use breaker::{Breaker, CallPermission};
 use event::Listener;
-use local_decisions::{Act, Tally};
+use local_decisions::{Counters, Operation};
 use outage_ledger::Ledger;
 use recovery::Probe;
-use share_cache::Shares;
+use share_cache::ShareCache;
 
-/// A store that nodes share, with this node's memory to fall back on.
+/// A store that decides in a shared store, or in this node's memory while the shared store is lost.
 ///
-/// While the store answers, it decides. When it does not, this node decides alone, each limit as its take
-/// says ([`Distribution`](crate::Distribution)): by this node's share of it, by letting everything pass, or by refusing.
-/// After some failures in a row the store is not asked at all, so that a hung one costs nobody a time-out.
-/// When it answers again it is told, once for each key, what was spent without it, and decides again.
+/// While the shared store replies, it decides. When a call fails, this node decides each limit as its take requires
+/// ([`Distribution`](crate::Distribution)): by this node's share of it, by admitting, or by refusing. After some
+/// consecutive failures a circuit breaker opens: requests no longer call the shared store and do not wait for its
+/// time-out. When the shared store replies again, this node debits the admissions of the outage there, once for each
+/// key, and closes the breaker.
 ///
-/// Takes, peeks, refunds and debits never fail. What cannot be done without the store (listing, statistics,
-/// resets) fails at once with [`StoreErrorKind::Unavailable`].
+/// Takes, peeks, refunds and debits never fail. Listing, statistics and resets need the shared store: while the
+/// breaker is open they fail immediately with [`StoreErrorKind::Unavailable`].
 ///
-/// It has no thread and no timer of its own: call [`maintain`](Self::maintain) about once a second. Without that a
-/// request tries the store when it has not been asked for a while.
+/// It has no thread and no timer: call [`maintain`](Self::maintain) about once a second. Otherwise a request probes
+/// the lost store every [`open_for`](FallbackStoreBuilder::open_for).
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -59,7 +60,7 @@ use share_cache::Shares;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// # let shared = MemoryStore::new();
-/// let three = NonZeroU32::new(3).ok_or("there is one at least")?;
+/// let three = NonZeroU32::new(3).ok_or("zero nodes")?;
 /// let store = FallbackStore::builder(shared).nodes(three).build();
 ///
 /// let limit = Limit::sliding_window(Quota::per_minute(90))?;
@@ -74,22 +75,22 @@ use share_cache::Shares;
 #[derive(Debug)]
 pub struct FallbackStore<S, C = SystemClock> {
     store: S,
-    /// What this node counts itself.
+    /// Counts this node's shares during an outage, and limits that are not in the shared store.
     local: MemoryStore<C>,
     clock: C,
     breaker: Breaker,
-    shares: Shares,
-    /// Whoever decides alone holds it, and who closes the breaker.
+    shares: ShareCache,
+    /// Locked while a local decision is made and recorded, and while the breaker closes.
     ledger: Mutex<Ledger>,
-    tally: Tally,
-    is_attended: AtomicBool,
+    counters: Counters,
+    is_maintaining: AtomicBool,
     probe: Probe,
-    at_most: Distributed,
+    max_distribution: Distributed,
     listener: Listener,
 }
 
 impl<S> FallbackStore<S> {
-    /// This store, with memory to fall back on.
+    /// Returns a builder around this shared store.
     #[must_use]
     pub fn builder(store: S) -> FallbackStoreBuilder<S> {
         FallbackStoreBuilder::new(store)
@@ -97,210 +98,216 @@ impl<S> FallbackStore<S> {
 }
 
 impl<S, C> FallbackStore<S, C> {
-    /// The store itself.
+    /// Returns the shared store.
     #[must_use]
     pub const fn store(&self) -> &S {
         &self.store
     }
 
-    /// What this node counts itself: limits of which the store has no say, and its share of the others while the
-    /// store is lost.
+    /// Returns the local store. It counts limits that are not in the shared store, and this node's shares of the
+    /// others during an outage.
     #[must_use]
     pub const fn local(&self) -> &MemoryStore<C> {
         &self.local
     }
 
-    /// Whether it is asked.
+    /// Returns the state of the breaker.
     #[must_use]
     pub fn breaker(&self) -> BreakerState {
         self.breaker.state()
     }
 
-    /// How much it has to say at most, whatever the takes of a plan say.
+    /// Returns the upper bound on the role of the shared store.
     #[must_use]
     pub const fn max_distribution(&self) -> Distributed {
-        self.at_most
+        self.max_distribution
     }
 
-    /// Among how many nodes limits are divided while the store cannot be asked.
+    /// Returns the number of nodes that limits are divided by during an outage.
     #[must_use]
     pub fn nodes(&self) -> NonZeroU32 {
         self.shares.nodes()
     }
 
-    /// Says how many nodes there are.
+    /// Sets the number of nodes that limits are divided by during an outage.
     pub fn set_nodes(&self, nodes: NonZeroU32) {
         self.shares.set_nodes(nodes);
     }
 
-    /// How many requests have been decided without the store since it was lost.
+    /// Returns the numbers of requests decided without the shared store in this outage.
     #[must_use]
     pub fn local_decisions(&self) -> LocalDecisions {
-        self.tally.get()
+        self.counters.get()
     }
 
-    /// Whether what only the store can answer may be asked now.
+    /// Returns an error if the breaker is not closed.
     ///
     /// # Errors
-    /// It is lost.
+    /// [`StoreErrorKind::Unavailable`] if the shared store is lost.
     pub fn ensure_available(&self) -> Result<(), StoreError> {
         if self.breaker.is_closed() {
             return Ok(());
         }
-        let why = "the store is lost, and not asked until it is back";
-        Err(StoreError::new(StoreErrorKind::Unavailable, why))
+        let message = "the store is lost; not called until a probe succeeds";
+        Err(StoreError::new(StoreErrorKind::Unavailable, message))
     }
 }
 
 impl<S: Store, C: Clock> FallbackStore<S, C> {
-    async fn decide<'a>(&self, act: Act, plan: &Plan<'a>) -> Decision<'a> {
-        if plan.takes().iter().all(|take| self.reach(take) == Distributed::On) {
-            self.ask(act, plan).await
+    async fn decide<'a>(&self, operation: Operation, plan: &Plan<'a>) -> Decision<'a> {
+        if plan.takes().iter().all(|take| self.distributed(take) == Distributed::On) {
+            self.decide_shared(operation, plan).await
         } else {
-            self.in_parts(act, plan).await
+            self.decide_mixed(operation, plan).await
         }
     }
 
-    /// Asks the store, and decides alone where it does not answer.
-    async fn ask<'a>(&self, act: Act, plan: &Plan<'a>) -> Decision<'a> {
+    /// Decides in the shared store, or locally if it is lost or the call fails.
+    async fn decide_shared<'a>(&self, operation: Operation, plan: &Plan<'a>) -> Decision<'a> {
         if plan.takes().is_empty() {
             return Decision::new(self.clock.now(), []);
         }
         if !self.breaker.is_closed() {
-            if self.breaker.is_due(self.clock.now()) {
+            if self.breaker.is_probe_due(self.clock.now()) {
                 self.maintain_briefly().await;
             }
             let mut ledger = self.ledger.lock();
-            // It may have been closed while the ledger was held.
+            // It may have closed before this thread got the lock.
             if !self.breaker.is_closed() {
-                return self.decide_locally(act, plan, &mut ledger);
+                return self.decide_locally(operation, plan, &mut ledger);
             }
         }
-        let asked = self.breaker.asked();
-        let answer = self.act(act, plan).await;
-        match self.heard(asked, answer) {
+        let permission = self.breaker.permission();
+        let reply = self.call_store(operation, plan).await;
+        match self.handle_reply(permission, reply) {
             Ok(decision) => decision,
-            Err(_) => self.decide_locally(act, plan, &mut self.ledger.lock()),
+            Err(_) => self.decide_locally(operation, plan, &mut self.ledger.lock()),
         }
     }
 
-    async fn act<'a>(&self, act: Act, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        match act {
-            Act::Take => self.store.take(plan).await,
-            Act::Peek => self.store.peek(plan).await,
-            Act::Refund => self.store.refund(plan).await,
-            Act::Debit(age) => self.store.debit(plan, age).await,
-        }
-    }
-
-    /// Notes how the store answered a question about a plan. What it remembers itself is no sign of it.
-    fn heard<'a>(
+    async fn call_store<'a>(
         &self,
-        asked: CallPermission,
-        answer: Result<Decision<'a>, StoreError>,
+        operation: Operation,
+        plan: &Plan<'a>,
     ) -> Result<Decision<'a>, StoreError> {
-        match answer {
+        match operation {
+            Operation::Take => self.store.take(plan).await,
+            Operation::Peek => self.store.peek(plan).await,
+            Operation::Refund => self.store.refund(plan).await,
+            Operation::Debit(age) => self.store.debit(plan, age).await,
+        }
+    }
+
+    /// Records the result of a call. A reply from a cache in front of the store does not count as a success.
+    fn handle_reply<'a>(
+        &self,
+        permission: CallPermission,
+        reply: Result<Decision<'a>, StoreError>,
+    ) -> Result<Decision<'a>, StoreError> {
+        match reply {
             Ok(decision) => {
                 if decision.source() == Source::Store {
-                    self.breaker.answered();
+                    self.breaker.record_success();
                 }
                 Ok(decision)
             }
-            Err(error) => Err(self.failed(asked, error)),
+            Err(error) => Err(self.handle_failure(permission, error)),
         }
     }
 
-    fn failed(&self, asked: CallPermission, error: StoreError) -> StoreError {
-        // Whoever sent a cursor that nobody gave has made the mistake.
+    fn handle_failure(&self, permission: CallPermission, error: StoreError) -> StoreError {
+        // An invalid cursor is the caller's mistake.
         if error.kind() != StoreErrorKind::Cursor {
-            self.listener.tell(StoreEvent::Failed(&error));
+            self.listener.notify(StoreEvent::Failed(&error));
         }
-        // A key that cannot be read says nothing about others.
+        // An unreadable value is a fault of one key, not of the store.
         if error.is_transient()
-            && let Some(failures) = self.breaker.failed(asked, self.clock.now())
+            && let Some(failures) = self.breaker.record_failure(permission, self.clock.now())
         {
             let nodes = self.nodes();
-            let _ = self.tally.take();
-            self.listener.tell(StoreEvent::Lost { failures, reason: &error, nodes });
+            let _ = self.counters.take();
+            self.listener.notify(StoreEvent::Lost { failures, reason: &error, nodes });
         }
         error
     }
 
-    /// Asks what only the store can answer.
-    async fn only<T>(
+    /// Makes a call that only the shared store can serve, unless the breaker is open.
+    async fn call_shared_only<T>(
         &self,
-        question: impl Future<Output = Result<T, StoreError>>,
+        call: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         self.ensure_available()?;
-        let asked = self.breaker.asked();
-        let answer = question.await;
-        answer.inspect(|_| self.breaker.answered()).map_err(|error| self.failed(asked, error))
+        let permission = self.breaker.permission();
+        let reply = call.await;
+        reply
+            .inspect(|_| self.breaker.record_success())
+            .map_err(|error| self.handle_failure(permission, error))
     }
 }
 
-/// Of a permit that this node holds alone the store may know nothing, and the other way round.
+/// `release` and `renew` try the local store, the outage ledger and the shared store: each may hold slots of the permit.
 impl<S: Store, C: Clock> Store for FallbackStore<S, C> {
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        Ok(self.decide(Act::Take, plan).await)
+        Ok(self.decide(Operation::Take, plan).await)
     }
 
     async fn peek<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        Ok(self.decide(Act::Peek, plan).await)
+        Ok(self.decide(Operation::Peek, plan).await)
     }
 
     async fn refund<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        Ok(self.decide(Act::Refund, plan).await)
+        Ok(self.decide(Operation::Refund, plan).await)
     }
 
     async fn debit<'a>(&self, plan: &Plan<'a>, age: Duration) -> Result<Decision<'a>, StoreError> {
-        Ok(self.decide(Act::Debit(age), plan).await)
+        Ok(self.decide(Operation::Debit(age), plan).await)
     }
 
-    /// Without the store, this node alone refuses, and the store is told when it is back.
+    /// During an outage the pause holds in this node, and is replayed in the shared store afterwards.
     async fn pause(&self, key: &Key<'_>, length: Duration) -> Result<(), StoreError> {
         self.local.pause(key, length);
-        if self.only(self.store.pause(key, length)).await.is_err() {
-            let whole = self.shares.of(key.limit()).whole;
-            self.ledger.lock().pause(key.subject(), &whole, self.clock.now(), length);
+        if self.call_shared_only(self.store.pause(key, length)).await.is_err() {
+            let limit = self.shares.get(key.limit()).limit;
+            self.ledger.lock().pause(key.subject(), &limit, self.clock.now(), length);
         }
         Ok(())
     }
 
     async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
-        self.only(self.store.reset(key)).await?;
+        self.call_shared_only(self.store.reset(key)).await?;
         self.local.reset(key);
         self.ledger.lock().forget(key);
         Ok(())
     }
 
     async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
-        let (counted, now) = (self.local.release(permit), self.clock.now());
-        // What nobody counted may be owed all the same.
-        let here = self.ledger.lock().release(permit, now) || counted;
-        match self.only(self.store.release(permit)).await {
-            Ok(there) => Ok(here || there),
-            Err(_) if here => Ok(true),
+        let (in_local, now) = (self.local.release(permit), self.clock.now());
+        // The ledger also has slots of `allow` rules, which the local store does not count.
+        let in_node = self.ledger.lock().release(permit, now) || in_local;
+        match self.call_shared_only(self.store.release(permit)).await {
+            Ok(in_shared) => Ok(in_node || in_shared),
+            Err(_) if in_node => Ok(true),
             Err(error) => Err(error),
         }
     }
 
     async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
-        let (counted, now) = (self.local.renew(permit), self.clock.now());
-        let owed = self.ledger.lock().renew(permit, now);
-        let here = counted.or(owed);
-        match self.only(self.store.renew(permit)).await {
-            Ok(there) => Ok(there.or(here)),
-            Err(_) if here.is_some() => Ok(here),
+        let (in_local, now) = (self.local.renew(permit), self.clock.now());
+        let in_ledger = self.ledger.lock().renew(permit, now);
+        let in_node = in_local.or(in_ledger);
+        match self.call_shared_only(self.store.renew(permit)).await {
+            Ok(in_shared) => Ok(in_shared.or(in_node)),
+            Err(_) if in_node.is_some() => Ok(in_node),
             Err(error) => Err(error),
         }
     }
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
-        self.only(self.store.stats(key)).await
+        self.call_shared_only(self.store.stats(key)).await
     }
 
     async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
-        self.only(self.store.list(listing)).await
+        self.call_shared_only(self.store.list(listing)).await
     }
 
     async fn maintain(&self) {

@@ -1,15 +1,15 @@
-//! Looking after a store: whether it answers again, and what it must be told before it decides again.
+//! Recovery: probes the shared store, replays the outage ledger, then closes the breaker.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::FallbackStore;
+use super::admissions::Debit;
 use super::breaker::{Breaker, CallPermission};
 use super::event::{Outage, StoreEvent};
+use super::join_all::join_all;
 use super::local_decisions::LocalDecisions;
-use super::outage_ledger::{Account, Name, Told};
-use super::spending::Debit;
-use super::together::together;
+use super::outage_ledger::{Account, AccountKey, ReplayCounts};
 use crate::clock::Clock;
 use crate::limit::Limit;
 use crate::plan::{Key, Plan, Take};
@@ -18,13 +18,13 @@ use crate::store::{Store, StoreError};
 use crate::subject::Subject;
 use crate::time::Timestamp;
 
-/// As many debits are under way at once.
-const AT_ONCE: usize = 512;
+/// Maximum number of concurrent debits.
+const MAX_CONCURRENT_DEBITS: usize = 512;
 
-/// After so long the store decides again although it has not been told of every key.
-const LONGEST: Duration = Duration::from_secs(1);
+/// Replay time after which the breaker closes although accounts are left.
+const MAX_REPLAY_TIME: Duration = Duration::from_secs(1);
 
-/// What is taken to see whether a store can be written to.
+/// Key that a probe takes from, so that a probe also shows that the store accepts writes.
 #[derive(Debug)]
 pub(super) struct Probe {
     subject: Subject,
@@ -33,78 +33,79 @@ pub(super) struct Probe {
 
 impl Probe {
     pub(super) fn new() -> Self {
-        // A bucket that is full again at once: nothing is kept for longer than a moment.
+        // The bucket refills within a microsecond, so the store keeps nothing for long.
         const QUOTA: Quota = Quota::per_second(1_000_000);
         let limit = Limit::token_bucket(QUOTA).and_then(|limit| limit.in_rule("tollgate.probe"));
         Self { subject: Subject::of(["probe"]), limit: limit.unwrap_or_else(|_| Limit::block()) }
     }
 }
 
-/// Whether there was anything to tell of a key.
+/// Result of replaying one account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Telling {
+enum Replay {
+    /// Nothing of it counts any more.
     Nothing,
-    Told,
+    Done,
 }
 
-/// For how long somebody goes on telling.
+/// How long a replay goes on after the breaker has closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Until {
-    /// Until there is nothing left.
-    Empty,
-    /// Until it has taken long enough: a request waits for it.
-    Late,
+enum ReplayUntil {
+    LedgerEmpty,
+    /// [`MAX_REPLAY_TIME`] has passed: a request waits for the replay.
+    TimeUp,
 }
 
-/// One at a time looks after a store, also if its future is dropped: a request that tries the store may be given
-/// up, and others must be able to try again.
-struct Attending<'f> {
-    is_attended: &'f AtomicBool,
+/// Ensures that only one task at a time probes and replays. A request that probes may be dropped; then the guard
+/// lets the next one try.
+struct MaintenanceGuard<'f> {
+    is_maintaining: &'f AtomicBool,
     breaker: &'f Breaker,
 }
 
-impl<'f> Attending<'f> {
-    fn begin(is_attended: &'f AtomicBool, breaker: &'f Breaker) -> Option<Self> {
-        let is_first = !is_attended.swap(true, Ordering::AcqRel);
-        is_first.then_some(Self { is_attended, breaker })
+impl<'f> MaintenanceGuard<'f> {
+    fn try_new(is_maintaining: &'f AtomicBool, breaker: &'f Breaker) -> Option<Self> {
+        let is_first = !is_maintaining.swap(true, Ordering::AcqRel);
+        is_first.then_some(Self { is_maintaining, breaker })
     }
 }
 
-impl Drop for Attending<'_> {
+impl Drop for MaintenanceGuard<'_> {
     fn drop(&mut self) {
-        // Unless it has been closed.
-        self.breaker.stay_open();
-        self.is_attended.store(false, Ordering::Release);
+        // No effect if the breaker has closed.
+        self.breaker.reopen();
+        self.is_maintaining.store(false, Ordering::Release);
     }
 }
 
 impl<S: Store, C: Clock> FallbackStore<S, C> {
-    /// Looks after the store: tries whether it answers again if it is lost, and tells it what was spent
-    /// without it. Call it about once a second, with some jitter among nodes.
+    /// Probes a lost shared store, and replays the outage ledger in a restored one. Call it about once a second, with
+    /// jitter between nodes.
     ///
-    /// It takes as long as the store takes to answer, and nothing when all is well.
+    /// Takes as long as the shared store's replies; returns immediately if there is nothing to do.
     pub async fn maintain(&self) {
-        self.maintain_store(Until::Empty).await;
+        self.maintain_until(ReplayUntil::LedgerEmpty).await;
     }
 
-    /// The same in the time of a request: what is left to tell when the store has long been back waits for the
-    /// next who looks after it.
+    /// Like [`maintain`](Self::maintain), within a request: leaves the rest of a long replay to the next call.
     pub(super) async fn maintain_briefly(&self) {
-        self.maintain_store(Until::Late).await;
+        self.maintain_until(ReplayUntil::TimeUp).await;
     }
 
-    async fn maintain_store(&self, until: Until) {
-        let Some(_attending) = Attending::begin(&self.is_attended, &self.breaker) else { return };
-        let asked = self.breaker.asked();
+    async fn maintain_until(&self, until: ReplayUntil) {
+        let Some(_guard) = MaintenanceGuard::try_new(&self.is_maintaining, &self.breaker) else {
+            return;
+        };
+        let permission = self.breaker.permission();
         if self.breaker.is_closed() {
             if !self.ledger.lock().is_empty() {
-                let _ = self.settle(asked, until).await;
+                let _ = self.replay_ledger(permission, until).await;
             }
             return;
         }
-        self.breaker.try_store(self.clock.now());
+        self.breaker.half_open(self.clock.now());
         if self.probe().await.is_ok() {
-            let _ = self.settle(asked, until).await;
+            let _ = self.replay_ledger(permission, until).await;
         }
     }
 
@@ -112,97 +113,106 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         let take = Take::new(Key::new(&self.probe.subject, &self.probe.limit), 1);
         match self.store.take(&Plan::of_distinct([take])).await {
             Err(error) if error.is_transient() => {
-                self.listener.tell(StoreEvent::Failed(&error));
+                self.listener.notify(StoreEvent::Failed(&error));
                 Err(error)
             }
-            // Also when somebody else's value is under the probe's key: it answers.
+            // Other errors, such as a foreign value under the probe's key, are replies too.
             _ => Ok(()),
         }
     }
 
-    /// Tells the store of what was spent, then lets it decide again.
-    async fn settle(&self, asked: CallPermission, until: Until) -> Result<(), StoreError> {
+    /// Debits the admissions of the ledger in the shared store, then closes the breaker.
+    async fn replay_ledger(
+        &self,
+        permission: CallPermission,
+        until: ReplayUntil,
+    ) -> Result<(), StoreError> {
         let began = self.clock.now();
         loop {
-            let is_late = self.clock.now() >= began + LONGEST;
-            let leaving = self.leaving(asked, is_late, until);
-            if leaving.is_empty() {
+            let is_late = self.clock.now() >= began + MAX_REPLAY_TIME;
+            let batch = self.next_batch(permission, is_late, until);
+            if batch.is_empty() {
                 return Ok(());
             }
             let now = self.clock.now();
-            let debits = leaving.into_iter().map(|(name, account)| self.tell(name, account, now));
-            let results = together(debits).await;
-            let count = |wanted: fn(&Result<Telling, StoreError>) -> bool| {
-                results.iter().filter(|result| wanted(result)).count() as u64
+            let replays = batch.into_iter().map(|(key, account)| self.replay(key, account, now));
+            let results = join_all(replays).await;
+            let count = |is_counted: fn(&Result<Replay, StoreError>) -> bool| {
+                results.iter().filter(|result| is_counted(result)).count() as u64
             };
-            let told = count(|result| matches!(result, Ok(Telling::Told)));
-            let untold = count(Result::is_err);
-            self.ledger.lock().note(Told { told, untold });
-            let failed = results.into_iter().filter_map(Result::err);
-            // A key that cannot be read keeps nobody else out.
-            if let Some(error) = failed.into_iter().find(StoreError::is_transient) {
+            let replayed = count(|result| matches!(result, Ok(Replay::Done)));
+            let dropped = count(Result::is_err);
+            self.ledger.lock().add_counts(ReplayCounts { replayed, dropped });
+            let errors = results.into_iter().filter_map(Result::err);
+            // A key with an unreadable value does not stop the replay of the others.
+            if let Some(error) = errors.into_iter().find(StoreError::is_transient) {
                 return Err(error);
             }
         }
     }
 
-    /// The next accounts to tell of. When there are none the store decides again, and when it takes too long.
-    fn leaving(&self, asked: CallPermission, is_late: bool, until: Until) -> Vec<(Name, Account)> {
+    /// Returns the next accounts to replay. Closes the breaker if there are none, or if the replay is late.
+    fn next_batch(
+        &self,
+        permission: CallPermission,
+        is_late: bool,
+        until: ReplayUntil,
+    ) -> Vec<(AccountKey, Account)> {
         let now = self.clock.now();
-        // Whoever decides alone does so under this lock: nothing is spent between.
+        // Local decisions hold this lock too: no admission gets in between an empty ledger and the close.
         let mut ledger = self.ledger.lock();
-        let leaving = match is_late && until == Until::Late {
+        let batch = match is_late && until == ReplayUntil::TimeUp {
             true => Vec::new(),
-            false => ledger.leave(AT_ONCE),
+            false => ledger.take_batch(MAX_CONCURRENT_DEBITS),
         };
-        let lasted = match leaving.is_empty() || is_late {
-            true => self.breaker.close(asked, now),
+        let lasted = match batch.is_empty() || is_late {
+            true => self.breaker.close(permission, now),
             false => None,
         };
-        let told = if lasted.is_some() { ledger.take_told() } else { Told::default() };
+        let counts = if lasted.is_some() { ledger.take_counts() } else { ReplayCounts::default() };
         drop(ledger);
         if let Some(lasted) = lasted {
-            let LocalDecisions { admitted, refused } = self.tally.take();
-            let Told { told, untold } = told;
-            let outage =
-                Outage { lasted, admitted, refused, keys_replayed: told, keys_dropped: untold };
-            self.listener.tell(StoreEvent::Restored(outage));
+            let LocalDecisions { admitted, refused } = self.counters.take();
+            let ReplayCounts { replayed: keys_replayed, dropped: keys_dropped } = counts;
+            let outage = Outage { lasted, admitted, refused, keys_replayed, keys_dropped };
+            self.listener.notify(StoreEvent::Restored(outage));
         }
-        leaving
+        batch
     }
 
-    /// Tells the store what one key spent. Never twice, whatever becomes of it.
-    async fn tell(
+    /// Replays one account. It is never replayed twice, whatever the result.
+    async fn replay(
         &self,
-        name: Name,
+        key: AccountKey,
         account: Account,
         now: Timestamp,
-    ) -> Result<Telling, StoreError> {
-        let Account { limit, spent, paused_until } = account;
-        let key = Key::private(&name.subject, &limit);
-        let (debits, mut telling) = (spent.debits(&limit, now), Telling::Nothing);
-        for some in debits.chunks(AT_ONCE) {
-            // At once: one after the other, a slow store would be back only after as many answers.
-            let told = together(some.iter().map(|debit| self.debit_one(&key, *debit))).await;
-            let failed = told.iter().filter_map(|told| told.as_ref().err());
-            failed.for_each(|error| self.listener.tell(StoreEvent::Failed(error)));
-            told.into_iter().collect::<Result<(), _>>()?;
-            telling = Telling::Told;
+    ) -> Result<Replay, StoreError> {
+        let Account { limit, admissions, paused_until } = account;
+        let key = Key::private(&key.subject, &limit);
+        let (debits, mut replay) = (admissions.debits(&limit, now), Replay::Nothing);
+        for chunk in debits.chunks(MAX_CONCURRENT_DEBITS) {
+            // Concurrently: in sequence, every debit would delay recovery by one round trip.
+            let results = join_all(chunk.iter().map(|debit| self.replay_debit(&key, *debit))).await;
+            let errors = results.iter().filter_map(|result| result.as_ref().err());
+            errors.for_each(|error| self.listener.notify(StoreEvent::Failed(error)));
+            results.into_iter().collect::<Result<(), _>>()?;
+            replay = Replay::Done;
         }
         if let Some(until) = paused_until.filter(|until| *until > now) {
-            let left = Duration::from_micros(until.as_micros() - now.as_micros());
-            let paused = self.store.pause(&key, left).await;
-            paused.inspect_err(|error| self.listener.tell(StoreEvent::Failed(error)))?;
-            telling = Telling::Told;
+            let length = Duration::from_micros(until.as_micros() - now.as_micros());
+            let result = self.store.pause(&key, length).await;
+            result.inspect_err(|error| self.listener.notify(StoreEvent::Failed(error)))?;
+            replay = Replay::Done;
         }
-        Ok(telling)
+        Ok(replay)
     }
 
-    async fn debit_one(&self, key: &Key<'_>, debit: Debit) -> Result<(), StoreError> {
+    async fn replay_debit(&self, key: &Key<'_>, debit: Debit) -> Result<(), StoreError> {
         let plan = Plan::of_distinct([Take::new(*key, debit.cost)]);
         match debit.permit {
             None => self.store.debit(&plan, debit.age).await.map(drop),
-            // So that its holder can give it back. Where there is no room for it, there is none to take.
+            // Take the slots under their permit, so that its holder can release them. A refusal means that no slot
+            // is free to take.
             Some(permit) => self.store.take(&plan.with_permit(permit)).await.map(drop),
         }
     }
@@ -214,15 +224,15 @@ mod tests {
     use crate::fallback::BreakerState;
 
     #[test]
-    fn whoever_goes_away_while_trying_lets_others_try() {
-        let (is_attended, breaker) =
+    fn dropped_probe_lets_the_next_one_start() {
+        let (is_maintaining, breaker) =
             (AtomicBool::new(false), Breaker::new(1, Duration::from_secs(30)));
-        assert!(breaker.failed(breaker.asked(), Timestamp::EPOCH).is_some());
-        let attending = Attending::begin(&is_attended, &breaker);
-        breaker.try_store(Timestamp::EPOCH);
-        assert!(Attending::begin(&is_attended, &breaker).is_none());
-        drop(attending);
+        assert!(breaker.record_failure(breaker.permission(), Timestamp::EPOCH).is_some());
+        let guard = MaintenanceGuard::try_new(&is_maintaining, &breaker);
+        breaker.half_open(Timestamp::EPOCH);
+        assert!(MaintenanceGuard::try_new(&is_maintaining, &breaker).is_none());
+        drop(guard);
         assert_eq!(breaker.state(), BreakerState::Open);
-        assert!(Attending::begin(&is_attended, &breaker).is_some());
+        assert!(MaintenanceGuard::try_new(&is_maintaining, &breaker).is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! This node's parts of limits, made once each.
+//! Cache of this node's shares of limits.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -10,64 +10,65 @@ use parking_lot::RwLock;
 
 use crate::limit::Limit;
 
-/// Limits that come with requests may be without number.
-const MOST: usize = 4096;
+/// Maximum number of cached shares. Inline limits of requests are unbounded in number.
+const MAX_SHARES: usize = 4096;
 
-/// The parts of one among so many nodes.
+/// Shares of limits for the current number of nodes, each computed once.
 #[derive(Debug)]
-pub(super) struct Shares {
-    parts: RwLock<Parts>,
+pub(super) struct ShareCache {
+    shares: RwLock<Shares>,
     hasher: RandomState,
 }
 
 #[derive(Debug)]
-struct Parts {
+struct Shares {
     nodes: NonZeroU32,
-    /// By the hash of the limit; of two with the same, the last.
-    known: HashMap<u64, Part>,
+    /// By the hash of the limit. Of two limits with the same hash, the last.
+    by_hash: HashMap<u64, NodeShare>,
 }
 
-/// A limit, and this node's part of it as one among so many.
+/// A limit, and one node's share of it.
 #[derive(Debug, Clone)]
-pub(super) struct Part {
-    pub(super) whole: Arc<Limit>,
-    pub(super) part: Arc<Limit>,
+pub(super) struct NodeShare {
+    pub(super) limit: Arc<Limit>,
+    pub(super) share: Arc<Limit>,
+    /// Number of nodes that the limit is divided by.
     pub(super) nodes: NonZeroU32,
 }
 
-impl Shares {
+impl ShareCache {
     pub(super) fn new(nodes: NonZeroU32) -> Self {
-        let parts = RwLock::new(Parts { nodes, known: HashMap::new() });
-        Self { parts, hasher: RandomState::default() }
+        let shares = RwLock::new(Shares { nodes, by_hash: HashMap::new() });
+        Self { shares, hasher: RandomState::default() }
     }
 
     pub(super) fn nodes(&self) -> NonZeroU32 {
-        self.parts.read().nodes
+        self.shares.read().nodes
     }
 
     pub(super) fn set_nodes(&self, nodes: NonZeroU32) {
         if self.nodes() != nodes {
-            *self.parts.write() = Parts { nodes, known: HashMap::new() };
+            *self.shares.write() = Shares { nodes, by_hash: HashMap::new() };
         }
     }
 
-    /// This node's part of a limit.
-    pub(super) fn of(&self, limit: &Limit) -> Part {
+    /// Returns this node's share of a limit.
+    pub(super) fn get(&self, limit: &Limit) -> NodeShare {
         let hash = self.hasher.hash_one((limit.rule(), limit.name(), limit.count()));
-        let parts = self.parts.read();
-        if let Some(known) = parts.known.get(&hash).filter(|known| *known.whole == *limit) {
-            return known.clone();
+        let shares = self.shares.read();
+        if let Some(cached) = shares.by_hash.get(&hash).filter(|cached| *cached.limit == *limit) {
+            return cached.clone();
         }
-        drop(parts);
-        let mut parts = self.parts.write();
-        if parts.known.len() >= MOST {
-            parts.known.clear();
+        drop(shares);
+        let mut shares = self.shares.write();
+        if shares.by_hash.len() >= MAX_SHARES {
+            shares.by_hash.clear();
         }
-        let nodes = parts.nodes;
-        let part = Arc::new(limit.share(nodes));
-        let part = Part { whole: Arc::new(limit.clone()), part, nodes };
-        parts.known.insert(hash, part.clone());
-        part
+        let nodes = shares.nodes;
+        let share = Arc::new(limit.share(nodes));
+        let share = NodeShare { limit: Arc::new(limit.clone()), share, nodes };
+        shares.by_hash.insert(hash, share.clone());
+        share
     }
 }
 
@@ -77,26 +78,26 @@ mod tests {
     use crate::quota::Quota;
 
     #[test]
-    fn a_part_is_made_once_until_the_nodes_change() {
+    fn share_is_computed_once_per_node_count() {
         let [one, three] = [1, 3].map(|nodes| NonZeroU32::new(nodes).unwrap());
-        let (shares, limit) =
-            (Shares::new(one), Limit::fixed_window(Quota::per_minute(10)).unwrap());
-        assert_eq!(shares.of(&limit).part.count(), 10);
-        shares.set_nodes(three);
-        let Part { part, nodes, .. } = shares.of(&limit);
-        assert_eq!((part.count(), nodes), (4, three));
-        shares.set_nodes(three);
-        assert!(Arc::ptr_eq(&part, &shares.of(&limit).part));
-        let other = Limit::sliding_window(Quota::per_minute(10)).unwrap();
-        assert_eq!(shares.of(&other).part.algorithm(), other.algorithm());
+        let (cache, limit) =
+            (ShareCache::new(one), Limit::fixed_window(Quota::per_minute(10)).unwrap());
+        assert_eq!(cache.get(&limit).share.count(), 10);
+        cache.set_nodes(three);
+        let NodeShare { share, nodes, .. } = cache.get(&limit);
+        assert_eq!((share.count(), nodes), (4, three));
+        cache.set_nodes(three);
+        assert!(Arc::ptr_eq(&share, &cache.get(&limit).share));
+        let sliding = Limit::sliding_window(Quota::per_minute(10)).unwrap();
+        assert_eq!(cache.get(&sliding).share.algorithm(), sliding.algorithm());
     }
 
     #[test]
-    fn strangers_limits_do_not_fill_the_memory() {
-        let shares = Shares::new(NonZeroU32::MIN);
+    fn cache_size_is_bounded() {
+        let cache = ShareCache::new(NonZeroU32::MIN);
         for count in 1..10_000 {
-            let _ = shares.of(&Limit::fixed_window(Quota::per_minute(count)).unwrap());
+            let _ = cache.get(&Limit::fixed_window(Quota::per_minute(count)).unwrap());
         }
-        assert!(shares.parts.read().known.len() <= MOST);
+        assert!(cache.shares.read().by_hash.len() <= MAX_SHARES);
     }
 }

@@ -1,150 +1,157 @@
-//! How much passed: bounds that need no oracle, on what callers were told.
+//! Bounds on admissions that need no oracle.
 //!
-//! Of one key with limit L, in one window: the store lets at most L pass, and L more each time it lost its data
-//! or its clock stepped in that window. A node alone lets at most its share pass, ⌈L ÷ N⌉ of the N it knows of,
-//! however often the store is lost and comes back: its own count outlasts the outage. So of N nodes that know
-//! how many they are at most N·⌈L ÷ N⌉ ≤ L + N − 1 pass without the store, and L more with it.
+//! For one key with limit L, in one window: the store admits at most L, and L more for each loss of data and each clock
+//! step in that window. A node without the store admits at most its share, ⌈L ÷ N⌉ of the N nodes it knows, however
+//! often the store is lost and restored: its local count outlasts the outage. So N nodes with the right node count
+//! admit at most N·⌈L ÷ N⌉ ≤ L + N − 1 without the store, and L more with it.
 
 use std::sync::Arc;
 
-use tollgate::{Distributed, OnStoreLoss};
+use tollgate::OnStoreLoss;
 
-use super::{Admission, By, Check};
-use crate::simulator::setting::{Refunds, refill};
+use super::{Admission, Check, DecidedBy, NodeModel};
+use crate::simulator::scenario::{Refunds, refill};
 use crate::spec::{Kind, LimitSpec};
 
-/// What passed in one stretch of time.
-struct Stretch<'c> {
+/// A time span that a limit bounds.
+struct Span<'c> {
     check: &'c Check,
     from: u64,
     to: u64,
 }
 
 impl Check {
-    /// Holds what passed to all bounds.
-    pub(in crate::simulator) fn holds_bounds(&mut self, now: u64) {
-        for key in 0..self.setting.keys.len() {
-            if let Some(why) = self.beyond(key) {
-                self.fail(now, || format!("key {key}: {why}"));
+    /// Checks the admissions of every key.
+    pub(in crate::simulator) fn check_bounds(&mut self, now: u64) {
+        for key in 0..self.scenario.keys.len() {
+            if let Some(reason) = self.exceeded_bound(key) {
+                self.fail(now, || format!("key {key}: {reason}"));
             }
         }
     }
 
-    fn beyond(&self, key: usize) -> Option<String> {
-        let counted = Arc::clone(&self.setting.keys[key]);
-        if self.setting.reach(key) != Distributed::On {
+    /// Returns a description of the first exceeded bound of a key.
+    fn exceeded_bound(&self, key: usize) -> Option<String> {
+        let limited = Arc::clone(&self.scenario.keys[key]);
+        if !self.scenario.is_shared(key) {
             return None;
         }
-        let mut admitted = self.admissions[key].clone();
-        admitted.sort_by_key(|admission| admission.at);
-        match counted.distribution.on_store_loss {
-            OnStoreLoss::Deny if admitted.iter().any(|one| one.by != By::Store) => {
-                return Some("a limit that denies let pass".to_owned());
+        let mut admissions = self.admissions[key].clone();
+        admissions.sort_by_key(|admission| admission.at);
+        let is_by_store = |admission: &Admission| admission.by == DecidedBy::Store;
+        match limited.distribution.on_store_loss {
+            OnStoreLoss::Deny if !admissions.iter().all(is_by_store) => {
+                return Some("a `deny` limit admitted without the store".to_owned());
             }
-            // Nobody counts what passes.
-            OnStoreLoss::Allow => admitted.retain(|one| one.by == By::Store),
+            // Admissions without the store are unbounded.
+            OnStoreLoss::Allow => admissions.retain(is_by_store),
             _ => {}
         }
-        if counted.refunds == Refunds::Sometimes {
+        if limited.refunds == Refunds::Sometimes {
             return None;
         }
-        let stretches = stretches(&counted.spec, &admitted);
-        let mut beyond = stretches.filter_map(|(from, to)| {
-            Stretch { check: self, from, to }.beyond(&counted.spec, &admitted)
+        let spans = spans(&limited.spec, &admissions);
+        let mut exceeded = spans.filter_map(|(from, to)| {
+            Span { check: self, from, to }.exceeded_bound(&limited.spec, &admissions)
         });
-        beyond.next().or_else(|| self.too_many_in_flight(key))
+        exceeded.next().or_else(|| self.exceeded_slots(key))
     }
 
-    /// At no time are more slots in use than those of the store and of all shares.
-    fn too_many_in_flight(&self, key: usize) -> Option<String> {
-        let counted = &self.setting.keys[key];
-        if counted.spec.algorithm != Kind::Concurrency
-            || counted.distribution.on_store_loss == OnStoreLoss::Allow
+    /// Checks that the slots in use never exceed those of the store and of all shares.
+    fn exceeded_slots(&self, key: usize) -> Option<String> {
+        let limited = &self.scenario.keys[key];
+        if limited.spec.algorithm != Kind::Concurrency
+            || limited.distribution.on_store_loss == OnStoreLoss::Allow
         {
             return None;
         }
-        let held: Vec<_> = self.holdings.iter().filter(|holding| holding.key == key).collect();
-        held.iter().find_map(|begins| {
-            let at = begins.from;
-            let in_use = held.iter().filter(|other| other.from <= at && at < other.until);
+        let slots: Vec<_> = self.held_slots.iter().filter(|held| held.key == key).collect();
+        slots.iter().find_map(|newest| {
+            let at = newest.from;
+            let in_use = slots.iter().filter(|held| held.from <= at && at < held.until);
             let (oldest, sum) = in_use
-                .fold((at, 0), |(oldest, sum), other| (oldest.min(other.from), sum + other.cost));
-            let stretch = Stretch { check: self, from: oldest, to: at };
-            let most = stretch.of_store(&counted.spec) + stretch.of_shares(&counted.spec);
-            (sum > most).then(|| format!("{sum} slots in use at {at}, and {most} at most"))
+                .fold((at, 0), |(oldest, sum), held| (oldest.min(held.from), sum + held.cost));
+            let span = Span { check: self, from: oldest, to: at };
+            let max = span.max_by_store(&limited.spec) + span.max_by_nodes(&limited.spec);
+            (sum > max).then(|| format!("{sum} slots in use at {at}, at most {max} expected"))
         })
     }
 }
 
-/// The stretches of time in which a limit bounds what passes: first and last moment.
-fn stretches<'a>(
+/// Returns the time spans in which a limit bounds admissions: first and last moment.
+fn spans<'a>(
     spec: &'a LimitSpec,
-    admitted: &'a [Admission],
+    admissions: &'a [Admission],
 ) -> Box<dyn Iterator<Item = (u64, u64)> + 'a> {
     let window = refill(spec);
-    let begins = admitted.iter().map(|admission| admission.at);
+    let starts = admissions.iter().map(|admission| admission.at);
     match spec.algorithm {
         Kind::TokenBucket => {
-            Box::new(begins.clone().enumerate().flat_map(move |(index, from)| {
-                begins.clone().skip(index).map(move |to| (from, to))
+            Box::new(starts.clone().enumerate().flat_map(move |(index, from)| {
+                starts.clone().skip(index).map(move |to| (from, to))
             }))
         }
         Kind::SlidingWindow | Kind::FixedWindow => {
-            Box::new(begins.map(move |from| (from, from + window - 1)))
+            Box::new(starts.map(move |from| (from, from + window - 1)))
         }
         Kind::CalendarWindow => {
-            Box::new(begins.map(move |at| (at - at % window, at - at % window + window - 1)))
+            Box::new(starts.map(move |at| (at - at % window, at - at % window + window - 1)))
         }
         Kind::SlidingCounter => {
             let window = spec.window_us;
-            Box::new(begins.map(move |at| (at - at % window, at - at % window + window - 1)))
+            Box::new(starts.map(move |at| (at - at % window, at - at % window + window - 1)))
         }
         Kind::Concurrency => Box::new(std::iter::empty()),
     }
 }
 
-impl Stretch<'_> {
-    fn beyond(&self, spec: &LimitSpec, admitted: &[Admission]) -> Option<String> {
-        let inside = admitted.iter().filter(|one| self.from <= one.at && one.at <= self.to);
-        let by_store = inside.clone().filter(|one| one.by == By::Store);
+impl Span<'_> {
+    fn exceeded_bound(&self, spec: &LimitSpec, admissions: &[Admission]) -> Option<String> {
+        let inside = admissions.iter().filter(|one| self.from <= one.at && one.at <= self.to);
+        let by_store = inside.clone().filter(|one| one.by == DecidedBy::Store);
         let by_store: u64 = by_store.map(|one| one.cost).sum();
         let sum: u64 = inside.map(|one| one.cost).sum();
-        let (of_store, of_shares) = (self.of_store(spec), self.of_shares(spec));
+        let (max_by_store, max_by_nodes) = (self.max_by_store(spec), self.max_by_nodes(spec));
         let Self { from, to, .. } = self;
-        if by_store > of_store {
-            return Some(format!("the store let {by_store} > {of_store} pass in {from}..={to}"));
+        if by_store > max_by_store {
+            return Some(format!(
+                "the store admitted {by_store} > {max_by_store} in {from}..={to}"
+            ));
         }
-        let alone = sum - by_store;
-        (alone > of_shares)
-            .then(|| format!("nodes alone let {alone} > {of_shares} pass in {from}..={to}"))
+        let by_nodes = sum - by_store;
+        (by_nodes > max_by_nodes).then(|| {
+            format!("nodes without the store admitted {by_nodes} > {max_by_nodes} in {from}..={to}")
+        })
     }
 
-    /// The most that the store lets pass.
-    fn of_store(&self, spec: &LimitSpec) -> u64 {
-        let upsets = self.check.upsets.iter();
-        let upsets = upsets.filter(|at| self.from <= **at && **at <= self.to).count() as u64;
-        spec.capacity() * self.windows(spec) * (1 + upsets) + self.refilled(spec)
+    /// Returns the maximum that the store admits.
+    fn max_by_store(&self, spec: &LimitSpec) -> u64 {
+        let disruptions = self.check.disruptions.iter();
+        let disruptions = disruptions.filter(|at| self.from <= **at && **at <= self.to);
+        let times = 1 + disruptions.count() as u64;
+        spec.capacity() * self.windows(spec) * times + self.refilled(spec)
     }
 
-    /// The most that all nodes let pass without it.
-    fn of_shares(&self, spec: &LimitSpec) -> u64 {
-        let of_node = |mirror: &super::Mirror| {
-            let (share, changes) = mirror.share(spec, self.from, self.to);
-            // Of a bucket the used part stays used when its size changes, and not the tokens.
+    /// Returns the maximum that all nodes admit without the store.
+    fn max_by_nodes(&self, spec: &LimitSpec) -> u64 {
+        let max_by_node = |model: &NodeModel| {
+            let (share, changes) = model.largest_share(spec, self.from, self.to);
+            // When the size of a bucket changes, its used part stays the same, not its tokens.
             let times = if spec.algorithm == Kind::TokenBucket { 1 + changes } else { 1 };
             share.capacity() * self.windows(spec) * times + self.refilled(&share)
         };
-        self.check.mirrors.iter().map(of_node).sum()
+        self.check.nodes.iter().map(max_by_node).sum()
     }
 
-    /// A window that opens at its first take may end and another begin within any stretch of its length. One
-    /// that opens with a debit of the past ends sooner.
+    /// Returns the maximum number of windows in the span. A fixed window starts at its first take, so two of them
+    /// fit; one that starts with an aged debit ends sooner.
     fn windows(&self, spec: &LimitSpec) -> u64 {
-        let aged = self.check.aged.iter().filter(|at| self.from <= **at && **at <= self.to);
+        let aged = self.check.aged_debits.iter();
+        let aged = aged.filter(|at| self.from <= **at && **at <= self.to);
         if spec.algorithm == Kind::FixedWindow { 2 + aged.count() as u64 } else { 1 }
     }
 
-    /// What a bucket gains meanwhile.
+    /// Returns the refill of a token bucket in the span.
     fn refilled(&self, spec: &LimitSpec) -> u64 {
         match spec.algorithm {
             Kind::TokenBucket => (self.to - self.from) * spec.count / spec.window_us,

@@ -1,83 +1,81 @@
-//! Every answer to a caller: the store's own where it was heard, and the node's by its share where it was not.
+//! Checks every decision: the store's answers if it replied, else the node's answers for its shares.
 
 use std::sync::Arc;
 
-use tollgate::{Decision, Distributed, OnStoreLoss, Source};
+use tollgate::{Decision, OnStoreLoss, Source};
 
-use super::mirror::Held;
-use super::{Admission, By, Check, Holding, Holds, Stage};
+use super::{Admission, Check, DecidedBy, HeldSlots, Stage};
 use crate::answer::Answer;
-use crate::simulator::clockwork::TaskId;
-use crate::simulator::request::{Act, Request, Want};
+use crate::simulator::request::{Action, KeyCost, Request};
+use crate::simulator::virtual_time::TaskId;
 use crate::spec::Kind;
 
-/// What is known of a request once its node has begun it.
+/// A request that its node has begun to decide.
 #[derive(Debug)]
 pub(in crate::simulator) struct Begun {
-    /// What the node counts itself, whatever the store says.
-    near: Vec<Answer>,
-}
-
-/// Whether a permit was given back or renewed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::simulator) enum Worked {
-    Yes,
-    No,
+    /// Answers for the keys outside the shared store.
+    local: Vec<Answer>,
 }
 
 impl Check {
-    /// A caller asks a node. What that counts itself it counts at once.
-    pub(in crate::simulator) fn begins(
+    /// A node begins a request: it runs the keys outside the shared store immediately.
+    pub(in crate::simulator) fn request_begins(
         &mut self,
         node: usize,
         request: &Request,
         now: u64,
     ) -> Begun {
-        self.note(now, || format!("node {node} is asked {request:?}"));
-        let setting = Arc::clone(&self.setting);
-        let near = request.part(|key| setting.reach(key) != Distributed::On);
-        Begun { near: self.mirrors[node].near(&near, now) }
+        self.log(now, || format!("node {node} receives {request:?}"));
+        let scenario = Arc::clone(&self.scenario);
+        let local = request.filter_keys(|key| !scenario.is_shared(key));
+        Begun { local: self.nodes[node].run_local(&local, now) }
     }
 
-    /// A caller gives a permit back, or renews it. Tells whether that must work without the store.
-    pub(in crate::simulator) fn permits(
+    /// A node begins to release or renew a permit. Returns true if that must succeed without the store.
+    pub(in crate::simulator) fn permit_begins(
         &mut self,
         node: usize,
         request: &Request,
         now: u64,
-    ) -> Held {
-        self.note(now, || format!("node {node} is asked {request:?}"));
-        let setting = Arc::clone(&self.setting);
-        let held = self.mirrors[node].of_permit(&setting, request, now);
-        if request.act == Act::Release {
-            self.each_holding(request, |holding, _| holding.until = holding.until.min(now));
+    ) -> bool {
+        self.log(now, || format!("node {node} receives {request:?}"));
+        let scenario = Arc::clone(&self.scenario);
+        let is_held = self.nodes[node].run_permit(&scenario, request, now);
+        if request.action == Action::Release {
+            self.for_each_held(request, |held, _| held.until = held.until.min(now));
         }
-        held
+        is_held
     }
 
-    /// It worked, or not.
-    pub(in crate::simulator) fn permitd(&mut self, request: &Request, held: Held, worked: Worked) {
-        let holds = Holds::from(held == Held::Elsewhere || worked == Worked::Yes);
-        self.hold(0, holds, || format!("{request:?} failed although the permit was held here"));
+    /// The release or renewal ended.
+    pub(in crate::simulator) fn permit_ended(
+        &mut self,
+        request: &Request,
+        is_held: bool,
+        is_done: bool,
+    ) {
+        self.require(0, !is_held || is_done, || {
+            format!("{request:?} failed although the node holds slots of the permit")
+        });
     }
 
-    /// A permit lasts as long again, counted from when that was asked.
-    pub(in crate::simulator) fn renewed(&mut self, request: &Request, asked: u64) {
-        self.each_holding(request, |holding, ttl| {
-            if holding.until > asked {
-                holding.until = holding.until.max(asked + ttl);
+    /// A permit was renewed: its ttl restarts when the renewal began.
+    pub(in crate::simulator) fn permit_renewed(&mut self, request: &Request, began: u64) {
+        self.for_each_held(request, |held, ttl| {
+            if held.until > began {
+                held.until = held.until.max(began + ttl);
             }
         });
     }
 
-    fn each_holding(&mut self, request: &Request, change: impl Fn(&mut Holding, u64)) {
-        let setting = Arc::clone(&self.setting);
-        let held = self.holdings.iter_mut().filter(|holding| holding.permit == request.permit);
-        held.for_each(|holding| change(holding, setting.specs[holding.key].window_us));
+    fn for_each_held(&mut self, request: &Request, change: impl Fn(&mut HeldSlots, u64)) {
+        let scenario = Arc::clone(&self.scenario);
+        let slots = self.held_slots.iter_mut().filter(|held| held.permit == request.permit);
+        slots.for_each(|held| change(held, scenario.specs[held.key].window_us));
     }
 
-    /// A caller has its answer.
-    pub(in crate::simulator) fn decided(
+    /// A request is decided.
+    pub(in crate::simulator) fn request_decided(
         &mut self,
         (node, task): (usize, TaskId),
         request: &Request,
@@ -85,146 +83,151 @@ impl Check {
         decision: &Decision<'_>,
         now: u64,
     ) {
-        self.note(now, || told(node, request, decision));
-        self.note_age(request, now);
-        self.figures.decided += 1;
-        let setting = Arc::clone(&self.setting);
-        let is_far = |key: usize| setting.reach(key) == Distributed::On;
-        let (far, near) = (request.part(is_far), request.part(|key| !is_far(key)));
-        let near_passes = begun.near.iter().all(Answer::is_allowed);
-        let is_refused = request.act == Act::Take && !near_passes;
-        let far = if is_refused { far.with(Act::Peek) } else { far };
-        let heard = self.heard.remove(&task);
-        let said = if far.wants.is_empty() {
-            let said = heard.as_ref().and_then(|heard| heard.answers.as_ref());
-            self.is_beside(&near, decision, said, now);
+        self.log(now, || describe(node, request, decision));
+        self.note_aged_debit(request, now);
+        self.figures.decisions += 1;
+        let scenario = Arc::clone(&self.scenario);
+        let shared = request.filter_keys(|key| scenario.is_shared(key));
+        let local = request.filter_keys(|key| !scenario.is_shared(key));
+        let is_allowed_locally = begun.local.iter().all(Answer::is_allowed);
+        let is_refused = request.action == Action::Take && !is_allowed_locally;
+        let shared = if is_refused { shared.with_action(Action::Peek) } else { shared };
+        let reply = self.replies.remove(&task);
+        let answers = reply.as_ref().and_then(|reply| reply.answers.as_ref());
+        let shared_answers = if shared.costs.is_empty() {
+            self.check_shadow(&local, decision, answers, now);
             Vec::new()
         } else if decision.is_degraded() {
             self.figures.degraded += 1;
-            self.is_by_its_share(&far, decision, now);
-            self.mirrors[node].alone(&setting, &far, now)
+            self.check_degraded_marks(&shared, decision, now);
+            self.nodes[node].decide_degraded(&scenario, &shared, now)
         } else {
-            self.is_the_stores(request, decision, now);
-            heard.as_ref().and_then(|heard| heard.answers.clone()).unwrap_or_default()
+            self.check_store_marks(request, decision, now);
+            answers.cloned().unwrap_or_default()
         };
-        let mut here = begun.near;
-        if request.act == Act::Take && near_passes && !said.iter().all(Answer::is_allowed) {
-            here = self.gives_back(node, &near, now);
+        let mut local_answers = begun.local;
+        let is_allowed_by_store = shared_answers.iter().all(Answer::is_allowed);
+        if request.action == Action::Take && is_allowed_locally && !is_allowed_by_store {
+            local_answers = self.refund_local(node, &local, now);
         }
-        self.is_all(request, decision, (said, here), now);
-        if request.act == Act::Take && decision.is_allowed() {
-            let by = if decision.is_degraded() { By::Node(node) } else { By::Store };
-            self.admit(&far, by, heard.map_or(now, |heard| heard.at));
+        self.check_answers(request, decision, (shared_answers, local_answers), now);
+        if request.action == Action::Take && decision.is_allowed() {
+            let by = match decision.is_degraded() {
+                true => DecidedBy::Node(node),
+                false => DecidedBy::Store,
+            };
+            self.admit(&shared, by, reply.map_or(now, |reply| reply.at));
         }
-        self.is_rested(request, decision, now);
+        self.check_full(request, decision, now);
     }
 
-    /// What was taken here before the store refused.
-    fn gives_back(&mut self, node: usize, near: &Request, now: u64) -> Vec<Answer> {
-        self.figures.given_back += u64::from(!near.wants.is_empty());
-        let mirror = &mut self.mirrors[node];
-        mirror.near(&near.with(Act::Refund), now);
-        if near.permit.is_some() {
-            mirror.near(&near.with(Act::Release), now);
+    /// Refunds what was taken locally before the store refused.
+    fn refund_local(&mut self, node: usize, local: &Request, now: u64) -> Vec<Answer> {
+        self.figures.refunds += u64::from(!local.costs.is_empty());
+        let model = &mut self.nodes[node];
+        model.run_local(&local.with_action(Action::Refund), now);
+        if local.permit.is_some() {
+            model.run_local(&local.with_action(Action::Release), now);
         }
-        mirror.near(&near.with(Act::Peek), now)
+        model.run_local(&local.with_action(Action::Peek), now)
     }
 
-    /// The answers are the right ones, each in its place.
-    fn is_all(
+    /// Checks the status of every key, in the order of the request.
+    fn check_answers(
         &mut self,
         request: &Request,
         decision: &Decision<'_>,
-        (far, near): (Vec<Answer>, Vec<Answer>),
+        (shared, local): (Vec<Answer>, Vec<Answer>),
         now: u64,
     ) {
-        let setting = Arc::clone(&self.setting);
-        let (mut far, mut near) = (far.into_iter(), near.into_iter());
-        let right: Vec<Option<Answer>> = request
-            .wants
+        let scenario = Arc::clone(&self.scenario);
+        let (mut shared, mut local) = (shared.into_iter(), local.into_iter());
+        let expected: Vec<Option<Answer>> = request
+            .costs
             .iter()
-            .map(|want| match setting.reach(want.key) {
-                Distributed::On => far.next(),
-                _ => near.next(),
-            })
+            .map(|cost| if scenario.is_shared(cost.key) { shared.next() } else { local.next() })
             .collect();
-        let seen = decision.statuses().iter().map(|status| Some(Answer::from(status)));
-        let holds = Holds::from(seen.eq(right.iter().copied()));
-        self.hold(now, holds, || format!("{request:?}: {decision:?} instead of {right:?}"));
-    }
-
-    /// The store answered, unless a limit refused that this node counts itself.
-    fn is_the_stores(&mut self, request: &Request, decision: &Decision<'_>, now: u64) {
-        let reach = |want: &Want| self.setting.reach(want.key);
-        let mut decided = request.wants.iter().zip(decision.statuses());
-        // Of equals the first.
-        let deciding = decided.find(|(_, status)| decision.deciding() == Some(*status));
-        let is_near = deciding.is_some_and(|(want, _)| reach(want) != Distributed::On);
-        let right = match is_near && !decision.is_allowed() {
-            true => Source::Local,
-            false => Source::Store,
-        };
-        let holds = decision.source() == right && decision.loss().is_none();
-        self.hold(now, Holds::from(holds), || format!("not marked as the store's: {decision:?}"));
-    }
-
-    fn is_by_its_share(&mut self, far: &Request, decision: &Decision<'_>, now: u64) {
-        let loss = |key: usize| self.setting.keys[key].distribution.on_store_loss;
-        let has = |wanted| far.wants.iter().any(|want| loss(want.key) == wanted);
-        let right = [OnStoreLoss::Deny, OnStoreLoss::Local, OnStoreLoss::Allow];
-        let right = right.into_iter().find(|wanted| has(*wanted));
-        let holds = decision.source() == Source::Local && decision.loss() == right;
-        self.hold(now, Holds::from(holds), || format!("marked wrongly: {decision:?}"));
-    }
-
-    /// What is not in the store does not depend on it, and what it says beside is what it said.
-    fn is_beside(
-        &mut self,
-        near: &Request,
-        decision: &Decision<'_>,
-        said: Option<&Vec<Answer>>,
-        now: u64,
-    ) {
-        let holds = decision.source() == Source::Local && !decision.is_degraded();
-        self.hold(now, Holds::from(holds), || format!("not marked as local: {decision:?}"));
-        let beside =
-            decision.shadow_decision().map(|beside| beside.statuses().iter().map(Answer::from));
-        let beside: Option<Vec<Answer>> = beside.map(Iterator::collect);
-        self.figures.beside += u64::from(beside.is_some());
-        self.hold(now, Holds::from(beside.as_ref() == said), || {
-            format!("{near:?}: the store said {said:?}, and beside is {beside:?}")
+        let answers = decision.statuses().iter().map(|status| Some(Answer::from(status)));
+        self.require(now, answers.eq(expected.iter().copied()), || {
+            format!("{request:?}: {decision:?}, expected {expected:?}")
         });
     }
 
-    fn admit(&mut self, far: &Request, by: By, at: u64) {
-        let setting = Arc::clone(&self.setting);
-        for want in far.wants.iter().filter(|want| want.cost > 0) {
-            self.admissions[want.key].push(Admission { at, cost: want.cost, by });
-            let spec = &setting.specs[want.key];
+    /// Checks the source: the store, unless a limit outside it refuses.
+    fn check_store_marks(&mut self, request: &Request, decision: &Decision<'_>, now: u64) {
+        let is_local = |cost: &KeyCost| !self.scenario.is_shared(cost.key);
+        let mut statuses = request.costs.iter().zip(decision.statuses());
+        // The first of equals decides.
+        let deciding = statuses.find(|(_, status)| decision.deciding() == Some(*status));
+        let is_decided_locally = deciding.is_some_and(|(cost, _)| is_local(cost));
+        let expected = match is_decided_locally && !decision.is_allowed() {
+            true => Source::Local,
+            false => Source::Store,
+        };
+        let is_marked = decision.source() == expected && decision.loss().is_none();
+        self.require(now, is_marked, || format!("not marked as the store's: {decision:?}"));
+    }
+
+    fn check_degraded_marks(&mut self, shared: &Request, decision: &Decision<'_>, now: u64) {
+        let has = |wanted| {
+            shared.costs.iter().any(|cost| self.scenario.on_store_loss(cost.key) == wanted)
+        };
+        let by_strictness = [OnStoreLoss::Deny, OnStoreLoss::Local, OnStoreLoss::Allow];
+        let expected = by_strictness.into_iter().find(|wanted| has(*wanted));
+        let is_marked = decision.source() == Source::Local && decision.loss() == expected;
+        self.require(now, is_marked, || format!("not marked as degraded: {decision:?}"));
+    }
+
+    /// Checks a decision without the store: it is local, and its shadow decision is the store's.
+    fn check_shadow(
+        &mut self,
+        local: &Request,
+        decision: &Decision<'_>,
+        expected: Option<&Vec<Answer>>,
+        now: u64,
+    ) {
+        let is_marked = decision.source() == Source::Local && !decision.is_degraded();
+        self.require(now, is_marked, || format!("not marked as local: {decision:?}"));
+        let shadow = decision.shadow_decision();
+        let shadow = shadow.map(|shadow| shadow.statuses().iter().map(Answer::from));
+        let shadow: Option<Vec<Answer>> = shadow.map(Iterator::collect);
+        self.figures.shadow_decisions += u64::from(shadow.is_some());
+        self.require(now, shadow.as_ref() == expected, || {
+            format!("{local:?}: the shadow decision is {shadow:?}, expected {expected:?}")
+        });
+    }
+
+    fn admit(&mut self, shared: &Request, by: DecidedBy, at: u64) {
+        let scenario = Arc::clone(&self.scenario);
+        for cost in shared.costs.iter().filter(|cost| cost.cost > 0) {
+            self.admissions[cost.key].push(Admission { at, cost: cost.cost, by });
+            let spec = &scenario.specs[cost.key];
             if spec.algorithm == Kind::Concurrency {
-                let (key, permit, until) = (want.key, far.permit, at + spec.window_us);
-                self.holdings.push(Holding { key, permit, cost: want.cost, from: at, until });
+                let (key, permit, until) = (cost.key, shared.permit, at + spec.window_us);
+                self.held_slots.push(HeldSlots { key, permit, cost: cost.cost, from: at, until });
             }
         }
     }
 
-    /// When all has come back, everyone has everything: in the store, and in each node without it.
-    fn is_rested(&mut self, request: &Request, decision: &Decision<'_>, now: u64) {
+    /// After the hour, checks that all limits are full: in the store, and on each node without it.
+    fn check_full(&mut self, request: &Request, decision: &Decision<'_>, now: u64) {
         let is_lost = match self.stage {
             Stage::Hour => return,
-            Stage::Rested => false,
-            Stage::LostAgain => true,
+            Stage::Full => false,
+            Stage::FullAndLost => true,
         };
-        let is_far = request.wants.iter().any(|it| self.setting.reach(it.key) == Distributed::On);
-        let is_refused = decision.loss() == Some(OnStoreLoss::Deny);
-        let is_right = decision.is_allowed() != is_refused;
-        let holds = Holds::from(is_right && decision.is_degraded() == (is_far && is_lost));
-        self.hold(now, holds, || format!("rested, {request:?} is told {decision:?}"));
+        let is_shared = request.costs.iter().any(|cost| self.scenario.is_shared(cost.key));
+        let is_denied = decision.loss() == Some(OnStoreLoss::Deny);
+        let is_expected =
+            decision.is_allowed() != is_denied && decision.is_degraded() == (is_shared && is_lost);
+        self.require(now, is_expected, || {
+            format!("all limits are full, and {request:?} is decided {decision:?}")
+        });
     }
 }
 
-fn told(node: usize, request: &Request, decision: &Decision<'_>) -> String {
+fn describe(node: usize, request: &Request, decision: &Decision<'_>) -> String {
     let verdict = decision.verdict();
-    let how = decision.loss().map_or("", OnStoreLoss::as_str);
-    format!("node {node} tells {verdict:?} {how} for {request:?}")
+    let loss = decision.loss().map_or("", OnStoreLoss::as_str);
+    format!("node {node} returns {verdict:?} {loss} for {request:?}")
 }

@@ -1,55 +1,54 @@
-//! What must hold at every moment, whatever goes wrong.
+//! Checks of everything that must hold at every moment, whatever the faults.
 
-mod asking;
 mod bounds;
+mod calls;
 mod decisions;
-mod mirror;
-mod owed;
-mod telling;
+mod ledger;
+mod node_model;
+mod replay;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub(super) use decisions::Worked;
-use mirror::Mirror;
+use node_model::NodeModel;
 
 use super::Figures;
-use super::clockwork::TaskId;
-use super::request::{Act, Oracles, Request};
-use super::setting::Setting;
+use super::request::{Action, Oracles, Request};
+use super::scenario::Scenario;
+use super::virtual_time::TaskId;
 use crate::answer::Answer;
 
-/// Who waits for the store.
+/// What a task does.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Role {
-    Attends,
-    Calls { act: Act, permit: Option<u64> },
+    Maintains,
+    Serves { action: Action, permit: Option<u64> },
 }
 
-/// What the store said to a caller, and when it decided.
+/// The store's answers to a caller's request, and the time when it ran.
 #[derive(Debug, Clone)]
-struct Heard {
+struct StoreReply {
     answers: Option<Vec<Answer>>,
     at: u64,
 }
 
-/// What passed.
+/// An admitted take.
 #[derive(Debug, Clone, Copy)]
 struct Admission {
     at: u64,
     cost: u64,
-    by: By,
+    by: DecidedBy,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
+enum DecidedBy {
     Store,
     Node(usize),
 }
 
 /// Slots in use.
 #[derive(Debug, Clone, Copy)]
-struct Holding {
+struct HeldSlots {
     key: usize,
     permit: Option<u64>,
     cost: u64,
@@ -57,53 +56,53 @@ struct Holding {
     until: u64,
 }
 
-/// In which part of the hour, or after it.
+/// Stage of the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Hour,
-    /// All is well, and everything has come back.
-    Rested,
-    /// Then the store is lost once more.
-    LostAgain,
+    /// After the hour: no faults, and all limits are full.
+    Full,
+    /// All limits are full, and the store is lost once more.
+    FullAndLost,
 }
 
-/// Everything that is known about a simulation from outside.
+/// The checker: observes calls, events and decisions, and models every node and the store.
 #[derive(Debug)]
 pub(super) struct Check {
-    setting: Arc<Setting>,
+    scenario: Arc<Scenario>,
     failure: Option<String>,
     timeline: Option<Vec<String>>,
     pub(super) figures: Figures,
     pub(super) stage: Stage,
-    server: Oracles,
-    mirrors: Vec<Mirror>,
+    store: Oracles,
+    nodes: Vec<NodeModel>,
     roles: HashMap<TaskId, Role>,
-    heard: HashMap<TaskId, Heard>,
+    replies: HashMap<TaskId, StoreReply>,
     admissions: Vec<Vec<Admission>>,
-    holdings: Vec<Holding>,
-    /// When the store lost its data or its clock stepped.
-    upsets: Vec<u64>,
-    /// When something was debited as of some time ago: a window that opens so closes sooner.
-    aged: Vec<u64>,
+    held_slots: Vec<HeldSlots>,
+    /// Times when the store lost its data or its clock stepped.
+    disruptions: Vec<u64>,
+    /// Times of debits with an age: a fixed window that starts with one ends sooner.
+    aged_debits: Vec<u64>,
 }
 
 impl Check {
-    pub(super) fn new(setting: &Arc<Setting>, timeline: Option<Vec<String>>) -> Self {
-        let keys = setting.keys.len();
+    pub(super) fn new(scenario: &Arc<Scenario>, timeline: Option<Vec<String>>) -> Self {
+        let keys = scenario.keys.len();
         Self {
-            setting: Arc::clone(setting),
+            scenario: Arc::clone(scenario),
             failure: None,
             timeline,
             figures: Figures::default(),
             stage: Stage::Hour,
-            server: Oracles::new(keys),
-            mirrors: Vec::new(),
+            store: Oracles::new(keys),
+            nodes: Vec::new(),
             roles: HashMap::new(),
-            heard: HashMap::new(),
+            replies: HashMap::new(),
             admissions: vec![Vec::new(); keys],
-            holdings: Vec::new(),
-            upsets: Vec::new(),
-            aged: Vec::new(),
+            held_slots: Vec::new(),
+            disruptions: Vec::new(),
+            aged_debits: Vec::new(),
         }
     }
 
@@ -111,33 +110,35 @@ impl Check {
         self.failure.is_some()
     }
 
-    /// What failed first, and all that led to it if it was written down.
+    /// Returns the first failure, with the timeline if it was recorded.
     pub(super) fn take_failure(&mut self) -> Option<(String, Vec<String>)> {
-        let why = self.failure.take()?;
-        Some((why, self.timeline.take().unwrap_or_default()))
+        let reason = self.failure.take()?;
+        Some((reason, self.timeline.take().unwrap_or_default()))
     }
 
     pub(super) fn take_timeline(&mut self) -> Vec<String> {
         self.timeline.take().unwrap_or_default()
     }
 
-    pub(super) fn note(&mut self, now: u64, what: impl FnOnce() -> String) {
+    /// Adds a line to the timeline.
+    pub(super) fn log(&mut self, now: u64, line: impl FnOnce() -> String) {
         if let Some(timeline) = self.timeline.as_mut().filter(|_| self.failure.is_none()) {
-            timeline.push(format!("{now:>20} {}", what()));
+            timeline.push(format!("{now:>20} {}", line()));
         }
     }
 
-    fn fail(&mut self, now: u64, why: impl FnOnce() -> String) {
+    fn fail(&mut self, now: u64, reason: impl FnOnce() -> String) {
         if self.failure.is_none() {
-            let why = why();
-            self.note(now, || format!("FAILS: {why}"));
-            self.failure = Some(why);
+            let reason = reason();
+            self.log(now, || format!("FAILED: {reason}"));
+            self.failure = Some(reason);
         }
     }
 
-    fn hold(&mut self, now: u64, holds: Holds, why: impl FnOnce() -> String) {
-        if holds == Holds::No {
-            self.fail(now, why);
+    /// Fails unless the condition holds.
+    fn require(&mut self, now: u64, condition: bool, reason: impl FnOnce() -> String) {
+        if !condition {
+            self.fail(now, reason);
         }
     }
 
@@ -145,109 +146,82 @@ impl Check {
         self.roles.insert(task, role);
     }
 
-    pub(super) fn is_attending(&self, task: TaskId) -> bool {
-        matches!(self.roles.get(&task), Some(Role::Attends))
+    pub(super) fn is_maintenance(&self, task: TaskId) -> bool {
+        matches!(self.roles.get(&task), Some(Role::Maintains))
     }
 
-    pub(super) fn joined(&mut self, nodes: u32, now: u64) {
-        let setting = Arc::clone(&self.setting);
-        self.mirrors.push(Mirror::new(&setting, nodes, now));
+    pub(super) fn node_joined(&mut self, nodes: u32, now: u64) {
+        let scenario = Arc::clone(&self.scenario);
+        self.nodes.push(NodeModel::new(&scenario, nodes, now));
     }
 
-    pub(super) fn learned(&mut self, node: usize, nodes: u32, now: u64) {
-        let setting = Arc::clone(&self.setting);
-        self.mirrors[node].learn(&setting, nodes, now);
+    pub(super) fn node_count_changed(&mut self, node: usize, nodes: u32, now: u64) {
+        let scenario = Arc::clone(&self.scenario);
+        self.nodes[node].set_nodes(&scenario, nodes, now);
     }
 
-    /// The store has forgotten everything.
-    pub(super) fn emptied(&mut self, now: u64) {
-        self.server = Oracles::new(self.setting.keys.len());
-        self.upset(now);
+    /// The store lost its data.
+    pub(super) fn store_emptied(&mut self, now: u64) {
+        self.store = Oracles::new(self.scenario.keys.len());
+        self.store_disrupted(now);
     }
 
-    pub(super) fn upset(&mut self, now: u64) {
-        self.upsets.push(now);
+    pub(super) fn store_disrupted(&mut self, now: u64) {
+        self.disruptions.push(now);
     }
 
-    /// Whether the store answers a node, from now on.
-    pub(super) fn set_well(&mut self, node: usize, well: Well, now: u64) {
-        let since = &mut self.mirrors[node].well_since;
-        *since = match well {
-            Well::No => None,
-            Well::Yes => since.or(Some(now)),
-        };
+    /// Sets whether the store replies to a node.
+    pub(super) fn set_reachable(&mut self, node: usize, is_reachable: bool, now: u64) {
+        let since = &mut self.nodes[node].reachable_since;
+        *since = if is_reachable { since.or(Some(now)) } else { None };
     }
 
-    /// A node goes on that stood still.
-    pub(super) fn woke(&mut self, node: usize) {
-        self.mirrors[node].breaker.spare_probes = 1;
+    /// A paused node resumed.
+    pub(super) fn node_woke(&mut self, node: usize) {
+        self.nodes[node].breaker.spare_probes = 1;
     }
 
-    /// A question runs in the store, at the store's time.
-    pub(super) fn ran(
+    /// A call ran in the store.
+    pub(super) fn call_ran(
         &mut self,
         task: Option<TaskId>,
         request: &Request,
         answers: Option<Vec<Answer>>,
         times: Times,
     ) {
-        self.note_age(request, times.now);
-        let setting = Arc::clone(&self.setting);
-        let right = self.server.run(&setting.specs, request, times.of_store);
-        if let Some(answers) = answers.as_ref().filter(|_| !request.wants.is_empty()) {
-            let holds = Holds::from(*answers == right);
-            self.hold(times.now, holds, || {
-                format!("the store answered {answers:?} to {request:?}, the oracle {right:?}")
+        self.note_aged_debit(request, times.now);
+        let scenario = Arc::clone(&self.scenario);
+        let expected = self.store.run(&scenario.specs, request, times.store_now);
+        if let Some(answers) = answers.as_ref().filter(|_| !request.costs.is_empty()) {
+            self.require(times.now, *answers == expected, || {
+                format!("the store answered {answers:?} to {request:?}, the oracle {expected:?}")
             });
         }
         if let Some(task) = task {
-            self.heard.insert(task, Heard { answers, at: times.now });
+            self.replies.insert(task, StoreReply { answers, at: times.now });
         }
     }
 
-    fn note_age(&mut self, request: &Request, now: u64) {
-        if matches!(request.act, Act::Debit { age_us: 1.. }) {
-            self.aged.push(now);
+    fn note_aged_debit(&mut self, request: &Request, now: u64) {
+        if matches!(request.action, Action::Debit { age_us: 1.. }) {
+            self.aged_debits.push(now);
         }
     }
 }
 
-/// Two clocks at once.
+/// The same moment on two clocks, in microseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     pub(super) now: u64,
-    pub(super) of_store: u64,
+    pub(super) store_now: u64,
 }
 
-/// What became of a question.
+/// The end of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outcome {
     pub(super) task: TaskId,
-    pub(super) is_heard: bool,
-    /// How often the node had changed its mind about the store when it asked.
-    pub(super) changes_then: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Well {
-    Yes,
-    No,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asks {
-    Yes,
-    No,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holds {
-    Yes,
-    No,
-}
-
-impl From<bool> for Holds {
-    fn from(holds: bool) -> Self {
-        if holds { Self::Yes } else { Self::No }
-    }
+    /// Whether the node got a reply.
+    pub(super) is_ok: bool,
+    /// Number of changes of the node's breaker when the call began.
+    pub(super) breaker_changes: u64,
 }

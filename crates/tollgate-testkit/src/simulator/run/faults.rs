@@ -1,63 +1,62 @@
-//! What befalls the fleet.
+//! Applies faults to the fleet.
 
 use super::{Planned, Simulation};
 use crate::random::Random;
-use crate::simulator::check::Well;
-use crate::simulator::fleet::State;
+use crate::simulator::node::State;
+use crate::simulator::scenario::{SECOND, TIMEOUT};
 use crate::simulator::schedule::{Data, Fault, Silence};
-use crate::simulator::setting::{SECOND, TIMEOUT};
 
 impl Simulation {
-    pub(super) fn befall(&mut self, fault: Fault) {
+    pub(super) fn apply_fault(&mut self, fault: Fault) {
         let now = self.world.time.now();
-        self.world.check().note(now, || format!("{fault:?}"));
+        self.world.check().log(now, || format!("{fault:?}"));
         match fault {
             Fault::Kill(data) => self.kill(data),
-            Fault::Start => self.world.condition().store = None,
-            Fault::Hang(silence) => self.world.condition().store = Some(silence),
+            Fault::Start => self.world.network().store_silence = None,
+            Fault::Hang(silence) => self.world.network().store_silence = Some(silence),
             Fault::Resume => {
-                self.world.condition().store = None;
+                self.world.network().store_silence = None;
                 self.world.run_late();
             }
-            Fault::Cut(node, silence) => self.cut(node, Some(silence)),
+            Fault::Cut(node, silence) => self.set_link_silence(node, Some(silence)),
             Fault::Heal(node) => {
-                self.cut(node, None);
+                self.set_link_silence(node, None);
                 self.world.run_late();
             }
-            Fault::Slow(slow) => self.world.condition().slow = Some(slow),
-            Fault::Brisk => self.world.condition().slow = None,
-            Fault::Step(by) => {
+            Fault::Slow(latency) => self.world.network().extra_latency = Some(latency),
+            Fault::NormalSpeed => self.world.network().extra_latency = None,
+            Fault::StepClock(by) => {
                 self.world.time.step_store(by);
-                self.world.check().upset(now);
+                self.world.check().store_disrupted(now);
             }
             Fault::Pause(node) => self.pause(node),
             Fault::Wake(node) => self.wake(node),
             Fault::Join => {
-                self.join(self.live() + 1);
-                self.tell_number();
+                self.join(self.live_nodes() + 1);
+                self.plan_node_count_updates();
             }
             Fault::Leave(node) => self.leave(node),
-            Fault::Learn(node) => {
-                let live = self.live();
-                self.nodes[node].learn(&self.world, live);
+            Fault::UpdateNodeCount(node) => {
+                let live = self.live_nodes();
+                self.nodes[node].set_nodes(&self.world, live);
             }
         }
-        self.see_who_is_well();
+        self.update_reachability();
     }
 
     fn kill(&self, data: Data) {
-        let mut condition = self.world.condition();
-        condition.store = Some(Silence::Refuses);
-        condition.life += 1;
-        condition.late.clear();
-        drop(condition);
+        let mut network = self.world.network();
+        network.store_silence = Some(Silence::Refuses);
+        network.kills += 1;
+        network.late_requests.clear();
+        drop(network);
         if data == Data::Lost {
             self.world.empty_store();
         }
     }
 
-    fn cut(&self, node: usize, silence: Option<Silence>) {
-        if let Some(link) = self.world.condition().links.get_mut(node) {
+    fn set_link_silence(&self, node: usize, silence: Option<Silence>) {
+        if let Some(link) = self.world.network().link_silences.get_mut(node) {
             *link = silence;
         }
     }
@@ -73,14 +72,15 @@ impl Simulation {
             return;
         };
         node.state = State::Live;
-        self.world.check().woke(node.number);
+        self.world.check().node_woke(node.number);
         let waiting = std::mem::take(&mut node.waiting);
         waiting.into_iter().for_each(|task| self.poll(task));
     }
 
-    /// It goes with all that it owes.
+    /// Removes a node; its outage ledger is lost.
     fn leave(&mut self, number: usize) {
-        if self.live() < 2 || self.nodes.get(number).is_none_or(|node| node.state == State::Gone) {
+        let is_gone = |node: &super::Node| node.state == State::Gone;
+        if self.live_nodes() < 2 || self.nodes.get(number).is_none_or(is_gone) {
             return;
         }
         self.nodes[number].state = State::Gone;
@@ -89,28 +89,28 @@ impl Simulation {
                 *task = None;
             }
         }
-        self.tell_number();
+        self.plan_node_count_updates();
     }
 
-    /// Nodes hear of it sooner or later.
-    fn tell_number(&mut self) {
+    /// Plans when each node receives the new number of nodes.
+    fn plan_node_count_updates(&mut self) {
         let now = self.world.time.now();
-        let mut random = Random::new(self.world.setting.seed ^ now);
+        let mut random = Random::new(self.world.scenario.seed ^ now);
         for node in 0..self.nodes.len() {
             let lag = random.magnitude(10 * SECOND);
-            self.plan(now + lag, Planned::Fault(Fault::Learn(node)));
+            self.plan(now + lag, Planned::Fault(Fault::UpdateNodeCount(node)));
         }
     }
 
-    fn see_who_is_well(&self) {
-        let (condition, mut check) = (self.world.condition(), self.world.check());
-        let round_trip = self.world.setting.round_trip;
-        let is_heard = condition.slow.is_none_or(|slow| slow + round_trip <= TIMEOUT);
+    /// Passes to the checker which nodes the store replies to in time.
+    fn update_reachability(&self) {
+        let (network, mut check) = (self.world.network(), self.world.check());
+        let round_trip = self.world.scenario.round_trip;
+        let is_fast = network.extra_latency.is_none_or(|extra| extra + round_trip <= TIMEOUT);
         for node in &self.nodes {
-            let is_well =
-                condition.silence(node.number).is_none() && is_heard && node.state == State::Live;
-            let well = if is_well { Well::Yes } else { Well::No };
-            check.set_well(node.number, well, self.world.time.now());
+            let is_reachable =
+                network.silence(node.number).is_none() && is_fast && node.state == State::Live;
+            check.set_reachable(node.number, is_reachable, self.world.time.now());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A store that fails is soon not asked at all, and soon asked again.
+//! The circuit breaker opens after consecutive failures, and closes after a successful probe.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ fn limit() -> Limit {
 }
 
 #[test]
-fn after_five_failures_it_is_not_asked() {
+fn opens_after_five_failures() {
     let (fleet, limit) = (Fleet::of(1), limit());
     assert_eq!(fleet.admitted(0, &limit, 2), 2);
     fleet.lose();
@@ -25,7 +25,7 @@ fn after_five_failures_it_is_not_asked() {
 }
 
 #[test]
-fn failures_with_answers_between_them_do_not_open_it() {
+fn success_between_failures_keeps_it_closed() {
     let (fleet, limit) = (Fleet::of(1), limit());
     for _ in 0..5 {
         fleet.lose();
@@ -37,7 +37,7 @@ fn failures_with_answers_between_them_do_not_open_it() {
 }
 
 #[test]
-fn a_key_that_cannot_be_read_refuses_nobody_and_opens_nothing() {
+fn unreadable_key_neither_refuses_nor_opens() {
     let (fleet, limit) = (Fleet::of(1), limit());
     fleet.shared.set(StoreFault::Unreadable);
     assert_eq!(fleet.admitted(0, &limit, 30), 30);
@@ -45,11 +45,11 @@ fn a_key_that_cannot_be_read_refuses_nobody_and_opens_nothing() {
 }
 
 #[test]
-fn while_it_is_open_what_needs_the_store_fails_at_once() {
+fn store_only_operations_fail_immediately_while_open() {
     let (fleet, limit) = (Fleet::of(1), limit());
     fleet.lose();
     fleet.admitted(0, &limit, 5);
-    let (node, asked) = (&fleet.nodes[0], fleet.shared.calls());
+    let (node, calls) = (&fleet.nodes[0], fleet.shared.calls());
     let subject = Subject::of(["k"]);
     let key = Key::new(&subject, &limit);
     let errors = [
@@ -60,11 +60,11 @@ fn while_it_is_open_what_needs_the_store_fails_at_once() {
     for error in errors {
         assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     }
-    assert_eq!(fleet.shared.calls(), asked);
+    assert_eq!(fleet.shared.calls(), calls);
 }
 
 #[test]
-fn looked_after_it_is_asked_again_as_soon_as_it_answers() {
+fn maintain_closes_it_as_soon_as_the_store_replies() {
     let (fleet, limit) = (Fleet::of(1), limit());
     fleet.lose();
     fleet.admitted(0, &limit, 5);
@@ -80,18 +80,18 @@ fn looked_after_it_is_asked_again_as_soon_as_it_answers() {
 }
 
 #[test]
-fn without_anyone_looking_after_it_a_request_tries_it_in_time() {
+fn request_probes_after_open_for_without_maintain() {
     let (fleet, limit) = (Fleet::of(1), limit());
     fleet.lose();
     fleet.admitted(0, &limit, 5);
-    let asked = || fleet.shared.calls();
-    let before = asked();
+    let calls = || fleet.shared.calls();
+    let before = calls();
     fleet.wait(29);
     fleet.admitted(0, &limit, 3);
-    assert_eq!(asked(), before);
+    assert_eq!(calls(), before);
     fleet.wait(1);
     fleet.admitted(0, &limit, 3);
-    assert_eq!(asked(), before + 1, "one tries, and it is still lost");
+    assert_eq!(calls(), before + 1, "one request probes, and fails");
     fleet.shared.set(StoreFault::None);
     fleet.wait(30);
     let subject = Subject::of(["k"]);
@@ -100,17 +100,17 @@ fn without_anyone_looking_after_it_a_request_tries_it_in_time() {
 }
 
 #[test]
-fn whoever_wants_hears_of_it_once() {
+fn loss_and_return_are_reported_once() {
     static FAILED: AtomicU64 = AtomicU64::new(0);
-    static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    static REPORTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let (fleet, limit) = (Fleet::of(1), limit());
     let builder = FallbackStore::builder(Arc::clone(&fleet.shared)).clock(fleet.clock.clone());
     let node = builder.on_event(|event| match event {
         StoreEvent::Failed(_) => drop(FAILED.fetch_add(1, Ordering::SeqCst)),
         StoreEvent::Lost { failures, reason, nodes } => {
-            HEARD.lock().unwrap().push(format!("lost {failures} {reason} {nodes}"));
+            REPORTED.lock().unwrap().push(format!("lost {failures} {reason} {nodes}"));
         }
-        StoreEvent::Restored(outage) => HEARD.lock().unwrap().push(format!("{outage:?}")),
+        StoreEvent::Restored(outage) => REPORTED.lock().unwrap().push(format!("{outage:?}")),
         _ => {}
     });
     let node = node.build();
@@ -124,6 +124,6 @@ fn whoever_wants_hears_of_it_once() {
     assert_eq!(FAILED.load(Ordering::SeqCst), 5);
     let outage =
         "Outage { lasted: 7s, admitted: 96, refused: 20, keys_replayed: 1, keys_dropped: 0 }";
-    assert_eq!(*HEARD.lock().unwrap(), ["lost 5 Unreachable 1", outage]);
+    assert_eq!(*REPORTED.lock().unwrap(), ["lost 5 Unreachable 1", outage]);
     assert_eq!(node.local_decisions(), LocalDecisions::default());
 }

@@ -1,8 +1,8 @@
-//! A store that is lost, and what its users notice.
+//! The fallback store: decisions, permits and recovery around a shared store that fails.
 
 mod breaker;
+mod mixed_plans;
 mod node_shares;
-mod parts;
 mod permits;
 mod recovery;
 
@@ -20,7 +20,7 @@ use tollgate_testkit::runtime::block_on;
 
 type Shared = Arc<FaultyStore<MemoryStore<ManualClock>>>;
 
-/// Nodes that share a store.
+/// Nodes with one shared store and one clock.
 struct Fleet {
     clock: ManualClock,
     shared: Shared,
@@ -44,7 +44,7 @@ impl Fleet {
         self.shared.set(StoreFault::Unreachable);
     }
 
-    /// The store is back, and every node has looked.
+    /// Lets the store reply again, and every node probe it.
     fn restore(&self) {
         self.shared.set(StoreFault::None);
         self.nodes.iter().for_each(|node| block_on(node.maintain()));
@@ -54,14 +54,14 @@ impl Fleet {
         self.clock.advance(Duration::from_secs(seconds));
     }
 
-    /// How many of so many takes pass on one node.
-    fn admitted(&self, node: usize, limit: &Limit, asked: usize) -> usize {
+    /// Takes `times` times on one node, and returns the number of admitted takes.
+    fn admitted(&self, node: usize, limit: &Limit, times: usize) -> usize {
         let subject = Subject::of(["k"]);
         let plan = one(&subject, limit);
-        (0..asked).filter(|_| take(&self.nodes[node], &plan).is_allowed()).count()
+        (0..times).filter(|_| take(&self.nodes[node], &plan).is_allowed()).count()
     }
 
-    /// What the store itself has counted.
+    /// Returns the count of the key in the shared store.
     fn counted(&self, limit: &Limit) -> u64 {
         self.shared.store().stats(&Key::new(&Subject::of(["k"]), limit)).count()
     }
@@ -80,8 +80,8 @@ fn take<'a, S: Store>(store: &S, plan: &Plan<'a>) -> Decision<'a> {
     block_on(store.take(plan)).unwrap()
 }
 
-/// One of each kind, with the same numbers.
-fn every_kind(count: u64) -> [Limit; 4] {
+/// Returns one limit per algorithm, with the same quota.
+fn every_algorithm(count: u64) -> [Limit; 4] {
     let quota = Quota::per_minute(count);
     [
         Limit::token_bucket(quota).unwrap(),
@@ -91,7 +91,7 @@ fn every_kind(count: u64) -> [Limit; 4] {
     ]
 }
 
-/// With a store that answers, it is that store.
+/// A fallback store whose shared store always replies: it must conform as that store does.
 struct Healthy {
     clock: ManualClock,
     store: FallbackStore<MemoryStore<ManualClock>, ManualClock>,

@@ -1,12 +1,12 @@
-//! What a node may do without the store.
+//! Decisions of a node without the shared store.
 
 use tollgate::{Source, Verdict};
 
 use super::*;
 
 #[test]
-fn nodes_together_admit_no_more_than_the_limit_in_any_minute() {
-    for limit in every_kind(90) {
+fn shares_of_all_nodes_add_up_to_the_limit() {
+    for limit in every_algorithm(90) {
         let fleet = Fleet::of(3);
         fleet.lose();
         for node in 0..3 {
@@ -16,29 +16,29 @@ fn nodes_together_admit_no_more_than_the_limit_in_any_minute() {
 }
 
 #[test]
-fn a_limit_that_cannot_be_divided_leaves_everybody_one_more_at_most() {
+fn indivisible_limit_rounds_each_share_up() {
     let (fleet, limit) = (Fleet::of(4), Limit::sliding_window(Quota::per_minute(5)).unwrap());
     fleet.lose();
-    let all: usize = (0..4).map(|node| fleet.admitted(node, &limit, 9)).sum();
-    assert_eq!(all, 8);
+    let admitted: usize = (0..4).map(|node| fleet.admitted(node, &limit, 9)).sum();
+    assert_eq!(admitted, 8);
 }
 
 #[test]
-fn an_outage_that_comes_back_at_once_gives_no_share_anew() {
+fn repeated_outages_share_one_local_count() {
     let (fleet, limit) = (Fleet::of(3), Limit::sliding_window(Quota::per_minute(90)).unwrap());
-    let mut alone = 0;
+    let mut admitted = 0;
     for _ in 0..10 {
         fleet.lose();
-        // Enough that its breaker opens.
-        alone += fleet.admitted(0, &limit, 10);
+        // Enough calls to open the breaker.
+        admitted += fleet.admitted(0, &limit, 10);
         fleet.restore();
         fleet.wait(1);
     }
-    assert_eq!(alone, 30);
+    assert_eq!(admitted, 30);
 }
 
 #[test]
-fn the_share_follows_the_number_of_nodes_and_what_is_used_stays_used() {
+fn share_follows_node_count_and_keeps_usage() {
     let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(90)).unwrap());
     fleet.lose();
     assert_eq!(fleet.admitted(0, &limit, 40), 40);
@@ -49,7 +49,7 @@ fn the_share_follows_the_number_of_nodes_and_what_is_used_stays_used() {
 }
 
 #[test]
-fn every_answer_says_what_it_is() {
+fn degraded_decision_is_marked_with_source_and_share() {
     let (fleet, limit) = (Fleet::of(3), Limit::fixed_window(Quota::per_minute(10)).unwrap());
     let subject = Subject::of(["k"]);
     let plan = one(&subject, &limit);
@@ -64,7 +64,7 @@ fn every_answer_says_what_it_is() {
 }
 
 #[test]
-fn who_allows_is_not_counted_and_who_denies_takes_nothing() {
+fn allow_is_not_counted_and_deny_takes_nothing() {
     let (fleet, limit) = (Fleet::of(2), Limit::fixed_window(Quota::per_minute(2)).unwrap());
     let subject = Subject::of(["k"]);
     fleet.lose();
@@ -78,11 +78,11 @@ fn who_allows_is_not_counted_and_who_denies_takes_nothing() {
     assert_eq!(decision.verdict(), Verdict::Deny { retry_after: Duration::from_secs(1) });
     assert_eq!(decision.loss(), Some(OnStoreLoss::Deny));
     fleet.restore();
-    assert_eq!(fleet.counted(&limit), 2, "what passed is known, as far as it fits");
+    assert_eq!(fleet.counted(&limit), 2, "admissions are replayed up to the capacity");
 }
 
 #[test]
-fn a_plan_is_all_or_nothing_also_without_the_store() {
+fn degraded_plan_is_all_or_nothing() {
     let fleet = Fleet::of(1);
     let small = Limit::fixed_window(Quota::per_minute(1)).unwrap().in_rule("small").unwrap();
     let large = Limit::fixed_window(Quota::per_minute(9)).unwrap().in_rule("large").unwrap();
@@ -96,21 +96,21 @@ fn a_plan_is_all_or_nothing_also_without_the_store() {
     assert!(!take(&fleet.nodes[0], &strict).is_allowed());
     let allowed = [(); 3].map(|()| take(&fleet.nodes[0], &both).is_allowed());
     assert_eq!(allowed, [true, false, false]);
-    let left = block_on(fleet.nodes[0].peek(&one(&subject, &large))).unwrap();
-    assert_eq!(left.remaining(), Some(8));
+    let peeked = block_on(fleet.nodes[0].peek(&one(&subject, &large))).unwrap();
+    assert_eq!(peeked.remaining(), Some(8));
     fleet.restore();
     assert_eq!((fleet.counted(&small), fleet.counted(&large)), (1, 1));
 }
 
 #[test]
-fn shadow_limits_refuse_nobody_without_the_store_either() {
+fn shadow_limits_never_refuse_in_degraded_mode() {
     let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(1)).unwrap());
     let subject = Subject::of(["k"]);
     for on_store_loss in [OnStoreLoss::Local, OnStoreLoss::Allow, OnStoreLoss::Deny] {
         let distribution = Distribution { on_store_loss, ..Distribution::default() };
-        let watched =
+        let shadow =
             Take::new(Key::new(&subject, &limit), 1).with_distribution(distribution).shadow(1);
-        let plan = Plan::new([watched]).unwrap();
+        let plan = Plan::new([shadow]).unwrap();
         fleet.lose();
         (0..3).for_each(|_| assert!(take(&fleet.nodes[0], &plan).is_allowed()));
     }

@@ -1,4 +1,4 @@
-//! Slots that are taken, kept and given back while the store is lost.
+//! Slots taken, renewed and released during an outage.
 
 use tollgate::{Permit, PermitId};
 
@@ -16,25 +16,25 @@ fn hold<S: Store>(store: &S, limit: &Limit) -> Option<Permit> {
 }
 
 #[test]
-fn a_slot_of_this_node_is_given_back_here() {
+fn slot_taken_in_an_outage_is_released_on_its_node() {
     let (fleet, limit) = (Fleet::of(2), exports());
     fleet.lose();
     let node = &fleet.nodes[0];
-    let held: Vec<Permit> = (0..9).filter_map(|_| hold(node, &limit)).collect();
-    assert_eq!(held.len(), 2, "half of them");
-    assert!(block_on(node.release(&held[0])).unwrap());
+    let permits: Vec<Permit> = (0..9).filter_map(|_| hold(node, &limit)).collect();
+    assert_eq!(permits.len(), 2, "the share of one of two nodes");
+    assert!(block_on(node.release(&permits[0])).unwrap());
     let again = hold(node, &limit).unwrap();
     fleet.restore();
     assert_eq!(fleet.counted(&limit), 2);
-    // Those who hold them need not know that the store has come back.
-    assert!(block_on(node.release(&held[1])).unwrap());
+    // Permits of the outage stay valid after it.
+    assert!(block_on(node.release(&permits[1])).unwrap());
     assert!(block_on(node.release(&again)).unwrap());
     assert_eq!(fleet.counted(&limit), 0);
     assert!(!block_on(node.release(&again)).unwrap());
 }
 
 #[test]
-fn a_slot_of_the_store_returns_by_itself_when_nobody_can_give_it_back() {
+fn slot_in_the_store_cannot_be_released_in_an_outage() {
     let (fleet, limit) = (Fleet::of(1), exports());
     let permit = hold(&fleet.nodes[0], &limit).unwrap();
     fleet.lose();
@@ -46,7 +46,7 @@ fn a_slot_of_the_store_returns_by_itself_when_nobody_can_give_it_back() {
 }
 
 #[test]
-fn a_slot_is_held_longer_with_and_without_the_store() {
+fn renew_works_with_and_without_the_store() {
     let (fleet, limit) = (Fleet::of(1), exports());
     fleet.lose();
     let node = &fleet.nodes[0];

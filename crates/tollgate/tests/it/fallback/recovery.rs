@@ -1,4 +1,4 @@
-//! What a store knows when it is back.
+//! Replay of the outage ledger in a restored store.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,8 @@ use tollgate_testkit::faulty_store::StoreFault;
 use super::*;
 
 #[test]
-fn it_knows_what_was_spent_without_it() {
-    for limit in every_kind(90) {
+fn admissions_of_the_outage_are_debited() {
+    for limit in every_algorithm(90) {
         let fleet = Fleet::of(3);
         assert_eq!(fleet.admitted(0, &limit, 6), 6);
         fleet.lose();
@@ -23,8 +23,8 @@ fn it_knows_what_was_spent_without_it() {
 }
 
 #[test]
-fn it_is_told_once() {
-    for limit in every_kind(90) {
+fn replay_happens_once() {
+    for limit in every_algorithm(90) {
         let fleet = Fleet::of(1);
         fleet.lose();
         assert_eq!(fleet.admitted(0, &limit, 20), 20);
@@ -34,21 +34,21 @@ fn it_is_told_once() {
 }
 
 #[test]
-fn what_no_longer_matters_is_not_told() {
-    for limit in every_kind(90) {
+fn expired_admissions_are_not_replayed() {
+    for limit in every_algorithm(90) {
         let fleet = Fleet::of(1);
         fleet.lose();
         assert_eq!(fleet.admitted(0, &limit, 20), 20);
         fleet.wait(120);
         let before = fleet.shared.calls();
         fleet.restore();
-        assert_eq!(fleet.shared.calls() - before, 1, "only whether it answers: {limit:?}");
+        assert_eq!(fleet.shared.calls() - before, 1, "the probe only: {limit:?}");
         assert_eq!(fleet.counted(&limit), 0);
     }
 }
 
 #[test]
-fn what_was_spent_long_ago_returns_as_if_it_had_been_there() {
+fn replayed_admissions_expire_at_their_age() {
     let fleet = Fleet::of(1);
     let limit = Limit::sliding_window(Quota::per_minute(10)).unwrap();
     fleet.lose();
@@ -59,22 +59,22 @@ fn what_was_spent_long_ago_returns_as_if_it_had_been_there() {
     fleet.restore();
     assert_eq!((fleet.counted(&limit), fleet.admitted(0, &limit, 9)), (10, 0));
     fleet.wait(10);
-    assert_eq!(fleet.admitted(0, &limit, 9), 6, "those of a minute ago");
+    assert_eq!(fleet.admitted(0, &limit, 9), 6, "the first six expired");
     fleet.wait(30);
     assert_eq!(fleet.admitted(0, &limit, 9), 4);
 }
 
 #[test]
-fn whose_answer_was_lost_is_counted_twice_at_most() {
+fn take_with_lost_reply_counts_at_most_twice() {
     let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(90)).unwrap());
     fleet.shared.set(StoreFault::ReplyLost);
     assert_eq!(fleet.admitted(0, &limit, 20), 20);
     fleet.restore();
-    assert_eq!(fleet.counted(&limit), 20 + 5, "five were asked before it was lost");
+    assert_eq!(fleet.counted(&limit), 20 + 5, "five calls before the breaker opened");
 }
 
 #[test]
-fn a_failure_between_answers_is_told_too() {
+fn single_failure_is_replayed_too() {
     let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(90)).unwrap());
     fleet.lose();
     assert_eq!(fleet.admitted(0, &limit, 3), 3);
@@ -86,13 +86,13 @@ fn a_failure_between_answers_is_told_too() {
 }
 
 #[test]
-fn what_is_given_back_without_it_is_not_owed() {
-    for limit in every_kind(90) {
+fn refund_in_an_outage_reduces_the_debit() {
+    for limit in every_algorithm(90) {
         let (fleet, subject) = (Fleet::of(1), Subject::of(["k"]));
         fleet.lose();
         assert_eq!(fleet.admitted(0, &limit, 20), 20);
-        let back = Plan::new([Take::new(Key::new(&subject, &limit), 15)]).unwrap();
-        let decision = block_on(fleet.nodes[0].refund(&back)).unwrap();
+        let plan = Plan::new([Take::new(Key::new(&subject, &limit), 15)]).unwrap();
+        let decision = block_on(fleet.nodes[0].refund(&plan)).unwrap();
         assert_eq!(decision.remaining(), Some(85), "{limit:?}");
         fleet.restore();
         assert_eq!(fleet.counted(&limit), 5, "{limit:?}");
@@ -100,7 +100,7 @@ fn what_is_given_back_without_it_is_not_owed() {
 }
 
 #[test]
-fn what_is_debited_without_it_is_owed() {
+fn debit_in_an_outage_is_replayed() {
     let (fleet, subject) = (Fleet::of(1), Subject::of(["k"]));
     let limit = Limit::sliding_window(Quota::per_minute(90)).unwrap();
     let plan = one(&subject, &limit);
@@ -114,7 +114,7 @@ fn what_is_debited_without_it_is_owed() {
 }
 
 #[test]
-fn a_pause_holds_here_at_once_and_everywhere_when_it_is_back() {
+fn pause_holds_locally_then_everywhere() {
     let (fleet, subject) = (Fleet::of(2), Subject::of(["k"]));
     let limit = Limit::fixed_window(Quota::per_minute(90)).unwrap();
     fleet.lose();
@@ -130,14 +130,14 @@ fn a_pause_holds_here_at_once_and_everywhere_when_it_is_back() {
 }
 
 #[test]
-fn a_store_that_fails_while_it_is_told_stays_lost_and_hears_the_rest_later() {
+fn failed_replay_reopens_and_continues_later() {
     let (mut fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(9)).unwrap());
     let outage = Arc::new(Mutex::new(None));
-    let heard = Arc::clone(&outage);
+    let reported = Arc::clone(&outage);
     let builder = FallbackStore::builder(Arc::clone(&fleet.shared)).clock(fleet.clock.clone());
     let node = builder.on_event(move |event| {
         if let StoreEvent::Restored(outage) = event {
-            *heard.lock().unwrap() = Some(outage);
+            *reported.lock().unwrap() = Some(outage);
         }
     });
     fleet.nodes = vec![node.build()];
@@ -146,15 +146,15 @@ fn a_store_that_fails_while_it_is_told_stays_lost_and_hears_the_rest_later() {
     subjects
         .iter()
         .for_each(|subject| assert!(take(&fleet.nodes[0], &one(subject, &limit)).is_allowed()));
-    // The probe and the first of them are heard.
+    // The probe and the first debits succeed.
     fleet.shared.fail_after(100, StoreFault::Unreachable);
     block_on(fleet.nodes[0].maintain());
     assert_eq!(fleet.nodes[0].breaker(), tollgate::BreakerState::Open);
     fleet.restore();
-    let known =
+    let is_known =
         |subject: &&Subject| fleet.shared.store().stats(&Key::new(subject, &limit)).count() == 1;
-    let known = subjects.iter().filter(known).count();
-    // Nothing is told twice, so what was under way when it failed is lost, and said to be.
+    let known = subjects.iter().filter(is_known).count();
+    // A debit is never resent: those in flight when the store failed are dropped and counted.
     assert!((1..300).contains(&known), "{known}");
     let outage = outage.lock().unwrap().unwrap();
     assert_eq!(
@@ -165,37 +165,37 @@ fn a_store_that_fails_while_it_is_told_stays_lost_and_hears_the_rest_later() {
 }
 
 #[test]
-fn a_key_that_cannot_be_read_keeps_no_store_lost() {
+fn unreadable_key_does_not_block_recovery() {
     let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(9)).unwrap());
     fleet.lose();
     assert_eq!(fleet.admitted(0, &limit, 9), 9);
-    // The probe is answered, and the one debit is not.
+    // The probe succeeds, the only debit fails.
     fleet.shared.fail_after(1, StoreFault::Unreadable);
     block_on(fleet.nodes[0].maintain());
     assert_eq!(fleet.nodes[0].breaker(), tollgate::BreakerState::Closed);
 }
 
-/// Whoever finds the store lost writes down what it spends, unless the store decides again by then.
+/// A local decision is recorded before the breaker closes, or not made.
 #[test]
-fn nothing_is_spent_alone_after_the_store_decides_again() {
+fn no_local_admission_after_the_breaker_closed() {
     let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(1_000_000)).unwrap());
     for _ in 0..300 {
         fleet.lose();
         fleet.admitted(0, &limit, 5);
-        let is_over = AtomicBool::new(false);
+        let is_done = AtomicBool::new(false);
         thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
-                    while !is_over.load(Ordering::Relaxed) {
+                    while !is_done.load(Ordering::Relaxed) {
                         fleet.admitted(0, &limit, 1);
                     }
                 });
             }
             fleet.restore();
-            is_over.store(true, Ordering::Relaxed);
+            is_done.store(true, Ordering::Relaxed);
         });
-        let asked = fleet.shared.calls();
+        let calls = fleet.shared.calls();
         block_on(fleet.nodes[0].maintain());
-        assert_eq!(fleet.shared.calls(), asked, "there is something left to tell");
+        assert_eq!(fleet.shared.calls(), calls, "the ledger is not empty");
     }
 }

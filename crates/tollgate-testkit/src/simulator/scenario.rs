@@ -1,4 +1,4 @@
-//! What one seed is about: the limits, how they are shared, the nodes, and how fast the network is.
+//! The fixed properties of one seed: limits, their distribution, number of nodes, network latency.
 
 use std::sync::Arc;
 
@@ -7,17 +7,18 @@ use tollgate::{Distributed, Distribution, Key, Limit, OnStoreLoss, Subject};
 use crate::random::Random;
 use crate::spec::{Align, Kind, LimitSpec};
 
+/// Microseconds in a second.
 pub(super) const SECOND: u64 = 1_000_000;
 
-/// How long a node waits for an answer.
+/// Time-out of a call to the store, in microseconds.
 pub(super) const TIMEOUT: u64 = 100_000;
 
-/// After how long without being asked a request tries the store.
+/// Time after which a request probes the lost store, in microseconds.
 pub(super) const OPEN_FOR: u64 = 30 * SECOND;
 
-/// A key: whose, of which limit, and how nodes share it.
+/// One key with its limit.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct LimitedKey {
     pub(super) spec: LimitSpec,
     pub(super) limit: Limit,
     pub(super) subject: Subject,
@@ -25,43 +26,44 @@ pub(super) struct Counted {
     pub(super) refunds: Refunds,
 }
 
-/// Whether callers give back. Then no bound on what passes in a window is simple, and only the oracle judges.
+/// Whether callers refund. With refunds no simple bound on admissions holds, and only the oracle checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refunds {
     Never,
     Sometimes,
 }
 
-/// Whether anybody looks after the store.
+/// Who probes a lost store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Attendance {
-    /// About once a second.
-    EachSecond,
-    /// Nobody: requests do.
+pub(super) enum Maintenance {
+    /// A task that calls `maintain` about once a second.
+    EverySecond,
+    /// Requests only.
     ByRequests,
 }
 
-/// What a seed draws before anything happens.
+/// The properties drawn before the hour begins.
 #[derive(Debug)]
-pub(super) struct Setting {
+pub(super) struct Scenario {
     pub(super) seed: u64,
-    pub(super) keys: Vec<Arc<Counted>>,
+    pub(super) keys: Vec<Arc<LimitedKey>>,
     pub(super) specs: Vec<LimitSpec>,
     pub(super) nodes: u32,
+    /// Number of consecutive failures that opens the breaker.
     pub(super) threshold: u32,
-    pub(super) attendance: Attendance,
-    pub(super) at_most: Distributed,
-    /// How long an answer takes at most, on a good day.
+    pub(super) maintenance: Maintenance,
+    pub(super) max_distribution: Distributed,
+    /// Maximum normal latency of a reply, in microseconds.
     pub(super) round_trip: u64,
 }
 
-impl Setting {
+impl Scenario {
     pub(super) fn draw(seed: u64, random: &mut Random) -> Self {
         let count = random.within(1, 3);
         let mut has_slots = false;
-        let keys: Vec<Arc<Counted>> = (0..count)
+        let keys: Vec<Arc<LimitedKey>> = (0..count)
             .map(|number| {
-                let key = Counted::draw(random, number, has_slots);
+                let key = LimitedKey::draw(random, number, has_slots);
                 has_slots |= key.spec.algorithm == Kind::Concurrency;
                 Arc::new(key)
             })
@@ -69,29 +71,38 @@ impl Setting {
         let specs = keys.iter().map(|key| key.spec.clone()).collect();
         let nodes = u32::try_from(random.magnitude(6)).unwrap_or(1);
         let threshold = u32::try_from(random.within(1, 5)).unwrap_or(5);
-        let attendance =
-            if random.one_in(6) { Attendance::ByRequests } else { Attendance::EachSecond };
-        let at_most = match random.within(0, 11) {
+        let maintenance =
+            if random.one_in(6) { Maintenance::ByRequests } else { Maintenance::EverySecond };
+        let max_distribution = match random.within(0, 11) {
             0 => Distributed::Off,
             1 => Distributed::Shadow,
             _ => Distributed::On,
         };
         let round_trip = *random.pick(&[0, 0, 300, 5_000]).unwrap_or(&0);
-        Self { seed, keys, specs, nodes, threshold, attendance, at_most, round_trip }
+        Self { seed, keys, specs, nodes, threshold, maintenance, max_distribution, round_trip }
     }
 
-    /// Which of the keys this is; none for the probe's.
+    /// Returns the index of a key; `None` for the key of the probe.
     pub(super) fn find(&self, key: &Key<'_>) -> Option<usize> {
         self.keys.iter().position(|known| known.subject.as_str() == key.subject())
     }
 
-    /// How much the store has to say of a key.
-    pub(super) fn reach(&self, key: usize) -> Distributed {
-        self.keys[key].distribution.distributed.min(self.at_most)
+    /// Returns where a key is counted.
+    pub(super) fn distributed(&self, key: usize) -> Distributed {
+        self.keys[key].distribution.distributed.min(self.max_distribution)
+    }
+
+    /// Returns true if a key is counted in the shared store.
+    pub(super) fn is_shared(&self, key: usize) -> bool {
+        self.distributed(key) == Distributed::On
+    }
+
+    pub(super) fn on_store_loss(&self, key: usize) -> OnStoreLoss {
+        self.keys[key].distribution.on_store_loss
     }
 }
 
-impl Counted {
+impl LimitedKey {
     fn draw(random: &mut Random, number: u64, has_slots: bool) -> Self {
         let spec = loop {
             let spec = draw_spec(random);
@@ -109,7 +120,7 @@ impl Counted {
             2 | 3 => OnStoreLoss::Deny,
             _ => OnStoreLoss::Local,
         };
-        let limit = spec.build().expect("drawn to be valid");
+        let limit = spec.build().expect("drawn specs are valid");
         let refunds = if random.one_in(4) { Refunds::Sometimes } else { Refunds::Never };
         let subject = Subject::of([format!("k{number}")]);
         let distribution = Distribution { distributed, on_store_loss };
@@ -121,8 +132,8 @@ impl Counted {
     }
 }
 
-/// Small numbers, so that they are reached. Windows divide the hour by which a clock steps, so that windows of
-/// the calendar lie alike on every clock.
+/// Draws small counts, so that limits are reached. Windows divide the hour by which a clock steps, so that calendar
+/// windows have the same borders on every clock.
 fn draw_spec(random: &mut Random) -> LimitSpec {
     let kind = *random.pick(&Kind::ALL).unwrap_or(&Kind::TokenBucket);
     let count = random.magnitude(20);
@@ -139,13 +150,13 @@ fn draw_spec(random: &mut Random) -> LimitSpec {
     }
 }
 
-/// One node's part, as the oracle reads it.
+/// Returns one node's share of a limit.
 pub(super) fn share(spec: &LimitSpec, nodes: u32) -> LimitSpec {
-    let part = |whole: u64| whole.div_ceil(u64::from(nodes));
-    LimitSpec { count: part(spec.count), burst: spec.burst.map(part), ..spec.clone() }
+    let divide = |total: u64| total.div_ceil(u64::from(nodes));
+    LimitSpec { count: divide(spec.count), burst: spec.burst.map(divide), ..spec.clone() }
 }
 
-/// After how long without a take a key is as if never seen.
+/// Returns the time without takes after which a key is full, in microseconds.
 pub(super) fn refill(spec: &LimitSpec) -> u64 {
     match (spec.algorithm, spec.align) {
         (Kind::TokenBucket, _) => (spec.capacity() * spec.window_us).div_ceil(spec.count),

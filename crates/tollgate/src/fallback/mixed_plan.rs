@@ -1,0 +1,137 @@
+//! Plans with takes that this node counts itself: their rules are not distributed, or only in shadow.
+
+use super::FallbackStore;
+use super::local_decisions::Operation;
+use crate::clock::Clock;
+use crate::decision::{Decision, Source};
+use crate::distribution::Distributed;
+use crate::permit::Permit;
+use crate::plan::{Mode, Plan, Take};
+use crate::store::Store;
+
+impl<S: Store, C: Clock> FallbackStore<S, C> {
+    /// Returns where a take is counted.
+    pub(super) fn distributed(&self, take: &Take<'_>) -> Distributed {
+        take.distribution().distributed.min(self.max_distribution)
+    }
+
+    /// Decides a plan in parts: the takes counted in this node, those counted in the shared store, and those in
+    /// shadow there.
+    pub(super) async fn decide_mixed<'a>(
+        &self,
+        operation: Operation,
+        plan: &Plan<'a>,
+    ) -> Decision<'a> {
+        let part = |is_in: fn(Distributed) -> bool| {
+            let takes = plan.takes().iter().filter(|take| is_in(self.distributed(take)));
+            Plan::of_distinct(takes.copied()).held_by(plan.permit())
+        };
+        let local = part(|distributed| distributed != Distributed::On);
+        let shared = part(|distributed| distributed == Distributed::On);
+        let shadow = part(|distributed| distributed == Distributed::Shadow);
+        let (in_local, in_shared) = self.decide_parts(operation, &local, &shared).await;
+        let decision = self.merge(plan, &in_local, in_shared.as_ref());
+        if shadow.takes().is_empty() {
+            return decision;
+        }
+        // A plan that other takes refuse takes nothing in shadow either.
+        let is_refused = self.is_refused_outside_shadow(plan, &decision);
+        let operation = peek_if(is_refused, operation);
+        match self.call_in_shadow(operation, &shadow).await {
+            Some(in_shadow) => decision.with_shadow(in_shadow),
+            None => decision,
+        }
+    }
+
+    /// Returns true if a take that is not in shadow in the shared store refuses.
+    fn is_refused_outside_shadow(&self, plan: &Plan<'_>, decision: &Decision<'_>) -> bool {
+        plan.takes().iter().zip(decision.statuses()).any(|(take, status)| {
+            self.distributed(take) != Distributed::Shadow
+                && take.mode() == Mode::Enforce
+                && !status.verdict().is_allowed()
+        })
+    }
+
+    /// Decides in the local store, then in the shared store. If the shared store refuses, refunds the local takes.
+    async fn decide_parts<'a>(
+        &self,
+        operation: Operation,
+        local: &Plan<'a>,
+        shared: &Plan<'a>,
+    ) -> (Decision<'a>, Option<Decision<'a>>) {
+        let in_local = operation.apply(&self.local, local);
+        if shared.takes().is_empty() {
+            return (in_local, None);
+        }
+        let is_take = operation == Operation::Take;
+        let is_refused = is_take && !in_local.is_allowed();
+        let in_shared = self.decide_shared(peek_if(is_refused, operation), shared).await;
+        if !is_take || is_refused || in_shared.is_allowed() {
+            return (in_local, Some(in_shared));
+        }
+        self.refund_local(local, &in_local);
+        (self.local.peek(local), Some(in_shared))
+    }
+
+    /// Refunds what a plan took in the local store, and releases its slots.
+    fn refund_local(&self, plan: &Plan<'_>, decision: &Decision<'_>) {
+        let taken = plan.takes().iter().filter(|take| decision.took(take.mode()));
+        let _ = self.local.refund(&Plan::of_distinct(taken.copied()));
+        if let Some(permit) = Permit::of(plan, decision) {
+            self.local.release(&permit);
+        }
+    }
+
+    /// Merges the decisions of both stores, with the statuses in the plan's order.
+    fn merge<'a>(
+        &self,
+        plan: &Plan<'a>,
+        in_local: &Decision<'a>,
+        in_shared: Option<&Decision<'a>>,
+    ) -> Decision<'a> {
+        let at = in_local.at();
+        let mut local = in_local.statuses().iter().copied();
+        let mut shared = in_shared.into_iter().flat_map(Decision::statuses).copied();
+        let statuses = plan.takes().iter().filter_map(|take| match self.distributed(take) {
+            Distributed::On => shared.next(),
+            _ => local.next(),
+        });
+        let merged = Decision::new(at, statuses);
+        let source = match in_shared {
+            Some(in_shared) if !self.is_refused_locally(plan, &merged) => in_shared.source(),
+            _ => Source::Local,
+        };
+        let merged = merged.from_source(source);
+        match in_shared.and_then(Decision::loss) {
+            Some(loss) => merged.degraded(loss),
+            None => merged,
+        }
+    }
+
+    /// Returns true if the deciding limit refuses and is counted in this node.
+    fn is_refused_locally(&self, plan: &Plan<'_>, decision: &Decision<'_>) -> bool {
+        let deciding = decision.deciding().filter(|status| !status.verdict().is_allowed());
+        let mut takes = plan.takes().iter().zip(decision.statuses());
+        let refusing = takes.find(|(_, status)| deciding == Some(*status));
+        refusing.is_some_and(|(take, _)| self.distributed(take) != Distributed::On)
+    }
+
+    /// Calls the shared store for takes that it does not decide. Returns `None` if it is lost or the call fails.
+    async fn call_in_shadow<'a>(
+        &self,
+        operation: Operation,
+        plan: &Plan<'a>,
+    ) -> Option<Decision<'a>> {
+        if !self.breaker.is_closed() {
+            return None;
+        }
+        let permission = self.breaker.permission();
+        let reply = self.call_store(operation, plan).await;
+        self.handle_reply(permission, reply).ok()
+    }
+}
+
+/// Turns the take of a refused plan into a peek.
+fn peek_if(is_refused: bool, operation: Operation) -> Operation {
+    if is_refused && operation == Operation::Take { Operation::Peek } else { operation }
+}
