@@ -1,4 +1,4 @@
-//! The user of `redis.acl` may do all that the store does, and nothing else.
+//! The user of `redis.acl` can do everything that the store needs, and nothing else.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use tollgate_redis::{Change, Event, NodeRecord, OutgoingReport, RedisStore, Repo
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::MAX_WAIT;
 
-use crate::fixture::{block_on, of_each_kind, own, plan};
+use crate::fixture::{block_on, limits_of_each_algorithm, override_of, plan};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/redis.acl");
 const HOUR: Duration = Duration::from_secs(3600);
 
-fn guarded(flavor: Flavor) -> Server {
+fn acl_server(flavor: Flavor) -> Server {
     let allowed = ["--enable-debug-command", "yes"];
     let server = Server::builder(flavor).args(["--include", FILE]).args(allowed).start();
     let set = server.raw().call(&["ACL", "SETUSER", "tollgate", ">secret"]);
@@ -21,24 +21,24 @@ fn guarded(flavor: Flavor) -> Server {
     server
 }
 
-fn count(store: &RedisStore) {
+fn use_counters(store: &RedisStore) {
     let subject = Subject::of(["k"]);
-    for limit in &of_each_kind(10) {
-        let (key, ask) = (Key::new(&subject, limit), plan(&subject, limit, 2));
-        assert!(block_on(store.take(&ask)).unwrap().is_allowed());
-        assert!(block_on(store.peek(&ask)).unwrap().is_allowed());
-        let _ = block_on(store.refund(&ask)).unwrap();
-        let _ = block_on(store.debit(&ask, Duration::ZERO)).unwrap();
+    for limit in &limits_of_each_algorithm(10) {
+        let (key, request) = (Key::new(&subject, limit), plan(&subject, limit, 2));
+        assert!(block_on(store.take(&request)).unwrap().is_allowed());
+        assert!(block_on(store.peek(&request)).unwrap().is_allowed());
+        let _ = block_on(store.refund(&request)).unwrap();
+        let _ = block_on(store.debit(&request, Duration::ZERO)).unwrap();
         block_on(store.pause(&key, HOUR)).unwrap();
-        assert!(!block_on(store.take(&ask)).unwrap().is_allowed());
+        assert!(!block_on(store.take(&request)).unwrap().is_allowed());
         let _ = block_on(store.stats(&key)).unwrap();
         block_on(store.reset(&key)).unwrap();
-        let taken = (0..6).filter(|_| block_on(store.take(&ask)).unwrap().is_allowed());
+        let taken = (0..6).filter(|_| block_on(store.take(&request)).unwrap().is_allowed());
         assert_eq!(taken.count(), 5, "{}", limit.algorithm());
         let listed = block_on(store.list(&Listing::all())).unwrap().keys;
         assert!(listed.iter().any(|key| key.algorithm == limit.algorithm()), "{listed:?}");
         block_on(store.reset(&key)).unwrap();
-        let held = ask.with_permit(PermitId::random());
+        let held = request.with_permit(PermitId::random());
         let decision = block_on(store.take(&held)).unwrap();
         if let Some(permit) = Permit::of(&held, &decision) {
             assert!(block_on(store.renew(&permit)).unwrap().is_some());
@@ -48,7 +48,7 @@ fn count(store: &RedisStore) {
     }
 }
 
-fn keep(store: &RedisStore) {
+fn use_directory(store: &RedisStore) {
     let (sender, events) = channel();
     let directory = store.directory();
     block_on(async { directory.watch(move |event| sender.send(event).unwrap_or_default()) });
@@ -58,16 +58,16 @@ fn keep(store: &RedisStore) {
     block_on(directory.heartbeat(&node, HOUR)).unwrap();
     assert_eq!(block_on(directory.nodes()).unwrap().len(), 1);
     block_on(directory.leave("a")).unwrap();
-    // Another beat than the last of whoever came before.
+    // A number that the previous test run has not used.
     let [then, _] = [1, 2].map(|number| {
-        let beat =
-            OutgoingReport { node: "a", number, figures: "1", state: "well", lifetime: HOUR };
-        block_on(directory.report(&beat)).unwrap()
+        let report =
+            OutgoingReport { node: "a", number, figures: "1", state: "ok", lifetime: HOUR };
+        block_on(directory.report(&report)).unwrap()
     });
     assert_eq!(block_on(directory.node_reports(&ReportId::before(then))).unwrap().reports.len(), 2);
     assert_eq!(block_on(directory.node_states(&["a", "b"])).unwrap().len(), 2);
     let client = Subject::of(["c"]);
-    block_on(directory.put_override(&client, &own(1), "who")).unwrap();
+    block_on(directory.put_override(&client, &override_of(1), "who")).unwrap();
     assert!(block_on(directory.get_override(&client)).unwrap().is_some());
     assert_eq!(block_on(directory.overrides()).unwrap().overrides.len(), 1);
     block_on(directory.remove_override(&client, "who")).unwrap();
@@ -82,28 +82,28 @@ fn keep(store: &RedisStore) {
 }
 
 #[test]
-fn the_user_may_do_all_that_the_store_does() {
+fn acl_user_can_do_everything_the_store_needs() {
     for flavor in Flavor::ALL {
-        let server = guarded(flavor);
+        let server = acl_server(flavor);
         for scripting in [Scripting::Function, Scripting::Script] {
             let url = server.url_with("tollgate:secret@", 1).parse().unwrap();
             let builder = RedisStore::builder(url).timeout(Duration::from_secs(60));
             let store = builder.scripting(scripting).build();
-            assert!(block_on(store.connect()).unwrap().is_some(), "it tells what it is");
-            // Counters tell of room too.
-            keep(&store);
-            count(&store);
+            assert!(block_on(store.connect()).unwrap().is_some(), "the server reports its version");
+            // Subscribes before the counters publish events.
+            use_directory(&store);
+            use_counters(&store);
         }
-        // Nobody was refused anything, not even what the store does without.
+        // Redis denied no command, not even an optional one.
         let log = server.raw().call(&["ACL", "LOG"]);
         assert!(log.array().is_empty(), "{log:?}");
     }
 }
 
 #[test]
-fn the_user_may_do_nothing_else() {
+fn acl_user_can_do_nothing_else() {
     for flavor in Flavor::ALL {
-        let server = guarded(flavor);
+        let server = acl_server(flavor);
         let mut raw = server.raw();
         assert_eq!(raw.call(&["AUTH", "tollgate", "secret"]).text(), "OK");
         for words in [
@@ -127,18 +127,18 @@ fn the_user_may_do_nothing_else() {
             "PUBLISH other x",
             "SUBSCRIBE other",
         ] {
-            let answer = raw.call(&words.split(' ').collect::<Vec<_>>());
-            assert!(answer.is_error() && answer.error().starts_with("NOPERM"), "{words}");
+            let result = raw.call(&words.split(' ').collect::<Vec<_>>());
+            assert!(result.is_error() && result.error().starts_with("NOPERM"), "{words}");
         }
-        // Nor in a script.
-        let answer = raw.call(&["EVAL", "return redis.call('FLUSHALL')", "0"]);
-        assert!(answer.is_error(), "{answer:?}");
+        // Scripts are denied too.
+        let result = raw.call(&["EVAL", "return redis.call('FLUSHALL')", "0"]);
+        assert!(result.is_error(), "{result:?}");
         assert_eq!(raw.call(&["PING"]).text(), "PONG");
     }
 }
 
 #[test]
-fn without_a_password_nobody_can_log_in() {
+fn login_without_a_password_fails() {
     let server = Server::builder(Flavor::Redis).args(["--include", FILE]).start();
     for password in ["", "password", "secret"] {
         assert!(server.raw().call(&["AUTH", "tollgate", password]).is_error());

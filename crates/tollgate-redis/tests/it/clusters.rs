@@ -1,4 +1,4 @@
-//! On a cluster limits are exact too: over several slots, while slots move, and after primaries die.
+//! Limits are exact on a cluster: over several slots, during slot migration, and after failovers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -13,27 +13,28 @@ use tollgate_testkit::server::{Cluster, Flavor, slot_of};
 use tollgate_testkit::wait::{MAX_WAIT, eventually, pause};
 
 use crate::fixture::{
-    block_on, in_order, name_of, of_each_kind, own, plan, prefix, shared_cluster,
+    block_on, in_order, limits_of_each_algorithm, name_of, override_of, plan, prefix,
+    shared_cluster,
 };
-use crate::tally::{LOST, Tally, assert_exact, lasting, meanwhile, sync};
+use crate::tally::{LOST, Tally, assert_exact, century_window, meanwhile, sync};
 
 const CALLERS: usize = 8;
 
-fn builder(cluster: &Cluster) -> RedisStoreBuilder {
+fn cluster_builder(cluster: &Cluster) -> RedisStoreBuilder {
     let builder = RedisStore::builder(cluster.url().parse().unwrap());
     builder.timeout(Duration::from_secs(30)).max_refusals(0)
 }
 
-/// On the cluster of all tests, where nobody else has this prefix.
-fn alone() -> RedisStoreBuilder {
-    builder(shared_cluster(Flavor::Redis)).prefix(prefix()).unwrap()
+/// A builder for the shared cluster with a unique prefix.
+fn isolated_builder() -> RedisStoreBuilder {
+    cluster_builder(shared_cluster(Flavor::Redis)).prefix(prefix()).unwrap()
 }
 
 fn slot(subject: &Subject) -> u16 {
     slot_of(format!("{{{subject}}}"))
 }
 
-/// Some subjects, no two of them in one slot.
+/// Returns subjects in distinct slots.
 fn subjects(count: usize) -> Vec<Subject> {
     let mut found: Vec<Subject> = Vec::new();
     for nth in 0.. {
@@ -53,18 +54,18 @@ fn used(store: &RedisStore, subject: &Subject, limit: &Limit) -> u64 {
 }
 
 #[test]
-fn a_plan_over_several_slots_takes_from_all_or_none() {
-    let (store, subjects) = (alone().build(), subjects(5));
-    for (wide, narrow) in of_each_kind(1000).iter().zip(of_each_kind(30)) {
+fn plan_over_several_slots_takes_all_or_nothing() {
+    let (store, subjects) = (isolated_builder().build(), subjects(5));
+    for (wide, narrow) in limits_of_each_algorithm(1000).iter().zip(limits_of_each_algorithm(30)) {
         let takes = subjects.iter().enumerate().map(|(nth, subject)| {
             let limit = if nth == 3 { &narrow } else { wide };
             Take::new(Key::new(subject, limit), 1)
         });
-        let ask = Plan::new(takes).unwrap();
-        let answers = block_on(in_order((0..40).map(|_| store.take(&ask))));
-        let passed = answers.into_iter().filter(|answer| answer.as_ref().unwrap().is_allowed());
+        let request = Plan::new(takes).unwrap();
+        let results = block_on(in_order((0..40).map(|_| store.take(&request))));
+        let passed = results.into_iter().filter(|result| result.as_ref().unwrap().is_allowed());
         let passed = u64::try_from(passed.count()).unwrap();
-        // What the refused took for a moment has returned.
+        // Refused plans have refunded what they took.
         assert_eq!(passed, 30, "{}", wide.algorithm());
         for (nth, subject) in subjects.iter().enumerate() {
             let limit = if nth == 3 { &narrow } else { wide };
@@ -73,7 +74,7 @@ fn a_plan_over_several_slots_takes_from_all_or_none() {
     }
 }
 
-/// Takes of one limit and of two, from all limits of one subject, until told to stop; what each admitted.
+/// Takes from one or two limits of a subject until `is_over`. Returns the admissions per limit.
 async fn load(
     store: &RedisStore,
     (subject, limits): (&Subject, &[Limit]),
@@ -86,7 +87,7 @@ async fn load(
         let chosen = &chosen[..1 + nth / limits.len() % 2];
         let takes = chosen.iter().map(|limit| Take::new(Key::new(subject, &limits[*limit]), 1));
         let plan = Plan::new(takes).unwrap();
-        if store.take(&plan).await.expect("nobody notices").is_allowed() {
+        if store.take(&plan).await.expect("the migration causes no error").is_allowed() {
             chosen.iter().for_each(|limit| admitted[*limit] += 1);
         }
         if is_over.load(Ordering::Relaxed) {
@@ -96,12 +97,12 @@ async fn load(
     admitted
 }
 
-/// A slot with a counter of each kind goes from primary to primary, key by key.
+/// Migrates a slot with one counter per algorithm from primary to primary, key by key.
 fn move_under_load(flavor: Flavor) {
     const LIMIT: u64 = 3000;
     let cluster = Cluster::of(flavor, 3, 0);
-    let store = builder(&cluster).build();
-    let (subject, limits) = (Subject::of(["k"]), of_each_kind(LIMIT));
+    let store = cluster_builder(&cluster).build();
+    let (subject, limits) = (Subject::of(["k"]), limits_of_each_algorithm(LIMIT));
     let is_over = AtomicBool::new(false);
     let callers = (0..CALLERS).map(|nth| load(&store, (&subject, &limits), &is_over, nth));
     let admitted = thread::scope(|scope| {
@@ -123,9 +124,9 @@ fn move_under_load(flavor: Flavor) {
         load.join().unwrap()
     });
     for (nth, limit) in limits.iter().enumerate() {
-        let ask = plan(&subject, limit, 1);
+        let request = plan(&subject, limit, 1);
         let mut tally = Tally::default();
-        tally.use_up(&store, &ask);
+        tally.use_up(&store, &request);
         let before: u64 = admitted.iter().map(|admitted| admitted[nth]).sum();
         println!("{}: {before} while the slot moved, {} after", limit.algorithm(), tally.admitted);
         assert_eq!((before + tally.admitted, tally.failed), (LIMIT, 0), "{}", limit.algorithm());
@@ -133,34 +134,36 @@ fn move_under_load(flavor: Flavor) {
 }
 
 #[test]
-fn a_slot_of_redis_moves_under_load_and_nobody_notices() {
+fn redis_slot_migration_under_load_causes_no_errors() {
     move_under_load(Flavor::Redis);
 }
 
 #[test]
-fn a_slot_of_valkey_moves_under_load_and_nobody_notices() {
+fn valkey_slot_migration_under_load_causes_no_errors() {
     move_under_load(Flavor::Valkey);
 }
 
-/// Between the keys of a plan nobody can decide it; it waits until they are together again.
+/// While the keys of a plan are on two nodes, the plan waits.
 #[test]
-fn a_plan_whose_keys_are_apart_waits_for_them() {
+fn plan_waits_while_its_keys_are_on_two_nodes() {
     let cluster = Cluster::of(Flavor::Redis, 3, 0);
-    let store = builder(&cluster).build();
-    let (subject, limits) = (Subject::of(["k"]), of_each_kind(10));
+    let store = cluster_builder(&cluster).build();
+    let (subject, limits) = (Subject::of(["k"]), limits_of_each_algorithm(10));
     let takes = limits.iter().map(|limit| Take::new(Key::new(&subject, limit), 1));
-    let ask = Plan::new(takes).unwrap();
-    assert!(block_on(store.take(&ask)).unwrap().is_allowed());
+    let request = Plan::new(takes).unwrap();
+    assert!(block_on(store.take(&request)).unwrap().is_allowed());
     let from = cluster.primary_of_slot(slot(&subject));
     let to = cluster.nodes().iter().find(|node| node.port() != from.port()).unwrap();
     let mut migration = cluster.begin_migration(slot(&subject), to);
     migration.move_keys(1);
     let decision = thread::scope(|scope| {
-        let take = scope.spawn(|| block_on(store.take(&ask)));
-        eventually("it was often told to try again", || {
-            let told = from.raw().call(&["INFO", "errorstats"]);
-            let count =
-                told.text().lines().find_map(|line| line.strip_prefix("errorstat_TRYAGAIN:count="));
+        let take = scope.spawn(|| block_on(store.take(&request)));
+        eventually("TRYAGAIN was returned often", || {
+            let reply = from.raw().call(&["INFO", "errorstats"]);
+            let count = reply
+                .text()
+                .lines()
+                .find_map(|line| line.strip_prefix("errorstat_TRYAGAIN:count="));
             count.is_some_and(|count| count.parse::<u64>().unwrap() > 20) || take.is_finished()
         });
         migration.finish();
@@ -169,21 +172,23 @@ fn a_plan_whose_keys_are_apart_waits_for_them() {
     assert_eq!(decision.unwrap().remaining(), Some(8));
 }
 
-/// Nothing of an earlier primary's programs is there; functions are the only way.
+/// The new primary has no scripts or functions, and only functions are allowed.
 #[test]
-fn a_replica_that_takes_over_under_load_counts_on() {
+fn replica_takes_over_under_load() {
     const LIMIT: u64 = 2000;
     let cluster = Cluster::start(Flavor::Redis);
-    let store =
-        builder(&cluster).timeout(Duration::from_secs(2)).scripting(Scripting::Function).build();
-    let (subject, limit) = (Subject::of(["k"]), lasting(LIMIT));
-    let ask = plan(&subject, &limit, 1);
+    let store = cluster_builder(&cluster)
+        .timeout(Duration::from_secs(2))
+        .scripting(Scripting::Function)
+        .build();
+    let (subject, limit) = (Subject::of(["k"]), century_window(LIMIT));
+    let request = plan(&subject, &limit, 1);
     let mut before = Tally::default();
-    (0..LIMIT / 4).for_each(|_| before.take(&store, &ask));
+    (0..LIMIT / 4).for_each(|_| before.take(&store, &request));
     assert_eq!((before.admitted, before.failed), (LIMIT / 4, 0));
     let old = cluster.primary_of_slot(slot(&subject));
     sync(old, &format!("{{{subject}}}mark"), "1");
-    let meanwhile = meanwhile(&store, &ask, || {
+    let meanwhile = meanwhile(&store, &request, || {
         old.kill();
         cluster.wait_ok();
     });
@@ -192,23 +197,23 @@ fn a_replica_that_takes_over_under_load_counts_on() {
     new.raw().call(&["FUNCTION", "FLUSH"]);
     new.raw().call(&["SCRIPT", "FLUSH"]);
     let mut after = Tally::default();
-    after.use_up(&store, &ask);
+    after.use_up(&store, &request);
     let admitted = before.admitted + meanwhile.admitted + after.admitted;
     assert_eq!(after.failed, 0, "the others are up, and it has learnt the functions");
     assert!(admitted <= LIMIT + meanwhile.admitted && admitted <= 2 * LIMIT, "{admitted}");
     assert!(admitted + LOST >= LIMIT, "{admitted}");
     assert_exact(&store);
-    // It comes back as a replica of who has replaced it.
+    // The old primary comes back as a replica.
     old.restart();
     cluster.wait_ok();
-    assert!(!block_on(store.take(&ask)).unwrap().is_allowed());
+    assert!(!block_on(store.take(&request)).unwrap().is_allowed());
 }
 
 #[test]
-fn a_primary_that_restarts_empty_is_taught_again() {
+fn programs_are_loaded_again_after_a_restart() {
     let cluster = Cluster::of(Flavor::Redis, 3, 0);
     for scripting in [Scripting::Function, Scripting::Script] {
-        let store = builder(&cluster).scripting(scripting).build();
+        let store = cluster_builder(&cluster).scripting(scripting).build();
         assert_exact(&store);
         cluster.primary_of_slot(slot(&Subject::of(["another"]))).restart();
         cluster.wait_ok();
@@ -219,18 +224,18 @@ fn a_primary_that_restarts_empty_is_taught_again() {
 }
 
 #[test]
-fn a_listing_finds_every_key_of_every_primary_once() {
+fn listing_returns_every_key_of_every_primary_once() {
     let prefix = prefix();
-    let store = || alone().prefix(&*prefix).unwrap().build();
-    let (writer, limit) = (store(), lasting(10));
+    let store = || isolated_builder().prefix(&*prefix).unwrap().build();
+    let (writer, limit) = (store(), century_window(10));
     let subjects: Vec<Subject> = (0..500).map(|nth| Subject::of([format!("s{nth}")])).collect();
     let mut expected: Vec<String> = subjects.iter().map(Subject::to_string).collect();
     expected.sort();
     let plans = subjects.iter().map(|subject| plan(subject, &limit, 1)).collect::<Vec<_>>();
-    for answer in block_on(in_order(plans.iter().map(|plan| writer.take(plan)))) {
-        assert!(answer.unwrap().is_allowed());
+    for result in block_on(in_order(plans.iter().map(|plan| writer.take(plan)))) {
+        assert!(result.unwrap().is_allowed());
     }
-    // Also by one who has asked nothing else yet.
+    // The second reader has no topology yet.
     for reader in [writer, store()] {
         let (mut listing, mut found) = (Some(Listing::all().with_page_size(40)), Vec::new());
         while let Some(next) = listing {
@@ -244,17 +249,17 @@ fn a_listing_finds_every_key_of_every_primary_once() {
     for node in shared_cluster(Flavor::Redis).nodes() {
         let has_some = subjects.iter().any(|subject| {
             let key = name_of(&prefix, &Key::new(subject, &limit));
-            let told = node.raw().call(&["EXISTS", &key]);
-            !told.is_error() && told.int() == 1
+            let reply = node.raw().call(&["EXISTS", &key]);
+            !reply.is_error() && reply.int() == 1
         });
         assert!(has_some, "nothing is on {}", node.port());
     }
 }
 
 #[test]
-fn what_is_kept_beside_counters_works_on_a_cluster() {
+fn directory_works_on_a_cluster() {
     let prefix = prefix();
-    let store = || alone().prefix(&*prefix).unwrap().build();
+    let store = || isolated_builder().prefix(&*prefix).unwrap().build();
     let (store, watching) = (store(), store());
     let (sender, events) = channel();
     block_on(async {
@@ -270,14 +275,14 @@ fn what_is_kept_beside_counters_works_on_a_cluster() {
     block_on(directory.leave("a")).unwrap();
     assert_eq!(block_on(directory.nodes()).unwrap(), []);
     let client = Subject::of(["c"]);
-    assert_eq!(block_on(directory.put_override(&client, &own(1), "who")).unwrap(), None);
+    assert_eq!(block_on(directory.put_override(&client, &override_of(1), "who")).unwrap(), None);
     let listed = block_on(watching.directory().overrides()).unwrap().overrides;
-    assert_eq!(listed.get(&client).map(|stored| (**stored).clone()), Some(own(1)));
+    assert_eq!(listed.get(&client).map(|stored| (**stored).clone()), Some(override_of(1)));
     assert!(block_on(directory.remove_override(&client, "who")).unwrap().is_some());
     assert_eq!(block_on(directory.audit(None, 9)).unwrap().len(), 2);
-    let limit = lasting(10);
+    let limit = century_window(10);
     let mut expected = vec![Change::Override { client: ":c".to_owned() }; 2];
-    // Whichever node a change happens on.
+    // The subjects are on different nodes.
     for subject in &subjects(9) {
         let _ = block_on(store.take(&plan(subject, &limit, 2))).unwrap();
         let _ = block_on(store.refund(&plan(subject, &limit, 1))).unwrap();
@@ -286,15 +291,15 @@ fn what_is_kept_beside_counters_works_on_a_cluster() {
     let announced = Change::Override { client: "last".to_owned() };
     block_on(directory.announce(&announced)).unwrap();
     expected.push(announced);
-    // Nodes tell each other in no order.
-    let mut heard: Vec<Change> = Vec::new();
-    while heard.len() < expected.len() {
+    // Events of different nodes arrive in any order.
+    let mut received: Vec<Change> = Vec::new();
+    while received.len() < expected.len() {
         match events.recv_timeout(MAX_WAIT) {
-            Ok(Event::Changed(change)) => heard.push(change),
-            other => panic!("{other:?} after {heard:?}"),
+            Ok(Event::Changed(change)) => received.push(change),
+            other => panic!("{other:?} after {received:?}"),
         }
     }
     for change in &expected {
-        assert!(heard.contains(change), "{change:?} is not in {heard:?}");
+        assert!(received.contains(change), "{change:?} is not in {received:?}");
     }
 }

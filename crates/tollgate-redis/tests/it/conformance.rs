@@ -1,5 +1,5 @@
-//! The suite that every store passes: over Redis and Valkey, by scripts and by functions, on one server, on a
-//! cluster and on what sentinels lead, over TLS and a Unix socket.
+//! The conformance suite of all stores: on Redis and Valkey, with scripts and functions, on one server, on a
+//! cluster and with sentinels, over TLS and a Unix socket.
 
 macro_rules! conforms {
     ($name:ident, $fixture:expr) => {

@@ -1,4 +1,4 @@
-//! What a deployment keeps beside its counters: nodes, overrides, and news for every node.
+//! The directory: nodes, overrides and change events.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use tollgate_redis::{Change, Directory, Event, Node, NodeRecord, NodeState, Redi
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::{MAX_WAIT, eventually};
 
-use crate::fixture::{block_on, own, patient, plan, prefix, shared};
+use crate::fixture::{block_on, builder, override_of, plan, prefix, shared};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn store() -> RedisStore {
-    patient(shared(Flavor::Redis)).prefix(prefix()).unwrap().build()
+    builder(shared(Flavor::Redis)).prefix(prefix()).unwrap().build()
 }
 
 fn record(id: &str) -> NodeRecord {
@@ -22,8 +22,8 @@ fn record(id: &str) -> NodeRecord {
 }
 
 fn nodes(directory: &Directory) -> Vec<(String, NodeState)> {
-    let told = block_on(directory.nodes()).unwrap();
-    told.into_iter().map(|node| (node.id, node.state)).collect()
+    let nodes = block_on(directory.nodes()).unwrap();
+    nodes.into_iter().map(|node| (node.id, node.state)).collect()
 }
 
 #[test]
@@ -35,8 +35,8 @@ fn nodes_are_listed_by_id_until_they_leave() {
     }
     let up = |id: &str| (id.to_owned(), NodeState::Up);
     assert_eq!(nodes(&directory), [up("a"), up("b"), up("c")]);
-    let told = block_on(directory.nodes()).unwrap();
-    let Node { address, registered_at, seen_at, .. } = &told[0];
+    let listed = block_on(directory.nodes()).unwrap();
+    let Node { address, registered_at, seen_at, .. } = &listed[0];
     assert_eq!((address.as_str(), registered_at.as_micros()), ("10.0.0.1:a", 7_000_000));
     assert!(seen_at.as_micros() > 1_700_000_000_000_000, "by the server's clock");
     block_on(directory.leave("b")).unwrap();
@@ -45,7 +45,7 @@ fn nodes_are_listed_by_id_until_they_leave() {
 }
 
 #[test]
-fn a_silent_node_is_down_and_a_heartbeat_brings_it_back() {
+fn silent_node_is_down_until_its_next_heartbeat() {
     let directory = store().directory();
     block_on(directory.heartbeat(&record("steady"), HOUR)).unwrap();
     block_on(directory.heartbeat(&record("silent"), Duration::from_millis(20))).unwrap();
@@ -56,18 +56,18 @@ fn a_silent_node_is_down_and_a_heartbeat_brings_it_back() {
     assert_eq!(silent().1, NodeState::Up);
 }
 
-/// Nodes end without a goodbye, and deployments too.
+/// Nodes may stop without leaving.
 #[test]
-fn the_list_of_nodes_expires_without_nodes() {
+fn node_list_expires() {
     let server = Server::start(Flavor::Redis);
-    let directory = patient(&server).build().directory();
+    let directory = builder(&server).build().directory();
     block_on(directory.heartbeat(&record("a"), HOUR)).unwrap();
     let ttl = server.raw().call(&["TTL", "rl:nodes"]).int();
     assert!((86_000..=86_400).contains(&ttl), "{ttl} s");
 }
 
-/// What one who watches hears, once it listens.
-fn watched(store: &RedisStore) -> Receiver<Event> {
+/// Returns the events of a store, after it has subscribed.
+fn watch(store: &RedisStore) -> Receiver<Event> {
     let (sender, receiver) = channel();
     block_on(async {
         store.directory().watch(move |event| sender.send(event).unwrap_or_default());
@@ -77,18 +77,18 @@ fn watched(store: &RedisStore) -> Receiver<Event> {
 }
 
 #[test]
-fn changes_are_told_to_every_node() {
+fn changes_reach_every_node() {
     let prefix = prefix();
     let [one, other] =
-        [(); 2].map(|()| patient(shared(Flavor::Redis)).prefix(&*prefix).unwrap().build());
-    let events = [watched(&one), watched(&other)];
+        [(); 2].map(|()| builder(shared(Flavor::Redis)).prefix(&*prefix).unwrap().build());
+    let events = [watch(&one), watch(&other)];
     let limit = Limit::token_bucket(Quota::per_hour(3)).unwrap();
     let subjects = [Subject::of(["c 1"]), Subject::of([""; 0])];
     let directory = one.directory();
     let client = Subject::of(["c"]);
-    block_on(directory.put_override(&client, &own(1), "who")).unwrap();
+    block_on(directory.put_override(&client, &override_of(1), "who")).unwrap();
     block_on(directory.remove_override(&client, "who")).unwrap();
-    // Nothing has changed.
+    // These change nothing.
     block_on(directory.remove_override(&client, "who")).unwrap();
     block_on(directory.record("who")).unwrap();
     let mut expected = vec![Change::Override { client: ":c".to_owned() }; 2];
@@ -102,23 +102,23 @@ fn changes_are_told_to_every_node() {
     let announced = Change::Override { client: "last".to_owned() };
     block_on(directory.announce(&announced)).unwrap();
     expected.push(announced);
-    for heard in events {
+    for received in events {
         for change in &expected {
-            assert_eq!(heard.recv_timeout(MAX_WAIT), Ok(Event::Changed(change.clone())));
+            assert_eq!(received.recv_timeout(MAX_WAIT), Ok(Event::Changed(change.clone())));
         }
     }
 }
 
 #[test]
-fn a_watcher_is_told_when_it_cannot_hear() {
+fn watcher_is_notified_of_a_lost_subscription() {
     let server = Server::start(Flavor::Redis);
-    let events = watched(&patient(&server).build());
+    let events = watch(&builder(&server).build());
     drop(events.try_recv());
-    let store = patient(&server).build();
-    let events = watched(&store);
+    let store = builder(&server).build();
+    let events = watch(&store);
     server.raw().call(&["CLIENT", "KILL", "TYPE", "pubsub"]);
     assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::SubscriptionLost));
     assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::Subscribed));
     drop(store);
-    assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::SubscriptionLost), "the store is gone");
+    assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::SubscriptionLost), "the store is dropped");
 }

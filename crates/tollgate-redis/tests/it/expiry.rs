@@ -1,4 +1,4 @@
-//! Nothing stays in Redis for longer than it matters, and a second.
+//! Counters expire in Redis one second after their state is equal to no state.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use tollgate_testkit::random::Random;
 use tollgate_testkit::server::{Flavor, Raw, Server};
 use tollgate_testkit::spec::Kind;
 
-use crate::drawn::{Events, World};
-use crate::fixture::{block_on, name_of, patient, plan};
+use crate::fixture::{block_on, builder, name_of, plan};
+use crate::random_world::{Events, World};
 
 const PREFIX: &str = "rl:";
 
-/// Ten per minute of every algorithm, and ten of which a slot returns after a minute.
+/// Limits of ten per minute of every algorithm.
 fn limits() -> Vec<Limit> {
     let quota = Quota::per_minute(10);
     let limits = [
@@ -31,24 +31,25 @@ fn limits() -> Vec<Limit> {
     limits.map(|(nth, limit)| limit.unwrap().named(&name(nth)).unwrap()).collect()
 }
 
-/// When the server will forget the key, in microseconds since the epoch; none if it never does.
-fn end_of(raw: &mut Raw, key: &Key<'_>) -> Option<u64> {
+/// Returns the expiry of a key in microseconds since the epoch, or `None` if it never expires.
+fn expiry_of(raw: &mut Raw, key: &Key<'_>) -> Option<u64> {
     let end = raw.call(&["PEXPIRETIME", &name_of(PREFIX, key)]).int();
     u64::try_from(end).ok().map(|millis| millis * 1000)
 }
 
-/// The key is kept until it is full again, and about a second longer.
+/// Asserts that the key expires about one second after it is full again.
 fn assert_kept(raw: &mut Raw, key: &Key<'_>, at: Timestamp, reset_after: Duration, what: &str) {
     let what = format!("{} after {what}", key.limit().algorithm());
     let full = (at + reset_after).as_micros();
-    let end = end_of(raw, key).unwrap_or_else(|| panic!("{what}: it is gone, or stays for ever"));
-    assert!(end >= full, "{what}: forgotten {} us too early", full - end);
-    // Redis counts in milliseconds, from a moment around the time that the script has read.
+    let end =
+        expiry_of(raw, key).unwrap_or_else(|| panic!("{what}: the key is absent or never expires"));
+    assert!(end >= full, "{what}: expires {} us too early", full - end);
+    // Redis uses milliseconds, and its time differs slightly from the time that the script has read.
     let since = server_time(raw).saturating_sub(at.as_micros());
     assert!(end <= full + since + 1_002_000, "{what}: kept {} us too long", end - full);
 }
 
-/// The server's time in microseconds.
+/// Returns the server's time in microseconds.
 fn server_time(raw: &mut Raw) -> u64 {
     let parts = raw.call(&["TIME"]);
     let [seconds, micros] =
@@ -56,7 +57,7 @@ fn server_time(raw: &mut Raw) -> u64 {
     seconds * 1_000_000 + micros
 }
 
-fn assert_kept_as_told(raw: &mut Raw, key: &Key<'_>, decision: &Decision<'_>, what: &str) {
+fn assert_kept_until_reset(raw: &mut Raw, key: &Key<'_>, decision: &Decision<'_>, what: &str) {
     assert_kept(raw, key, decision.at(), decision.statuses()[0].reset_after(), what);
 }
 
@@ -65,31 +66,31 @@ fn is_gone(raw: &mut Raw, key: &Key<'_>) -> bool {
 }
 
 #[test]
-fn every_counter_is_kept_until_it_is_full_again_and_no_longer() {
+fn counters_expire_when_they_are_full_again() {
     for flavor in Flavor::ALL {
         let server = Server::start(flavor);
-        let (store, mut raw) = (patient(&server).build(), server.raw());
+        let (store, mut raw) = (builder(&server).build(), server.raw());
         for limit in &limits() {
             let subject = Subject::of(["k"]);
             let key = Key::new(&subject, limit);
-            let ask = plan(&subject, limit, 3);
-            let taken = block_on(store.take(&ask)).unwrap();
-            assert_kept_as_told(&mut raw, &key, &taken, "a take");
-            let again = block_on(store.take(&ask)).unwrap();
-            assert_kept_as_told(&mut raw, &key, &again, "a second take");
+            let request = plan(&subject, limit, 3);
+            let taken = block_on(store.take(&request)).unwrap();
+            assert_kept_until_reset(&mut raw, &key, &taken, "a take");
+            let again = block_on(store.take(&request)).unwrap();
+            assert_kept_until_reset(&mut raw, &key, &again, "a second take");
             let age = Duration::from_secs(20);
             let debited = block_on(store.debit(&plan(&subject, limit, 1), age)).unwrap();
-            assert_kept_as_told(&mut raw, &key, &debited, "a debit");
+            assert_kept_until_reset(&mut raw, &key, &debited, "a debit");
             let refunded = block_on(store.refund(&plan(&subject, limit, 1))).unwrap();
-            assert_kept_as_told(&mut raw, &key, &refunded, "a refund");
+            assert_kept_until_reset(&mut raw, &key, &refunded, "a refund");
         }
     }
 }
 
 #[test]
-fn a_paused_counter_is_kept_until_its_pause_ends_or_it_is_full() {
+fn paused_counters_expire_with_their_pause_or_usage() {
     let server = Server::start(Flavor::Redis);
-    let (store, mut raw) = (patient(&server).build(), server.raw());
+    let (store, mut raw) = (builder(&server).build(), server.raw());
     for limit in &limits() {
         for (used, length) in [(0, 30), (4, 1), (4, 30), (4, 600)] {
             let subject = Subject::of(["k", &used.to_string(), &length.to_string()]);
@@ -97,11 +98,11 @@ fn a_paused_counter_is_kept_until_its_pause_ends_or_it_is_full() {
             let taken = block_on(store.take(&plan(&subject, limit, used))).unwrap();
             block_on(store.pause(&key, Duration::from_secs(length))).unwrap();
             let paused = block_on(store.peek(&plan(&subject, limit, 0))).unwrap();
-            let end = end_of(&mut raw, &key).expect("a pause ends");
-            // A pause and what was taken before it end at moments that are known to lie between.
+            let end = expiry_of(&mut raw, &key).expect("a pause ends");
+            // The exact ends of the pause and of the takes are unknown, but have bounds.
             let figures = (paused.at() + paused.statuses()[0].reset_after()).as_micros();
             let earliest = (taken.at() + taken.statuses()[0].reset_after()).as_micros();
-            assert!(end >= figures.max(earliest) - 1000, "{} forgotten", limit.algorithm());
+            assert!(end >= figures.max(earliest) - 1000, "{} expires too early", limit.algorithm());
             let since = server_time(&mut raw) - taken.at().as_micros();
             assert!(end <= figures + since + 1_002_000, "{} kept too long", limit.algorithm());
         }
@@ -109,60 +110,61 @@ fn a_paused_counter_is_kept_until_its_pause_ends_or_it_is_full() {
 }
 
 #[test]
-fn slots_are_kept_until_the_last_returns() {
+fn slots_expire_with_the_last_one() {
     let server = Server::start(Flavor::Redis);
-    let (store, mut raw) = (patient(&server).build(), server.raw());
+    let (store, mut raw) = (builder(&server).build(), server.raw());
     let limit = Limit::concurrency(3, Duration::from_secs(60)).unwrap();
     let subject = Subject::of(["k"]);
     let key = Key::new(&subject, &limit);
     let held = plan(&subject, &limit, 1).with_permit(PermitId::random());
     let permit = Permit::of(&held, &block_on(store.take(&held)).unwrap()).unwrap();
-    let until = block_on(store.renew(&permit)).unwrap().expect("it is held");
+    let until = block_on(store.renew(&permit)).unwrap().expect("the permit holds a slot");
     assert_kept(&mut raw, &key, until, Duration::ZERO, "a renewal");
     block_on(store.pause(&key, Duration::from_secs(1))).unwrap();
-    let until = block_on(store.renew(&permit)).unwrap().expect("it is held beneath a pause");
-    assert_kept(&mut raw, &key, until, Duration::ZERO, "a renewal beneath a pause");
+    let until =
+        block_on(store.renew(&permit)).unwrap().expect("the permit holds a slot during a pause");
+    assert_kept(&mut raw, &key, until, Duration::ZERO, "a renewal during a pause");
     block_on(store.reset(&key)).unwrap();
     let permit = Permit::of(&held, &block_on(store.take(&held)).unwrap()).unwrap();
     assert!(block_on(store.release(&permit)).unwrap());
-    assert!(is_gone(&mut raw, &key), "all slots were given back");
+    assert!(is_gone(&mut raw, &key), "all slots are released");
 }
 
 #[test]
-fn what_is_refunded_to_full_is_gone() {
+fn full_refund_deletes_the_key() {
     let server = Server::start(Flavor::Redis);
-    let (store, mut raw) = (patient(&server).build(), server.raw());
+    let (store, mut raw) = (builder(&server).build(), server.raw());
     for limit in limits().iter().filter(|limit| limit.ttl().is_none()) {
         let subject = Subject::of(["k"]);
         for refunded in [6, 100] {
             assert!(block_on(store.take(&plan(&subject, limit, 6))).unwrap().is_allowed());
             let _ = block_on(store.refund(&plan(&subject, limit, refunded))).unwrap();
             let key = Key::new(&subject, limit);
-            assert!(is_gone(&mut raw, &key), "{} stays", limit.algorithm());
+            assert!(is_gone(&mut raw, &key), "{} is not deleted", limit.algorithm());
         }
     }
 }
 
-async fn ask_at_random(store: &RedisStore, seed: u64) {
+async fn run_random_steps(store: &RedisStore, seed: u64) {
     let mut random = Random::new(seed);
     let world = World::draw(&mut random, &seed.to_string(), &Kind::ALL);
     let mut events = Events::new(random);
     for _ in 0..60 {
         let step = events.next_step(&world);
-        events.learn(&world.ask(store, &step).await.unwrap());
+        events.observe(&world.request(store, &step).await.unwrap());
     }
 }
 
 #[test]
-fn nothing_stays_for_ever_whatever_was_asked() {
+fn every_key_has_an_expiry() {
     let server = Server::start(Flavor::Redis);
-    let (store, mut raw) = (patient(&server).max_refusals(0).build(), server.raw());
+    let (store, mut raw) = (builder(&server).max_refusals(0).build(), server.raw());
     for seed in 0..100 {
-        block_on(ask_at_random(&store, seed));
+        block_on(run_random_steps(&store, seed));
     }
     let keys = raw.call(&["KEYS", "*"]);
     assert!(keys.array().len() > 100, "only {} keys", keys.array().len());
     for key in keys.array() {
-        assert!(raw.call(&["PTTL", key.text()]).int() != -1, "{} stays for ever", key.text());
+        assert!(raw.call(&["PTTL", key.text()]).int() != -1, "{} never expires", key.text());
     }
 }

@@ -1,4 +1,4 @@
-//! Stores over servers of their own.
+//! Shared servers, stores and limits for the tests.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -19,13 +19,13 @@ use tollgate_testkit::server::{Certificates, Cluster, Flavor, Sentinels, Server}
 static RUNTIME: LazyLock<Runtime> =
     LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());
 
-/// Runs a future to its end on the tests' one runtime.
+/// Runs a future on the shared runtime.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     RUNTIME.block_on(future)
 }
 
-/// Runs futures together, each begun before the next: so plans are queued in their order, and those that
-/// come while a call is under way share the next.
+/// Runs futures concurrently and polls them in order: plans are queued in their order, and those that arrive during
+/// a call share the next one.
 pub(crate) async fn in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut running: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
     let mut results: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();
@@ -43,7 +43,7 @@ pub(crate) async fn in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec
     results.into_iter().flatten().collect()
 }
 
-/// One server of each flavour for all the tests of this process, which differ by their keys' prefix.
+/// Returns the shared server of this process. Tests use distinct key prefixes.
 pub(crate) fn shared(flavor: Flavor) -> &'static Server {
     static REDIS: LazyLock<Server> = LazyLock::new(|| Server::start(Flavor::Redis));
     static VALKEY: LazyLock<Server> = LazyLock::new(|| Server::start(Flavor::Valkey));
@@ -53,7 +53,7 @@ pub(crate) fn shared(flavor: Flavor) -> &'static Server {
     }
 }
 
-/// Likewise a cluster.
+/// Returns the shared cluster.
 pub(crate) fn shared_cluster(flavor: Flavor) -> &'static Cluster {
     static REDIS: LazyLock<Cluster> = LazyLock::new(|| Cluster::of(Flavor::Redis, 3, 0));
     static VALKEY: LazyLock<Cluster> = LazyLock::new(|| Cluster::of(Flavor::Valkey, 3, 0));
@@ -63,7 +63,7 @@ pub(crate) fn shared_cluster(flavor: Flavor) -> &'static Cluster {
     }
 }
 
-/// Likewise what sentinels lead.
+/// Returns the shared deployment with sentinels.
 pub(crate) fn shared_sentinels(flavor: Flavor) -> &'static Sentinels {
     static REDIS: LazyLock<Sentinels> = LazyLock::new(|| Sentinels::start(Flavor::Redis));
     static VALKEY: LazyLock<Sentinels> = LazyLock::new(|| Sentinels::start(Flavor::Valkey));
@@ -73,7 +73,7 @@ pub(crate) fn shared_sentinels(flavor: Flavor) -> &'static Sentinels {
     }
 }
 
-/// Likewise a server that speaks TLS. Only Redis does: the Valkey that is installed was built without.
+/// Returns the URL of the shared TLS server. Only Redis: the installed Valkey has no TLS.
 pub(crate) fn shared_tls() -> String {
     static SECURED: LazyLock<(Server, Certificates)> = LazyLock::new(|| {
         let certificates = Certificates::new();
@@ -83,7 +83,7 @@ pub(crate) fn shared_tls() -> String {
     format!("{}?ca={}", server.url(), certificates.ca.display())
 }
 
-/// Likewise a Unix socket.
+/// Returns the URL of the shared Unix socket.
 pub(crate) fn shared_socket(flavor: Flavor) -> String {
     static REDIS: LazyLock<Server> =
         LazyLock::new(|| Server::builder(Flavor::Redis).unix().start());
@@ -100,18 +100,18 @@ pub(crate) fn address(server: &Server) -> Address {
     server.url().parse().unwrap()
 }
 
-/// A store on the server's clock, for tests in which nothing should time out.
-pub(crate) fn patient(server: &Server) -> RedisStoreBuilder {
-    patient_at(&server.url())
+/// A builder on the server's clock, with a timeout that no test reaches.
+pub(crate) fn builder(server: &Server) -> RedisStoreBuilder {
+    builder_at(&server.url())
 }
 
-/// The same on the servers of an address.
-pub(crate) fn patient_at(url: &str) -> RedisStoreBuilder {
+/// Like [`builder`], for a URL.
+pub(crate) fn builder_at(url: &str) -> RedisStoreBuilder {
     RedisStore::builder(url.parse().unwrap()).timeout(Duration::from_secs(60))
 }
 
-/// A limit of each algorithm whose windows end long after any test does.
-pub(crate) fn of_each_kind(count: u64) -> Vec<Limit> {
+/// Returns one limit per algorithm, with windows of a century.
+pub(crate) fn limits_of_each_algorithm(count: u64) -> Vec<Limit> {
     let century = Duration::from_secs(36_525 * 86_400);
     let quota = Quota::new(count, century);
     let limits = [
@@ -125,23 +125,23 @@ pub(crate) fn of_each_kind(count: u64) -> Vec<Limit> {
     limits.map(Result::unwrap).to_vec()
 }
 
-/// A plan of one take.
+/// Returns a plan of one take.
 pub(crate) fn plan<'a>(subject: &'a Subject, limit: &'a Limit, cost: u64) -> Plan<'a> {
     Plan::new([Take::new(Key::new(subject, limit), cost)]).unwrap()
 }
 
-/// A counter's key as the server knows it, under this prefix.
+/// Returns the Redis key of a counter.
 pub(crate) fn name_of(prefix: &str, key: &Key<'_>) -> String {
     format!("{prefix}{{{}}}:{}", key.subject(), key.limit().identity())
 }
 
-/// A prefix that no other test has.
+/// Returns a unique key prefix.
 pub(crate) fn prefix() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     format!("test{}:", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A store that nobody else uses, whose time a test sets.
+/// An isolated store with a test clock.
 pub(crate) struct Timed {
     clock: ManualClock,
     store: RedisStore,
@@ -149,21 +149,21 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
-    /// By scripts, unless a function is asked for, which is the same text.
+    /// With scripts or functions. Both have the same code, so functions run the short suite.
     pub(crate) fn new(flavor: Flavor, scripting: Scripting) -> Self {
         let suite_size =
             if scripting == Scripting::Function { SuiteSize::Short } else { SuiteSize::Full };
-        Self::of(patient(shared(flavor)).scripting(scripting), suite_size)
+        Self::of(builder(shared(flavor)).scripting(scripting), suite_size)
     }
 
-    /// Over three primaries, each of which decides as one alone.
+    /// On a cluster of three primaries.
     pub(crate) fn on_cluster(flavor: Flavor) -> Self {
-        Self::of(patient_at(&shared_cluster(flavor).url()), SuiteSize::Short)
+        Self::of(builder_at(&shared_cluster(flavor).url()), SuiteSize::Short)
     }
 
-    /// Over another way to servers that decide as those before.
+    /// On other servers, by their URL.
     pub(crate) fn by(url: &str) -> Self {
-        Self::of(patient_at(url), SuiteSize::Short)
+        Self::of(builder_at(url), SuiteSize::Short)
     }
 
     fn of(builder: RedisStoreBuilder, suite_size: SuiteSize) -> Self {
@@ -189,7 +189,7 @@ impl Fixture for Timed {
     }
 }
 
-/// An exception of so many a minute.
-pub(crate) fn own(count: u64) -> Override {
+/// Returns an override of `count` per minute.
+pub(crate) fn override_of(count: u64) -> Override {
     Override::new(vec![OverrideLimit::new(count, Duration::from_secs(60))]).unwrap()
 }

@@ -1,4 +1,4 @@
-//! What is not ours to read fails those who need it and nobody else, and is left as it was.
+//! Values of other applications fail only the plans that use their keys, and stay unchanged.
 
 use std::time::Duration;
 
@@ -7,12 +7,14 @@ use tollgate_redis::RedisStore;
 use tollgate_testkit::conformance::permit_on;
 use tollgate_testkit::server::{Flavor, Raw, Value};
 
-use crate::fixture::{block_on, in_order, name_of, of_each_kind, patient, plan, prefix, shared};
+use crate::fixture::{
+    block_on, builder, in_order, limits_of_each_algorithm, name_of, plan, prefix, shared,
+};
 
-/// What somebody else may have put where our counters are: a command without its key, and its arguments.
-fn plantings(is_list: bool, size: usize) -> Vec<(&'static str, Vec<Vec<u8>>)> {
+/// Returns foreign values: a command without its key, and its arguments.
+fn foreign_values(is_list: bool, size: usize) -> Vec<(&'static str, Vec<Vec<u8>>)> {
     let zeros = |count: usize| vec![0; count];
-    // A flag that only a later version knows, in what would else be a state.
+    // A flag of a newer version.
     let newer = [zeros(size), vec![2], zeros(14)].concat();
     let cut_off = [zeros(size), vec![1], zeros(13)].concat();
     let mut all = vec![("HSET", vec![b"field".to_vec(), b"value".to_vec()])];
@@ -34,8 +36,8 @@ fn plantings(is_list: bool, size: usize) -> Vec<(&'static str, Vec<Vec<u8>>)> {
     all
 }
 
-/// How many bytes a state has, and whether it is a list's first.
-fn shape(letter: &str) -> (bool, usize) {
+/// Returns whether a state is a list, and the length of the state or of the first element.
+fn state_format(letter: &str) -> (bool, usize) {
     match letter {
         "w" | "n" => (true, 14),
         "a" => (false, 21),
@@ -47,20 +49,20 @@ fn dump(raw: &mut Raw, key: &str) -> Value {
     raw.call(&["DUMP", key])
 }
 
-/// Plants everything under every algorithm's keys, one after the other.
-fn for_each_planting(flavor: Flavor, check: impl Fn(&RedisStore, &Key<'_>, &str)) {
+/// Writes each foreign value under a key of each algorithm, and calls `check`.
+fn for_each_foreign_value(flavor: Flavor, check: impl Fn(&RedisStore, &Key<'_>, &str)) {
     let server = shared(flavor);
     let (prefix, mut raw) = (prefix(), server.raw());
-    let store = patient(server).prefix(prefix.as_str()).unwrap().build();
-    for limit in of_each_kind(10) {
-        let (is_list, size) = shape(&limit.identity()[..1]);
-        for (nth, (command, arguments)) in plantings(is_list, size).into_iter().enumerate() {
-            let subject = Subject::of(["planted", &nth.to_string()]);
+    let store = builder(server).prefix(prefix.as_str()).unwrap().build();
+    for limit in limits_of_each_algorithm(10) {
+        let (is_list, size) = state_format(&limit.identity()[..1]);
+        for (nth, (command, arguments)) in foreign_values(is_list, size).into_iter().enumerate() {
+            let subject = Subject::of(["foreign", &nth.to_string()]);
             let key = Key::new(&subject, &limit);
             let name = name_of(&prefix, &key);
             let words = [command.as_bytes().to_vec(), name.clone().into_bytes()];
-            let planted = raw.call(&[&words[..], &arguments].concat());
-            assert!(!planted.is_error(), "{planted:?}");
+            let reply = raw.call(&[&words[..], &arguments].concat());
+            assert!(!reply.is_error(), "{reply:?}");
             let before = dump(&mut raw, &name);
             check(&store, &key, &name);
             assert_eq!(dump(&mut raw, &name), before, "{name} was changed");
@@ -77,9 +79,9 @@ fn assert_incompatible<T: std::fmt::Debug>(result: Result<T, StoreError>, name: 
 }
 
 #[test]
-fn every_verb_fails_by_the_name_of_the_key() {
+fn every_verb_fails_with_the_name_of_the_key() {
     for flavor in Flavor::ALL {
-        for_each_planting(flavor, |store, key, name| {
+        for_each_foreign_value(flavor, |store, key, name| {
             let plan = Plan::new([Take::new(*key, 1)]).unwrap();
             block_on(async {
                 assert_incompatible(store.take(&plan).await, name);
@@ -97,52 +99,58 @@ fn every_verb_fails_by_the_name_of_the_key() {
     }
 }
 
-fn one<'a>(key: &Key<'a>) -> Plan<'a> {
+fn take_four<'a>(key: &Key<'a>) -> Plan<'a> {
     Plan::new([Take::new(*key, 4)]).unwrap()
 }
 
 #[test]
-fn neighbours_in_the_same_call_are_decided_rightly() {
-    for_each_planting(Flavor::Redis, |store, key, name| {
+fn other_plans_of_the_same_call_are_decided_correctly() {
+    for_each_foreign_value(Flavor::Redis, |store, key, name| {
         let subjects: Vec<Subject> =
             (0..3).map(|nth| Subject::of(["good", name, &nth.to_string()])).collect();
         let good: Vec<Key<'_>> =
             subjects.iter().map(|subject| Key::new(subject, key.limit())).collect();
-        let bad = one(key);
+        let bad = take_four(key);
         let both = Plan::new([Take::new(good[2], 4), Take::new(*key, 4)]).unwrap();
-        // The first two leave alone; the others share the third call.
-        let plans = [one(&good[0]), one(&good[0]), one(&good[1]), bad, both, one(&good[1])];
-        let mut answers = block_on(in_order(plans.iter().map(|plan| store.take(plan))));
-        assert_incompatible(answers.remove(4), name);
-        assert_incompatible(answers.remove(3), name);
-        let left: Vec<_> = answers.into_iter().map(|answer| answer.unwrap().remaining()).collect();
-        assert_eq!(left, [Some(6), Some(2), Some(6), Some(2)], "beside {name}");
+        // The first two plans are sent alone; the others share the third call.
+        let plans = [
+            take_four(&good[0]),
+            take_four(&good[0]),
+            take_four(&good[1]),
+            bad,
+            both,
+            take_four(&good[1]),
+        ];
+        let mut results = block_on(in_order(plans.iter().map(|plan| store.take(plan))));
+        assert_incompatible(results.remove(4), name);
+        assert_incompatible(results.remove(3), name);
+        let left: Vec<_> = results.into_iter().map(|result| result.unwrap().remaining()).collect();
+        assert_eq!(left, [Some(6), Some(2), Some(6), Some(2)], "in a call with {name}");
         let untouched = block_on(store.stats(&good[2])).unwrap();
-        assert_eq!(untouched.remaining(), 10, "of a plan with {name}");
+        assert_eq!(untouched.remaining(), 10, "in a plan with {name}");
     });
 }
 
-/// A list that no version of ours writes, but whose ends look like ours: what is told of it is nonsense, and
-/// must stay with who asked for it.
+/// A corrupt list whose first and last elements are valid: its invalid figures must not reach another plan.
 #[test]
-fn nonsense_of_one_plan_is_not_told_to_the_next() {
+fn invalid_figures_do_not_reach_the_next_plan() {
     let server = shared(Flavor::Redis);
     let (prefix, mut raw) = (prefix(), server.raw());
-    let store = patient(server).prefix(prefix.as_str()).unwrap().build();
+    let store = builder(server).prefix(prefix.as_str()).unwrap().build();
     let limit = Limit::sliding_window(Quota::per_minute(10)).unwrap();
-    let subjects = ["first", "forged", "beside", "next"].map(|name| Subject::of([name]));
-    let [first, forged, beside, next] = subjects.each_ref().map(|who| Key::new(who, &limit));
-    let now = block_on(store.take(&one(&first))).unwrap().at().as_micros();
-    // The second entry is older than the first, and holds nearly all.
+    let subjects = ["first", "forged", "second", "next"].map(|name| Subject::of([name]));
+    let [first, forged, second, next] = subjects.each_ref().map(|who| Key::new(who, &limit));
+    let now = block_on(store.take(&take_four(&first))).unwrap().at().as_micros();
+    // The second entry is older than the first and has most of the total.
     let pairs = [(60_000_000, 0), (now, 1), (1, 100), (now, 101)];
     let number = |number: u64| number.to_be_bytes()[1..].to_vec();
     let entries = pairs.map(|(at, total)| [number(at), number(total)].concat());
     let words = [b"RPUSH".to_vec(), name_of(&prefix, &forged).into_bytes()];
     raw.call(&[&words[..], &entries].concat());
-    let both = Plan::new([Take::new(forged, 1), Take::new(beside, 7)]).unwrap();
-    let plans = [one(&first), one(&first), both, one(&next), one(&next)];
-    let answers = block_on(in_order(plans.iter().map(|plan| store.take(plan))));
-    assert!(answers[2].is_err(), "{:?}", answers[2]);
-    let told = answers[3..].iter().map(|answer| answer.as_ref().unwrap().remaining());
-    assert_eq!(told.collect::<Vec<_>>(), [Some(6), Some(2)]);
+    let both = Plan::new([Take::new(forged, 1), Take::new(second, 7)]).unwrap();
+    let plans = [take_four(&first), take_four(&first), both, take_four(&next), take_four(&next)];
+    let results = block_on(in_order(plans.iter().map(|plan| store.take(plan))));
+    assert!(results[2].is_err(), "{:?}", results[2]);
+    let remaining = results[3..].iter().map(|result| result.as_ref().unwrap().remaining());
+    assert_eq!(remaining.collect::<Vec<_>>(), [Some(6), Some(2)]);
 }

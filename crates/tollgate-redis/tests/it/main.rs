@@ -1,4 +1,4 @@
-//! What the Redis store promises, over real servers, one file a promise.
+//! Integration tests of the Redis store on real servers, one file per guarantee.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,24 +11,25 @@
 mod acl;
 mod clusters;
 mod conformance;
-mod cuts;
+mod cut_connections;
 mod directory;
-mod drawn;
-mod equal;
 mod expiry;
 mod first_call;
 mod fixture;
 mod foreign_keys;
+mod memory_equivalence;
 mod memory_full;
 mod node_reports;
+mod opening;
 mod overrides;
 mod processes;
+mod random_world;
 mod read_only;
-mod refusals;
+mod refusal_cache;
 mod scripts_lost;
 mod secrets;
 mod sentinels;
 mod split_brain;
 mod tally;
-mod urls;
-mod waits;
+mod timeouts;
+mod url_schemes;

@@ -1,8 +1,8 @@
-//! Four processes over one Redis admit exactly the limit, whatever it counts by.
+//! Four processes on one Redis admit exactly the limit, with every algorithm.
 //!
 //! `TOLLGATE_TAKES=1000000 cargo test --release -p tollgate-redis --all-features --test it processes:: --
-//! --nocapture` takes a million times from each limit. Workers are this same program, run once more for
-//! the test that wants them.
+//! --nocapture` takes a million times from each limit. A worker process is this test program, started again with
+//! one test.
 
 use std::env;
 use std::process::{Child, Command, Stdio};
@@ -12,26 +12,26 @@ use tollgate::{Key, Limit, Plan, Store, Subject, Take};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::server::{Flavor, Server};
 
-use crate::fixture::{block_on, in_order, of_each_kind, patient};
+use crate::fixture::{block_on, builder, in_order, limits_of_each_algorithm};
 
 const PROCESSES: u64 = 4;
-/// Callers at once in each process.
+/// Concurrent callers in each process.
 const CALLERS: u64 = 64;
-/// Takes from each limit by all processes together, unless `TOLLGATE_TAKES` says otherwise.
+/// Takes from each limit by all processes together. `TOLLGATE_TAKES` sets another number.
 const TAKES: u64 = 300_000;
-/// Where a worker finds its work.
-const WORK: &str = "TOLLGATE_WORK";
+/// The environment variable with the work of a worker process.
+const WORK_VARIABLE: &str = "TOLLGATE_WORK";
 
 fn takes() -> u64 {
     env::var("TOLLGATE_TAKES").ok().and_then(|takes| takes.parse().ok()).unwrap_or(TAKES)
 }
 
-/// A quarter of the takes is more than any limit has: each process alone could use it up.
+/// Returns the count of each limit. It is below a quarter of the takes: each process alone could use it up.
 fn count() -> u64 {
     (takes() / PROCESSES / 2).min(100_000)
 }
 
-/// What one process does: takes so often from these limits, by their numbers in `of_each_kind`.
+/// The work of one process: takes from these limits, by their indexes in `limits_of_each_algorithm`.
 #[derive(Debug, Clone)]
 struct Work {
     url: String,
@@ -41,9 +41,9 @@ struct Work {
 }
 
 impl Work {
-    /// The work of this process, if it is a worker.
+    /// Returns the work of this process, if it is a worker.
     fn assigned() -> Option<Self> {
-        let text = env::var(WORK).ok()?;
+        let text = env::var(WORK_VARIABLE).ok()?;
         let mut words = text.split(' ');
         let mut next = || words.next().unwrap().to_owned();
         let url = next();
@@ -61,28 +61,29 @@ impl Work {
         format!("{} {} {} {}", self.url, self.takes, self.max_refusals, limits.join(" "))
     }
 
-    /// Runs the named test once more, in a process of its own, with this to do.
+    /// Starts a worker process with this work.
     fn start(&self, test: &str) -> Child {
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", test, "--nocapture"]).env(WORK, self.text());
+        command.args(["--exact", test, "--nocapture"]).env(WORK_VARIABLE, self.text());
         command.stdout(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Does it, and says how many passed.
+    /// Does the work and prints the number of admissions.
     fn run(&self) {
         let builder = RedisStore::builder(self.url.parse().unwrap());
         let builder = builder.timeout(Duration::from_secs(300)).max_refusals(self.max_refusals);
         let store = builder.build();
-        let (all, subject) = (of_each_kind(count()), Subject::of(["k"]));
+        let (all, subject) = (limits_of_each_algorithm(count()), Subject::of(["k"]));
         let takes = self.limits.iter().map(|nth| Take::new(Key::new(&subject, &all[*nth]), 1));
         let plan = Plan::new(takes).unwrap();
-        let callers = (0..CALLERS).map(|_| take_on(&store, &plan, self.takes.div_ceil(CALLERS)));
+        let callers =
+            (0..CALLERS).map(|_| take_repeatedly(&store, &plan, self.takes.div_ceil(CALLERS)));
         let passed: u64 = block_on(in_order(callers)).into_iter().sum();
         println!("\npassed {passed}");
     }
 }
 
-async fn take_on(store: &RedisStore, plan: &Plan<'_>, takes: u64) -> u64 {
+async fn take_repeatedly(store: &RedisStore, plan: &Plan<'_>, takes: u64) -> u64 {
     let mut passed = 0;
     for _ in 0..takes {
         passed += u64::from(store.take(plan).await.unwrap().is_allowed());
@@ -90,27 +91,27 @@ async fn take_on(store: &RedisStore, plan: &Plan<'_>, takes: u64) -> u64 {
     passed
 }
 
-/// How many passed in a process, once it has ended well.
+/// Waits for a worker. Returns its number of admissions.
 fn passed(worker: Child) -> u64 {
     let output = worker.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "a worker has failed:\n{text}");
-    let told = text.lines().find_map(|line| line.strip_prefix("passed "));
-    told.expect("a worker tells what passed").parse().unwrap()
+    let count = text.lines().find_map(|line| line.strip_prefix("passed "));
+    count.expect("a worker prints its admissions").parse().unwrap()
 }
 
 fn left(server: &Server, limit: &Limit) -> u64 {
-    let (store, subject) = (patient(server).build(), Subject::of(["k"]));
+    let (store, subject) = (builder(server).build(), Subject::of(["k"]));
     block_on(store.stats(&Key::new(&subject, limit))).unwrap().remaining()
 }
 
-/// All processes take from one limit, one limit after the other.
-fn hammer(test: &str, max_refusals: usize) {
+/// All processes take from one limit at a time.
+fn exhaust_each_limit(test: &str, max_refusals: usize) {
     if let Some(work) = Work::assigned() {
         return work.run();
     }
     let server = Server::start(Flavor::Redis);
-    for (nth, limit) in of_each_kind(count()).iter().enumerate() {
+    for (nth, limit) in limits_of_each_algorithm(count()).iter().enumerate() {
         let (limits, takes) = (vec![nth], takes() / PROCESSES);
         let work = Work { url: server.url(), limits, takes, max_refusals };
         let workers: Vec<Child> = (0..PROCESSES).map(|_| work.start(test)).collect();
@@ -127,15 +128,18 @@ fn hammer(test: &str, max_refusals: usize) {
 
 #[test]
 fn four_processes_admit_exactly_the_limit() {
-    hammer("processes::four_processes_admit_exactly_the_limit", 0);
+    exhaust_each_limit("processes::four_processes_admit_exactly_the_limit", 0);
 }
 
 #[test]
-fn four_processes_that_remember_refusals_admit_exactly_the_limit() {
-    hammer("processes::four_processes_that_remember_refusals_admit_exactly_the_limit", 1000);
+fn four_processes_with_refusal_cache_admit_exactly_the_limit() {
+    exhaust_each_limit(
+        "processes::four_processes_with_refusal_cache_admit_exactly_the_limit",
+        1000,
+    );
 }
 
-/// Two take from both limits at once, one from each alone: in the end both are used up, to the last.
+/// Two processes take from both limits, and one from each alone. Both limits are used up exactly.
 #[test]
 fn plans_of_two_limits_neither_exceed_nor_waste_either() {
     if let Some(work) = Work::assigned() {
@@ -143,7 +147,7 @@ fn plans_of_two_limits_neither_exceed_nor_waste_either() {
     }
     let test = "processes::plans_of_two_limits_neither_exceed_nor_waste_either";
     let server = Server::start(Flavor::Redis);
-    let limits = of_each_kind(count());
+    let limits = limits_of_each_algorithm(count());
     for (one, other) in [(0, 1), (2, 3), (4, 5)] {
         let takes = takes() / PROCESSES;
         let work = |limits: &[usize]| {

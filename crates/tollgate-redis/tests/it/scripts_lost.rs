@@ -1,4 +1,4 @@
-//! A server that forgets its scripts all the time: nobody notices.
+//! A server that loses its scripts all the time causes no errors.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -8,28 +8,33 @@ use tollgate_redis::{RedisStore, Scripting};
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::pause;
 
-use crate::fixture::{block_on, in_order, of_each_kind, patient, plan};
+use crate::fixture::{block_on, builder, in_order, limits_of_each_algorithm, plan};
 
 const TASKS: u64 = 16;
 const COUNT: u64 = 600;
-/// While one limit is used up the scripts are lost at least so often.
+/// Minimum number of flushes while one limit is used up.
 const FLUSHES: u64 = 30;
 
-/// Takes until there was enough of everything; how many passed.
-async fn take_on(store: &RedisStore, subject: &Subject, limit: &Limit, flushes: &AtomicU64) -> u64 {
+/// Takes until the limit is used up and enough flushes have happened. Returns the number of admissions.
+async fn take_repeatedly(
+    store: &RedisStore,
+    subject: &Subject,
+    limit: &Limit,
+    flushes: &AtomicU64,
+) -> u64 {
     let until = flushes.load(Ordering::SeqCst) + FLUSHES;
     let (one, nothing) = (plan(subject, limit, 1), plan(subject, limit, 0));
     let (mut passed, mut taken) = (0, 0);
     while taken <= COUNT / TASKS || flushes.load(Ordering::SeqCst) < until {
         passed += u64::from(store.take(&one).await.unwrap().is_allowed());
-        // The script that can do everything is lost as well.
+        // Runs the general script too.
         let _ = store.refund(&nothing).await.unwrap();
         taken += 1;
     }
     passed
 }
 
-/// Ends who flushes, also when an assertion fails.
+/// Stops the flushing thread, also when an assertion fails.
 struct EndOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for EndOnDrop<'_> {
@@ -39,7 +44,7 @@ impl Drop for EndOnDrop<'_> {
 }
 
 #[test]
-fn a_hundred_script_flushes_a_second_are_not_noticed() {
+fn hundred_script_flushes_per_second_cause_no_errors() {
     let server = Server::start(Flavor::Redis);
     flush_under_load(&server, Scripting::Script, "SCRIPT");
     let errors = server.raw().call(&["INFO", "errorstats"]);
@@ -47,16 +52,16 @@ fn a_hundred_script_flushes_a_second_are_not_noticed() {
 }
 
 #[test]
-fn a_hundred_function_flushes_a_second_are_not_noticed() {
+fn hundred_function_flushes_per_second_cause_no_errors() {
     let server = Server::start(Flavor::Redis);
     flush_under_load(&server, Scripting::Auto, "FUNCTION");
     let loads = server.raw().call(&["INFO", "commandstats"]);
     assert!(loads.text().contains("cmdstat_function|load"), "no call met a lost function");
 }
 
-/// Uses up a limit of each kind while the server forgets what it was taught.
+/// Uses up a limit of each algorithm while the server loses its programs.
 fn flush_under_load(server: &Server, scripting: Scripting, what: &str) {
-    let store = patient(server).max_refusals(0).scripting(scripting).build();
+    let store = builder(server).max_refusals(0).scripting(scripting).build();
     let (flushes, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -69,8 +74,8 @@ fn flush_under_load(server: &Server, scripting: Scripting, what: &str) {
         });
         let _end = EndOnDrop(&is_done);
         let subject = Subject::of(["k"]);
-        for limit in of_each_kind(COUNT) {
-            let tasks = (0..TASKS).map(|_| take_on(&store, &subject, &limit, &flushes));
+        for limit in limits_of_each_algorithm(COUNT) {
+            let tasks = (0..TASKS).map(|_| take_repeatedly(&store, &subject, &limit, &flushes));
             let passed: u64 = block_on(in_order(tasks)).into_iter().sum();
             let key = Key::new(&subject, &limit);
             let left = block_on(store.stats(&key)).unwrap().remaining();

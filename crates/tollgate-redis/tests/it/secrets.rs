@@ -1,4 +1,4 @@
-//! No message and no log shows a password.
+//! No message and no log contains a password.
 
 use std::error::Error;
 use std::fmt::{Debug, Write};
@@ -21,66 +21,66 @@ fn store(server: &Server, user: &str) -> RedisStore {
     let address: Address = server.url_with(user, 0).parse().unwrap();
     let builder = RedisStore::builder(address.clone()).timeout(Duration::from_secs(10));
     for shown in [address.to_string(), format!("{address:?}"), format!("{builder:#?}")] {
-        assert_silent(&shown);
+        assert_no_secret(&shown);
     }
     builder.build()
 }
 
-fn assert_silent(text: &str) {
+fn assert_no_secret(text: &str) {
     assert!(!text.contains(SECRET), "a secret is shown: {text}");
 }
 
-/// An error, what caused it, and the store by then.
-fn assert_keeps_secrets(store: &RedisStore, error: &StoreError) {
+/// Checks an error, its causes and the `Debug` output of the store.
+fn assert_error_has_no_secret(store: &RedisStore, error: &StoreError) {
     let mut text = format!("{error} {error:?} {store:?} {:?}", store.directory());
     let mut source = error.source();
     while let Some(cause) = source {
         write!(text, "{cause} {cause:?}").unwrap();
         source = cause.source();
     }
-    assert_silent(&text);
+    assert_no_secret(&text);
 }
 
 fn failure<T: Debug>(store: &RedisStore, result: Result<T, StoreError>) -> String {
     let error = result.unwrap_err();
-    assert_keeps_secrets(store, &error);
+    assert_error_has_no_secret(store, &error);
     error.to_string()
 }
 
 #[test]
-fn a_right_password_is_never_shown() {
+fn correct_password_is_never_shown() {
     let server = guarded(SECRET);
     let (limit, subject) = (Limit::token_bucket(Quota::per_day(5)).unwrap(), Subject::of(["k"]));
     for user in [format!(":{SECRET}@"), format!("default:{SECRET}@")] {
         let store = store(&server, &user);
         block_on(store.connect()).unwrap();
         assert!(block_on(store.take(&plan(&subject, &limit, 1))).unwrap().is_allowed());
-        assert_silent(&format!("{store:#?}"));
+        assert_no_secret(&format!("{store:#?}"));
         server.kill();
-        eventually("the loss is noticed", || block_on(store.connect()).is_err());
+        eventually("the connection is lost", || block_on(store.connect()).is_err());
         let _ = failure(&store, block_on(store.take(&plan(&subject, &limit, 1))));
         let _ = failure(&store, block_on(store.connect()));
         server.restart();
     }
-    assert_silent(&server.log());
+    assert_no_secret(&server.log());
 }
 
 #[test]
-fn a_wrong_password_is_refused_and_never_shown() {
+fn wrong_password_is_refused_and_never_shown() {
     let server = guarded("another");
     for user in [format!(":{SECRET}@"), format!("default:{SECRET}@"), format!("{SECRET}:x@")] {
         let store = store(&server, &user);
-        let why = failure(&store, block_on(store.connect()));
-        assert!(why.contains("password"), "{why}");
+        let error = failure(&store, block_on(store.connect()));
+        assert!(error.contains("password"), "{error}");
     }
     let store = store(&server, "");
-    let why = failure(&store, block_on(store.connect()));
-    assert!(why.contains("password"), "{why}");
+    let error = failure(&store, block_on(store.connect()));
+    assert!(error.contains("password"), "{error}");
 }
 
-/// A password that is set while connections live concerns new ones.
+/// A new password applies to new connections.
 #[test]
-fn a_password_that_comes_later_is_asked_for() {
+fn password_set_later_is_required() {
     let server = Server::start(Flavor::Redis);
     let store = store(&server, "");
     block_on(store.connect()).unwrap();
@@ -92,7 +92,7 @@ fn a_password_that_comes_later_is_asked_for() {
     eventually("the store is refused", || match block_on(store.connect()) {
         Ok(_) => false,
         Err(error) => {
-            assert_keeps_secrets(&store, &error);
+            assert_error_has_no_secret(&store, &error);
             error.to_string().contains("password")
         }
     });

@@ -1,4 +1,4 @@
-//! A store that sentinels lead follows the primary by itself, and a failover costs what it must.
+//! With sentinels, the store follows the primary, and a failover admits no more than necessary.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tollgate_testkit::server::{Flavor, Sentinels, Server};
 use tollgate_testkit::wait::eventually;
 
 use crate::fixture::{block_on, plan};
-use crate::tally::{LOST, Tally, assert_exact, lasting, meanwhile, sync};
+use crate::tally::{LOST, Tally, assert_exact, century_window, meanwhile, sync};
 
 const LIMIT: u64 = 400;
 
@@ -18,21 +18,21 @@ fn store(url: &str) -> RedisStore {
 }
 
 #[test]
-fn a_failover_under_load_admits_no_more_than_was_granted_meanwhile() {
+fn failover_under_load_admits_only_unreplicated_takes_again() {
     let all = Sentinels::start(Flavor::Redis);
     let store = store(&all.url());
     block_on(store.connect()).unwrap();
-    let (subject, limit) = (Subject::of(["k"]), lasting(LIMIT));
-    let ask = plan(&subject, &limit, 1);
+    let (subject, limit) = (Subject::of(["k"]), century_window(LIMIT));
+    let request = plan(&subject, &limit, 1);
     let mut before = Tally::default();
-    (0..LIMIT / 4).for_each(|_| before.take(&store, &ask));
+    (0..LIMIT / 4).for_each(|_| before.take(&store, &request));
     assert_eq!((before.admitted, before.failed), (LIMIT / 4, 0));
     sync(all.primary(), "mark", "2");
-    let meanwhile = meanwhile(&store, &ask, || {
+    let meanwhile = meanwhile(&store, &request, || {
         let _ = all.failover();
     });
     let mut after = Tally::default();
-    after.use_up(&store, &ask);
+    after.use_up(&store, &request);
     let admitted = before.admitted + meanwhile.admitted + after.admitted;
     assert!(admitted <= LIMIT + meanwhile.admitted && admitted <= 2 * LIMIT, "{admitted}");
     assert!(admitted + LOST >= LIMIT, "{admitted}");
@@ -41,52 +41,51 @@ fn a_failover_under_load_admits_no_more_than_was_granted_meanwhile() {
 }
 
 #[test]
-fn a_dead_primary_is_replaced_and_nothing_is_counted_twice() {
+fn dead_primary_is_replaced_and_nothing_counts_twice() {
     let all = Sentinels::start(Flavor::Valkey);
     let store = store(&all.url());
-    let (subject, limit) = (Subject::of(["k"]), lasting(LIMIT));
-    let ask = plan(&subject, &limit, 1);
+    let (subject, limit) = (Subject::of(["k"]), century_window(LIMIT));
+    let request = plan(&subject, &limit, 1);
     let mut tally = Tally::default();
-    (0..LIMIT / 2).for_each(|_| tally.take(&store, &ask));
+    (0..LIMIT / 2).for_each(|_| tally.take(&store, &request));
     assert_eq!(tally.failed, 0);
     sync(all.primary(), "mark", "2");
     let old = all.kill_primary();
-    // Nobody asked meanwhile, so the replicas had everything.
-    tally.use_up(&store, &ask);
+    // No takes happened meanwhile, so the replicas have everything.
+    tally.use_up(&store, &request);
     assert!(tally.admitted <= LIMIT && tally.admitted + LOST >= LIMIT, "{tally:?}");
     let new = all.wait_for_new_primary(old);
     assert!(new.raw().call(&["DBSIZE"]).int() >= 1, "it has the counter");
     assert_exact(&store);
-    // The old one comes back as a primary that is empty, until the sentinels have told it otherwise. Nobody
-    // who follows them asks it.
+    // The old primary restarts empty and stays a primary until the sentinels demote it. The store does not use it.
     old.restart();
     for _ in 0..20 {
-        assert!(!block_on(store.take(&ask)).unwrap().is_allowed());
+        assert!(!block_on(store.take(&request)).unwrap().is_allowed());
     }
     all.wait_ok();
-    assert!(!block_on(store.take(&ask)).unwrap().is_allowed());
+    assert!(!block_on(store.take(&request)).unwrap().is_allowed());
 }
 
-/// The replicas are cut off before the last grants: exactly those are forgotten, and no more.
+/// The replicas are disconnected before the last admissions: exactly those are admitted again.
 #[test]
-fn what_lagging_replicas_have_not_heard_is_all_that_is_admitted_again() {
+fn only_unreplicated_admissions_are_admitted_again() {
     const LAG: u64 = LIMIT / 4;
     let all = Sentinels::start(Flavor::Redis);
     let store = store(&all.url());
-    let (subject, limit) = (Subject::of(["k"]), lasting(LIMIT));
-    let ask = plan(&subject, &limit, 1);
+    let (subject, limit) = (Subject::of(["k"]), century_window(LIMIT));
+    let request = plan(&subject, &limit, 1);
     let mut tally = Tally::default();
-    (0..LIMIT / 2).for_each(|_| tally.take(&store, &ask));
+    (0..LIMIT / 2).for_each(|_| tally.take(&store, &request));
     let primary = all.primary();
     sync(primary, "mark", "2");
     let replicas = all.replicas();
     replicas.iter().for_each(|replica| replica.hang());
     primary.raw().call(&["CLIENT", "KILL", "TYPE", "replica"]);
-    (0..LAG).for_each(|_| tally.take(&store, &ask));
+    (0..LAG).for_each(|_| tally.take(&store, &request));
     assert_eq!((tally.admitted, tally.failed), (LIMIT / 2 + LAG, 0));
     let old = all.kill_primary();
     replicas.iter().for_each(|replica| replica.resume());
-    tally.use_up(&store, &ask);
+    tally.use_up(&store, &request);
     let most = LIMIT + LAG;
     assert!(tally.admitted <= most && tally.admitted + LOST >= most, "{tally:?}");
     let _ = all.wait_for_new_primary(old);
@@ -94,37 +93,37 @@ fn what_lagging_replicas_have_not_heard_is_all_that_is_admitted_again() {
 }
 
 #[test]
-fn who_is_not_the_primary_is_refused_with_the_reason() {
+fn servers_that_are_not_the_primary_are_rejected() {
     let all = Sentinels::start(Flavor::Redis);
     let replicas = all.replicas();
-    let told = |url: &str| {
+    let connect_error = |url: &str| {
         let error = block_on(store(url).connect()).unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Unavailable);
         error.to_string()
     };
     let port = replicas[0].port();
-    // They call one primary that is none.
+    // The sentinels monitor a replica as the primary "wrong".
     for sentinel in all.sentinels() {
         let words = ["SENTINEL", "MONITOR", "wrong", "127.0.0.1", &port.to_string(), "3"];
         assert!(!sentinel.raw().call(&words).is_error());
     }
-    let error = told(&all.url().replace("mymaster", "wrong"));
+    let error = connect_error(&all.url().replace("mymaster", "wrong"));
     assert!(error.contains(&format!("127.0.0.1:{port}")), "{error}");
-    assert!(error.contains("is a replica, though a sentinel calls it the primary"), "{error}");
+    assert!(error.contains("is a replica, but a sentinel names it as the primary"), "{error}");
 
-    let error = told(&all.url().replace("mymaster", "nobody"));
-    assert!(error.contains("knows no primary called \"nobody\""), "{error}");
+    let error = connect_error(&all.url().replace("mymaster", "missing"));
+    assert!(error.contains("monitors no primary named \"missing\""), "{error}");
 
-    let error = told(&replicas[0].url());
-    assert!(error.contains("is a replica: the address must be that of the primary"), "{error}");
-    let error = told(&all.sentinels()[0].url());
-    assert!(error.contains("is a sentinel: the address must begin with"), "{error}");
-    let error = told(&format!("redis+sentinel://127.0.0.1:{port}/mymaster"));
+    let error = connect_error(&replicas[0].url());
+    assert!(error.contains("is a replica: use the address of the primary"), "{error}");
+    let error = connect_error(&all.sentinels()[0].url());
+    assert!(error.contains("is a sentinel: use a redis+sentinel://"), "{error}");
+    let error = connect_error(&format!("redis+sentinel://127.0.0.1:{port}/mymaster"));
     assert!(error.contains("sentinel"), "{error}");
 
-    // Sentinels that are gone do not matter while one is there.
+    // One sentinel is sufficient.
     all.sentinels()[..2].iter().for_each(Server::kill);
     block_on(store(&all.url()).connect()).unwrap();
     all.sentinels()[2].kill();
-    told(&all.url());
+    connect_error(&all.url());
 }

@@ -1,4 +1,4 @@
-//! Takes that are counted while servers fail.
+//! Counts of takes while servers fail.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,10 @@ use tollgate_testkit::wait::{MAX_WAIT, eventually, pause};
 
 use crate::fixture::{block_on, plan};
 
-/// The most that one caller may lose of what it asked while connections broke.
+/// Maximum number of takes that one caller may lose to broken connections.
 pub(crate) const LOST: u64 = 3;
 
-/// What takes came to.
+/// The results of takes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Tally {
     pub(crate) admitted: u64,
@@ -39,7 +39,7 @@ impl Tally {
         }
     }
 
-    /// Takes until a take is refused: by the primary, as the store remembers none.
+    /// Takes until Redis refuses. The refusal cache of the store must be off.
     pub(crate) fn use_up(&mut self, store: &RedisStore, plan: &Plan<'_>) {
         let (before, began) = (self.refused, Instant::now());
         while self.refused == before {
@@ -49,7 +49,7 @@ impl Tally {
     }
 }
 
-/// What takes came to that went on while something happened.
+/// Runs `happens` and takes continuously meanwhile.
 pub(crate) fn meanwhile(store: &RedisStore, plan: &Plan<'_>, happens: impl FnOnce()) -> Tally {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -61,7 +61,7 @@ pub(crate) fn meanwhile(store: &RedisStore, plan: &Plan<'_>, happens: impl FnOnc
             }
             tally
         });
-        // Also if it fails: the load would go on, and the test with it.
+        // Stops the load even if it panics.
         let happened = catch_unwind(AssertUnwindSafe(happens));
         is_over.store(true, Ordering::Relaxed);
         let tally = load.join().unwrap();
@@ -70,12 +70,12 @@ pub(crate) fn meanwhile(store: &RedisStore, plan: &Plan<'_>, happens: impl FnOnc
     })
 }
 
-/// Of which nothing comes back while a test runs.
-pub(crate) fn lasting(count: u64) -> Limit {
+/// A limit of a window that does not end during a test.
+pub(crate) fn century_window(count: u64) -> Limit {
     Limit::fixed_window(Quota::new(count, Duration::from_secs(36_525 * 86_400))).unwrap()
 }
 
-/// Waits until the replicas have all that the primary has now, where a key is marked.
+/// Waits until the replicas have everything that the primary has now.
 pub(crate) fn sync(primary: &Server, mark: &str, replicas: &str) {
     let mut raw = primary.raw();
     raw.call(&["SET", mark, "1"]);
@@ -84,10 +84,10 @@ pub(crate) fn sync(primary: &Server, mark: &str, replicas: &str) {
     });
 }
 
-/// From a key that nobody knows exactly its limit is admitted.
+/// Asserts that exactly the limit of an unused key is admitted.
 pub(crate) fn assert_exact(store: &RedisStore) {
-    let (subject, limit) = (Subject::of(["another"]), lasting(50));
-    let ask = plan(&subject, &limit, 1);
-    let passed = (0..60).filter(|_| block_on(store.take(&ask)).unwrap().is_allowed());
+    let (subject, limit) = (Subject::of(["another"]), century_window(50));
+    let request = plan(&subject, &limit, 1);
+    let passed = (0..60).filter(|_| block_on(store.take(&request)).unwrap().is_allowed());
     assert_eq!(passed.count(), 50);
 }

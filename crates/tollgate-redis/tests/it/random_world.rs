@@ -1,8 +1,7 @@
-//! Random worlds and what is asked in them, replayable from a seed.
+//! Random worlds and steps, reproducible from a seed.
 //!
-//! A world has a few subjects and a few named limits, each under several sets of numbers, as nodes see
-//! them that do not agree. Times and costs are drawn near what was answered last: that is where an
-//! algorithm that is off by one shows.
+//! A world has a few subjects and named limits. Each limit has several versions of its parameters, like nodes with
+//! different policies. Times and costs are drawn near the last figures, where off-by-one errors show.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,21 +14,21 @@ use tollgate_testkit::history::{History, HistoryLevel};
 use tollgate_testkit::random::Random;
 use tollgate_testkit::spec::Kind;
 
-/// Times stay below this, so that no sum passes 2^53.
+/// Maximum time, so that no sum exceeds 2^53.
 const LATEST: u64 = 1 << 52;
 
-/// Subjects, and limits that are found by name: `limits[name][version]`.
+/// Subjects and limits: `limits[name][version]`.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) subjects: Vec<Subject>,
     pub(crate) limits: Vec<Vec<Limit>>,
 }
 
-/// What is asked at once of one plan.
+/// One plan and its verb.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) verb: Verb,
-    pub(crate) takes: Vec<Wanted>,
+    pub(crate) takes: Vec<WorldTake>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,9 +45,9 @@ pub(crate) enum Verb {
     Stats,
 }
 
-/// A take by numbers of a world.
+/// A take, by indexes into a world.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct WorldTake {
     subject: usize,
     limit: usize,
     version: usize,
@@ -56,25 +55,25 @@ pub(crate) struct Wanted {
     shadow: Option<u16>,
 }
 
-/// What is answered.
+/// The result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome<'w> {
     Decided(Decision<'w>),
-    VerdictKind(Status<'w>),
+    Stats(Status<'w>),
     Done,
     Released(bool),
     Renewed(Option<Timestamp>),
 }
 
 impl World {
-    /// One to three subjects, one to four limits of one of these kinds each.
+    /// Draws one to three subjects, and one to four limits of these kinds.
     pub(crate) fn draw(random: &mut Random, name: &str, kinds: &[Kind]) -> Self {
         let subjects = (0..random.within(1, 3)).map(|nth| Subject::of([name, &nth.to_string()]));
         let subjects = subjects.collect();
         let limits = (0..random.within(1, 4)).map(|nth| {
             let kind = *random.pick(kinds).unwrap();
             let versions = History::new(random.draw(), kind, HistoryLevel::Changes);
-            // Of inline limits more is kept than their counts.
+            // The state of an inline limit also contains its spec.
             let rule = if random.one_in(3) { "inline" } else { "drawn" };
             let name = format!("limit{nth}");
             let built = versions.limits().iter().map(|spec| spec.build().unwrap());
@@ -83,30 +82,30 @@ impl World {
         Self { subjects, limits: limits.collect() }
     }
 
-    pub(crate) fn key(&self, wanted: &Wanted) -> Key<'_> {
-        Key::new(&self.subjects[wanted.subject], self.limit(wanted))
+    pub(crate) fn key(&self, world_take: &WorldTake) -> Key<'_> {
+        Key::new(&self.subjects[world_take.subject], self.limit(world_take))
     }
 
-    fn limit(&self, wanted: &Wanted) -> &Limit {
-        &self.limits[wanted.limit][wanted.version]
+    fn limit(&self, world_take: &WorldTake) -> &Limit {
+        &self.limits[world_take.limit][world_take.version]
     }
 
     fn plan(&self, step: &Step) -> Plan<'_> {
-        let take = |wanted: &Wanted| {
-            let take = Take::new(self.key(wanted), wanted.cost);
-            wanted.shadow.map_or(take, |group| take.shadow(group))
+        let take = |world_take: &WorldTake| {
+            let take = Take::new(self.key(world_take), world_take.cost);
+            world_take.shadow.map_or(take, |group| take.shadow(group))
         };
         Plan::new(step.takes.iter().map(take)).unwrap()
     }
 
-    /// Asks a store.
-    pub(crate) async fn ask<S: Store>(
+    /// Runs a step on a store.
+    pub(crate) async fn request<S: Store>(
         &self,
         store: &S,
         step: &Step,
     ) -> Result<Outcome<'_>, StoreError> {
         let first = self.key(&step.takes[0]);
-        let keys = || step.takes.iter().map(|wanted| self.key(wanted)).collect::<Vec<_>>();
+        let keys = || step.takes.iter().map(|world_take| self.key(world_take)).collect::<Vec<_>>();
         let plan = self.plan(step);
         Ok(match step.verb {
             Verb::Take => Outcome::Decided(store.take(&plan).await?),
@@ -124,12 +123,12 @@ impl World {
             Verb::Renew(permit) => {
                 Outcome::Renewed(store.renew(&permit_on(&keys(), permit)).await?)
             }
-            Verb::Stats => Outcome::VerdictKind(store.stats(&first).await?),
+            Verb::Stats => Outcome::Stats(store.stats(&first).await?),
         })
     }
 }
 
-/// Its limits, by number and version, as a person can read them.
+/// Displays the limits by index and version.
 impl fmt::Display for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, versions) in self.limits.iter().enumerate() {
@@ -141,12 +140,12 @@ impl fmt::Display for World {
     }
 }
 
-/// What happens in a world, one moment after the other.
+/// Draws the steps of a history.
 #[derive(Debug)]
 pub(crate) struct Events {
     pub(crate) random: Random,
     now: u64,
-    /// Figures that were told last, of some limit.
+    /// The last figures of some limit.
     remaining: u64,
     retry: u64,
     reset: u64,
@@ -159,8 +158,8 @@ impl Events {
         Self { random, now, remaining: 1, retry: 1, reset: 1 }
     }
 
-    /// Moves the time, back too, but not before `floor`.
-    pub(crate) fn next_moment(&mut self, world: &World, floor: u64) -> u64 {
+    /// Moves the time, also back, but not before `min_time`.
+    pub(crate) fn next_time(&mut self, world: &World, min_time: u64) -> u64 {
         let window = scale(&world.limits[0][0]);
         let step = match self.random.within(0, 11) {
             0..=2 => 0,
@@ -175,18 +174,18 @@ impl Events {
         };
         if self.random.one_in(12) {
             let back = self.random.magnitude(window.saturating_mul(3));
-            self.now = self.now.saturating_sub(back).max(floor);
+            self.now = self.now.saturating_sub(back).max(min_time);
         } else if self.now + step < LATEST {
             self.now += step;
         }
         self.now
     }
 
-    /// Remembers figures to draw near to.
-    pub(crate) fn learn(&mut self, outcome: &Outcome<'_>) {
+    /// Stores figures for the next draws.
+    pub(crate) fn observe(&mut self, outcome: &Outcome<'_>) {
         let statuses = match outcome {
             Outcome::Decided(decision) => decision.statuses(),
-            Outcome::VerdictKind(status) => std::slice::from_ref(status),
+            Outcome::Stats(status) => std::slice::from_ref(status),
             _ => return,
         };
         let Some(status) = self.random.pick(statuses) else { return };
@@ -200,7 +199,7 @@ impl Events {
     pub(crate) fn next_step(&mut self, world: &World) -> Step {
         let takes = self.draw_takes(world);
         let window = scale(world.limit(&takes[0]));
-        let holds_slots = |wanted: &Wanted| world.limit(wanted).ttl().is_some();
+        let holds_slots = |world_take: &WorldTake| world.limit(world_take).ttl().is_some();
         let permit = self.random.within(1, 4);
         if takes.iter().any(holds_slots) && self.random.one_in(2) {
             let verb = match self.random.within(0, 5) {
@@ -208,7 +207,8 @@ impl Events {
                 1 | 2 => Verb::Renew(permit),
                 _ => Verb::Hold(permit),
             };
-            let of_permit = |wanted: &Wanted| matches!(verb, Verb::Hold(_)) || holds_slots(wanted);
+            let of_permit =
+                |world_take: &WorldTake| matches!(verb, Verb::Hold(_)) || holds_slots(world_take);
             return Step { verb, takes: takes.into_iter().filter(of_permit).collect() };
         }
         let verb = match self.random.within(0, 25) {
@@ -223,24 +223,24 @@ impl Events {
         Step { verb, takes }
     }
 
-    /// One to four takes, most often one, each of a counter of its own.
-    fn draw_takes(&mut self, world: &World) -> Vec<Wanted> {
+    /// Draws one to four takes of distinct counters, most often one.
+    fn draw_takes(&mut self, world: &World) -> Vec<WorldTake> {
         let count = if self.random.one_in(2) { 1 } else { self.random.within(1, 4) };
-        let mut takes: Vec<Wanted> = Vec::new();
+        let mut takes: Vec<WorldTake> = Vec::new();
         for _ in 0..count {
             let subject = index(&mut self.random, world.subjects.len());
             let limit = index(&mut self.random, world.limits.len());
-            let is_same = |other: &Wanted| (other.subject, other.limit) == (subject, limit);
+            let is_same = |other: &WorldTake| (other.subject, other.limit) == (subject, limit);
             if takes.iter().any(is_same) {
                 continue;
             }
-            // Mostly the first numbers, as most nodes have them.
+            // Mostly the first version.
             let versions = &world.limits[limit];
             let version =
                 if self.random.one_in(8) { index(&mut self.random, versions.len()) } else { 0 };
             let cost = self.draw_cost(versions[version].capacity());
             let shadow = self.random.one_in(5).then(|| u16::from(self.random.one_in(2)));
-            takes.push(Wanted { subject, limit, version, cost, shadow });
+            takes.push(WorldTake { subject, limit, version, cost, shadow });
         }
         takes
     }
@@ -271,7 +271,7 @@ fn index(random: &mut Random, length: usize) -> usize {
     usize::try_from(random.draw() % u64::try_from(length).unwrap()).unwrap()
 }
 
-/// About how long a limit takes to refill.
+/// Returns the approximate refill time of a limit in microseconds.
 fn scale(limit: &Limit) -> u64 {
     micros(limit.ttl().unwrap_or(limit.window())).max(1)
 }

@@ -1,8 +1,8 @@
-//! Connections that are cut anywhere: what was answered is true and went to who asked, what was not counts
-//! as spent, and nothing is sent twice.
+//! Connections that are cut at any byte: every reply is correct and reaches its own caller, a lost reply counts as
+//! spent, and nothing is sent twice.
 //!
-//! Every caller has a key and a cost of its own, and numbers whose remainder by sixteen is its own number:
-//! an answer that reached the wrong caller would show.
+//! Every caller has its own key and cost. Its figures modulo 16 are its own number, so a reply to the wrong caller
+//! is detected.
 
 use std::env;
 use std::time::Duration;
@@ -12,29 +12,29 @@ use tollgate_redis::RedisStore;
 use tollgate_testkit::proxy::{Direction, Fault, Proxy};
 use tollgate_testkit::server::{Flavor, Server};
 
-use crate::fixture::{block_on, in_order, patient, plan};
+use crate::fixture::{block_on, builder, in_order, plan};
 
 const CALLERS: u64 = 16;
-/// Connections cut while calls are under way. `TOLLGATE_CUTS` asks for more or fewer.
+/// Number of connections cut during calls. `TOLLGATE_CUTS` sets another number.
 const CUTS: u64 = 10_000;
-/// Connections cut while they are greeted: fewer, since after each there is a pause.
-const EARLY_CUTS: u64 = 50;
+/// Number of connections cut during the handshake: fewer, because each is followed by a delay.
+const HANDSHAKE_CUTS: u64 = 50;
 
 struct Caller {
     number: u64,
     subject: Subject,
     limit: Limit,
     cost: u64,
-    /// What was answered to have passed.
+    /// Total cost of the admitted takes.
     admitted: u64,
-    /// What was last told to be used.
+    /// Usage in the last reply.
     used: u64,
 }
 
 impl Caller {
     fn new(number: u64) -> Self {
         let cost = CALLERS * (number + 1);
-        // Half of them are refused before long.
+        // Half of the callers soon use up their limits.
         let takes = if number.is_multiple_of(2) { 100 } else { 10_000_000 };
         let quota = Quota::new(cost * takes + number, Duration::from_secs(36_525 * 86_400));
         let limit = match number % 4 {
@@ -46,14 +46,15 @@ impl Caller {
     }
 
     async fn take(&self, store: &RedisStore) -> Result<(bool, u64), StoreError> {
-        let told = |decision: Decision<'_>| (decision.is_allowed(), decision.remaining().unwrap());
-        store.take(&plan(&self.subject, &self.limit, self.cost)).await.map(told)
+        let figures =
+            |decision: Decision<'_>| (decision.is_allowed(), decision.remaining().unwrap());
+        store.take(&plan(&self.subject, &self.limit, self.cost)).await.map(figures)
     }
 
-    /// An answer must be this caller's own, and agree with all before.
-    fn hear(&mut self, answer: Result<(bool, u64), StoreError>) {
-        let (is_allowed, remaining) = match answer {
-            Ok(told) => told,
+    /// Asserts that a reply belongs to this caller and is consistent with the earlier ones.
+    fn check(&mut self, result: Result<(bool, u64), StoreError>) {
+        let (is_allowed, remaining) = match result {
+            Ok(figures) => figures,
             Err(error) => {
                 let kind = error.kind();
                 assert_eq!(kind, StoreErrorKind::Unavailable, "caller {}: {error}", self.number);
@@ -61,7 +62,7 @@ impl Caller {
             }
         };
         let used = self.limit.capacity() - remaining;
-        assert_eq!(remaining % CALLERS, self.number, "an answer of another caller");
+        assert_eq!(remaining % CALLERS, self.number, "the reply belongs to another caller");
         assert!(used.is_multiple_of(self.cost), "caller {}: {used} are used", self.number);
         assert!(used >= self.used + if is_allowed { self.cost } else { 0 });
         self.admitted += if is_allowed { self.cost } else { 0 };
@@ -70,7 +71,7 @@ impl Caller {
     }
 }
 
-/// A cut that came after the last answer may only be noticed now, but no more than once.
+/// A cut after the last reply may only be detected now, but at most once.
 fn connect(store: &RedisStore) {
     if block_on(store.connect()).is_err() {
         block_on(store.connect()).unwrap();
@@ -78,13 +79,13 @@ fn connect(store: &RedisStore) {
 }
 
 async fn all_take(store: &RedisStore, callers: &mut [Caller]) {
-    let answers = in_order(callers.iter().map(|caller| caller.take(store))).await;
-    callers.iter_mut().zip(answers).for_each(|(caller, answer)| caller.hear(answer));
+    let results = in_order(callers.iter().map(|caller| caller.take(store))).await;
+    callers.iter_mut().zip(results).for_each(|(caller, result)| caller.check(result));
 }
 
-/// After the cuts every answer is exact again, from the first on. What was spent without an answer.
+/// Asserts that all replies after the cuts are exact. Returns the cost that was spent without a reply.
 fn assert_exact(store: &RedisStore, server: &Server, callers: &[Caller]) -> u64 {
-    let truth = patient(server).max_refusals(0).build();
+    let truth = builder(server).max_refusals(0).build();
     connect(store);
     let mut lost = 0;
     for caller in callers {
@@ -100,23 +101,23 @@ fn assert_exact(store: &RedisStore, server: &Server, callers: &[Caller]) -> u64 
     lost
 }
 
-fn through(proxy: &Proxy) -> RedisStore {
+fn store_through(proxy: &Proxy) -> RedisStore {
     let builder = RedisStore::builder(proxy.url().parse().unwrap());
     builder.timeout(Duration::from_secs(60)).max_refusals(0).build()
 }
 
 #[test]
-fn calls_that_are_cut_anywhere_reach_nobody_else_and_run_once_at_most() {
+fn cut_calls_run_at_most_once_and_reach_their_callers() {
     let server = Server::start(Flavor::Redis);
     let proxy = Proxy::seeded(server.port(), 1);
-    let store = through(&proxy);
+    let store = store_through(&proxy);
     let mut callers: Vec<Caller> = (0..CALLERS).map(Caller::new).collect();
     let cuts = env::var("TOLLGATE_CUTS").ok().and_then(|cuts| cuts.parse().ok()).unwrap_or(CUTS);
     while proxy.cuts() < cuts {
         proxy.set(Fault::Pass);
         connect(&store);
         let before = proxy.cuts();
-        // About as long as what is sent and answered at once.
+        // About the size of one round of requests or replies.
         proxy.set(match before % 2 {
             0 => Fault::CutAfter { towards: Direction::Client, bytes: 0..700 },
             _ => Fault::CutAfter { towards: Direction::Server, bytes: 0..2500 },
@@ -127,22 +128,22 @@ fn calls_that_are_cut_anywhere_reach_nobody_else_and_run_once_at_most() {
     }
     proxy.set(Fault::Pass);
     let lost = assert_exact(&store, &server, &callers);
-    assert!(lost > 0, "no answer was cut off, so nothing is proven");
+    assert!(lost > 0, "no reply was cut off, so the test proves nothing");
     let is_used_up = |caller: &Caller| caller.used + caller.cost > caller.limit.capacity();
     assert!(callers.iter().step_by(2).all(is_used_up));
 }
 
 #[test]
-fn connections_that_are_cut_while_they_are_greeted_do_no_harm() {
+fn cut_handshakes_do_no_harm() {
     let server = Server::start(Flavor::Redis);
     let proxy = Proxy::seeded(server.port(), 2);
-    let store = through(&proxy);
+    let store = store_through(&proxy);
     let mut callers: Vec<Caller> = (0..CALLERS).map(Caller::new).collect();
-    for nth in 0..EARLY_CUTS {
+    for nth in 0..HANDSHAKE_CUTS {
         let towards = if nth % 2 == 0 { Direction::Client } else { Direction::Server };
         proxy.set(Fault::CutAfter { towards, bytes: 0..120 });
         proxy.cut_all();
-        // Whether it comes to be or not, it ends.
+        // The attempt may fail or succeed.
         let _ = block_on(store.connect());
         block_on(all_take(&store, &mut callers));
     }
