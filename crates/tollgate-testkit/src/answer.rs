@@ -1,82 +1,82 @@
-//! What a store or an oracle answers, as plain numbers to compare and to write down.
+//! Operations and answers as plain numbers, for comparison and for golden vectors.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tollgate::{Status, Verdict};
 
-/// What is asked of one key.
+/// Operation on one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Operation {
-    /// Take or refuse.
+    /// Takes the cost or refuses.
     Take {
-        /// How much.
+        /// Quota units.
         cost: u64,
     },
-    /// Take or refuse, for a permit; a take where there are no slots.
+    /// Takes slots for a permit, or refuses; the same as `Take` for limits without slots.
     Hold {
-        /// How much.
+        /// Number of slots.
         cost: u64,
-        /// Whose, not 0.
+        /// Permit number, not 0.
         permit: u64,
     },
-    /// Give a permit's slots back; answered by the figures after.
+    /// Releases the slots of a permit; the answer has the figures after it.
     Release {
-        /// Whose.
+        /// Permit number.
         permit: u64,
     },
-    /// Let a permit's slots last as long again; answered by the figures after.
+    /// Renews the slots of a permit for their original TTL; the answer has the figures after it.
     Renew {
-        /// Whose.
+        /// Permit number.
         permit: u64,
     },
-    /// Tell, and change nothing.
+    /// Evaluates a take and takes nothing.
     Peek {
-        /// How much.
+        /// Quota units.
         cost: u64,
     },
-    /// Give back.
+    /// Refunds the cost.
     Refund {
-        /// How much.
+        /// Quota units.
         cost: u64,
     },
-    /// Take without asking, as of some time ago.
+    /// Debits the cost unconditionally, as of some time ago.
     Debit {
-        /// How much.
+        /// Quota units.
         cost: u64,
-        /// How long ago.
+        /// Age of the debit in microseconds.
         age_us: u64,
     },
-    /// Refuse all takes for a while; answered by the figures after.
+    /// Refuses all takes for a time; the answer has the figures after it.
     Pause {
-        /// How long.
+        /// Length in microseconds.
         length_us: u64,
     },
-    /// Forget the key; answered by the figures after.
+    /// Deletes the key; the answer has the figures after it.
     Reset,
 }
 
-/// The answer about one key.
+/// Result of an operation on one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// Whether it passes.
+    /// Verdict of the operation.
     pub verdict: VerdictKind,
-    /// How long to wait, where waiting helps and is needed.
+    /// Time in microseconds until the same take passes; `None` unless the verdict is `Deny`.
     pub retry_after_us: Option<u64>,
-    /// What is used.
+    /// Used quota.
     pub count: u64,
-    /// What could be taken.
+    /// Quota that can be taken.
     pub remaining: u64,
-    /// The time until full.
+    /// Time in microseconds until the limit is full again.
     pub reset_after_us: u64,
 }
 
-/// A verdict without its time.
+/// Verdict without `retry_after`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "self-explanatory names")]
 pub enum VerdictKind {
     Allow,
     Deny,
@@ -101,7 +101,7 @@ impl From<&Status<'_>> for Answer {
 }
 
 impl Answer {
-    /// Whether it passes.
+    /// Returns true if the verdict is `Allow`.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         self.verdict == VerdictKind::Allow

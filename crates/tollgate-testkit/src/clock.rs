@@ -1,4 +1,4 @@
-//! A wall clock that a test sets, for other programs: of a server, or of a node of ours.
+//! Wall clock of child processes (a server or a node) that a test can set, by an `LD_PRELOAD` library.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -8,7 +8,7 @@
 //! let clock = Clock::new();
 //! let server = Server::builder(Flavor::Redis).clock(&clock).start();
 //! clock.set(Shift::Ahead(Duration::from_secs(3600)));
-//! println!("by its clock it is {}", server.raw().call(&["TIME"]).array()[0].text());
+//! println!("server time: {}", server.raw().call(&["TIME"]).array()[0].text());
 //! ```
 
 use std::ffi::OsString;
@@ -21,23 +21,25 @@ use std::time::Duration;
 
 use crate::server::{Keeper, scratch};
 
-/// What programs are told by, which run under this clock.
+/// Source of the library that overrides the clock of a process.
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/shim/clock.c");
 
-/// By how much a clock is wrong.
+/// Offset of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shift {
-    /// It is right.
+    /// No offset.
     None,
-    /// It is later there.
+    /// The clock is fast.
     Ahead(Duration),
-    /// It is earlier there.
+    /// The clock is slow.
     Behind(Duration),
 }
 
 impl Shift {
     fn micros(self) -> i64 {
-        let micros = |by: Duration| i64::try_from(by.as_micros()).expect("less than an age");
+        let micros = |by: Duration| {
+            i64::try_from(by.as_micros()).expect("the offset fits 64 bits of microseconds")
+        };
         match self {
             Self::None => 0,
             Self::Ahead(by) => micros(by),
@@ -46,8 +48,7 @@ impl Shift {
     }
 }
 
-/// The wall clock of the programs that are started with [`Clock::environment`]. Their monotonic clock is
-/// the real one.
+/// Wall clock of processes started with [`Clock::environment`]. Their monotonic clock is not changed.
 #[derive(Debug)]
 pub struct Clock {
     file: PathBuf,
@@ -55,24 +56,28 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// One that is right, until it is set.
+    /// Creates a clock without an offset.
     ///
     /// # Panics
-    /// If there is no C compiler.
+    /// If the clock file cannot be written.
     pub fn new() -> Self {
         let dir = scratch();
         let file = dir.join("clock");
-        fs::write(&file, 0_i64.to_ne_bytes()).expect("a new directory can be written to");
+        fs::write(&file, 0_i64.to_ne_bytes()).expect("cannot write the clock file");
         Self { file, _files: Keeper::new(dir, &[]) }
     }
 
-    /// Sets it, for programs that run too: their next look at it tells.
+    /// Sets the offset, also for running processes, from their next clock read on.
     pub fn set(&self, shift: Shift) {
-        let file = fs::File::options().write(true).open(&self.file).expect("the file is there");
-        file.write_all_at(&shift.micros().to_ne_bytes(), 0).expect("the file can be written to");
+        let file =
+            fs::File::options().write(true).open(&self.file).expect("cannot open the clock file");
+        file.write_all_at(&shift.micros().to_ne_bytes(), 0).expect("cannot write the clock file");
     }
 
-    /// What a program must find in its environment.
+    /// Environment variables for a process that uses this clock.
+    ///
+    /// # Panics
+    /// If there is no C compiler.
     pub fn environment(&self) -> [(&'static str, OsString); 2] {
         let shim = shim().as_os_str().to_owned();
         [("LD_PRELOAD", shim), ("TOLLGATE_CLOCK", self.file.as_os_str().to_owned())]
@@ -85,22 +90,22 @@ impl Default for Clock {
     }
 }
 
-/// The library that stands between programs and the time, built once.
+/// Builds the preload library once per process and returns its path.
 fn shim() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/shim");
-        fs::create_dir_all(&dir).expect("target can be written to");
+        fs::create_dir_all(&dir).expect("cannot create target/shim");
         let (built, new) = (dir.join("clock.so"), dir.join(format!("{}.so", std::process::id())));
         let mut command = Command::new("cc");
         command.args(["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-o"]).arg(&new).arg(SOURCE);
-        let made = command.status();
+        let status = command.status();
         assert!(
-            made.is_ok_and(|made| made.success()),
-            "{SOURCE} was not built: is there a C compiler called cc? On Debian: apt-get install gcc libc6-dev"
+            status.is_ok_and(|status| status.success()),
+            "cannot build {SOURCE}: install a C compiler (cc). On Debian: apt-get install gcc libc6-dev"
         );
-        // Whoever runs with the one before keeps it.
-        fs::rename(&new, &built).expect("target can be written to");
-        built.canonicalize().expect("it was just put there")
+        // Atomic replacement: running processes keep the previous file.
+        fs::rename(&new, &built).expect("cannot write to target/shim");
+        built.canonicalize().expect("the built library exists")
     })
 }

@@ -1,35 +1,35 @@
-//! Random histories of one key, replayable from a seed.
+//! Random histories of operations on one key, reproducible from a seed.
 //!
-//! Times and costs are drawn near what the last answer said, because that is where an algorithm that
-//! is off by one shows: at the very moment a wait ends, and a microsecond before.
+//! Times and costs are drawn near the figures of the last answer, to find off-by-one errors: exactly at the
+//! end of a wait, and one microsecond before.
 
 use crate::answer::{Answer, Operation};
 use crate::random::Random;
 use crate::spec::{Align, Kind, LimitSpec};
 
-/// What may happen in a history beside takes and peeks.
+/// Kinds of events in a history. Each level includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HistoryLevel {
-    /// Time moves forward and the numbers stay.
+    /// Takes and peeks; time moves forward and the limit stays the same.
     Basic,
     /// Also refunds, debits, pauses and resets.
     Operations,
-    /// Also numbers that change and clocks that step back.
+    /// Also limits whose parameters change, and clocks that step back.
     Changes,
 }
 
-/// One moment of a history.
+/// One step of a history.
 #[derive(Debug, Clone)]
 pub struct HistoryStep {
-    /// The time in microseconds.
+    /// Time in microseconds.
     pub at_us: u64,
-    /// Which of the history's limits is in force.
+    /// Index of the limit in [`History::limits`].
     pub limit: usize,
-    /// What is asked.
+    /// Operation to apply.
     pub operation: Operation,
 }
 
-/// A source of moments.
+/// Generator of steps.
 #[derive(Debug)]
 pub struct History {
     random: Random,
@@ -39,13 +39,13 @@ pub struct History {
     now: u64,
 }
 
-/// Times stay below this, so that no sum passes 2^53.
-const LATEST: u64 = 1 << 52;
+/// Upper bound on times in microseconds, so that no sum exceeds 2^53.
+const MAX_TIME: u64 = 1 << 52;
 const DAY: u64 = 86_400_000_000;
 const YEAR: u64 = 365 * DAY;
 
 impl History {
-    /// The history of this seed, for limits of this kind.
+    /// Creates the history of a seed, for limits of this kind.
     #[must_use]
     pub fn new(seed: u64, kind: Kind, level: HistoryLevel) -> Self {
         let mut random = Random::new(seed);
@@ -55,13 +55,13 @@ impl History {
         Self { random, level, limits, current: 0, now }
     }
 
-    /// The limits that moments refer to: one name, several numbers.
+    /// Limits of the steps: one name, different parameters.
     #[must_use]
     pub fn limits(&self) -> &[LimitSpec] {
         &self.limits
     }
 
-    /// What happens next, given what was answered last.
+    /// Generates the next step, given the last answer.
     pub fn next(&mut self, last: Option<&Answer>) -> HistoryStep {
         if self.level == HistoryLevel::Changes && self.random.one_in(12) {
             self.current = usize::from(self.random.one_in(2)) + usize::from(self.random.one_in(2));
@@ -92,7 +92,7 @@ impl History {
         };
         if self.level == HistoryLevel::Changes && self.random.one_in(15) {
             self.now = self.now.saturating_sub(self.random.magnitude(window.saturating_mul(3)));
-        } else if self.now + step < LATEST {
+        } else if self.now + step < MAX_TIME {
             self.now += step;
         }
     }
@@ -116,7 +116,7 @@ impl History {
         }
     }
 
-    /// A few permits, so that they meet again.
+    /// Draws a slot operation with one of four permits, so that permits recur.
     fn draw_slot_operation(&mut self, cost: u64) -> Operation {
         let permit = self.random.within(1, 4);
         match self.random.within(0, 5) {
@@ -150,7 +150,7 @@ impl History {
     }
 }
 
-/// About how long a limit takes to refill.
+/// Returns the approximate refill time of a limit in microseconds.
 fn scale(spec: &LimitSpec) -> u64 {
     match spec.align {
         None => spec.window_us,
@@ -168,7 +168,7 @@ fn draw_limit(random: &mut Random, kind: Kind) -> LimitSpec {
     loop {
         let spec = match kind {
             Kind::CalendarWindow => draw_calendar(random),
-            // The oracle adds up every take: short logs, many times over.
+            // The oracle sums over every take, so use small counts.
             Kind::SlidingWindow | Kind::Concurrency => {
                 LimitSpec::new(kind, random.magnitude(40), draw_window(random))
             }

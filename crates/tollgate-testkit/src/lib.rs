@@ -1,22 +1,22 @@
-//! What the tests of tollgate share, and never ship.
+//! Test support shared by the tollgate crates; not published.
 //!
-//! - [`oracle`]: every algorithm once more, slowly and with exact fractions, to compare with.
-//! - [`faulty`]: a store that fails when it is told to.
-//! - [`history`]: random histories of one key, replayable from a seed.
-//! - [`mod@conformance`]: one suite for every [`Store`](tollgate::Store); [`conformance!`] makes its tests.
-//! - [`simulator`]: an hour of a fleet in virtual time, and all that may go wrong in it.
-//! - [`vectors`]: golden vectors that another language can replay.
-//! - [`server`]: real servers, started and stopped.
-//! - [`proxy`]: what a network does to those who talk to them.
-//! - [`vitals`]: what the system tells of other processes.
-//! - [`mod@clock`]: wall clocks of other programs, right or wrong.
+//! - [`oracle`]: second implementation of every algorithm, slow and with exact fractions, to compare with.
+//! - [`faulty_store`]: store that fails on demand.
+//! - [`history`]: random histories of one key, reproducible from a seed.
+//! - [`mod@conformance`]: one suite for every [`Store`](tollgate::Store); [`conformance!`] generates its tests.
+//! - [`simulator`]: simulation of a fleet in virtual time, with faults.
+//! - [`vectors`]: golden vectors, which implementations in other languages can replay.
+//! - [`server`]: launcher of real Redis and Valkey servers.
+//! - [`proxy`]: TCP proxy that injects network faults.
+//! - [`process_stats`]: figures of other processes from the operating system.
+//! - [`mod@clock`]: wall clocks of other processes, with an offset.
 
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::must_use_candidate,
-    reason = "this is test code: it fails by panicking, at once and by name"
+    reason = "test code fails by panicking"
 )]
 
 pub mod answer;

@@ -1,4 +1,4 @@
-//! A limit as plain numbers: what a test draws, a vector writes down, and an oracle reads.
+//! Limit specifications as plain numbers, for random tests, golden vectors and the oracle.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{Limit, Quota, QuotaError};
 
-/// How a limit counts.
+/// Algorithm of a limit; calendar windows are separate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A burst, refilled evenly.
+    /// A burst that refills at a constant rate.
     TokenBucket,
     /// A log of accepted takes.
     SlidingWindow,
@@ -18,14 +18,14 @@ pub enum Kind {
     SlidingCounter,
     /// A window that opens with its first take.
     FixedWindow,
-    /// A window of the calendar; its length is named by `align`.
+    /// A window aligned to the calendar unit `align`.
     CalendarWindow,
-    /// Slots that are given back, or return by themselves after the window.
+    /// Slots that are released, or expire after the window.
     Concurrency,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; 6] = [
         Kind::TokenBucket,
         Kind::SlidingWindow,
@@ -36,10 +36,10 @@ impl Kind {
     ];
 }
 
-/// A calendar unit, by name.
+/// Calendar unit of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "self-explanatory names")]
 pub enum Align {
     Second,
     Minute,
@@ -51,7 +51,7 @@ pub enum Align {
 }
 
 impl Align {
-    /// The library's name for it.
+    /// Converts to the library's type.
     #[must_use]
     pub fn unit(self) -> CalendarUnit {
         match self {
@@ -66,24 +66,24 @@ impl Align {
     }
 }
 
-/// The numbers of a limit.
+/// Specification of a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitSpec {
-    /// How it counts.
+    /// Algorithm.
     pub algorithm: Kind,
-    /// How many pass per window.
+    /// Count per window.
     pub count: u64,
-    /// The window in microseconds, of slots the ttl; 0 where `align` names it.
+    /// Window in microseconds (for slots, the TTL); 0 if `align` is set.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub window_us: u64,
-    /// The burst, where it is not the count.
+    /// Burst, if it differs from the count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u64>,
-    /// The calendar unit.
+    /// Calendar unit of a calendar window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<Align>,
-    /// The time zone of the calendar.
+    /// Time zone of a calendar window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
 }
@@ -94,13 +94,13 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl LimitSpec {
-    /// A limit of a window in microseconds.
+    /// Creates a spec with a window in microseconds.
     #[must_use]
     pub fn new(algorithm: Kind, count: u64, window_us: u64) -> Self {
         Self { algorithm, count, window_us, burst: None, align: None, zone: None }
     }
 
-    /// A limit of the calendar.
+    /// Creates the spec of a calendar window.
     #[must_use]
     pub fn calendar(count: u64, align: Align, zone: &str) -> Self {
         let mut spec = Self::new(Kind::CalendarWindow, count, 0);
@@ -108,22 +108,22 @@ impl LimitSpec {
         spec
     }
 
-    /// The same with another burst.
+    /// Returns the same spec with a burst.
     #[must_use]
     pub fn with_burst(self, burst: u64) -> Self {
         Self { burst: Some(burst), ..self }
     }
 
-    /// The most that can be taken at once.
+    /// Maximum cost of one take.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.burst.unwrap_or(self.count)
     }
 
-    /// The limit, under a name that stays the same when the numbers change.
+    /// Builds the limit, always with the same name so that its state is kept when the parameters change.
     ///
     /// # Errors
-    /// Where the library refuses the numbers.
+    /// The library rejects the numbers.
     pub fn build(&self) -> Result<Limit, QuotaError> {
         let limit = match (self.algorithm, self.align) {
             (Kind::CalendarWindow, align) => {

@@ -1,8 +1,8 @@
-//! Golden vectors: histories with the answers the oracle gave, as JSON in `testdata/`.
+//! Golden vectors: histories with the answers of the oracle, as JSON in `testdata/`.
 //!
-//! Each case is one key, from never seen. A step sets the time, asks something under one of the case's
-//! limits, and tells what must be answered. Numbers are integers below 2^53, times are microseconds.
-//! `cargo run -p tollgate-testkit --bin vectors` writes the files anew.
+//! Each case is one key, initially unused. A step has a time, an operation, one of the case's limits, and
+//! the expected answer. Numbers are integers of at most 2^53; times are in microseconds. Regenerate the files
+//! with `cargo run -p tollgate-testkit --bin vectors`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,55 +14,55 @@ use crate::history::{History, HistoryLevel};
 use crate::oracle::Oracle;
 use crate::spec::{Kind, LimitSpec};
 
-/// A file of vectors: one algorithm.
+/// File of vectors for one algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VectorFile {
-    /// How to read it, for whoever opens it first.
+    /// Instructions for the reader.
     pub about: String,
-    /// The cases.
+    /// Test cases.
     pub cases: Vec<Case>,
 }
 
-/// One key's history.
+/// History of one key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// Names the key.
+    /// Name of the case and of its key.
     pub name: String,
-    /// The numbers in force by turns; one name, so that the state is kept.
+    /// Limits of the steps; they have the same name, so that the state is kept.
     pub limits: Vec<LimitSpec>,
-    /// What happens.
+    /// Steps in order.
     pub steps: Vec<Step>,
 }
 
-/// One step.
+/// One operation and its expected answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// The time.
+    /// Time in microseconds.
     pub at_us: u64,
-    /// Which of the limits is in force.
+    /// Index into `Case::limits`.
     pub limit: usize,
-    /// What is asked.
+    /// Operation to apply.
     #[serde(flatten)]
     pub operation: Operation,
-    /// What must be answered.
+    /// Expected answer.
     pub expect: Answer,
 }
 
-const ABOUT: &str = "Each case is one key, never seen before. Apply the steps in order: set the clock \
-to at_us, apply op under limits[limit], compare with expect. Times are microseconds. A limit without a \
-burst has its count for one. Pause and reset are answered by a peek of cost 0.";
+const ABOUT: &str = "Each case is one key, initially unused. Apply the steps in order: set the clock \
+to at_us, apply op with limits[limit], compare the result with expect. Times are in microseconds. The \
+default burst is the count. After pause and reset, expect is the result of a peek with cost 0.";
 
-const ABOUT_SLOTS: &str = "Each case is one key, never seen before. Apply the steps in order: set the \
-clock to at_us, apply op under limits[limit], compare with expect. Times are microseconds; window_us is \
-the time after which a slot returns by itself. A hold is a take whose slots carry a permit. Release, renew, \
-pause and reset are answered by a peek of cost 0.";
+const ABOUT_SLOTS: &str = "Each case is one key, initially unused. Apply the steps in order: set the \
+clock to at_us, apply op with limits[limit], compare the result with expect. Times are in microseconds; \
+window_us is the time after which a slot expires. A hold is a take whose slots carry a permit. After \
+release, renew, pause and reset, expect is the result of a peek with cost 0.";
 
 const SEEDS: u64 = 12;
 const STEPS: usize = 40;
 
-/// What the committed files must hold.
+/// Generates the content of the committed file of a kind.
 #[must_use]
 pub fn generate(kind: Kind) -> VectorFile {
     let mut cases = Vec::new();
@@ -80,40 +80,40 @@ fn generate_case(seed: u64, kind: Kind, level: HistoryLevel) -> Case {
     let limits = history.limits().to_vec();
     let (mut oracle, mut steps): (_, Vec<Step>) = (Oracle::new(), Vec::new());
     for _ in 0..STEPS {
-        let moment = history.next(steps.last().map(|step| &step.expect));
-        let expect = oracle.apply(&limits[moment.limit], moment.at_us, moment.operation);
+        let step = history.next(steps.last().map(|step| &step.expect));
+        let expect = oracle.apply(&limits[step.limit], step.at_us, step.operation);
         steps.push(Step {
-            at_us: moment.at_us,
-            limit: moment.limit,
-            operation: moment.operation,
+            at_us: step.at_us,
+            limit: step.limit,
+            operation: step.operation,
             expect,
         });
     }
     Case { name: format!("{level:?}-{seed}").to_lowercase(), limits, steps }
 }
 
-/// Where a kind's file lies in the repository.
+/// Path of the file of a kind.
 #[must_use]
 pub fn path(kind: Kind) -> PathBuf {
-    let name = serde_json::to_value(kind).expect("a kind is a name");
-    let name = name.as_str().expect("a kind is a name").to_owned();
+    let name = serde_json::to_value(kind).expect("a kind serializes");
+    let name = name.as_str().expect("a kind serializes to a string").to_owned();
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/vectors").join(name + ".json")
 }
 
-/// The files as committed.
+/// Reads the committed files.
 #[must_use]
 pub fn committed() -> Vec<VectorFile> {
     let read = |kind: Kind| {
         let path = path(kind);
         let text = fs::read_to_string(&path).unwrap_or_else(|error| {
-            panic!("{}: {error}; see tollgate_testkit::vectors", path.display())
+            panic!("{}: {error}; see tollgate_testkit::vectors to generate it", path.display())
         });
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     };
     Kind::ALL.into_iter().map(read).collect()
 }
 
-/// A file's text: a step a line, so that differences can be read.
+/// Formats a file with one step per line, for readable diffs.
 #[must_use]
 pub fn render(file: &VectorFile) -> String {
     let json = |value: &dyn erased::Json| value.json();
@@ -132,14 +132,14 @@ pub fn render(file: &VectorFile) -> String {
 }
 
 mod erased {
-    /// Anything that can be written as JSON.
+    /// Object-safe JSON serialization.
     pub(super) trait Json {
         fn json(&self) -> String;
     }
 
     impl<T: serde::Serialize> Json for T {
         fn json(&self) -> String {
-            serde_json::to_string(self).expect("plain numbers and names are JSON")
+            serde_json::to_string(self).expect("serializes to JSON")
         }
     }
 }

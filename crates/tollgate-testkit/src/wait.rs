@@ -1,45 +1,45 @@
-//! Waiting for what another process or thread will do.
+//! Waiting for conditions in other processes or threads.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long anything may take. The bound is for a machine that is very slow.
+/// Maximum wait for any condition, for very slow machines.
 pub const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// Waits for something that must come to be true.
+/// Waits until `condition` is true.
 ///
 /// # Panics
-/// After [`MAX_WAIT`].
-pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < MAX_WAIT, "still not: {what}");
+/// After [`MAX_WAIT`], with `description` in the message.
+pub fn eventually(description: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < MAX_WAIT, "timed out waiting until: {description}");
         pause();
     }
 }
 
-/// Asks for something, and again after a while, until it has come to be true.
+/// Runs `action` every `interval` until `condition` is true.
 ///
 /// # Panics
-/// After [`MAX_WAIT`].
+/// After [`MAX_WAIT`], with `description` in the message.
 pub(crate) fn retry_until(
-    what: &str,
-    again: Duration,
-    mut ask: impl FnMut(),
-    mut is_so: impl FnMut() -> bool,
+    description: &str,
+    interval: Duration,
+    mut action: impl FnMut(),
+    mut condition: impl FnMut() -> bool,
 ) {
-    let mut asked: Option<Instant> = None;
-    eventually(what, || {
-        let is_so = is_so();
-        if !is_so && asked.is_none_or(|asked| asked.elapsed() > again) {
-            ask();
-            asked = Some(Instant::now());
+    let mut last: Option<Instant> = None;
+    eventually(description, || {
+        let is_met = condition();
+        if !is_met && last.is_none_or(|last| last.elapsed() > interval) {
+            action();
+            last = Some(Instant::now());
         }
-        is_so
+        is_met
     });
 }
 
-/// A moment, for loops that look whether something has come to be.
+/// Sleeps for 5 ms, for polling loops.
 pub fn pause() {
     thread::park_timeout(Duration::from_millis(5));
 }

@@ -1,4 +1,4 @@
-//! Writes the golden vectors from the oracle.
+//! Generates the golden vectors with the oracle.
 
 use std::{fs, io};
 

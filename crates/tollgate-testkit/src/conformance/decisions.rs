@@ -1,10 +1,10 @@
-//! What a decision means.
+//! Takes and decisions.
 
 use std::collections::HashSet;
 
 use tollgate::{Key, Limit, Plan, Quota, Store, Subject, Take};
 
-use super::{Fixture, MS, S, ask, at, bucket, drain, peek, take, ten_a_minute};
+use super::{Fixture, MS, S, apply, at, bucket, drain, peek, take, ten_a_minute};
 use crate::answer::{Operation, VerdictKind};
 use crate::random::Random;
 use crate::spec::{Kind, LimitSpec};
@@ -22,7 +22,7 @@ pub async fn bucket_refills_evenly_and_reports_exact_retry(fixture: &impl Fixtur
     assert_eq!(drain(fixture, "k", &limit).await, 1);
 }
 
-/// Whatever a key's history, after a rest it has its burst and no more.
+/// After any history and an idle time, a key admits at most its burst.
 pub async fn idle_key_never_admits_more_than_burst(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let limit = ten_a_minute(kind);
@@ -33,7 +33,7 @@ pub async fn idle_key_never_admits_more_than_burst(fixture: &impl Fixture) {
             now += random.magnitude(200 * S);
             at(fixture, now);
             let _ = take(fixture, &subject, &limit, random.within(1, 10)).await;
-            // One request, most of a refill idle: a peer admits 17 of 10 here.
+            // One request, then idle for most of a refill: another implementation admits 17 of 10 here.
             now += random.within(53_400 * MS, 59_999 * MS);
             at(fixture, now);
             let passed = drain(fixture, &subject, &limit).await;
@@ -42,21 +42,21 @@ pub async fn idle_key_never_admits_more_than_burst(fixture: &impl Fixture) {
     }
 }
 
-/// 10/min and 100/h: the refused eleventh leaves the hour at 90.
+/// With 10/min and 100/h, the refused eleventh take leaves 90 of the hour limit.
 pub async fn refused_take_debits_no_limit(fixture: &impl Fixture) {
     let (minute, hour) = (bucket(10, 60), bucket(100, 3600));
     at(fixture, 0);
     for _ in 0..10 {
-        let answers = ask(fixture, "k", &[&minute, &hour], Operation::Take { cost: 1 }).await;
+        let answers = apply(fixture, "k", &[&minute, &hour], Operation::Take { cost: 1 }).await;
         assert!(answers.iter().all(crate::answer::Answer::is_allowed));
     }
-    let refused = ask(fixture, "k", &[&minute, &hour], Operation::Take { cost: 1 }).await;
+    let refused = apply(fixture, "k", &[&minute, &hour], Operation::Take { cost: 1 }).await;
     assert_eq!((refused[0].verdict, refused[1].verdict), (VerdictKind::Deny, VerdictKind::Allow));
     assert_eq!(refused[1].remaining, 90);
     assert_eq!(peek(fixture, "k", &hour, 1).await.remaining, 90);
 }
 
-/// Two subjects in one plan: if one has no room, the other keeps its own.
+/// If one of two subjects in a plan is exhausted, the other is not debited.
 pub async fn plan_over_several_subjects_is_all_or_nothing(fixture: &impl Fixture) {
     let limit = bucket(3, 60);
     at(fixture, 0);
@@ -65,30 +65,30 @@ pub async fn plan_over_several_subjects_is_all_or_nothing(fixture: &impl Fixture
     let takes = [Take::new(Key::new(&full, &limit), 1), Take::new(Key::new(&empty, &limit), 1)];
     for order in [[0, 1], [1, 0]] {
         let plan = Plan::new(order.map(|index| takes[index])).expect("two takes");
-        let decision = fixture.store().take(&plan).await.expect("answers");
+        let decision = fixture.store().take(&plan).await.expect("store is available");
         assert!(!decision.is_allowed());
-        let deciding = decision.deciding().expect("a limit decided");
+        let deciding = decision.deciding().expect("has an enforced limit");
         assert_eq!(deciding.remaining(), 0);
     }
     assert_eq!(peek(fixture, "full", &limit, 1).await.remaining, 3);
 }
 
-/// The same counter twice in a plan is one take of both costs.
+/// Two takes of one key in a plan are one take of both costs.
 pub async fn costs_on_one_key_are_merged(fixture: &impl Fixture) {
     let limit = bucket(3, 60);
     let subject = Subject::of(["k"]);
     let key = Key::new(&subject, &limit);
     at(fixture, 0);
     let plan = Plan::new([Take::new(key, 2), Take::new(key, 2)]).expect("one counter");
-    let decision = fixture.store().take(&plan).await.expect("answers");
+    let decision = fixture.store().take(&plan).await.expect("store is available");
     assert!(!decision.is_allowed());
     let plan = Plan::new([Take::new(key, 2), Take::new(key, 1)]).expect("one counter");
-    let decision = fixture.store().take(&plan).await.expect("answers");
+    let decision = fixture.store().take(&plan).await.expect("store is available");
     assert!(decision.is_allowed());
     assert_eq!(decision.remaining(), Some(0));
 }
 
-/// Cost 0 is always allowed and takes nothing, from a full key and from an empty one.
+/// Cost 0 is always allowed and takes nothing, whether the key is full or empty.
 pub async fn cost_zero_is_a_peek(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
@@ -100,7 +100,7 @@ pub async fn cost_zero_is_a_peek(fixture: &impl Fixture) {
     }
 }
 
-/// Waiting will not help, no time is told, and nothing is taken.
+/// The verdict is `Never` without a retry time, and nothing is taken.
 pub async fn cost_above_burst_never_passes(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
@@ -114,19 +114,19 @@ pub async fn cost_above_burst_never_passes(fixture: &impl Fixture) {
     }
 }
 
-/// A block refuses whatever the cost, for ever.
+/// A block refuses every cost.
 pub async fn block_never_passes(fixture: &impl Fixture) {
     let (block, open) = (Limit::block(), bucket(10, 60));
     at(fixture, 0);
     for cost in [0, 1, 100] {
         assert_eq!(take(fixture, "k", &block, cost).await.verdict, VerdictKind::Never);
     }
-    let both = ask(fixture, "k", &[&open, &block], Operation::Take { cost: 1 }).await;
+    let both = apply(fixture, "k", &[&open, &block], Operation::Take { cost: 1 }).await;
     assert_eq!(both[1].verdict, VerdictKind::Never);
     assert_eq!(peek(fixture, "k", &open, 1).await.remaining, 10);
 }
 
-/// A microsecond early it is refused; at the time told it passes.
+/// The take is refused one microsecond before `retry_after`, and passes at it.
 pub async fn retry_after_is_exact_to_the_microsecond(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let limit = ten_a_minute(kind);
@@ -139,12 +139,12 @@ pub async fn retry_after_is_exact_to_the_microsecond(fixture: &impl Fixture) {
                 at(fixture, now + wait - 1);
                 assert!(
                     !peek(fixture, &subject, &limit, cost).await.is_allowed(),
-                    "{kind:?} too late"
+                    "{kind:?} passes before retry_after"
                 );
                 at(fixture, now + wait);
                 assert!(
                     peek(fixture, &subject, &limit, cost).await.is_allowed(),
-                    "{kind:?} too early"
+                    "{kind:?} is refused at retry_after"
                 );
                 now += wait;
             }
@@ -153,17 +153,17 @@ pub async fn retry_after_is_exact_to_the_microsecond(fixture: &impl Fixture) {
     }
 }
 
-/// 7/min, 1 000 000/day, 999 983/day, 10⁹/30 d: a whole window of takes at the exact rate passes.
+/// 7/min, 1 000 000/day, 999 983/day and 10⁹/30 d refill exactly after one window.
 pub async fn unusual_rates_are_exact_over_a_full_window(fixture: &impl Fixture) {
     const DAY: u64 = 86_400 * S;
     let rates = [(7, 60 * S), (1_000_000, DAY), (999_983, DAY), (1_000_000_000, 30 * DAY)];
     for (count, window) in rates {
-        let limit = LimitSpec::new(Kind::TokenBucket, count, window).build().expect("fits");
+        let limit = LimitSpec::new(Kind::TokenBucket, count, window).build().expect("valid limit");
         let subject = format!("{count}");
         at(fixture, 0);
         assert!(take(fixture, &subject, &limit, count).await.is_allowed());
         assert!(!take(fixture, &subject, &limit, 1).await.is_allowed());
-        // The loss of a rate that does not fit is a part in 10⁹: at most a grain of time here.
+        // A rate that does not fit 2^53 loses at most 10⁻⁹.
         let slack = window / 1_000_000_000 + 1;
         at(fixture, window - slack);
         assert!(
@@ -175,10 +175,10 @@ pub async fn unusual_rates_are_exact_over_a_full_window(fixture: &impl Fixture) 
     }
 }
 
-/// Subjects made to collide: with separators, tags, escapes, NUL, and each other's pieces.
+/// Subjects with separators, hash tags, escapes, NUL and parts of each other never collide.
 pub async fn hostile_subjects_never_share_state(fixture: &impl Fixture) {
     let quota = Quota::per_minute(1);
-    let limit = Limit::token_bucket(quota).expect("fits");
+    let limit = Limit::token_bucket(quota).expect("valid limit");
     let pieces: [&[u8]; 14] = [
         b"", b"a", b":", b"{", b"}", b"/", b"%", b"%3A", b"\0", b"\r\n", b"\xff", b" ", b"a:b",
         b"{a}",
@@ -193,17 +193,17 @@ pub async fn hostile_subjects_never_share_state(fixture: &impl Fixture) {
                 }
                 let subject = Subject::of(&facts);
                 let plan = Plan::new([Take::new(Key::new(&subject, &limit), 1)]).expect("one take");
-                let decision = fixture.store().take(&plan).await.expect("answers");
-                assert!(decision.is_allowed(), "{facts:?} shares a counter");
+                let decision = fixture.store().take(&plan).await.expect("store is available");
+                assert!(decision.is_allowed(), "{facts:?} shares state with another subject");
             }
         }
     }
 }
 
-/// No limit applies: it passes, and there are no figures.
+/// A request without limits passes without figures.
 pub async fn empty_plan_passes(fixture: &impl Fixture) {
-    let plan = Plan::new([]).expect("nothing is a plan");
-    let decision = fixture.store().take(&plan).await.expect("answers");
+    let plan = Plan::new([]).expect("an empty plan is valid");
+    let decision = fixture.store().take(&plan).await.expect("store is available");
     assert!(decision.is_allowed());
     assert_eq!((decision.remaining(), decision.statuses().len()), (None, 0));
 }

@@ -1,6 +1,6 @@
-//! One suite for every store: what [`Store`]'s methods mean, as tests.
+//! Conformance suite: tests of the contract of [`Store`], for every store.
 //!
-//! A store's tests say how to make a [`Fixture`] and what runs its futures:
+//! The tests of a store create a [`Fixture`] and select an executor:
 //!
 //! ```
 //! # mod tests {
@@ -46,47 +46,47 @@ use tollgate::{Key, Limit, Permit, PermitId, Plan, Quota, Store, Subject, Take, 
 use crate::answer::{Answer, Operation};
 use crate::spec::{Kind, LimitSpec};
 
-/// A store that nobody else uses, whose time a test sets.
+/// A store for one test, with a settable clock.
 pub trait Fixture {
-    /// The store.
+    /// Type of the store.
     type Store: Store;
-    /// The store.
+    /// Store under test.
     fn store(&self) -> &Self::Store;
-    /// Moves its clock, back too.
+    /// Sets the clock, forwards or backwards.
     fn set_now(&self, now: Timestamp);
-    /// How much is asked of it.
+    /// Number of random cases to run.
     fn suite_size(&self) -> SuiteSize {
         SuiteSize::Full
     }
 }
 
-/// How much a suite asks of a store.
+/// Number of random cases in a suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuiteSize {
-    /// All of it.
+    /// All random cases.
     Full,
-    /// Every case, with fewer draws in those that have thousands: the same arithmetic has passed all of them,
-    /// reached in another way.
+    /// A tenth of the random cases, for a store whose arithmetic is already tested in full through another
+    /// connection type.
     Short,
 }
 
 impl SuiteSize {
-    /// So many of `whole`.
-    pub(crate) fn of(self, whole: u64) -> u64 {
+    /// Returns the number of random cases, given the full number.
+    pub(crate) fn of(self, full: u64) -> u64 {
         match self {
-            Self::Full => whole,
-            Self::Short => whole.div_ceil(SHORTER),
+            Self::Full => full,
+            Self::Short => full.div_ceil(SHORT_DIVISOR),
         }
     }
 }
 
-/// By how much a short suite is shorter.
-const SHORTER: u64 = 10;
+/// Divisor of the number of random cases in a short suite.
+const SHORT_DIVISOR: u64 = 10;
 
-/// Makes a `#[test]` of each case of the suite.
+/// Generates a `#[test]` for each case of the suite.
 ///
-/// `$fixture` is an expression, awaited things allowed, that makes a fresh [`Fixture`];
-/// `$block_on` runs a future to its end.
+/// `$fixture` is an expression that creates a [`Fixture`] and may use `.await`; `$block_on` runs a future to
+/// completion.
 #[macro_export]
 macro_rules! conformance {
     ($fixture:expr, $block_on:path) => {
@@ -173,44 +173,44 @@ macro_rules! conformance {
     };
 }
 
-/// One millisecond, in the microseconds of [`at`].
+/// One millisecond in microseconds.
 pub(crate) const MS: u64 = 1000;
-/// One second.
+/// One second in microseconds.
 pub(crate) const S: u64 = 1_000_000;
 
-/// Sets the fixture's time in microseconds.
+/// Sets the clock of the fixture, in microseconds.
 pub(crate) fn at(fixture: &impl Fixture, micros: u64) {
     fixture.set_now(Timestamp::from_micros(micros));
 }
 
-/// A token bucket of `count` per so many seconds.
+/// Returns a token bucket of `count` per `seconds`.
 pub(crate) fn bucket(count: u64, seconds: u64) -> Limit {
     let quota = Quota::new(count, Duration::from_secs(seconds));
-    Limit::token_bucket(quota).expect("small numbers fit")
+    Limit::token_bucket(quota).expect("valid limit")
 }
 
-/// One limit of each kind: ten per minute.
+/// Returns a limit of ten per minute.
 pub(crate) fn ten_a_minute(kind: Kind) -> Limit {
     let spec = match kind {
         Kind::CalendarWindow => LimitSpec::calendar(10, crate::spec::Align::Minute, "UTC"),
         _ => LimitSpec::new(kind, 10, 60 * S),
     };
-    spec.build().expect("small numbers fit")
+    spec.build().expect("valid limit")
 }
 
-/// One operation on all `limits` of `subject`; one answer per limit.
-pub(crate) async fn ask(
+/// Applies one operation to all `limits` of `subject` and returns one answer per limit.
+pub(crate) async fn apply(
     fixture: &impl Fixture,
     subject: &str,
     limits: &[&Limit],
-    ask: Operation,
+    operation: Operation,
 ) -> Vec<Answer> {
     let subject = Subject::of([subject]);
     let keys: Vec<Key<'_>> = limits.iter().map(|limit| Key::new(&subject, limit)).collect();
     let plan =
         |cost: u64| Plan::new(keys.iter().map(|key| Take::new(*key, cost))).expect("limits differ");
     let store = fixture.store();
-    let decision = match ask {
+    let decision = match operation {
         Operation::Take { cost } => store.take(&plan(cost)).await,
         Operation::Peek { cost } => store.peek(&plan(cost)).await,
         Operation::Refund { cost } => store.refund(&plan(cost)).await,
@@ -241,29 +241,29 @@ pub(crate) async fn ask(
             store.peek(&plan(0)).await
         }
     };
-    decision.expect("the store answers").statuses().iter().map(Answer::from).collect()
+    decision.expect("store is available").statuses().iter().map(Answer::from).collect()
 }
 
-/// A permit by a small number.
+/// Returns the permit id with this number.
 pub fn permit_id(number: u64) -> PermitId {
-    PermitId::from_u128(number.into()).expect("permits are numbered from 1")
+    PermitId::from_u128(number.into()).expect("permit numbers start at 1")
 }
 
-/// The permit of this number on these keys, as its holder would show it.
+/// Returns the permit with this number on these keys.
 pub fn permit_on(keys: &[Key<'_>], number: u64) -> Permit {
     let held = keys.iter().map(|key| format!("@{}{{{}}}", key.limit().identity(), key.subject()));
     let text = format!("{}{}", permit_id(number), held.collect::<String>());
-    text.parse().expect("as a permit writes itself")
+    text.parse().expect("valid permit text")
 }
 
-/// One operation on one limit.
-pub(crate) async fn ask_one(
+/// Applies one operation to one limit.
+pub(crate) async fn apply_one(
     fixture: &impl Fixture,
     subject: &str,
     limit: &Limit,
-    asked: Operation,
+    operation: Operation,
 ) -> Answer {
-    ask(fixture, subject, &[limit], asked).await[0]
+    apply(fixture, subject, &[limit], operation).await[0]
 }
 
 /// Takes `cost` from one limit.
@@ -273,20 +273,20 @@ pub(crate) async fn take(
     limit: &Limit,
     cost: u64,
 ) -> Answer {
-    ask_one(fixture, subject, limit, Operation::Take { cost }).await
+    apply_one(fixture, subject, limit, Operation::Take { cost }).await
 }
 
-/// What one limit would say, and its figures.
+/// Peeks at one limit.
 pub(crate) async fn peek(
     fixture: &impl Fixture,
     subject: &str,
     limit: &Limit,
     cost: u64,
 ) -> Answer {
-    ask_one(fixture, subject, limit, Operation::Peek { cost }).await
+    apply_one(fixture, subject, limit, Operation::Peek { cost }).await
 }
 
-/// Takes one until refused; how many passed.
+/// Takes 1 until refused and returns the number of admissions.
 pub(crate) async fn drain(fixture: &impl Fixture, subject: &str, limit: &Limit) -> u64 {
     let mut passed = 0;
     while take(fixture, subject, limit, 1).await.is_allowed() {

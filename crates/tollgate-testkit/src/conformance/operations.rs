@@ -2,11 +2,11 @@
 
 use tollgate::{Key, Store, Subject};
 
-use super::{Fixture, S, ask_one, at, drain, peek, take, ten_a_minute};
+use super::{Fixture, S, apply_one, at, drain, peek, take, ten_a_minute};
 use crate::answer::{Operation, VerdictKind};
 use crate::spec::Kind;
 
-/// Asking any number of times changes nothing.
+/// Repeated peeks change nothing.
 pub async fn peek_takes_nothing(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
@@ -20,31 +20,31 @@ pub async fn peek_takes_nothing(fixture: &impl Fixture) {
     }
 }
 
-/// What comes back can be taken again, and a full key stays full.
+/// Refunded quota can be taken again, and a full key stays full.
 pub async fn refund_never_exceeds_capacity(fixture: &impl Fixture) {
-    // Slots are given back by their permit.
+    // Only permits release slots.
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Concurrency) {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
         let _ = take(fixture, &subject, &limit, 10).await;
-        let after = ask_one(fixture, &subject, &limit, Operation::Refund { cost: 3 }).await;
+        let after = apply_one(fixture, &subject, &limit, Operation::Refund { cost: 3 }).await;
         assert_eq!((after.verdict, after.remaining, after.count), (VerdictKind::Allow, 3, 7));
         for cost in [100, u64::MAX, 1] {
-            let after = ask_one(fixture, &subject, &limit, Operation::Refund { cost }).await;
+            let after = apply_one(fixture, &subject, &limit, Operation::Refund { cost }).await;
             assert_eq!((after.remaining, after.reset_after_us), (10, 0));
         }
         assert_eq!(drain(fixture, &subject, &limit).await, 10);
     }
 }
 
-/// A forced debit empties a key and no more, so that it refills in its usual time.
+/// A debit empties a key at most, so that it refills in its usual time.
 pub async fn debit_never_goes_below_empty(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
         for cost in [4, 100, u64::MAX] {
             let after =
-                ask_one(fixture, &subject, &limit, Operation::Debit { cost, age_us: 0 }).await;
+                apply_one(fixture, &subject, &limit, Operation::Debit { cost, age_us: 0 }).await;
             assert_eq!(after.verdict, VerdictKind::Allow);
             assert_eq!(after.remaining, if cost == 4 { 6 } else { 0 });
         }
@@ -53,10 +53,10 @@ pub async fn debit_never_goes_below_empty(fixture: &impl Fixture) {
     }
 }
 
-/// Half a window later a bucket has refilled half of it, a log not yet, and after a whole window
-/// nobody remembers.
+/// Of a debit half a window ago, a bucket has refilled half and a log nothing; after a full window it no
+/// longer counts.
 pub async fn old_debit_counts_only_what_has_not_expired(fixture: &impl Fixture) {
-    for (kind, half_left) in [
+    for (kind, remaining) in [
         (Kind::TokenBucket, 5),
         (Kind::SlidingWindow, 0),
         (Kind::SlidingCounter, 0),
@@ -68,13 +68,13 @@ pub async fn old_debit_counts_only_what_has_not_expired(fixture: &impl Fixture) 
         at(fixture, 630 * S);
         let debit = |age_us| Operation::Debit { cost: 10, age_us };
         assert_eq!(
-            ask_one(fixture, &subject, &limit, debit(120 * S)).await.remaining,
+            apply_one(fixture, &subject, &limit, debit(120 * S)).await.remaining,
             10,
             "{kind:?}"
         );
         assert_eq!(
-            ask_one(fixture, &subject, &limit, debit(30 * S)).await.remaining,
-            half_left,
+            apply_one(fixture, &subject, &limit, debit(30 * S)).await.remaining,
+            remaining,
             "{kind:?}"
         );
     }
@@ -85,12 +85,13 @@ pub async fn old_debit_counts_only_what_has_not_expired(fixture: &impl Fixture) 
     assert_eq!(peek(fixture, "SlidingWindow", &limit, 1).await.remaining, 10);
 }
 
-/// Nobody takes during a pause, however full the key; the wait told is the longer of the two.
+/// A pause refuses every take, even from a full key; the wait is the longer one of pause and limit.
 pub async fn pause_refuses_until_it_ends(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
-        let after = ask_one(fixture, &subject, &limit, Operation::Pause { length_us: 5 * S }).await;
+        let after =
+            apply_one(fixture, &subject, &limit, Operation::Pause { length_us: 5 * S }).await;
         assert_eq!((after.remaining, after.reset_after_us), (0, 5 * S));
         assert_eq!(take(fixture, &subject, &limit, 1).await.retry_after_us, Some(5 * S));
         assert_eq!(take(fixture, &subject, &limit, 11).await.verdict, VerdictKind::Never);
@@ -98,38 +99,39 @@ pub async fn pause_refuses_until_it_ends(fixture: &impl Fixture) {
         assert!(!take(fixture, &subject, &limit, 1).await.is_allowed());
         at(fixture, 5 * S);
         assert_eq!(drain(fixture, &subject, &limit).await, 10);
-        let own = peek(fixture, &subject, &limit, 10).await.retry_after_us.unwrap_or(0);
-        let _ = ask_one(fixture, &subject, &limit, Operation::Pause { length_us: S }).await;
-        assert_eq!(peek(fixture, &subject, &limit, 10).await.retry_after_us, Some(own.max(S)));
+        let wait = peek(fixture, &subject, &limit, 10).await.retry_after_us.unwrap_or(0);
+        let _ = apply_one(fixture, &subject, &limit, Operation::Pause { length_us: S }).await;
+        assert_eq!(peek(fixture, &subject, &limit, 10).await.retry_after_us, Some(wait.max(S)));
     }
 }
 
-/// Two upstreams' answers arrive in any order: the longer one holds.
+/// Two pauses arrive in any order: the longer one applies.
 pub async fn shorter_pause_does_not_shorten_a_longer_one(fixture: &impl Fixture) {
     let limit = ten_a_minute(Kind::TokenBucket);
     at(fixture, 0);
     for length_us in [30 * S, 5 * S] {
-        let after = ask_one(fixture, "k", &limit, Operation::Pause { length_us }).await;
+        let after = apply_one(fixture, "k", &limit, Operation::Pause { length_us }).await;
         assert_eq!(after.reset_after_us, 30 * S);
     }
     at(fixture, 30 * S);
     assert!(take(fixture, "k", &limit, 1).await.is_allowed());
 }
 
-/// Used, paused or both: after a reset a key is as if never seen.
+/// After a reset, a used and paused key is fresh.
 pub async fn reset_clears_all_state(fixture: &impl Fixture) {
     for kind in Kind::ALL {
         let (limit, subject) = (ten_a_minute(kind), format!("{kind:?}"));
         at(fixture, 0);
         assert_eq!(drain(fixture, &subject, &limit).await, 10);
-        let _ = ask_one(fixture, &subject, &limit, Operation::Pause { length_us: 1000 * S }).await;
-        let after = ask_one(fixture, &subject, &limit, Operation::Reset).await;
+        let _ =
+            apply_one(fixture, &subject, &limit, Operation::Pause { length_us: 1000 * S }).await;
+        let after = apply_one(fixture, &subject, &limit, Operation::Reset).await;
         assert_eq!((after.remaining, after.reset_after_us), (10, 0));
         assert_eq!(drain(fixture, &subject, &limit).await, 10);
     }
 }
 
-/// Count, remaining and reset, with what has expired already gone.
+/// Stats exclude expired takes.
 pub async fn stats_take_nothing(fixture: &impl Fixture) {
     let limit = ten_a_minute(Kind::SlidingWindow);
     let subject = Subject::of(["k"]);
@@ -140,7 +142,7 @@ pub async fn stats_take_nothing(fixture: &impl Fixture) {
     let _ = take(fixture, "k", &limit, 2).await;
     for (now, count) in [(59 * S, 6), (60 * S, 2), (70 * S, 0)] {
         at(fixture, now);
-        let stats = fixture.store().stats(&key).await.expect("answers");
+        let stats = fixture.store().stats(&key).await.expect("store is available");
         assert_eq!((stats.count(), stats.remaining()), (count, 10 - count));
     }
 }

@@ -1,4 +1,4 @@
-//! A window of the calendar.
+//! Calendar window.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(super) struct Aligned {
 }
 
 impl Aligned {
-    /// Where windows lie is tested by known dates; the oracle asks the same calendar.
+    /// Uses the library's calendar, which has its own tests with known dates.
     fn window(&mut self, spec: &LimitSpec, now: u64) -> Range<u64> {
         if self.calendar.as_ref().is_none_or(|(of, _)| of != spec) {
             let unit = spec.align.unwrap_or(Align::Minute).unit();
@@ -51,9 +51,9 @@ impl Model for Aligned {
             self.used = 0;
         }
         self.last = self.last.min(now);
-        let renumbered = self.end != window.end;
+        let is_new_window = self.end != window.end;
         self.end = window.end;
-        self.used > 0 && (ahead || renumbered)
+        self.used > 0 && (ahead || is_new_window)
     }
 
     fn has_room(&self, spec: &LimitSpec, _: u64, cost: u64) -> bool {

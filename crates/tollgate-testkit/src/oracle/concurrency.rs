@@ -1,4 +1,4 @@
-//! Slots as their definition: each one by itself, in no order, and a sum over those in use.
+//! Concurrency limit by its definition: an unordered list of slots and a sum over the unexpired ones.
 
 use super::Model;
 use crate::spec::LimitSpec;
@@ -21,12 +21,12 @@ impl Slots {
         self.slots.iter().filter(|slot| slot.until > now).map(|slot| slot.cost).sum()
     }
 
-    fn forget(&mut self, now: u64) {
+    fn drop_expired(&mut self, now: u64) {
         self.slots.retain(|slot| slot.until > now);
     }
 
-    /// What was taken in the future was taken now, for as long.
-    fn step_back(&mut self, now: u64) -> bool {
+    /// Moves slots taken after `now` to `now` and keeps their TTL. Returns true if there were any.
+    fn move_to_now(&mut self, now: u64) -> bool {
         let mut ahead = false;
         for slot in &mut self.slots {
             if slot.since > now {
@@ -41,21 +41,21 @@ impl Slots {
         self.slots.iter().any(|slot| slot.permit == Some(permit) && slot.until > now)
     }
 
-    /// Gives back, and tells whether the last slot in use came back.
+    /// Releases the permit's slots. Returns true if the key then has no slots left.
     pub(super) fn release(&mut self, now: u64, permit: u64) -> bool {
         if !self.is_held(now, permit) {
             return false;
         }
-        self.step_back(now);
-        self.forget(now);
+        self.move_to_now(now);
+        self.drop_expired(now);
         self.slots.retain(|slot| slot.permit != Some(permit));
         self.slots.is_empty()
     }
 
     pub(super) fn renew(&mut self, now: u64, permit: u64) {
         if self.is_held(now, permit) {
-            self.step_back(now);
-            self.forget(now);
+            self.move_to_now(now);
+            self.drop_expired(now);
             for slot in self.slots.iter_mut().filter(|slot| slot.permit == Some(permit)) {
                 (slot.since, slot.until) = (now, now + (slot.until - slot.since));
             }
@@ -65,15 +65,15 @@ impl Slots {
 
 impl Model for Slots {
     fn settle(&mut self, spec: &LimitSpec, now: u64) -> bool {
-        let ahead = self.step_back(now);
-        let mut outlasting = false;
+        let ahead = self.move_to_now(now);
+        let mut shortened = false;
         for slot in &mut self.slots {
             if slot.until - now.min(slot.until) > spec.window_us {
                 (slot.since, slot.until) = (now, now + spec.window_us);
-                outlasting = true;
+                shortened = true;
             }
         }
-        ahead || outlasting
+        ahead || shortened
     }
 
     fn has_room(&self, spec: &LimitSpec, now: u64, cost: u64) -> bool {
@@ -81,7 +81,7 @@ impl Model for Slots {
     }
 
     fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, permit: Option<u64>) {
-        self.forget(now);
+        self.drop_expired(now);
         self.slots.push(Slot { permit, since: now, until: now + spec.window_us, cost });
     }
 

@@ -1,49 +1,49 @@
-//! Every algorithm once more, as its definition reads: takes kept one by one, fractions kept exact,
-//! waits found by trying. Slow, and written apart from the library on purpose.
+//! Oracle: a second implementation of every algorithm that follows its definition. It stores every take,
+//! uses exact fractions and finds waits by search. Slow, and independent of the library on purpose.
 
-mod bucket;
 mod calendar;
 mod concurrency;
-mod counter;
-mod fixed;
-mod log;
+mod fixed_window;
+mod sliding_counter;
+mod sliding_window;
+mod token_bucket;
 
 use crate::answer::{Answer, Operation, VerdictKind};
 use crate::spec::{Kind, LimitSpec};
 
-/// The longest pause that is obeyed, in microseconds.
-const LONGEST_PAUSE: u64 = 36_525 * 86_400 * 1_000_000;
+/// Maximum length of a pause in microseconds.
+const MAX_PAUSE: u64 = 36_525 * 86_400 * 1_000_000;
 
-/// What an oracle knows of a key under one algorithm.
+/// State of a key under one algorithm.
 trait Model: Clone {
-    /// Brings the key to `now` under these numbers, and tells whether that must be kept even when
-    /// nothing is taken.
+    /// Updates the key to `now` under this spec. Returns true if the result must be stored even if nothing
+    /// is taken (a repair).
     fn settle(&mut self, spec: &LimitSpec, now: u64) -> bool;
-    /// Whether a settled key has room for `cost`.
+    /// Returns true if a settled key has enough quota for `cost`.
     fn has_room(&self, spec: &LimitSpec, now: u64, cost: u64) -> bool;
-    /// Takes, for a permit where there are slots.
+    /// Takes `cost`; slots carry the permit.
     fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, permit: Option<u64>);
-    /// Gives back, and tells whether there was anything to give back to.
+    /// Refunds `cost`. Returns true if that changed the state.
     fn refund(&mut self, spec: &LimitSpec, now: u64, cost: u64) -> bool;
-    /// Takes without asking, and tells whether that had any effect.
+    /// Debits `cost` unconditionally. Returns true if that changed the state.
     fn debit(&mut self, spec: &LimitSpec, now: u64, cost: u64, age: u64) -> bool;
-    /// What a settled key has used, at most the capacity.
+    /// Returns the used count of a settled key, at most the capacity.
     fn used(&self, spec: &LimitSpec, now: u64) -> u64;
-    /// When a settled key is as if never seen.
+    /// Returns the time in microseconds until a settled key is fresh.
     fn reset_after(&self, spec: &LimitSpec, now: u64) -> u64;
-    /// How long a settled key may have to wait for `cost`: where to begin trying.
+    /// Estimates the wait in microseconds of a settled key for `cost`, as the start of the search.
     fn guess_wait(&self, _: &LimitSpec, _: u64, _: u64) -> u64 {
         1
     }
 }
 
-/// One key, whatever its algorithm.
+/// Oracle for one key, with a state per algorithm.
 #[derive(Debug, Clone, Default)]
 pub struct Oracle {
-    bucket: bucket::Bucket,
-    log: log::Log,
-    counter: counter::Counter,
-    fixed: fixed::Fixed,
+    bucket: token_bucket::Bucket,
+    log: sliding_window::Log,
+    counter: sliding_counter::Counter,
+    fixed: fixed_window::Fixed,
     calendar: calendar::Aligned,
     slots: concurrency::Slots,
     pause: Option<Pause>,
@@ -56,23 +56,23 @@ struct Pause {
 }
 
 impl Oracle {
-    /// A key that was never seen.
+    /// Creates the oracle of a key that was never used.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What a store must answer.
-    pub fn apply(&mut self, spec: &LimitSpec, now: u64, ask: Operation) -> Answer {
-        if ask == Operation::Reset {
+    /// Applies an operation at `now` (microseconds) and returns the answer that every store must return.
+    pub fn apply(&mut self, spec: &LimitSpec, now: u64, operation: Operation) -> Answer {
+        if operation == Operation::Reset {
             *self = Self::new();
         }
         let mut paused_for = self.pause_left(now);
-        if let Operation::Pause { length_us } = ask {
-            paused_for = paused_for.max(length_us.min(LONGEST_PAUSE));
+        if let Operation::Pause { length_us } = operation {
+            paused_for = paused_for.max(length_us.min(MAX_PAUSE));
             self.pause = Some(Pause { since: now, until: now + paused_for });
         }
-        match ask {
+        match operation {
             Operation::Release { permit } => {
                 let is_last = self.slots.release(now, permit);
                 if is_last && paused_for == 0 {
@@ -82,7 +82,7 @@ impl Oracle {
             Operation::Renew { permit } => self.slots.renew(now, permit),
             _ => {}
         }
-        let asked = match ask {
+        let effective = match operation {
             Operation::Take { cost } | Operation::Hold { cost, .. } if paused_for > 0 => {
                 Operation::Peek { cost }
             }
@@ -90,23 +90,23 @@ impl Oracle {
             | Operation::Pause { .. }
             | Operation::Release { .. }
             | Operation::Renew { .. } => Operation::Peek { cost: 0 },
-            other => other,
+            operation => operation,
         };
         let mut answer = match spec.algorithm {
-            Kind::TokenBucket => answer(&mut self.bucket, spec, now, asked),
-            Kind::SlidingWindow => answer(&mut self.log, spec, now, asked),
-            Kind::SlidingCounter => answer(&mut self.counter, spec, now, asked),
-            Kind::FixedWindow => answer(&mut self.fixed, spec, now, asked),
-            Kind::CalendarWindow => answer(&mut self.calendar, spec, now, asked),
-            Kind::Concurrency => answer(&mut self.slots, spec, now, asked),
+            Kind::TokenBucket => apply_to(&mut self.bucket, spec, now, effective),
+            Kind::SlidingWindow => apply_to(&mut self.log, spec, now, effective),
+            Kind::SlidingCounter => apply_to(&mut self.counter, spec, now, effective),
+            Kind::FixedWindow => apply_to(&mut self.fixed, spec, now, effective),
+            Kind::CalendarWindow => apply_to(&mut self.calendar, spec, now, effective),
+            Kind::Concurrency => apply_to(&mut self.slots, spec, now, effective),
         };
         let takes =
-            matches!(ask, Operation::Take { cost: 1.. } | Operation::Hold { cost: 1.., .. });
+            matches!(operation, Operation::Take { cost: 1.. } | Operation::Hold { cost: 1.., .. });
         if paused_for == 0 && takes && answer.is_allowed() {
             self.pause = None;
         }
         if paused_for > 0 {
-            if matches!(asked, Operation::Peek { cost: 1.. })
+            if matches!(effective, Operation::Peek { cost: 1.. })
                 && answer.verdict != VerdictKind::Never
             {
                 answer.verdict = VerdictKind::Deny;
@@ -127,19 +127,19 @@ impl Oracle {
     }
 }
 
-fn answer<M: Model>(model: &mut M, spec: &LimitSpec, now: u64, ask: Operation) -> Answer {
+fn apply_to<M: Model>(model: &mut M, spec: &LimitSpec, now: u64, operation: Operation) -> Answer {
     let mut settled = model.clone();
-    let must_keep = settled.settle(spec, now);
-    if must_keep {
+    let is_repaired = settled.settle(spec, now);
+    if is_repaired {
         model.clone_from(&settled);
     }
-    let (verdict, retry_after_us) = match ask {
+    let (verdict, retry_after_us) = match operation {
         Operation::Take { cost } | Operation::Hold { cost, .. } | Operation::Peek { cost } => {
             verdict(&settled, spec, now, cost)
         }
         _ => (VerdictKind::Allow, None),
     };
-    let changed = match ask {
+    let changed = match operation {
         Operation::Take { cost } if verdict == VerdictKind::Allow && cost > 0 => {
             settled.take(spec, now, cost, None);
             true
@@ -175,7 +175,7 @@ fn verdict<M: Model>(
     (VerdictKind::Deny, Some(first_wait(settled, spec, now, cost)))
 }
 
-/// The shortest wait after which there is room: found by trying, not by a formula.
+/// Returns the shortest wait after which the take passes, found by binary search, not by a formula.
 fn first_wait<M: Model>(model: &M, spec: &LimitSpec, now: u64, cost: u64) -> u64 {
     let has_room_after = |wait: u64| {
         let mut later = model.clone();

@@ -1,4 +1,4 @@
-//! A window that opens with its first take.
+//! Fixed window that opens with its first take.
 
 use super::Model;
 use crate::spec::LimitSpec;
@@ -38,15 +38,15 @@ impl Model for Fixed {
         let ahead = open.last > now;
         open.last = open.last.min(now);
         open.since = open.since.min(now);
-        let renumbered = open.window != spec.window_us;
-        let closed_by_its_own = open.since + open.window <= now;
+        let changed = open.window != spec.window_us;
+        let expired = open.since + open.window <= now;
         open.window = spec.window_us;
         if open.since + open.window <= now {
             open.since = open.last;
         }
-        let closed = closed_by_its_own || open.since + open.window <= now;
+        let closed = expired || open.since + open.window <= now;
         self.open = (!closed).then_some(open);
-        self.open.is_some() && (ahead || renumbered)
+        self.open.is_some() && (ahead || changed)
     }
 
     fn has_room(&self, spec: &LimitSpec, _: u64, cost: u64) -> bool {

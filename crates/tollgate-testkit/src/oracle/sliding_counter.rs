@@ -1,4 +1,4 @@
-//! A sliding counter: counts by window, and a weighted estimate in exact fractions.
+//! Sliding counter: counts per window, and a weighted estimate in exact fractions.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use num_traits::ToPrimitive;
 use super::Model;
 use crate::spec::LimitSpec;
 
-/// Takes by the number of their window. Only the two newest windows are ever kept.
+/// Used count by window number. Only the two newest windows are stored.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counter {
     window: u64,
@@ -17,12 +17,12 @@ pub(super) struct Counter {
     takes: BTreeMap<u64, u64>,
 }
 
-fn whole(n: u64) -> BigRational {
+fn ratio(n: u64) -> BigRational {
     BigRational::from_integer(BigInt::from(n))
 }
 
-/// The weight fades in steps of this many microseconds: the finest power of ten in which the
-/// weighted sum stays below 2^53.
+/// Returns the resolution of the weight in microseconds: the smallest power of ten with which the weighted
+/// sum is at most 2^53.
 fn step(spec: &LimitSpec) -> u64 {
     let mut step = 1;
     while u128::from(spec.count) * u128::from(spec.window_us / step) > 1 << 53 {
@@ -31,7 +31,7 @@ fn step(spec: &LimitSpec) -> u64 {
     step
 }
 
-/// Windows are numbered from 1, so that there is one before the first.
+/// Returns the number of the window that contains `now`, counted from 1 so that each has a previous one.
 fn number(window: u64, now: u64) -> u64 {
     now / window + 1
 }
@@ -41,55 +41,55 @@ impl Counter {
         self.takes.get(&number).copied().unwrap_or(0)
     }
 
-    /// The counts of the window before and of this one.
+    /// Returns the counts of the previous and the current window.
     fn counts(&self, window: u64, now: u64) -> (u64, u64) {
         let number = number(window, now);
         (self.of_window(number - 1), self.of_window(number))
     }
 
     fn estimate(&self, spec: &LimitSpec, now: u64) -> BigRational {
-        let (before, here) = self.counts(spec.window_us, now);
+        let (previous, current) = self.counts(spec.window_us, now);
         let step = step(spec);
         let faded = now % spec.window_us / step * step;
-        let weight = whole(spec.window_us - faded) / whole(spec.window_us);
-        whole(here.min(spec.count)) + whole(before.min(spec.count)) * weight
+        let weight = ratio(spec.window_us - faded) / ratio(spec.window_us);
+        ratio(current.min(spec.count)) + ratio(previous.min(spec.count)) * weight
     }
 
-    /// Keeps what the two newest windows hold as seen from `now`.
-    fn keep(&mut self, window: u64, now: u64) {
+    /// Drops all but the two newest windows at `now`.
+    fn drop_expired(&mut self, window: u64, now: u64) {
         let number = number(window, now);
-        self.takes.retain(|other, count| *other + 1 >= number && *count > 0);
+        self.takes.retain(|window, count| *window + 1 >= number && *count > 0);
         self.last = now;
     }
 
-    fn put(&mut self, here: u64, before: u64) {
+    fn put(&mut self, current: u64, previous: u64) {
         let number = number(self.window, self.last);
-        self.takes = BTreeMap::from([(number, here), (number - 1, before)]);
+        self.takes = BTreeMap::from([(number, current), (number - 1, previous)]);
         self.takes.retain(|_, count| *count > 0);
     }
 
-    fn change(&mut self, spec: &LimitSpec, now: u64, before: u64, here: u64) -> bool {
-        let changed = (before, here) != self.counts(spec.window_us, now);
+    fn change(&mut self, spec: &LimitSpec, now: u64, previous: u64, current: u64) -> bool {
+        let changed = (previous, current) != self.counts(spec.window_us, now);
         if changed {
-            self.keep(spec.window_us, now);
-            self.put(here, before);
+            self.drop_expired(spec.window_us, now);
+            self.put(current, previous);
         }
         changed
     }
 
-    /// Reads the counts under another length: the last take tells which window they belong to.
-    fn relength(&mut self, window: u64, now: u64) {
+    /// Converts the counts to another window length; the last take shows which window they belong to.
+    fn change_length(&mut self, window: u64, now: u64) {
         let old = self.window;
         self.takes.retain(|number, _| (number + 1) * old > now);
-        let (before, here) = self.counts(old, self.last);
+        let (previous, current) = self.counts(old, self.last);
         let (old_start, start) = (self.last / old * old, self.last / window * window);
         self.window = window;
         if old_start > start {
-            self.put(here + before, 0);
+            self.put(current + previous, 0);
         } else if old_start + window <= start {
-            self.put(here, 0);
+            self.put(current, 0);
         } else {
-            self.put(here, before);
+            self.put(current, previous);
         }
     }
 }
@@ -109,44 +109,44 @@ impl Model for Counter {
                 self.put(sum, 0);
             }
         }
-        let renumbered = self.window != spec.window_us;
-        if renumbered {
-            self.relength(spec.window_us, now);
+        let changed = self.window != spec.window_us;
+        if changed {
+            self.change_length(spec.window_us, now);
         }
-        !self.takes.is_empty() && (ahead || renumbered)
+        !self.takes.is_empty() && (ahead || changed)
     }
 
     fn has_room(&self, spec: &LimitSpec, now: u64, cost: u64) -> bool {
-        self.estimate(spec, now) + whole(cost) <= whole(spec.count)
+        self.estimate(spec, now) + ratio(cost) <= ratio(spec.count)
     }
 
     fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, _: Option<u64>) {
-        self.keep(spec.window_us, now);
+        self.drop_expired(spec.window_us, now);
         *self.takes.entry(number(spec.window_us, now)).or_default() += cost;
     }
 
     fn refund(&mut self, spec: &LimitSpec, now: u64, cost: u64) -> bool {
-        let (before, here) = self.counts(spec.window_us, now);
+        let (previous, current) = self.counts(spec.window_us, now);
         self.change(
             spec,
             now,
-            before - before.min(cost.saturating_sub(here)),
-            here.saturating_sub(cost),
+            previous - previous.min(cost.saturating_sub(current)),
+            current.saturating_sub(cost),
         )
     }
 
     fn debit(&mut self, spec: &LimitSpec, now: u64, cost: u64, age: u64) -> bool {
-        let (before, here) = self.counts(spec.window_us, now);
+        let (previous, current) = self.counts(spec.window_us, now);
         let into = now % spec.window_us;
         let clamped = |count: u64| count.max(spec.count.min(count.saturating_add(cost)));
-        let (here, before) = if age <= into {
-            (clamped(here), before)
+        let (current, previous) = if age <= into {
+            (clamped(current), previous)
         } else if age - into <= spec.window_us {
-            (here, clamped(before))
+            (current, clamped(previous))
         } else {
-            (here, before)
+            (current, previous)
         };
-        self.change(spec, now, before, here)
+        self.change(spec, now, previous, current)
     }
 
     fn used(&self, spec: &LimitSpec, now: u64) -> u64 {
@@ -162,17 +162,18 @@ impl Model for Counter {
             _ => end + spec.window_us - now,
         }
     }
-    /// Where steps are of a microsecond.
+
+    /// Exact if the resolution of the weight is one microsecond.
     fn guess_wait(&self, spec: &LimitSpec, now: u64, cost: u64) -> u64 {
-        let (before, here) = self.counts(spec.window_us, now);
+        let (previous, current) = self.counts(spec.window_us, now);
         let (window, into) = (spec.window_us, now % spec.window_us);
         let faded = |room: u64, count: u64| {
-            let still = u128::from(room) * u128::from(window) / u128::from(count.max(1));
-            window.saturating_sub(u64::try_from(still).unwrap_or(window))
+            let remaining = u128::from(room) * u128::from(window) / u128::from(count.max(1));
+            window.saturating_sub(u64::try_from(remaining).unwrap_or(window))
         };
-        match (spec.count - cost).checked_sub(here) {
-            Some(room) => faded(room, before.min(spec.count)).saturating_sub(into),
-            None => window - into + faded(spec.count - cost, here.min(spec.count)),
+        match (spec.count - cost).checked_sub(current) {
+            Some(room) => faded(room, previous.min(spec.count)).saturating_sub(into),
+            None => window - into + faded(spec.count - cost, current.min(spec.count)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A sliding window as its definition: every accepted take, and a sum over those still inside.
+//! Sliding window by its definition: a list of accepted takes and a sum over those in the window.
 
 use super::Model;
 use crate::spec::LimitSpec;
@@ -18,16 +18,16 @@ impl Log {
         self.inside(spec.window_us, now).map(|(_, cost)| cost).sum()
     }
 
-    fn forget(&mut self, window: u64, now: u64) {
+    fn drop_expired(&mut self, window: u64, now: u64) {
         self.takes.retain(|(at, _)| at + window > now);
     }
 }
 
 impl Model for Log {
     fn settle(&mut self, spec: &LimitSpec, now: u64) -> bool {
-        let renumbered = self.window != spec.window_us;
-        if renumbered {
-            self.forget(self.window, now);
+        let changed = self.window != spec.window_us;
+        if changed {
+            self.drop_expired(self.window, now);
             self.window = spec.window_us;
         }
         let mut ahead = false;
@@ -35,7 +35,7 @@ impl Model for Log {
             ahead |= *at > now;
             *at = now.min(*at);
         }
-        ahead || renumbered
+        ahead || changed
     }
 
     fn has_room(&self, spec: &LimitSpec, now: u64, cost: u64) -> bool {
@@ -43,7 +43,7 @@ impl Model for Log {
     }
 
     fn take(&mut self, spec: &LimitSpec, now: u64, cost: u64, _: Option<u64>) {
-        self.forget(spec.window_us, now);
+        self.drop_expired(spec.window_us, now);
         self.takes.push((now, cost));
     }
 
@@ -51,11 +51,11 @@ impl Model for Log {
         if cost == 0 || self.sum(spec, now) == 0 {
             return false;
         }
-        self.forget(spec.window_us, now);
+        self.drop_expired(spec.window_us, now);
         while let Some((_, newest)) = self.takes.last_mut() {
-            let back = cost.min(*newest);
-            *newest -= back;
-            cost -= back;
+            let refunded = cost.min(*newest);
+            *newest -= refunded;
+            cost -= refunded;
             if *newest > 0 {
                 break;
             }
@@ -69,7 +69,7 @@ impl Model for Log {
         if age >= spec.window_us || cost == 0 {
             return false;
         }
-        self.forget(spec.window_us, now);
+        self.drop_expired(spec.window_us, now);
         self.takes.push((now.saturating_sub(age), cost));
         self.takes.sort_by_key(|(at, _)| *at);
         true

@@ -1,4 +1,4 @@
-//! A token bucket in exact fractions of a token.
+//! Token bucket in exact fractions of a token.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -12,14 +12,14 @@ use crate::spec::LimitSpec;
 pub(super) struct Bucket {
     at: u64,
     missing: BigRational,
-    /// The numbers it was last kept under: tokens per microsecond, and the burst.
+    /// Parameters of the last update: tokens per microsecond, and the burst.
     rate: BigRational,
     burst: BigRational,
-    /// What the library made of the numbers last asked about.
+    /// Cached result of `enforced` for the last spec.
     enforced: Option<(LimitSpec, Enforced)>,
 }
 
-/// Tokens per microsecond as enforced, and the number of equal parts a token is divided into.
+/// Enforced rate in tokens per microsecond, and number of equal parts (grains) of a token.
 #[derive(Debug, Clone)]
 struct Enforced {
     rate: BigRational,
@@ -33,21 +33,21 @@ impl Default for Bucket {
     }
 }
 
-fn whole(n: u64) -> BigRational {
+fn ratio(n: u64) -> BigRational {
     BigRational::from_integer(BigInt::from(n))
 }
 
 fn enforced(spec: &LimitSpec) -> Enforced {
-    // A rate that does not fit is enforced as the nearest below; that it is so has a test of its own.
+    // The library rounds down a rate that does not fit 2^53, which another test checks.
     let limit = spec.build();
     match limit.as_ref().map(tollgate::Limit::parameters) {
         Ok(Parameters::TokenBucket(bucket)) => {
             let (tokens, micros) = bucket.rate();
-            Enforced { rate: whole(tokens) / whole(micros), parts: whole(micros) }
+            Enforced { rate: ratio(tokens) / ratio(micros), parts: ratio(micros) }
         }
         _ => Enforced {
-            rate: whole(spec.count) / whole(spec.window_us),
-            parts: whole(spec.window_us),
+            rate: ratio(spec.count) / ratio(spec.window_us),
+            parts: ratio(spec.window_us),
         },
     }
 }
@@ -56,41 +56,41 @@ impl Model for Bucket {
     fn settle(&mut self, spec: &LimitSpec, now: u64) -> bool {
         let ahead = self.at > now;
         if !ahead {
-            self.missing -= &self.rate * whole(now - self.at);
+            self.missing -= &self.rate * ratio(now - self.at);
             if self.missing.is_negative() {
                 self.missing = BigRational::zero();
             }
         }
         self.at = now;
         let known = self.enforced.take().filter(|(of, _)| of == spec);
-        let (_, numbers) =
+        let (_, enforced) =
             self.enforced.insert(known.unwrap_or_else(|| (spec.clone(), enforced(spec))));
-        let Enforced { rate, parts } = numbers.clone();
-        let burst = whole(spec.capacity());
-        let renumbered = (&self.rate, &self.burst) != (&rate, &burst);
-        if renumbered && !self.missing.is_zero() {
+        let Enforced { rate, parts } = enforced.clone();
+        let burst = ratio(spec.capacity());
+        let changed = (&self.rate, &self.burst) != (&rate, &burst);
+        if changed && !self.missing.is_zero() {
             let share = &self.missing / &self.burst;
             self.missing = (share * &burst * &parts).ceil() / parts;
         }
         (self.rate, self.burst) = (rate, burst);
-        !self.missing.is_zero() && (ahead || renumbered)
+        !self.missing.is_zero() && (ahead || changed)
     }
 
     fn has_room(&self, spec: &LimitSpec, _: u64, cost: u64) -> bool {
-        &self.missing + whole(cost) <= whole(spec.capacity())
+        &self.missing + ratio(cost) <= ratio(spec.capacity())
     }
 
     fn take(&mut self, _: &LimitSpec, _: u64, cost: u64, _: Option<u64>) {
-        self.missing += whole(cost);
+        self.missing += ratio(cost);
     }
 
     fn refund(&mut self, _: &LimitSpec, _: u64, cost: u64) -> bool {
-        let missing = (&self.missing - whole(cost)).max(BigRational::zero());
+        let missing = (&self.missing - ratio(cost)).max(BigRational::zero());
         std::mem::replace(&mut self.missing, missing) != self.missing
     }
 
     fn debit(&mut self, spec: &LimitSpec, _: u64, cost: u64, age: u64) -> bool {
-        let still_owed = whole(cost.min(spec.capacity())) - &self.rate * whole(age);
+        let still_owed = ratio(cost.min(spec.capacity())) - &self.rate * ratio(age);
         let missing = &self.missing + still_owed.max(BigRational::zero());
         let missing = missing.min(self.burst.clone());
         std::mem::replace(&mut self.missing, missing) != self.missing
@@ -103,8 +103,9 @@ impl Model for Bucket {
     fn reset_after(&self, _: &LimitSpec, _: u64) -> u64 {
         (&self.missing / &self.rate).ceil().to_integer().to_u64().unwrap_or(u64::MAX)
     }
+
     fn guess_wait(&self, spec: &LimitSpec, _: u64, cost: u64) -> u64 {
-        let over = &self.missing + whole(cost) - whole(spec.capacity());
+        let over = &self.missing + ratio(cost) - ratio(spec.capacity());
         (over / &self.rate).ceil().to_integer().to_u64().unwrap_or(1)
     }
 }
