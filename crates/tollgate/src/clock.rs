@@ -81,8 +81,7 @@ impl Clock for SystemClock {
 /// Minimum update interval of a [`TickingClock`]; a shorter one would occupy a whole core.
 const MIN_STEP: Duration = Duration::from_micros(10);
 
-/// System clock that a background thread updates, for callers to whom a clock read per decision is too
-/// slow.
+/// System clock that a background thread updates, for callers that cannot afford a clock read per decision.
 ///
 /// A read costs one memory load. In return, time advances in steps: a decision may use a time up to one
 /// step old (more on an overloaded machine), which delays refills by that much and never grants them
