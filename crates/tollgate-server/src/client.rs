@@ -1,4 +1,4 @@
-//! ClientTls a running service.
+//! HTTP client for a running service.
 
 mod events;
 mod stream;
@@ -21,24 +21,24 @@ use crate::cli::ServerArgs;
 use crate::settings::SettingsError;
 use crate::tls::{ClientTls, ClientTlsFiles};
 pub(crate) use events::Event;
-pub(crate) use stream::{EventStream, Followed};
+pub(crate) use stream::{EventStream, FollowReply};
 use url::{Scheme, Url};
 
-/// How long an answer is waited for, unless it takes longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Default timeout of a request, including the response body.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Why there is no answer.
+/// Why a request has no response.
 #[derive(Debug)]
-pub(crate) enum AskError {
-    /// What was typed cannot be used: the URL, a file, a token.
+pub(crate) enum ClientError {
+    /// Invalid input: the URL, a TLS file or the token.
     Usage(String),
-    /// Nobody answered.
+    /// The service did not respond.
     NoAnswer(String),
 }
 
-impl From<SettingsError> for AskError {
+impl From<SettingsError> for ClientError {
     fn from(error: SettingsError) -> Self {
         Self::Usage(error.to_string())
     }
@@ -46,44 +46,44 @@ impl From<SettingsError> for AskError {
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A service that can be asked.
+/// Address of a service and how to connect to it.
 #[derive(Debug)]
 pub(crate) struct Server {
     /// `host:port`.
     authority: String,
-    /// How TLS is agreed on; without it HTTP is plain.
+    /// TLS connector; none for plain HTTP.
     tls: Option<ClientTls>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Server {
-    /// The service that the arguments name. Files for TLS are read if it is spoken: the environment may
-    /// name them for all services.
-    pub(crate) fn of(args: &ServerArgs) -> Result<Self, AskError> {
-        let url = Url::parse(&args.server).map_err(AskError::Usage)?;
+    /// Returns the service that the arguments select. The TLS files are read only for `https`, because the
+    /// environment may set them for all services.
+    pub(crate) fn from_args(args: &ServerArgs) -> Result<Self, ClientError> {
+        let url = Url::parse(&args.server).map_err(ClientError::Usage)?;
         let tls = match url.scheme {
             Scheme::Http => None,
-            Scheme::Https => Some(ClientTls::new(&url.host, &files_of(args)?)?),
+            Scheme::Https => Some(ClientTls::new(&url.host, &tls_files(args)?)?),
         };
-        Ok(Self { authority: format!("{}:{}", url.host, url.port), tls, patience: PATIENCE })
+        Ok(Self { authority: format!("{}:{}", url.host, url.port), tls, timeout: DEFAULT_TIMEOUT })
     }
 
-    /// The same, for answers that take longer.
-    pub(crate) fn patient(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    /// Replaces the timeout of requests.
+    pub(crate) fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
     }
 
-    /// Asks for a path; the status and the body of the answer. A body that is sent is JSON.
-    pub(crate) async fn ask(
+    /// Sends a request with an optional JSON body and returns the status and the body of the response.
+    pub(crate) async fn send(
         &self,
         method: Method,
         path_and_query: &str,
         body: Option<String>,
         token: Option<&str>,
-    ) -> Result<(u16, String), AskError> {
+    ) -> Result<(u16, String), ClientError> {
         let request = self.request(method, path_and_query, body, token)?;
-        self.patiently(async {
-            let response = self.respond(request).await?;
+        self.within_timeout(async {
+            let response = self.exchange(request).await?;
             let status = response.status().as_u16();
             let bytes = response.into_body().collect().await?.to_bytes();
             Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
@@ -91,15 +91,16 @@ impl Server {
         .await
     }
 
-    async fn patiently<T>(
+    async fn within_timeout<T>(
         &self,
-        answer: impl Future<Output = Result<T, AnyError>>,
-    ) -> Result<T, AskError> {
-        match timeout(self.patience, answer).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(AskError::NoAnswer(error.to_string())),
+        response: impl Future<Output = Result<T, AnyError>>,
+    ) -> Result<T, ClientError> {
+        match timeout(self.timeout, response).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(ClientError::NoAnswer(error.to_string())),
             Err(_) => {
-                Err(AskError::NoAnswer(format!("nothing within {} s", self.patience.as_secs())))
+                let seconds = self.timeout.as_secs();
+                Err(ClientError::NoAnswer(format!("timed out after {seconds} s")))
             }
         }
     }
@@ -110,7 +111,7 @@ impl Server {
         path_and_query: &str,
         body: Option<String>,
         token: Option<&str>,
-    ) -> Result<Request<Full<Bytes>>, AskError> {
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
         let mut request = Request::builder().method(method).uri(path_and_query);
         request = request.header(HOST, &self.authority).header(ACCEPT, JSON);
         if body.is_some() {
@@ -120,11 +121,14 @@ impl Server {
             request = request.header(AUTHORIZATION, bearer(token)?);
         }
         let body = Full::new(Bytes::from(body.unwrap_or_default()));
-        request.body(body).map_err(|error| AskError::Usage(error.to_string()))
+        request.body(body).map_err(|error| ClientError::Usage(error.to_string()))
     }
 
-    /// The beginning of the answer; its body is read by who wants it.
-    async fn respond(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, AnyError> {
+    /// Connects, sends a request and returns the head of the response; the caller reads the body.
+    async fn exchange(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, AnyError> {
         let socket = TcpStream::connect(&self.authority).await?;
         match &self.tls {
             None => send(socket, request).await,
@@ -136,15 +140,19 @@ impl Server {
     }
 }
 
-fn files_of(args: &ServerArgs) -> Result<ClientTlsFiles, AskError> {
+fn tls_files(args: &ServerArgs) -> Result<ClientTlsFiles, ClientError> {
     let (ca, certificate, key) = (&args.ca, &args.client_cert, &args.client_key);
     Ok(ClientTlsFiles::of(ca.clone(), certificate.clone(), key.clone())?)
 }
 
-/// The header of a token, which nobody is shown, not even if it cannot be one.
-fn bearer(token: &str) -> Result<HeaderValue, AskError> {
-    let wrong = |_| AskError::Usage("the token holds characters that a header cannot".to_owned());
-    let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(wrong)?;
+/// Returns the `Authorization` header. Neither the header nor an error shows the token.
+fn bearer(token: &str) -> Result<HeaderValue, ClientError> {
+    let invalid = |_| {
+        ClientError::Usage(
+            "the token contains characters that HTTP headers do not allow".to_owned(),
+        )
+    };
+    let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(invalid)?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -157,7 +165,7 @@ async fn send<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     let connection = tokio::spawn(connection);
     match sender.send_request(request).await {
         Ok(response) => Ok(response),
-        // A connection that broke before it was asked knows why; who asked only hears that it did.
+        // If the connection failed before the request was sent, only the connection has the cause.
         Err(error) => match connection.await {
             Ok(Err(cause)) => Err(cause.into()),
             _ => Err(error.into()),
@@ -170,11 +178,11 @@ mod tests {
     use super::*;
 
     fn server() -> Server {
-        Server { authority: "localhost:1".to_owned(), tls: None, patience: PATIENCE }
+        Server { authority: "localhost:1".to_owned(), tls: None, timeout: DEFAULT_TIMEOUT }
     }
 
     #[test]
-    fn a_token_is_sent_and_not_shown() {
+    fn sends_token_without_showing_it() {
         let body = Some("{}".to_owned());
         let request = server().request(Method::PUT, "/admin?a=b", body, Some("hunter2")).unwrap();
         assert_eq!(
@@ -189,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_token_and_a_body_there_is_no_header_for_them() {
+    fn omits_headers_of_absent_token_and_body() {
         let request = server().request(Method::GET, "/", None, None).unwrap();
         let headers = request.headers();
         assert!(!headers.contains_key(AUTHORIZATION) && !headers.contains_key(CONTENT_TYPE));

@@ -1,4 +1,4 @@
-//! What administrators can type.
+//! Arguments of the admin commands: `override` and `reset`.
 
 use clap::{Args, Subcommand};
 
@@ -6,36 +6,36 @@ use super::ServerArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OverrideCommand {
-    /// Give a client limits of its own, in place of those it has
+    /// Set the limits of one client, replacing its previous override
     Set(SetArgs),
-    /// Show a client's own limits
+    /// Show the override of one client
     Get {
-        /// The client
+        /// Client id
         client: String,
-        /// Its tenant
+        /// Tenant of the client
         #[arg(long)]
         tenant: Option<String>,
-        /// Print the service's answer as it is
+        /// Print the response of the service as JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Let a client have the limits of everyone again
+    /// Remove the override of one client; the limits of the policy apply again
     Rm {
-        /// The client
+        /// Client id
         client: String,
         #[command(flatten)]
-        who: WhoArgs,
+        change: ChangeArgs,
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Show all limits of clients' own
+    /// List all overrides
     List {
-        /// Only clients that begin so
+        /// Only list clients whose id starts with this text
         #[arg(long)]
         prefix: Option<String>,
-        /// Print the service's answers as they are, one a page
+        /// Print the responses of the service as JSON, one page per line
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -45,26 +45,26 @@ pub(crate) enum OverrideCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct SetArgs {
-    /// The client
+    /// Client id
     pub(crate) client: String,
-    /// The limits, such as 20/min and 200/h; 0 refuses everything
+    /// Limits, such as 20/min or 200/h; 0 blocks the client
     #[arg(required = true, value_name = "RATE")]
     pub(crate) limits: Vec<String>,
-    /// How much at once, of a token bucket
+    /// Burst of a token bucket; allowed with a single RATE only
     #[arg(long, value_name = "N")]
     pub(crate) burst: Option<u64>,
-    /// The one rule they are for; without, every rule keyed per client
+    /// Rule to override [default: every rule that is keyed per client]
     #[arg(long)]
     pub(crate) rule: Option<String>,
-    /// How long they last, such as 2h
+    /// Remove the override after this time, such as 2h
     #[arg(long = "for", value_name = "TIME", conflicts_with = "until")]
-    pub(crate) lasting: Option<String>,
-    /// Until when they last, such as 2030-01-31T18:00:00Z
+    pub(crate) duration: Option<String>,
+    /// Remove the override at this time (RFC 3339), such as 2030-01-31T18:00:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
     #[command(flatten)]
-    pub(crate) who: WhoArgs,
-    /// Print the service's answer as it is
+    pub(crate) change: ChangeArgs,
+    /// Print the response of the service as JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -73,24 +73,24 @@ pub(crate) struct SetArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResetArgs {
-    /// The client
+    /// Client id
     pub(crate) client: String,
     #[command(flatten)]
-    pub(crate) who: WhoArgs,
+    pub(crate) change: ChangeArgs,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 }
 
-/// What is said of a change, for the audit.
+/// Arguments of every command that changes a client.
 #[derive(Debug, Args)]
-pub(crate) struct WhoArgs {
-    /// Why, for the audit
+pub(crate) struct ChangeArgs {
+    /// Reason for the change, recorded in the audit log
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
-    /// Who does it, for the audit
+    /// Author of the change, recorded in the audit log
     #[arg(long, value_name = "NAME", env = "USER")]
     pub(crate) author: Option<String>,
-    /// The client's tenant
+    /// Tenant of the client
     #[arg(long)]
     pub(crate) tenant: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! Arguments of all commands, and their dispatch.
 
 use std::path::PathBuf;
 
@@ -10,12 +10,12 @@ use tollgate::{AtCap, Distributed};
 use tollgate_redis::Scripting;
 
 use super::server_args::ServerArgs;
-use super::stdout::say;
+use super::stdout::print;
 use super::{
     Exit, OverrideCommand, ResetArgs, TopArgs, admin, check, man, policy, serve, simulate, top,
 };
 
-/// A rate limiter that is exact under any concurrency, and says why and until when it refuses.
+/// Distributed rate limiter: exact under concurrency; every refusal names the rule and the retry time
 #[derive(Debug, Parser)]
 #[command(name = "tollgate", version, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "\
@@ -29,178 +29,183 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Answer checks over HTTP. No flag is needed: counters in memory, 100 a minute for each key
+    /// Run the service. Without flags: counters in memory, 100 requests per minute and key
     #[command(after_help = "\
-Tokens come from the environment alone, each also from the file that its twin with _FILE names:
-  TOLLGATE_CHECK_TOKEN  for /check and what else decides
-  TOLLGATE_READ_TOKEN   for /api and the dashboard
-  TOLLGATE_ADMIN_TOKEN  for /admin, and to log in to change things; without it there is nothing to change")]
+Tokens are read from the environment only. Each variable also exists with the suffix _FILE, which names a file:
+  TOLLGATE_CHECK_TOKEN  protects /check and the other decision endpoints
+  TOLLGATE_READ_TOKEN   protects /api and the dashboard
+  TOLLGATE_ADMIN_TOKEN  protects /admin and changes in the dashboard; without it, both are disabled")]
     Serve(Box<ServeArgs>),
-    /// Ask a running service whether a key may pass, and take if so
+    /// Check a request against a running service and consume quota if it is allowed
     ///
-    /// Where it wants a token, that is the one of `TOLLGATE_CHECK_TOKEN`, or of the file that `TOLLGATE_CHECK_TOKEN_FILE`
-    /// names.
+    /// If the service requires a token, it is read from `TOLLGATE_CHECK_TOKEN`, or from the file that
+    /// `TOLLGATE_CHECK_TOKEN_FILE` names.
     ///
-    /// Exit code 0: allowed. 1: refused. 2: the question was wrong. 3: no answer.
+    /// Exit code 0: allowed. 1: refused. 2: invalid input or token. 3: no response from the service.
     Check(CheckArgs),
-    /// Give clients limits of their own, and see and remove them (admin token)
+    /// Set, show and remove per-client limits (requires the admin token)
     ///
-    /// The token is that of `TOLLGATE_ADMIN_TOKEN`, or of the file that `TOLLGATE_ADMIN_TOKEN_FILE` names.
-    /// Exit code 0: done. 1: the client has none. 2: the question or the token was wrong. 3: no answer.
+    /// The token is read from `TOLLGATE_ADMIN_TOKEN`, or from the file that `TOLLGATE_ADMIN_TOKEN_FILE` names.
+    ///
+    /// Exit code 0: success. 1: the client has no override. 2: invalid input or token. 3: no response from the service.
     #[command(subcommand)]
     Override(OverrideCommand),
-    /// Forget what a client has used (admin token)
+    /// Reset the usage of a client (requires the admin token)
     ///
-    /// Exit code 0: done. 2: the question or the token was wrong. 3: no answer.
+    /// The token is read from `TOLLGATE_ADMIN_TOKEN`, or from the file that `TOLLGATE_ADMIN_TOKEN_FILE` names.
+    ///
+    /// Exit code 0: success. 2: invalid input or token. 3: no response from the service.
     Reset(ResetArgs),
-    /// Watch a running service: what it allows and refuses, and whom (read token)
+    /// Show live traffic, refused keys, nodes and rules of a running service
     ///
-    /// The token is that of `TOLLGATE_READ_TOKEN`, or of the file that `TOLLGATE_READ_TOKEN_FILE` names; without, the
-    /// admin token likewise. Where standard output is no terminal, a summary is printed, as by --once.
-    /// Exit code 0: done. 2: the question or the token was wrong. 3: no answer.
+    /// If the service requires a token, it is read from `TOLLGATE_READ_TOKEN` or the file that `TOLLGATE_READ_TOKEN_FILE`
+    /// names, else from `TOLLGATE_ADMIN_TOKEN` or `TOLLGATE_ADMIN_TOKEN_FILE`. If standard output is not a terminal, a
+    /// summary is printed, as with --once.
+    ///
+    /// Exit code 0: success. 2: invalid input or token. 3: no response from the service.
     Top(TopArgs),
-    /// Work with policy files
+    /// Validate and explain policy files
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Decide requests from JSON lines, on a clock that the lines set
+    /// Decide requests from JSON lines on a simulated clock
     ///
-    /// One request a line, as for /check, with `at_ms` or `at_us` since the start (without a time, that
-    /// of the line before) and optionally `op`: check, peek, refund, reset, release or renew. Prints
-    /// one answer a line; permits are called l1, l2, … A bad line is a problem with its `line`, and exit
-    /// code 2 at the end.
+    /// Each line is one request, as for /check, with the time `at_ms` or `at_us` since the start (default: the time of the
+    /// previous line) and optionally `op`: check, peek, refund, reset, release or renew. One response is printed
+    /// per line; permits are named l1, l2, … For an invalid line a problem with its `line` number is printed, and the
+    /// exit code is 2.
     Simulate(SimulateArgs),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
-        /// The shell
+        /// Shell to print completions for
         shell: Shell,
     },
-    /// Write the man pages, one for each command
+    /// Write the man pages, one per command
     Man {
-        /// The directory to write them into; it is made if it is not there
+        /// Directory for the pages; created if it does not exist
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
 }
 
-/// Flag, else environment variable, else the settings file, else the default.
+/// Arguments of `tollgate serve`. Precedence: flag, environment variable, settings file, default.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ServeArgs {
-    /// Where to listen; port 0 picks one, and stderr says which [default: 127.0.0.1:8080]
+    /// Address of the HTTP listener; port 0 selects a free port, which is printed to stderr [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR", env = "TOLLGATE_HTTP")]
     pub(crate) http: Option<String>,
-    /// Serve the dashboard, /api and /admin on an address of their own, and no longer beside /check
+    /// Separate listener for the dashboard, /api and /admin [default: same as --http]
     #[arg(long, value_name = "ADDR", env = "TOLLGATE_ADMIN")]
     pub(crate) admin: Option<String>,
-    /// The policy file; it is read again when it changes and on SIGHUP
+    /// Policy file; reloaded when it changes and on SIGHUP
     #[arg(long, value_name = "FILE", env = "TOLLGATE_POLICY")]
     pub(crate) policy: Option<PathBuf>,
-    /// A Redis that holds the counters, shared by all nodes; without one they are in memory
-    // Read by hand and not by clap, because a flag may contradict other settings where its
-    // environment twin may not.
+    /// Redis that holds the counters of all nodes [default: counters in memory]
+    // The variable is read by `StoreChoice` and not by clap, because the flag may conflict with settings that
+    // the variable may not conflict with.
     #[arg(
         long,
         value_name = "URL",
-        long_help = "A Redis that holds the counters, shared by all nodes; without one they are in memory. \
-            redis://[user[:password]@]host[:port][/database], rediss:// for TLS, unix:// for a socket, \
-            redis+cluster:// and redis+sentinel:// with several hosts \
-            [env: TOLLGATE_REDIS, or TOLLGATE_REDIS_FILE for a file that says it]"
+        long_help = "Redis that holds the counters of all nodes [default: counters in memory]. \
+            Format: redis://[user[:password]@]host[:port][/database]; rediss:// for TLS, unix:// for a socket, \
+            redis+cluster:// and redis+sentinel:// for several hosts \
+            [env: TOLLGATE_REDIS, or TOLLGATE_REDIS_FILE for a file that contains the URL]"
     )]
     pub(crate) redis: Option<String>,
-    /// How long to wait for an answer of Redis [default: 100]
+    /// Timeout of a Redis call [default: 100]
     #[arg(long, value_name = "MS", env = "TOLLGATE_REDIS_TIMEOUT_MS")]
     pub(crate) redis_timeout_ms: Option<u64>,
-    /// What every key in Redis begins with; nodes of another prefix share nothing [default: rl:]
+    /// Prefix of all keys in Redis; nodes with different prefixes share nothing [default: rl:]
     #[arg(long, value_name = "TEXT", env = "TOLLGATE_REDIS_PREFIX")]
     pub(crate) redis_prefix: Option<String>,
-    /// How programs reach Redis [default: auto]
+    /// How the Lua code is loaded into Redis [default: auto]
     #[arg(long, value_name = "HOW", env = "TOLLGATE_SCRIPTING")]
     pub(crate) scripting: Option<ScriptingArg>,
-    /// How often this node says in Redis that it is up [default: 10000]
+    /// Interval of the heartbeats that this node writes to Redis [default: 10000]
     #[arg(long, value_name = "MS", env = "TOLLGATE_HEARTBEAT_MS")]
     pub(crate) heartbeat_ms: Option<u64>,
-    /// How long after it last said so a node counts as down [default: 30000]
+    /// Time without a heartbeat after which a node counts as down [default: 30000]
     #[arg(long, value_name = "MS", env = "TOLLGATE_NODE_LIFETIME_MS")]
     pub(crate) node_lifetime_ms: Option<u64>,
-    /// After how many failures in a row Redis is no longer asked [default: 5]
+    /// Consecutive Redis failures that open the breaker; while open, decisions are made without Redis [default: 5]
     #[arg(long, value_name = "N", env = "TOLLGATE_BREAKER_FAILURES")]
     pub(crate) breaker_failures: Option<u64>,
-    /// For how long it is then not asked, unless a probe finds it back sooner [default: 30000]
+    /// Time that the breaker stays open, unless a probe succeeds earlier [default: 30000]
     #[arg(long, value_name = "MS", env = "TOLLGATE_BREAKER_OPEN_MS")]
     pub(crate) breaker_open_ms: Option<u64>,
-    /// How often a lost Redis is probed, about [default: 1000]
+    /// Approximate interval of Redis probes while the breaker is open [default: 1000]
     #[arg(long, value_name = "MS", env = "TOLLGATE_PROBE_MS")]
     pub(crate) probe_ms: Option<u64>,
-    /// How much Redis has to say at most, whatever rules say [default: on]
+    /// Upper bound on the role of Redis, overriding the rules [default: on]
     #[arg(long, value_name = "HOW", env = "TOLLGATE_DISTRIBUTED")]
     pub(crate) distributed: Option<DistributedArg>,
-    /// Keep counters here across restarts; not with Redis, which keeps them itself
+    /// Directory in which to save the memory store across restarts; not allowed with Redis
     #[arg(long, value_name = "DIR", env = "TOLLGATE_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// If the saved counters cannot be read, put them aside and start empty
+    /// If the saved counters cannot be read, rename the file and start with empty counters
     #[arg(long, env = "TOLLGATE_DISCARD_BAD_STATE", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) discard_bad_state: Option<bool>,
-    /// What this node is called [default: the host name and port, or process id where the port is 0]
+    /// Id of this node [default: host name and port, or host name and process id if the port is 0]
     #[arg(long, value_name = "ID", env = "TOLLGATE_NODE_ID")]
     pub(crate) node_id: Option<String>,
-    /// The most keys to hold in memory [default: 1000000]
+    /// Maximum number of keys in memory [default: 1000000]
     #[arg(long, value_name = "N", env = "TOLLGATE_MAX_KEYS")]
     pub(crate) max_keys: Option<usize>,
-    /// What happens to a new key when that many are in use [default: allow]
+    /// Decision for a new key when --max-keys is reached [default: allow]
     #[arg(long, value_name = "WHAT", env = "TOLLGATE_AT_CAP")]
     pub(crate) at_cap: Option<AtCapArg>,
-    /// The most connections at once; more wait to be accepted [default: 10000]
+    /// Maximum number of open connections; further ones wait to be accepted [default: 10000]
     #[arg(long, value_name = "N", env = "TOLLGATE_MAX_CONNECTIONS")]
     pub(crate) max_connections: Option<usize>,
-    /// After SIGTERM, how long new requests are still answered [default: 500]
+    /// Time after SIGTERM during which new requests are still served [default: 500]
     #[arg(long, value_name = "MS", env = "TOLLGATE_DRAIN_MS")]
     pub(crate) drain_ms: Option<u64>,
-    /// Listen beyond loopback although nothing but the network protects it
+    /// Allow a listener on a non-loopback address without a token
     #[arg(long, env = "TOLLGATE_ALLOW_UNPROTECTED", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) allow_unprotected: Option<bool>,
-    /// Speak HTTPS by this certificate, in PEM with those it depends on; it is read again when it changes
+    /// Serve HTTPS with this certificate chain (PEM); reloaded when it changes
     #[arg(long, value_name = "FILE", env = "TOLLGATE_TLS_CERT")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// The certificate's private key, in PEM without a passphrase
+    /// Private key of the certificate (PEM, without a passphrase)
     #[arg(long, value_name = "FILE", env = "TOLLGATE_TLS_KEY")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Only let clients in that show a certificate of one of these CAs, in PEM
+    /// Require a client certificate signed by one of these CAs (PEM)
     #[arg(long, value_name = "FILE", env = "TOLLGATE_TLS_CLIENT_CA")]
     pub(crate) tls_client_ca: Option<PathBuf>,
-    /// Trace every decision, not only those whose callers trace them
+    /// Trace every decision, not only those with a sampled trace context
     ///
-    /// Where `OTEL_EXPORTER_OTLP_ENDPOINT` says that there are traces, in a build that has them.
+    /// Requires `OTEL_EXPORTER_OTLP_ENDPOINT` and a build with the feature `otel`.
     #[arg(long, env = "TOLLGATE_TRACE_DECISIONS", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) trace_decisions: Option<bool>,
-    /// How log lines look; text by default
+    /// Format of log lines [default: text]
     #[arg(long, value_name = "FORMAT", env = "TOLLGATE_LOG_FORMAT")]
     pub(crate) log_format: Option<LogArg>,
-    /// A settings file: these flags as YAML (`max_keys: 50000`)
+    /// Settings file: these flags as YAML, such as `max_keys: 50000`
     #[arg(long, value_name = "FILE", env = "TOLLGATE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
 }
 
-/// What happens to a new key when memory is full.
+/// Decision for a new key when the memory store is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AtCapArg {
-    /// It passes and is not remembered
+    /// Allow the request without counting it
     Allow,
-    /// It is refused
+    /// Refuse the request
     Deny,
 }
 
-/// How much a shared store has to say.
+/// Role of the shared store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DistributedArg {
-    /// It decides
+    /// Redis decides
     On,
-    /// This node decides by the whole limit; Redis is asked beside it, and differences are counted
+    /// Each node decides by the full limit; Redis is evaluated too, and differences are counted
     Shadow,
-    /// This node decides by the whole limit
+    /// Each node decides by the full limit, without Redis
     Off,
 }
 
@@ -214,15 +219,15 @@ impl From<DistributedArg> for Distributed {
     }
 }
 
-/// How programs reach Redis.
+/// How the Lua code is loaded into Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ScriptingArg {
-    /// As functions where Redis has them and lets us load them, else as scripts
+    /// As functions if Redis supports and permits them, otherwise as scripts
     Auto,
     /// As scripts
     Script,
-    /// As functions, or not at all
+    /// As functions; fail if that is not possible
     Function,
 }
 
@@ -245,14 +250,14 @@ impl From<AtCapArg> for AtCap {
     }
 }
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogArg {
-    /// For people
+    /// Readable text
     #[default]
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
@@ -260,56 +265,56 @@ pub(crate) enum LogArg {
 pub(crate) struct CheckArgs {
     /// A key, or facts such as client=c1 path=/search
     #[arg(required = true, value_name = "KEY|FACT=VALUE")]
-    pub(crate) what: Vec<String>,
-    /// How much to take; 0 only asks
+    pub(crate) key_or_facts: Vec<String>,
+    /// Cost of the request; 0 does not use quota
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) cost: u64,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// Print the service's answer as it is
+    /// Print the response of the service as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Say whether a policy file is right, and where it is not
+    /// Validate a policy file and report each error with its line
     Validate {
-        /// The policy file
+        /// Policy file
         file: PathBuf,
         /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Say which rules of a policy file a request would meet, and why
+    /// Explain which rules of a policy file match a request, and why
     Explain {
-        /// The policy file
+        /// Policy file
         file: PathBuf,
-        /// What is known of the request, such as client=c1 path=/search
+        /// Facts of the request, such as client=c1 path=/search
         #[arg(required = true, value_name = "FACT=VALUE")]
         facts: Vec<String>,
-        /// What the request costs
+        /// Cost of the request
         #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
         cost: u64,
         /// Print the explanation as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print the JSON schema of policy files, for editors
+    /// Print the JSON Schema of policy files, for editors
     Schema,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
-    /// The policy to decide by; without one, 100 a minute for each key
+    /// Policy file [default: 100 requests per minute and key]
     #[arg(long, value_name = "FILE", env = "TOLLGATE_POLICY")]
     pub(crate) policy: Option<PathBuf>,
-    /// A file of JSON lines; - is standard input
+    /// File of JSON lines; - is standard input
     #[arg(default_value = "-", value_name = "LINES")]
     pub(crate) lines: PathBuf,
 }
 
-/// Runs what was typed.
+/// Runs the parsed command.
 #[must_use]
 pub fn run(cli: Cli) -> Exit {
     match cli.command {
@@ -323,7 +328,7 @@ pub fn run(cli: Cli) -> Exit {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tollgate", &mut script);
-            say(&String::from_utf8_lossy(&script));
+            print(&String::from_utf8_lossy(&script));
             Exit::Success
         }
         Command::Man { out } => man::run(Cli::command(), &out),

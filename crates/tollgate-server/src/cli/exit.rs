@@ -1,17 +1,17 @@
-//! How a command ends.
+//! Exit codes.
 
 use std::process::ExitCode;
 
-/// What a command's exit code says.
+/// Result of a command, shown as its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Done; of a check: allowed.
+    /// 0: the command succeeded; `check`: the request is allowed.
     Success,
-    /// A check was refused.
+    /// 1: `check`: the request is refused; `override`: the client has no override.
     Refused,
-    /// The question was wrong: a flag, a file, a line.
+    /// 2: invalid input: a flag, a file, a line or a token.
     Usage,
-    /// Nobody answered.
+    /// 3: no usable response from the service.
     NoAnswer,
 }
 

@@ -1,4 +1,4 @@
-//! `tollgate man`: the help of every command, as pages for man(1).
+//! `tollgate man`: writes the help of every command as man pages.
 
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ fn write(command: Command, out: &Path) -> io::Result<()> {
     clap_mangen::generate_to(without_help(command), out)
 }
 
-/// `help` says what the pages say, and is no page of its own.
+/// Removes the `help` subcommands, which would be written as redundant pages.
 fn without_help(command: Command) -> Command {
     command.disable_help_subcommand(true).mut_subcommands(without_help)
 }

@@ -1,16 +1,16 @@
-//! The command line: arguments in, an exit code out.
+//! Command line: argument parsing, subcommands and exit codes.
 
 mod admin;
 mod admin_args;
 mod args;
-mod asking;
+mod block_on;
 mod check;
 mod exit;
 mod facts;
 mod man;
 mod override_response;
 mod policy;
-mod ready;
+mod request;
 mod response;
 mod serve;
 mod server_args;
@@ -18,7 +18,7 @@ mod simulate;
 mod stdout;
 mod top;
 
-pub(crate) use admin_args::{OverrideCommand, ResetArgs, SetArgs, WhoArgs};
+pub(crate) use admin_args::{ChangeArgs, OverrideCommand, ResetArgs, SetArgs};
 pub(crate) use args::{AtCapArg, DistributedArg, LogArg, ScriptingArg, ServeArgs};
 pub use args::{Cli, run};
 pub use exit::Exit;

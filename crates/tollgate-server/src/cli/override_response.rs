@@ -1,13 +1,13 @@
-//! Overrides as a person reads them.
+//! Overrides as text for people.
 
 use serde::Deserialize;
 
-/// An override as a person reads it.
+/// One override in a response of the admin API.
 #[derive(Debug, Deserialize)]
-pub(super) struct Shown {
+pub(super) struct OverrideReply {
     client: String,
     tenant: String,
-    limits: Vec<ShownLimit>,
+    limits: Vec<OverrideLimit>,
     reason: String,
     author: String,
     expires_at: Option<String>,
@@ -16,24 +16,24 @@ pub(super) struct Shown {
 }
 
 #[derive(Debug, Deserialize)]
-struct ShownLimit {
+struct OverrideLimit {
     limit: u64,
     window_ms: Option<u64>,
 }
 
-/// A page of them.
+/// One page of the override list.
 #[derive(Debug, Deserialize)]
-pub(super) struct Page {
-    pub(super) overrides: Vec<Shown>,
+pub(super) struct OverridePage {
+    pub(super) overrides: Vec<OverrideReply>,
     pub(super) cursor: Option<String>,
 }
 
-impl Shown {
-    /// In a line.
+impl OverrideReply {
+    /// Returns the override in one line.
     pub(super) fn line(&self) -> String {
-        let limit = |limit: &ShownLimit| match limit.window_ms {
+        let limit = |limit: &OverrideLimit| match limit.window_ms {
             Some(window) => format!("{} per {window} ms", limit.limit),
-            None => format!("{} at once", limit.limit),
+            None => format!("{} concurrent", limit.limit),
         };
         let limits = self.limits.iter().map(limit).collect::<Vec<_>>().join(", ");
         let mut line = format!("{:?}: {limits}", self.client);
@@ -42,14 +42,14 @@ impl Shown {
                 line.push_str(&format!("; {name} {text}"));
             }
         };
-        // What people write may hold anything, and terminals obey.
+        // Free text may contain terminal escapes, so it is quoted.
         let quoted = |text: &str| if text.is_empty() { String::new() } else { format!("{text:?}") };
-        add("in tenant", &quoted(&self.tenant));
-        add("in", &self.applies_to.join(", "));
+        add("tenant", &quoted(&self.tenant));
+        add("rules", &self.applies_to.join(", "));
         add("until", self.expires_at.as_deref().unwrap_or_default());
-        add("by", &quoted(&self.author));
-        add("because", &quoted(&self.reason));
-        add("but", &quoted(self.problem.as_deref().unwrap_or_default()));
+        add("author", &quoted(&self.author));
+        add("reason", &quoted(&self.reason));
+        add("warning", &quoted(self.problem.as_deref().unwrap_or_default()));
         line
     }
 }

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use tollgate::policy::{self, Policy, PolicyError};
 use tollgate::{Distributed, Limiter, ManualClock, MemoryStore};
 
+use super::Exit;
 use super::args::PolicyCommand;
-use super::facts::body_of;
+use super::block_on::block_on;
+use super::facts::request_body;
 use super::response::ExplainReply;
-use super::stdout::say;
-use super::{Exit, ready};
+use super::stdout::print;
 use crate::policy_file::{LoadError, PolicyFile};
 use crate::wire::explanation::ExplainResponse;
 use crate::wire::query;
@@ -20,13 +21,13 @@ pub(super) fn run(command: &PolicyCommand) -> Exit {
         PolicyCommand::Validate { file, json } => validate(file, *json),
         PolicyCommand::Explain { file, facts, cost, json } => explain(file, facts, *cost, *json),
         PolicyCommand::Schema => {
-            say(policy::SCHEMA);
+            print(policy::SCHEMA);
             Exit::Success
         }
     }
 }
 
-/// The policy of a file, under the built-in default limit.
+/// Loads a policy file; without a file, returns the policy with the built-in default limit.
 pub(super) fn load(file: Option<&Path>) -> Result<Policy, LoadError> {
     PolicyFile::new(file.map(Path::to_path_buf), Policy::builtin_limit()).load()
 }
@@ -34,7 +35,7 @@ pub(super) fn load(file: Option<&Path>) -> Result<Policy, LoadError> {
 fn validate(file: &Path, json: bool) -> Exit {
     let loaded = load(Some(file));
     if json {
-        say(&format!("{}\n", report(file, &loaded)));
+        print(&format!("{}\n", report(file, &loaded)));
     }
     match loaded {
         Ok(policy) => {
@@ -45,7 +46,7 @@ fn validate(file: &Path, json: bool) -> Exit {
                 let count = policy.rules().len();
                 let rules = if count == 1 { "1 rule" } else { &format!("{count} rules") };
                 let (file, version) = (file.display(), policy.version());
-                say(&format!("{file}: ok, {rules}, version {version}\n"));
+                print(&format!("{file}: ok, {rules}, version {version}\n"));
             }
             Exit::Success
         }
@@ -69,44 +70,34 @@ fn report(file: &Path, loaded: &Result<Policy, LoadError>) -> Value {
             "warnings": policy.warnings(),
         }),
         Err(error) => {
-            let at = match error {
-                LoadError::Invalid(wrong) => Some(wrong),
+            let position = match error {
+                LoadError::Invalid(error) => Some(error),
                 LoadError::Unreadable(_) => None,
             };
             json!({
                 "file": file,
                 "valid": false,
-                "line": at.map(PolicyError::line),
-                "column": at.map(PolicyError::column),
-                "field": at.map(PolicyError::field),
+                "line": position.map(PolicyError::line),
+                "column": position.map(PolicyError::column),
+                "field": position.map(PolicyError::field),
                 "error": error.to_string(),
             })
         }
     }
 }
 
-/// What a request would meet on counters that nobody has used.
+/// Explains a request against unused counters.
 fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
-    let explained = load(Some(file)).map_err(|error| error.to_string()).and_then(|policy| {
-        let body = body_of(facts, cost)?;
-        let asked = query::read(body.as_bytes()).map_err(|error| error.to_string())?;
-        let store = MemoryStore::builder().clock(ManualClock::new()).build();
-        let limiter = Limiter::new(store, policy);
-        let told = limiter.explain(&asked, |explained| {
-            serde_json::to_string(&ExplainResponse::new(explained, Distributed::On, None))
-        });
-        let told = ready::now(told).map_err(|error| error.to_string())?;
-        told.map_err(|error| error.to_string())
-    });
-    let told = explained.and_then(|explanation| match json {
+    let explanation = explanation(file, facts, cost);
+    let lines = explanation.and_then(|explanation| match json {
         true => Ok(vec![explanation]),
         false => serde_json::from_str(&explanation)
-            .map(|explained: ExplainReply| explained.lines())
+            .map(|reply: ExplainReply| reply.lines(cost))
             .map_err(|error| error.to_string()),
     });
-    match told {
+    match lines {
         Ok(lines) => {
-            say(&format!("{}\n", lines.join("\n")));
+            print(&format!("{}\n", lines.join("\n")));
             Exit::Success
         }
         Err(reason) => {
@@ -114,4 +105,18 @@ fn explain(file: &Path, facts: &[String], cost: u64, json: bool) -> Exit {
             Exit::Usage
         }
     }
+}
+
+/// Returns the JSON that /explain would return.
+fn explanation(file: &Path, facts: &[String], cost: u64) -> Result<String, String> {
+    let policy = load(Some(file)).map_err(|error| error.to_string())?;
+    let body = request_body(facts, cost)?;
+    let query = query::read(body.as_bytes()).map_err(|error| error.to_string())?;
+    let store = MemoryStore::builder().clock(ManualClock::new()).build();
+    let limiter = Limiter::new(store, policy);
+    let explanation = limiter.explain(&query, |explanation| {
+        serde_json::to_string(&ExplainResponse::new(explanation, Distributed::On, None))
+    });
+    let json = block_on(explanation).map_err(|error| error.to_string())?;
+    json.map_err(|error| error.to_string())
 }

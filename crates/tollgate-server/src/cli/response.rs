@@ -1,28 +1,31 @@
-//! Answers as a person reads them: what the command line shows of a service's JSON.
+//! Responses of the service as text for people.
 
 use serde::Deserialize;
 
-/// What is said of an answer that the shared store had no part in.
-const ALONE: &str = "the store is lost, this node decides alone";
+/// Note on a decision that was made without the shared store.
+const DEGRADED: &str = "degraded: the store is unreachable and this node decided without it";
 
-/// An answer of /check.
+/// Response of /check.
 #[derive(Debug, Deserialize)]
-pub(super) struct Told {
+pub(super) struct CheckReply {
     pub(super) allowed: bool,
     degraded: bool,
     verdict: String,
     rule: String,
+    /// Name of the deciding limit; none if the request is unlimited.
+    limit_name: Option<String>,
     limit: Option<u64>,
     burst: Option<u64>,
     share: Option<u64>,
     remaining: Option<u64>,
+    /// Seconds.
     retry_after: Option<f64>,
     reset_after_ms: Option<u64>,
-    limits: Vec<ToldLimit>,
+    limits: Vec<LimitStatus>,
 }
 
 #[derive(Debug, Deserialize)]
-struct ToldLimit {
+struct LimitStatus {
     rule: String,
     name: String,
     mode: String,
@@ -31,93 +34,110 @@ struct ToldLimit {
     reset_after_ms: u64,
 }
 
-/// An answer of /explain.
+/// Response of /explain.
 #[derive(Debug, Deserialize)]
 pub(super) struct ExplainReply {
-    answer: Told,
+    answer: CheckReply,
     rules: Vec<TriedRule>,
-    takes: Vec<ToldTake>,
+    takes: Vec<Take>,
 }
 
 #[derive(Debug, Deserialize)]
 struct TriedRule {
     rule: String,
+    /// Why the rule does not match; none if it matches.
     because: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct ToldTake {
+struct Take {
     key: String,
     algorithm: String,
-    numbers: ToldNumbers,
+    numbers: LimitNumbers,
     mode: String,
     cost: u64,
 }
 
 #[derive(Debug, Deserialize)]
-struct ToldNumbers {
+struct LimitNumbers {
     limit: u64,
     window_ms: Option<u64>,
     ttl_ms: Option<u64>,
 }
 
-/// Why a service did not answer.
+/// Problem body (RFC 9457) of an error response.
 #[derive(Debug, Deserialize)]
-pub(super) struct ToldProblem {
+pub(super) struct Problem {
     pub(super) detail: String,
 }
 
-impl Told {
-    /// The answer in a line.
-    pub(super) fn sentence(&self) -> String {
+impl CheckReply {
+    /// Returns the decision on a request of this cost in one line.
+    pub(super) fn line(&self, cost: u64) -> String {
         let rule = &self.rule;
-        let by = match self.deciding() {
-            Some(limit) => format!("rule {rule}, limit {}", limit.name),
+        let mut source = match self.limit_name.as_ref().or_else(|| self.guess_limit()) {
+            Some(limit) => format!("rule {rule}, limit {limit}"),
             None => format!("rule {rule}"),
         };
-        let by = if self.degraded { format!("{by}; degraded: {ALONE}") } else { by };
+        if self.degraded {
+            source = format!("{source}; {DEGRADED}");
+        }
         match (self.verdict.as_str(), self.remaining, self.retry_after) {
-            ("allow", Some(left), _) => {
-                let whole = self.share.or(self.burst).or(self.limit).unwrap_or(left);
-                format!("allowed: {left} of {whole} left ({by})")
+            ("allow", Some(remaining), _) => {
+                let (_, capacity) = self.capacity().unwrap_or(("", remaining));
+                format!("allowed: {remaining} of {capacity} left ({source})")
             }
-            ("allow", None, _) => format!("allowed: no limit ({by})"),
-            (_, _, Some(seconds)) => format!("refused: retry in {seconds} s ({by})"),
-            _ => format!("refused: it never fits, waiting will not help ({by})"),
+            ("allow", None, _) => format!("allowed: no limit ({source})"),
+            (_, _, Some(seconds)) => format!("refused: retry in {seconds} s ({source})"),
+            _ if self.limit == Some(0) => format!("refused: blocked by rule `{rule}`"),
+            _ => match self.capacity() {
+                Some((name, capacity)) => {
+                    format!("refused: cost {cost} exceeds the {name} of {capacity} ({source})")
+                }
+                None => format!("refused ({source})"),
+            },
         }
     }
 
-    /// The limit whose figures stand at the top.
-    fn deciding(&self) -> Option<&ToldLimit> {
-        self.limits.iter().find(|limit| {
+    /// Finds the limit with the top-level figures, for services that do not send `limit_name`.
+    fn guess_limit(&self) -> Option<&String> {
+        let limit = self.limits.iter().find(|limit| {
             limit.mode == "enforce"
                 && limit.rule == self.rule
                 && limit.allowed == self.allowed
                 && Some(limit.remaining) == self.remaining
                 && Some(limit.reset_after_ms) == self.reset_after_ms
-        })
+        });
+        limit.map(|limit| &limit.name)
+    }
+
+    /// Returns the largest cost that the deciding limit can ever allow, and what that number is called.
+    fn capacity(&self) -> Option<(&'static str, u64)> {
+        let share = self.share.map(|share| ("node's share", share));
+        let burst = self.burst.map(|burst| ("burst", burst));
+        share.or(burst).or(self.limit.map(|limit| ("limit", limit)))
     }
 }
 
 impl ExplainReply {
-    /// The explanation in lines.
-    pub(super) fn lines(&self) -> Vec<String> {
+    /// Returns the tried rules, the takes and the decision, one per line.
+    pub(super) fn lines(&self, cost: u64) -> Vec<String> {
         let rules = self.rules.iter().map(|tried| match &tried.because {
             Some(because) => format!("  {}: no match: {because}", tried.rule),
             None => format!("  {}: matched", tried.rule),
         });
-        let takes = self.takes.iter().map(ToldTake::sentence);
-        rules.chain(takes).chain([self.answer.sentence()]).collect()
+        let takes = self.takes.iter().map(Take::line);
+        rules.chain(takes).chain([self.answer.line(cost)]).collect()
     }
 }
 
-impl ToldTake {
-    fn sentence(&self) -> String {
+impl Take {
+    fn line(&self) -> String {
         let Self { key, algorithm, numbers, mode, cost } = self;
         let limit = numbers.limit;
         let window = match (numbers.window_ms, numbers.ttl_ms) {
             (Some(window), _) => format!(" per {window} ms"),
-            (None, Some(ttl)) => format!(" at once, {ttl} ms each"),
+            (None, Some(ttl)) => format!(" concurrent, {ttl} ms each"),
             (None, None) => String::new(),
         };
         format!("takes {cost} from {key}: {limit}{window}, {algorithm}, {mode}")

@@ -11,7 +11,7 @@ pub(super) fn run(args: ServeArgs) -> Exit {
     let environment = Environment::of_process();
     let file = SettingsFile::read(args.config.as_deref());
     let settings = file.and_then(|file| {
-        // Before anything that there may be something to log of.
+        // The log must exist before the first line is written to it.
         log_to_stderr(args.log_format.or(file.log_format).unwrap_or_default());
         Settings::resolve(args, file, &environment)
     });
@@ -25,7 +25,7 @@ pub(super) fn run(args: ServeArgs) -> Exit {
     let runtime = match runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("tollgate: the runtime could not be started: {error}");
+            eprintln!("tollgate: cannot start the async runtime: {error}");
             return Exit::NoAnswer;
         }
     };

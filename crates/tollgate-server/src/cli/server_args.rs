@@ -1,13 +1,13 @@
-//! Which service a command asks, and how it is reached.
+//! Arguments that select a running service and its TLS files.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// The arguments of every command that asks a running service.
+/// The arguments of every command that connects to a running service.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServerArgs {
-    /// The service to ask
+    /// URL of the service
     #[arg(
         long,
         value_name = "URL",
@@ -15,13 +15,13 @@ pub(crate) struct ServerArgs {
         default_value = "http://127.0.0.1:8080"
     )]
     pub(crate) server: String,
-    /// With https://, trust the CAs in this PEM file instead of those publicly known
+    /// With https://, trust only the CA certificates in this PEM file [default: the public CAs]
     #[arg(long, value_name = "FILE", env = "TOLLGATE_CA")]
     pub(crate) ca: Option<PathBuf>,
-    /// With https://, show this certificate, in PEM, to a service that asks for one
+    /// With https://, client certificate for a service that requires one (PEM)
     #[arg(long, value_name = "FILE", env = "TOLLGATE_CLIENT_CERT")]
     pub(crate) client_cert: Option<PathBuf>,
-    /// The private key of that certificate, in PEM without a passphrase
+    /// Private key of the client certificate (PEM, without a passphrase)
     #[arg(long, value_name = "FILE", env = "TOLLGATE_CLIENT_KEY")]
     pub(crate) client_key: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `tollgate simulate`: the decision code of the service, on a clock that the input sets.
+//! `tollgate simulate`: decides requests from JSON lines on a clock that the lines set.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,9 +8,10 @@ use std::path::Path;
 use serde::Deserialize;
 use tollgate::{Limiter, ManualClock, MemoryStore, Outcome, Permit, Query, Timestamp, Verb};
 
+use super::Exit;
 use super::args::SimulateArgs;
+use super::block_on::block_on;
 use super::policy::load;
-use super::{Exit, ready};
 use crate::error::ApiError;
 use crate::wire::decision::{PermitText, decision_json_with};
 use crate::wire::limit::LimitBody;
@@ -19,10 +20,10 @@ use crate::wire::permit::{Released, Renewed};
 use crate::wire::query::QueryBody;
 use crate::wire::scalar::{Object, Pairs, Text, Whole, present};
 
-/// A longer line is a mistake.
+/// Maximum length of a line in bytes.
 const MAX_LINE: usize = 64 * 1024;
 
-/// One line: a question, when it is asked, and what is to be done.
+/// One input line: a time, an operation, and a query or a permit.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line<'a> {
@@ -58,7 +59,7 @@ enum Op {
     Renew,
 }
 
-/// A policy, its counters, and the time.
+/// A limiter on a manual clock, and the permits that it has issued.
 #[derive(Debug)]
 struct Simulation {
     clock: ManualClock,
@@ -83,7 +84,7 @@ pub(super) fn run(args: &SimulateArgs) -> Exit {
     {
         Ok(0) => Exit::Success,
         Ok(_) => Exit::Usage,
-        // Whoever reads our output has seen enough.
+        // The reader closed the pipe, as `head` does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
         Err(error) => {
             eprintln!("tollgate: {}: {error}", args.lines.display());
@@ -92,11 +93,12 @@ pub(super) fn run(args: &SimulateArgs) -> Exit {
     }
 }
 
-/// Reads a line, of a longer one than any may be only so much as shows that it is; false at the end.
+/// Reads one line; returns false at the end of the input. Of a line longer than [`MAX_LINE`], keeps only
+/// enough bytes to show that it is too long, and skips the rest.
 fn read_line(lines: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
-    let most = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
-    let mut read = lines.take(most + 2).read_until(b'\n', line)?;
-    let was_any = read > 0;
+    let max = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
+    let mut read = lines.take(max + 2).read_until(b'\n', line)?;
+    let has_line = read > 0;
     while read > MAX_LINE && !line.ends_with(b"\n") {
         let rest = lines.fill_buf()?;
         let end = rest.iter().position(|byte| *byte == b'\n');
@@ -106,7 +108,7 @@ fn read_line(lines: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
         }
         lines.consume(length);
     }
-    Ok(was_any)
+    Ok(has_line)
 }
 
 fn open(lines: &Path) -> io::Result<Box<dyn BufRead>> {
@@ -117,30 +119,32 @@ fn open(lines: &Path) -> io::Result<Box<dyn BufRead>> {
 }
 
 impl Simulation {
-    /// Answers each line; how many were wrong.
+    /// Writes one response per line and returns the number of invalid lines.
     fn run(&mut self, lines: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<usize> {
-        let (mut wrong, mut number) = (0, 0);
+        let (mut invalid, mut number) = (0, 0);
         let mut line = Vec::new();
         while read_line(lines, &mut line)? {
             number += 1;
             let text = line.trim_ascii();
             if !text.is_empty() {
-                let answer = self.answer(text).unwrap_or_else(|error| {
-                    wrong += 1;
+                let response = self.respond(text).unwrap_or_else(|error| {
+                    invalid += 1;
                     error.to_json(Some(number))
                 });
-                out.write_all(&answer)?;
+                out.write_all(&response)?;
                 out.write_all(b"\n")?;
             }
             line.clear();
         }
         out.flush()?;
-        Ok(wrong)
+        Ok(invalid)
     }
 
-    fn answer(&mut self, text: &[u8]) -> Result<Vec<u8>, ApiError> {
+    fn respond(&mut self, text: &[u8]) -> Result<Vec<u8>, ApiError> {
         if text.len() > MAX_LINE {
-            return Err(ApiError::invalid(format!("the line is longer than {MAX_LINE} bytes")));
+            return Err(ApiError::invalid(format!(
+                "the line is longer than the maximum of {MAX_LINE} bytes"
+            )));
         }
         let line: Line<'_> = parse(text)?;
         match line.op {
@@ -153,72 +157,72 @@ impl Simulation {
         }
     }
 
-    fn move_to(&self, at: Option<Timestamp>) {
+    fn set_clock(&self, at: Option<Timestamp>) {
         if let Some(at) = at {
             self.clock.set(at);
         }
     }
 
-    /// What a line asks, once the clock stands where the line says. Nothing moves for a wrong one.
-    fn asked<'l>(&self, line: Line<'l>) -> Result<Query<'l>, ApiError> {
+    /// Returns the query of a line and sets the clock to its time. An invalid line does not move the clock.
+    fn query<'l>(&self, line: Line<'l>) -> Result<Query<'l>, ApiError> {
         if line.permit.is_some() {
-            return Err(ApiError::invalid("is for release and renew only").at("permit"));
+            return Err(ApiError::invalid("is allowed with release and renew only").at("permit"));
         }
         let at = line.time()?;
-        let asked = line.question().into_query()?;
-        self.move_to(at);
-        Ok(asked)
+        let query = line.query_body().into_query()?;
+        self.set_clock(at);
+        Ok(query)
     }
 
-    /// The permit a line is about, likewise.
-    fn held(&self, line: &Line<'_>) -> Result<Permit, ApiError> {
+    /// Returns the permit that a line names and sets the clock to its time.
+    fn permit(&self, line: &Line<'_>) -> Result<Permit, ApiError> {
         let at = line.time()?;
-        line.asks_nothing()?;
+        line.check_only_permit()?;
         let permit = self.find(line.permit.as_ref())?;
-        self.move_to(at);
+        self.set_clock(at);
         Ok(permit)
     }
 
     fn decide(&mut self, line: Line<'_>, verb: Verb) -> Result<Vec<u8>, ApiError> {
-        let asked = self.asked(line)?;
-        self.tell(&asked, verb)
+        let query = self.query(line)?;
+        self.respond_to(&query, verb)
     }
 
     fn reset(&mut self, line: Line<'_>) -> Result<Vec<u8>, ApiError> {
-        let asked = self.asked(line)?;
-        ready::now(self.limiter.reset(&asked)).map_err(|error| ApiError::from(&error))?;
-        self.tell(&asked, Verb::Peek)
+        let query = self.query(line)?;
+        block_on(self.limiter.reset(&query)).map_err(|error| ApiError::from(&error))?;
+        self.respond_to(&query, Verb::Peek)
     }
 
-    fn tell(&mut self, asked: &Query<'_>, verb: Verb) -> Result<Vec<u8>, ApiError> {
-        let called = format!("l{}", self.permits.len() + 1);
-        let told = self.limiter.decide(verb, asked, |outcome: &Outcome<'_, '_>| {
-            (decision_json_with(outcome, PermitText::Alias(&called)), outcome.permit.clone())
+    fn respond_to(&mut self, query: &Query<'_>, verb: Verb) -> Result<Vec<u8>, ApiError> {
+        let name = format!("l{}", self.permits.len() + 1);
+        let decision = self.limiter.decide(verb, query, |outcome: &Outcome<'_, '_>| {
+            (decision_json_with(outcome, PermitText::Alias(&name)), outcome.permit.clone())
         });
-        let (answer, permit) = ready::now(told).map_err(|error| ApiError::from(&error))?;
-        self.permits.extend(permit.map(|permit| (called, permit)));
-        Ok(answer)
+        let (response, permit) = block_on(decision).map_err(|error| ApiError::from(&error))?;
+        self.permits.extend(permit.map(|permit| (name, permit)));
+        Ok(response)
     }
 
     fn release(&self, line: &Line<'_>) -> Result<Vec<u8>, ApiError> {
-        let released = ready::now(self.limiter.release(&self.held(line)?));
+        let released = block_on(self.limiter.release(&self.permit(line)?));
         let released = released.map_err(|error| ApiError::from(&error))?;
         Ok(serde_json::to_vec(&Released { released }).unwrap_or_default())
     }
 
     fn renew(&self, line: &Line<'_>) -> Result<Vec<u8>, ApiError> {
-        let until = ready::now(self.limiter.renew(&self.held(line)?));
-        let until = until.map_err(|error| ApiError::from(&error))?;
-        Ok(serde_json::to_vec(&Renewed::until(until)).unwrap_or_default())
+        let expires_at = block_on(self.limiter.renew(&self.permit(line)?));
+        let expires_at = expires_at.map_err(|error| ApiError::from(&error))?;
+        Ok(serde_json::to_vec(&Renewed::until(expires_at)).unwrap_or_default())
     }
 
     fn find(&self, permit: Option<&Text<'_>>) -> Result<Permit, ApiError> {
-        let wrong = |detail: String| ApiError::invalid(detail).at("permit");
-        let name = permit.ok_or_else(|| wrong("is missing".to_owned()))?;
-        let known = self.permits.get(name.as_str()).cloned();
-        known.ok_or_else(|| {
-            let shown: String = name.as_str().chars().take(64).collect();
-            wrong(format!("no earlier answer gave the permit {shown:?}"))
+        let invalid = |detail: String| ApiError::invalid(detail).at("permit");
+        let name = permit.ok_or_else(|| invalid("is missing".to_owned()))?;
+        let permit = self.permits.get(name.as_str()).cloned();
+        permit.ok_or_else(|| {
+            let prefix: String = name.as_str().chars().take(64).collect();
+            invalid(format!("no earlier line returned the permit {prefix:?}"))
         })
     }
 }
@@ -227,36 +231,36 @@ impl<'a> Line<'a> {
     fn time(&self) -> Result<Option<Timestamp>, ApiError> {
         match (self.at_ms, self.at_us) {
             (Some(_), Some(_)) => {
-                Err(ApiError::invalid("at_ms and at_us are both given; give one").at("at_ms"))
+                Err(ApiError::invalid("at_ms and at_us exclude each other; give one").at("at_ms"))
             }
             (None, None) => Ok(None),
             (Some(ms), None) => match ms.0.checked_mul(1000) {
                 Some(us) if us <= Timestamp::MAX.as_micros() => {
                     Ok(Some(Timestamp::from_micros(us)))
                 }
-                _ => Err(ApiError::invalid("is later than time is counted (2^53 µs)").at("at_ms")),
+                _ => Err(ApiError::invalid("exceeds the maximum time of 2^53 µs").at("at_ms")),
             },
             (None, Some(us)) => Ok(Some(Timestamp::from_micros(us.0))),
         }
     }
 
-    fn question(self) -> QueryBody<'a> {
+    fn query_body(self) -> QueryBody<'a> {
         let Self { key, facts, tenant, cost, limits, .. } = self;
         QueryBody { key, facts, tenant, cost, limits }
     }
 
-    /// A line about a permit has no question beside it.
-    fn asks_nothing(&self) -> Result<(), ApiError> {
-        let given = [
+    /// Returns an error if a line with a permit also has fields of a query.
+    fn check_only_permit(&self) -> Result<(), ApiError> {
+        let fields = [
             ("key", self.key.is_some()),
             ("facts", self.facts.is_some()),
             ("tenant", self.tenant.is_some()),
             ("cost", self.cost.is_some()),
             ("limits", self.limits.is_some()),
         ];
-        match given.iter().find(|(_, is_given)| *is_given) {
+        match fields.iter().find(|(_, is_present)| *is_present) {
             Some((field, _)) => {
-                Err(ApiError::invalid("is not for release and renew, which have a permit")
+                Err(ApiError::invalid("is not allowed with release and renew; give only a permit")
                     .at(*field))
             }
             None => Ok(()),

@@ -1,45 +1,45 @@
-//! Server-sent events out of bytes, in whatever pieces those come.
+//! Parser of server-sent events that accepts its input in pieces of any size.
 
 use std::collections::VecDeque;
 use std::mem::take;
 
-/// How long an event may be: one of some hundred nodes with long warnings is not a tenth of it.
-const MOST: usize = 4 * 1024 * 1024;
+/// Maximum size of an event in bytes, ten times that of a frame with several hundred nodes.
+const MAX_EVENT: usize = 4 * 1024 * 1024;
 
-/// What a service has told.
+/// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) name: String,
     pub(crate) data: String,
 }
 
-/// An event that does not end.
+/// An event exceeds [`MAX_EVENT`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-/// Reads events. `id` and `retry` mean nothing to us: whoever comes back is told everything anew.
+/// Event parser. It ignores `id` and `retry`, because the service sends its full state on every connection.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// The line that has begun.
+    /// The incomplete line.
     line: Vec<u8>,
-    /// Whether the last byte was a CR, so that an LF now belongs to it.
-    after_return: bool,
+    /// Whether the last byte was a CR; an LF that follows belongs to the same line end.
+    after_cr: bool,
     name: String,
     data: Vec<String>,
     ready: VecDeque<Event>,
 }
 
 impl Events {
-    /// Takes more bytes.
+    /// Parses more bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         for piece in bytes.split_inclusive(|byte| matches!(byte, b'\r' | b'\n')) {
-            let after_return = take(&mut self.after_return);
+            let after_cr = take(&mut self.after_cr);
             match piece.split_last() {
-                Some((b'\n', [])) if after_return => {}
+                Some((b'\n', [])) if after_cr => {}
                 Some((end @ (b'\r' | b'\n'), rest)) => {
                     self.extend(rest)?;
                     self.end_line();
-                    self.after_return = *end == b'\r';
+                    self.after_cr = *end == b'\r';
                 }
                 _ => self.extend(piece)?,
             }
@@ -47,14 +47,14 @@ impl Events {
         Ok(())
     }
 
-    /// The next whole event.
+    /// Returns the next complete event.
     pub(super) fn next(&mut self) -> Option<Event> {
         self.ready.pop_front()
     }
 
     fn extend(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
-        let held: usize = self.data.iter().map(|line| line.len() + 1).sum();
-        if held + self.line.len() + bytes.len() > MOST {
+        let buffered: usize = self.data.iter().map(|line| line.len() + 1).sum();
+        if buffered + self.line.len() + bytes.len() > MAX_EVENT {
             return Err(TooLong);
         }
         self.line.extend_from_slice(bytes);
@@ -73,7 +73,7 @@ impl Events {
         match field {
             "event" => value.clone_into(&mut self.name),
             "data" => self.data.push(value.to_owned()),
-            // A comment, or a field of others.
+            // A comment, or an unknown field.
             _ => {}
         }
     }
@@ -90,7 +90,7 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn read(pieces: &[&[u8]]) -> Vec<Event> {
+    fn parse(pieces: &[&[u8]]) -> Vec<Event> {
         let mut events = Events::default();
         pieces.iter().for_each(|piece| events.feed(piece).unwrap());
         std::iter::from_fn(|| events.next()).collect()
@@ -104,45 +104,45 @@ mod tests {
                           event: nothing\n\ndata\ndata: €\n\nevent: unfinished\ndata: x\n";
 
     #[test]
-    fn events_are_read_as_the_standard_says() {
+    fn parses_events_as_specified() {
         let expected = [event("policy", "{\"a\":\"ä\"}"), event("", "one\n two"), event("", "\n€")];
-        assert_eq!(read(&[STREAM.as_bytes()]), expected);
+        assert_eq!(parse(&[STREAM.as_bytes()]), expected);
     }
 
     #[test]
-    fn pieces_may_be_cut_anywhere() {
-        let (bytes, whole) = (STREAM.as_bytes(), read(&[STREAM.as_bytes()]));
+    fn accepts_pieces_split_anywhere() {
+        let (bytes, expected) = (STREAM.as_bytes(), parse(&[STREAM.as_bytes()]));
         for at in 0..=bytes.len() {
             let (first, second) = bytes.split_at(at);
-            assert_eq!(read(&[first, second]), whole, "cut at {at}");
-            assert_eq!(read(&[first, b"", second]), whole, "cut twice at {at}");
+            assert_eq!(parse(&[first, second]), expected, "split at {at}");
+            assert_eq!(parse(&[first, b"", second]), expected, "split twice at {at}");
         }
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
-        assert_eq!(read(&single), whole);
+        assert_eq!(parse(&single), expected);
     }
 
     #[test]
-    fn what_is_not_text_is_made_some() {
-        assert_eq!(read(&[b"data: \xff\n\n"]), [event("", "\u{fffd}")]);
+    fn replaces_invalid_utf8() {
+        assert_eq!(parse(&[b"data: \xff\n\n"]), [event("", "\u{fffd}")]);
     }
 
     #[test]
-    fn what_does_not_end_is_not_kept() {
+    fn rejects_events_above_maximum_size() {
         let mut events = Events::default();
         let piece = [b'x'; 1024];
-        let most = MOST / piece.len();
-        let taken = (0..2 * most).take_while(|_| events.feed(&piece).is_ok()).count();
-        assert_eq!(taken, most);
+        let max = MAX_EVENT / piece.len();
+        let accepted = (0..2 * max).take_while(|_| events.feed(&piece).is_ok()).count();
+        assert_eq!(accepted, max);
         let mut events = Events::default();
         let line = [b"data:".as_slice(), &piece, b"\n"].concat();
-        let taken = (0..2 * most).take_while(|_| events.feed(&line).is_ok()).count();
-        assert!((most - 30..most).contains(&taken), "{taken}");
+        let accepted = (0..2 * max).take_while(|_| events.feed(&line).is_ok()).count();
+        assert!((max - 30..max).contains(&accepted), "{accepted}");
     }
 
     #[test]
-    fn a_long_event_within_the_bound_is_read() {
+    fn parses_long_events_below_maximum_size() {
         let long = "x".repeat(900 * 1024);
         let text = format!("event: history\ndata: {long}\n\ndata: y\n\n");
-        assert_eq!(read(&[text.as_bytes()]), [event("history", &long), event("", "y")]);
+        assert_eq!(parse(&[text.as_bytes()]), [event("history", &long), event("", "y")]);
     }
 }

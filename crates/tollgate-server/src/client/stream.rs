@@ -1,4 +1,4 @@
-//! An answer that does not end: events, as they come.
+//! Endless responses: a stream of server-sent events.
 
 use std::time::Duration;
 
@@ -9,49 +9,49 @@ use hyper::{Method, Response};
 use tokio::time::timeout;
 
 use super::events::{Event, Events, TooLong};
-use super::{AskError, Server};
+use super::{ClientError, Server};
 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// How much is read of an answer that is no stream.
-const MOST: usize = 64 * 1024;
+/// Maximum size in bytes of a response that is not an event stream.
+const MAX_BODY: usize = 64 * 1024;
 
-/// How a service answers who wants to follow it.
+/// Response to a request for events.
 #[derive(Debug)]
-pub(crate) enum Followed {
+pub(crate) enum FollowReply {
     Events(EventStream),
-    /// It does not tell: a status, and a body.
-    Otherwise(u16, String),
+    /// Status and body of a response that is not an event stream.
+    Other(u16, String),
 }
 
-/// Events of a service. Dropping it closes the connection.
+/// Open event stream. Dropping it closes the connection.
 #[derive(Debug)]
 pub(crate) struct EventStream {
     body: Incoming,
     events: Events,
-    /// After how long without a byte the service counts as lost.
-    silence: Duration,
+    /// Time without a byte after which the connection counts as lost.
+    idle_timeout: Duration,
 }
 
 impl Server {
-    /// Asks for events. Silence is counted once the service has begun to answer.
+    /// Requests an event stream. The idle timeout starts with the response.
     pub(crate) async fn follow(
         &self,
         path: &str,
         token: Option<&str>,
-        silence: Duration,
-    ) -> Result<Followed, AskError> {
+        idle_timeout: Duration,
+    ) -> Result<FollowReply, ClientError> {
         let mut request = self.request(Method::GET, path, None, token)?;
         request.headers_mut().insert(ACCEPT, EVENTS);
-        self.patiently(async {
-            let response = self.respond(request).await?;
+        self.within_timeout(async {
+            let response = self.exchange(request).await?;
             if is_stream(&response) {
                 let (body, events) = (response.into_body(), Events::default());
-                return Ok(Followed::Events(EventStream { body, events, silence }));
+                return Ok(FollowReply::Events(EventStream { body, events, idle_timeout }));
             }
             let status = response.status().as_u16();
-            let body = Limited::new(response.into_body(), MOST).collect().await?.to_bytes();
-            Ok(Followed::Otherwise(status, String::from_utf8_lossy(&body).into_owned()))
+            let body = Limited::new(response.into_body(), MAX_BODY).collect().await?.to_bytes();
+            Ok(FollowReply::Other(status, String::from_utf8_lossy(&body).into_owned()))
         })
         .await
     }
@@ -63,25 +63,27 @@ fn is_stream(response: &Response<Incoming>) -> bool {
 }
 
 impl EventStream {
-    /// The next event, or why there will be none. Where this is not waited for to its end, silence begins anew.
+    /// Returns the next event, or the reason why the stream ended. Cancelling this restarts the idle timeout.
     pub(crate) async fn next(&mut self) -> Result<Event, String> {
         loop {
             if let Some(event) = self.events.next() {
                 return Ok(event);
             }
-            let silent = |_| format!("nothing for {} s", self.silence.as_secs());
-            let frame = timeout(self.silence, self.body.frame()).await.map_err(silent)?;
-            let frame = frame.ok_or("the stream has ended")?;
-            let frame = frame.map_err(|error| told(&error))?;
+            let idle = |_| format!("no data for {} s", self.idle_timeout.as_secs());
+            let frame = timeout(self.idle_timeout, self.body.frame()).await.map_err(idle)?;
+            let frame = frame.ok_or("the service closed the stream")?;
+            let frame = frame.map_err(|error| cause_of(&error))?;
             if let Some(bytes) = frame.data_ref() {
-                self.events.feed(bytes).map_err(|TooLong| "it tells something without an end")?;
+                self.events
+                    .feed(bytes)
+                    .map_err(|TooLong| "the service sent an event of more than 4 MiB")?;
             }
         }
     }
 }
 
-/// The cause, which hyper keeps under its own words.
-fn told(error: &hyper::Error) -> String {
+/// Returns the cause of a hyper error, which is more specific than the error itself.
+fn cause_of(error: &hyper::Error) -> String {
     let cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
     cause.map_or_else(|| error.to_string(), ToString::to_string)
 }
@@ -94,16 +96,16 @@ mod tests {
 
     const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 
-    /// Follows somebody who answers with these bytes; their end of it stays open as long as what is returned.
-    async fn follow(answer: &str) -> (Result<Followed, AskError>, TcpStream) {
+    /// Requests events from a server that responds with these bytes. The returned socket keeps its side open.
+    async fn follow(response: &str) -> (Result<FollowReply, ClientError>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let authority = listener.local_addr().unwrap().to_string();
-        let server = Server { authority, tls: None, patience: Duration::from_secs(10) };
+        let server = Server { authority, tls: None, timeout: Duration::from_secs(10) };
         let serving = async {
             let (mut stream, _) = listener.accept().await.unwrap();
             let read = stream.read(&mut [0; 4096]).await.unwrap();
             assert_ne!(read, 0);
-            stream.write_all(answer.as_bytes()).await.unwrap();
+            stream.write_all(response.as_bytes()).await.unwrap();
             stream
         };
         tokio::join!(server.follow("/api/live", None, Duration::from_millis(200)), serving)
@@ -115,36 +117,36 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_a_loss() {
+    fn idle_stream_times_out() {
         run(async {
-            let (followed, _open) = follow(&format!("{HEAD}data: 1\n\n")).await;
-            let Ok(Followed::Events(mut stream)) = followed else { panic!("{followed:?}") };
+            let (reply, _socket) = follow(&format!("{HEAD}data: 1\n\n")).await;
+            let Ok(FollowReply::Events(mut stream)) = reply else { panic!("{reply:?}") };
             assert_eq!(stream.next().await.unwrap().data, "1");
-            assert_eq!(stream.next().await.unwrap_err(), "nothing for 0 s");
+            assert_eq!(stream.next().await.unwrap_err(), "no data for 0 s");
         });
     }
 
     #[test]
-    fn the_end_is_told() {
+    fn end_of_stream_is_an_error() {
         run(async {
-            let (followed, open) = follow(&format!("{HEAD}data: 1\n\ndata: 2\n\n")).await;
-            let Ok(Followed::Events(mut stream)) = followed else { panic!("{followed:?}") };
-            drop(open);
+            let (reply, socket) = follow(&format!("{HEAD}data: 1\n\ndata: 2\n\n")).await;
+            let Ok(FollowReply::Events(mut stream)) = reply else { panic!("{reply:?}") };
+            drop(socket);
             assert_eq!(stream.next().await.unwrap().data, "1");
             assert_eq!(stream.next().await.unwrap().data, "2");
-            assert_eq!(stream.next().await.unwrap_err(), "the stream has ended");
+            assert_eq!(stream.next().await.unwrap_err(), "the service closed the stream");
         });
     }
 
     #[test]
-    fn a_page_is_no_stream() {
+    fn other_responses_are_returned_with_limited_size() {
         run(async {
             let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi";
-            let (followed, _open) = follow(page).await;
-            assert!(matches!(followed, Ok(Followed::Otherwise(200, body)) if body == "hi"));
+            let (reply, _socket) = follow(page).await;
+            assert!(matches!(reply, Ok(FollowReply::Other(200, body)) if body == "hi"));
             let endless = "HTTP/1.1 500 Oh\r\ncontent-length: 99999\r\n\r\n".to_owned();
-            let (followed, _open) = follow(&(endless + &"x".repeat(99_999))).await;
-            assert!(matches!(followed, Err(AskError::NoAnswer(_))), "{followed:?}");
+            let (reply, _socket) = follow(&(endless + &"x".repeat(99_999))).await;
+            assert!(matches!(reply, Err(ClientError::NoAnswer(_))), "{reply:?}");
         });
     }
 }

@@ -1,17 +1,16 @@
-//! The URL of a service: a scheme, a host, a port, and nothing else.
+//! Parsing of `--server`: a URL of scheme, host and port only.
 
 use hyper::Uri;
 
-/// Where a service is.
+/// URL of a service.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Url {
     pub(super) scheme: Scheme,
-    /// A name or an address; of IPv6 in brackets.
+    /// Host name or address; IPv6 addresses are in brackets.
     pub(super) host: String,
     pub(super) port: u16,
 }
 
-/// What is spoken there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheme {
     Http,
@@ -20,27 +19,27 @@ pub(super) enum Scheme {
 
 impl Url {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |reason: &str| format!("--server: {text:?} {reason}");
-        let uri: Uri = text.parse().map_err(|_| wrong("is not a URL"))?;
-        let (scheme, usual_port) = match uri.scheme_str() {
+        let invalid = |reason: &str| format!("--server: {text:?} {reason}");
+        let uri: Uri = text.parse().map_err(|_| invalid("is not a URL"))?;
+        let (scheme, default_port) = match uri.scheme_str() {
             Some("http") => (Scheme::Http, 80),
             Some("https") => (Scheme::Https, 443),
-            _ => return Err(wrong("does not begin with http:// or https://")),
+            _ => return Err(invalid("does not start with http:// or https://")),
         };
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
-            return Err(wrong("has a path; give only http://HOST:PORT"));
+            return Err(invalid("has a path; give only http://HOST:PORT"));
         }
-        let authority = uri.authority().ok_or_else(|| wrong("has no host"))?;
+        let authority = uri.authority().ok_or_else(|| invalid("has no host"))?;
         if authority.as_str().contains('@') {
-            // Without showing it: it may be a password.
-            let reason = "names a user, which a service has not; give only http://HOST:PORT";
+            // The URL is not shown, because it may contain a password.
+            let reason = "the URL contains a user name; give only http://HOST:PORT";
             return Err(format!("--server: {reason}"));
         }
         let host = authority.host().to_owned();
         match (authority.port_u16(), authority.as_str() == host) {
             (Some(port), _) => Ok(Self { scheme, host, port }),
-            (None, true) => Ok(Self { scheme, host, port: usual_port }),
-            (None, false) => Err(wrong("is not http://HOST:PORT")),
+            (None, true) => Ok(Self { scheme, host, port: default_port }),
+            (None, false) => Err(invalid("is not http://HOST:PORT")),
         }
     }
 }
@@ -50,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_is_the_usual_one_unless_it_is_told() {
+    fn defaults_to_port_of_scheme() {
         for (text, scheme, host, port) in [
             ("http://localhost", Scheme::Http, "localhost", 80),
             ("https://localhost/", Scheme::Https, "localhost", 443),

@@ -1,4 +1,4 @@
-//! What a setting must be to be used.
+//! Validation of single settings.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -6,37 +6,38 @@ use std::ops::RangeInclusive;
 
 use super::SettingsError;
 
-/// Where to listen.
+/// Resolves the address of a listener.
 pub(super) fn address(setting: &str, text: &str) -> Result<SocketAddr, SettingsError> {
-    let wrong = |reason: &dyn fmt::Display| {
+    let invalid = |reason: &dyn fmt::Display| {
         SettingsError::new(setting, format!("{text:?} is not HOST:PORT: {reason}"))
     };
-    let mut found = text.to_socket_addrs().map_err(|error| wrong(&error))?;
-    found.next().ok_or_else(|| wrong(&"the host has no address"))
+    let mut addresses = text.to_socket_addrs().map_err(|error| invalid(&error))?;
+    addresses.next().ok_or_else(|| invalid(&"the host name has no address"))
 }
 
-/// A number within bounds, if one is given.
+/// Returns a number, or an error if it is out of range.
 pub(super) fn within(
     setting: &str,
-    given: Option<u64>,
+    number: Option<u64>,
     range: RangeInclusive<u64>,
 ) -> Result<Option<u64>, SettingsError> {
-    match given {
+    match number {
         Some(number) if !range.contains(&number) => {
-            let (least, most) = (range.start(), range.end());
-            Err(SettingsError::new(setting, format!("must be from {least} to {most}")))
+            let (min, max) = (range.start(), range.end());
+            let reason = format!("{number} is out of range; use {min} to {max}");
+            Err(SettingsError::new(setting, reason))
         }
-        given => Ok(given),
+        number => Ok(number),
     }
 }
 
-/// At least one and not too many, if a number is given.
-pub(super) fn counted(
+/// Returns a count, or an error if it is 0 or above the maximum.
+pub(super) fn count_up_to(
     setting: &str,
-    given: Option<usize>,
-    most: usize,
+    count: Option<usize>,
+    max: usize,
 ) -> Result<Option<usize>, SettingsError> {
-    let wide = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-    within(setting, given.map(wide), 1..=wide(most))?;
-    Ok(given)
+    let to_u64 = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    within(setting, count.map(to_u64), 1..=to_u64(max))?;
+    Ok(count)
 }

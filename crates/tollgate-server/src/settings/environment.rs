@@ -1,4 +1,4 @@
-//! Variables that other programs of a fleet already set.
+//! Environment variables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,15 +6,15 @@ use std::path::PathBuf;
 
 use super::SettingsError;
 
-/// The variables of the environment, read once.
+/// Snapshot of the environment variables.
 #[derive(Clone, Default)]
 pub(crate) struct Environment {
     variables: BTreeMap<String, String>,
-    /// Those that are not UTF-8.
-    unreadable: BTreeSet<String>,
+    /// Names of variables whose values are not UTF-8.
+    not_utf8: BTreeSet<String>,
 }
 
-/// Without the values, some of which are secrets.
+/// Omits the values, because some are secrets.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment").field("variables", &self.variables.len()).finish()
@@ -22,30 +22,30 @@ impl fmt::Debug for Environment {
 }
 
 impl Environment {
-    /// Those of this process.
+    /// Reads the variables of this process.
     pub(crate) fn of_process() -> Self {
         let mut environment = Self::default();
         for (name, value) in std::env::vars_os() {
             let Ok(name) = name.into_string() else { continue };
             match value.into_string() {
                 Ok(value) => drop(environment.variables.insert(name, value)),
-                Err(_) => drop(environment.unreadable.insert(name)),
+                Err(_) => drop(environment.not_utf8.insert(name)),
             }
         }
         environment
     }
 
-    /// A variable that is set and not empty.
+    /// Returns a variable that is set and not empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// A path.
+    /// Returns a variable as a path.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from)
     }
 
-    /// A secret, from its own variable or from a file that another one names; with the variable it is from.
+    /// Returns a secret and the variable that it comes from: the variable `name`, or the file that `file_name` names.
     pub(crate) fn secret(
         &self,
         name: &'static str,
@@ -56,13 +56,14 @@ impl Environment {
             (Some(secret), None) => Ok(Some((name, secret.to_owned()))),
             (None, Some(path)) => Ok(Some((file_name, read_secret(file_name, path)?))),
             (Some(_), Some(_)) => {
-                let reason = format!("is set, and so is {name}; only one of them can be meant");
+                let reason = format!("conflicts with {name}; set only one of them");
                 Err(SettingsError::new(file_name, reason))
             }
         }
     }
 
-    /// A token, which protects something: what is set and cannot be one is not taken for unset.
+    /// Returns a token like [`secret`](Self::secret). An empty or unreadable variable is an error, because treating it
+    /// as unset would remove the protection.
     pub(crate) fn token(
         &self,
         name: &'static str,
@@ -70,35 +71,39 @@ impl Environment {
     ) -> Result<Option<(&'static str, String)>, SettingsError> {
         for setting in [name, file_name] {
             if self.variables.get(setting).is_some_and(String::is_empty) {
-                return Err(SettingsError::new(setting, "is set, but empty"));
+                return Err(SettingsError::new(
+                    setting,
+                    "is empty; set a token, or unset the variable",
+                ));
             }
-            if self.unreadable.contains(setting) {
-                return Err(SettingsError::new(setting, "is not text in UTF-8"));
+            if self.not_utf8.contains(setting) {
+                return Err(SettingsError::new(setting, "is not valid UTF-8"));
             }
         }
         self.secret(name, file_name)
     }
 
-    /// A yes or no.
+    /// Returns a boolean.
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, SettingsError> {
         match self.get(name).map(str::to_ascii_lowercase).as_deref() {
             None => Ok(None),
             Some("true" | "1" | "yes" | "on") => Ok(Some(true)),
             Some("false" | "0" | "no" | "off") => Ok(Some(false)),
-            Some(other) => {
-                Err(SettingsError::new(name, format!("{other:?} is neither true nor false")))
+            Some(value) => {
+                let reason = format!("{value:?} is not a boolean; use true or false");
+                Err(SettingsError::new(name, reason))
             }
         }
     }
 }
 
-/// What the file says, without the end of its line.
+/// Reads a secret from a file and trims whitespace.
 fn read_secret(setting: &str, path: &str) -> Result<String, SettingsError> {
-    let wrong =
+    let invalid =
         |reason: &dyn fmt::Display| SettingsError::new(setting, format!("{path}: {reason}"));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| invalid(&error))?;
     match text.trim() {
-        "" => Err(wrong(&"is empty")),
+        "" => Err(invalid(&"the file is empty")),
         secret => Ok(secret.to_owned()),
     }
 }
@@ -107,6 +112,6 @@ fn read_secret(setting: &str, path: &str) -> Result<String, SettingsError> {
 impl<const N: usize> From<[(&str, &str); N]> for Environment {
     fn from(pairs: [(&str, &str); N]) -> Self {
         let variables = pairs.into_iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
-        Self { variables, unreadable: BTreeSet::new() }
+        Self { variables, not_utf8: BTreeSet::new() }
     }
 }

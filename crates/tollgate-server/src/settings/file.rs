@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::SettingsError;
 use crate::cli::{AtCapArg, DistributedArg, LogArg, ScriptingArg};
 
-/// What a settings file may say. Its names are those of the flags.
+/// Contents of a settings file. The field names are those of the flags.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SettingsFile {
@@ -40,31 +40,34 @@ pub(crate) struct SettingsFile {
 }
 
 impl SettingsFile {
-    /// What this file says, or none.
+    /// Reads a settings file; without a path, all settings are unset.
     pub(crate) fn read(path: Option<&Path>) -> Result<Self, SettingsError> {
         let Some(path) = path else { return Ok(Self::default()) };
-        let named = |reason: &dyn std::fmt::Display| {
+        let with_path = |reason: &dyn std::fmt::Display| {
             SettingsError::new("--config", format!("{}: {reason}", path.display()))
         };
-        let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+        let text = std::fs::read_to_string(path).map_err(|error| with_path(&error))?;
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        serde_saphyr::from_str(&text).map_err(|error| named(&describe(&error, &text)))
+        serde_saphyr::from_str(&text).map_err(|error| with_path(&describe(&error, &text)))
     }
 }
 
-/// Where the file is wrong and what about it, without its values: one of them may be a password.
+/// Describes an error by line and field, without values, because one of them may be a password.
 fn describe(error: &serde_saphyr::Error, text: &str) -> String {
-    let told = error.without_snippet().to_string();
-    let Some(place) = error.location() else { return "is not a list of settings".to_owned() };
-    let line = usize::try_from(place.line()).unwrap_or(usize::MAX);
-    let written = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
-    let key = written.split(':').next().unwrap_or_default().trim();
-    match told.split_once("unknown field") {
+    let message = error.without_snippet().to_string();
+    let Some(location) = error.location() else {
+        return "not a YAML mapping; write one setting per line, such as max_keys: 50000"
+            .to_owned();
+    };
+    let line = usize::try_from(location.line()).unwrap_or(usize::MAX);
+    let source = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let key = source.split(':').next().unwrap_or_default().trim();
+    match message.split_once("unknown field") {
         Some((_, rest)) => {
             format!("line {line}: unknown field{}", rest.lines().next().unwrap_or(""))
         }
-        None => format!("line {line}: {key}: cannot be read as this setting"),
+        None => format!("line {line}: {key}: invalid or duplicate value"),
     }
 }

@@ -1,4 +1,4 @@
-//! The default limit, where the environment sets it.
+//! Default limit from `RATE_LIMIT_GLOBAL_CAPACITY` and `RATE_LIMIT_GLOBAL_REFILL_PER_SEC`.
 
 use std::time::Duration;
 
@@ -10,42 +10,43 @@ const CAPACITY: &str = "RATE_LIMIT_GLOBAL_CAPACITY";
 const REFILL: &str = "RATE_LIMIT_GLOBAL_REFILL_PER_SEC";
 const MILLION: u64 = 1_000_000;
 
-/// A token bucket of that capacity and refill if either is set; otherwise 100 a minute.
+/// Returns a token bucket if either variable is set (defaults: 60 tokens, 1 per second); otherwise 100 per minute.
 pub(super) fn from_environment(environment: &Environment) -> Result<Limit, SettingsError> {
     let (capacity, refill) = (environment.get(CAPACITY), environment.get(REFILL));
     if capacity.is_none() && refill.is_none() {
         return Ok(Policy::builtin_limit());
     }
-    let capacity = capacity.map_or(Ok(60), whole)?;
-    let refill = refill.map_or(Ok(MILLION), millionths)?;
+    let capacity = capacity.map_or(Ok(60), parse_capacity)?;
+    let refill = refill.map_or(Ok(MILLION), parse_millionths)?;
     let quota = per_whole_seconds(refill).try_burst(capacity);
     let quota = quota.map_err(|error| SettingsError::new(CAPACITY, error))?;
     Limit::token_bucket(quota).map_err(|error| SettingsError::new(REFILL, error))
 }
 
-fn whole(text: &str) -> Result<u64, SettingsError> {
+fn parse_capacity(text: &str) -> Result<u64, SettingsError> {
     text.trim().parse().map_err(|_| {
         SettingsError::new(CAPACITY, format!("{text:?} is not a whole number of tokens"))
     })
 }
 
-/// Tokens per second as a decimal, in millionths.
-fn millionths(text: &str) -> Result<u64, SettingsError> {
-    let wrong = || {
-        let reason =
-            format!("{text:?} is not a number of tokens a second above 0, with at most 6 decimals");
+/// Parses a decimal number of tokens per second into millionths.
+fn parse_millionths(text: &str) -> Result<u64, SettingsError> {
+    let invalid = || {
+        let reason = format!(
+            "{text:?} is not a number of tokens per second above 0 with at most 6 decimals"
+        );
         SettingsError::new(REFILL, reason)
     };
     let (whole, decimals) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || decimals.len() > 6 || !is_digits(whole) || !is_digits(decimals) {
-        return Err(wrong());
+        return Err(invalid());
     }
     let digits = format!("{whole}{decimals:0<6}");
-    digits.parse().ok().filter(|millionths| (1..1 << 53).contains(millionths)).ok_or_else(wrong)
+    digits.parse().ok().filter(|millionths| (1..1 << 53).contains(millionths)).ok_or_else(invalid)
 }
 
-/// The rate in the fewest whole seconds: half a token a second is one in two.
+/// Returns the rate with the shortest window of whole seconds: 0.5 per second becomes 1 per 2 s.
 fn per_whole_seconds(millionths: u64) -> Quota {
     let mut seconds = MILLION;
     let mut count = millionths;
@@ -66,14 +67,14 @@ mod tests {
     }
 
     #[test]
-    fn unset_it_is_a_hundred_a_minute() {
+    fn defaults_to_100_per_minute() {
         let limit = from_environment(&Environment::default()).unwrap();
         assert_eq!((limit.count(), limit.window().as_secs()), (100, 60));
         assert_eq!(limit.algorithm().as_str(), "sliding_window");
     }
 
     #[test]
-    fn either_makes_a_bucket_with_the_other_by_default() {
+    fn either_variable_makes_a_token_bucket() {
         let limit = limit([(CAPACITY, "10"), ("X", "")]).unwrap();
         assert_eq!((limit.capacity(), limit.count(), limit.window().as_secs()), (10, 1, 1));
         let limit = self::limit([(REFILL, "2.5"), ("X", "")]).unwrap();
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_one_is_named() {
+    fn errors_name_the_variable() {
         for (name, bad) in [
             (CAPACITY, "0"),
             (CAPACITY, "-1"),

@@ -1,4 +1,4 @@
-//! What a service runs with: flag, else environment, else file, else default.
+//! Settings of `tollgate serve`. Precedence: flag, environment variable, settings file, default.
 
 mod checks;
 mod environment;
@@ -20,10 +20,10 @@ use tollgate::{AtCap, DEFAULT_MAX_KEYS, Limit};
 
 use crate::cli::ServeArgs;
 use crate::telemetry::TracedDecisions;
-use checks::{address, counted, within};
+use checks::{address, count_up_to, within};
 pub(crate) use environment::Environment;
 pub(crate) use file::SettingsFile;
-use protection::Reachable;
+use protection::Listeners;
 pub(crate) use redis::RedisSettings;
 pub(crate) use store_choice::StoreChoice;
 pub(crate) use tls::TlsSettings;
@@ -31,12 +31,12 @@ pub(crate) use tokens::TokenSettings;
 
 const DEFAULT_HTTP: &str = "127.0.0.1:8080";
 const DEFAULT_MAX_CONNECTIONS: usize = 10_000;
-const MOST_CONNECTIONS: usize = 1_000_000;
-const MOST_KEYS: usize = 1_000_000_000;
-const LONGEST_DRAIN_MS: u64 = 600_000;
+const MAX_CONNECTIONS: usize = 1_000_000;
+const MAX_KEYS: usize = 1_000_000_000;
+const MAX_DRAIN_MS: u64 = 600_000;
 const DEFAULT_DRAIN: Duration = Duration::from_millis(500);
 
-/// Everything `tollgate serve` needs to know, checked.
+/// Validated settings of `tollgate serve`.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) http: SocketAddr,
@@ -54,21 +54,21 @@ pub(crate) struct Settings {
     pub(crate) redis: RedisSettings,
     pub(crate) tokens: TokenSettings,
     pub(crate) traced_decisions: TracedDecisions,
-    /// What other machines reach without being asked who they are, because that was said to be meant.
+    /// Warnings about listeners without authentication, which `--allow-unprotected` permits.
     pub(crate) unprotected: Vec<String>,
     pub(crate) tls: Option<TlsSettings>,
 }
 
-/// What to do when the saved state cannot be read.
+/// Action when the saved state cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BadState {
     /// Refuse to start.
     Refuse,
-    /// Put it aside and start empty.
+    /// Rename it and start empty.
     PutAside,
 }
 
-/// A setting that cannot be used, by the name it was given under.
+/// An invalid setting. The text starts with the name of the flag or variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SettingsError(String);
 
@@ -87,7 +87,7 @@ impl fmt::Display for SettingsError {
 impl std::error::Error for SettingsError {}
 
 impl Settings {
-    /// Puts together what flags, environment and file say.
+    /// Combines and validates flags, environment and file.
     pub(crate) fn resolve(
         args: ServeArgs,
         file: SettingsFile,
@@ -98,35 +98,35 @@ impl Settings {
         let http = address("--http", args.http.or(file.http).as_deref().unwrap_or(DEFAULT_HTTP))?;
         let admin = args.admin.or(file.admin);
         let admin = admin.map(|text| address("--admin", &text)).transpose()?;
-        let open = args.allow_unprotected.or(file.allow_unprotected).unwrap_or(false);
+        let allow_unprotected = args.allow_unprotected.or(file.allow_unprotected).unwrap_or(false);
         let tokens = TokenSettings::of(environment)?;
-        let reachable = Reachable { http, admin, tls: tls.as_ref() };
-        let unprotected = reachable.unprotected(&tokens);
-        if let Some(found) = unprotected.first().filter(|_| !open) {
-            return Err(found.refused());
+        let listeners = Listeners { http, admin, tls: tls.as_ref() };
+        let unprotected = listeners.unprotected(&tokens);
+        if let Some(first) = unprotected.first().filter(|_| !allow_unprotected) {
+            return Err(first.error());
         }
         let unprotected = unprotected.iter().map(ToString::to_string).collect();
-        let drain = within("--drain-ms", args.drain_ms.or(file.drain_ms), 0..=LONGEST_DRAIN_MS)?;
+        let drain = within("--drain-ms", args.drain_ms.or(file.drain_ms), 0..=MAX_DRAIN_MS)?;
         let drain = drain.map(Duration::from_millis);
         let node_id = args.node_id.or(file.node_id);
         let store = StoreChoice::of(args.redis, file.redis, environment)?;
-        let data_dir = saved_by(&store, args.data_dir.or(file.data_dir))?;
-        let put_aside = args.discard_bad_state.or(file.discard_bad_state).unwrap_or(false);
+        let data_dir = check_data_dir(&store, args.data_dir.or(file.data_dir))?;
+        let discard = args.discard_bad_state.or(file.discard_bad_state).unwrap_or(false);
         Ok(Self {
             http,
             admin,
             policy: args.policy.or(environment.path("RATE_LIMIT_RULES_PATH")).or(file.policy),
             data_dir,
-            bad_state: if put_aside { BadState::PutAside } else { BadState::Refuse },
+            bad_state: if discard { BadState::PutAside } else { BadState::Refuse },
             node_id: node_id
                 .map_or_else(|| Ok(node_id::default_id(http)), |id| node_id::valid_id(&id))?,
-            max_keys: counted("--max-keys", args.max_keys.or(file.max_keys), MOST_KEYS)?
+            max_keys: count_up_to("--max-keys", args.max_keys.or(file.max_keys), MAX_KEYS)?
                 .unwrap_or(DEFAULT_MAX_KEYS),
             at_cap: args.at_cap.or(file.at_cap).map_or(AtCap::default(), Into::into),
-            max_connections: counted(
+            max_connections: count_up_to(
                 "--max-connections",
                 args.max_connections.or(file.max_connections),
-                MOST_CONNECTIONS,
+                MAX_CONNECTIONS,
             )?
             .unwrap_or(DEFAULT_MAX_CONNECTIONS),
             drain: drain.unwrap_or(DEFAULT_DRAIN),
@@ -141,9 +141,9 @@ impl Settings {
     }
 }
 
-/// Counters that live in Redis outlast this process there. Whoever asks for a directory besides believes
-/// that they are here, and should know before they are lost.
-fn saved_by(
+/// Rejects a data directory together with Redis: the counters are in Redis, so the directory would stay empty
+/// although its user expects the counters in it.
+fn check_data_dir(
     store: &StoreChoice,
     data_dir: Option<PathBuf>,
 ) -> Result<Option<PathBuf>, SettingsError> {
@@ -151,7 +151,7 @@ fn saved_by(
         (StoreChoice::Redis { source, .. }, Some(_)) => Err(SettingsError::new(
             "--data-dir",
             format!(
-                "counters live in Redis (by {source}) and are not saved here; drop the one or the other, or \
+                "cannot be used with Redis (set by {source}), which stores the counters; remove one of the two, or \
                  set ENABLE_DISTRIBUTED_RATE_LIMITING=false to count in memory",
             ),
         )),

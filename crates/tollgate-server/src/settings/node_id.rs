@@ -1,10 +1,10 @@
-//! What a node is called.
+//! Node id.
 
 use std::net::SocketAddr;
 
 use super::SettingsError;
 
-/// Two nodes of one machine differ by their port.
+/// Returns host name and port, so that two nodes on one machine differ.
 pub(super) fn default_id(http: SocketAddr) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host: String = host.trim().chars().filter(|letter| is_id_letter(*letter)).collect();
@@ -15,13 +15,13 @@ pub(super) fn default_id(http: SocketAddr) -> String {
     }
 }
 
-/// An id that needs no escaping anywhere.
+/// Validates an id; the allowed characters need no escaping in keys, URLs or logs.
 pub(super) fn valid_id(id: &str) -> Result<String, SettingsError> {
     if (1..=64).contains(&id.len()) && id.chars().all(is_id_letter) {
         return Ok(id.to_owned());
     }
-    let shown: String = id.chars().take(64).collect();
-    let reason = format!("{shown:?} must be 1 to 64 characters of A-Z a-z 0-9 . _ -");
+    let prefix: String = id.chars().take(64).collect();
+    let reason = format!("{prefix:?} is invalid; use 1 to 64 of the characters A-Z a-z 0-9 . _ -");
     Err(SettingsError::new("--node-id", reason))
 }
 

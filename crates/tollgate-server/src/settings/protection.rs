@@ -1,19 +1,19 @@
-//! What other machines can reach, and whether anything protects it.
+//! Detection of listeners that other machines can reach without authentication.
 
 use std::fmt;
 use std::net::SocketAddr;
 
 use super::{SettingsError, TlsSettings, TokenSettings};
 
-/// Where a service listens.
+/// Listeners of a service.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reachable<'a> {
+pub(super) struct Listeners<'a> {
     pub(super) http: SocketAddr,
     pub(super) admin: Option<SocketAddr>,
     pub(super) tls: Option<&'a TlsSettings>,
 }
 
-/// Paths that other machines reach, and whoever asks is answered.
+/// Paths that other machines can reach without a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unprotected {
     flag: &'static str,
@@ -22,17 +22,17 @@ pub(super) struct Unprotected {
     token: &'static str,
 }
 
-impl Reachable<'_> {
-    /// All such paths. What changes anything is not among them: it needs a token wherever it is.
+impl Listeners<'_> {
+    /// Returns all such paths. Admin paths are never among them, because they always require a token.
     pub(super) fn unprotected(self, tokens: &TokenSettings) -> Vec<Unprotected> {
-        // Whoever connects has proven who they are.
-        if self.tls.is_some_and(TlsSettings::asks_clients) {
+        // Every client has authenticated itself with a certificate.
+        if self.tls.is_some_and(TlsSettings::requires_client_certificate) {
             return Vec::new();
         }
         let deciding = Unprotected {
             flag: "--http",
             address: self.http,
-            paths: "/check and the other deciding paths",
+            paths: "/check and the other decision endpoints",
             token: "TOLLGATE_CHECK_TOKEN",
         };
         let reading = Unprotected {
@@ -41,20 +41,21 @@ impl Reachable<'_> {
             paths: "/api",
             token: "TOLLGATE_READ_TOKEN",
         };
-        let all = [(deciding, tokens.check.is_none()), (reading, tokens.read.is_none())];
-        let is_open = |one: &Unprotected| !one.address.ip().is_loopback();
-        all.into_iter()
-            .filter(|(one, is_free)| *is_free && is_open(one))
-            .map(|(one, _)| one)
+        let candidates = [(deciding, tokens.check.is_none()), (reading, tokens.read.is_none())];
+        let is_remote = |paths: &Unprotected| !paths.address.ip().is_loopback();
+        candidates
+            .into_iter()
+            .filter(|(paths, has_no_token)| *has_no_token && is_remote(paths))
+            .map(|(paths, _)| paths)
             .collect()
     }
 }
 
 impl Unprotected {
-    /// Why it is not done unless it is said to be meant.
-    pub(super) fn refused(&self) -> SettingsError {
+    /// Returns the error without `--allow-unprotected`.
+    pub(super) fn error(&self) -> SettingsError {
         let reason = format!(
-            "{self}; set {}, or listen on 127.0.0.1, or say --allow-unprotected if the network protects it",
+            "{self}; set {}, listen on 127.0.0.1, or pass --allow-unprotected if the network restricts access",
             self.token
         );
         SettingsError::new(self.flag, reason)
@@ -64,9 +65,6 @@ impl Unprotected {
 impl fmt::Display for Unprotected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, paths, .. } = self;
-        write!(
-            f,
-            "{address} can be reached from other machines, and nothing protects {paths} there"
-        )
+        write!(f, "{address} is reachable from other machines, without a token for {paths}")
     }
 }

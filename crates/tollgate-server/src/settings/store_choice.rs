@@ -1,22 +1,22 @@
-//! Which store, and why: said at the start, so that nobody must guess.
+//! Choice of the store, and the reason, which is logged at start.
 
 use tollgate_redis::Address;
 
 use super::{Environment, SettingsError};
 
-/// Where counters live.
+/// Location of the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoreChoice {
     /// In this process.
     Memory {
-        /// Why, for the log.
+        /// Reason, for the log.
         why: &'static str,
     },
-    /// In a Redis.
+    /// In Redis.
     Redis {
-        /// Where it is.
+        /// Address of the server.
         address: Box<Address>,
-        /// The setting that says so.
+        /// Setting that chose Redis.
         source: &'static str,
     },
 }
@@ -25,16 +25,17 @@ const FLAG: &str = "--redis";
 const SWITCH: &str = "ENABLE_DISTRIBUTED_RATE_LIMITING";
 const FILE: &str = "redis in the settings file";
 
-/// Our own variable, which may also be a file of that content, is stronger than those of others.
-const OWN: &str = "TOLLGATE_REDIS";
-const OWN_FILE: &str = "TOLLGATE_REDIS_FILE";
-const OTHERS: [&str; 2] = ["RATE_LIMIT_REDIS_URL", "REDIS_URL"];
+/// Tollgate's own variables take precedence over [`SHARED_VARIABLES`].
+const VARIABLE: &str = "TOLLGATE_REDIS";
+const VARIABLE_FILE: &str = "TOLLGATE_REDIS_FILE";
+/// Variables that other programs use too.
+const SHARED_VARIABLES: [&str; 2] = ["RATE_LIMIT_REDIS_URL", "REDIS_URL"];
 
-/// A URL and the setting it comes from.
-type Given = (&'static str, String);
+/// Setting and URL.
+type Source = (&'static str, String);
 
 impl StoreChoice {
-    /// Which it is, in a word.
+    /// Returns `memory` or `redis`.
     pub(crate) const fn kind(&self) -> &'static str {
         match self {
             Self::Memory { .. } => "memory",
@@ -42,7 +43,7 @@ impl StoreChoice {
         }
     }
 
-    /// Why it is that one.
+    /// Returns the reason for the choice.
     pub(crate) fn why(&self) -> String {
         match self {
             Self::Memory { why } => (*why).to_owned(),
@@ -58,12 +59,15 @@ impl StoreChoice {
         let switch = environment.flag(SWITCH)?;
         if switch == Some(false) {
             return match flag {
-                Some(_) => Err(SettingsError::new(FLAG, format!("contradicts {SWITCH}=false"))),
+                Some(_) => Err(SettingsError::new(
+                    FLAG,
+                    format!("conflicts with {SWITCH}=false; remove one of them"),
+                )),
                 None => Ok(Self::Memory { why: "ENABLE_DISTRIBUTED_RATE_LIMITING is false" }),
             };
         }
-        match (strongest(flag, file, environment)?, switch) {
-            (Some(given), _) => Self::at(given),
+        match (find_url(flag, file, environment)?, switch) {
+            (Some(source), _) => Self::from_source(source),
             (None, Some(_)) => {
                 Ok(Self::Redis { address: Box::new(Address::local()), source: SWITCH })
             }
@@ -71,27 +75,28 @@ impl StoreChoice {
         }
     }
 
-    fn at((source, url): Given) -> Result<Self, SettingsError> {
-        // The error names the part of the URL that is wrong, and never repeats it.
+    fn from_source((source, url): Source) -> Result<Self, SettingsError> {
+        // The error names the invalid part of the URL without its text, which may be a password.
         let address = url.parse().map_err(|error| SettingsError::new(source, error))?;
         Ok(Self::Redis { address: Box::new(address), source })
     }
 }
 
-fn strongest(
+/// Returns the URL with the highest precedence.
+fn find_url(
     flag: Option<String>,
     file: Option<String>,
     environment: &Environment,
-) -> Result<Option<Given>, SettingsError> {
+) -> Result<Option<Source>, SettingsError> {
     if let Some(url) = flag {
         return Ok(Some((FLAG, url)));
     }
-    if let Some(given) = environment.secret(OWN, OWN_FILE)? {
-        return Ok(Some(given));
+    if let Some(source) = environment.secret(VARIABLE, VARIABLE_FILE)? {
+        return Ok(Some(source));
     }
-    let mut others = OTHERS.into_iter();
-    let other = others.find_map(|name| Some((name, environment.get(name)?.to_owned())));
-    Ok(other.or_else(|| file.map(|url| (FILE, url))))
+    let mut names = SHARED_VARIABLES.into_iter();
+    let shared = names.find_map(|name| Some((name, environment.get(name)?.to_owned())));
+    Ok(shared.or_else(|| file.map(|url| (FILE, url))))
 }
 
 #[cfg(test)]
@@ -108,34 +113,35 @@ mod tests {
     }
 
     fn chosen<const N: usize>(flag: Option<&str>, environment: [(&str, &str); N]) -> String {
-        told(&choose(flag, environment).unwrap())
+        describe(&choose(flag, environment).unwrap())
     }
 
-    fn told(choice: &StoreChoice) -> String {
+    fn describe(choice: &StoreChoice) -> String {
         format!("{}: {}", choice.kind(), choice.why())
     }
 
     #[test]
-    fn nothing_configured_is_memory() {
+    fn defaults_to_memory() {
         assert_eq!(chosen(None, []), "memory: no Redis is configured");
-        let off = chosen(None, [(SWITCH, "false"), ("REDIS_URL", URL), (OWN_FILE, "/no/such")]);
+        let off =
+            chosen(None, [(SWITCH, "false"), ("REDIS_URL", URL), (VARIABLE_FILE, "/no/such")]);
         assert_eq!(off, "memory: ENABLE_DISTRIBUTED_RATE_LIMITING is false");
     }
 
     #[test]
-    fn the_strongest_source_decides_and_no_secret_is_shown() {
-        let all = [("REDIS_URL", URL), ("RATE_LIMIT_REDIS_URL", URL), (OWN, URL)];
+    fn highest_precedence_wins_without_showing_secrets() {
+        let all = [("REDIS_URL", URL), ("RATE_LIMIT_REDIS_URL", URL), (VARIABLE, URL)];
         assert_eq!(chosen(Some(URL), all), "redis: set by --redis");
         assert_eq!(chosen(None, all), "redis: set by TOLLGATE_REDIS");
         assert_eq!(chosen(None, [all[0], all[1]]), "redis: set by RATE_LIMIT_REDIS_URL");
         assert_eq!(chosen(None, [all[0], (SWITCH, "true")]), "redis: set by REDIS_URL");
         let file = StoreChoice::of(None, Some(URL.to_owned()), &Environment::default()).unwrap();
-        assert_eq!(told(&file), "redis: set by redis in the settings file");
+        assert_eq!(describe(&file), "redis: set by redis in the settings file");
         assert!(!format!("{file:?}").contains("hunter2"), "{file:?}");
     }
 
     #[test]
-    fn switched_on_without_an_address_it_is_the_local_server() {
+    fn switch_without_address_selects_local_redis() {
         let choice = choose(None, [(SWITCH, "true"), ("REDIS_URL", "")]).unwrap();
         assert_eq!(
             choice,
@@ -144,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_address_is_named_by_its_source_and_not_repeated() {
+    fn invalid_url_names_its_source_without_secrets() {
         for bad in ["http://:hunter2@localhost", "redis://:hunter2@localhost:0x", "hunter2", ""] {
             let error = choose(Some(bad), [("REDIS_URL", URL)]).unwrap_err().to_string();
             assert!(error.starts_with("--redis: ") && !error.contains("hunter2"), "{error}");
@@ -155,12 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_and_nonsense_are_errors() {
+    fn rejects_conflicts_and_invalid_values() {
         let error = choose(Some(URL), [(SWITCH, "false")]).unwrap_err().to_string();
-        assert!(error.contains("contradicts"), "{error}");
+        assert!(error.contains("conflicts with"), "{error}");
         assert!(choose(None, [(SWITCH, "maybe")]).unwrap_err().to_string().starts_with(SWITCH));
-        let error = choose(None, [(OWN, URL), (OWN_FILE, "/no/such")]).unwrap_err().to_string();
-        assert!(error.contains(OWN) && error.contains(OWN_FILE), "{error}");
+        let error =
+            choose(None, [(VARIABLE, URL), (VARIABLE_FILE, "/no/such")]).unwrap_err().to_string();
+        assert!(error.contains(VARIABLE) && error.contains(VARIABLE_FILE), "{error}");
         assert!(!error.contains("hunter2"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Whether TLS is spoken, and by which files.
+//! TLS settings of the listeners.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ const CERTIFICATE: &str = "--tls-cert";
 const KEY: &str = "--tls-key";
 const CLIENT_CA: &str = "--tls-client-ca";
 
-/// The files, what they hold, and what that comes to: read once, so that what was checked is what serves.
+/// TLS files, their contents and the resulting configuration. The files are read once, so that the service uses
+/// exactly what was validated.
 #[derive(Debug)]
 pub(crate) struct TlsSettings {
     pub(crate) files: ServerTlsFiles,
@@ -23,13 +24,14 @@ pub(crate) struct TlsSettings {
 }
 
 impl TlsSettings {
-    /// TLS if files for it are named, and nothing is wrong with them.
+    /// Reads and validates the TLS files, if any are set.
     pub(super) fn of(args: &ServeArgs, file: &SettingsFile) -> Result<Option<Self>, SettingsError> {
-        let either = |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or(file.clone());
+        let flag_or_file =
+            |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or(file.clone());
         let files = files(
-            either(&args.tls_cert, &file.tls_cert),
-            either(&args.tls_key, &file.tls_key),
-            either(&args.tls_client_ca, &file.tls_client_ca),
+            flag_or_file(&args.tls_cert, &file.tls_cert),
+            flag_or_file(&args.tls_key, &file.tls_key),
+            flag_or_file(&args.tls_client_ca, &file.tls_client_ca),
         )?;
         files.map(Self::read).transpose()
     }
@@ -40,8 +42,8 @@ impl TlsSettings {
         Ok(Self { files, pems, config })
     }
 
-    /// Whether only those can connect who prove who they are.
-    pub(crate) fn asks_clients(&self) -> bool {
+    /// Returns whether clients must authenticate with a certificate.
+    pub(crate) fn requires_client_certificate(&self) -> bool {
         self.files.client_ca.is_some()
     }
 }
@@ -51,14 +53,12 @@ fn files(
     key: Option<PathBuf>,
     client_ca: Option<PathBuf>,
 ) -> Result<Option<ServerTlsFiles>, SettingsError> {
-    let lacks = |given, missing| {
-        Err(SettingsError::new(given, format!("needs {missing} too, or there is no TLS")))
-    };
+    let needs = |setting, missing| Err(SettingsError::new(setting, format!("needs {missing} too")));
     let (certificate, key) = match (certificate, key) {
         (Some(certificate), Some(key)) => (certificate, key),
-        (Some(_), None) => return lacks(CERTIFICATE, KEY),
-        (None, Some(_)) => return lacks(KEY, CERTIFICATE),
-        (None, None) if client_ca.is_some() => return lacks(CLIENT_CA, "--tls-cert and --tls-key"),
+        (Some(_), None) => return needs(CERTIFICATE, KEY),
+        (None, Some(_)) => return needs(KEY, CERTIFICATE),
+        (None, None) if client_ca.is_some() => return needs(CLIENT_CA, "--tls-cert and --tls-key"),
         (None, None) => return Ok(None),
     };
     Ok(Some(ServerTlsFiles {

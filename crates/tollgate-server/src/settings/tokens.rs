@@ -1,9 +1,10 @@
-//! The tokens of a service: from variables or the files they name, never from the command line.
+//! Tokens of the service, from variables or from the files that they name; never from flags.
 
 use super::{Environment, SettingsError};
 use crate::access::Tokens;
 
-/// Which tokens there are. Where there is none, everyone may look and ask, and nobody may change.
+/// Configured tokens. Without a check or read token, the endpoints are open; without an admin token, the admin
+/// endpoints are absent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TokenSettings {
     pub(crate) check: Option<Tokens>,
@@ -12,17 +13,18 @@ pub(crate) struct TokenSettings {
 }
 
 impl TokenSettings {
-    /// Whether somebody with the token for one thing has that for more.
+    /// Returns whether a check or read token is also an admin token.
     pub(crate) fn is_shared(&self) -> bool {
         let pairs = [(&self.check, &self.admin), (&self.read, &self.admin)];
-        let both = pairs.iter().filter_map(|(one, other)| Some((one.as_ref()?, other.as_ref()?)));
-        both.into_iter().any(|(one, other)| one.has_any_of(other))
+        let both =
+            pairs.iter().filter_map(|(tokens, admin)| Some((tokens.as_ref()?, admin.as_ref()?)));
+        both.into_iter().any(|(tokens, admin)| tokens.has_any_of(admin))
     }
 
     pub(super) fn of(environment: &Environment) -> Result<Self, SettingsError> {
         let read = |name, file| {
-            let given = environment.token(name, file)?;
-            let tokens = given.map(|(setting, text)| {
+            let token = environment.token(name, file)?;
+            let tokens = token.map(|(setting, text)| {
                 Tokens::parse(&text).map_err(|reason| SettingsError::new(setting, reason))
             });
             tokens.transpose()

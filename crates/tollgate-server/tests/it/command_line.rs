@@ -1,4 +1,4 @@
-//! The command line: exit codes, what is said, and where.
+//! The command line: exit codes, output and errors.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -20,22 +20,22 @@ fn check(service: &Service, args: &[&str]) -> Ended {
     run(&[&["check", "--server", &service.url()], args].concat())
 }
 
-/// Answers one connection with these bytes, whatever it asks.
-fn stranger(answer: &str) -> (String, JoinHandle<()>) {
+/// Starts a server that sends these bytes to one connection.
+fn raw_server(response: &str) -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let url = format!("http://{}", listener.local_addr().expect("it is bound"));
-    let answer = answer.to_owned();
+    let url = format!("http://{}", listener.local_addr().expect("the listener is bound"));
+    let response = response.to_owned();
     let serving = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("somebody connects");
+        let (mut stream, _) = listener.accept().expect("a client connects");
         let mut bytes = [0; 4096];
         let _ = stream.read(&mut bytes);
-        let _ = stream.write_all(answer.as_bytes());
+        let _ = stream.write_all(response.as_bytes());
     });
     (url, serving)
 }
 
 #[test]
-fn a_check_exits_by_its_verdict_and_says_it_in_a_sentence() {
+fn check_prints_decision_and_exits_by_verdict() {
     let service = Service::start(&[]);
     let allowed = check(&service, &["user:1"]);
     assert_eq!((allowed.code, allowed.stderr.as_str()), (0, ""));
@@ -49,19 +49,23 @@ fn a_check_exits_by_its_verdict_and_says_it_in_a_sentence() {
     assert!(refused.stdout.ends_with(" s (rule default, limit 60s)\n"), "{}", refused.stdout);
     let never = check(&service, &["user:1", "--cost", "101"]);
     assert_eq!((never.code, never.stderr.as_str()), (1, ""));
-    assert!(never.stdout.starts_with("refused: it never fits"), "{}", never.stdout);
+    assert!(
+        never.stdout.starts_with("refused: cost 101 exceeds the limit of 100 (rule default"),
+        "{}",
+        never.stdout
+    );
     let peek = check(&service, &["user:2", "--cost", "0"]);
     assert_eq!(peek.stdout, "allowed: 100 of 100 left (rule default, limit 60s)\n");
 }
 
 #[test]
-fn a_check_by_facts_is_decided_by_the_policy() {
+fn check_by_facts_uses_the_policy() {
     let scratch = Scratch::new();
     let policy = scratch.write("policy.yaml", POLICY);
     let service = Service::start(&["--policy", &policy]);
-    let told = check(&service, &["user=u1", "path=/search?q=a=b"]);
+    let allowed = check(&service, &["user=u1", "path=/search?q=a=b"]);
     assert_eq!(
-        (told.code, told.stdout.as_str()),
+        (allowed.code, allowed.stdout.as_str()),
         (0, "allowed: 1 of 2 left (rule search, limit hourly)\n")
     );
     assert_eq!(check(&service, &["user=u1", "path=/search"]).code, 0);
@@ -72,21 +76,21 @@ fn a_check_by_facts_is_decided_by_the_policy() {
 }
 
 #[test]
-fn a_check_can_print_the_answer_itself() {
+fn check_prints_the_response_as_json() {
     let service = Service::start(&[]);
-    let told = check(&service, &["--json", "k"]);
-    let answer: Value = serde_json::from_str(&told.stdout).expect("one JSON value");
-    assert_eq!((told.code, &answer["remaining"], &answer["key"]), (0, &json!(99), &json!("k")));
+    let allowed = check(&service, &["--json", "k"]);
+    let reply: Value = serde_json::from_str(&allowed.stdout).expect("one JSON value");
+    assert_eq!((allowed.code, &reply["remaining"], &reply["key"]), (0, &json!(99), &json!("k")));
     let refused = check(&service, &["--json", "k", "--cost", "100"]);
-    let answer: Value = serde_json::from_str(&refused.stdout).expect("one JSON value");
-    assert_eq!((refused.code, &answer["verdict"]), (1, &json!("deny")));
+    let reply: Value = serde_json::from_str(&refused.stdout).expect("one JSON value");
+    assert_eq!((refused.code, &reply["verdict"]), (1, &json!("deny")));
     let wrong = check(&service, &["--json", "k", "--cost", "9007199254740992"]);
     let problem: Value = serde_json::from_str(&wrong.stdout).expect("one JSON value");
     assert_eq!((wrong.code, &problem["field"]), (2, &json!("cost")));
 }
 
 #[test]
-fn a_wrong_check_is_exit_code_two() {
+fn invalid_check_exits_with_two() {
     let service = Service::start(&[]);
     for args in [
         &[][..],
@@ -113,7 +117,7 @@ fn a_wrong_check_is_exit_code_two() {
 }
 
 #[test]
-fn a_server_that_cannot_be_asked_by_its_url_is_usage() {
+fn invalid_server_url_exits_with_two() {
     for (url, words) in [
         ("https://127.0.0.1:1/check", "path"),
         ("https://a_b!:1", "--server"),
@@ -132,7 +136,7 @@ fn a_server_that_cannot_be_asked_by_its_url_is_usage() {
 }
 
 #[test]
-fn no_answer_is_exit_code_three() {
+fn unreachable_server_exits_with_three() {
     let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let ended = run(&["check", "k", "--server", &format!("http://{unused}")]);
     assert_eq!((ended.code, ended.stdout.as_str()), (3, ""));
@@ -140,8 +144,8 @@ fn no_answer_is_exit_code_three() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_not_waited_for_for_ever() {
-    // The kernel accepts in its name; nobody ever answers.
+fn silent_server_times_out() {
+    // The kernel accepts the connection, and no response is ever sent.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let ended = run(&["check", "k", "--server", &url]);
@@ -150,7 +154,7 @@ fn a_server_that_says_nothing_is_not_waited_for_for_ever() {
 }
 
 #[test]
-fn a_server_that_is_not_ours_is_no_answer() {
+fn response_of_other_server_exits_with_three() {
     let page = "<html>welcome</html>";
     for (status, kind, body) in [
         ("200 OK", "text/html", page),
@@ -164,17 +168,17 @@ fn a_server_that_is_not_ours_is_no_answer() {
         ("401 Unauthorized", "text/html", page),
     ] {
         let length = body.len();
-        let answer = format!(
+        let response = format!(
             "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\
              connection: close\r\n\r\n{body}"
         );
-        let (url, serving) = stranger(&answer);
+        let (url, serving) = raw_server(&response);
         let ended = run(&["check", "k", "--server", &url]);
         serving.join().unwrap();
         assert_eq!((ended.code, ended.stdout.as_str()), (3, ""), "{status}: {}", ended.stderr);
     }
     for noise in ["", "SSH-2.0-OpenSSH_9.9\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"] {
-        let (url, serving) = stranger(noise);
+        let (url, serving) = raw_server(noise);
         let ended = run(&["check", "k", "--server", &url]);
         serving.join().unwrap();
         assert_eq!((ended.code, ended.stdout.as_str()), (3, ""), "{noise:?}: {}", ended.stderr);
@@ -182,14 +186,14 @@ fn a_server_that_is_not_ours_is_no_answer() {
 }
 
 #[test]
-fn the_server_can_be_named_by_the_environment() {
+fn server_is_read_from_the_environment() {
     let service = Service::start(&[]);
     let output = tollgate(&["check", "k"]).env("TOLLGATE_SERVER", service.url()).output();
     assert_eq!(Ended::from(output.unwrap()).code, 0);
 }
 
 #[test]
-fn a_good_policy_is_said_to_be_so() {
+fn validates_a_policy() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", POLICY);
     let ended = run(&["policy", "validate", &path]);
@@ -205,11 +209,11 @@ fn a_good_policy_is_said_to_be_so() {
     assert_eq!((&report["warnings"], ended.stderr.as_str()), (&json!([]), ""));
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/policy.yaml");
     let ended = run(&["policy", "validate", example]);
-    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "our own example");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "the example policy is valid");
 }
 
 #[test]
-fn what_is_probably_not_meant_is_a_warning() {
+fn suspicious_policy_is_a_warning() {
     let scratch = Scratch::new();
     let path = scratch.write(
         "policy.yaml",
@@ -225,7 +229,7 @@ fn what_is_probably_not_meant_is_a_warning() {
 }
 
 #[test]
-fn a_bad_policy_is_told_by_file_line_and_column() {
+fn policy_errors_have_file_line_and_column() {
     let scratch = Scratch::new();
     let path = scratch.write(
         "policy.yaml",
@@ -234,7 +238,7 @@ fn a_bad_policy_is_told_by_file_line_and_column() {
     let ended = run(&["policy", "validate", &path]);
     assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
     let lines: Vec<&str> = ended.stderr.lines().collect();
-    assert_eq!(lines.len(), 2, "every flaw at once: {}", ended.stderr);
+    assert_eq!(lines.len(), 2, "all errors are reported: {}", ended.stderr);
     assert!(lines[0].starts_with(&format!("{path}:4:5: rules[0].limitss: ")), "{}", lines[0]);
     assert!(lines[1].starts_with(&format!("{path}:6:14: rules[1].limits[0]: ")), "{}", lines[1]);
     let ended = run(&["policy", "validate", "--json", &path]);
@@ -248,7 +252,7 @@ fn a_bad_policy_is_told_by_file_line_and_column() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_read_is_named() {
+fn unreadable_policy_is_named() {
     for file in ["/no/such/policy.yaml", "/"] {
         for args in [&["policy", "validate", file][..], &["policy", "explain", file, "client=c"]] {
             let ended = run(args);
@@ -265,7 +269,7 @@ fn a_policy_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_request_can_be_explained_without_a_service() {
+fn explains_a_request_without_a_service() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", POLICY);
     let ended = run(&["policy", "explain", &path, "user=u1", "path=/search"]);
@@ -277,9 +281,9 @@ fn a_request_can_be_explained_without_a_service() {
     }
     let ended =
         run(&["policy", "explain", &path, "user=u1", "path=/search", "--cost", "3", "--json"]);
-    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!((ended.code, &told["answer"]["verdict"]), (0, &json!("never")));
-    assert_eq!(told["rules"][1], json!({"rule": "search", "matched": true}));
+    let reply: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((ended.code, &reply["answer"]["verdict"]), (0, &json!("never")));
+    assert_eq!(reply["rules"][1], json!({"rule": "search", "matched": true}));
     for args in [
         &["policy", "explain", &path][..],
         &["policy", "explain", &path, "a=1", "a=2"],
@@ -291,7 +295,7 @@ fn a_request_can_be_explained_without_a_service() {
 }
 
 #[test]
-fn an_explanation_does_not_show_the_api_key() {
+fn explanation_hides_the_api_key() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", POLICY);
     for json in [&["--json"][..], &[]] {
@@ -303,7 +307,7 @@ fn an_explanation_does_not_show_the_api_key() {
 }
 
 #[test]
-fn completions_are_there_for_the_usual_shells() {
+fn prints_completions_for_common_shells() {
     for shell in ["bash", "zsh", "fish"] {
         let ended = run(&["completions", shell]);
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
@@ -316,7 +320,7 @@ fn completions_are_there_for_the_usual_shells() {
 }
 
 #[test]
-fn every_command_tells_its_flags() {
+fn help_lists_all_flags() {
     for (command, words) in [
         (&[][..], &["serve", "check", "policy", "simulate", "completions", "man"][..]),
         (
@@ -385,7 +389,7 @@ fn every_command_tells_its_flags() {
 }
 
 #[test]
-fn the_version_is_told() {
+fn prints_the_version() {
     let expected = format!("tollgate {}\n", env!("CARGO_PKG_VERSION"));
     for flag in ["--version", "-V"] {
         let ended = run(&[flag]);
@@ -395,7 +399,7 @@ fn the_version_is_told() {
 }
 
 #[test]
-fn without_a_command_there_is_help_and_exit_code_two() {
+fn missing_command_prints_help_and_exits_with_two() {
     for args in [&[][..], &["policy"]] {
         let ended = run(args);
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{args:?}");
@@ -409,7 +413,7 @@ fn without_a_command_there_is_help_and_exit_code_two() {
 }
 
 #[test]
-fn a_service_says_nothing_on_stdout() {
+fn service_prints_nothing_to_stdout() {
     let service = Service::start(&[]);
     let address = service.address().to_string();
     drop(service);
@@ -424,29 +428,32 @@ fn a_service_says_nothing_on_stdout() {
 }
 
 #[test]
-fn a_result_that_nobody_reads_is_no_panic() {
+fn write_error_does_not_panic() {
     let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for args in [&["policy", "schema"][..], &["completions", "bash"]] {
         let ended = tollgate(args).stdout(full()).output().unwrap();
-        let told = String::from_utf8(ended.stderr).unwrap();
-        assert_eq!(ended.status.code(), Some(0), "{args:?}: {told}");
-        assert!(told.contains("could not be written") && !told.contains("panicked"), "{told}");
+        let stderr = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{args:?}: {stderr}");
+        assert!(
+            stderr.contains("cannot write the result") && !stderr.contains("panicked"),
+            "{stderr}"
+        );
     }
     let service = Service::start(&[]);
     let ended =
         tollgate(&["check", "k", "--server", &service.url()]).stdout(full()).output().unwrap();
-    assert_eq!(ended.status.code(), Some(0), "it was allowed, whoever hears of it");
+    assert_eq!(ended.status.code(), Some(0), "the request was allowed although the output failed");
 }
 
 #[test]
-fn a_key_may_hold_an_equals_sign() {
+fn key_may_contain_an_equals_sign() {
     let service = Service::start(&[]);
     let ended = run(&["check", "https://x/?a=b", "--json", "--server", &service.url()]);
     assert!(ended.stdout.contains(r#""key":"https://x/?a=b""#), "{}", ended.stdout);
 }
 
 #[test]
-fn a_server_with_a_password_is_refused_without_showing_it() {
+fn rejects_server_url_with_password_without_showing_it() {
     let ended = run(&["check", "k", "--server", "http://user:hunter2@127.0.0.1:1"]);
     assert_eq!(ended.code, 2);
     assert!(!ended.stderr.contains("hunter2"), "{}", ended.stderr);

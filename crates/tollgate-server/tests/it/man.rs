@@ -1,4 +1,4 @@
-//! Man pages: one for every command, and man(1) has nothing to say against them.
+//! Man pages: one per command, accepted by man(1) without warnings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,21 +6,21 @@ use std::process::Command;
 
 use crate::service::{Scratch, run, tollgate};
 
-/// Names below `Commands:` in what `--help` of a command says, without `help` itself.
-fn subcommands(of: &[&str]) -> Vec<String> {
-    let told = run(&[of, &["--help"]].concat()).stdout;
-    let Some((_, after)) = told.split_once("Commands:\n") else { return Vec::new() };
+/// Returns the names below `Commands:` in the `--help` of a command, without `help`.
+fn subcommands(command: &[&str]) -> Vec<String> {
+    let help = run(&[command, &["--help"]].concat()).stdout;
+    let Some((_, after)) = help.split_once("Commands:\n") else { return Vec::new() };
     let block = after.split("\n\n").next().unwrap();
     let name = |line: &str| line.split_whitespace().next().map(str::to_owned);
     let is_first = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
     block.lines().filter(is_first).filter_map(name).filter(|name| name != "help").collect()
 }
 
-/// Every command as its words.
-fn commands(of: &[&str]) -> Vec<Vec<String>> {
-    let mut all = vec![of.iter().map(ToString::to_string).collect()];
-    for name in subcommands(of) {
-        all.extend(commands(&[of, &[&name]].concat()));
+/// Returns a command and all its subcommands, each as its words.
+fn commands(command: &[&str]) -> Vec<Vec<String>> {
+    let mut all = vec![command.iter().map(ToString::to_string).collect()];
+    for name in subcommands(command) {
+        all.extend(commands(&[command, &[&name]].concat()));
     }
     all
 }
@@ -38,7 +38,7 @@ fn pages(scratch: &Scratch) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn every_command_has_a_page_and_nothing_else_has() {
+fn every_command_has_one_page() {
     let scratch = Scratch::new();
     let pages = pages(&scratch);
     let commands = commands(&[]);
@@ -54,11 +54,11 @@ fn every_command_has_a_page_and_nothing_else_has() {
             assert!(page.contains(section), "{file}: {section}");
         }
     }
-    assert!(pages["tollgate-serve.1"].contains("TOLLGATE_MAX_KEYS"), "variables are told too");
+    assert!(pages["tollgate-serve.1"].contains("TOLLGATE_MAX_KEYS"), "variables are documented");
 }
 
 #[test]
-fn pages_are_the_same_whatever_the_environment() {
+fn pages_do_not_depend_on_the_environment() {
     let scratch = Scratch::new();
     let plain = pages(&scratch);
     let other = scratch.path().join("other");
@@ -72,8 +72,8 @@ fn pages_are_the_same_whatever_the_environment() {
 }
 
 #[test]
-fn man_has_nothing_to_say_against_them() {
-    // A machine without man(1) has no use for the pages either.
+fn man_accepts_pages_without_warnings() {
+    // Without man(1) this cannot be checked.
     if Command::new("man").arg("--version").output().is_err() {
         return;
     }
@@ -83,14 +83,14 @@ fn man_has_nothing_to_say_against_them() {
         let mut man = Command::new("man");
         man.args(["--warnings", "--encoding=UTF-8", "--local-file"]).arg(page);
         let ended = man.env("MANWIDTH", "100").env("LC_ALL", "C.UTF-8").output().unwrap();
-        let told = String::from_utf8_lossy(&ended.stderr);
-        assert!(ended.status.success() && told.is_empty(), "{file}: {told}");
-        assert!(ended.stdout.len() > 200, "{file}: it has text");
+        let warnings = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success() && warnings.is_empty(), "{file}: {warnings}");
+        assert!(ended.stdout.len() > 200, "{file}: the page is not empty");
     }
 }
 
 #[test]
-fn a_place_that_cannot_be_written_to_is_named() {
+fn unwritable_directory_is_named() {
     let ended = run(&["man", "--out", "/dev/null/man"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
     assert!(ended.stderr.contains("--out: /dev/null/man: "), "{}", ended.stderr);

@@ -231,7 +231,7 @@ fn the_command_line_says_who_decided() {
     };
     let ended = run(&["k"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert!(ended.stdout.contains("degraded: the store is lost"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("degraded: the store is unreachable"), "{}", ended.stdout);
     let ended = run(&["client=c", "path=/strict"]);
     assert_eq!(ended.code, 3, "{}", ended.stderr);
     assert!(ended.stderr.contains("503: refused"), "{}", ended.stderr);

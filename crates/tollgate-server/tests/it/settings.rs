@@ -1,4 +1,4 @@
-//! What a service runs with: flag, else environment, else file, else default.
+//! Settings of a service: flag, environment variable, settings file, default.
 
 use std::process::{Command, Stdio};
 
@@ -9,7 +9,7 @@ use crate::service::{Ended, Scratch, Service, eventually, run, tollgate};
 const SECRET: &str = "hunter2";
 const REDIS: &str = "redis://:hunter2@127.0.0.1:1/0";
 
-/// A policy with this default limit.
+/// Writes a policy with this default limit.
 fn policy(scratch: &Scratch, name: &str, limit: &str) -> String {
     scratch.write(name, &format!("version: 1\ndefaults: {{ limit: {limit} }}\n"))
 }
@@ -24,14 +24,14 @@ pub(crate) fn start(args: &[&str], environment: &[(&str, &str)]) -> Service {
     Service::start_as(&mut serve(args, environment))
 }
 
-/// Runs a service that must not start, and ends it if it does.
+/// Runs a service that must fail to start, and kills it if it starts.
 pub(crate) fn refused(args: &[&str], environment: &[(&str, &str)]) -> Ended {
     let mut command = serve(args, environment);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn().expect("the binary starts");
     let began = std::time::Instant::now();
-    eventually("it has ended", || {
-        let running = process.try_wait().expect("it can be waited for").is_none();
+    eventually("the process exits", || {
+        let running = process.try_wait().expect("the process can be polled").is_none();
         if running && began.elapsed().as_secs() > 20 {
             let _ = process.kill();
             panic!("{args:?} {environment:?} was accepted");
@@ -40,7 +40,7 @@ pub(crate) fn refused(args: &[&str], environment: &[(&str, &str)]) -> Ended {
     });
     let ended = Ended::from(process.wait_with_output().expect("its output can be read"));
     assert_eq!(ended.code, 2, "{args:?} {environment:?}: {}", ended.stderr);
-    assert_eq!(ended.stdout, "", "{args:?}: only results go there");
+    assert_eq!(ended.stdout, "", "{args:?}: stdout is for results only");
     assert!(!ended.stderr.contains("listening on"), "{}", ended.stderr);
     assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
     ended
@@ -102,7 +102,7 @@ fn flag_beats_environment_beats_file_beats_default() {
 }
 
 #[test]
-fn an_empty_settings_file_sets_nothing() {
+fn empty_settings_file_sets_nothing() {
     let scratch = Scratch::new();
     for text in ["", "\n", "# nothing yet\n"] {
         let file = scratch.write("settings.yaml", text);
@@ -112,7 +112,7 @@ fn an_empty_settings_file_sets_nothing() {
 }
 
 #[test]
-fn a_bad_value_is_named() {
+fn invalid_flag_is_named() {
     let here = ["--http", "127.0.0.1:0"];
     let long = "x".repeat(65);
     for (flags, named) in [
@@ -148,7 +148,7 @@ fn a_bad_value_is_named() {
 }
 
 #[test]
-fn a_bad_variable_is_named() {
+fn invalid_variable_is_named() {
     for (name, value, named) in [
         ("TOLLGATE_HTTP", "nonsense", "--http"),
         ("TOLLGATE_MAX_KEYS", "many", "--max-keys"),
@@ -170,7 +170,7 @@ fn a_bad_variable_is_named() {
 }
 
 #[test]
-fn a_bad_settings_file_is_named_with_its_line_and_key() {
+fn invalid_settings_file_is_named_with_line_and_key() {
     let scratch = Scratch::new();
     for (text, line, named) in [
         ("max_keys: 5\nmax_kees: 6\n", 2, "max_kees"),
@@ -194,7 +194,7 @@ fn a_bad_settings_file_is_named_with_its_line_and_key() {
 }
 
 #[test]
-fn a_bad_settings_file_does_not_show_the_password_in_it() {
+fn settings_file_error_hides_the_password() {
     let scratch = Scratch::new();
     for text in [format!("redis: {REDIS}\nmax_kees: 6\n"), format!("redis: [{REDIS}]\n")] {
         let file = scratch.write("settings.yaml", &text);
@@ -204,7 +204,7 @@ fn a_bad_settings_file_does_not_show_the_password_in_it() {
 }
 
 #[test]
-fn a_port_in_use_is_named() {
+fn port_in_use_is_named() {
     let service = Service::start(&[]);
     let address = service.address().to_string();
     let ended = refused(&["--http", &address], &[]);
@@ -219,7 +219,7 @@ fn a_port_in_use_is_named() {
 }
 
 #[test]
-fn beyond_loopback_it_listens_only_if_told_that_this_is_meant() {
+fn non_loopback_listener_requires_allow_unprotected() {
     let ended = refused(&["--http", "0.0.0.0:0"], &[]);
     assert!(ended.stderr.contains("--allow-unprotected"), "{}", ended.stderr);
     let off = [("TOLLGATE_ALLOW_UNPROTECTED", "false")];
@@ -262,7 +262,7 @@ fn global_variables_make_the_default_a_bucket() {
 }
 
 #[test]
-fn the_default_of_a_policy_beats_the_global_variables() {
+fn policy_default_beats_global_variables() {
     let scratch = Scratch::new();
     let environment = [("RATE_LIMIT_GLOBAL_CAPACITY", "7")];
     let with = policy(&scratch, "with.yaml", "9/1h");
@@ -274,7 +274,7 @@ fn the_default_of_a_policy_beats_the_global_variables() {
 }
 
 #[test]
-fn a_rules_path_is_a_policy_weaker_than_our_own_settings() {
+fn rules_path_has_lower_precedence_than_policy_flag() {
     let scratch = Scratch::new();
     let [theirs, ours, file] = [("theirs", "5/1h"), ("ours", "6/1h"), ("file", "8/1h")]
         .map(|(name, limit)| policy(&scratch, name, limit));
@@ -293,7 +293,7 @@ fn a_rules_path_is_a_policy_weaker_than_our_own_settings() {
 }
 
 #[test]
-fn a_redis_that_cannot_be_reached_is_named_by_its_setting_and_keeps_the_secret() {
+fn unreachable_redis_is_named_by_its_setting_without_secret() {
     let scratch = Scratch::new();
     let file = scratch.write("settings.yaml", &format!("redis: {REDIS}\n"));
     let http = ["--http", "127.0.0.1:0"];
@@ -315,7 +315,7 @@ fn a_redis_that_cannot_be_reached_is_named_by_its_setting_and_keeps_the_secret()
 }
 
 #[test]
-fn distributed_limiting_can_be_switched_off() {
+fn distributed_limiting_can_be_disabled() {
     let environment = [("ENABLE_DISTRIBUTED_RATE_LIMITING", "false"), ("REDIS_URL", REDIS)];
     let service = start(&["--http", "127.0.0.1:0"], &environment);
     assert_eq!(service.check("k")["remaining"], 99);
@@ -328,7 +328,7 @@ fn distributed_limiting_can_be_switched_off() {
 }
 
 #[test]
-fn at_the_cap_new_keys_pass_unless_told_otherwise() {
+fn new_keys_at_the_cap_follow_at_cap() {
     let scratch = Scratch::new();
     let file = scratch.write("settings.yaml", "max_keys: 10\nat_cap: deny\n");
     for (args, environment, pass) in [
@@ -349,7 +349,7 @@ fn at_the_cap_new_keys_pass_unless_told_otherwise() {
         for key in 10..30 {
             assert_eq!(check(key)["allowed"], pass, "{args:?} {environment:?}");
         }
-        assert_eq!(check(3)["allowed"], false, "a key that is held is held to its limit");
+        assert_eq!(check(3)["allowed"], false, "a known key is still limited");
         let store = status(&service)["store"].clone();
         assert_eq!((&store["keys"], &store["untracked"]), (&json!(10), &json!(20)), "{args:?}");
         assert!(store["warning"].as_str().unwrap().contains("--max-keys"), "{store}");
@@ -358,7 +358,7 @@ fn at_the_cap_new_keys_pass_unless_told_otherwise() {
 }
 
 #[test]
-fn the_log_can_be_json() {
+fn logs_json_on_request() {
     let scratch = Scratch::new();
     let file = scratch.write("settings.yaml", "log_format: json\n");
     for args in [["--log-format", "json"], ["--config", &file]] {
@@ -378,18 +378,21 @@ fn the_log_can_be_json() {
 
 #[cfg(not(feature = "otel"))]
 #[test]
-fn a_build_without_traces_says_so_to_who_asks_for_them() {
+fn build_without_traces_logs_a_warning() {
     let mut command = tollgate(&["serve", "--http", "127.0.0.1:0", "--drain-ms", "0"]);
-    let asking = command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:canary@127.0.0.1:1");
-    let (_, log) = Service::start_as(asking).stop();
+    let command = command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:canary@127.0.0.1:1");
+    let (_, log) = Service::start_as(command).stop();
     assert!(log.contains("no traces") && log.contains("OTEL_EXPORTER_OTLP_ENDPOINT"), "{log}");
     assert!(!log.contains("canary"), "{log}");
-    assert!(!Service::start(&[]).stop().1.contains("traces"), "nobody asks");
+    assert!(
+        !Service::start(&[]).stop().1.contains("traces"),
+        "no warning without a request for traces"
+    );
     assert!(Service::start(&["--trace-decisions"]).stop().1.contains("no traces"));
 }
 
 #[test]
-fn a_json_log_stays_json_whatever_is_told() {
+fn json_log_stays_valid_with_hostile_text() {
     let scratch = Scratch::new();
     let name = "a\"},{\n\u{1b}[31m\\policy.yaml";
     let path = scratch.write(name, "version: 1\nrules: []\n");
@@ -399,13 +402,13 @@ fn a_json_log_stays_json_whatever_is_told() {
     service.wait_for_log("policy not reloaded");
     let (_, log) = service.stop();
     for line in log.lines().filter(|line| !line.starts_with("listening on ")) {
-        let told: Result<Value, _> = serde_json::from_str(line);
-        assert!(told.is_ok_and(|told| told.is_object()), "{line}");
+        let entry: Result<Value, _> = serde_json::from_str(line);
+        assert!(entry.is_ok_and(|entry| entry.is_object()), "{line}");
     }
 }
 
 #[test]
-fn numbers_that_cannot_be_meant_are_refused() {
+fn rejects_numbers_out_of_range() {
     let huge = u64::MAX.to_string();
     for flag in ["--max-connections", "--max-keys", "--drain-ms"] {
         let ended = run(&["serve", "--http", "127.0.0.1:0", flag, &huge]);
@@ -415,7 +418,7 @@ fn numbers_that_cannot_be_meant_are_refused() {
 }
 
 #[test]
-fn the_environment_beats_the_file_for_yes_and_no_too() {
+fn environment_beats_file_for_booleans() {
     let scratch = Scratch::new();
     let config = scratch.write("config.yaml", "allow_unprotected: true\nhttp: 0.0.0.0:0\n");
     let ended = tollgate(&["serve", "--config", &config])
@@ -423,6 +426,6 @@ fn the_environment_beats_the_file_for_yes_and_no_too() {
         .output()
         .unwrap();
     assert_eq!(ended.status.code(), Some(2));
-    let told = String::from_utf8(ended.stderr).unwrap();
-    assert!(told.contains("--allow-unprotected"), "{told}");
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert!(stderr.contains("--allow-unprotected"), "{stderr}");
 }

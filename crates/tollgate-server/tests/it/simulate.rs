@@ -1,4 +1,4 @@
-//! `tollgate simulate`: the service's decisions on a clock that the input sets.
+//! `tollgate simulate`: decisions on a clock that the input sets.
 
 use std::fmt::Write as _;
 use std::process::Stdio;
@@ -8,33 +8,33 @@ use serde_json::{Value, json};
 
 use crate::service::{Ended, Scratch, run, run_with_input, tollgate};
 
-/// Feeds these lines, and tells the answers and how it ended.
+/// Feeds these lines; returns the responses and the finished process.
 fn simulate(lines: &[Value]) -> (Vec<Value>, Ended) {
     let mut input = String::new();
     for line in lines {
         writeln!(input, "{line}").unwrap();
     }
     let ended = run_with_input(&["simulate"], &input);
-    (answers(&ended.stdout), ended)
+    (responses(&ended.stdout), ended)
 }
 
-fn answers(stdout: &str) -> Vec<Value> {
-    let answer =
+fn responses(stdout: &str) -> Vec<Value> {
+    let parse =
         |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-    stdout.lines().map(answer).collect()
+    stdout.lines().map(parse).collect()
 }
 
-fn good(lines: &[Value]) -> Vec<Value> {
-    let (answers, ended) = simulate(lines);
+fn simulate_ok(lines: &[Value]) -> Vec<Value> {
+    let (responses, ended) = simulate(lines);
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
-    assert_eq!(answers.len(), lines.len(), "an answer for each line");
-    answers
+    assert_eq!(responses.len(), lines.len(), "one response per line");
+    responses
 }
 
 #[test]
-fn the_lines_set_the_clock() {
+fn lines_set_the_clock() {
     let one = json!([{"limit": 1, "window_ms": 1000}]);
-    let told = good(&[
+    let replies = simulate_ok(&[
         json!({"at_ms": 0, "key": "k", "limits": one}),
         json!({"at_ms": 999, "key": "k", "limits": one}),
         json!({"at_us": 999_999, "key": "k", "limits": one}),
@@ -43,9 +43,9 @@ fn the_lines_set_the_clock() {
         json!({"at_us": 1_999_999, "key": "k", "limits": one}),
         json!({"at_us": 2_000_000, "key": "k", "limits": one}),
     ]);
-    let seen: Vec<(bool, Option<u64>)> = told
+    let seen: Vec<(bool, Option<u64>)> = replies
         .iter()
-        .map(|answer| (answer["allowed"] == true, answer["retry_after_ms"].as_u64()))
+        .map(|reply| (reply["allowed"] == true, reply["retry_after_ms"].as_u64()))
         .collect();
     let expected = [
         (true, None),
@@ -60,42 +60,46 @@ fn the_lines_set_the_clock() {
 }
 
 #[test]
-fn time_begins_at_the_epoch_and_stays_where_it_was_left() {
+fn clock_starts_at_the_epoch_and_keeps_its_time() {
     let slots = json!([{"algorithm": "concurrency", "limit": 9, "ttl_ms": 1500}]);
-    let told = good(&[
+    let replies = simulate_ok(&[
         json!({"key": "k", "limits": slots}),
         json!({"at_ms": 86_400_000, "key": "k", "limits": slots}),
         json!({"key": "k", "limits": slots}),
         json!({"at_us": 1, "key": "other", "limits": slots}),
     ]);
     let expires: Vec<&str> =
-        told.iter().map(|answer| answer["expires_at"].as_str().unwrap()).collect();
+        replies.iter().map(|reply| reply["expires_at"].as_str().unwrap()).collect();
     let day = "1970-01-02T00:00:01.5Z";
     assert_eq!(expires, ["1970-01-01T00:00:01.5Z", day, day, "1970-01-01T00:00:01.500001Z"]);
 }
 
 #[test]
-fn every_operation_can_be_tried() {
-    let told = good(&[
+fn supports_every_operation() {
+    let replies = simulate_ok(&[
         json!({"op": "check", "key": "k", "cost": 30}),
         json!({"op": "peek", "key": "k", "cost": 71}),
         json!({"op": "refund", "key": "k", "cost": 10}),
         json!({"op": "reset", "key": "k"}),
         json!({"op": "check", "key": "k"}),
     ]);
-    let left: Vec<u64> = told.iter().map(|answer| answer["remaining"].as_u64().unwrap()).collect();
-    assert_eq!(left, [70, 70, 80, 100, 99]);
-    assert_eq!((&told[1]["allowed"], &told[1]["retry_after_ms"]), (&json!(false), &json!(60_000)));
-    assert_eq!((&told[3]["count"], &told[3]["reset_after_ms"]), (&json!(0), &json!(0)));
+    let remaining: Vec<u64> =
+        replies.iter().map(|reply| reply["remaining"].as_u64().unwrap()).collect();
+    assert_eq!(remaining, [70, 70, 80, 100, 99]);
+    assert_eq!(
+        (&replies[1]["allowed"], &replies[1]["retry_after_ms"]),
+        (&json!(false), &json!(60_000))
+    );
+    assert_eq!((&replies[3]["count"], &replies[3]["reset_after_ms"]), (&json!(0), &json!(0)));
 }
 
 #[test]
-fn permits_are_called_by_number() {
+fn permits_are_numbered() {
     let slots = json!([{"algorithm": "concurrency", "limit": 2, "ttl_ms": 1000}]);
     let take = |at_ms: u64| json!({"at_ms": at_ms, "key": "k", "limits": slots});
     let permit =
         |at_ms: u64, op: &str, permit: &str| json!({"at_ms": at_ms, "op": op, "permit": permit});
-    let told = good(&[
+    let replies = simulate_ok(&[
         take(0),
         json!({"key": "k"}),
         take(1),
@@ -109,33 +113,36 @@ fn permits_are_called_by_number() {
         permit(2499, "renew", "l2"),
         permit(2499, "release", "l2"),
     ]);
-    let names: Vec<&str> = told.iter().filter_map(|answer| answer["permit"].as_str()).collect();
-    assert_eq!(names, ["l1", "l2", "l3"], "refusals and other limits have none");
-    assert_eq!(told[3]["retry_after_ms"], 998, "until the first slot returns");
-    assert_eq!((&told[4], &told[5]), (&json!({"released": true}), &json!({"released": false})));
-    assert_eq!(told[7], json!({"renewed": true, "expires_at": "1970-01-01T00:00:01.5Z"}));
-    let gone = json!({"renewed": false, "expires_at": null});
-    assert_eq!(told[8], gone, "it returned at this very moment");
-    assert_eq!(told[9], json!({"renewed": true, "expires_at": "1970-01-01T00:00:02.499Z"}));
-    assert_eq!((&told[10], &told[11]), (&gone, &json!({"released": false})));
+    let names: Vec<&str> = replies.iter().filter_map(|reply| reply["permit"].as_str()).collect();
+    assert_eq!(names, ["l1", "l2", "l3"], "refusals and other limits have no permit");
+    assert_eq!(replies[3]["retry_after_ms"], 998, "until the first slot expires");
+    assert_eq!(
+        (&replies[4], &replies[5]),
+        (&json!({"released": true}), &json!({"released": false}))
+    );
+    assert_eq!(replies[7], json!({"renewed": true, "expires_at": "1970-01-01T00:00:01.5Z"}));
+    let expired = json!({"renewed": false, "expires_at": null});
+    assert_eq!(replies[8], expired, "the slot expired at this moment");
+    assert_eq!(replies[9], json!({"renewed": true, "expires_at": "1970-01-01T00:00:02.499Z"}));
+    assert_eq!((&replies[10], &replies[11]), (&expired, &json!({"released": false})));
 }
 
 #[test]
-fn a_reset_frees_slots_and_their_permits() {
+fn reset_frees_slots_and_invalidates_permits() {
     let slots = json!([{"algorithm": "concurrency", "limit": 1, "ttl_ms": 1000}]);
-    let told = good(&[
+    let replies = simulate_ok(&[
         json!({"key": "k", "limits": slots}),
         json!({"op": "reset", "key": "k", "limits": slots}),
         json!({"op": "release", "permit": "l1"}),
         json!({"key": "k", "limits": slots}),
     ]);
-    assert_eq!(told[1]["remaining"], 1);
-    assert_eq!(told[2], json!({"released": false}));
-    assert_eq!(told[3]["permit"], "l2");
+    assert_eq!(replies[1]["remaining"], 1);
+    assert_eq!(replies[2], json!({"released": false}));
+    assert_eq!(replies[3]["permit"], "l2");
 }
 
 #[test]
-fn a_policy_can_be_tried_before_there_is_traffic() {
+fn decides_by_a_policy_file() {
     let scratch = Scratch::new();
     let policy = scratch.write(
         "policy.yaml",
@@ -144,10 +151,10 @@ fn a_policy_can_be_tried_before_there_is_traffic() {
     let line = json!({"facts": {"path": "/s", "user": "u"}}).to_string();
     let input = format!("{line}\n{line}\n{line}\n");
     let ended = run_with_input(&["simulate", "--policy", &policy], &input);
-    let told = answers(&ended.stdout);
-    assert_eq!((ended.code, told.len()), (0, 3));
+    let replies = responses(&ended.stdout);
+    assert_eq!((ended.code, replies.len()), (0, 3));
     assert_eq!(
-        (&told[2]["allowed"], &told[2]["rule"], &told[2]["retry_after_ms"]),
+        (&replies[2]["allowed"], &replies[2]["rule"], &replies[2]["retry_after_ms"]),
         (&json!(false), &json!("search"), &json!(60_000))
     );
     let bad = scratch.write("bad.yaml", "version: 9\n");
@@ -157,9 +164,9 @@ fn a_policy_can_be_tried_before_there_is_traffic() {
 }
 
 #[test]
-fn a_bad_line_is_a_problem_in_its_place_and_the_others_are_answered() {
+fn invalid_line_yields_a_problem_in_its_place() {
     let long = format!(r#"{{"key":"{}"}}"#, "x".repeat(70_000));
-    let bad = [
+    let invalid = [
         ("{", None),
         ("nonsense", None),
         ("[]", None),
@@ -188,50 +195,50 @@ fn a_bad_line_is_a_problem_in_its_place_and_the_others_are_answered() {
         (&long, None),
     ];
     let mut input = String::from("\n");
-    for (line, _) in bad {
+    for (line, _) in invalid {
         input.push_str(&format!("{line}\r\n  \n{{\"key\":\"good\"}}\n"));
     }
     let ended = run_with_input(&["simulate"], &input);
     assert_eq!(ended.code, 2);
-    let told = answers(&ended.stdout);
-    assert_eq!(told.len(), 2 * bad.len(), "blank lines are not answered");
-    for (place, (line, field)) in bad.iter().enumerate() {
-        let (problem, answer) = (&told[2 * place], &told[2 * place + 1]);
+    let replies = responses(&ended.stdout);
+    assert_eq!(replies.len(), 2 * invalid.len(), "blank lines have no response");
+    for (place, (line, field)) in invalid.iter().enumerate() {
+        let (problem, reply) = (&replies[2 * place], &replies[2 * place + 1]);
         assert_eq!(problem["line"], json!(3 * place + 2), "{line:.80}: {problem}");
         assert_eq!(problem["status"], 400, "{line:.80}: {problem}");
         assert_eq!(problem.get("field").and_then(Value::as_str), *field, "{line:.80}: {problem}");
-        assert_eq!(answer["count"], json!(place + 1), "{line:.80}: {answer}");
-        assert_eq!(answer["reset_after_ms"], 60_000, "a bad line does not move the clock");
+        assert_eq!(reply["count"], json!(place + 1), "{line:.80}: {reply}");
+        assert_eq!(reply["reset_after_ms"], 60_000, "an invalid line does not move the clock");
     }
 }
 
 #[test]
-fn bytes_that_are_no_text_are_a_problem_too() {
+fn invalid_utf8_is_a_problem() {
     let scratch = Scratch::new();
     let path = scratch.path().join("lines");
     std::fs::write(&path, b"{\"key\":\"\xff\"}\n\0\n{\"key\":\"k\"}").unwrap();
     let ended = run(&["simulate", path.to_str().unwrap()]);
-    let told = answers(&ended.stdout);
-    assert_eq!((ended.code, told.len()), (2, 3));
-    assert_eq!((&told[0]["line"], &told[1]["line"]), (&json!(1), &json!(2)));
-    assert_eq!(told[2]["remaining"], 99, "the last line needs no end");
+    let replies = responses(&ended.stdout);
+    assert_eq!((ended.code, replies.len()), (2, 3));
+    assert_eq!((&replies[0]["line"], &replies[1]["line"]), (&json!(1), &json!(2)));
+    assert_eq!(replies[2]["remaining"], 99, "the last line needs no line end");
 }
 
 #[test]
-fn lines_come_from_a_file_or_from_standard_input() {
+fn reads_file_or_standard_input() {
     let scratch = Scratch::new();
     let input = "{\"key\":\"a\"}\n{\"key\":\"a\"}\n";
     let file = scratch.write("lines", input);
-    let of_file = run(&["simulate", &file]);
-    assert_eq!((of_file.code, answers(&of_file.stdout).len()), (0, 2));
+    let from_file = run(&["simulate", &file]);
+    assert_eq!((from_file.code, responses(&from_file.stdout).len()), (0, 2));
     for args in [&["simulate"][..], &["simulate", "-"]] {
-        assert_eq!(run_with_input(args, input).stdout, of_file.stdout, "{args:?}");
+        assert_eq!(run_with_input(args, input).stdout, from_file.stdout, "{args:?}");
     }
-    assert_eq!(run(&["simulate"]).stdout, "", "nothing in, nothing out");
+    assert_eq!(run(&["simulate"]).stdout, "", "empty input has empty output");
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn missing_file_is_named() {
     let ended = run(&["simulate", "/no/such/lines"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
     assert!(ended.stderr.contains("/no/such/lines"), "{}", ended.stderr);
@@ -241,7 +248,7 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn closed_pipe_is_not_an_error() {
     use std::io::{BufRead, BufReader};
     let scratch = Scratch::new();
     let file = scratch.write("lines", &"{\"key\":\"a\"}\n".repeat(20_000));
@@ -255,7 +262,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 }
 
 #[test]
-fn a_hundred_thousand_lines_take_seconds() {
+fn decides_100_000_lines_in_seconds() {
     let mut input = String::new();
     for number in 0..100_000_u64 {
         let (at, key) = (number * 10, number % 1000);
@@ -268,14 +275,13 @@ fn a_hundred_thousand_lines_take_seconds() {
 }
 
 #[test]
-fn a_line_without_end_is_a_problem_and_not_kept() {
+fn overlong_line_is_a_problem_and_is_skipped() {
     let long = format!(r#"{{"key":"{}"}}"#, "x".repeat(5_000_000));
     let lines = format!("{{\"key\":\"a\"}}\n{long}\n{{\"key\":\"a\"}}\n{long}");
     let ended = run_with_input(&["simulate"], &lines);
-    let answers: Vec<Value> =
-        ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(answers.len(), 4, "{}", ended.stdout);
-    assert_eq!((&answers[1]["status"], &answers[1]["line"]), (&json!(400), &json!(2)));
-    assert_eq!(answers[2]["remaining"], 98);
-    assert_eq!(answers[3]["line"], 4);
+    let replies = responses(&ended.stdout);
+    assert_eq!(replies.len(), 4, "{}", ended.stdout);
+    assert_eq!((&replies[1]["status"], &replies[1]["line"]), (&json!(400), &json!(2)));
+    assert_eq!(replies[2]["remaining"], 98);
+    assert_eq!(replies[3]["line"], 4);
 }

@@ -1,4 +1,4 @@
-//! Random histories through the real binary, on every field, against the oracle.
+//! Random histories through the real binary; every field is compared with the oracle.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,27 +13,29 @@ use tollgate_testkit::spec::{Kind, LimitSpec};
 
 use crate::service::run_with_input;
 
-/// Of each kind and level; and moments in each.
+/// Number of histories per kind and level.
 const HISTORIES: usize = 60;
+/// Number of moments per history.
 const MOMENTS: usize = 40;
 
-/// The largest number in a body.
+/// Largest integer that a body may contain.
 const MAX_WHOLE: u64 = (1 << 53) - 1;
 
-/// One line, and what must be answered.
+/// One input line and the expected response.
 struct Step {
     line: Value,
-    right: Right,
-    told: String,
+    expected: Expected,
+    /// Name of the history and the line, for failure messages.
+    description: String,
 }
 
-enum Right {
+enum Expected {
     Figures { spec: LimitSpec, answer: Answer, permit: Option<String> },
     Released(bool),
-    Renewed { until_us: Option<u64> },
+    Renewed { expires_us: Option<u64> },
 }
 
-/// All histories as one script: a process numbers its permits from its first line to its last.
+/// All histories as one script, because a process numbers its permits across all lines.
 #[derive(Default)]
 struct Script {
     steps: Vec<Step>,
@@ -41,29 +43,29 @@ struct Script {
 }
 
 /// One history of one key.
-struct Tale {
+struct KeyHistory {
     name: String,
     spec: LimitSpec,
     oracle: Oracle,
-    /// Until when each permit holds its slots.
+    /// Expiry of the slots of each permit, in microseconds.
     held: BTreeMap<u64, u64>,
-    /// Which of our permits plays the part of one in the history.
-    parts: BTreeMap<u64, u64>,
+    /// Number of our permit for each permit in the history.
+    permits: BTreeMap<u64, u64>,
 }
 
-impl Tale {
-    fn question(&self, at_us: u64, op: &str, cost: u64) -> Value {
-        let limits = json!([limit_of(&self.spec)]);
+impl KeyHistory {
+    fn query_line(&self, at_us: u64, op: &str, cost: u64) -> Value {
+        let limits = json!([limit_body(&self.spec)]);
         json!({"at_us": at_us, "op": op, "key": self.name, "cost": cost, "limits": limits})
     }
 
-    fn is_slots(&self) -> bool {
+    fn is_concurrency(&self) -> bool {
         self.spec.algorithm == Kind::Concurrency
     }
 }
 
-/// A limit as a body has it.
-fn limit_of(spec: &LimitSpec) -> Value {
+/// Returns a limit as JSON body.
+fn limit_body(spec: &LimitSpec) -> Value {
     let mut limit = match spec.algorithm {
         Kind::TokenBucket => json!({"algorithm": "token_bucket"}),
         Kind::SlidingWindow => json!({"algorithm": "sliding_window"}),
@@ -87,124 +89,143 @@ fn limit_of(spec: &LimitSpec) -> Value {
     limit
 }
 
-/// Whether a body can say it: windows there are whole milliseconds.
-fn can_be_said(spec: &LimitSpec) -> bool {
+/// Returns whether a body can express the limit: windows are whole milliseconds.
+fn is_expressible(spec: &LimitSpec) -> bool {
     spec.window_us.is_multiple_of(1000) && spec.capacity() < MAX_WHOLE
 }
 
 impl Script {
-    fn push(&mut self, tale: &Tale, line: Value, right: Right) {
-        let told = format!("{} {}", tale.name, line);
-        self.steps.push(Step { line, right, told });
+    fn push(&mut self, history: &KeyHistory, line: Value, expected: Expected) {
+        let description = format!("{} {}", history.name, line);
+        self.steps.push(Step { line, expected, description });
     }
 
-    /// Adds what happens at one moment; what the oracle says of it.
-    fn add(&mut self, tale: &mut Tale, moment: &HistoryStep) -> Option<Answer> {
+    /// Adds the operation of one moment and returns the answer of the oracle.
+    fn add(&mut self, history: &mut KeyHistory, moment: &HistoryStep) -> Option<Answer> {
         let at = moment.at_us;
         match moment.operation {
-            Operation::Take { cost } => Some(self.take(tale, at, cost, None)),
-            Operation::Hold { cost, permit } => Some(self.take(tale, at, cost, Some(permit))),
+            Operation::Take { cost } => Some(self.take(history, at, cost, None)),
+            Operation::Hold { cost, permit } => Some(self.take(history, at, cost, Some(permit))),
             Operation::Peek { cost } => {
-                Some(self.figures(tale, at, "peek", moment.operation, cost))
+                Some(self.figures(history, at, "peek", moment.operation, cost))
             }
             Operation::Refund { cost } => {
-                Some(self.figures(tale, at, "refund", moment.operation, cost))
+                Some(self.figures(history, at, "refund", moment.operation, cost))
             }
             Operation::Reset => {
-                tale.held.clear();
-                Some(self.figures(tale, at, "reset", Operation::Reset, 0))
+                history.held.clear();
+                Some(self.figures(history, at, "reset", Operation::Reset, 0))
             }
-            Operation::Release { permit } => self.of_permit(tale, at, "release", permit),
-            Operation::Renew { permit } => self.of_permit(tale, at, "renew", permit),
+            Operation::Release { permit } => self.permit_operation(history, at, "release", permit),
+            Operation::Renew { permit } => self.permit_operation(history, at, "renew", permit),
             Operation::Debit { .. } | Operation::Pause { .. } => None,
         }
     }
 
-    fn take(&mut self, tale: &mut Tale, at: u64, cost: u64, part: Option<u64>) -> Answer {
+    fn take(
+        &mut self,
+        history: &mut KeyHistory,
+        at: u64,
+        cost: u64,
+        history_permit: Option<u64>,
+    ) -> Answer {
         let number = self.permits + 1;
-        let ask = if tale.is_slots() {
+        let operation = if history.is_concurrency() {
             Operation::Hold { cost, permit: number }
         } else {
             Operation::Take { cost }
         };
-        let answer = tale.oracle.apply(&tale.spec, at, ask);
-        let is_given = tale.is_slots() && cost > 0 && answer.is_allowed();
-        if is_given {
+        let answer = history.oracle.apply(&history.spec, at, operation);
+        let has_permit = history.is_concurrency() && cost > 0 && answer.is_allowed();
+        if has_permit {
             self.permits = number;
-            tale.held.insert(number, at + tale.spec.window_us);
-            tale.parts.extend(part.map(|part| (part, number)));
+            history.held.insert(number, at + history.spec.window_us);
+            history.permits.extend(history_permit.map(|permit| (permit, number)));
         }
-        let permit = is_given.then(|| format!("l{number}"));
-        let right = Right::Figures { spec: tale.spec.clone(), answer, permit };
-        self.push(tale, tale.question(at, "check", cost), right);
+        let permit = has_permit.then(|| format!("l{number}"));
+        let expected = Expected::Figures { spec: history.spec.clone(), answer, permit };
+        self.push(history, history.query_line(at, "check", cost), expected);
         answer
     }
 
-    fn figures(&mut self, tale: &mut Tale, at: u64, op: &str, ask: Operation, cost: u64) -> Answer {
-        let answer = tale.oracle.apply(&tale.spec, at, ask);
-        let right = Right::Figures { spec: tale.spec.clone(), answer, permit: None };
-        self.push(tale, tale.question(at, op, cost), right);
+    fn figures(
+        &mut self,
+        history: &mut KeyHistory,
+        at: u64,
+        op: &str,
+        operation: Operation,
+        cost: u64,
+    ) -> Answer {
+        let answer = history.oracle.apply(&history.spec, at, operation);
+        let expected = Expected::Figures { spec: history.spec.clone(), answer, permit: None };
+        self.push(history, history.query_line(at, op, cost), expected);
         answer
     }
 
-    fn of_permit(&mut self, tale: &mut Tale, at: u64, op: &str, part: u64) -> Option<Answer> {
-        let number = *tale.parts.get(&part)?;
-        let is_held = tale.held.get(&number).is_some_and(|until| *until > at);
-        let (ask, right) = if op == "release" {
-            tale.held.remove(&number);
-            (Operation::Release { permit: number }, Right::Released(is_held))
+    fn permit_operation(
+        &mut self,
+        history: &mut KeyHistory,
+        at: u64,
+        op: &str,
+        history_permit: u64,
+    ) -> Option<Answer> {
+        let number = *history.permits.get(&history_permit)?;
+        let is_held = history.held.get(&number).is_some_and(|until| *until > at);
+        let (operation, expected) = if op == "release" {
+            history.held.remove(&number);
+            (Operation::Release { permit: number }, Expected::Released(is_held))
         } else {
-            let until = at + tale.spec.window_us;
+            let until = at + history.spec.window_us;
             if is_held {
-                tale.held.insert(number, until);
+                history.held.insert(number, until);
             }
             (
                 Operation::Renew { permit: number },
-                Right::Renewed { until_us: is_held.then_some(until) },
+                Expected::Renewed { expires_us: is_held.then_some(until) },
             )
         };
-        tale.oracle.apply(&tale.spec, at, ask);
+        history.oracle.apply(&history.spec, at, operation);
         let line = json!({"at_us": at, "op": op, "permit": format!("l{number}")});
-        self.push(tale, line, right);
-        Some(self.figures(tale, at, "peek", Operation::Peek { cost: 0 }, 0))
+        self.push(history, line, expected);
+        Some(self.figures(history, at, "peek", Operation::Peek { cost: 0 }, 0))
     }
 
-    /// Runs the script through one process, and compares every answer.
+    /// Runs the script through one process and compares every response.
     fn compare(&self) {
         let mut input = String::new();
         for step in &self.steps {
-            writeln!(input, "{}", step.line).expect("a string takes all");
+            writeln!(input, "{}", step.line).expect("writing to a string cannot fail");
         }
         let ended = run_with_input(&["simulate"], &input);
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
         assert_eq!(ended.stdout.lines().count(), self.steps.len());
         for (number, (step, line)) in self.steps.iter().zip(ended.stdout.lines()).enumerate() {
-            let seen: Value = serde_json::from_str(line).expect("an answer is JSON");
-            let told = || {
-                let name = step.told.split(' ').next().unwrap_or_default();
-                let so_far = self.steps.iter().take(number + 1);
-                let of_tale = so_far.filter(|step| step.told.starts_with(name));
-                let lines: Vec<&str> = of_tale.map(|step| step.told.as_str()).collect();
-                format!("{}\nanswered {seen}", lines.join("\n"))
+            let seen: Value = serde_json::from_str(line).expect("a response is JSON");
+            let context = || {
+                let name = step.description.split(' ').next().unwrap_or_default();
+                let previous = self.steps.iter().take(number + 1);
+                let same_key = previous.filter(|step| step.description.starts_with(name));
+                let lines: Vec<&str> = same_key.map(|step| step.description.as_str()).collect();
+                format!("{}\nreturned {seen}", lines.join("\n"))
             };
-            step.right.check(&seen, &told);
+            step.expected.check(&seen, &context);
         }
     }
 }
 
-impl Right {
-    fn check(&self, seen: &Value, told: &dyn Fn() -> String) {
+impl Expected {
+    fn check(&self, seen: &Value, context: &dyn Fn() -> String) {
         match self {
             Self::Released(released) => {
-                assert_eq!(*seen, json!({"released": released}), "{}", told());
+                assert_eq!(*seen, json!({"released": released}), "{}", context());
             }
-            Self::Renewed { until_us } => {
+            Self::Renewed { expires_us } => {
                 let expires = seen["expires_at"].as_str().map(micros);
                 assert_eq!(
                     (seen["renewed"] == true, expires),
-                    (until_us.is_some(), *until_us),
+                    (expires_us.is_some(), *expires_us),
                     "{}",
-                    told()
+                    context()
                 );
             }
             Self::Figures { spec, answer, permit } => {
@@ -218,16 +239,16 @@ impl Right {
                     "retry_after_ms": answer.retry_after_us.map(millis),
                     "reset_after_ms": millis(answer.reset_after_us),
                 });
-                for (field, right) in figures.as_object().expect("an object") {
-                    assert_eq!(&seen[field], right, "{field} of {}", told());
+                for (field, expected) in figures.as_object().expect("an object") {
+                    assert_eq!(&seen[field], expected, "{field} of {}", context());
                     if field != "verdict" {
-                        assert_eq!(&limit[field], right, "limits[0].{field} of {}", told());
+                        assert_eq!(&limit[field], expected, "limits[0].{field} of {}", context());
                     }
                 }
-                assert_eq!(seen["permit"].as_str(), permit.as_deref(), "permit of {}", told());
+                assert_eq!(seen["permit"].as_str(), permit.as_deref(), "permit of {}", context());
                 let is_bucket = spec.algorithm == Kind::TokenBucket;
                 let burst = is_bucket.then(|| spec.capacity());
-                assert_eq!(seen["burst"].as_u64(), burst, "burst of {}", told());
+                assert_eq!(seen["burst"].as_u64(), burst, "burst of {}", context());
             }
         }
     }
@@ -252,20 +273,20 @@ fn micros(moment: &str) -> u64 {
 
 fn histories(kind: Kind, level: HistoryLevel) -> Script {
     let mut script = Script::default();
-    let sayable = (0..).filter(|seed| can_be_said(&History::new(*seed, kind, level).limits()[0]));
-    for seed in sayable.take(HISTORIES) {
-        let mut history = History::new(seed, kind, level);
-        let mut tale = Tale {
+    let seeds = (0..).filter(|seed| is_expressible(&History::new(*seed, kind, level).limits()[0]));
+    for seed in seeds.take(HISTORIES) {
+        let mut generator = History::new(seed, kind, level);
+        let mut history = KeyHistory {
             name: format!("{kind:?}/{level:?}/{seed}"),
-            spec: history.limits()[0].clone(),
+            spec: generator.limits()[0].clone(),
             oracle: Oracle::new(),
             held: BTreeMap::new(),
-            parts: BTreeMap::new(),
+            permits: BTreeMap::new(),
         };
         let mut last = None;
         for _ in 0..MOMENTS {
-            let moment = history.next(last.as_ref());
-            last = script.add(&mut tale, &moment).or(last);
+            let moment = generator.next(last.as_ref());
+            last = script.add(&mut history, &moment).or(last);
         }
     }
     script
@@ -307,12 +328,12 @@ fn slots_match_the_oracle() {
     compare_all(Kind::Concurrency);
 }
 
-/// Windows that a history seldom has: any number of milliseconds.
+/// Windows of any number of milliseconds, which histories rarely contain.
 #[test]
 fn windows_of_any_length_match_the_oracle() {
     let mut script = Script::default();
     let mut random = Random::new(11);
-    let plain = [
+    let kinds = [
         Kind::TokenBucket,
         Kind::SlidingWindow,
         Kind::SlidingCounter,
@@ -320,18 +341,18 @@ fn windows_of_any_length_match_the_oracle() {
         Kind::Concurrency,
     ];
     for number in 0..120 {
-        let kind = *random.pick(&plain).expect("there are some");
+        let kind = *random.pick(&kinds).expect("the list is not empty");
         let spec = LimitSpec::new(kind, random.magnitude(50), random.magnitude(100_000_000) * 1000);
         if spec.build().is_err() {
             continue;
         }
         let (name, mut now) = (format!("any/{kind:?}/{number}"), random.magnitude(1 << 50));
-        let mut tale = Tale {
+        let mut history = KeyHistory {
             name,
             spec,
             oracle: Oracle::new(),
             held: BTreeMap::new(),
-            parts: BTreeMap::new(),
+            permits: BTreeMap::new(),
         };
         let mut last: Option<Answer> = None;
         for _ in 0..MOMENTS {
@@ -343,17 +364,16 @@ fn windows_of_any_length_match_the_oracle() {
                 3 => retry.saturating_sub(1),
                 4 => reset.saturating_sub(1),
                 5 => reset,
-                _ => random.magnitude(tale.spec.window_us),
+                _ => random.magnitude(history.spec.window_us),
             };
-            let cost = random.within(0, tale.spec.count + 1);
-            let ask = match random.within(0, 9) {
+            let cost = random.within(0, history.spec.count + 1);
+            let operation = match random.within(0, 9) {
                 0 => Operation::Peek { cost },
                 1 => Operation::Refund { cost },
                 _ => Operation::Take { cost },
             };
-            last = script
-                .add(&mut tale, &HistoryStep { at_us: now, limit: 0, operation: ask })
-                .or(last);
+            last =
+                script.add(&mut history, &HistoryStep { at_us: now, limit: 0, operation }).or(last);
         }
     }
     script.compare();

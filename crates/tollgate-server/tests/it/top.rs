@@ -1,4 +1,4 @@
-//! `tollgate top`: what it prints, and how it ends.
+//! `tollgate top`: output and exit codes.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -18,15 +18,15 @@ fn once(answer: Answer) -> Ended {
     run(&["top", "--once", "--server", &Teller::start(&[answer]).url])
 }
 
-/// Nothing of a text that a terminal would obey.
-fn is_harmless(text: &str) -> bool {
+/// Returns whether a text has no characters that a terminal interprets.
+fn is_safe(text: &str) -> bool {
     !text.contains(|letter: char| (letter.is_control() && letter != '\n') || letter == '\u{202e}')
 }
 
 #[test]
-fn a_summary_is_printed_where_nobody_looks() {
+fn prints_a_summary_without_a_terminal() {
     let teller = Teller::start(&[Answer::Holds(stream(&[1000]))]);
-    // Standard output is no terminal here, so --once goes without saying.
+    // Standard output is not a terminal here, so --once is implied.
     for args in [&["top", "--server", &teller.url][..], &["top", "--once", "--server", &teller.url]]
     {
         let ended = run(args);
@@ -36,9 +36,9 @@ fn a_summary_is_printed_where_nobody_looks() {
             "scope    node node=web-1",
             "store    memory keys=7 max_keys=1000",
             "policy   v1 rules=1 file=-",
-            "health   all is well",
+            "health   no problems detected",
             "now      allowed/s=12.0 refused/s=3.0 refused%=20.0 degraded/s=0.0 errors/s=0.0 p50_us=210 p99_us=-",
-            "node     (no node is known)",
+            "node     (no nodes)",
         ] {
             assert!(lines.contains(&line), "{line}\nis not in\n{}", ended.stdout);
         }
@@ -46,12 +46,12 @@ fn a_summary_is_printed_where_nobody_looks() {
         let words: Vec<&str> = key.split_whitespace().collect();
         assert_eq!(words, ["refused", "37", "default", "60s", "0s", "-", "c1", "-"]);
         assert!(ended.stdout.contains(r" \u{1b}[2J\u{9b}31m\u{202e}x\u{20}y "), "{}", ended.stdout);
-        assert!(is_harmless(&ended.stdout), "{:?}", ended.stdout);
+        assert!(is_safe(&ended.stdout), "{:?}", ended.stdout);
     }
 }
 
 #[test]
-fn the_token_of_readers_is_sent_else_that_of_administrators() {
+fn sends_read_token_or_admin_token() {
     let teller = Teller::start(&[Answer::Holds(stream(&[1000]))]);
     for (names, expected) in [
         (&["TOLLGATE_ADMIN_TOKEN"][..], "authorization: bearer tollgate_admin_token\r\n"),
@@ -72,7 +72,7 @@ fn the_token_of_readers_is_sent_else_that_of_administrators() {
 }
 
 #[test]
-fn a_wrong_token_is_exit_code_two() {
+fn wrong_token_exits_with_two() {
     let teller = Teller::start(&[problem(401, "the token is not valid\u{1b}[2J here")]);
     let mut command = tollgate(&["top", "--once", "--server", &teller.url]);
     let ended = Ended::from(command.env("TOLLGATE_READ_TOKEN", "hunter2").output().unwrap());
@@ -86,19 +86,19 @@ fn a_wrong_token_is_exit_code_two() {
 }
 
 #[test]
-fn no_answer_is_exit_code_three() {
+fn failed_first_connection_exits_with_three() {
     let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi";
     for (answer, words) in [
         (problem(503, "not yet"), "503: not yet"),
         (problem(429, "too many"), "429: too many"),
-        (Answer::Says(page.to_owned()), "no answer of a tollgate service"),
-        (Answer::Says(String::new()), "no answer from http://127.0.0.1:"),
-        (Answer::Says(HEAD.to_owned()), "the stream has ended"),
+        (Answer::Says(page.to_owned()), "not from a Tollgate service"),
+        (Answer::Says(String::new()), "no response from http://127.0.0.1:"),
+        (Answer::Says(HEAD.to_owned()), "the service closed the stream"),
         (
             Answer::Says(format!("{HEAD}event: frame\ndata: {{}}\n\n")),
-            "no answer of a tollgate service",
+            "not from a Tollgate service",
         ),
-        (Answer::Endless(format!("{HEAD}data: ")), "it tells something without an end"),
+        (Answer::Endless(format!("{HEAD}data: ")), "the service sent an event of more than 4 MiB"),
     ] {
         let ended = once(answer);
         assert_eq!((ended.code, ended.stdout.as_str()), (3, ""), "{}", ended.stderr);
@@ -109,17 +109,17 @@ fn no_answer_is_exit_code_three() {
 }
 
 #[test]
-fn silence_is_no_answer() {
+fn idle_stream_exits_with_three() {
     let ended = once(Answer::Holds(format!("{HEAD}: hello\n\n")));
     assert_eq!(ended.code, 3);
-    assert!(ended.stderr.contains("nothing for 10 s"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("no data for 10 s"), "{}", ended.stderr);
 }
 
-/// `tollgate top --json`.
+/// A running `tollgate top --json`.
 struct Follower(Option<Child>);
 
 impl Follower {
-    /// It, and the lines it prints.
+    /// Starts the process; returns it and the frames that it prints.
     fn start(url: &str) -> (Self, impl Iterator<Item = Value> + use<>) {
         let mut command = tollgate(&["top", "--json", "--server", url]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -127,20 +127,20 @@ impl Follower {
         let lines = BufReader::new(process.stdout.take().expect("stdout is piped")).lines();
         let frames = lines.map(|line| {
             let line = line.expect("lines are text");
-            assert!(is_harmless(&line), "{line:?}");
+            assert!(is_safe(&line), "{line:?}");
             serde_json::from_str(&line).expect("each line is JSON")
         });
         (Self(Some(process)), frames)
     }
 
     fn signal(&self, name: &str) {
-        signal(self.0.as_ref().expect("it runs").id(), name);
+        signal(self.0.as_ref().expect("the process runs").id(), name);
     }
 
-    /// Waits for its end.
-    fn ended(mut self) -> Ended {
-        let process = self.0.take().expect("it ends once");
-        Ended::from(process.wait_with_output().expect("it ends"))
+    /// Waits until the process exits.
+    fn wait(mut self) -> Ended {
+        let process = self.0.take().expect("wait is called once");
+        Ended::from(process.wait_with_output().expect("the process exits"))
     }
 }
 
@@ -154,7 +154,7 @@ impl Drop for Follower {
 }
 
 #[test]
-fn frames_go_on_when_the_connection_is_cut() {
+fn reconnects_after_a_lost_connection() {
     let answers = [
         Answer::Says(stream(&[1, 2])),
         problem(503, "draining"),
@@ -166,20 +166,20 @@ fn frames_go_on_when_the_connection_is_cut() {
         frames.take(4).map(|frame| frame["t"].as_i64().expect("a time") / 1000).collect();
     assert_eq!(seconds, [1, 2, 3, 4]);
     follower.signal("TERM");
-    let ended = follower.ended();
+    let ended = follower.wait();
     assert_eq!(ended.code, 0);
-    let expected = "tollgate: reconnecting: the stream has ended\n\
+    let expected = "tollgate: reconnecting: the service closed the stream\n\
                     tollgate: reconnecting: 503: draining\n\
-                    tollgate: reconnecting: the stream has ended\n";
+                    tollgate: reconnecting: the service closed the stream\n";
     assert_eq!(ended.stderr, expected);
 }
 
 #[test]
-fn who_is_no_longer_let_in_ends() {
+fn stops_when_the_token_is_refused() {
     let answers = [Answer::Says(stream(&[1])), problem(401, "the token is not valid here")];
     let (follower, frames) = Follower::start(&Teller::start(&answers).url);
     assert_eq!(frames.count(), 1);
-    let ended = follower.ended();
+    let ended = follower.wait();
     assert_eq!(ended.code, 2);
     assert!(
         ended.stderr.ends_with("tollgate: 401: the token is not valid here\n"),
@@ -189,18 +189,18 @@ fn who_is_no_longer_let_in_ends() {
 }
 
 #[test]
-fn frames_end_when_nobody_reads_them() {
+fn stops_when_the_pipe_is_closed() {
     let many: Vec<i64> = (0..500).collect();
     let (follower, mut frames) =
         Follower::start(&Teller::start(&[Answer::Says(stream(&many))]).url);
     assert!(frames.next().is_some());
     drop(frames);
-    let ended = follower.ended();
+    let ended = follower.wait();
     assert_eq!(ended.code, 0, "{}", ended.stderr);
 }
 
 #[test]
-fn one_frame_is_one_line() {
+fn prints_one_frame_per_line() {
     let teller = Teller::start(&[Answer::Holds(stream(&[7, 8]))]);
     let ended = run(&["top", "--json", "--once", "--server", &teller.url]);
     assert_eq!((ended.code, ended.stdout.lines().count()), (0, 1));
@@ -209,7 +209,7 @@ fn one_frame_is_one_line() {
 }
 
 #[test]
-fn a_real_service_shows_whom_it_refuses() {
+fn shows_refused_keys_of_a_service() {
     let scratch = Scratch::new();
     let policy = scratch.write("policy.yaml", POLICY);
     let service = Service::start(&["--policy", &policy, "--node-id", "web-1"]);
@@ -218,25 +218,25 @@ fn a_real_service_shows_whom_it_refuses() {
         (0..3).map(|_| service.post("/check", facts).json()["allowed"].clone()).collect();
     assert_eq!(allowed, [true, false, false]);
     let top = || run(&["top", "--once", "--server", &service.url()]);
-    // The second in which it was refused is told when it is over.
+    // A second is reported when it is over.
     let key = || top().stdout.lines().find(|line| line.contains(r"c\u{20}1")).map(str::to_owned);
     eventually("the key is shown", || key().is_some());
-    let key = key().expect("just seen");
+    let key = key().expect("the key was shown before");
     let words: Vec<&str> = key.split_whitespace().collect();
     assert_eq!(words[..4], ["refused", "2", "orders", "3600s"], "{key}");
     assert_eq!(words[5..], ["-", r"c\u{20}1", "client=c", "1", "path=/orders"], "{key}");
-    let told = top().stdout;
-    assert!(told.contains("\nscope    node node=web-1\nstore    memory keys="), "{told}");
-    assert!(told.contains("\nrule     orders   enforce  on"), "{told}");
+    let summary = top().stdout;
+    assert!(summary.contains("\nscope    node node=web-1\nstore    memory keys="), "{summary}");
+    assert!(summary.contains("\nrule     orders   enforce  on"), "{summary}");
     let trial = |line: &str| line.starts_with("trial    orders") && line.ends_with("next 2/3600s");
-    assert!(told.lines().any(trial), "{told}");
+    assert!(summary.lines().any(trial), "{summary}");
     let json = run(&["top", "--once", "--json", "--server", &service.url()]);
     let frame: Value = serde_json::from_str(&json.stdout).expect("one JSON value");
     assert_eq!((json.code, frame["node"].as_str()), (0, Some("web-1")));
 }
 
 #[test]
-fn a_real_service_wants_its_token() {
+fn service_with_token_refuses_other_tokens() {
     let token = "a-token-for-readers-0123456789abcdef";
     let service = Service::start_with(&[], &[("TOLLGATE_READ_TOKEN", token)]);
     let with = |token: &str| {
@@ -253,7 +253,7 @@ fn a_real_service_wants_its_token() {
 }
 
 #[test]
-fn a_service_that_is_started_again_is_found_again() {
+fn reconnects_to_a_restarted_service() {
     let service = Service::start(&["--node-id", "first"]);
     let address = service.address().to_string();
     let (follower, mut frames) = Follower::start(&service.url());
@@ -263,7 +263,7 @@ fn a_service_that_is_started_again_is_found_again() {
     let _service = Service::start_as(&mut again);
     assert!(frames.any(|frame| frame["node"] == "second"));
     follower.signal("INT");
-    let ended = follower.ended();
+    let ended = follower.wait();
     assert_eq!(ended.code, 0);
     assert!(ended.stderr.contains("tollgate: reconnecting: "), "{}", ended.stderr);
 }

@@ -1,4 +1,4 @@
-//! `tollgate top` on a terminal: a real one, as `script` of util-linux makes it.
+//! `tollgate top` on a real terminal, created by `script` of util-linux.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -12,7 +12,7 @@ const OPENED: &str = "\u{1b}[?1049h";
 const CLOSED: &str = "\u{1b}[?1049l";
 const CURSOR: &str = "\u{1b}[?25h";
 
-/// `tollgate top` on a terminal of 80 × 24, which afterwards tells how it ended and how the terminal is.
+/// `tollgate top` on a terminal of 80 × 24. Afterwards the exit code and the terminal settings are printed.
 struct Screen {
     process: Child,
     keys: ChildStdin,
@@ -35,19 +35,19 @@ impl Screen {
         let keys = process.stdin.take().expect("stdin is piped");
         let mut stdout = process.stdout.take().expect("stdout is piped");
         let shown = Arc::new(Mutex::new(String::new()));
-        let kept = Arc::clone(&shown);
+        let output = Arc::clone(&shown);
         let reader = thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(read @ 1..) = stdout.read(&mut bytes) {
                 let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
-                kept.lock().expect("nobody panics here").push_str(&text);
+                output.lock().expect("the lock is not poisoned").push_str(&text);
             }
         });
         Self { process, keys, shown, reader: Some(reader) }
     }
 
     fn shown(&self) -> String {
-        self.shown.lock().expect("nobody panics here").clone()
+        self.shown.lock().expect("the lock is not poisoned").clone()
     }
 
     fn wait_for(&self, words: &str) {
@@ -55,23 +55,23 @@ impl Screen {
     }
 
     fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).expect("somebody reads them");
-        self.keys.flush().expect("somebody reads them");
+        self.keys.write_all(keys.as_bytes()).expect("the process reads its input");
+        self.keys.flush().expect("the process reads its input");
     }
 
     fn pid(&self) -> u32 {
         let shown = self.shown();
         let pid = shown.split_once("pid=").and_then(|(_, rest)| rest.split_once('.'));
-        pid.expect("it was told").0.parse().expect("a number")
+        pid.expect("the pid was printed").0.parse().expect("a number")
     }
 
-    /// Everything that was shown, once it has ended with this code and the terminal is as it was.
-    fn ended(mut self, code: i32) -> String {
-        self.process.wait().expect("it ends");
-        let reader = self.reader.take().expect("it ends once");
-        reader.join().expect("the reader ends with its process");
+    /// Waits for this exit code, checks that the terminal is restored, and returns all output.
+    fn wait(mut self, code: i32) -> String {
+        self.process.wait().expect("the process exits");
+        let reader = self.reader.take().expect("wait is called once");
+        reader.join().expect("the reader stops with the process");
         let shown = self.shown();
-        let (screen, after) = shown.rsplit_once(CLOSED).expect("the screen is left");
+        let (screen, after) = shown.rsplit_once(CLOSED).expect("the alternate screen is closed");
         assert!(screen.contains(OPENED), "{screen:?}");
         assert!(shown.rfind(CURSOR) > shown.rfind("\u{1b}[?25l"), "{shown:?}");
         assert!(after.contains(&format!("code={code}.")), "{after}");
@@ -88,47 +88,47 @@ impl Drop for Screen {
 }
 
 #[test]
-fn the_screen_is_drawn_and_given_back() {
+fn draws_and_restores_the_terminal() {
     let mut screen = Screen::open(&Teller::start(&[Answer::Holds(stream(&[1000]))]), &[]);
     screen.wait_for("degraded/s");
-    // Blanks are not drawn over blanks, so the key is seen up to its own.
+    // Blanks are not drawn over blanks, so the output contains the key only up to its first blank.
     screen.wait_for(r"\u{1b}[2J\u{9b}31m\u{202e}x");
     screen.press("2");
-    screen.wait_for("no node is known");
+    screen.wait_for("no nodes");
     screen.press("q");
-    let shown = screen.ended(0);
+    let shown = screen.wait(0);
     assert!(shown.contains("\u{1b}[38;5;2"), "{shown:?}");
     assert!(!shown.contains(['\u{202e}', '\u{9b}', '\u{7}']), "{shown:?}");
 }
 
 #[test]
-fn colours_are_left_out_on_request() {
+fn no_color_disables_colours() {
     let teller = Teller::start(&[Answer::Holds(stream(&[1000]))]);
     let mut screen = Screen::open(&teller, &[("NO_COLOR", "1")]);
     screen.wait_for("degraded/s");
     screen.press("\u{3}");
-    let shown = screen.ended(0);
+    let shown = screen.wait(0);
     assert!(!shown.contains("\u{1b}[38;5;"), "{shown:?}");
 }
 
 #[test]
-fn a_signal_gives_the_terminal_back() {
+fn signal_restores_the_terminal() {
     let screen = Screen::open(&Teller::start(&[Answer::Holds(stream(&[1000]))]), &[]);
     screen.wait_for("degraded/s");
     signal(screen.pid(), "TERM");
-    screen.ended(0);
+    screen.wait(0);
 }
 
 #[test]
-fn an_error_gives_the_terminal_back_and_is_told() {
+fn error_restores_the_terminal_and_is_printed() {
     let answers = [
         Answer::Says(stream(&[1000])),
         problem(503, "draining"),
         problem(401, "the token is not valid here"),
     ];
     let screen = Screen::open(&Teller::start(&answers), &[]);
-    let shown = screen.ended(2);
+    let shown = screen.wait(2);
     assert!(shown.contains("reconnecting"), "{shown:?}");
-    let (_, after) = shown.rsplit_once(CLOSED).expect("the screen is left");
+    let (_, after) = shown.rsplit_once(CLOSED).expect("the alternate screen is closed");
     assert!(after.contains("tollgate: 401: the token is not valid here"), "{after:?}");
 }

@@ -1,76 +1,83 @@
-//! How things are, in sentences: the worst first.
+//! Health messages, most severe first.
 
 use std::collections::BTreeSet;
 
-use super::figures::{count, length};
+use super::format::{count, length};
 use super::response::{Frame, Policy};
 use super::state::State;
 use super::text::visible;
 
-/// How much a sentence should worry.
+/// Severity of a health message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Worry {
-    Bad,
-    Doubtful,
-    None,
+pub(super) enum Severity {
+    Error,
+    Warning,
+    Ok,
 }
 
-/// For how many seconds a frame may be missing before that is worth a word.
-const LATE: u64 = 3;
+/// Age of the last frame in seconds above which it is reported.
+const MAX_FRAME_AGE: u64 = 3;
 
-/// What is to say. There is always something.
-pub(super) fn health(state: &State) -> Vec<(Worry, String)> {
-    let mut said = Vec::new();
-    of_the_link(state, &mut said);
+type Messages = Vec<(Severity, String)>;
+
+/// Returns the health messages; at least one.
+pub(super) fn health(state: &State) -> Messages {
+    let mut messages = Vec::new();
+    check_connection(state, &mut messages);
     if let Some(frame) = &state.frame {
-        of_the_store(frame, &mut said);
-        of_nodes(frame, &mut said);
-        of_decisions(frame, &mut said);
+        check_store(frame, &mut messages);
+        check_nodes(frame, &mut messages);
+        check_decisions(frame, &mut messages);
     }
     if let Some(policy) = &state.policy {
-        of_the_policy(policy, &mut said);
+        check_policy(policy, &mut messages);
     }
-    // The order within a worry is the one above.
-    said.sort_by_key(|(worry, _)| *worry);
-    if said.is_empty() {
-        said.push((Worry::None, "all is well".to_owned()));
+    // The sort is stable: messages of equal severity keep the order above.
+    messages.sort_by_key(|(severity, _)| *severity);
+    if messages.is_empty() {
+        messages.push((Severity::Ok, "no problems detected".to_owned()));
     }
-    said
+    messages
 }
 
-fn of_the_link(state: &State, said: &mut Vec<(Worry, String)>) {
-    let old = length(i64::try_from(state.quiet).unwrap_or(i64::MAX));
+fn check_connection(state: &State, messages: &mut Messages) {
+    let age = length(i64::try_from(state.frame_age).unwrap_or(i64::MAX));
     match (&state.lost, &state.frame) {
         (Some(reason), _) => {
             let reason = visible(reason);
-            said.push((Worry::Bad, format!("reconnecting: {reason}; figures are {old} old")));
+            let text = format!("connection lost, reconnecting: {reason}; last update {age} ago");
+            messages.push((Severity::Error, text));
         }
-        (None, None) => said.push((Worry::Doubtful, "waiting for the first figures".to_owned())),
-        (None, Some(_)) if state.quiet > LATE => {
-            said.push((Worry::Doubtful, format!("figures are {old} old")));
+        (None, None) => messages.push((Severity::Warning, "waiting for data".to_owned())),
+        (None, Some(_)) if state.frame_age > MAX_FRAME_AGE => {
+            messages.push((Severity::Warning, format!("last update {age} ago")));
         }
         (None, Some(_)) => {}
     }
 }
 
-fn of_the_store(frame: &Frame, said: &mut Vec<(Worry, String)>) {
+fn check_store(frame: &Frame, messages: &mut Messages) {
     let store = &frame.store;
     match store.breaker.as_deref() {
         None | Some("closed") => {}
         Some("open") => {
-            said.push((Worry::Bad, "the store is lost: nodes decide alone".to_owned()));
+            let text = "Redis is unreachable: nodes decide without it (breaker open)";
+            messages.push((Severity::Error, text.to_owned()));
         }
         Some("half_open") => {
-            said.push((Worry::Doubtful, "the store was lost and is tried again".to_owned()));
+            let text = "Redis was unreachable and is being probed (breaker half-open)";
+            messages.push((Severity::Warning, text.to_owned()));
         }
-        Some(other) => said.push((Worry::Doubtful, format!("the breaker is {}", visible(other)))),
+        Some(breaker) => {
+            messages.push((Severity::Warning, format!("breaker {}", visible(breaker))));
+        }
     }
     if let Some(warning) = &store.warning {
-        said.push((Worry::Doubtful, format!("store: {}", visible(warning))));
+        messages.push((Severity::Warning, format!("store: {}", visible(warning))));
     }
 }
 
-fn of_nodes(frame: &Frame, said: &mut Vec<(Worry, String)>) {
+fn check_nodes(frame: &Frame, messages: &mut Messages) {
     let down: Vec<String> = frame
         .nodes
         .iter()
@@ -78,41 +85,43 @@ fn of_nodes(frame: &Frame, said: &mut Vec<(Worry, String)>) {
         .map(|node| visible(&node.id))
         .collect();
     if !down.is_empty() {
-        let (all, which) = (frame.nodes.len(), down.join(", "));
-        said.push((Worry::Doubtful, format!("{} of {all} nodes down: {which}", down.len())));
+        let (total, ids) = (frame.nodes.len(), down.join(", "));
+        let text = format!("{} of {total} nodes down: {ids}", down.len());
+        messages.push((Severity::Warning, text));
     }
     let up = frame.nodes.iter().filter(|node| node.state == "Up");
     let policies: BTreeSet<&str> = up.filter_map(|node| node.policy.as_deref()).collect();
     if policies.len() > 1 {
-        said.push((Worry::Doubtful, format!("nodes decide by {} policies", policies.len())));
+        let text = format!("nodes run {} different policies", policies.len());
+        messages.push((Severity::Warning, text));
     }
     let warnings = frame.nodes.iter().filter_map(|node| Some((&node.id, node.warning.as_ref()?)));
-    said.extend(
-        warnings.map(|(id, warning)| {
-            (Worry::Doubtful, format!("{}: {}", visible(id), visible(warning)))
-        }),
-    );
+    messages.extend(warnings.map(|(id, warning)| {
+        (Severity::Warning, format!("{}: {}", visible(id), visible(warning)))
+    }));
 }
 
-fn of_decisions(frame: &Frame, said: &mut Vec<(Worry, String)>) {
+fn check_decisions(frame: &Frame, messages: &mut Messages) {
     let now = &frame.now;
-    // A store that is lost is told of already, and is asked now and then whether it is back.
+    // While the breaker is open, failing probes are expected, and the open breaker is reported already.
     if now.errors > 0.0 && frame.store.breaker.as_deref() == Some("closed") {
-        let told = format!("the store leaves {} questions a second unanswered", count(now.errors));
-        said.push((Worry::Doubtful, told));
+        let text = format!("{} store calls per second fail", count(now.errors));
+        messages.push((Severity::Warning, text));
     }
     if now.degraded > 0.0 {
-        let told = format!("{} decisions a second without the store", count(now.degraded));
-        said.push((Worry::Doubtful, told));
+        let text = format!("{} decisions per second are made without Redis", count(now.degraded));
+        messages.push((Severity::Warning, text));
     }
 }
 
-fn of_the_policy(policy: &Policy, said: &mut Vec<(Worry, String)>) {
+fn check_policy(policy: &Policy, messages: &mut Messages) {
     if let Some(error) = &policy.error {
-        said.push((Worry::Bad, format!("the policy file is not in force: {}", visible(error))));
+        let error = visible(error);
+        let text = format!("policy file not loaded, the previous policy stays active: {error}");
+        messages.push((Severity::Error, text));
     }
     let warnings = policy.warnings.iter();
-    said.extend(warnings.map(|told| (Worry::Doubtful, format!("policy: {}", visible(told)))));
+    messages.extend(warnings.map(|text| (Severity::Warning, format!("policy: {}", visible(text)))));
 }
 
 #[cfg(test)]
@@ -120,20 +129,20 @@ mod tests {
     use super::super::sample;
     use super::*;
 
-    fn said(changes: &[(&str, &str)]) -> Vec<String> {
-        health(&sample::state_with(changes)).into_iter().map(|(_, said)| said).collect()
+    fn texts(changes: &[(&str, &str)]) -> Vec<String> {
+        health(&sample::state_with(changes)).into_iter().map(|(_, text)| text).collect()
     }
 
     #[test]
-    fn nothing_to_say_is_said() {
-        assert_eq!(health(&sample::state()), [(Worry::None, "all is well".to_owned())]);
+    fn healthy_state_has_one_message() {
+        assert_eq!(health(&sample::state()), [(Severity::Ok, "no problems detected".to_owned())]);
         let empty = health(&State::new("x"));
-        assert_eq!(empty, [(Worry::Doubtful, "waiting for the first figures".to_owned())]);
+        assert_eq!(empty, [(Severity::Warning, "waiting for data".to_owned())]);
     }
 
     #[test]
-    fn the_worst_comes_first() {
-        let told = said(&[
+    fn sorts_messages_by_severity() {
+        let messages = texts(&[
             (
                 "\"errors\":0,\"p50_us\":210,\"p99_us\":1900",
                 "\"errors\":2,\"p50_us\":1,\"p99_us\":1",
@@ -144,28 +153,28 @@ mod tests {
             ("\"error\":null,\"warnings\":[]", "\"error\":\"line 3\",\"warnings\":[\"soon\"]"),
         ]);
         let expected = [
-            "the store is lost: nodes decide alone",
-            "the policy file is not in force: line 3",
+            "Redis is unreachable: nodes decide without it (breaker open)",
+            "policy file not loaded, the previous policy stays active: line 3",
             "store: a\\u{1b}[1m",
             "1 of 2 nodes down: web-2",
             "policy: soon",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(messages, expected);
     }
 
     #[test]
-    fn a_loss_is_told_with_its_age() {
+    fn lost_connection_shows_age_of_data() {
         let mut state = sample::state();
         (0..4).for_each(|_| state.tick());
-        assert_eq!(health(&state)[0].1, "figures are 4s old");
+        assert_eq!(health(&state)[0].1, "last update 4s ago");
         state.apply(super::super::update::Update::Lost("connection refused".to_owned()));
-        let expected = "reconnecting: connection refused; figures are 4s old";
-        assert_eq!(health(&state)[0], (Worry::Bad, expected.to_owned()));
+        let expected = "connection lost, reconnecting: connection refused; last update 4s ago";
+        assert_eq!(health(&state)[0], (Severity::Error, expected.to_owned()));
     }
 
     #[test]
-    fn nodes_that_differ_are_told() {
+    fn reports_different_policies() {
         let other = ("\"version\":null,\"policy\":null", "\"version\":null,\"policy\":\"old\"");
-        assert_eq!(said(&[other]), ["nodes decide by 2 policies"]);
+        assert_eq!(texts(&[other]), ["nodes run 2 different policies"]);
     }
 }

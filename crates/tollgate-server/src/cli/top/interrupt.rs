@@ -1,10 +1,10 @@
-//! Being asked to end: by the keyboard, another process, or a terminal that is closed.
+//! Signals that stop the command: SIGINT, SIGTERM and SIGHUP.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Hears of it.
+/// Receiver of the signals.
 #[derive(Debug)]
 pub(super) struct Interrupt {
     interrupt: Signal,
@@ -21,7 +21,7 @@ impl Interrupt {
         })
     }
 
-    /// Waits for it.
+    /// Waits for the first signal.
     pub(super) async fn wait(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

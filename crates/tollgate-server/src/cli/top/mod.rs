@@ -1,19 +1,22 @@
-//! `tollgate top`: what a service does, while it does it. Events change what is known, and what is known is drawn.
+//! `tollgate top`: live view of a running service.
+//!
+//! A background task follows `/api/live` and sends updates; they change the [`State`], and the screen or the
+//! summary is drawn from it.
 
-mod figures;
+mod format;
 mod health;
 mod interrupt;
-mod keys;
-mod live;
-mod plain;
 mod response;
 #[cfg(test)]
 mod sample;
 mod screen;
-mod sheets;
 mod state;
+mod summary;
+mod tables;
+mod terminal;
 mod text;
 mod update;
+mod view;
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -23,29 +26,29 @@ use tokio::runtime;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::timeout;
 
-use super::asking::token;
-use super::stdout::{say, try_say};
+use super::request::token;
+use super::stdout::{print, try_print};
 use super::{Exit, ServerArgs};
-use crate::client::{AskError, Server};
+use crate::client::{ClientError, Server};
 use interrupt::Interrupt;
 use state::State;
 use text::{json_line, visible};
-use update::{Heard, Update, follow};
+use update::{Message, Update, follow};
 
-/// How long a first frame may take to come when only that is wanted.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time to wait for the first frame before a one-time output fails.
+const FIRST_FRAME_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How much may be heard before it is looked at.
-const AHEAD: usize = 16;
+/// Number of updates that are buffered before the follower waits.
+const UPDATE_BUFFER: usize = 16;
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     #[command(flatten)]
     server: ServerArgs,
-    /// Print a summary of how things are now, and end
+    /// Print a summary of the current state and exit
     #[arg(long)]
     once: bool,
-    /// Print what the service tells each second, one JSON object a line; with --once, one
+    /// Print one JSON object per second, one per line; with --once, print one and exit
     #[arg(long)]
     json: bool,
 }
@@ -53,51 +56,51 @@ pub(crate) struct TopArgs {
 /// Runs `tollgate top`.
 pub(super) fn run(args: &TopArgs) -> Exit {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let watched = match runtime {
+    let result = match runtime {
         Ok(runtime) => runtime.block_on(watch(args)),
-        Err(error) => Err(AskError::NoAnswer(error.to_string())),
+        Err(error) => Err(ClientError::NoAnswer(error.to_string())),
     };
-    match watched {
+    match result {
         Ok(()) => Exit::Success,
-        Err(AskError::Usage(reason)) => {
-            complain(&visible(&reason));
+        Err(ClientError::Usage(reason)) => {
+            print_error(&visible(&reason));
             Exit::Usage
         }
-        Err(AskError::NoAnswer(reason)) => {
-            complain(&format!("no answer from {}: {}", args.server.server, visible(&reason)));
+        Err(ClientError::NoAnswer(reason)) => {
+            print_error(&format!("no response from {}: {}", args.server.server, visible(&reason)));
             Exit::NoAnswer
         }
     }
 }
 
-/// On standard error, which may be a terminal that is gone.
-fn complain(text: &str) {
+/// Writes to standard error and ignores failures, because the terminal may be closed.
+fn print_error(text: &str) {
     let _ = writeln!(io::stderr(), "tollgate: {text}");
 }
 
-async fn watch(args: &TopArgs) -> Result<(), AskError> {
-    let (server, token) = (Server::of(&args.server)?, read_token()?);
-    let mut interrupt = Interrupt::new().map_err(|error| AskError::Usage(error.to_string()))?;
-    let (to, mut heard) = mpsc::channel(AHEAD);
-    tokio::spawn(follow(server, token, to));
+async fn watch(args: &TopArgs) -> Result<(), ClientError> {
+    let (server, token) = (Server::from_args(&args.server)?, read_token()?);
+    let mut interrupt = Interrupt::new().map_err(|error| ClientError::Usage(error.to_string()))?;
+    let (sender, mut updates) = mpsc::channel(UPDATE_BUFFER);
+    tokio::spawn(follow(server, token, sender));
     let state = State::new(&args.server.server);
-    let watched = async {
+    let output = async {
         if args.json {
-            return print_frames(&mut heard, args.once).await;
+            return print_frames(&mut updates, args.once).await;
         }
         if args.once || !can_draw() {
-            return print_summary(&mut heard, state).await;
+            return print_summary(&mut updates, state).await;
         }
-        live::watch(&mut heard, state).await
+        terminal::watch(&mut updates, state).await
     };
     tokio::select! {
-        ended = watched => ended,
+        result = output => result,
         () = interrupt.wait() => Ok(()),
     }
 }
 
-/// The token for those who look, else that of administrators, who may look too.
-fn read_token() -> Result<Option<String>, AskError> {
+/// Returns the read token, otherwise the admin token, which permits reading too.
+fn read_token() -> Result<Option<String>, ClientError> {
     match token("TOLLGATE_READ_TOKEN", "TOLLGATE_READ_TOKEN_FILE")? {
         Some(token) => Ok(Some(token)),
         None => Ok(token("TOLLGATE_ADMIN_TOKEN", "TOLLGATE_ADMIN_TOKEN_FILE")?),
@@ -108,53 +111,61 @@ fn can_draw() -> bool {
     io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// What comes next; nobody ends without saying why.
-async fn next(heard: &mut Receiver<Heard>) -> Heard {
-    let silent = || Err(AskError::NoAnswer("nothing is heard any more".to_owned()));
-    heard.recv().await.unwrap_or_else(silent)
+/// Receives the next message. The follower sends an error before it stops.
+async fn next(updates: &mut Receiver<Message>) -> Message {
+    let stopped = || Err(ClientError::NoAnswer("the follower task stopped".to_owned()));
+    updates.recv().await.unwrap_or_else(stopped)
 }
 
-async fn print_summary(heard: &mut Receiver<Heard>, mut state: State) -> Result<(), AskError> {
-    let known = async {
+async fn print_summary(
+    updates: &mut Receiver<Message>,
+    mut state: State,
+) -> Result<(), ClientError> {
+    let first_frame = async {
         while state.frame.is_none() {
-            state.apply(next(heard).await?.0);
+            state.apply(next(updates).await?.0);
         }
         Ok(())
     };
-    in_time(known).await?;
-    say(&plain::summary(&state));
+    within_timeout(first_frame).await?;
+    print(&summary::summary(&state));
     Ok(())
 }
 
-/// Prints frames until nobody reads them.
-async fn print_frames(heard: &mut Receiver<Heard>, once: bool) -> Result<(), AskError> {
+/// Prints frames until the reader closes standard output.
+async fn print_frames(updates: &mut Receiver<Message>, once: bool) -> Result<(), ClientError> {
     let mut is_first = true;
     loop {
-        let frame = next_frame(heard);
-        let frame = if is_first { in_time(frame).await? } else { frame.await? };
+        let frame = next_frame(updates);
+        let frame = if is_first { within_timeout(frame).await? } else { frame.await? };
         is_first = false;
-        match try_say(&format!("{}\n", json_line(&frame))) {
+        match try_print(&format!("{}\n", json_line(&frame))) {
             Ok(()) if once => return Ok(()),
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             Err(error) => {
-                complain(&format!("the result could not be written: {error}"));
+                print_error(&format!("cannot write the result to standard output: {error}"));
                 return Ok(());
             }
         }
     }
 }
 
-async fn in_time<T>(first: impl Future<Output = Result<T, AskError>>) -> Result<T, AskError> {
-    let late = |_| AskError::NoAnswer(format!("no figures within {} s", PATIENCE.as_secs()));
-    timeout(PATIENCE, first).await.map_err(late)?
+async fn within_timeout<T>(
+    first: impl Future<Output = Result<T, ClientError>>,
+) -> Result<T, ClientError> {
+    let seconds = FIRST_FRAME_TIMEOUT.as_secs();
+    let late = |_| ClientError::NoAnswer(format!("no data within {seconds} s"));
+    timeout(FIRST_FRAME_TIMEOUT, first).await.map_err(late)?
 }
 
-async fn next_frame(heard: &mut Receiver<Heard>) -> Result<String, AskError> {
+async fn next_frame(updates: &mut Receiver<Message>) -> Result<String, ClientError> {
     loop {
-        match next(heard).await? {
+        match next(updates).await? {
             (Update::Frame(_), Some(event)) => return Ok(event.data),
-            (Update::Lost(reason), _) => complain(&format!("reconnecting: {}", visible(&reason))),
+            (Update::Lost(reason), _) => {
+                print_error(&format!("reconnecting: {}", visible(&reason)))
+            }
             _ => {}
         }
     }

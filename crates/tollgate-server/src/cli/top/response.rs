@@ -1,16 +1,16 @@
-//! What `/api/live` tells, as far as it is shown. Fields of later versions are passed over.
+//! Events of `/api/live`, reduced to the fields that are shown. Unknown fields are ignored.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// The policy of the node that is asked.
+/// Active policy of the node that sends the stream.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Policy {
     pub(super) version: String,
     pub(super) file: Option<String>,
     pub(super) rules_total: u64,
-    /// Why the file as it is now is not in force.
+    /// Why the current policy file could not be loaded.
     pub(super) error: Option<String>,
     pub(super) warnings: Vec<String>,
     pub(super) rules: Vec<Rule>,
@@ -24,35 +24,35 @@ pub(super) struct Rule {
     pub(super) on_store_loss: String,
     pub(super) per: Vec<String>,
     pub(super) limits: Vec<String>,
-    /// Limits that are tried.
+    /// Trial limits.
     pub(super) next: Vec<String>,
 }
 
-/// The last quarter of an hour.
+/// Points of the last 15 minutes.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct History {
-    /// Whether it begins here; if not, it goes on.
-    #[serde(default = "yes")]
+    /// Whether this event starts the history; otherwise it continues the previous event.
+    #[serde(default = "default_first")]
     pub(super) first: bool,
     pub(super) points: Vec<Point>,
 }
 
-const fn yes() -> bool {
+const fn default_first() -> bool {
     true
 }
 
-/// A second of the fleet.
+/// Counts of the fleet in one second.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Point {
-    /// When it began, in Unix milliseconds.
+    /// Start of the second, in Unix milliseconds.
     pub(super) t: i64,
     pub(super) allowed: f64,
     pub(super) refused: f64,
-    /// Of each rule that did more than allow: checked, refused, shadow, next, diverged.
+    /// Counts of each rule that refused or is on trial: checked, refused, shadow, next, diverged.
     pub(super) rules: BTreeMap<String, Vec<f64>>,
 }
 
-/// How things are now.
+/// Current state of the service.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Frame {
     pub(super) t: i64,
@@ -65,7 +65,7 @@ pub(super) struct Frame {
     pub(super) refused: Vec<RefusedKey>,
 }
 
-/// Per second, lately.
+/// Rates per second over the last 5 s.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Now {
     pub(super) allowed: f64,
@@ -92,11 +92,11 @@ pub(super) struct Node {
     pub(super) id: String,
     pub(super) address: String,
     pub(super) state: String,
-    /// Nothing, as 0, where it tells nothing.
+    /// None or 0 if the node sends no report.
     pub(super) allowed: Option<f64>,
     pub(super) refused: Option<f64>,
     pub(super) p99_us: Option<f64>,
-    /// Whether it told its figures lately.
+    /// Whether the node sent a report recently.
     pub(super) heard: bool,
     pub(super) breaker: Option<String>,
     pub(super) version: Option<String>,
@@ -104,14 +104,14 @@ pub(super) struct Node {
     pub(super) warning: Option<String>,
 }
 
-/// A key that was refused in the last minutes.
+/// A key that was refused in the last 5 minutes.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct RefusedKey {
     pub(super) key: String,
     pub(super) tenant: String,
     pub(super) rule: String,
     pub(super) limit: String,
-    /// At least so often.
+    /// Minimum number of refusals.
     pub(super) count: f64,
     pub(super) last_at: i64,
     pub(super) facts: Option<BTreeMap<String, String>>,

@@ -1,4 +1,4 @@
-//! A service as tests know it, with the worst of keys.
+//! Sample events for tests, with hostile keys.
 
 use super::state::State;
 use super::update::Update;
@@ -26,13 +26,15 @@ pub(super) const FRAME: &str = r#"{"t":1794843604000,"node":"web-1","scope":"fle
         {"key":"\u202egpj.exe\u009b31m","tenant":"","rule":"default","limit":"60s","count":9,"last_at":1794843500123,"facts":null},
         {"key":"日本語のとても長い鍵日本語のとても長い鍵日本語のとても長い鍵日本語のとても長い鍵","tenant":"","rule":"default","limit":"60s","count":3,"last_at":1794843600123,"facts":null}]}"#;
 
-/// What an event says.
+/// Parses an event.
 pub(super) fn update(name: &str, data: &str) -> Update {
     let event = Event { name: name.to_owned(), data: data.to_owned() };
-    Update::of(&event).unwrap_or_else(|error| panic!("{error}: {data}")).expect("a known event")
+    Update::from_event(&event)
+        .unwrap_or_else(|error| panic!("{error}: {data}"))
+        .expect("a known event")
 }
 
-/// What is known after the first frame.
+/// Returns the state after the first frame.
 pub(super) fn state() -> State {
     let mut state = State::new("http://127.0.0.1:8080");
     for (name, data) in [("policy", POLICY), ("history", HISTORY), ("frame", FRAME)] {
@@ -41,13 +43,13 @@ pub(super) fn state() -> State {
     state
 }
 
-/// The same, where something is different.
+/// Returns the sample state with text replacements in its events.
 pub(super) fn state_with(changes: &[(&str, &str)]) -> State {
     let change = |text: &str| {
         changes.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new))
     };
     let (policy, frame) = (change(POLICY), change(FRAME));
-    assert!((policy.as_str(), frame.as_str()) != (POLICY, FRAME), "nothing is different");
+    assert!((policy.as_str(), frame.as_str()) != (POLICY, FRAME), "no replacement matched");
     let mut state = state();
     state.apply(update("policy", &policy));
     state.apply(update("frame", &frame));

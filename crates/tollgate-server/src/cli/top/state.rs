@@ -1,35 +1,35 @@
-//! What is known: the one place that events change, and all that is drawn.
+//! State of the watched service: updates change it, and everything on screen is drawn from it.
 
 use std::collections::BTreeMap;
 
 use super::response::{Frame, Point, Policy};
 use super::update::Update;
 
-/// How many seconds are kept.
-const MOST_POINTS: usize = 900;
+/// Maximum number of seconds to keep.
+const MAX_POINTS: usize = 900;
 
-/// How far ahead of its service's clock a second may begin.
-const AHEAD_MS: i64 = 60_000;
+/// Tolerance in milliseconds for points later than the clock of the service; later ones are dropped.
+const MAX_AHEAD_MS: i64 = 60_000;
 
-/// Of how many rules a second may tell.
-const MOST_RULES: usize = 201;
+/// Maximum number of rules per point.
+const MAX_RULES: usize = 201;
 
-/// What is known of a service.
+/// Everything received from the service.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
-    /// The service, as it was named.
+    /// URL of the service, as given by the user.
     pub(super) server: String,
     pub(super) policy: Option<Policy>,
     pub(super) frame: Option<Frame>,
-    /// The last seconds, by when they began.
+    /// Points by their start, in Unix milliseconds.
     points: BTreeMap<i64, Point>,
-    /// Why nothing is heard at the moment.
+    /// Why the connection is lost; none while connected.
     pub(super) lost: Option<String>,
-    /// For how many seconds there was no frame.
-    pub(super) quiet: u64,
+    /// Seconds since the last frame.
+    pub(super) frame_age: u64,
 }
 
-/// What rules on trial came to in the time that is kept.
+/// Counts of one rule over all kept points.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Sums {
     pub(super) refused: f64,
@@ -43,7 +43,7 @@ impl State {
         Self { server: server.to_owned(), ..Self::default() }
     }
 
-    /// Takes over what was heard.
+    /// Applies an update.
     pub(super) fn apply(&mut self, update: Update) {
         match update {
             Update::Policy(policy) => self.policy = Some(*policy),
@@ -55,68 +55,68 @@ impl State {
             }
             Update::Frame(mut frame) => {
                 self.keep(std::mem::take(&mut frame.points));
-                let latest = frame.t.saturating_add(AHEAD_MS);
+                let latest = frame.t.saturating_add(MAX_AHEAD_MS);
                 self.points.retain(|t, _| *t <= latest);
                 self.frame = Some(*frame);
                 self.lost = None;
-                self.quiet = 0;
+                self.frame_age = 0;
             }
             Update::Lost(reason) => self.lost = Some(reason),
         }
     }
 
-    /// A second has passed.
+    /// Ages the last frame by one second.
     pub(super) fn tick(&mut self) {
-        self.quiet = self.quiet.saturating_add(1);
+        self.frame_age = self.frame_age.saturating_add(1);
     }
 
-    /// A second that is told again has grown.
+    /// Stores points. A point that is received again replaces the earlier one, because its counts have grown.
     fn keep(&mut self, points: Vec<Point>) {
         for mut point in points {
-            while point.rules.len() > MOST_RULES {
+            while point.rules.len() > MAX_RULES {
                 point.rules.pop_last();
             }
             self.points.insert(point.t, point);
-            while self.points.len() > MOST_POINTS {
+            while self.points.len() > MAX_POINTS {
                 self.points.pop_first();
             }
         }
     }
 
-    /// The highest figure of each step of so many seconds, oldest first, as many steps as are asked for; nothing
-    /// where nobody told of one. Steps begin at whole multiples, so that a column keeps its seconds.
+    /// Returns the maximum of a value in each of the last `steps` steps of `seconds` seconds, oldest first; none
+    /// for a step without points. Steps start at whole multiples, so that a column always covers the same seconds.
     pub(super) fn steps(
         &self,
         seconds: u32,
         steps: usize,
-        of: fn(&Point) -> f64,
+        value_of: fn(&Point) -> f64,
     ) -> Vec<Option<f64>> {
         let length = i64::from(seconds.max(1)) * 1000;
-        let mut highest = vec![None; steps];
-        let Some((newest, _)) = self.points.last_key_value() else { return highest };
+        let mut maxima = vec![None; steps];
+        let Some((newest, _)) = self.points.last_key_value() else { return maxima };
         let newest = newest.div_euclid(length);
         for (t, point) in self.points.iter().rev() {
             let Ok(back) = usize::try_from(newest - t.div_euclid(length)) else { continue };
-            let Some(place) = steps.checked_sub(back + 1) else { break };
-            if let Some(known) = highest.get_mut(place) {
-                let figure = of(point).max(0.0);
-                *known = Some(known.map_or(figure, |known: f64| known.max(figure)));
+            let Some(index) = steps.checked_sub(back + 1) else { break };
+            if let Some(maximum) = maxima.get_mut(index) {
+                let value = value_of(point).max(0.0);
+                *maximum = Some(maximum.map_or(value, |maximum: f64| maximum.max(value)));
             }
         }
-        highest
+        maxima
     }
 
-    /// What each rule came to.
+    /// Returns the counts of each rule over all kept points.
     pub(super) fn sums(&self) -> BTreeMap<&str, Sums> {
         let mut sums: BTreeMap<&str, Sums> = BTreeMap::new();
         let rules = self.points.values().flat_map(|point| &point.rules);
-        for (rule, figures) in rules {
-            let figure = |at: usize| figures.get(at).copied().unwrap_or_default().max(0.0);
+        for (rule, counts) in rules {
+            let count = |index: usize| counts.get(index).copied().unwrap_or_default().max(0.0);
             let sum = sums.entry(rule).or_default();
-            sum.refused += figure(1);
-            sum.shadow += figure(2);
-            sum.next += figure(3);
-            sum.diverged += figure(4);
+            sum.refused += count(1);
+            sum.shadow += count(2);
+            sum.next += count(3);
+            sum.diverged += count(4);
         }
         sums
     }
@@ -127,7 +127,7 @@ mod tests {
     use super::super::sample;
     use super::*;
 
-    fn known(points: &str) -> State {
+    fn state_of(points: &str) -> State {
         let mut state = State::new("http://here");
         state.apply(sample::update("history", &format!(r#"{{"points":[{points}]}}"#)));
         state
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_told_again_replaces_what_was_told() {
+    fn repeated_point_replaces_earlier_one() {
         let mut state = State::new("http://here");
         state.apply(sample::update("history", sample::HISTORY));
         state.apply(sample::update("frame", sample::FRAME));
@@ -154,8 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn steps_tell_the_highest_and_leave_gaps() {
-        let state = known(&[point(0, 1), point(1000, 9), point(4000, 3), point(6000, 2)].join(","));
+    fn steps_return_maxima_and_gaps() {
+        let state =
+            state_of(&[point(0, 1), point(1000, 9), point(4000, 3), point(6000, 2)].join(","));
         assert_eq!(state.steps(2, 5, |p| p.allowed), [None, Some(9.0), None, Some(3.0), Some(2.0)]);
         assert_eq!(state.steps(2, 2, |p| p.allowed), [Some(3.0), Some(2.0)]);
         assert_eq!(state.steps(2, 0, |p| p.allowed), []);
@@ -164,26 +165,26 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_seconds_are_kept() {
+    fn keeps_limited_number_of_points() {
         let all: Vec<String> = (0..2000).map(|second| point(second * 1000, 1)).collect();
-        assert_eq!(known(&all.join(",")).points.len(), MOST_POINTS);
+        assert_eq!(state_of(&all.join(",")).points.len(), MAX_POINTS);
     }
 
     #[test]
-    fn a_clock_that_is_wrong_does_not_stay() {
-        let mut state = known(&[point(i64::MAX, 1), point(i64::MIN, 1)].join(","));
+    fn drops_points_far_in_the_future() {
+        let mut state = state_of(&[point(i64::MAX, 1), point(i64::MIN, 1)].join(","));
         let _ = state.steps(1, 10, |p| p.allowed);
         state.apply(sample::update("frame", sample::FRAME));
         assert_eq!(state.steps(1, 1, |p| p.allowed), [Some(20.0)]);
     }
 
     #[test]
-    fn a_frame_ends_a_loss() {
+    fn frame_clears_lost_connection() {
         let mut state = State::new("http://here");
         state.apply(Update::Lost("gone".to_owned()));
         state.tick();
-        assert_eq!((state.lost.as_deref(), state.quiet), (Some("gone"), 1));
+        assert_eq!((state.lost.as_deref(), state.frame_age), (Some("gone"), 1));
         state.apply(sample::update("frame", sample::FRAME));
-        assert_eq!((state.lost, state.quiet), (None, 0));
+        assert_eq!((state.lost, state.frame_age), (None, 0));
     }
 }

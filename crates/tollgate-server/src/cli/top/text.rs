@@ -1,16 +1,15 @@
-//! Text of others on a terminal: what could mean something to it is shown, not sent.
+//! Untrusted text on a terminal: control characters are escaped.
 
 use ratatui::buffer::CellWidth;
 
-/// How many marks one letter may carry. More pile up over other lines.
-const MARKS: u32 = 2;
+/// Maximum number of combining marks per letter; more would overlap other lines.
+const MAX_MARKS: u32 = 2;
 
-/// The text with everything visible: controls, escapes, what turns the direction of writing and what has no width
-/// become `\u{…}`.
+/// Returns the text with control characters, direction marks and zero-width characters escaped as `\u{…}`.
 pub(super) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    // A mark at the beginning would sit on what stands before.
-    let mut marks = MARKS;
+    // A mark at the start would combine with the text before it, so it is escaped.
+    let mut marks = MAX_MARKS;
     for letter in text.chars() {
         if letter == '\\' {
             shown.push_str("\\\\");
@@ -21,7 +20,7 @@ pub(super) fn visible(text: &str) -> String {
         } else if columns_of(letter) > 0 {
             shown.push(letter);
             marks = 0;
-        } else if marks < MARKS {
+        } else if marks < MAX_MARKS {
             shown.push(letter);
             marks += 1;
         } else {
@@ -31,8 +30,8 @@ pub(super) fn visible(text: &str) -> String {
     shown
 }
 
-/// Whether a terminal shows it, and nothing else. The standard library knows categories; it keeps blank letters, and
-/// selectors whose width terminals disagree on.
+/// Returns whether a character is safe to print. In addition to those that the standard library escapes, it excludes
+/// blank letters, and variation selectors, whose width differs between terminals.
 fn is_printable(letter: char) -> bool {
     match letter {
         ' '..='~' => true,
@@ -43,12 +42,12 @@ fn is_printable(letter: char) -> bool {
         | '\u{ffa0}'
         | '\u{fe00}'..='\u{fe0f}'
         | '\u{e0100}'..='\u{e01ef}' => false,
-        // Only at the beginning of a text are marks escaped, so it is not put there.
+        // `escape_debug` escapes marks at the start of a text only, so a letter precedes the character.
         _ => String::from_iter(['a', letter]).escape_debug().count() == 2,
     }
 }
 
-/// How many columns a text takes that is [`visible`].
+/// Returns the width of a [`visible`] text in columns.
 pub(super) fn columns(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
@@ -58,30 +57,31 @@ fn columns_of(letter: char) -> usize {
     usize::from(letter.encode_utf8(&mut bytes).cell_width())
 }
 
-/// As much of a text as these columns hold; an … says that there is more.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    if columns(text) <= most {
+/// Truncates a text to a width in columns; a truncated text ends with `…`.
+pub(super) fn cut(text: &str, max: usize) -> String {
+    if columns(text) <= max {
         return text.to_owned();
     }
-    let Some(most) = most.checked_sub(1) else { return String::new() };
-    let mut taken = 0;
+    let Some(max) = max.checked_sub(1) else { return String::new() };
+    let mut width = 0;
     let fitting = text.chars().take_while(|letter| {
-        taken += columns_of(*letter);
-        taken <= most
+        width += columns_of(*letter);
+        width <= max
     });
     let mut cut: String = fitting.collect();
     cut.push('…');
     cut
 }
 
-/// The text in just so many columns, at their left or their right.
-pub(super) fn padded(text: &str, width: usize, to_the_right: bool) -> String {
+/// Truncates or pads a text to a width in columns.
+pub(super) fn padded(text: &str, width: usize, align_right: bool) -> String {
     let text = cut(text, width);
     let blank = " ".repeat(width.saturating_sub(columns(&text)));
-    if to_the_right { blank + &text } else { text + &blank }
+    if align_right { blank + &text } else { text + &blank }
 }
 
-/// A JSON text with nothing in it that a terminal obeys, which means the same: beyond ASCII there are only strings.
+/// Returns equivalent JSON in one line without characters that a terminal interprets. Outside of ASCII, JSON has only
+/// strings, so escaping keeps the value.
 pub(super) fn json_line(json: &str) -> String {
     let mut line = String::with_capacity(json.len());
     for letter in json.chars() {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_terminals_obey_is_shown_instead() {
+    fn escapes_control_characters() {
         for (text, shown) in [
             ("user:1", "user:1"),
             ("a b", "a b"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn every_letter_is_shown_harmlessly() {
+    fn every_character_is_visible_and_safe() {
         for letter in '\0'..=char::MAX {
             let shown = visible(&letter.to_string());
             assert!(!shown.chars().any(char::is_control), "{letter:?}");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_letters_are_cut_by_what_they_take() {
+    fn truncates_wide_letters_by_width() {
         assert_eq!(cut("日本語", 6), "日本語");
         assert_eq!(cut("日本語", 5), "日本…");
         assert_eq!(cut("日本語", 4), "日…");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn json_means_the_same_without_what_terminals_obey() {
+    fn json_line_keeps_value() {
         let json = "{\"key\":\n\"\u{9b}31m\u{202e}\u{e0001}ü\\u001b\"}";
         let line = json_line(json);
         assert_eq!(line, "{\"key\": \"\\u009b31m\\u202e\\udb40\\udc01ü\\u001b\"}");

@@ -1,4 +1,4 @@
-//! What is heard of a service, until there is nothing more to hear.
+//! Background task that follows `/api/live`, reconnects, and sends updates.
 
 use std::time::Duration;
 
@@ -6,30 +6,31 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::sleep;
 use tollgate::jittered;
 
-use super::super::response::ToldProblem;
+use super::super::request::NOT_TOLLGATE;
+use super::super::response::Problem;
 use super::response::{Frame, History, Policy};
-use crate::client::{AskError, Event, EventStream, Followed, Server};
+use crate::client::{ClientError, Event, EventStream, FollowReply, Server};
 
-/// Silence that counts as a loss: ten frames.
-const SILENCE: Duration = Duration::from_secs(10);
+/// Time without data after which the connection counts as lost: ten frames.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The first wait before coming back, and the longest; with jitter up to five seconds.
-const SHORTEST: Duration = Duration::from_millis(250);
-const LONGEST: Duration = Duration::from_secs(4);
+/// Minimum and maximum delay before a reconnect, without jitter. With jitter the maximum is 5 s.
+const MIN_DELAY: Duration = Duration::from_millis(250);
+const MAX_DELAY: Duration = Duration::from_secs(4);
 
-/// What can change what is known.
+/// A change of the state.
 #[derive(Debug)]
 pub(super) enum Update {
     Policy(Box<Policy>),
     History(History),
     Frame(Box<Frame>),
-    /// Nothing is heard, for this reason; it is tried again.
+    /// The connection is lost for this reason; the task reconnects.
     Lost(String),
 }
 
 impl Update {
-    /// What an event says; nothing if it is of a later version.
-    pub(super) fn of(event: &Event) -> Result<Option<Self>, serde_json::Error> {
+    /// Parses an event; returns none for events of later versions.
+    pub(super) fn from_event(event: &Event) -> Result<Option<Self>, serde_json::Error> {
         let data = &event.data;
         Ok(match event.name.as_str() {
             "policy" => Some(Self::Policy(Box::new(serde_json::from_str(data)?))),
@@ -40,94 +41,94 @@ impl Update {
     }
 }
 
-/// What is told to those who look: an update with the event it is from, if any, or the end.
-pub(super) type Heard = Result<(Update, Option<Event>), AskError>;
+/// An update and the event that it comes from, or the error that stopped the task.
+pub(super) type Message = Result<(Update, Option<Event>), ClientError>;
 
-/// Follows a service, and comes back to it when it is lost, until nobody listens or there is no use: it was never
-/// there, or does not let us in.
-pub(super) async fn follow(server: Server, token: Option<String>, to: Sender<Heard>) {
-    let mut following = OverrideFollower { to, knows_it: false, failures: 0 };
+/// Follows a service and reconnects when the connection is lost. Stops when the receiver is dropped, when the
+/// first connection fails, or when the service refuses the token.
+pub(super) async fn follow(server: Server, token: Option<String>, sender: Sender<Message>) {
+    let mut follower = Follower { sender, has_frame: false, failures: 0 };
     loop {
-        let followed = server.follow("/api/live", token.as_deref(), SILENCE).await;
-        let lost = match followed {
-            Ok(Followed::Events(stream)) => following.listen(stream).await,
-            Ok(Followed::Otherwise(status, body)) => refused(status, &body),
+        let reply = server.follow("/api/live", token.as_deref(), IDLE_TIMEOUT).await;
+        let error = match reply {
+            Ok(FollowReply::Events(stream)) => follower.forward(stream).await,
+            Ok(FollowReply::Other(status, body)) => refusal(status, &body),
             Err(error) => error,
         };
-        if !following.goes_on(lost).await {
+        if !follower.wait_for_retry(error).await {
             return;
         }
     }
 }
 
-struct OverrideFollower {
-    to: Sender<Heard>,
-    /// Whether there ever was a frame.
-    knows_it: bool,
-    /// Since the last frame.
+struct Follower {
+    sender: Sender<Message>,
+    /// Whether a frame was ever received.
+    has_frame: bool,
+    /// Consecutive failures since the last frame.
     failures: u32,
 }
 
-impl OverrideFollower {
-    /// Tells what it hears, and why it hears no more.
-    async fn listen(&mut self, mut stream: EventStream) -> AskError {
+impl Follower {
+    /// Sends all events of a stream on, and returns why it ended.
+    async fn forward(&mut self, mut stream: EventStream) -> ClientError {
         loop {
             let event = match stream.next().await {
                 Ok(event) => event,
-                Err(reason) => return AskError::NoAnswer(reason),
+                Err(reason) => return ClientError::NoAnswer(reason),
             };
-            let update = match Update::of(&event) {
+            let update = match Update::from_event(&event) {
                 Ok(Some(update)) => update,
                 Ok(None) => continue,
-                Err(error) => return AskError::NoAnswer(foreign(&error)),
+                Err(error) => {
+                    return ClientError::NoAnswer(format!("{NOT_TOLLGATE} ({error})"));
+                }
             };
             if matches!(update, Update::Frame(_)) {
-                (self.knows_it, self.failures) = (true, 0);
+                (self.has_frame, self.failures) = (true, 0);
             }
-            if self.to.send(Ok((update, Some(event)))).await.is_err() {
-                return AskError::NoAnswer("nobody listens".to_owned());
+            if self.sender.send(Ok((update, Some(event)))).await.is_err() {
+                return ClientError::NoAnswer("the receiver is closed".to_owned());
             }
         }
     }
 
-    /// Waits before the next try, unless there is none.
-    async fn goes_on(&mut self, lost: AskError) -> bool {
-        let reason = match lost {
-            AskError::NoAnswer(reason) if self.knows_it => reason,
-            end => {
-                let _ = self.to.send(Err(end)).await;
+    /// Waits before the next attempt. Returns false, after sending the error, if there is no next attempt.
+    async fn wait_for_retry(&mut self, error: ClientError) -> bool {
+        let reason = match error {
+            ClientError::NoAnswer(reason) if self.has_frame => reason,
+            error => {
+                let _ = self.sender.send(Err(error)).await;
                 return false;
             }
         };
-        let wait = jittered(wait(self.failures));
+        let delay = jittered(delay(self.failures));
         self.failures = self.failures.saturating_add(1);
-        if self.to.send(Ok((Update::Lost(reason), None))).await.is_err() {
+        if self.sender.send(Ok((Update::Lost(reason), None))).await.is_err() {
             return false;
         }
         tokio::select! {
-            () = sleep(wait) => true,
-            () = self.to.closed() => false,
+            () = sleep(delay) => true,
+            () = self.sender.closed() => false,
         }
     }
 }
 
-fn wait(failures: u32) -> Duration {
-    SHORTEST.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST)
+fn delay(failures: u32) -> Duration {
+    MIN_DELAY.saturating_mul(2_u32.saturating_pow(failures)).min(MAX_DELAY)
 }
 
-/// A service that cannot answer now may later; one that does not let us in will not.
-fn refused(status: u16, body: &str) -> AskError {
-    let told = match serde_json::from_str::<ToldProblem>(body) {
+/// Returns the error of a response without events. A 4xx status other than 429 is final.
+fn refusal(status: u16, body: &str) -> ClientError {
+    let reason = match serde_json::from_str::<Problem>(body) {
         Ok(problem) => format!("{status}: {}", problem.detail),
-        Err(_) if status == 404 => format!("{status}: that service has no /api/live"),
-        Err(_) => format!("{status}: that is no answer of a tollgate service"),
+        Err(_) if status == 404 => {
+            format!("{status}: the service has no /api/live; check the address in --server")
+        }
+        Err(_) => format!("{status}: {NOT_TOLLGATE}"),
     };
-    let may_come_in_later = status == 429 || !(400..500).contains(&status);
-    if may_come_in_later { AskError::NoAnswer(told) } else { AskError::Usage(told) }
-}
-
-fn foreign(error: &serde_json::Error) -> String {
-    format!("that is no answer of a tollgate service: {error}")
+    let is_transient = status == 429 || !(400..500).contains(&status);
+    if is_transient { ClientError::NoAnswer(reason) } else { ClientError::Usage(reason) }
 }
 
 #[cfg(test)]
@@ -135,31 +136,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_and_stay_below_five_seconds() {
-        let waits: Vec<u128> = (0..6).map(|failures| wait(failures).as_millis()).collect();
-        assert_eq!(waits, [250, 500, 1000, 2000, 4000, 4000]);
-        assert!((0..100).all(|_| jittered(wait(u32::MAX)) <= Duration::from_secs(5)));
+    fn delays_double_up_to_four_seconds() {
+        let delays: Vec<u128> = (0..6).map(|failures| delay(failures).as_millis()).collect();
+        assert_eq!(delays, [250, 500, 1000, 2000, 4000, 4000]);
+        assert!((0..100).all(|_| jittered(delay(u32::MAX)) <= Duration::from_secs(5)));
     }
 
     #[test]
-    fn who_is_not_let_in_does_not_come_back() {
+    fn client_errors_are_final() {
         let problem = r#"{"title":"x","status":401,"detail":"the token is not valid here"}"#;
-        let told = refused(401, problem);
+        let error = refusal(401, problem);
         assert!(
-            matches!(told, AskError::Usage(told) if told == "401: the token is not valid here")
+            matches!(error, ClientError::Usage(text) if text == "401: the token is not valid here")
         );
-        assert!(matches!(refused(404, "<html>"), AskError::Usage(_)));
-        assert!(matches!(refused(429, problem), AskError::NoAnswer(_)));
-        assert!(matches!(refused(503, ""), AskError::NoAnswer(_)));
-        assert!(matches!(refused(200, "<html>"), AskError::NoAnswer(_)));
+        assert!(matches!(refusal(404, "<html>"), ClientError::Usage(_)));
+        assert!(matches!(refusal(429, problem), ClientError::NoAnswer(_)));
+        assert!(matches!(refusal(503, ""), ClientError::NoAnswer(_)));
+        assert!(matches!(refusal(200, "<html>"), ClientError::NoAnswer(_)));
     }
 
     #[test]
-    fn events_of_later_versions_are_passed_over() {
+    fn ignores_unknown_events_and_fields() {
         let event = |name: &str, data: &str| Event { name: name.to_owned(), data: data.to_owned() };
-        assert!(Update::of(&event("weather", "sunny")).unwrap().is_none());
-        assert!(Update::of(&event("frame", "{}")).is_err());
-        let history = Update::of(&event("history", r#"{"points":[],"new":1}"#)).unwrap();
+        assert!(Update::from_event(&event("weather", "sunny")).unwrap().is_none());
+        assert!(Update::from_event(&event("frame", "{}")).is_err());
+        let history = Update::from_event(&event("history", r#"{"points":[],"new":1}"#)).unwrap();
         assert!(matches!(history, Some(Update::History(_))));
     }
 }

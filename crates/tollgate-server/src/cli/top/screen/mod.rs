@@ -1,125 +1,125 @@
-//! What is known, drawn: nothing here changes anything.
+//! Drawing of the state on the screen. Nothing here changes the state.
 
 mod chart;
-mod head;
-mod look;
+mod header;
 mod table;
 #[cfg(test)]
 mod tests;
+mod theme;
 
 use ratatui::Frame as Canvas;
 use ratatui::layout::{Constraint, Layout, Position, Rect, Size};
 use ratatui::text::{Line, Span};
 
-use super::keys::{Reach, View};
-use super::sheets::Kind;
 use super::state::State;
+use super::tables::TableKind;
 use super::text::cut;
-pub(super) use look::Look;
+use super::view::{ScrollRange, View};
+pub(super) use theme::Theme;
 
-/// Room enough for all tables at once.
-const ROOMY: Size = Size { width: 150, height: 24 };
+/// Minimum size for showing all tables together.
+const ALL_TABLES_SIZE: Size = Size { width: 150, height: 24 };
 
 const KEYS: &str = "q quit  Tab 1-4 table  ↑ ↓ scroll  p pause  ? help";
 
 const HELP: [&str; 12] = [
     "q Esc Ctrl-C   quit",
-    "Tab 1 2 3 4    choose a table",
-    "↑ ↓ PgUp PgDn  scroll it; Home and End too",
-    "p              pause, and go on",
-    "? Esc          close this",
+    "Tab 1 2 3 4    select a table",
+    "↑ ↓ PgUp PgDn  scroll the table; also Home and End",
+    "p              pause or resume",
+    "? Esc          close this help",
     "",
-    "Figures are per second, over the last five, of what the first line names.",
-    "Refused keys: at least so often in the last five minutes.",
-    "SHADOW     a rule in mode shadow would have refused",
-    "NEXT       the limits under next: would have refused",
-    "DIVERGED   node and Redis decided differently",
-    "·          a second that nobody told of",
+    "Rates are averages of the last 5 s, for the nodes named in the first line.",
+    "Refused keys show the minimum number of refusals in the last 5 minutes.",
+    "SHADOW     refusals by a rule with mode: shadow, if it were enforced",
+    "NEXT       refusals by the limits under next:, if they were enforced",
+    "DIVERGED   decisions on which the node and Redis differed",
+    "·          a second without data",
 ];
 
-/// Where things are. What there is no room for has none.
+/// Areas of the screen. A part that does not fit has an empty area.
 #[derive(Debug)]
-struct Places {
-    head: Rect,
+struct Areas {
+    header: Rect,
     tiles: Rect,
     chart: Rect,
     tabs: Rect,
     table: Rect,
-    foot: Rect,
+    footer: Rect,
 }
 
-/// Where a table is.
+/// Areas of one table.
 #[derive(Debug)]
-struct Placed {
-    kind: Kind,
+struct TableArea {
+    kind: TableKind,
     title: Rect,
     rows: Rect,
 }
 
-impl Places {
-    fn of(area: Rect) -> Self {
+impl Areas {
+    fn split(area: Rect) -> Self {
         let height = area.height;
-        let head = if height >= 9 { 3 } else { height.min(1) };
+        let header = if height >= 9 { 3 } else { height.min(1) };
         let tiles = if height >= 4 { 2 } else { 0 };
-        let foot = u16::from(height >= 12);
+        let footer = u16::from(height >= 12);
         let tabs = u16::from(height >= 6);
-        let rest = height.saturating_sub(head + tiles + foot + tabs);
+        let rest = height.saturating_sub(header + tiles + footer + tabs);
         let chart = if rest >= 10 { (rest / 3).clamp(4, 9) } else { 0 };
-        let [head, tiles, chart, tabs, table, foot] = Layout::vertical([
-            Constraint::Length(head),
+        let [header, tiles, chart, tabs, table, footer] = Layout::vertical([
+            Constraint::Length(header),
             Constraint::Length(tiles),
             Constraint::Length(chart),
             Constraint::Length(tabs),
             Constraint::Fill(1),
-            Constraint::Length(foot),
+            Constraint::Length(footer),
         ])
         .areas(area);
-        Self { head, tiles, chart, tabs, table, foot }
+        Self { header, tiles, chart, tabs, table, footer }
     }
 
-    /// Which tables are where, with titles of their own: all of them if there is room, else the one that keys are
-    /// for, whose tab is title enough.
-    fn tables(&self, focus: Kind) -> Vec<Placed> {
+    /// Returns the areas of all tables if they fit, otherwise that of the selected table without a title, because
+    /// its tab shows the title.
+    fn tables(&self, selected: TableKind) -> Vec<TableArea> {
         let area = self.table;
-        if area.width < ROOMY.width || area.height < ROOMY.height {
-            return vec![Placed { kind: focus, title: Rect::default(), rows: area }];
+        if area.width < ALL_TABLES_SIZE.width || area.height < ALL_TABLES_SIZE.height {
+            return vec![TableArea { kind: selected, title: Rect::default(), rows: area }];
         }
         let halves: [Rect; 2] = Layout::vertical([Constraint::Fill(1); 2]).spacing(1).areas(area);
         let quarters = halves.into_iter().flat_map(|half| -> [Rect; 2] {
             Layout::horizontal([Constraint::Fill(1); 2]).spacing(3).areas(half)
         });
-        let placed = |(kind, area)| {
+        let table_area = |(kind, area)| {
             let parts = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]);
             let [title, rows] = parts.areas(area);
-            Placed { kind, title, rows }
+            TableArea { kind, title, rows }
         };
-        Kind::ALL.into_iter().zip(quarters).map(placed).collect()
+        TableKind::ALL.into_iter().zip(quarters).map(table_area).collect()
     }
 }
 
-/// Draws everything.
-pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View, look: Look) {
-    let places = Places::of(canvas.area());
-    let state = view.of(state);
-    let width = usize::from(places.head.width);
-    let heads = [
-        head::who(state, view.is_paused(), look),
-        head::what(state, look),
-        head::sentence(state, width, look),
+/// Draws the whole screen.
+pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View, theme: Theme) {
+    let areas = Areas::split(canvas.area());
+    let state = view.visible_state(state);
+    let width = usize::from(areas.header.width);
+    let header = [
+        header::service(state, view.is_paused(), theme),
+        header::store_and_policy(state, theme),
+        header::health_line(state, width, theme),
     ];
-    lines(canvas, places.head, heads);
-    lines(canvas, places.tiles, head::tiles(state, width, look));
+    lines(canvas, areas.header, header);
+    lines(canvas, areas.tiles, header::tiles(state, width, theme));
     if view.shows_help {
-        return help(canvas, places.chart.union(places.tabs).union(places.table));
+        return help(canvas, areas.chart.union(areas.tabs).union(areas.table));
     }
-    chart::draw(canvas, places.chart, state, look);
-    lines(canvas, places.tabs, [tabs(state, view, look)]);
-    for Placed { kind, title, rows } in places.tables(view.focus()) {
-        let sheet = kind.sheet(state);
-        lines(canvas, title, [Line::styled(kind.title(), look.strong())]);
-        table::draw(canvas, rows, (kind, &sheet), view.scrolled(kind), look);
+    chart::draw(canvas, areas.chart, state, theme);
+    lines(canvas, areas.tabs, [tabs(state, view, theme)]);
+    for TableArea { kind, title, rows } in areas.tables(view.selected()) {
+        let table = kind.table(state);
+        lines(canvas, title, [Line::styled(kind.title(), theme.strong())]);
+        table::draw(canvas, rows, (kind, &table), view.first_row(kind), theme);
     }
-    lines(canvas, places.foot, [Line::styled(cut(KEYS, width), look.faint())]);
+    lines(canvas, areas.footer, [Line::styled(cut(KEYS, width), theme.faint())]);
 }
 
 fn lines<const N: usize>(canvas: &mut Canvas<'_>, area: Rect, lines: [Line<'static>; N]) {
@@ -134,24 +134,24 @@ fn help(canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// The names of the tables, with how much is in them.
-fn tabs(state: &State, view: &View, look: Look) -> Line<'static> {
-    let tab = |(at, kind): (usize, Kind)| {
-        let style = if kind == view.focus() { look.chosen() } else { look.faint() };
-        let rows = kind.sheet(state).rows.len();
+/// Returns the tabs: names of the tables and their number of rows.
+fn tabs(state: &State, view: &View, theme: Theme) -> Line<'static> {
+    let tab = |(index, kind): (usize, TableKind)| {
+        let style = if kind == view.selected() { theme.selected() } else { theme.faint() };
+        let rows = kind.table(state).rows.len();
         let name = kind.title().split(',').next().unwrap_or_default();
-        [Span::styled(format!(" {} {name} ({rows}) ", at + 1), style), Span::raw(" ")]
+        [Span::styled(format!(" {} {name} ({rows}) ", index + 1), style), Span::raw(" ")]
     };
-    Line::from(Kind::ALL.into_iter().enumerate().flat_map(tab).collect::<Vec<_>>())
+    Line::from(TableKind::ALL.into_iter().enumerate().flat_map(tab).collect::<Vec<_>>())
 }
 
-/// How far the table that keys are for can be scrolled on a screen of this size.
-pub(super) fn reach(size: Size, state: &State, view: &View) -> Reach {
-    let places = Places::of(Rect::from((Position::ORIGIN, size)));
-    let tables = places.tables(view.focus());
-    let focused = tables.iter().find(|placed| placed.kind == view.focus());
-    let height = focused.map(|placed| placed.rows.height);
+/// Returns the scroll range of the selected table on a screen of this size.
+pub(super) fn scroll_range(size: Size, state: &State, view: &View) -> ScrollRange {
+    let areas = Areas::split(Rect::from((Position::ORIGIN, size)));
+    let tables = areas.tables(view.selected());
+    let selected = tables.iter().find(|area| area.kind == view.selected());
+    let height = selected.map(|area| area.rows.height);
     let page = table::rows_in(height.unwrap_or_default());
-    let rows = view.focus().sheet(view.of(state)).rows.len();
-    Reach { most: rows.saturating_sub(page), page }
+    let rows = view.selected().table(view.visible_state(state)).rows.len();
+    ScrollRange { max: rows.saturating_sub(page), page }
 }

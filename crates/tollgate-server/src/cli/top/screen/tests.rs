@@ -1,4 +1,4 @@
-//! What stands on screens of all sizes.
+//! Screens of all sizes.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -10,13 +10,13 @@ use super::super::sample;
 use super::super::update::Update;
 use super::*;
 
-fn drawn(size: (u16, u16), state: &State, view: &View, look: Look) -> Buffer {
+fn drawn(size: (u16, u16), state: &State, view: &View, theme: Theme) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-    terminal.draw(|canvas| draw(canvas, state, view, look)).unwrap();
+    terminal.draw(|canvas| draw(canvas, state, view, theme)).unwrap();
     terminal.backend().buffer().clone()
 }
 
-/// The screen as lines. What a wide letter covers is left out.
+/// Returns the screen as lines, without the cells that wide letters cover.
 fn lines_of(buffer: &Buffer) -> Vec<String> {
     let row = |y: u16| {
         let (mut line, mut x) = (String::new(), 0);
@@ -31,24 +31,24 @@ fn lines_of(buffer: &Buffer) -> Vec<String> {
 }
 
 fn shown(size: (u16, u16), state: &State, keys: &[KeyCode]) -> Vec<String> {
-    lines_of(&drawn(size, state, &pressed(keys, size, state), Look::new(true)))
+    lines_of(&drawn(size, state, &pressed(keys, size, state), Theme::new(true)))
 }
 
 fn pressed(keys: &[KeyCode], size: (u16, u16), state: &State) -> View {
     let mut view = View::default();
     for key in keys {
-        let reach = reach(Size::from(size), state, &view);
-        view.press(KeyEvent::from(*key), state, reach);
+        let range = scroll_range(Size::from(size), state, &view);
+        view.press(KeyEvent::from(*key), state, range);
     }
     view
 }
 
 #[test]
-fn a_usual_terminal() {
+fn draws_a_common_terminal_size() {
     let lines = shown((80, 24), &sample::state(), &[]);
-    assert_eq!(lines[0], "tollgate top  live  http://127.0.0.1:8080  node web-1  whole fleet");
+    assert_eq!(lines[0], "tollgate top  live  http://127.0.0.1:8080  node web-1  all nodes");
     assert_eq!(lines[1], "redis 10.0.0.5:6379 (valkey 9.1)  breaker closed  policy 9f3c (3 rules)");
-    assert_eq!(lines[2], "all is well");
+    assert_eq!(lines[2], "no problems detected");
     assert_eq!(lines[3], "allowed/s           refused/s           p50 / p99           degraded/s");
     assert_eq!(lines[4], "1234                61.7 (4.8 %)        210µs / 1.9ms       0");
     assert!(lines[5].starts_with("allowed/s, last 5m, peak 20"), "{lines:#?}");
@@ -64,7 +64,7 @@ fn a_usual_terminal() {
 }
 
 #[test]
-fn tables_are_switched() {
+fn switches_tables() {
     let state = sample::state();
     let nodes = shown((80, 24), &state, &[KeyCode::Char('2')]).join("\n");
     assert!(nodes.contains("NODE ") && nodes.contains("web-2"), "{nodes}");
@@ -73,11 +73,11 @@ fn tables_are_switched() {
     let rules = shown((80, 24), &state, &[KeyCode::BackTab]).join("\n");
     assert!(rules.contains("10/60s,100/3600s"), "{rules}");
     let help = shown((80, 24), &state, &[KeyCode::Char('?')]).join("\n");
-    assert!(help.contains("choose a table") && !help.contains("COUNT"), "{help}");
+    assert!(help.contains("select a table") && !help.contains("COUNT"), "{help}");
 }
 
 #[test]
-fn a_table_is_scrolled_to_its_end_and_back() {
+fn scrolls_to_the_end_and_back() {
     let state = sample::state();
     let size = (80, 9);
     let first = shown(size, &state, &[]);
@@ -87,13 +87,17 @@ fn a_table_is_scrolled_to_its_end_and_back() {
     let past = [KeyCode::PageDown; 9];
     assert_eq!(shown(size, &state, &past), end);
     assert_eq!(shown(size, &state, &[&past[..], &[KeyCode::Home]].concat()), first);
-    // The table becomes short while it is scrolled.
+    // The table becomes shorter while it is scrolled.
     let (view, state) = (pressed(&past, size, &state), State::new("x"));
-    assert!(lines_of(&drawn(size, &state, &view, Look::new(true))).concat().contains("nobody"));
+    assert!(
+        lines_of(&drawn(size, &state, &view, Theme::new(true)))
+            .concat()
+            .contains("no refused keys")
+    );
 }
 
 #[test]
-fn a_large_terminal_shows_all_tables() {
+fn large_terminal_shows_all_tables() {
     let all = shown((200, 60), &sample::state(), &[]).join("\n");
     for words in ["COUNT", "NODE ", "DIVERGED", "ON_LOSS", "refused keys, last 5 min"] {
         assert!(all.contains(words), "{words} is not in\n{all}");
@@ -101,7 +105,7 @@ fn a_large_terminal_shows_all_tables() {
 }
 
 #[test]
-fn no_size_and_no_state_is_too_much() {
+fn draws_any_size_and_state() {
     let mut lost = sample::state();
     lost.apply(Update::Lost("x".repeat(5000)));
     for state in [State::new("x"), sample::state(), lost] {
@@ -116,34 +120,37 @@ fn no_size_and_no_state_is_too_much() {
 }
 
 #[test]
-fn what_is_not_yet_known_is_not_made_up() {
+fn missing_data_is_shown_as_missing() {
     let lines = shown((80, 24), &State::new("http://h"), &[]);
     assert_eq!(lines[0], "tollgate top  connecting  http://h");
-    assert_eq!(lines[2], "waiting for the first figures");
+    assert_eq!(lines[2], "waiting for data");
     assert_eq!(lines[4], "-                   -                   -                   -");
-    assert_eq!(lines[11], "nobody was refused");
+    assert_eq!(lines[11], "no refused keys");
 }
 
 #[test]
-fn a_loss_is_seen() {
+fn shows_lost_connection() {
     let mut state = sample::state();
     state.apply(Update::Lost("connection\u{1b}[2J refused".to_owned()));
     let lines = shown((80, 24), &state, &[]);
     assert!(lines[0].starts_with("tollgate top  reconnecting  "), "{}", lines[0]);
-    assert_eq!(lines[2], "reconnecting: connection\\u{1b}[2J refused; figures are 0s old");
+    assert_eq!(
+        lines[2],
+        "connection lost, reconnecting: connection\\u{1b}[2J refused; last update 0s ago"
+    );
 }
 
 #[test]
-fn a_pause_is_seen() {
+fn shows_pause() {
     let lines = shown((80, 24), &sample::state(), &[KeyCode::Char('p')]);
     assert!(lines[0].starts_with("tollgate top  paused  "), "{}", lines[0]);
 }
 
-/// What turns the direction of writing, or is not seen.
-const TURNING: [char; 4] = ['\u{200b}', '\u{202e}', '\u{2066}', '\u{2069}'];
+/// Direction marks and an invisible character.
+const UNSAFE_CHARACTERS: [char; 4] = ['\u{200b}', '\u{202e}', '\u{2066}', '\u{2069}'];
 
 #[test]
-fn nothing_that_a_terminal_obeys_is_ever_drawn() {
+fn never_draws_control_characters() {
     let hostile = "\\u001b[2J\\u009b31m\\u202e\\u2066\\u200b\\u0007\\n";
     let changes: Vec<(String, String)> =
         ["web-1", "c1", "search", "acme", "valkey 9.1", "9f3c", "0.1.0"]
@@ -156,19 +163,20 @@ fn nothing_that_a_terminal_obeys_is_ever_drawn() {
     for keys in [KeyCode::Char('1'), KeyCode::Char('2'), KeyCode::Char('3'), KeyCode::Char('4')] {
         for size in [(80, 24), (200, 60), (300, 10)] {
             let text = shown(size, &state, &[keys]).concat();
-            let obeyed = |letter: char| letter.is_control() || TURNING.contains(&letter);
-            assert!(!text.contains(obeyed), "{text:?}");
+            let is_unsafe =
+                |letter: char| letter.is_control() || UNSAFE_CHARACTERS.contains(&letter);
+            assert!(!text.contains(is_unsafe), "{text:?}");
         }
     }
 }
 
 #[test]
-fn colours_are_left_out_on_request() {
+fn draws_without_colours_on_request() {
     let (state, view) = (sample::state(), View::default());
-    let colours = |look: Look| {
-        let buffer = drawn((80, 24), &state, &view, look);
+    let has_colours = |theme: Theme| {
+        let buffer = drawn((80, 24), &state, &view, theme);
         buffer.content.iter().any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset)
     };
-    assert!(colours(Look::new(true)));
-    assert!(!colours(Look::new(false)));
+    assert!(has_colours(Theme::new(true)));
+    assert!(!has_colours(Theme::new(false)));
 }

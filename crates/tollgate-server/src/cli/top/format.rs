@@ -1,9 +1,9 @@
-//! Numbers as people read them, in a few columns.
+//! Short formats of numbers and times.
 
-/// What nobody has told.
-pub(super) const NOTHING: &str = "-";
+/// Placeholder for a missing value.
+pub(super) const MISSING: &str = "-";
 
-/// How many, or how many a second.
+/// Formats a count or a rate.
 pub(super) fn count(number: f64) -> String {
     let steps = [(1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e5, 1e3, "k")];
     for (from, unit, name) in steps {
@@ -11,33 +11,33 @@ pub(super) fn count(number: f64) -> String {
             return format!("{:.1}{name}", number / unit);
         }
     }
-    // Also what is no number, or below nothing.
+    // NaN and negative numbers become 0.
     let number = number.max(0.0);
     let whole = number >= 100.0 || number.fract() < 0.05;
     if whole { format!("{number:.0}") } else { format!("{number:.1}") }
 }
 
-/// How many in all. Seconds share what fell between them, so sums may lack a part of one.
+/// Formats a sum of counts. Points contain fractions of counts, so a sum may be fractional too.
 pub(super) fn total(number: f64) -> String {
     count(number.round())
 }
 
-/// A time in microseconds, if anything took any.
+/// Formats a time given in microseconds.
 pub(super) fn micros(us: Option<f64>) -> String {
     match us {
-        None => NOTHING.to_owned(),
+        None => MISSING.to_owned(),
         Some(us) if us < 1e3 => format!("{:.0}µs", us.max(0.0)),
         Some(us) if us < 1e6 => format!("{:.1}ms", us / 1e3),
         Some(us) => format!("{:.1}s", us / 1e6),
     }
 }
 
-/// How long ago something was, at a time; both in milliseconds.
+/// Formats the age of `then` at `now`, both in Unix milliseconds.
 pub(super) fn ago(now: i64, then: i64) -> String {
     length(now.saturating_sub(then).max(0) / 1000)
 }
 
-/// A length in seconds.
+/// Formats a length given in seconds.
 pub(super) fn length(seconds: i64) -> String {
     match seconds {
         ..120 => format!("{seconds}s"),
@@ -46,7 +46,7 @@ pub(super) fn length(seconds: i64) -> String {
     }
 }
 
-/// A part of a whole, in percent; nothing is no part of nothing.
+/// Returns `part` as a percentage of `whole`; 0 if `whole` is 0.
 pub(super) fn percent(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole * 100.0).clamp(0.0, 100.0) } else { 0.0 }
 }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_short() {
+    fn formats_numbers_in_few_characters() {
         let counts = [(0.0, "0"), (0.2, "0.2"), (7.0, "7"), (12.34, "12.3"), (123.4, "123")];
         let more = [(99_999.0, "99999"), (123_456.0, "123.5k"), (2.5e6, "2.5M"), (3e9, "3.0G")];
         for (number, text) in counts.into_iter().chain(more) {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_any_clock_are_told() {
+    fn formats_extreme_times() {
         assert_eq!(ago(10_000, 7_900), "2s");
         assert_eq!(ago(1_000, 9_000), "0s");
         assert_eq!(ago(i64::MAX, i64::MIN), "2562047788015h");

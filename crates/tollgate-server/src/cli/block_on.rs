@@ -1,11 +1,11 @@
-//! Futures that are ready at once: those of a limiter over memory.
+//! Executor for futures that are always ready, such as those of a limiter with a memory store.
 
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// The result of a future that never waits.
-pub(super) fn now<F: Future>(future: F) -> F::Output {
+/// Polls a future until it is ready.
+pub(super) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     loop {

@@ -1,16 +1,16 @@
-//! Colours, and what stands in for them where there are none.
+//! Text styles, with and without colours.
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::super::health::Worry;
+use super::super::health::Severity;
 
-/// How things look.
+/// Styles of the screen.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Look {
+pub(in super::super) struct Theme {
     has_colours: bool,
 }
 
-impl Look {
+impl Theme {
     pub(in super::super) fn new(has_colours: bool) -> Self {
         Self { has_colours }
     }
@@ -23,13 +23,13 @@ impl Look {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What is read second.
+    /// Secondary text.
     pub(super) fn faint(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// What keys are for.
-    pub(super) fn chosen(self) -> Style {
+    /// Selected table.
+    pub(super) fn selected(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
@@ -41,11 +41,11 @@ impl Look {
         self.coloured(Color::Red)
     }
 
-    pub(super) fn worry(self, worry: Worry) -> Style {
-        match worry {
-            Worry::Bad => self.coloured(Color::Red).add_modifier(Modifier::BOLD),
-            Worry::Doubtful => self.coloured(Color::Yellow),
-            Worry::None => self.coloured(Color::Green),
+    pub(super) fn severity(self, severity: Severity) -> Style {
+        match severity {
+            Severity::Error => self.coloured(Color::Red).add_modifier(Modifier::BOLD),
+            Severity::Warning => self.coloured(Color::Yellow),
+            Severity::Ok => self.coloured(Color::Green),
         }
     }
 }
