@@ -13,7 +13,7 @@ local function expired(s)
     return s.stop <= now
   elseif algorithm == sliding_counter then
     local start = window_start(s.last, s.length)
-    local previous, current = drop_expired(start, s.length, s.previous, s.current)
+    local previous, current = clear_expired(start, s.length, s.previous, s.current)
     return previous == 0 and current == 0
   elseif algorithm == sliding_window then
     return not s.newest or s.newest + s.length <= now

@@ -43,7 +43,7 @@ local function window_start(last, length)
 end
 
 -- Zeroes the counts that have expired under windows of this length.
-local function drop_expired(start, length, previous, current)
+local function clear_expired(start, length, previous, current)
   if start + length <= now then
     previous = 0
   end
@@ -66,7 +66,7 @@ local function counter_settle(s, length)
   local renumbered = s.length ~= length
   if renumbered then
     local old_start = window_start(last, s.length)
-    previous, current = drop_expired(old_start, s.length, previous, current)
+    previous, current = clear_expired(old_start, s.length, previous, current)
     local start = window_start(last, length)
     if old_start > start then
       -- The old windows were shorter: the previous one may be within the current one.
@@ -107,7 +107,7 @@ function sliding_counter.step(s, l, op, cost, age)
   local last, previous, current, repaired = counter_settle(s, length)
   local kept_previous, kept_current = previous, current
   local start = window_start(last, length)
-  previous, current = drop_expired(start, length, previous, current)
+  previous, current = clear_expired(start, length, previous, current)
   if start + length <= now then
     previous, current = current, 0
   end

@@ -199,7 +199,7 @@ local function log_insert(s, at, cost)
 end
 
 -- Removes `cost`, the newest entries first.
-local function log_refund(s, cost)
+local function log_take_back(s, cost)
   local left = max(s.base, s.total - cost)
   if left == s.base then
     return log_clear(s)
@@ -260,7 +260,7 @@ function sliding_window.step(s, l, op, cost, age)
   elseif op == REFUND then
     if cost > 0 and log_used(s, length) > 0 then
       log_drop(s, length)
-      log_refund(s, cost)
+      log_take_back(s, cost)
     end
   else
     cost = min(cost, max(0, l.count - log_used(s, length)))

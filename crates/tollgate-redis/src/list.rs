@@ -144,7 +144,7 @@ fn parse_cursor(cursor: &Cursor) -> Result<ScanPosition, StoreError> {
         Some(ScanPosition { server: server.parse().ok()?, cursor: cursor.parse().ok()? })
     });
     position.ok_or_else(|| {
-        let message = format!("cursor {text:?} is not one that this store gave");
+        let message = format!("invalid cursor {text:?}; use the cursor of the previous page");
         StoreError::new(StoreErrorKind::Cursor, message)
     })
 }

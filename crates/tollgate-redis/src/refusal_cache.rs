@@ -18,7 +18,7 @@ use crate::subscription::Listener;
 
 const SHARDS: usize = 16;
 
-/// Shorter refusals are not cached.
+/// Shorter refusals are not cached: they would expire before their first use.
 const MIN_WAIT: Duration = Duration::from_millis(2);
 
 /// Maximum age of an entry. Changed limits and manually deleted keys also free quota, but are not published. One

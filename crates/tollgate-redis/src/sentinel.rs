@@ -1,6 +1,6 @@
 //! Redis Sentinel: sentinels know the current primary.
 //!
-//! Every new connection asks the sentinels for the primary. A connection ends when it fails, when its server
+//! Every new connection queries the sentinels for the primary. A connection ends when it fails, when its server
 //! turns out to be a replica, and when a sentinel announces another primary. So the store follows failovers.
 
 use std::fmt;
@@ -55,7 +55,7 @@ impl Sentinels {
         Err(last_failure)
     }
 
-    /// Asks a sentinel for the host and port of the primary.
+    /// Queries a sentinel for the host and port of the primary.
     async fn primary_of(
         &self,
         sentinel: &Target,

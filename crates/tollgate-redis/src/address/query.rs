@@ -138,7 +138,7 @@ fn invalid(name: &str, problem: &str) -> AddressError {
 fn unknown(name: &str, known: &[&'static str]) -> AddressError {
     let name = name.to_ascii_lowercase();
     let other_scheme = match name.as_str() {
-        own if known.contains(&own) => None,
+        allowed if known.contains(&allowed) => None,
         "db" => Some("is for unix:// addresses; here the path is the database"),
         tls if TLS.contains(&tls) => Some("is for TLS; use a rediss scheme"),
         sentinel if SENTINEL.contains(&sentinel) => Some("is for redis+sentinel:// addresses"),

@@ -44,7 +44,7 @@ impl Directory {
             None => "+".to_owned(),
             Some(id) if is_id(id) => format!("({id}"),
             Some(_) => {
-                let message = "invalid cursor of the audit";
+                let message = "invalid audit cursor; use the cursor of the previous page";
                 return Err(StoreError::new(StoreErrorKind::Cursor, message));
             }
         };

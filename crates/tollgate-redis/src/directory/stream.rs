@@ -10,9 +10,9 @@ pub(super) fn id_and_fields(reply: &Reply) -> Option<(&str, &[Reply])> {
 }
 
 /// Returns the value of a field.
-pub(super) fn field<'f>(fields: &'f [Reply], wanted: &str) -> Option<&'f str> {
+pub(super) fn field<'f>(fields: &'f [Reply], name: &str) -> Option<&'f str> {
     fields.chunks_exact(2).find_map(|pair| match pair {
-        [Reply::Bulk(name), Reply::Bulk(value)] if name == wanted.as_bytes() => {
+        [Reply::Bulk(field), Reply::Bulk(value)] if field == name.as_bytes() => {
             std::str::from_utf8(value).ok()
         }
         _ => None,

@@ -59,7 +59,7 @@ fn certificate(problem: &CertificateError, trust: Trust<'_>, name: &ServerName<'
         Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet,
         NotValidYetContext, Revoked, UnknownIssuer,
     };
-    let what = match problem {
+    let reason = match problem {
         Expired | ExpiredContext { .. } => "has expired".to_owned(),
         NotValidYet | NotValidYetContext { .. } => "is not valid yet".to_owned(),
         Revoked => "has been revoked".to_owned(),
@@ -75,7 +75,7 @@ fn certificate(problem: &CertificateError, trust: Trust<'_>, name: &ServerName<'
         },
         problem => format!("cannot be accepted: {}", one_line(&problem.to_string())),
     };
-    format!("has a certificate that {what}")
+    format!("has a certificate that {reason}")
 }
 
 fn refusal(alert: AlertDescription, has_certificate: bool) -> String {

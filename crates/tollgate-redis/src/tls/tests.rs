@@ -103,8 +103,8 @@ async fn plain_port_is_reported_and_receives_only_tls() {
 async fn plain_port_of_a_real_server_is_rejected() {
     let tls_server = TlsServer::start();
     let address = at(tls_server.server.port(), &format!("?ca={}", tls_server.ca()));
-    let patience = std::time::Duration::from_millis(500);
-    let outcome = Route::from(address).connect(patience).await.map(drop);
+    let timeout = std::time::Duration::from_millis(500);
+    let outcome = Route::from(address).connect(timeout).await.map(drop);
     // The server waits for the end of a line and sends nothing.
     assert!(
         matches!(&outcome, Err(Failure::Unreachable(error)) if error.contains("TLS")),

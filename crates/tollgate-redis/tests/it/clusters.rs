@@ -199,7 +199,7 @@ fn replica_takes_over_under_load() {
     let mut after = Tally::default();
     after.use_up(&store, &request);
     let admitted = before.admitted + meanwhile.admitted + after.admitted;
-    assert_eq!(after.failed, 0, "the others are up, and it has learnt the functions");
+    assert_eq!(after.failed, 0, "the new primary is available and has loaded the functions");
     assert!(admitted <= LIMIT + meanwhile.admitted && admitted <= 2 * LIMIT, "{admitted}");
     assert!(admitted + LOST >= LIMIT, "{admitted}");
     assert_exact(&store);
@@ -275,10 +275,10 @@ fn directory_works_on_a_cluster() {
     block_on(directory.leave("a")).unwrap();
     assert_eq!(block_on(directory.nodes()).unwrap(), []);
     let client = Subject::of(["c"]);
-    assert_eq!(block_on(directory.put_override(&client, &override_of(1), "who")).unwrap(), None);
+    assert_eq!(block_on(directory.put_override(&client, &override_of(1), "entry")).unwrap(), None);
     let listed = block_on(watching.directory().overrides()).unwrap().overrides;
     assert_eq!(listed.get(&client).map(|stored| (**stored).clone()), Some(override_of(1)));
-    assert!(block_on(directory.remove_override(&client, "who")).unwrap().is_some());
+    assert!(block_on(directory.remove_override(&client, "entry")).unwrap().is_some());
     assert_eq!(block_on(directory.audit(None, 9)).unwrap().len(), 2);
     let limit = century_window(10);
     let mut expected = vec![Change::Override { client: ":c".to_owned() }; 2];

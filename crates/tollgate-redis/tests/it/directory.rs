@@ -86,11 +86,11 @@ fn changes_reach_every_node() {
     let subjects = [Subject::of(["c 1"]), Subject::of([""; 0])];
     let directory = one.directory();
     let client = Subject::of(["c"]);
-    block_on(directory.put_override(&client, &override_of(1), "who")).unwrap();
-    block_on(directory.remove_override(&client, "who")).unwrap();
+    block_on(directory.put_override(&client, &override_of(1), "entry")).unwrap();
+    block_on(directory.remove_override(&client, "entry")).unwrap();
     // These change nothing.
-    block_on(directory.remove_override(&client, "who")).unwrap();
-    block_on(directory.record("who")).unwrap();
+    block_on(directory.remove_override(&client, "entry")).unwrap();
+    block_on(directory.record("entry")).unwrap();
     let mut expected = vec![Change::Override { client: ":c".to_owned() }; 2];
     for subject in &subjects {
         let _ = block_on(one.take(&plan(subject, &limit, 2))).unwrap();

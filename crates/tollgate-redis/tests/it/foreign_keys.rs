@@ -139,7 +139,8 @@ fn invalid_figures_do_not_reach_the_next_plan() {
     let store = builder(server).prefix(prefix.as_str()).unwrap().build();
     let limit = Limit::sliding_window(Quota::per_minute(10)).unwrap();
     let subjects = ["first", "forged", "second", "next"].map(|name| Subject::of([name]));
-    let [first, forged, second, next] = subjects.each_ref().map(|who| Key::new(who, &limit));
+    let [first, forged, second, next] =
+        subjects.each_ref().map(|subject| Key::new(subject, &limit));
     let now = block_on(store.take(&take_four(&first))).unwrap().at().as_micros();
     // The second entry is older than the first and has most of the total.
     let pairs = [(60_000_000, 0), (now, 1), (1, 100), (now, 101)];

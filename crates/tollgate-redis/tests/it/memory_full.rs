@@ -73,7 +73,7 @@ fn full_memory_admits_nothing_and_recovers_exactly() {
         assert_eq!(contents(&mut raw), before, "something was written");
         raw.call(&["CONFIG", "SET", "maxmemory", "0"]);
         for limit in &limits {
-            let passed = [&known, &unknown].map(|who| block_on(drain(&store, who, limit)));
+            let passed = [&known, &unknown].map(|subject| block_on(drain(&store, subject, limit)));
             assert_eq!(passed, [6, 10], "{}", limit.algorithm());
         }
     }

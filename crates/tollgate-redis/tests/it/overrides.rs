@@ -18,9 +18,9 @@ fn put(
     directory: &Directory,
     client: &Subject,
     new_override: &Override,
-    who: &str,
+    entry: &str,
 ) -> Option<String> {
-    block_on(directory.put_override(client, new_override, who)).unwrap()
+    block_on(directory.put_override(client, new_override, entry)).unwrap()
 }
 
 fn clients(overrides: &Overrides) -> Vec<String> {

@@ -40,8 +40,8 @@ async fn assert_each_gets_its_own(server: &Server, address: Address) {
         let link = link.clone();
         tasks.spawn(async move { (number, link.request(echo(number)).await) });
     }
-    while let Some(ask) = tasks.join_next().await {
-        let (number, reply) = ask.unwrap();
+    while let Some(task) = tasks.join_next().await {
+        let (number, reply) = task.unwrap();
         assert_eq!(reply, bulk(number));
     }
     assert!(clients(server).await <= before + 1);
@@ -70,11 +70,11 @@ async fn large_commands_and_replies_pass() {
 
 async fn assert_large_ones_pass(link: &Link) {
     let large = vec![b'x'; 20_000_000];
-    let ask = |length: usize| link.request(Command::new("ECHO").arg(&large[..length]));
+    let echo_bytes = |length: usize| link.request(Command::new("ECHO").arg(&large[..length]));
     let within = 1_000_000;
-    assert_eq!(ask(within).await, Ok(Reply::Bulk(large[..within].to_vec())));
+    assert_eq!(echo_bytes(within).await, Ok(Reply::Bulk(large[..within].to_vec())));
     assert!(
-        matches!(ask(1 << 20).await, Err(Failure::Lost(error)) if error.contains("1048576 bytes"))
+        matches!(echo_bytes(1 << 20).await, Err(Failure::Lost(error)) if error.contains("1048576 bytes"))
     );
     let command = Command::new("ECHO").arg(&large).reply_up_to(30_000_000);
     assert_eq!(link.request(command).await, Ok(Reply::Bulk(large.clone())));
