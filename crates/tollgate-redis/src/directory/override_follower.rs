@@ -37,7 +37,7 @@ struct Shared {
 }
 
 /// The changes that have not been read from Redis yet.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct PendingChanges {
     all: bool,
     clients: BTreeSet<String>,
@@ -45,12 +45,6 @@ struct PendingChanges {
     is_subscribed: bool,
     /// The id of the newest audit entry at the last poll.
     last_change: Option<String>,
-}
-
-impl Default for PendingChanges {
-    fn default() -> Self {
-        Self { all: false, clients: BTreeSet::new(), is_subscribed: false, last_change: None }
-    }
 }
 
 impl fmt::Debug for OverrideFollower {
