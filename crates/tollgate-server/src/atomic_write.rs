@@ -1,4 +1,4 @@
-//! Files that are replaced whole or not at all, whatever happens meanwhile.
+//! Atomic replacement of files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -7,8 +7,8 @@ use std::path::Path;
 
 use tracing::warn;
 
-/// Writes beside the old file, then puts the new one in its place: a crash leaves one or the other, and a failure
-/// the old one.
+/// Writes a temporary file and renames it over the old one. A crash leaves the old or the new file, an error the old
+/// one.
 pub(crate) fn replace<T>(
     directory: &Path,
     name: &str,
@@ -20,12 +20,14 @@ pub(crate) fn replace<T>(
         Ok(written)
     });
     if replaced.is_ok() {
-        // The new file is there, whatever comes of this; only a loss of power might bring the old one back.
-        if let Err(reason) = File::open(directory).and_then(|directory| directory.sync_all()) {
-            warn!(%reason, "a directory could not be synced");
+        // Not an error: the new file is in place. Without the sync, a power failure could restore the old one.
+        let synced = File::open(directory).and_then(|directory| directory.sync_all());
+        if let Err(error) = synced {
+            let path = directory.display();
+            warn!(%error, %path, "directory not synced; a power failure may restore the old {name}");
         }
     } else {
-        // What there is of it helps nobody, and takes room that is perhaps wanting.
+        // Frees the space of the incomplete file, for example when the disk is full.
         let _ = std::fs::remove_file(&new);
     }
     replaced
@@ -35,7 +37,7 @@ fn write_new<T>(
     new: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
 ) -> io::Result<T> {
-    // Keys may be people's names: the file is its owner's.
+    // Readable by the owner only: keys may be personal data.
     let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(new)?;
     let mut out = BufWriter::new(file);
     let written = write(&mut out)?;

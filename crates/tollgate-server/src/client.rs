@@ -142,7 +142,7 @@ impl Server {
 
 fn tls_files(args: &ServerArgs) -> Result<ClientTlsFiles, ClientError> {
     let (ca, certificate, key) = (&args.ca, &args.client_cert, &args.client_key);
-    Ok(ClientTlsFiles::of(ca.clone(), certificate.clone(), key.clone())?)
+    Ok(ClientTlsFiles::new(ca.clone(), certificate.clone(), key.clone())?)
 }
 
 /// Returns the `Authorization` header. Neither the header nor an error shows the token.

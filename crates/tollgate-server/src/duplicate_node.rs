@@ -1,48 +1,47 @@
-//! Another node that goes by this one's id: each hides the other from those who ask which nodes there are.
+//! Detects another node with the same node id. Each overwrites the other's record in the directory.
 
 use std::time::{Duration, Instant};
 
 use tollgate_redis::{Node, NodeRecord, NodeState};
 
-/// When such a node was last seen.
+/// The duplicate seen last: its address, and when.
 #[derive(Debug, Default)]
 pub(crate) struct DuplicateNode {
     seen: Option<(String, Instant)>,
 }
 
 impl DuplicateNode {
-    /// Looks among the nodes as they are before a heartbeat of this one, its first or a later one. A twin
-    /// that is not seen for a lifetime has gone: it may have been this node before it was moved.
-    pub(crate) fn look(
+    /// Searches the node list as it is before this node's first or next heartbeat. A duplicate that is not seen for
+    /// a node lifetime is gone: it may have been this node before it moved to another address.
+    pub(crate) fn update(
         &mut self,
-        this: &NodeRecord,
+        own: &NodeRecord,
         is_first: bool,
         nodes: &[Node],
         lifetime: Duration,
         now: Instant,
     ) {
-        let found = nodes.iter().find(|node| is_twin(this, is_first, node));
-        if let Some(other) = found {
-            self.seen = Some((other.address.clone(), now));
+        let found = nodes.iter().find(|node| is_duplicate(own, is_first, node));
+        if let Some(duplicate) = found {
+            self.seen = Some((duplicate.address.clone(), now));
         }
         self.seen.take_if(|(_, at)| now.duration_since(*at) >= lifetime);
     }
 
-    /// What to say of it.
-    pub(crate) fn warning(&self, this: &NodeRecord) -> Option<String> {
-        let (other, _) = self.seen.as_ref()?;
-        let NodeRecord { id, address, .. } = this;
+    /// Returns the warning for operators, if there is a duplicate.
+    pub(crate) fn warning(&self, own: &NodeRecord) -> Option<String> {
+        let (duplicate, _) = self.seen.as_ref()?;
+        let NodeRecord { id, address, .. } = own;
         Some(format!(
-            "two nodes go by the id {id}, this one at {address} and another at {other}; give each its own \
-             --node-id"
+            "two nodes use the id {id}: this one at {address} and one at {duplicate}; give each node its own --node-id"
         ))
     }
 }
 
-/// Before the first heartbeat, what is kept under the same address may be of this node before it crashed.
-/// Later whatever this one did not write itself is a twin's: behind 0.0.0.0 two have the same address.
-fn is_twin(this: &NodeRecord, is_first: bool, node: &Node) -> bool {
+/// Before the first heartbeat, a record with the same address may be left from a crash of this node. Later, any
+/// record that this node did not write is a duplicate's: two nodes that bind 0.0.0.0 have the same address.
+fn is_duplicate(own: &NodeRecord, is_first: bool, node: &Node) -> bool {
     let is_other =
-        node.address != this.address || (!is_first && node.registered_at != this.registered_at);
-    node.id == this.id && node.state == NodeState::Up && is_other
+        node.address != own.address || (!is_first && node.registered_at != own.registered_at);
+    node.id == own.id && node.state == NodeState::Up && is_other
 }

@@ -1,36 +1,37 @@
-//! Files that are looked at now and then: what is new, and whole.
+//! Detects changes of polled files, and ignores files that are still being written.
 
-/// Why one looks.
+/// Why a file was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadTrigger {
-    /// It is time to.
+    /// Periodic poll.
     Poll,
-    /// Somebody has asked for it, and says with that that the file is whole.
+    /// SIGHUP or an API request, which implies that the file is complete.
     Requested,
 }
 
-/// What was last taken from a file, and what was last seen there.
+/// The content of a file that was last accepted, and the content that was last read.
 #[derive(Debug)]
 pub(crate) struct DebouncedFile<T> {
-    taken: T,
-    seen: Option<T>,
+    accepted: T,
+    last_read: Option<T>,
 }
 
 impl<T: Clone + PartialEq> DebouncedFile<T> {
-    /// Begins with what is in force, so that no change after that goes unnoticed.
-    pub(crate) fn new(taken: T) -> Self {
-        Self { taken, seen: None }
+    /// Starts with the content in use, so that every later change is detected.
+    pub(crate) fn new(accepted: T) -> Self {
+        Self { accepted, last_read: None }
     }
 
-    /// Whether to take what is seen now. Whoever writes a file in place may be half way through: only what
-    /// has stayed the same since the last look is taken for whole. The same is not taken twice.
-    pub(crate) fn takes(&mut self, look: ReadTrigger, now: &T) -> bool {
-        let is_whole = self.seen.replace(now.clone()).as_ref() == Some(now);
-        let takes = look == ReadTrigger::Requested || (is_whole && *now != self.taken);
-        if takes {
-            self.taken = now.clone();
+    /// Returns whether to use the content just read. A file that is written in place may be incomplete, so a poll
+    /// accepts only content that two reads in a row returned. A poll does not accept the same content twice.
+    pub(crate) fn accept(&mut self, trigger: ReadTrigger, content: &T) -> bool {
+        let is_stable = self.last_read.replace(content.clone()).as_ref() == Some(content);
+        let is_accepted =
+            trigger == ReadTrigger::Requested || (is_stable && *content != self.accepted);
+        if is_accepted {
+            self.accepted = content.clone();
         }
-        takes
+        is_accepted
     }
 }
 
@@ -39,20 +40,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_taken_once_it_has_stayed() {
+    fn poll_accepts_stable_content_once() {
         let mut file = DebouncedFile::new("old");
-        assert!(!file.takes(ReadTrigger::Poll, &"old") && !file.takes(ReadTrigger::Poll, &"old"));
-        assert!(!file.takes(ReadTrigger::Poll, &"ne"));
-        assert!(!file.takes(ReadTrigger::Poll, &"new"));
-        assert!(file.takes(ReadTrigger::Poll, &"new"));
-        assert!(!file.takes(ReadTrigger::Poll, &"new"));
+        assert!(!file.accept(ReadTrigger::Poll, &"old") && !file.accept(ReadTrigger::Poll, &"old"));
+        assert!(!file.accept(ReadTrigger::Poll, &"ne"));
+        assert!(!file.accept(ReadTrigger::Poll, &"new"));
+        assert!(file.accept(ReadTrigger::Poll, &"new"));
+        assert!(!file.accept(ReadTrigger::Poll, &"new"));
     }
 
     #[test]
-    fn who_asks_need_not_wait() {
+    fn request_accepts_content_immediately() {
         let mut file = DebouncedFile::new("old");
-        assert!(file.takes(ReadTrigger::Requested, &"old"));
-        assert!(file.takes(ReadTrigger::Requested, &"new"));
-        assert!(!file.takes(ReadTrigger::Poll, &"new"));
+        assert!(file.accept(ReadTrigger::Requested, &"old"));
+        assert!(file.accept(ReadTrigger::Requested, &"new"));
+        assert!(!file.accept(ReadTrigger::Poll, &"new"));
     }
 }

@@ -1,5 +1,4 @@
-//! This node among the others that share its Redis: it says that it is up, again and again, and that it
-//! leaves.
+//! Membership of this node in the fleet that shares its Redis: registration, heartbeats, and leaving.
 
 use std::mem;
 use std::num::NonZeroU32;
@@ -18,137 +17,147 @@ use crate::live_node_count::LiveNodeCount;
 use crate::settings::Settings;
 use crate::shutdown::StageWaiter;
 
-/// How long after a heartbeat that failed the next one is tried, unless heartbeats are more frequent.
-const RETRY: Duration = Duration::from_secs(1);
+/// Delay after a failed heartbeat, unless the heartbeat interval is shorter.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// For how long overrides may be behind before anybody hears of it.
-const TROUBLE: Duration = Duration::from_secs(5);
+/// How long reading overrides may fail before a warning.
+const OVERRIDES_GRACE: Duration = Duration::from_secs(5);
 
-/// The heartbeat of this node.
+/// Sends the heartbeats of this node.
 #[derive(Debug)]
 pub(crate) struct Membership {
     directory: Directory,
     node: NodeRecord,
-    every: Duration,
+    interval: Duration,
     lifetime: Duration,
-    /// Whether the log has that they fail.
-    is_told: bool,
-    /// How many heartbeats have failed in a row.
+    /// Whether failing heartbeats were logged.
+    is_failure_logged: bool,
+    /// Heartbeats failed in a row.
     failures: u32,
     live_nodes: LiveNodeCount,
-    /// Whether it has said once that it is up.
-    is_known: bool,
+    /// Whether a heartbeat has succeeded.
+    is_registered: bool,
     duplicate: DuplicateNode,
-    /// Since when overrides cannot be followed though Redis answers.
-    troubled: Option<Instant>,
+    /// Start of the current period in which reading overrides fails although heartbeats succeed.
+    overrides_failing_since: Option<Instant>,
 }
 
 impl Membership {
-    /// Registers this node; none on memory, which nobody shares. Where that fails the node serves all the
-    /// same, and is registered as soon as it can be.
-    pub(crate) async fn begin(app: &App, settings: &Settings) -> Option<Self> {
+    /// Registers this node; `None` with the memory store, which is not shared. If registration fails, the node
+    /// serves requests and retries.
+    pub(crate) async fn register(app: &App, settings: &Settings) -> Option<Self> {
         let directory = app.backend().redis()?.directory();
         let node = NodeRecord {
             id: app.node_id().to_owned(),
             address: app.node().address.to_string(),
             registered_at: app.node().started,
         };
-        let (every, lifetime) = (settings.redis.heartbeat, settings.redis.node_lifetime);
-        let mut this = Self {
+        let (interval, lifetime) = (settings.redis.heartbeat, settings.redis.node_lifetime);
+        let mut membership = Self {
             directory,
             node,
-            every,
+            interval,
             lifetime,
-            is_told: false,
+            is_failure_logged: false,
             failures: 0,
             live_nodes: LiveNodeCount::new(lifetime, Instant::now()),
-            is_known: false,
+            is_registered: false,
             duplicate: DuplicateNode::default(),
-            troubled: None,
+            overrides_failing_since: None,
         };
-        this.beat(app).await;
-        Some(this)
+        membership.beat(app).await;
+        Some(membership)
     }
 
-    /// Says that this node is up until the end, and then that it leaves.
-    pub(crate) async fn keep(mut self, app: Arc<App>, mut end: StageWaiter) {
-        while !end.is_reached() {
-            let rest = if self.failures > 0 { self.every.min(RETRY) } else { self.every };
+    /// Sends heartbeats until shutdown, then removes this node from the directory.
+    pub(crate) async fn run(mut self, app: Arc<App>, mut shutdown: StageWaiter) {
+        while !shutdown.is_reached() {
+            let delay =
+                if self.failures > 0 { self.interval.min(RETRY_DELAY) } else { self.interval };
             tokio::select! {
-                () = end.wait() => break,
-                // A lost store is looked after by probes, and hears of this node when it is back.
-                () = sleep(rest) => if !app.is_degraded() { self.beat(&app).await },
+                () = shutdown.wait() => break,
+                // In degraded mode probes test the store; heartbeats resume when it is back.
+                () = sleep(delay) => if !app.is_degraded() { self.beat(&app).await },
             }
         }
         if let Err(error) = self.directory.leave(&self.node.id).await {
-            warn!(reason = %error, "this node could not say that it leaves; it will count as down");
+            warn!(%error, "node not deregistered at shutdown; other nodes show it as down");
         }
     }
 
+    /// Sends one heartbeat, and updates warnings and the node count.
     async fn beat(&mut self, app: &App) {
-        let result = self.say_up(app).await;
-        self.tell(app, &result);
-        let is_up = result.is_ok();
-        app.warnings().set_heartbeat(result.err().map(|error| error.to_string()));
-        self.look_at_overrides(app, is_up);
-        if is_up {
-            app.metrics().store().note_answer();
-            look_for_eviction(app).await;
+        let result = self.send_heartbeat(app).await;
+        self.log_result(app, &result);
+        let is_ok = result.is_ok();
+        app.warnings()
+            .set_heartbeat(result.err().map(|error| format!("heartbeat failed: {error}")));
+        self.check_overrides(app, is_ok);
+        if is_ok {
+            app.metrics().store().note_success();
+            check_eviction(app).await;
         }
     }
 
-    /// A Redis that is lost is told of elsewhere, and one that is just back has not been asked yet.
-    fn look_at_overrides(&mut self, app: &App, is_up: bool) {
-        let trouble = app.override_store().and_then(OverrideStore::last_error).filter(|_| is_up);
-        let since = trouble.as_ref().map(|_| self.troubled.unwrap_or_else(Instant::now));
-        self.troubled = since;
-        let lasts = since.is_some_and(|since| since.elapsed() >= TROUBLE);
-        if is_up && (trouble.is_none() || lasts) {
-            app.warnings().set_overrides(trouble);
+    /// Updates the overrides warning. A lost Redis has its own warning. After an outage, overrides get time to be
+    /// read again.
+    fn check_overrides(&mut self, app: &App, is_heartbeat_ok: bool) {
+        let error =
+            app.override_store().and_then(OverrideStore::last_error).filter(|_| is_heartbeat_ok);
+        let since =
+            error.as_ref().map(|_| self.overrides_failing_since.unwrap_or_else(Instant::now));
+        self.overrides_failing_since = since;
+        let is_lasting = since.is_some_and(|since| since.elapsed() >= OVERRIDES_GRACE);
+        if is_heartbeat_ok && (error.is_none() || is_lasting) {
+            app.warnings().set_overrides(error);
         }
     }
 
-    async fn say_up(&mut self, app: &App) -> Result<(), StoreError> {
-        // Before this node is among them: it would hide another of its id.
+    async fn send_heartbeat(&mut self, app: &App) -> Result<(), StoreError> {
+        // Read first: our heartbeat overwrites the record of another node with the same id.
         let nodes = self.directory.nodes().await?;
-        self.duplicate.look(&self.node, !self.is_known, &nodes, self.lifetime, Instant::now());
+        let is_first = !self.is_registered;
+        self.duplicate.update(&self.node, is_first, &nodes, self.lifetime, Instant::now());
         app.warnings().set_duplicate_node(self.duplicate.warning(&self.node));
         self.directory.heartbeat(&self.node, self.lifetime).await?;
-        self.count(app, &nodes);
-        self.is_known = true;
+        self.count_nodes(app, &nodes);
+        self.is_registered = true;
         Ok(())
     }
 
-    /// Among so many nodes limits are divided while the store is lost.
-    fn count(&mut self, app: &App, nodes: &[Node]) {
+    /// Updates the number of live nodes, which determines this node's share of each limit in degraded mode.
+    fn count_nodes(&mut self, app: &App, nodes: &[Node]) {
         let is_other = |node: &&Node| node.state == NodeState::Up && node.id != self.node.id;
         let others = nodes.iter().filter(is_other).count();
         let is_down = |node: &&Node| node.state == NodeState::Down && node.id != self.node.id;
         app.metrics().note_nodes(others + 1, nodes.iter().filter(is_down).count());
-        let all = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
-        let all = NonZeroU32::new(self.live_nodes.count(all, self.every, Instant::now()));
-        if let (Some(store), Some(nodes)) = (app.backend().fallback(), all) {
-            store.set_nodes(nodes);
+        let up = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
+        let live = NonZeroU32::new(self.live_nodes.update(up, self.interval, Instant::now()));
+        if let (Some(store), Some(live)) = (app.backend().fallback(), live) {
+            store.set_nodes(live);
         }
     }
 
-    /// Says once that heartbeats fail, and once that they no longer do. One that fails may be mere chance, and
-    /// of a store that is lost the log has more.
-    fn tell(&mut self, app: &App, result: &Result<(), StoreError>) {
+    /// Logs when heartbeats start to fail and when they succeed again. A single failure is not logged, nor is a
+    /// failure in degraded mode, which has its own log lines.
+    fn log_result(&mut self, app: &App, result: &Result<(), StoreError>) {
         self.failures = if result.is_ok() { 0 } else { self.failures.saturating_add(1) };
         match result {
-            Ok(()) if mem::take(&mut self.is_told) => info!("this node says again that it is up"),
-            Err(error) if self.failures > 1 && !self.is_told && !app.is_degraded() => {
-                self.is_told = true;
-                warn!(reason = %error, "this node cannot say that it is up; it keeps trying");
+            Ok(()) if mem::take(&mut self.is_failure_logged) => info!("heartbeats succeed again"),
+            Err(error) if self.failures > 1 && !self.is_failure_logged && !app.is_degraded() => {
+                self.is_failure_logged = true;
+                warn!(
+                    %error,
+                    "heartbeats fail: other nodes will show this node as down and not count it; retrying"
+                );
             }
             _ => {}
         }
     }
 }
 
-/// Whether Redis evicts keys may change while it runs.
-async fn look_for_eviction(app: &App) {
+/// Updates the eviction warning; the setting of Redis may change while it runs.
+async fn check_eviction(app: &App) {
     if let Some(redis) = app.backend().redis()
         && let Ok(policy) = redis.eviction_policy().await
     {

@@ -1,4 +1,4 @@
-//! Where the policy comes from.
+//! Reads and compiles the policy file.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use tollgate::policy::{Policy, PolicyError};
 
 use crate::bounded_read;
 
-/// More than this is not a policy.
+/// Maximum file size in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// A policy file, or none; and the default limit for a policy that names none.
+/// The path of the policy file, if there is one, and the default limit for policies without one.
 #[derive(Debug, Clone)]
 pub(crate) struct PolicyFile {
     path: Option<PathBuf>,
@@ -23,7 +23,7 @@ pub(crate) struct PolicyFile {
 pub(crate) enum LoadError {
     /// The file could not be read.
     Unreadable(String),
-    /// What it says is wrong.
+    /// The policy is invalid.
     Invalid(PolicyError),
 }
 
@@ -41,12 +41,12 @@ impl PolicyFile {
         Self { path, default_limit }
     }
 
-    /// The file, if there is one.
+    /// Returns the path, if there is a policy file.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Reads the text of the file; none without one.
+    /// Reads the file; `None` without a policy file.
     pub(crate) fn read(&self) -> Result<Option<String>, LoadError> {
         self.path().map(read).transpose()
     }
@@ -56,7 +56,7 @@ impl PolicyFile {
         self.compile(self.read()?.as_deref())
     }
 
-    /// Compiles the text of the file.
+    /// Compiles the text of the file; without text, a policy with only the default limit.
     pub(crate) fn compile(&self, text: Option<&str>) -> Result<Policy, LoadError> {
         match (&self.path, text) {
             (Some(path), Some(text)) => {
@@ -69,9 +69,8 @@ impl PolicyFile {
     }
 }
 
-/// The text of a policy file.
 fn read(path: &Path) -> Result<String, LoadError> {
     let unreadable = |reason: &str| LoadError::Unreadable(format!("{}: {reason}", path.display()));
     let bytes = bounded_read::read(path, MAX_BYTES).map_err(|reason| unreadable(&reason))?;
-    String::from_utf8(bytes).map_err(|_| unreadable("is not text in UTF-8"))
+    String::from_utf8(bytes).map_err(|_| unreadable("is not UTF-8 text"))
 }

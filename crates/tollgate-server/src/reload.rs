@@ -1,4 +1,4 @@
-//! Reading the policy again: when its file changes, and on SIGHUP.
+//! Reloads the policy when its file changes, on SIGHUP, and on request.
 
 use std::io;
 use std::sync::Arc;
@@ -17,110 +17,113 @@ use crate::metrics::ReloadResult;
 use crate::policy_file::LoadError;
 use crate::shutdown::StageWaiter;
 
-/// How often the file is looked at. Reading is sure where watching is not: on network file systems,
-/// and where a whole directory is swapped beneath a link.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often the file is read. Polling works where file notifications do not: on network file systems, and when a
+/// symbolic link to a directory is replaced.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Asks for the policy file to be read again.
+/// Sends requests to reload the policy file.
 #[derive(Debug, Clone)]
 pub(crate) struct ReloadRequests(mpsc::Sender<ReloadReply>);
 
-/// Where it is told what came of that.
+/// Receives the result of a requested reload.
 pub(crate) type ReloadReply = oneshot::Sender<Result<(), String>>;
 
 impl ReloadRequests {
-    /// The asking and the hearing end.
+    /// Creates a channel for reload requests.
     pub(crate) fn new() -> (Self, mpsc::Receiver<ReloadReply>) {
         let (sender, receiver) = mpsc::channel(1);
         (Self(sender), receiver)
     }
 
-    /// Asks, and waits for what comes of it.
+    /// Requests a reload and waits for its result.
     pub(crate) async fn send(&self) -> Result<(), String> {
-        let (answer, told) = oneshot::channel();
-        let ending = || "the service is ending".to_owned();
-        self.0.send(answer).await.map_err(|_| ending())?;
-        told.await.map_err(|_| ending())?
+        let (reply, result) = oneshot::channel();
+        let stopping = || "the service is shutting down".to_owned();
+        self.0.send(reply).await.map_err(|_| stopping())?;
+        result.await.map_err(|_| stopping())?
     }
 }
 
-/// What the file was last seen to say, or why it could not be read.
-type Seen = Result<Option<String>, String>;
+/// Text of the file, or why it could not be read.
+type ReadResult = Result<Option<String>, String>;
 
-/// Keeps the policy that of its file until asked to stop. `text` is what the policy in force was
-/// compiled from, so that no change after that goes unnoticed.
+/// Watches the policy file until shutdown. `text` is the text that the active policy was compiled from, so that every
+/// later change is detected.
 pub(crate) async fn watch(
     app: Arc<App>,
     text: Option<String>,
     (mut hangup, mut requests): (Signal, mpsc::Receiver<ReloadReply>),
     mut stop: StageWaiter,
 ) -> io::Result<()> {
-    let mut looks = interval(LOOK_EVERY);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut polls = interval(POLL_INTERVAL);
+    polls.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let has_file = app.policy_file().path().is_some();
-    let mut file: DebouncedFile<Seen> = DebouncedFile::new(Ok(text));
+    let mut debounced: DebouncedFile<ReadResult> = DebouncedFile::new(Ok(text));
     loop {
-        let mut answer = None;
-        let look = tokio::select! {
+        let mut reply = None;
+        let trigger = tokio::select! {
             () = stop.wait() => return Ok(()),
             _ = hangup.recv() => ReadTrigger::Requested,
-            Some(asked) = requests.recv() => {
-                answer = Some(asked);
+            Some(request) = requests.recv() => {
+                reply = Some(request);
                 ReadTrigger::Requested
             }
-            _ = looks.tick(), if has_file => ReadTrigger::Poll,
+            _ = polls.tick(), if has_file => ReadTrigger::Poll,
         };
         if !has_file {
-            let reason = "there is no policy file to read again";
-            match answer {
-                Some(answer) => drop(answer.send(Err(reason.to_owned()))),
-                None => info!("SIGHUP: {reason}"),
+            let reason = "no policy file is configured (--policy)";
+            match reply {
+                Some(reply) => drop(reply.send(Err(reason.to_owned()))),
+                None => info!("policy not reloaded on SIGHUP: {reason}"),
             }
             continue;
         }
-        let looking = Arc::clone(&app);
-        let read = move || looking.policy_file().read().map_err(|error| error.to_string());
-        let now = run_blocking(read).await?;
-        if file.takes(look, &now) {
+        let reader = Arc::clone(&app);
+        let read = move || reader.policy_file().read().map_err(|error| error.to_string());
+        let content = run_blocking(read).await?;
+        if debounced.accept(trigger, &content) {
             let app = Arc::clone(&app);
-            let done = run_blocking(move || set(&app, &now)).await?;
-            if let Some(answer) = answer {
-                drop(answer.send(done));
+            let result = run_blocking(move || reload(&app, &content)).await?;
+            if let Some(reply) = reply {
+                drop(reply.send(result));
             }
         }
     }
 }
 
-/// Where a slow disk or a long policy holds no request up.
+/// Runs blocking work on its own thread, so that a slow disk or a large policy delays no request.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     spawn_blocking(work).await.map_err(io::Error::other)
 }
 
-fn set(app: &App, seen: &Seen) -> Result<(), String> {
-    let loaded = match seen {
+fn reload(app: &App, content: &ReadResult) -> Result<(), String> {
+    let compiled = match content {
         Ok(text) => app.policy_file().compile(text.as_deref()),
         Err(reason) => Err(LoadError::Unreadable(reason.clone())),
     };
-    match loaded {
+    match compiled {
         Ok(policy) => {
-            put_in_force(app, policy);
+            activate(app, policy);
             Ok(())
         }
-        Err(failure) => {
-            error!(reason = %failure, "policy not reloaded; the old one serves on");
-            app.note_policy_error(failure.to_string());
+        Err(error) => {
+            error!(
+                %error,
+                "policy not reloaded; the previous policy stays active. Fix the file (tollgate policy validate FILE)"
+            );
+            app.note_policy_error(error.to_string());
             app.metrics().count_reload(ReloadResult::Failed);
-            Err(failure.to_string())
+            Err(error.to_string())
         }
     }
 }
 
-fn put_in_force(app: &App, policy: Policy) {
+fn activate(app: &App, policy: Policy) {
     info!(version = policy.version(), rules = policy.rules().len(), "policy reloaded");
     for warning in policy.warnings() {
-        warn!(%warning, "policy");
+        warn!(%warning, "policy warning");
     }
     app.set_policy(policy);
     app.metrics().count_reload(ReloadResult::Activated);

@@ -1,4 +1,4 @@
-//! Counters that survive a restart: saved every few seconds and at the end, whole or not at all.
+//! Saves the memory store to `--data-dir` every few seconds and at shutdown, atomically, and restores it at start.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -21,51 +21,56 @@ const FILE: &str = "counters";
 const BAD_FILE: &str = "counters.bad";
 const LOCK_FILE: &str = "lock";
 
-/// How long after one save the next begins, at the least.
-const EVERY: Duration = Duration::from_secs(2);
+/// Minimum time between the end of one save and the start of the next.
+const SAVE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Saving may take this share of the time of one core: a twentieth.
-const REST_PER_WORK: u32 = 20;
+/// Pause per duration of a save: saving takes at most 1/20 of one core.
+const PAUSE_PER_SAVE: u32 = 20;
 
-/// A data directory, held by this process alone.
+/// A data directory, locked by this process.
 #[derive(Debug)]
 pub(crate) struct SavedState {
     directory: PathBuf,
-    /// Two services in one directory would overwrite each other's counters.
+    /// Locked because two processes in one directory would overwrite each other's counters.
     _lock: File,
 }
 
 impl SavedState {
-    /// Opens the data directory, if there is to be one, and restores what is in it.
+    /// Opens and locks the data directory and restores its snapshot. `None` without `--data-dir`.
     pub(crate) fn open(settings: &Settings, app: &App) -> Result<Option<Self>, ServeError> {
         let Some(directory) = settings.data_dir.clone() else { return Ok(None) };
-        let named = |reason: String| {
+        let failed = |reason: String| {
             ServeError::new(format!("--data-dir: {}: {reason}", directory.display()))
         };
-        std::fs::create_dir_all(&directory).map_err(|error| named(error.to_string()))?;
-        let lock = lock(&directory).map_err(named)?;
-        restore(&directory, settings.bad_state, app).map_err(named)?;
-        // Now rather than at the first save: a directory that cannot be written to is told at once.
-        save(&directory, app).map_err(|error| named(format!("cannot save: {error}")))?;
+        std::fs::create_dir_all(&directory).map_err(|error| failed(error.to_string()))?;
+        let lock = lock(&directory).map_err(failed)?;
+        restore(&directory, settings.bad_state, app).map_err(failed)?;
+        // Fails the start immediately if the directory is not writable.
+        save(&directory, app).map_err(|error| failed(format!("cannot save: {error}")))?;
         Ok(Some(Self { directory, _lock: lock }))
     }
 
-    /// Saves every few seconds until the end, and then once more.
-    pub(crate) async fn keep(self, app: Arc<App>, mut end: StageWaiter) -> Result<(), ServeError> {
-        let mut rest = EVERY;
-        let mut failing = false;
-        while !end.is_reached() {
+    /// Saves every few seconds until shutdown, and then a last time.
+    pub(crate) async fn run(
+        self,
+        app: Arc<App>,
+        mut shutdown: StageWaiter,
+    ) -> Result<(), ServeError> {
+        let mut pause = SAVE_INTERVAL;
+        let mut is_failing = false;
+        while !shutdown.is_reached() {
             tokio::select! {
-                () = end.wait() => break,
-                () = sleep(rest) => {}
+                () = shutdown.wait() => break,
+                () = sleep(pause) => {}
             }
-            let began = Instant::now();
-            failing = tell(&app, self.save(&app).await, failing);
-            rest = EVERY.max(began.elapsed() * REST_PER_WORK);
+            let start = Instant::now();
+            is_failing = log_result(&app, self.save(&app).await, is_failing);
+            pause = SAVE_INTERVAL.max(start.elapsed() * PAUSE_PER_SAVE);
         }
         let saved = self.save(&app).await;
         let keys = saved.map_err(|error| {
-            ServeError::new(format!("the counters could not be saved at the end: {error}"))
+            let directory = self.directory.display();
+            ServeError::new(format!("--data-dir: {directory}: counters not saved at exit: {error}"))
         })?;
         info!(keys, "counters saved");
         Ok(())
@@ -77,15 +82,19 @@ impl SavedState {
     }
 }
 
-/// Says that saving fails, once, and that it succeeds again.
-fn tell(app: &App, saved: io::Result<u64>, failing: bool) -> bool {
+/// Logs when saving starts to fail and when it works again. Returns whether this save failed.
+fn log_result(app: &App, saved: io::Result<u64>, was_failing: bool) -> bool {
     match saved {
-        Ok(_) if failing => info!("counters are saved again"),
+        Ok(_) if was_failing => info!("counters are saved again"),
         Ok(_) => {}
-        Err(reason) => {
+        Err(error) => {
             app.metrics().count_failed_save();
-            if !failing {
-                error!(%reason, "counters cannot be saved; checks go on");
+            if !was_failing {
+                error!(
+                    %error,
+                    "counters not saved to --data-dir: a restart loses usage since the last save. \
+                     Checks continue, saving is retried"
+                );
             }
             return true;
         }
@@ -99,7 +108,7 @@ fn lock(directory: &Path) -> Result<File, String> {
     let file = file.map_err(|error| error.to_string())?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err("another process uses it".to_owned()),
+        Err(TryLockError::WouldBlock) => Err("already in use by another process".to_owned()),
         Err(TryLockError::Error(error)) => Err(error.to_string()),
     }
 }
@@ -119,12 +128,12 @@ fn restore(directory: &Path, bad_state: BadState, app: &App) -> Result<(), Strin
         }
         (Err(error), BadState::Refuse) => {
             return Err(format!(
-                "{FILE}: {error}; to put it aside and start empty, say --discard-bad-state"
+                "{FILE}: {error}; use --discard-bad-state to rename it to {BAD_FILE} and start empty"
             ));
         }
         (Err(error), BadState::PutAside) => {
             std::fs::rename(&path, directory.join(BAD_FILE)).map_err(|error| error.to_string())?;
-            warn!(reason = %error, "the saved counters were put aside as {BAD_FILE}; starting empty");
+            warn!(%error, "saved counters are unreadable: renamed to {BAD_FILE}, starting empty");
         }
     }
     Ok(())

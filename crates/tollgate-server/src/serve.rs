@@ -53,7 +53,7 @@ pub(crate) async fn serve(settings: Settings, traces: &Traces) -> Result<(), Ser
     let text = source.read().map_err(ServeError::new)?;
     let policy = source.compile(text.as_deref()).map_err(ServeError::new)?;
     for warning in policy.warnings() {
-        warn!(%warning, "policy");
+        warn!(%warning, "policy warning");
     }
     let shutdown = Shutdown::on_signals().map_err(ServeError::new)?;
     // Before anything that takes time: unheeded, it would end the process.
@@ -66,8 +66,8 @@ pub(crate) async fn serve(settings: Settings, traces: &Traces) -> Result<(), Ser
     let saved = SavedState::open(&settings, &app)?;
     app.set_override_store(OverrideStore::open(&app, &settings).await?);
     tell_start(&app, &settings);
-    let membership = Membership::begin(&app, &settings).await;
-    let keeping = tokio::spawn(store_maintenance::keep(
+    let membership = Membership::register(&app, &settings).await;
+    let keeping = tokio::spawn(store_maintenance::run(
         Arc::clone(&app),
         settings.redis.probe,
         shutdown.finished(),
@@ -155,8 +155,8 @@ impl Beside {
             )),
             administering: tokio::spawn(OverrideStore::keep(app(), shutdown.finished())),
             beating: tokio::spawn(node_report::run(app(), shutdown.requested())),
-            membership: membership.map(|node| tokio::spawn(node.keep(app(), shutdown.finished()))),
-            saving: saved.map(|saved| tokio::spawn(saved.keep(app(), shutdown.finished()))),
+            membership: membership.map(|node| tokio::spawn(node.run(app(), shutdown.finished()))),
+            saving: saved.map(|saved| tokio::spawn(saved.run(app(), shutdown.finished()))),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Looking after the store, beside the answering.
+//! Periodic maintenance of the shared store: probes, and debits of an outage's admissions.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,20 +9,20 @@ use tollgate::jittered;
 use crate::app::App;
 use crate::shutdown::StageWaiter;
 
-/// How long the store is told of what was spent when this node ends.
-const LAST: Duration = Duration::from_secs(2);
+/// Time limit for the last maintenance at shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Looks after a store that nodes share, until the end.
-pub(crate) async fn keep(app: Arc<App>, every: Duration, mut end: StageWaiter) {
+/// Maintains a shared store until shutdown. With the memory store it returns immediately.
+pub(crate) async fn run(app: Arc<App>, interval: Duration, mut shutdown: StageWaiter) {
     let Some(store) = app.backend().fallback() else { return };
-    while !end.is_reached() {
+    while !shutdown.is_reached() {
         tokio::select! {
-            () = end.wait() => {}
-            () = sleep(jittered(every)) => {}
+            () = shutdown.wait() => {}
+            () = sleep(jittered(interval)) => {}
         }
-        // At the end too: what was spent alone should be known to the others. But nobody waits for long then.
-        if end.is_reached() {
-            let _ = timeout(LAST, store.maintain()).await;
+        // Maintains at shutdown too, for a limited time, so that Redis learns of local admissions.
+        if shutdown.is_reached() {
+            let _ = timeout(SHUTDOWN_TIMEOUT, store.maintain()).await;
             return;
         }
         store.maintain().await;
@@ -30,6 +30,6 @@ pub(crate) async fn keep(app: Arc<App>, every: Duration, mut end: StageWaiter) {
         if !app.is_degraded() {
             watch.note_breaker_closed();
         }
-        watch.remind(store.local_decisions(), Instant::now());
+        watch.log_ongoing(store.local_decisions(), Instant::now());
     }
 }

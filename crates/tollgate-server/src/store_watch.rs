@@ -1,4 +1,4 @@
-//! What people hear of a store that fails: everything is counted, and little is logged.
+//! Counts every store failure, and logs outages without flooding the log.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,195 +8,211 @@ use parking_lot::Mutex;
 use tollgate::{Decision, LocalDecisions, Outage, Source, StoreError, StoreErrorKind, StoreEvent};
 use tracing::{info, warn};
 
-/// While something lasts, the log has it once in so long.
-const SILENCE: Duration = Duration::from_secs(300);
+/// Minimum time between two log lines about the same condition.
+const LOG_INTERVAL: Duration = Duration::from_secs(300);
 
-/// What has lasted for no longer may be the beginning of an outage, of which the log has more.
-const BRIEF: Duration = Duration::from_secs(2);
+/// Failed calls are logged only after this time, because they may be the start of an outage, which has its own lines.
+const FAILURE_GRACE: Duration = Duration::from_secs(2);
 
-/// A loss soon after another is told of when it has lasted for so long: a store that comes and goes must not fill the
-/// log, and one that stays away must be in it.
-const LASTING: Duration = Duration::from_secs(60);
+/// An outage within [`LOG_INTERVAL`] of the last logged one is logged only when it has lasted this long. So a flapping
+/// store does not fill the log, and a lasting outage is always logged.
+const LASTING_OUTAGE: Duration = Duration::from_secs(60);
 
-/// How the store has fared up to now.
+/// Failure counts and log state of the store.
 #[derive(Debug, Default)]
 pub(crate) struct StoreWatch {
     errors: AtomicU64,
     losses: AtomicU64,
-    /// Whether it failed since it last answered. While it has not, an answer looks at nothing else.
+    /// Whether a call failed since the last successful one. While false, a success takes no lock.
     is_failing: AtomicBool,
-    told: Mutex<Told>,
+    state: Mutex<WatchState>,
 }
 
-/// Whether the log has something.
+/// Whether the current outage was logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
-    Yes,
-    No,
+enum OutageLog {
+    Logged,
+    NotLogged,
 }
 
-/// What the log has had, and what it has not.
+/// What has happened, and what was logged.
 #[derive(Debug, Default)]
-struct Told {
-    /// How it failed last, unless it has answered since.
-    last: Option<String>,
-    /// Since when it is not asked, and whether the log has that.
-    lost: Option<(Instant, Heard)>,
-    /// When the log last had that it is lost.
-    lost_told: Option<Instant>,
-    /// How often it was lost since, for a moment, without the log having it.
-    flaps: u64,
-    /// Questions that were not answered, and that the log has not had.
-    unanswered: u64,
-    /// Since the first of them.
-    unanswered_since: Option<Instant>,
-    unanswered_told: Option<Instant>,
-    unreadable_told: Option<Instant>,
+struct WatchState {
+    /// The last error, unless a call has succeeded since.
+    last_error: Option<String>,
+    /// Start of the current outage (breaker open), and whether it was logged.
+    outage: Option<(Instant, OutageLog)>,
+    /// When an outage was last logged.
+    outage_logged: Option<Instant>,
+    /// Short outages since then that were not logged.
+    unlogged_outages: u64,
+    /// Failed calls that were not logged.
+    failed_calls: u64,
+    /// Time of the first of them.
+    failing_since: Option<Instant>,
+    failed_calls_logged: Option<Instant>,
+    incompatible_logged: Option<Instant>,
 }
 
 impl StoreWatch {
-    /// Hears what happens between this node and its store.
+    /// Handles an event of the fallback store.
     pub(crate) fn on_event(&self, event: StoreEvent<'_>) {
         match event {
             StoreEvent::Failed(error) => self.note_failure(error),
             StoreEvent::Lost { failures, reason, nodes } => {
                 self.losses.fetch_add(1, Ordering::Relaxed);
-                if let Some(flaps) = self.note_loss(Instant::now()) {
+                if let Some(unlogged_outages) = self.note_loss(Instant::now()) {
                     warn!(
-                        %reason, failures, nodes, flaps,
-                        "store lost: this node decides alone, by its share of each limit or as its rule says, \
-                         until the store is back"
+                        error = %reason, failures, nodes, unlogged_outages,
+                        "store lost: degraded mode, this node decides by its share of each limit or by \
+                         on_store_loss; check that Redis is up and reachable"
                     );
                 }
             }
             StoreEvent::Restored(outage) => {
-                self.note_answer();
-                let lost = self.told.lock().lost.take();
-                if lost.is_none_or(|(_, heard)| heard == Heard::Yes) {
-                    tell_restored(&outage);
+                self.note_success();
+                let lost = self.state.lock().outage.take();
+                if lost.is_none_or(|(_, log)| log == OutageLog::Logged) {
+                    log_restored(&outage);
                 }
             }
             _ => {}
         }
     }
 
-    /// Notes that it is lost. Tells how often it was since the log last had it, if the log should have it now: of
-    /// a store that comes and goes it has one line in a while, and of one that stays away always.
+    /// Records the start of an outage. If it should be logged now, returns the number of outages not logged before.
     fn note_loss(&self, now: Instant) -> Option<u64> {
-        let mut told = self.told.lock();
-        (told.unanswered, told.unanswered_since) = (0, None);
-        if !is_due(told.lost_told, now) {
-            told.flaps += 1;
-            told.lost = Some((now, Heard::No));
+        let mut state = self.state.lock();
+        (state.failed_calls, state.failing_since) = (0, None);
+        if !is_due(state.outage_logged, now) {
+            state.unlogged_outages += 1;
+            state.outage = Some((now, OutageLog::NotLogged));
             return None;
         }
-        (told.lost, told.lost_told) = (Some((now, Heard::Yes)), Some(now));
-        Some(mem::take(&mut told.flaps))
+        (state.outage, state.outage_logged) = (Some((now, OutageLog::Logged)), Some(now));
+        Some(mem::take(&mut state.unlogged_outages))
     }
 
-    /// Notes a question that the store did not answer.
+    /// Records a failed store call.
     pub(crate) fn note_failure(&self, error: &StoreError) {
         self.errors.fetch_add(1, Ordering::Relaxed);
         self.is_failing.store(true, Ordering::Relaxed);
-        let mut told = self.told.lock();
-        told.last = Some(error.to_string());
+        let mut state = self.state.lock();
+        state.last_error = Some(error.to_string());
         if error.kind() != StoreErrorKind::Incompatible {
-            // Probes of a lost store fail too, and of its loss the log has more.
-            if told.lost.is_none() {
-                told.unanswered += 1;
-                told.unanswered_since.get_or_insert_with(Instant::now);
+            // Failed probes during an outage do not count: the outage has its own log lines.
+            if state.outage.is_none() {
+                state.failed_calls += 1;
+                state.failing_since.get_or_insert_with(Instant::now);
             }
-        } else if is_due(told.unreadable_told, Instant::now()) {
-            told.unreadable_told = Some(Instant::now());
-            drop(told);
-            warn!(reason = %error, "the store cannot answer for a key; more of this is counted and not logged");
+        } else if is_due(state.incompatible_logged, Instant::now()) {
+            state.incompatible_logged = Some(Instant::now());
+            drop(state);
+            warn!(
+                %error,
+                "the store cannot read a key; this node decides it locally. Further errors of this kind are only \
+                 counted in rate_limit_backend_errors_total"
+            );
         }
     }
 
-    /// The store has decided, unless the decision needed no store.
+    /// Records a success if the store made this decision.
     pub(crate) fn note_decision(&self, decision: &Decision<'_>) {
-        let is_the_stores = decision.source() == Source::Store && !decision.statuses().is_empty();
-        if self.is_failing.load(Ordering::Relaxed) && is_the_stores {
-            self.note_answer();
+        let is_by_store = decision.source() == Source::Store && !decision.statuses().is_empty();
+        if self.is_failing.load(Ordering::Relaxed) && is_by_store {
+            self.note_success();
         }
     }
 
-    /// The store has answered.
-    pub(crate) fn note_answer(&self) {
+    /// Records a successful store call.
+    pub(crate) fn note_success(&self) {
         if self.is_failing.swap(false, Ordering::Relaxed) {
-            self.told.lock().last = None;
+            self.state.lock().last_error = None;
         }
     }
 
-    /// The store is asked: whatever was heard last, it is not lost.
+    /// Ends the outage, whatever the last event was, because the breaker is closed.
     pub(crate) fn note_breaker_closed(&self) {
-        self.told.lock().lost = None;
+        self.state.lock().outage = None;
     }
 
-    /// Reminds of what lasts. To be called now and then.
-    pub(crate) fn remind(&self, alone: LocalDecisions, now: Instant) {
-        let mut told = self.told.lock();
-        let reason = told.last.clone().unwrap_or_default();
-        if let Some((lost, heard)) = told.lost {
-            let gone = now.duration_since(lost);
-            let is_news = heard == Heard::No && gone >= LASTING;
-            if is_news || is_due(told.lost_told, now) {
-                (told.lost, told.lost_told) = (Some((lost, Heard::Yes)), Some(now));
-                let flaps = mem::take(&mut told.flaps);
-                drop(told);
-                let gone_s = gone.as_secs();
-                let LocalDecisions { admitted, refused, .. } = alone;
-                warn!(%reason, gone_s, admitted, refused, flaps, "store still lost: this node decides alone");
+    /// Logs conditions that last. Call it periodically.
+    pub(crate) fn log_ongoing(&self, decisions: LocalDecisions, now: Instant) {
+        let mut state = self.state.lock();
+        let error = state.last_error.clone().unwrap_or_default();
+        if let Some((start, log)) = state.outage {
+            let outage = now.duration_since(start);
+            let is_overdue = log == OutageLog::NotLogged && outage >= LASTING_OUTAGE;
+            if is_overdue || is_due(state.outage_logged, now) {
+                (state.outage, state.outage_logged) = (Some((start, OutageLog::Logged)), Some(now));
+                let unlogged_outages = mem::take(&mut state.unlogged_outages);
+                drop(state);
+                let outage_s = outage.as_secs();
+                let LocalDecisions { admitted, refused, .. } = decisions;
+                warn!(
+                    error,
+                    outage_s,
+                    admitted,
+                    refused,
+                    unlogged_outages,
+                    "store still lost: degraded mode continues; check that Redis is up and reachable"
+                );
             }
-        } else if told.unanswered_since.is_some_and(|since| now.duration_since(since) >= BRIEF)
-            && is_due(told.unanswered_told, now)
+        } else if state
+            .failing_since
+            .is_some_and(|since| now.duration_since(since) >= FAILURE_GRACE)
+            && is_due(state.failed_calls_logged, now)
         {
-            let unanswered = mem::take(&mut told.unanswered);
-            let reason = if reason.is_empty() { "it has answered since" } else { &*reason };
-            (told.unanswered_since, told.unanswered_told) = (None, Some(now));
-            drop(told);
-            warn!(%reason, unanswered, "the store left questions unanswered; this node answered them alone");
+            let failed_calls = mem::take(&mut state.failed_calls);
+            let error = if error.is_empty() { "none since the last success" } else { &*error };
+            (state.failing_since, state.failed_calls_logged) = (None, Some(now));
+            drop(state);
+            warn!(
+                error,
+                failed_calls,
+                "some store calls failed; this node decided those checks without the store"
+            );
         }
     }
 
-    /// How many questions were not answered.
+    /// Returns the number of failed store calls.
     pub(crate) fn errors(&self) -> u64 {
         self.errors.load(Ordering::Relaxed)
     }
 
-    /// How often it was lost.
+    /// Returns how often the breaker opened.
     pub(crate) fn losses(&self) -> u64 {
         self.losses.load(Ordering::Relaxed)
     }
 
-    /// What an operator should know of it; none when all is well.
+    /// Returns the warning for operators; `None` while the store works.
     pub(crate) fn warning(&self) -> Option<String> {
-        let told = self.told.lock();
-        let reason = told.last.as_deref();
-        match told.lost {
+        let state = self.state.lock();
+        let error = state.last_error.as_deref();
+        match state.outage {
             Some(_) => Some(format!(
-                "the store is lost and this node decides alone: {}",
-                reason.unwrap_or("it does not answer")
+                "store lost, degraded mode: {}",
+                error.unwrap_or("no successful probe yet")
             )),
-            None => reason.map(|reason| format!("the store fails: {reason}")),
+            None => error.map(|error| format!("store call failed: {error}")),
         }
     }
 }
 
-fn is_due(told: Option<Instant>, now: Instant) -> bool {
-    told.is_none_or(|at| now.duration_since(at) >= SILENCE)
+fn is_due(logged: Option<Instant>, now: Instant) -> bool {
+    logged.is_none_or(|at| now.duration_since(at) >= LOG_INTERVAL)
 }
 
-fn tell_restored(outage: &Outage) {
-    let gone_ms = u64::try_from(outage.lasted.as_millis()).unwrap_or(u64::MAX);
+fn log_restored(outage: &Outage) {
+    let outage_ms = u64::try_from(outage.lasted.as_millis()).unwrap_or(u64::MAX);
     let Outage { admitted, refused, keys_replayed, keys_dropped, .. } = outage;
     info!(
-        gone_ms,
+        outage_ms,
         admitted,
         refused,
         keys_replayed,
         keys_dropped,
-        "store back: it knows what was spent without it, and decides again"
+        "store restored: admissions of the outage are debited, and the store decides again"
     );
 }
 
@@ -219,69 +235,69 @@ mod tests {
     }
 
     #[test]
-    fn each_failure_counts_once_and_the_last_is_known_until_an_answer() {
+    fn counts_failures_and_keeps_the_last_error_until_a_success() {
         let watch = StoreWatch::default();
         assert_eq!(watch.warning(), None);
         watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
         watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Incompatible)));
         assert_eq!(watch.errors(), 2);
-        assert_eq!(watch.warning().as_deref(), Some("the store fails: Incompatible"));
+        assert_eq!(watch.warning().as_deref(), Some("store call failed: Incompatible"));
         watch.note_decision(&Decision::new(Timestamp::EPOCH, []));
-        assert!(watch.warning().is_some(), "that needed no store");
-        watch.note_answer();
+        assert!(watch.warning().is_some(), "a decision without takes needs no store");
+        watch.note_success();
         assert_eq!(watch.warning(), None);
     }
 
     #[test]
-    fn a_lost_store_is_told_until_it_is_back() {
+    fn warns_of_a_lost_store_until_it_is_restored() {
         let watch = StoreWatch::default();
         lose(&watch);
         let warning = watch.warning().unwrap();
-        assert_eq!(warning, "the store is lost and this node decides alone: Timeout");
+        assert_eq!(warning, "store lost, degraded mode: Timeout");
         watch.on_event(StoreEvent::Restored(Outage::default()));
         assert_eq!(watch.warning(), None);
     }
 
     #[test]
-    fn probes_of_a_lost_store_are_no_questions_left_unanswered() {
+    fn failed_probes_of_a_lost_store_are_not_failed_calls() {
         let watch = StoreWatch::default();
         lose(&watch);
         watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
         watch.on_event(StoreEvent::Restored(Outage::default()));
-        assert_eq!((watch.told.lock().unanswered_since, watch.errors()), (None, 2));
+        assert_eq!((watch.state.lock().failing_since, watch.errors()), (None, 2));
     }
 
     #[test]
-    fn what_lasts_is_told_again_and_not_too_often() {
+    fn logs_a_lasting_outage_once_per_interval() {
         let watch = StoreWatch::default();
         lose(&watch);
-        let told = || watch.told.lock().lost_told.unwrap();
-        let first = told();
-        watch.remind(LocalDecisions::default(), first + SILENCE / 2);
-        assert_eq!(told(), first);
-        watch.remind(LocalDecisions::default(), first + SILENCE);
-        assert_eq!(told(), first + SILENCE);
+        let logged = || watch.state.lock().outage_logged.unwrap();
+        let first = logged();
+        watch.log_ongoing(LocalDecisions::default(), first + LOG_INTERVAL / 2);
+        assert_eq!(logged(), first);
+        watch.log_ongoing(LocalDecisions::default(), first + LOG_INTERVAL);
+        assert_eq!(logged(), first + LOG_INTERVAL);
     }
 
     #[test]
-    fn questions_that_some_answered_between_are_told_of_now_and_then() {
+    fn logs_failed_calls_without_an_outage_once_per_interval() {
         let (watch, now) = (StoreWatch::default(), Instant::now());
-        let unanswered = || watch.told.lock().unanswered;
+        let failed_calls = || watch.state.lock().failed_calls;
         watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
-        watch.remind(LocalDecisions::default(), now);
-        assert_eq!(unanswered(), 1, "it may be lost in a moment");
-        let later = Instant::now() + BRIEF;
-        watch.remind(LocalDecisions::default(), later);
-        assert_eq!(unanswered(), 0);
+        watch.log_ongoing(LocalDecisions::default(), now);
+        assert_eq!(failed_calls(), 1, "not logged yet: an outage may follow");
+        let later = Instant::now() + FAILURE_GRACE;
+        watch.log_ongoing(LocalDecisions::default(), later);
+        assert_eq!(failed_calls(), 0);
         watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Unavailable)));
-        watch.remind(LocalDecisions::default(), later + SILENCE / 2);
-        assert_eq!(unanswered(), 1);
-        watch.remind(LocalDecisions::default(), later + SILENCE);
-        assert_eq!(unanswered(), 0);
+        watch.log_ongoing(LocalDecisions::default(), later + LOG_INTERVAL / 2);
+        assert_eq!(failed_calls(), 1);
+        watch.log_ongoing(LocalDecisions::default(), later + LOG_INTERVAL);
+        assert_eq!(failed_calls(), 0);
     }
 
     #[test]
-    fn a_store_that_comes_and_goes_is_told_of_once_and_one_that_then_stays_away_too() {
+    fn logs_a_flapping_store_once_and_then_a_lasting_outage() {
         let (watch, now) = (StoreWatch::default(), Instant::now());
         assert_eq!(watch.note_loss(now), Some(0));
         let later = now + Duration::from_secs(1);
@@ -289,12 +305,12 @@ mod tests {
             watch.on_event(StoreEvent::Restored(Outage::default()));
             assert_eq!(watch.note_loss(later), None);
         }
-        let heard = || watch.told.lock().lost.unwrap().1;
-        watch.remind(LocalDecisions::default(), later + LASTING / 2);
-        assert_eq!(heard(), Heard::No);
-        watch.remind(LocalDecisions::default(), later + LASTING);
-        assert_eq!((heard(), watch.told.lock().flaps), (Heard::Yes, 0));
+        let log = || watch.state.lock().outage.unwrap().1;
+        watch.log_ongoing(LocalDecisions::default(), later + LASTING_OUTAGE / 2);
+        assert_eq!(log(), OutageLog::NotLogged);
+        watch.log_ongoing(LocalDecisions::default(), later + LASTING_OUTAGE);
+        assert_eq!((log(), watch.state.lock().unlogged_outages), (OutageLog::Logged, 0));
         watch.on_event(StoreEvent::Restored(Outage::default()));
-        assert_eq!(watch.note_loss(later + LASTING + SILENCE), Some(0));
+        assert_eq!(watch.note_loss(later + LASTING_OUTAGE + LOG_INTERVAL), Some(0));
     }
 }

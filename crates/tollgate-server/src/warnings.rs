@@ -1,8 +1,8 @@
-//! What an operator should look at, as this node finds it while it serves.
+//! Warnings for operators: conditions that this node detects while it runs.
 
 use tracing::{info, warn};
 
-/// What is found with the heartbeats.
+/// Current warnings, updated with each heartbeat. They are part of the store's `warning` in `/api/status`.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings {
     heartbeat: Option<String>,
@@ -12,56 +12,57 @@ pub(crate) struct Warnings {
 }
 
 impl Warnings {
-    /// Remembers how the last heartbeat went.
+    /// Sets the error of the last heartbeat; `None` if it succeeded.
     pub(crate) fn set_heartbeat(&mut self, error: Option<String>) {
         self.heartbeat = error;
     }
 
-    /// Remembers another node that goes by this one's id, if there is one, and logs that where it changes.
+    /// Sets or clears the warning about another node with the same id, and logs changes.
     pub(crate) fn set_duplicate_node(&mut self, warning: Option<String>) {
         if warning != self.duplicate {
             match &warning {
-                Some(warning) => warn!(%warning, "node"),
-                None => info!("node: no other goes by the same id any more"),
+                Some(warning) => warn!(%warning, "duplicate node id"),
+                None => info!("duplicate node id resolved: no other node uses this node's id"),
             }
         }
         self.duplicate = warning;
     }
 
-    /// Remembers by which policy Redis evicts keys, if it does, and logs that where it changes.
+    /// Sets or clears the warning about key eviction by Redis, and logs changes.
     pub(crate) fn set_eviction(&mut self, policy: Option<&str>) {
-        let warning = policy.map(evicting);
+        let warning = policy.map(eviction_warning);
         if warning != self.eviction {
             match &warning {
-                Some(warning) => warn!(%warning, "store"),
-                // It evicts no more, or does not tell.
-                None => info!("store: no longer says that it evicts keys"),
+                Some(warning) => warn!(%warning, "limits may be lost"),
+                // Eviction is off, or Redis no longer reports its setting.
+                None => info!("Redis no longer evicts keys, or no longer reports that it does"),
             }
         }
         self.eviction = warning;
     }
 
-    /// Remembers why overrides may be others than are stored, and logs that where it begins and ends.
-    pub(crate) fn set_overrides(&mut self, trouble: Option<String>) {
-        match (&self.overrides, &trouble) {
-            (None, Some(warning)) => warn!(%warning, "overrides"),
-            (Some(_), None) => info!("overrides are again those that are stored"),
+    /// Sets or clears the warning about overrides that cannot be read, and logs when it starts and ends.
+    pub(crate) fn set_overrides(&mut self, error: Option<String>) {
+        match (&self.overrides, &error) {
+            (None, Some(error)) => {
+                warn!(%error, "overrides may be outdated on this node; changes are not applied until this is fixed");
+            }
+            (Some(_), None) => info!("overrides are up to date again"),
             _ => {}
         }
-        self.overrides = trouble;
+        self.overrides = error;
     }
 
-    /// All of them, after that the store fails: heartbeats that fail say no more than that.
-    pub(crate) fn all(&self, failure: Option<String>) -> impl Iterator<Item = String> {
-        let failure = failure.or_else(|| self.heartbeat.clone());
+    /// Returns all warnings, `store_failure` first. It replaces the heartbeat warning, which has the same cause.
+    pub(crate) fn all(&self, store_failure: Option<String>) -> impl Iterator<Item = String> {
+        let failure = store_failure.or_else(|| self.heartbeat.clone());
         let others = [&self.duplicate, &self.eviction, &self.overrides];
         [failure].into_iter().chain(others.map(Clone::clone)).flatten()
     }
 }
 
-fn evicting(policy: &str) -> String {
+fn eviction_warning(policy: &str) -> String {
     format!(
-        "Redis evicts keys when its memory is full ({policy}), and with them what was used of a limit; set \
-         maxmemory-policy to noeviction"
+        "Redis evicts keys when its memory is full ({policy}), which resets limits; set maxmemory-policy to noeviction"
     )
 }

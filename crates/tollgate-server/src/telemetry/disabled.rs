@@ -1,4 +1,4 @@
-//! No traces, in a build without them.
+//! Placeholders for builds without traces.
 
 use std::net::SocketAddr;
 
@@ -10,28 +10,28 @@ use tracing::warn;
 use super::TracedDecisions;
 use crate::settings::Environment;
 
-/// What asks for traces, beside the flag.
+/// Environment variables that request traces.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
-/// Nothing.
+/// Placeholder for the trace exporter.
 #[derive(Debug, Clone)]
 pub(crate) struct Traces;
 
-/// Nothing of a request.
+/// Placeholder for a request's span.
 #[derive(Debug)]
 pub(crate) struct Span;
 
 impl Traces {
-    /// Says so to who asks for traces: otherwise they would be looked for in vain.
+    /// Logs a warning if a setting requests traces, which this build cannot export.
     pub(crate) fn start(
         environment: &Environment,
         _node_id: &str,
         decisions: TracedDecisions,
     ) -> Self {
         let flag = (decisions == TracedDecisions::All).then_some("--trace-decisions");
-        let asked = flag.or(ENDPOINTS.into_iter().find(|name| environment.get(name).is_some()));
-        if let Some(by) = asked {
-            warn!(by, "no traces: this build is without them (its feature is otel)");
+        let setting = flag.or(ENDPOINTS.into_iter().find(|name| environment.get(name).is_some()));
+        if let Some(setting) = setting {
+            warn!(setting, "no traces: this build does not include the otel feature");
         }
         Self
     }

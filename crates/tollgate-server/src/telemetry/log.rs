@@ -1,4 +1,4 @@
-//! The log: lines on standard error, for people or as JSON.
+//! The log on standard error, as text or JSON lines.
 
 use std::io::{self, IsTerminal};
 
@@ -8,14 +8,14 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::cli::LogArg;
 
-/// Logs from here on, by what `TOLLGATE_LOG` lets through.
+/// Installs the logger. `TOLLGATE_LOG` is the filter; the default level is info.
 pub(crate) fn log_to_stderr(format: LogArg) {
     let filter = EnvFilter::try_from_env("TOLLGATE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    // A second subscriber in one process is refused, which is fine: the first one stays.
-    let _ = tracing::subscriber::set_global_default(lines(format, filter, io::stderr));
+    // An error means that the process has a logger already; it stays installed.
+    let _ = tracing::subscriber::set_global_default(line_logger(format, filter, io::stderr));
 }
 
-fn lines<W>(
+fn line_logger<W>(
     format: LogArg,
     filter: EnvFilter,
     writer: W,
@@ -43,9 +43,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Written {
+    impl io::Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -56,7 +56,7 @@ mod tests {
         }
     }
 
-    impl Written {
+    impl Buffer {
         fn objects(&self) -> Vec<Value> {
             let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_one_json_object_whatever_is_told() {
+    fn each_line_is_one_json_object_for_any_value() {
         let hostile = [
             "\"},{\"level\":\"ERROR\"",
             "two\nlines\r\nand {\"more\":1}",
@@ -72,18 +72,18 @@ mod tests {
             "back\\slash \\u0022 \u{fffd} \u{1f6a6}",
             "",
         ];
-        let written = Written::default();
-        let to = written.clone();
-        let log = lines(LogArg::Json, EnvFilter::new("info"), move || to.clone());
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
+        let log = line_logger(LogArg::Json, EnvFilter::new("info"), move || writer.clone());
         tracing::subscriber::with_default(log, || {
             for text in hostile {
-                warn!(warning = %text, told = ?text, plain = text, "policy");
+                warn!(warning = %text, debug = ?text, plain = text, "policy");
                 info!("{text}");
                 let error = io::Error::other(text);
                 warn!(error = &error as &dyn std::error::Error, number = f64::NAN, %error, "end");
             }
         });
-        let objects = written.objects();
+        let objects = buffer.objects();
         assert_eq!(objects.len(), 3 * hostile.len());
         for (three, text) in objects.chunks(3).zip(hostile) {
             assert_eq!((&three[0]["warning"], &three[0]["plain"]), (&text.into(), &text.into()));
@@ -97,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn text_is_for_people() {
-        let written = Written::default();
-        let to = written.clone();
-        let log = lines(LogArg::Text, EnvFilter::new("info"), move || to.clone());
+    fn text_lines_have_a_level_and_no_target() {
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
+        let log = line_logger(LogArg::Text, EnvFilter::new("info"), move || writer.clone());
         tracing::subscriber::with_default(log, || info!(key = 1, "starting"));
-        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
         assert!(text.contains("INFO") && text.contains("starting"), "{text}");
-        assert!(!text.contains("tollgate_server::"), "no targets: {text}");
+        assert!(!text.contains("tollgate_server::"), "target in line: {text}");
     }
 }

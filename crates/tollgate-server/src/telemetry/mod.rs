@@ -1,7 +1,7 @@
-//! What a service tells of itself while it runs: a log, and traces where they are asked for.
+//! Logging, and OpenTelemetry traces.
 //!
-//! Traces are a feature of the build. Callers do not see whether they are in it: `otel` and `disabled` have the
-//! same names, and in the latter they do nothing.
+//! Traces need the `otel` build feature. `otel` and `disabled` export the same names, so callers need no `cfg`; the
+//! functions of `disabled` do nothing.
 
 #[cfg(not(feature = "otel"))]
 mod disabled;
@@ -15,17 +15,17 @@ pub(crate) use log::log_to_stderr;
 #[cfg(feature = "otel")]
 pub(crate) use otel::{Span, Traces};
 
-/// Which decisions are traced, where anything is. A span costs more than many a decision does.
+/// Which decisions get a span when traces are enabled. A span often costs more than the decision itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TracedDecisions {
-    /// Those whose caller traces them too, as its `traceparent` says.
+    /// Only those whose caller sampled the request (`traceparent`).
     CallerSampled,
-    /// All of them.
+    /// Every decision.
     All,
 }
 
 impl TracedDecisions {
-    /// What the setting says, or by default.
+    /// Creates it from `--trace-decisions`; the default is `CallerSampled`.
     pub(crate) const fn of(all: Option<bool>) -> Self {
         match all {
             Some(true) => Self::All,

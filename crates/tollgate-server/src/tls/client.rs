@@ -1,4 +1,4 @@
-//! What a command trusts, and shows itself by.
+//! TLS of the client commands: trusted CAs and the client certificate.
 
 use std::error::Error as AnyError;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use super::error_text::{Trouble, find};
+use super::error_text::{ErrorContext, find_tls_error};
 use super::pem_file::PemFile;
 use super::{HTTP, provider};
 use crate::settings::SettingsError;
@@ -19,26 +19,27 @@ const CA: &str = "--ca";
 const CERTIFICATE: &str = "--client-cert";
 const KEY: &str = "--client-key";
 
-/// The files of a command.
+/// TLS files of a client command.
 #[derive(Debug, Default)]
 pub(crate) struct ClientTlsFiles {
     ca: Option<PemFile>,
-    /// A certificate and its key.
+    /// Client certificate and its key.
     identity: Option<(PemFile, PemFile)>,
 }
 
 impl ClientTlsFiles {
-    /// A certificate and its key come together or not at all.
-    pub(crate) fn of(
+    /// Returns an error if only one of certificate and key is given.
+    pub(crate) fn new(
         ca: Option<PathBuf>,
         certificate: Option<PathBuf>,
         key: Option<PathBuf>,
     ) -> Result<Self, SettingsError> {
-        let lacks = |given, missing| Err(SettingsError::new(given, format!("needs {missing} too")));
+        let requires =
+            |given, missing| Err(SettingsError::new(given, format!("requires {missing}")));
         let identity = match (certificate, key) {
             (None, None) => None,
-            (Some(_), None) => return lacks(CERTIFICATE, KEY),
-            (None, Some(_)) => return lacks(KEY, CERTIFICATE),
+            (Some(_), None) => return requires(CERTIFICATE, KEY),
+            (None, Some(_)) => return requires(KEY, CERTIFICATE),
             (Some(certificate), Some(key)) => {
                 Some((PemFile::new(CERTIFICATE, certificate), PemFile::new(KEY, key)))
             }
@@ -46,75 +47,78 @@ impl ClientTlsFiles {
         Ok(Self { ca: ca.map(|path| PemFile::new(CA, path)), identity })
     }
 
-    /// Reads all of them. Nothing is ever sent before the service is verified.
+    /// Reads the files and builds the configuration. The client sends nothing before the server is verified.
     fn config(&self) -> Result<ClientConfig, SettingsError> {
         let builder = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| SettingsError::new("--server", error))?
-            .with_root_certificates(self.authorities()?);
+            .with_root_certificates(self.roots()?);
         let mut config = match &self.identity {
             None => builder.with_no_client_auth(),
             Some((file, key_file)) => {
                 let (chain, key) =
                     (file.certificates(&file.read()?)?, key_file.key(&key_file.read()?)?);
                 let config = builder.with_client_auth_cert(chain, key);
-                config.map_err(|error| file.misfit(key_file, &error))?
+                config.map_err(|error| file.pair_error(key_file, &error))?
             }
         };
         config.alpn_protocols = vec![HTTP.to_vec()];
         Ok(config)
     }
 
-    /// Whom to trust.
-    fn authorities(&self) -> Result<RootCertStore, SettingsError> {
+    /// Returns the trusted CAs: `--ca`, or the public ones.
+    fn roots(&self) -> Result<RootCertStore, SettingsError> {
         match &self.ca {
-            Some(file) => file.authorities(&file.read()?),
+            Some(file) => file.roots(&file.read()?),
             None => Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect()),
         }
     }
 }
 
-/// How a command agrees on TLS with one service.
+/// TLS client for one server.
 #[derive(Debug)]
 pub(crate) struct ClientTls {
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
-    trouble: Trouble,
+    context: ErrorContext,
 }
 
 impl ClientTls {
-    /// With the service on this host, whose certificate must be for it.
+    /// Creates a client for a host; the server's certificate must be valid for it.
     pub(crate) fn new(host: &str, files: &ClientTlsFiles) -> Result<Self, SettingsError> {
         let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(bare).map_err(|_| {
-            SettingsError::new("--server", format!("{host:?} is a host that no certificate is for"))
+            SettingsError::new(
+                "--server",
+                format!("{host:?} is not a valid DNS name or IP address"),
+            )
         })?;
-        let trouble = Trouble {
+        let context = ErrorContext {
             name: host.to_owned(),
             ca: files.ca.as_ref().map(|ca| ca.path().display().to_string()),
             has_certificate: files.identity.is_some(),
         };
-        Ok(Self { name, config: Arc::new(files.config()?), trouble })
+        Ok(Self { name, config: Arc::new(files.config()?), context })
     }
 
-    /// Agrees, or tells in one line why not.
+    /// Performs the handshake; the error is one line of text.
     pub(crate) async fn handshake(
         &self,
         socket: TcpStream,
     ) -> Result<TlsStream<TcpStream>, String> {
         let connector = TlsConnector::from(Arc::clone(&self.config));
-        let agreed = connector.connect(self.name.clone(), socket).await;
-        agreed.map_err(|error| self.trouble.in_handshake(&error))
+        let stream = connector.connect(self.name.clone(), socket).await;
+        stream.map_err(|error| self.context.describe_handshake(&error))
     }
 
-    /// What it means that an agreed connection broke off. With TLS 1.3 a service looks at our certificate
-    /// only then.
+    /// Describes a TLS error of an open connection. With TLS 1.3 the server rejects a client certificate only after
+    /// the handshake.
     pub(crate) fn explain(
         &self,
         error: Box<dyn AnyError + Send + Sync>,
     ) -> Box<dyn AnyError + Send + Sync> {
-        match find(error.as_ref()) {
-            Some(cause) => self.trouble.told(cause).into(),
+        match find_tls_error(error.as_ref()) {
+            Some(cause) => self.context.describe(cause).into(),
             None => error,
         }
     }

@@ -1,4 +1,4 @@
-//! What is in force, until newer files are.
+//! The active TLS configuration of the server, replaced when its files change.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use parking_lot::RwLock;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-/// How connections are agreed on now. Those that are open keep what they were agreed on with.
+/// The active configuration. Open connections keep the configuration of their handshake.
 #[derive(Debug)]
 pub(crate) struct CurrentConfig(RwLock<Arc<ServerConfig>>);
 
@@ -15,7 +15,7 @@ impl CurrentConfig {
         Self(RwLock::new(config))
     }
 
-    /// For the next connection.
+    /// Returns an acceptor for the next connection.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.0.read()))
     }

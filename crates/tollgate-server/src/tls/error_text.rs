@@ -1,25 +1,27 @@
-//! What went wrong with TLS to a service, in words.
+//! Error messages for TLS failures of the client commands.
 
 use std::error::Error as AnyError;
 use std::io;
 
 use tokio_rustls::rustls::{AlertDescription, CertificateError, Error};
 
-/// What one must know of a command to say what it did wrong.
+/// Client settings that appear in the messages.
 #[derive(Debug)]
-pub(super) struct Trouble {
-    /// The host that was to be asked.
+pub(super) struct ErrorContext {
+    /// The server's host.
     pub(super) name: String,
-    /// The file of authorities, if not the public ones are trusted.
+    /// The `--ca` file; `None` if the public CAs are trusted.
     pub(super) ca: Option<String>,
     pub(super) has_certificate: bool,
 }
 
-/// What TLS says of an error, if it is one of TLS.
-pub(super) fn find<'a>(error: &'a (dyn AnyError + Send + Sync + 'static)) -> Option<&'a Error> {
+/// Returns the TLS error in an error's chain of sources.
+pub(super) fn find_tls_error<'a>(
+    error: &'a (dyn AnyError + Send + Sync + 'static),
+) -> Option<&'a Error> {
     let mut next: Option<&(dyn AnyError + 'static)> = Some(error);
     while let Some(error) = next {
-        // What an I/O error wraps is not among its sources, but the source of what it wraps is.
+        // `source` of an I/O error skips the wrapped error itself.
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         if let Some(found) = inner.and_then(|inner| inner.downcast_ref()) {
             return Some(found);
@@ -29,30 +31,31 @@ pub(super) fn find<'a>(error: &'a (dyn AnyError + Send + Sync + 'static)) -> Opt
     None
 }
 
-impl Trouble {
-    /// Why no TLS came to be.
-    pub(super) fn in_handshake(&self, error: &io::Error) -> String {
+impl ErrorContext {
+    /// Describes a failed handshake.
+    pub(super) fn describe_handshake(&self, error: &io::Error) -> String {
         match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-            Some(cause) => self.told(cause),
+            Some(cause) => self.describe(cause),
             None if error.kind() == io::ErrorKind::UnexpectedEof => {
-                "it closed the connection instead of answering in TLS: is it http://?".to_owned()
+                "the server closed the connection during the TLS handshake; try http://".to_owned()
             }
-            None => format!("it broke off the TLS handshake: {error}"),
+            None => format!("TLS handshake failed: {error}"),
         }
     }
 
-    pub(super) fn told(&self, cause: &Error) -> String {
+    /// Describes a TLS error in one line.
+    pub(super) fn describe(&self, cause: &Error) -> String {
         match cause {
             Error::InvalidCertificate(problem) => {
-                format!("its certificate {}", self.certificate(problem))
+                format!("the server's certificate {}", self.certificate_problem(problem))
             }
-            Error::InvalidMessage(_) => "it does not answer in TLS: is it http://?".to_owned(),
-            Error::AlertReceived(alert) => self.refusal(*alert),
-            other => format!("it cannot be spoken to in TLS: {}", one_line(&other.to_string())),
+            Error::InvalidMessage(_) => "the server does not use TLS; try http://".to_owned(),
+            Error::AlertReceived(alert) => self.alert_text(*alert),
+            error => format!("TLS error: {}", one_line(&error.to_string())),
         }
     }
 
-    fn certificate(&self, problem: &CertificateError) -> String {
+    fn certificate_problem(&self, problem: &CertificateError) -> String {
         use CertificateError::{
             Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet,
             NotValidYetContext, UnknownIssuer,
@@ -61,21 +64,22 @@ impl Trouble {
             Expired | ExpiredContext { .. } => "has expired".to_owned(),
             NotValidYet | NotValidYetContext { .. } => "is not valid yet".to_owned(),
             NotValidForName | NotValidForNameContext { .. } => {
-                format!("is not for the name {}", self.name)
+                format!("is not valid for the name {}", self.name)
             }
             UnknownIssuer => match &self.ca {
                 Some(ca) => format!("was not issued by a CA in {ca}"),
-                None => "was not issued by a publicly known CA; --ca can name another".to_owned(),
+                None => "was not issued by a public CA; use --ca to trust a private one".to_owned(),
             },
-            problem => format!("cannot be accepted: {}", one_line(&problem.to_string())),
+            problem => format!("is not acceptable: {}", one_line(&problem.to_string())),
         }
     }
 
-    fn refusal(&self, alert: AlertDescription) -> String {
+    fn alert_text(&self, alert: AlertDescription) -> String {
         use AlertDescription as Alert;
         match alert {
             Alert::CertificateRequired if !self.has_certificate => {
-                "it asks for a client certificate; give --client-cert and --client-key".to_owned()
+                "the server requires a client certificate; use --client-cert and --client-key"
+                    .to_owned()
             }
             Alert::CertificateRequired
             | Alert::BadCertificate
@@ -85,13 +89,15 @@ impl Trouble {
             | Alert::CertificateUnknown
             | Alert::DecryptError
             | Alert::UnknownCA
-            | Alert::AccessDenied => format!("it refused the client certificate ({alert:?})"),
-            alert => format!("it refused the TLS handshake ({alert:?})"),
+            | Alert::AccessDenied => {
+                format!("the server rejected the client certificate ({alert:?})")
+            }
+            alert => format!("the server rejected the TLS handshake ({alert:?})"),
         }
     }
 }
 
-/// Some messages repeat what a service has sent.
+/// Removes control characters and truncates: some messages repeat bytes from the server.
 fn one_line(text: &str) -> String {
     text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

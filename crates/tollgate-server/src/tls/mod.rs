@@ -1,4 +1,4 @@
-//! TLS: the files that it needs, and both ends of it.
+//! TLS of the server and of the client commands.
 
 mod client;
 mod current_config;
@@ -18,10 +18,10 @@ pub(crate) use pem_file::PemFile;
 pub(crate) use rotation::watch;
 pub(crate) use server::{ServerPems, ServerTlsFiles};
 
-/// The only protocol that is spoken within TLS, as ALPN tells it.
+/// ALPN name of the only supported protocol.
 const HTTP: &[u8] = b"http/1.1";
 
-/// Explicitly this one: what else is linked in may want another.
+/// Returns the ring provider. Set explicitly because other linked crates may install a different default.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }

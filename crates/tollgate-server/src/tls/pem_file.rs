@@ -1,4 +1,4 @@
-//! Files in PEM form, by the settings that name them.
+//! PEM files with certificates and keys.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use tokio_rustls::rustls::{Error, RootCertStore};
 use crate::bounded_read;
 use crate::settings::SettingsError;
 
-/// More than this is neither a key nor a list of authorities.
+/// Maximum file size in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// A file, and the setting that names it: what is wrong with the one is told by the other.
+/// A PEM file and the setting that names it. Errors name both.
 #[derive(Debug, Clone)]
 pub(crate) struct PemFile {
     setting: &'static str,
     path: PathBuf,
 }
 
-/// What a file holds. That may be a private key, so it is never shown.
+/// Content of a PEM file. It may be a private key, so `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Pem(Vec<u8>);
 
@@ -40,10 +40,10 @@ impl PemFile {
     }
 
     pub(super) fn read(&self) -> Result<Pem, SettingsError> {
-        bounded_read::read(&self.path, MAX_BYTES).map(Pem).map_err(|reason| self.wrong(reason))
+        bounded_read::read(&self.path, MAX_BYTES).map(Pem).map_err(|reason| self.error(reason))
     }
 
-    /// The certificates in it, at least one.
+    /// Returns the certificates in the file, at least one.
     pub(super) fn certificates(
         &self,
         pem: &Pem,
@@ -51,42 +51,41 @@ impl PemFile {
         let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem.0).collect();
         match certificates {
             Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-            _ => Err(self.wrong("holds no certificate in PEM form")),
+            _ => Err(self.error("contains no PEM certificate")),
         }
     }
 
-    /// The authorities in it, at least one.
-    pub(super) fn authorities(&self, pem: &Pem) -> Result<RootCertStore, SettingsError> {
-        let mut authorities = RootCertStore::empty();
+    /// Returns the CA certificates in the file, at least one.
+    pub(super) fn roots(&self, pem: &Pem) -> Result<RootCertStore, SettingsError> {
+        let mut roots = RootCertStore::empty();
         for certificate in self.certificates(pem)? {
-            authorities.add(certificate).map_err(|error| {
-                self.wrong(format!("holds a certificate that is none: {error}"))
-            })?;
+            let added = roots.add(certificate);
+            added.map_err(|error| self.error(format!("invalid certificate: {error}")))?;
         }
-        Ok(authorities)
+        Ok(roots)
     }
 
-    /// The private key in it.
+    /// Returns the private key in the file.
     pub(super) fn key(&self, pem: &Pem) -> Result<PrivateKeyDer<'static>, SettingsError> {
         PrivateKeyDer::from_pem_slice(&pem.0)
-            .map_err(|_| self.wrong("holds no private key in PEM form without a passphrase"))
+            .map_err(|_| self.error("contains no unencrypted PEM private key"))
     }
 
-    /// Why this certificate and that key make no pair.
-    pub(super) fn misfit(&self, key: &Self, error: &Error) -> SettingsError {
+    /// Returns the error for a certificate and key that cannot be used together.
+    pub(super) fn pair_error(&self, key: &Self, error: &Error) -> SettingsError {
         match error {
             Error::InconsistentKeys(_) => {
-                key.wrong(format!("is not the key of the certificate in {}", self.path.display()))
+                key.error(format!("does not match the certificate in {}", self.path.display()))
             }
             Error::InvalidCertificate(problem) => {
-                self.wrong(format!("holds a certificate that is none: {problem}"))
+                self.error(format!("invalid certificate: {problem}"))
             }
-            error => key.wrong(format!("cannot be used: {error}")),
+            error => key.error(format!("unusable key: {error}")),
         }
     }
 
-    /// The file as an error names it.
-    pub(super) fn wrong(&self, reason: impl fmt::Display) -> SettingsError {
+    /// Returns an error that names the setting and the file.
+    pub(super) fn error(&self, reason: impl fmt::Display) -> SettingsError {
         SettingsError::new(self.setting, format!("{}: {reason}", self.path.display()))
     }
 }

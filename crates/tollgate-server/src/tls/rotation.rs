@@ -1,4 +1,4 @@
-//! Reading certificates again: when their files change, and on SIGHUP.
+//! Reloads certificates when their files change and on SIGHUP.
 
 use std::io;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::reload::run_blocking;
 use crate::settings::SettingsError;
 use crate::shutdown::StageWaiter;
 
-/// How often the files are looked at. A certificate is replaced days before it expires.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// How often the files are read. Certificates are replaced days before they expire.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What the files were last seen to hold, or why they could not be read.
-type Seen = Result<ServerPems, SettingsError>;
+/// Content of the files, or why they could not be read.
+type ReadResult = Result<ServerPems, SettingsError>;
 
-/// Keeps what is in force that of its files until asked to stop. `pems` is what it was made of.
+/// Watches the files until shutdown. `pems` is the content that the active configuration was built from.
 ///
-/// Certificate and key are two files, replaced one after the other: what does not fit together is often
-/// just not whole yet. It is told once, and what was in force stays so until they fit.
+/// Certificate and key are two files that are replaced one after the other, so a mismatch is often temporary. It is
+/// logged once, and the active configuration stays until the files match.
 pub(crate) async fn watch(
     current: Arc<CurrentConfig>,
     files: ServerTlsFiles,
@@ -32,30 +32,32 @@ pub(crate) async fn watch(
     mut hangup: Signal,
     mut stop: StageWaiter,
 ) -> io::Result<()> {
-    let mut looks = interval(LOOK_EVERY);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut all: DebouncedFile<Seen> = DebouncedFile::new(Ok(pems));
+    let mut polls = interval(POLL_INTERVAL);
+    polls.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut debounced: DebouncedFile<ReadResult> = DebouncedFile::new(Ok(pems));
     loop {
-        let look = tokio::select! {
+        let trigger = tokio::select! {
             () = stop.wait() => return Ok(()),
             _ = hangup.recv() => ReadTrigger::Requested,
-            _ = looks.tick() => ReadTrigger::Poll,
+            _ = polls.tick() => ReadTrigger::Poll,
         };
-        let read = files.clone();
-        let now = run_blocking(move || read.read()).await?;
-        if all.takes(look, &now) {
+        let reader = files.clone();
+        let content = run_blocking(move || reader.read()).await?;
+        if debounced.accept(trigger, &content) {
             let (files, current) = (files.clone(), Arc::clone(&current));
-            run_blocking(move || set(&files, &current, now)).await?;
+            run_blocking(move || activate(&files, &current, content)).await?;
         }
     }
 }
 
-fn set(files: &ServerTlsFiles, current: &CurrentConfig, seen: Seen) {
-    match seen.and_then(|pems| files.config(&pems)) {
+fn activate(files: &ServerTlsFiles, current: &CurrentConfig, content: ReadResult) {
+    match content.and_then(|pems| files.config(&pems)) {
         Ok(config) => {
             current.replace(config);
             info!("certificates reloaded");
         }
-        Err(reason) => error!(%reason, "certificates not reloaded; the old ones serve on"),
+        Err(error) => {
+            error!(%error, "certificates not reloaded; the previous ones stay active. Fix the files");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What a service shows itself by, and whom it lets in.
+//! TLS of the server: its certificate, and the CAs of client certificates.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use super::validity::validity_problem;
 use super::{HTTP, provider};
 use crate::settings::SettingsError;
 
-/// The files of a service.
+/// TLS files of the server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerTlsFiles {
     pub(crate) certificate: PemFile,
     pub(crate) key: PemFile,
-    /// Who must have issued the certificate of every client, if clients need one.
+    /// CAs for client certificates; `None` if clients need no certificate.
     pub(crate) client_ca: Option<PemFile>,
 }
 
-/// What they hold.
+/// Content of the TLS files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerPems {
     certificate: Pem,
@@ -31,7 +31,7 @@ pub(crate) struct ServerPems {
 }
 
 impl ServerTlsFiles {
-    /// Reads all of them.
+    /// Reads all files.
     pub(crate) fn read(&self) -> Result<ServerPems, SettingsError> {
         Ok(ServerPems {
             certificate: self.certificate.read()?,
@@ -40,33 +40,33 @@ impl ServerTlsFiles {
         })
     }
 
-    /// How connections are agreed on with them: TLS 1.2 or 1.3, and HTTP/1.1 within. Nothing is heard
-    /// before the handshake is through: early data, which others could repeat, is off.
+    /// Builds the configuration: TLS 1.2 and 1.3, HTTP/1.1 only. Early data is off because it can be replayed.
+    /// Logs a warning if the certificate is outside its validity period.
     pub(crate) fn config(&self, pems: &ServerPems) -> Result<Arc<ServerConfig>, SettingsError> {
         let chain = self.certificate.certificates(&pems.certificate)?;
         let key = self.key.key(&pems.key)?;
-        let dates = chain.first().and_then(|own| validity_problem(own, UnixTime::now()));
+        let problem = chain.first().and_then(|leaf| validity_problem(leaf, UnixTime::now()));
         let builder = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
-            .map_err(|error| self.certificate.wrong(error))?;
+            .map_err(|error| self.certificate.error(error))?;
         let builder = match (&self.client_ca, &pems.client_ca) {
             (Some(file), Some(pem)) => builder.with_client_cert_verifier(verifier(file, pem)?),
             _ => builder.with_no_client_auth(),
         };
         let config = builder.with_single_cert(chain, key);
-        let mut config = config.map_err(|error| self.certificate.misfit(&self.key, &error))?;
+        let mut config = config.map_err(|error| self.certificate.pair_error(&self.key, &error))?;
         config.alpn_protocols = vec![HTTP.to_vec()];
-        if let Some(dates) = dates {
-            let warning = self.certificate.wrong(format!("the certificate {dates}"));
-            warn!(%warning, "clients will not trust this service");
+        if let Some(problem) = problem {
+            let error = self.certificate.error(format!("the certificate {problem}"));
+            warn!(%error, "clients will reject this certificate; replace the file");
         }
         Ok(Arc::new(config))
     }
 }
 
-/// Asks every client for a certificate of these authorities.
+/// Returns a verifier that requires a client certificate issued by one of the CAs in the file.
 fn verifier(file: &PemFile, pem: &Pem) -> Result<Arc<dyn ClientCertVerifier>, SettingsError> {
-    let authorities = Arc::new(file.authorities(pem)?);
-    let builder = WebPkiClientVerifier::builder_with_provider(authorities, provider());
-    builder.build().map_err(|error| file.wrong(error))
+    let roots = Arc::new(file.roots(pem)?);
+    let builder = WebPkiClientVerifier::builder_with_provider(roots, provider());
+    builder.build().map_err(|error| file.error(error))
 }

@@ -1,4 +1,4 @@
-//! What attributes are called. Those without our name in front are OpenTelemetry's semantic conventions.
+//! Span attribute names. Names without the `tollgate.` prefix are OpenTelemetry semantic conventions.
 
 pub(super) const METHOD: &str = "http.request.method";
 pub(super) const ROUTE: &str = "http.route";

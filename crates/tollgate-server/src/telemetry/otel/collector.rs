@@ -1,5 +1,5 @@
-//! The way to the collector: HTTP on a runtime of its own, driven by the exporter's thread. Nothing of it
-//! runs among the requests of the service, and nothing of it outlives the thread.
+//! HTTP client for the collector, on a separate runtime driven by the exporter's thread. It shares no threads with
+//! the requests of the service, and stops with the exporter's thread.
 
 use std::fmt;
 use std::future::Future;
@@ -21,25 +21,25 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-/// The most bytes of an answer. It says how many spans were refused, and why.
-const MAX_ANSWER: usize = 64 * 1024;
+/// Maximum response body in bytes. It contains the number of rejected spans and the reason.
+const MAX_RESPONSE: usize = 64 * 1024;
 
-/// How often at most it is told that the collector cannot be reached.
-const RARELY: Duration = Duration::from_mins(5);
+/// Minimum time between two log lines about failed exports.
+const LOG_INTERVAL: Duration = Duration::from_mins(5);
 
 /// One collector.
 pub(super) struct Collector {
     address: String,
-    patience: Duration,
+    timeout: Duration,
     runtime: Runtime,
-    told: Mutex<Told>,
+    log: Mutex<LogState>,
 }
 
-/// What the log says of the collector.
+/// What was logged about the collector.
 #[derive(Debug, Default)]
-struct Told {
-    lost: Option<Instant>,
-    is_lost: bool,
+struct LogState {
+    failure_logged: Option<Instant>,
+    is_failing: bool,
 }
 
 impl fmt::Debug for Collector {
@@ -49,48 +49,49 @@ impl fmt::Debug for Collector {
 }
 
 impl Collector {
-    /// The one at `host:port`, which has so long for each answer.
-    pub(super) fn new(address: String, patience: Duration) -> io::Result<Self> {
+    /// Creates a client for the collector at `host:port` with a timeout per request.
+    pub(super) fn new(address: String, timeout: Duration) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { address, patience, runtime, told: Mutex::default() })
+        Ok(Self { address, timeout, runtime, log: Mutex::default() })
     }
 
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let answered = self.runtime.block_on(async {
-            match timeout(self.patience, exchange(&self.address, request)).await {
-                Ok(answered) => answered,
+        let result = self.runtime.block_on(async {
+            match timeout(self.timeout, post(&self.address, request)).await {
+                Ok(result) => result,
                 Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
             }
         });
-        match &answered {
+        match &result {
             Ok(response) if response.status().is_success() => self.note_success(),
             Ok(response) => self.note_failure(&format!("status {}", response.status().as_u16())),
             Err(error) => self.note_failure(&error.to_string()),
         }
-        answered
+        result
     }
 
-    fn note_failure(&self, reason: &str) {
-        let mut told = self.told.lock();
-        if told.lost.is_none_or(|at| at.elapsed() > RARELY) {
-            *told = Told { lost: Some(Instant::now()), is_lost: true };
-            warn!(collector = self.address, reason, "traces cannot be exported, and are dropped");
+    fn note_failure(&self, error: &str) {
+        let mut log = self.log.lock();
+        if log.failure_logged.is_none_or(|at| at.elapsed() > LOG_INTERVAL) {
+            *log = LogState { failure_logged: Some(Instant::now()), is_failing: true };
+            warn!(collector = self.address, error, "trace export failed; spans are dropped");
         }
     }
 
     fn note_success(&self) {
-        let mut told = self.told.lock();
-        if told.is_lost {
-            told.is_lost = false;
-            info!(collector = self.address, "traces are exported again");
+        let mut log = self.log.lock();
+        if log.is_failing {
+            log.is_failing = false;
+            info!(collector = self.address, "trace export works again");
         }
     }
 }
 
-type Answering<'a> = Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'a>>;
+type ResponseFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'a>>;
 
 impl HttpClient for Collector {
-    fn send_bytes<'a, 'b>(&'a self, request: Request<Bytes>) -> Answering<'b>
+    fn send_bytes<'a, 'b>(&'a self, request: Request<Bytes>) -> ResponseFuture<'b>
     where
         'a: 'b,
         Self: 'b,
@@ -99,13 +100,13 @@ impl HttpClient for Collector {
     }
 }
 
-/// A connection for each batch: there is one every few seconds.
-async fn exchange(address: &str, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+/// Sends a batch on a new connection; batches are seconds apart.
+async fn post(address: &str, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
     let stream = TcpStream::connect(address).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Dropped with this call, however it ends, and the connection with it.
-    let mut driving = JoinSet::new();
-    driving.spawn(connection);
+    // Dropping the set when this call returns closes the connection.
+    let mut tasks = JoinSet::new();
+    tasks.spawn(connection);
     let (mut head, body) = request.into_parts();
     head.headers.insert(HOST, HeaderValue::from_str(address)?);
     if let Some(target) = head.uri.path_and_query() {
@@ -113,6 +114,6 @@ async fn exchange(address: &str, request: Request<Bytes>) -> Result<Response<Byt
     }
     let response = sender.send_request(Request::from_parts(head, Full::new(body))).await?;
     let (head, body) = response.into_parts();
-    let body = Limited::new(body, MAX_ANSWER).collect().await?.to_bytes();
+    let body = Limited::new(body, MAX_RESPONSE).collect().await?.to_bytes();
     Ok(Response::from_parts(head, body))
 }

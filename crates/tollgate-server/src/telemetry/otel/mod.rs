@@ -1,7 +1,7 @@
-//! Traces over OTLP, where the variables of OpenTelemetry ask for them.
+//! Traces over OTLP, enabled by the `OTEL_*` environment variables.
 //!
-//! Requests never wait for the collector. Spans go into a bounded queue, from which a thread of its own
-//! takes them; those that find no place are dropped.
+//! Requests never wait for the collector: a separate thread exports spans from a bounded queue. Spans that do not
+//! fit are dropped.
 
 mod attributes;
 mod collector;
@@ -28,25 +28,25 @@ use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use tracing::{info, warn};
 
 use self::collector::Collector;
-use self::export_target::{ExportTarget, asked};
+use self::export_target::ExportTarget;
 pub(crate) use self::span::Span;
 use super::TracedDecisions;
 use crate::settings::Environment;
 
-/// How long the end of the service waits for the last spans to be taken.
-const FLUSH: Duration = Duration::from_secs(2);
+/// How long shutdown waits for the last spans to be exported.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where spans go, if they go anywhere.
+/// The trace exporter, if traces are enabled.
 #[derive(Clone)]
-pub(crate) struct Traces(Option<Arc<Exporting>>);
+pub(crate) struct Traces(Option<Arc<Exporter>>);
 
-struct Exporting {
+struct Exporter {
     provider: SdkTracerProvider,
     tracer: SdkTracer,
     decisions: TracedDecisions,
 }
 
-/// Without what is in it: the exporter knows headers that may be secrets.
+/// Shows no content: the exporter's headers may be secret.
 impl fmt::Debug for Traces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Traces(exported)" } else { "Traces(none)" })
@@ -54,75 +54,75 @@ impl fmt::Debug for Traces {
 }
 
 impl Traces {
-    /// Traces as the environment asks. One that cannot be followed is a warning, and no traces: these
-    /// variables are often set for a whole fleet, and no reason for a limiter not to start.
+    /// Starts exporting if the environment enables traces. An invalid variable only logs a warning and disables
+    /// traces: these variables are often set for a whole fleet, and must not stop the limiter from starting.
     pub(crate) fn start(
         environment: &Environment,
         node_id: &str,
         decisions: TracedDecisions,
     ) -> Self {
-        let asked = match asked(environment) {
-            Ok(asked) => asked,
+        let target = match ExportTarget::from_environment(environment) {
+            Ok(target) => target,
             Err(error) => {
-                warn!(%error, "no traces");
+                warn!(%error, "no traces: invalid setting");
                 None
             }
         };
-        let Some(asked) = asked else { return Self(None) };
-        match exporter(&asked) {
+        let Some(target) = target else { return Self(None) };
+        match span_exporter(&target) {
             Ok(exporter) => {
-                let resource = resource::of(environment, node_id);
+                let resource = resource::build(environment, node_id);
                 let provider = SdkTracerProvider::builder()
                     .with_batch_exporter(exporter)
                     .with_resource(resource)
                     .build();
                 let tracer = provider.tracer("tollgate");
-                info!(collector = asked.address(), "traces are exported");
-                Self(Some(Arc::new(Exporting { provider, tracer, decisions })))
+                info!(collector = target.address(), "exporting traces");
+                Self(Some(Arc::new(Exporter { provider, tracer, decisions })))
             }
             Err(error) => {
-                warn!(%error, "no traces");
+                warn!(%error, "no traces: the exporter failed to start");
                 Self(None)
             }
         }
     }
 
-    /// The span of a request that is to have one.
+    /// Starts the span of a request; an empty span if the request is not traced.
     pub(crate) fn start_span<B>(&self, request: &Request<B>, peer: SocketAddr) -> Span {
         match &self.0 {
-            Some(to) => Span::start(&to.tracer, to.decisions, request, peer),
+            Some(exporter) => Span::start(&exporter.tracer, exporter.decisions, request, peer),
             None => Span::none(),
         }
     }
 
-    /// The same router, which tells of its answers by which route they came. Paths have names of clients
-    /// in them, routes have not.
+    /// Adds a layer that puts the matched route into each response's extensions. Spans contain the route because
+    /// paths may contain client names.
     pub(crate) fn record_routes(&self, router: Router) -> Router {
-        if self.0.is_some() { router.route_layer(from_fn(note_route)) } else { router }
+        if self.0.is_some() { router.route_layer(from_fn(record_route)) } else { router }
     }
 
-    /// Sends what is left, for a moment; the collector is not worth more of a wait than that.
+    /// Exports the remaining spans, for at most [`FLUSH_TIMEOUT`].
     pub(crate) fn shutdown(&self) {
-        let Some(to) = &self.0 else { return };
-        if to.provider.shutdown_with_timeout(FLUSH).is_err() {
-            warn!("the last traces were not exported");
+        let Some(exporter) = &self.0 else { return };
+        if exporter.provider.shutdown_with_timeout(FLUSH_TIMEOUT).is_err() {
+            warn!("the last spans were not exported: the collector did not accept them in time");
         }
     }
 }
 
-fn exporter(asked: &ExportTarget) -> Result<SpanExporter, ExporterBuildError> {
-    let collector = Collector::new(asked.address().to_owned(), asked.timeout)
+fn span_exporter(target: &ExportTarget) -> Result<SpanExporter, ExporterBuildError> {
+    let collector = Collector::new(target.address().to_owned(), target.timeout)
         .map_err(|error| ExporterBuildError::InternalFailure(error.to_string()))?;
     SpanExporter::builder()
         .with_http()
         .with_http_client(collector)
         .with_protocol(Protocol::HttpBinary)
-        .with_endpoint(asked.url.to_string())
-        .with_timeout(asked.timeout)
+        .with_endpoint(target.url.to_string())
+        .with_timeout(target.timeout)
         .build()
 }
 
-async fn note_route(request: axum::extract::Request, next: Next) -> Response {
+async fn record_route(request: axum::extract::Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
     let mut response = next.run(request).await;
     if let Some(route) = route {

@@ -1,46 +1,46 @@
-//! Which requests are worth a span.
+//! Which requests get a span, by path.
 
 use super::TracedDecisions;
 
-/// What a path is for.
+/// The purpose of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathKind {
-    /// Operators and administrators: few, and what they do matters.
-    Operating,
-    /// A decision, on the hot path; its route is its path.
-    Deciding(&'static str),
-    /// Probes, scrapes, pages, and what is not served at all.
+    /// `/api` and `/admin`: rare, and always worth a span.
+    Management,
+    /// A decision, on the hot path. The path is the route.
+    Decision(&'static str),
+    /// Probes, scrapes, pages and unknown paths.
     Other,
 }
 
-const DECIDING: [&str; 7] =
+const DECISION_PATHS: [&str; 7] =
     ["/check", "/peek", "/refund", "/explain", "/check/batch", "/release", "/renew"];
 
 impl PathKind {
-    pub(super) fn in_path(path: &str) -> Self {
-        if let Some(route) = DECIDING.into_iter().find(|route| *route == path) {
-            return Self::Deciding(route);
+    pub(super) fn of(path: &str) -> Self {
+        if let Some(route) = DECISION_PATHS.into_iter().find(|route| *route == path) {
+            return Self::Decision(route);
         }
         match path.starts_with("/api/") || path.starts_with("/admin/") {
-            true => Self::Operating,
+            true => Self::Management,
             false => Self::Other,
         }
     }
 
-    /// Whether there is to be a span although no caller has said that it traces the request.
+    /// Returns whether the request gets a span even if the caller did not sample it.
     pub(super) fn is_traced(self, decisions: TracedDecisions) -> bool {
         match self {
-            Self::Operating => true,
-            Self::Deciding(_) => decisions == TracedDecisions::All,
+            Self::Management => true,
+            Self::Decision(_) => decisions == TracedDecisions::All,
             Self::Other => false,
         }
     }
 
-    /// Its route, where that needs no router.
+    /// Returns the route if it is known without the router.
     pub(super) const fn route(self) -> Option<&'static str> {
         match self {
-            Self::Deciding(route) => Some(route),
-            Self::Operating | Self::Other => None,
+            Self::Decision(route) => Some(route),
+            Self::Management | Self::Other => None,
         }
     }
 }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decisions_have_no_span_unless_all_have() {
+    fn decisions_have_a_span_only_if_all_are_traced() {
         for (path, by_default, if_all) in [
             ("/check", false, true),
             ("/check/batch", false, true),
@@ -62,7 +62,7 @@ mod tests {
             ("/checks", false, false),
             ("/apis", false, false),
         ] {
-            let kind = PathKind::in_path(path);
+            let kind = PathKind::of(path);
             assert_eq!(kind.is_traced(TracedDecisions::CallerSampled), by_default, "{path}");
             assert_eq!(kind.is_traced(TracedDecisions::All), if_all, "{path}");
         }

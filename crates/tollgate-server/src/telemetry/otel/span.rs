@@ -1,5 +1,5 @@
-//! The span of one request: how it was asked, by which route, and how it was answered. Never whom it was
-//! about: no path, no query, no header and no key goes into it.
+//! The span of one request: method, route, verdict and response status. It contains no path, query, header or key,
+//! which may identify a client.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use super::attributes;
 use super::path_kind::PathKind;
 use crate::wire::decision::verdict_name;
 
-/// A span that is open, if the request has one. Boxed, since most have none.
+/// The open span of a request, if it is traced. Boxed because most requests have none.
 pub(crate) struct Span(Option<Box<Open>>);
 
 struct Open {
@@ -36,7 +36,7 @@ impl fmt::Debug for Span {
 }
 
 impl Span {
-    /// For a request that has none.
+    /// Creates an empty span for a request that is not traced.
     pub(crate) const fn none() -> Self {
         Self(None)
     }
@@ -47,26 +47,27 @@ impl Span {
         request: &Request<B>,
         peer: SocketAddr,
     ) -> Self {
-        let kind = PathKind::in_path(request.uri().path());
-        let parent = parent(request.headers());
-        let is_asked = parent.as_ref().is_some_and(|it| it.span().span_context().is_sampled());
-        if !is_asked && !kind.is_traced(decisions) {
+        let kind = PathKind::of(request.uri().path());
+        let parent = parent_context(request.headers());
+        let is_sampled =
+            parent.as_ref().is_some_and(|parent| parent.span().span_context().is_sampled());
+        if !is_sampled && !kind.is_traced(decisions) {
             return Self(None);
         }
-        let (method, route) = (name_of_method(request.method()), kind.route());
+        let (method, route) = (method_name(request.method()), kind.route());
         let span = tracer
-            .span_builder(name_of_span(method, route))
+            .span_builder(span_name(method, route))
             .with_kind(SpanKind::Server)
             .with_attributes([
                 KeyValue::new(attributes::METHOD, method),
                 KeyValue::new(attributes::CLIENT, peer.ip().to_canonical().to_string()),
             ])
             .start_with_context(tracer, &parent.unwrap_or_default());
-        // What the sampler leaves out needs no place until its end.
+        // A span that the sampler dropped need not be kept.
         Self(span.is_recording().then(|| Box::new(Open { span, method, route })))
     }
 
-    /// How the request was decided, and by which rule.
+    /// Records the verdict and the rule.
     pub(crate) fn decided(&mut self, outcome: &Outcome<'_, '_>) {
         let Some(open) = &mut self.0 else { return };
         let verdict = verdict_name(outcome.decision.verdict());
@@ -74,17 +75,17 @@ impl Span {
         open.span.set_attribute(KeyValue::new(attributes::RULE, outcome.rule().to_owned()));
     }
 
-    /// Ends with the answer.
+    /// Ends the span with the response.
     pub(crate) fn end<B>(self, response: &Response<B>) {
         let Some(mut open) = self.0 else { return };
         let status = response.status();
-        let routed = response.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-        // A deciding path is not served where only operators are.
-        let route = routed.or(open.route.filter(|_| status != hyper::StatusCode::NOT_FOUND));
+        let matched = response.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+        // The --admin listener does not serve decision paths: there they are no route.
+        let route = matched.or(open.route.filter(|_| status != hyper::StatusCode::NOT_FOUND));
         if let Some(route) = route {
             open.span.set_attribute(KeyValue::new(attributes::ROUTE, route.to_owned()));
         }
-        open.span.update_name(name_of_span(open.method, route));
+        open.span.update_name(span_name(open.method, route));
         open.span.set_attribute(KeyValue::new(attributes::STATUS, i64::from(status.as_u16())));
         if status.is_server_error() {
             open.span.set_attribute(KeyValue::new(attributes::ERROR, status.as_str().to_owned()));
@@ -94,23 +95,23 @@ impl Span {
     }
 }
 
-/// What the caller says of its own span, if it says anything that can be understood.
-fn parent(headers: &HeaderMap) -> Option<Context> {
+/// Returns the caller's trace context from a valid `traceparent` header.
+fn parent_context(headers: &HeaderMap) -> Option<Context> {
     headers.get("traceparent")?;
-    let said = TraceContextPropagator::new()
+    let context = TraceContextPropagator::new()
         .extract_with_context(&Context::new(), &HeaderExtractor(headers));
-    said.has_active_span().then_some(said)
+    context.has_active_span().then_some(context)
 }
 
-fn name_of_span(method: &str, route: Option<&str>) -> String {
+fn span_name(method: &str, route: Option<&str>) -> String {
     match route {
         Some(route) => format!("{method} {route}"),
         None => method.to_owned(),
     }
 }
 
-/// A method that there is; others are whatever a client has typed.
-fn name_of_method(method: &Method) -> &'static str {
+/// Returns the name of a standard method; `_OTHER` for anything else, which the client chooses freely.
+fn method_name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::HEAD => "HEAD",
