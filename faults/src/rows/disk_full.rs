@@ -53,7 +53,7 @@ pub(super) fn a_full_disk_fails_changes_clearly_and_nothing_else(stage: &Stage) 
     });
     tally.assert_answered();
     assert_eq!(tally.admitted(), tally.count(), "checks go on");
-    assert!(node.logged(&["counters cannot be saved"]) > 0, "{}", node.log());
+    assert!(node.logged(&["counters not saved to --data-dir"]) > 0, "{}", node.log());
     let errors = node.metric(ERRORS);
     disk.make_room();
     node.set_limit("c", 30);

@@ -1,5 +1,4 @@
-//! A collector of traces: takes what is posted to it, and reads the protobuf by hand, so that what is
-//! tested is what went over the wire.
+//! Fake OpenTelemetry collector. It decodes the protobuf by hand, so that tests check the bytes on the wire.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,32 +6,32 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// How a collector treats those who come.
+/// How the collector responds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Manner {
-    /// Takes everything.
-    Takes,
-    /// Reads, and says nothing.
-    Hangs,
-    /// Refuses, and repeats all that it was told.
-    Refuses,
+pub(crate) enum CollectorMode {
+    /// Accepts every request.
+    Accept,
+    /// Reads the request and sends no response.
+    Hang,
+    /// Responds 401 and repeats the request head in the body.
+    Reject,
 }
 
 /// One request to a collector.
 #[derive(Debug, Clone)]
-pub(crate) struct Posted {
+pub(crate) struct CollectorRequest {
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
 
 pub(crate) struct Collector {
     address: SocketAddr,
-    posted: Arc<Mutex<Vec<Posted>>>,
+    requests: Arc<Mutex<Vec<CollectorRequest>>>,
 }
 
-/// A span as it was exported.
+/// A decoded span.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Exported {
+pub(crate) struct ExportedSpan {
     pub(crate) name: String,
     pub(crate) trace: String,
     pub(crate) parent: String,
@@ -43,44 +42,48 @@ pub(crate) struct Exported {
 }
 
 impl Collector {
-    pub(crate) fn start(manner: Manner) -> Self {
-        Self::on(TcpListener::bind("127.0.0.1:0").expect("a port is free"), manner)
+    pub(crate) fn start(mode: CollectorMode) -> Self {
+        Self::on(TcpListener::bind("127.0.0.1:0").expect("a port is free"), mode)
     }
 
-    /// One that takes everything, where it is expected.
+    /// Starts an accepting collector at this address.
     pub(crate) fn start_at(address: SocketAddr) -> Self {
-        Self::on(TcpListener::bind(address).expect("the port is still free"), Manner::Takes)
+        Self::on(TcpListener::bind(address).expect("the port is still free"), CollectorMode::Accept)
     }
 
-    fn on(listener: TcpListener, manner: Manner) -> Self {
-        let address = listener.local_addr().expect("it has an address");
-        let posted = Arc::new(Mutex::new(Vec::new()));
-        let taken = Arc::clone(&posted);
+    fn on(listener: TcpListener, mode: CollectorMode) -> Self {
+        let address = listener.local_addr().expect("a bound address");
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let received = Arc::clone(&requests);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let taken = Arc::clone(&taken);
-                thread::spawn(move || attend(&stream, manner, &taken));
+                let received = Arc::clone(&received);
+                thread::spawn(move || handle(&stream, mode, &received));
             }
         });
-        Self { address, posted }
+        Self { address, requests }
     }
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn posted(&self) -> Vec<Posted> {
-        self.posted.lock().expect("nobody panics here").clone()
+    pub(crate) fn requests(&self) -> Vec<CollectorRequest> {
+        self.requests.lock().expect("no thread panicked").clone()
     }
 
-    /// Every span so far.
-    pub(crate) fn spans(&self) -> Vec<Exported> {
-        self.posted().iter().flat_map(|posted| spans_of(&posted.body)).collect()
+    /// Returns all spans received up to now.
+    pub(crate) fn spans(&self) -> Vec<ExportedSpan> {
+        self.requests().iter().flat_map(|request| spans_of(&request.body)).collect()
     }
 }
 
-/// Reads one request, and treats it as is its manner.
-fn attend(mut stream: &TcpStream, manner: Manner, taken: &Mutex<Vec<Posted>>) -> Option<()> {
+/// Reads one request and responds according to the mode.
+fn handle(
+    mut stream: &TcpStream,
+    mode: CollectorMode,
+    received: &Mutex<Vec<CollectorRequest>>,
+) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -92,20 +95,20 @@ fn attend(mut stream: &TcpStream, manner: Manner, taken: &Mutex<Vec<Posted>>) ->
     let length = lower.lines().find_map(|line| line.strip_prefix("content-length:"))?;
     let mut body = vec![0; length.trim().parse().ok()?];
     reader.read_exact(&mut body).ok()?;
-    taken.lock().ok()?.push(Posted { head: head.clone(), body });
-    let answer = match manner {
-        Manner::Takes => "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned(),
-        Manner::Refuses => {
+    received.lock().ok()?.push(CollectorRequest { head: head.clone(), body });
+    let response = match mode {
+        CollectorMode::Accept => "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned(),
+        CollectorMode::Reject => {
             let length = head.len();
             format!("HTTP/1.1 401 Unauthorized\r\ncontent-length: {length}\r\n\r\n{head}")
         }
-        // Until the other side gives up.
-        Manner::Hangs => return reader.read(&mut [0]).ok().map(drop),
+        // Blocks until the client closes the connection.
+        CollectorMode::Hang => return reader.read(&mut [0]).ok().map(drop),
     };
-    stream.write_all(answer.as_bytes()).ok()
+    stream.write_all(response.as_bytes()).ok()
 }
 
-/// A field of a message: its number, and a number or bytes.
+/// The value of a protobuf field.
 enum Field<'a> {
     Number(u64),
     Bytes(&'a [u8]),
@@ -114,7 +117,7 @@ enum Field<'a> {
 fn varint(bytes: &mut &[u8]) -> u64 {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
-        let (first, rest) = bytes.split_first().expect("the number goes on");
+        let (first, rest) = bytes.split_first().expect("another varint byte");
         *bytes = rest;
         number |= u64::from(first & 0x7f) << shift;
         if first & 0x80 == 0 {
@@ -135,8 +138,8 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
             }
             1 => 8,
             5 => 4,
-            2 => usize::try_from(varint(&mut bytes)).expect("it fits"),
-            other => panic!("wire type {other}"),
+            2 => usize::try_from(varint(&mut bytes)).expect("a length that fits"),
+            wire_type => panic!("wire type {wire_type}"),
         };
         let (value, rest) = bytes.split_at(width);
         fields.push((tag >> 3, Field::Bytes(value)));
@@ -145,49 +148,51 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
     fields
 }
 
-/// The messages, texts or ids under a number.
-fn under(bytes: &[u8], number: u64) -> Vec<&[u8]> {
+/// Returns the byte values (messages, texts, ids) of a field.
+fn field_bytes(bytes: &[u8], number: u64) -> Vec<&[u8]> {
     let found = fields(bytes).into_iter().filter(|(known, _)| *known == number);
     found
         .filter_map(|(_, field)| if let Field::Bytes(b) = field { Some(b) } else { None })
         .collect()
 }
 
-fn number_under(bytes: &[u8], number: u64) -> Option<u64> {
+fn field_number(bytes: &[u8], number: u64) -> Option<u64> {
     let found = fields(bytes).into_iter().filter(|(known, _)| *known == number);
     found.filter_map(|(_, field)| if let Field::Number(n) = field { Some(n) } else { None }).next()
 }
 
-fn text_under(bytes: &[u8], number: u64) -> String {
-    String::from_utf8(under(bytes, number).concat()).expect("texts are UTF-8")
+fn field_text(bytes: &[u8], number: u64) -> String {
+    String::from_utf8(field_bytes(bytes, number).concat()).expect("UTF-8 text")
 }
 
-fn hex_under(bytes: &[u8], number: u64) -> String {
-    under(bytes, number).concat().iter().map(|byte| format!("{byte:02x}")).collect()
+fn field_hex(bytes: &[u8], number: u64) -> String {
+    field_bytes(bytes, number).concat().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn attributes_under(bytes: &[u8], number: u64) -> BTreeMap<String, String> {
-    let pairs = under(bytes, number).into_iter().map(|pair| {
-        let value = under(pair, 2).concat();
-        let number = number_under(&value, 3).map(|number| number.to_string());
-        (text_under(pair, 1), number.unwrap_or_else(|| text_under(&value, 1)))
+fn field_attributes(bytes: &[u8], number: u64) -> BTreeMap<String, String> {
+    let pairs = field_bytes(bytes, number).into_iter().map(|pair| {
+        let value = field_bytes(pair, 2).concat();
+        let number = field_number(&value, 3).map(|number| number.to_string());
+        (field_text(pair, 1), number.unwrap_or_else(|| field_text(&value, 1)))
     });
     pairs.collect()
 }
 
-fn spans_of(request: &[u8]) -> Vec<Exported> {
+fn spans_of(request: &[u8]) -> Vec<ExportedSpan> {
     let mut spans = Vec::new();
-    for of_resource in under(request, 1) {
-        let resource = attributes_under(&under(of_resource, 1).concat(), 1);
-        for span in under(of_resource, 2).into_iter().flat_map(|scope| under(scope, 2)) {
-            spans.push(Exported {
-                name: text_under(span, 5),
-                trace: hex_under(span, 1),
-                parent: hex_under(span, 4),
-                kind: number_under(span, 6).unwrap_or_default(),
-                attributes: attributes_under(span, 9),
+    for resource_spans in field_bytes(request, 1) {
+        let resource = field_attributes(&field_bytes(resource_spans, 1).concat(), 1);
+        for span in
+            field_bytes(resource_spans, 2).into_iter().flat_map(|scope| field_bytes(scope, 2))
+        {
+            spans.push(ExportedSpan {
+                name: field_text(span, 5),
+                trace: field_hex(span, 1),
+                parent: field_hex(span, 4),
+                kind: field_number(span, 6).unwrap_or_default(),
+                attributes: field_attributes(span, 9),
                 resource: resource.clone(),
-                status: number_under(&under(span, 15).concat(), 3).unwrap_or_default(),
+                status: field_number(&field_bytes(span, 15).concat(), 3).unwrap_or_default(),
             });
         }
     }

@@ -2,7 +2,7 @@
 
 use tollgate_testkit::server::{Flavor, Server};
 
-use crate::redis::PATIENT;
+use crate::redis::LONG_TIMEOUT;
 use crate::service::{Scratch, Service, run, tollgate};
 
 const README: &str = include_str!("../../../../README.md");
@@ -68,7 +68,7 @@ fn the_two_commands_that_share_a_redis_do() {
                 "127.0.0.1:8080" | "127.0.0.1:8081" => "127.0.0.1:0",
                 other => other,
             });
-            Service::start_as(tollgate(&args.collect::<Vec<_>>()).args(PATIENT))
+            Service::start_as(tollgate(&args.collect::<Vec<_>>()).args(LONG_TIMEOUT))
         })
         .collect();
     assert_eq!(nodes.len(), 2);

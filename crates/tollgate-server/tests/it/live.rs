@@ -1,8 +1,8 @@
-//! What is to be seen of a node that is alone.
+//! The live view of a single node.
 
 use serde_json::{Value, json};
 
-use crate::live_client::Watching;
+use crate::live_client::LiveStream;
 use crate::service::{Scratch, Service, eventually};
 
 const POLICY: &str = "\
@@ -23,29 +23,29 @@ fn with_policy() -> (Scratch, Service) {
     (scratch, service)
 }
 
-fn ask(service: &Service, client: &str, path: &str) -> Value {
+fn check(service: &Service, client: &str, path: &str) -> Value {
     let facts = json!({"client": client, "path": path, "api_key": "not to be shown", "plan": "x"});
     service.post("/check", json!({ "facts": facts }).to_string()).json()
 }
 
-/// The sum of a figure over all seconds that were told, each as it was told last.
-fn sum(points: &mut std::collections::BTreeMap<u64, Value>, told: &Value, name: &str) -> f64 {
-    for point in told["points"].as_array().expect("points") {
-        points.insert(point["t"].as_u64().expect("when"), point.clone());
+/// Adds the points of an event, and returns the sum of one figure over all seconds received.
+fn sum(points: &mut std::collections::BTreeMap<u64, Value>, event: &Value, name: &str) -> f64 {
+    for point in event["points"].as_array().expect("points") {
+        points.insert(point["t"].as_u64().expect("a time"), point.clone());
     }
     points.values().map(|point| point[name].as_f64().expect("a figure")).sum()
 }
 
 #[test]
-fn what_is_refused_is_seen_with_its_rule_and_what_is_known_of_it() {
+fn frame_lists_refused_keys_with_rule_and_facts() {
     let (_scratch, service) = with_policy();
-    let mut watching = Watching::begin(&service, "");
-    assert!(watching.head.contains("text/event-stream"), "{}", watching.head);
+    let mut stream = LiveStream::open(&service, "");
+    assert!(stream.head.contains("text/event-stream"), "{}", stream.head);
     for _ in 0..5 {
-        ask(&service, "c1", "/api/orders");
+        check(&service, "c1", "/api/orders");
     }
-    ask(&service, "<img src=x onerror=alert(1)>", "/api/orders");
-    let frame = watching.until("a refusal", |frame| frame["refused"][0]["count"] == 3);
+    check(&service, "<img src=x onerror=alert(1)>", "/api/orders");
+    let frame = stream.until("a refusal", |frame| frame["refused"][0]["count"] == 3);
     let refused = frame["refused"].as_array().unwrap();
     assert_eq!(refused.len(), 1, "{refused:?}");
     let mut first = refused[0].clone();
@@ -60,20 +60,20 @@ fn what_is_refused_is_seen_with_its_rule_and_what_is_known_of_it() {
 }
 
 #[test]
-fn every_check_is_in_some_second_and_rules_on_trial_tell_what_they_would_do() {
+fn points_contain_every_check_and_trial_result() {
     let (_scratch, service) = with_policy();
-    let mut watching = Watching::begin(&service, "");
-    let (name, policy) = watching.next().unwrap();
+    let mut stream = LiveStream::open(&service, "");
+    let (name, policy) = stream.next().unwrap();
     assert_eq!((&*name, &policy["rules"][0]["next"]), ("policy", &json!(["1/3600s"])));
     assert_eq!(policy["rules"][1]["mode"], "shadow");
     let mut points = std::collections::BTreeMap::new();
-    sum(&mut points, &watching.next_of("history"), "allowed");
+    sum(&mut points, &stream.next_of("history"), "allowed");
     for _ in 0..4 {
-        ask(&service, "c1", "/api/orders");
-        ask(&service, "c2", "/watched");
+        check(&service, "c1", "/api/orders");
+        check(&service, "c2", "/watched");
     }
     loop {
-        let frame = watching.next_of("frame");
+        let frame = stream.next_of("frame");
         let allowed = sum(&mut points, &frame, "allowed");
         let refused = sum(&mut points, &frame, "refused");
         assert!(allowed < 6.01 && refused < 2.01, "{allowed} {refused}");
@@ -92,20 +92,20 @@ fn every_check_is_in_some_second_and_rules_on_trial_tell_what_they_would_do() {
     };
     let near = |figures: [f64; 5], expected: [f64; 5]| {
         assert!(
-            figures.iter().zip(expected).all(|(one, other)| (one - other).abs() < 0.02),
+            figures.iter().zip(expected).all(|(figure, value)| (figure - value).abs() < 0.02),
             "{figures:?} {expected:?}"
         );
     };
-    // Checked, refused; then what the shadow rule, the trial limit and the shared store would have refused.
+    // Checks, refusals, shadow refusals, trial refusals, divergences.
     near(of_rule("api"), [4.0, 2.0, 0.0, 3.0, 0.0]);
     near(of_rule("watched"), [4.0, 0.0, 3.0, 0.0, 0.0]);
 }
 
 #[test]
-fn a_frame_tells_of_the_node_its_store_and_its_policy() {
+fn frame_contains_node_store_and_policy() {
     let (scratch, service) = with_policy();
-    let mut watching = Watching::begin(&service, "");
-    let frame = watching.next_of("frame");
+    let mut stream = LiveStream::open(&service, "");
+    let frame = stream.next_of("frame");
     assert_eq!((&frame["scope"], &frame["node"]), (&json!("node"), &json!("alone")));
     assert_eq!(frame["store"]["kind"], "memory");
     let node = &frame["nodes"][0];
@@ -115,37 +115,37 @@ fn a_frame_tells_of_the_node_its_store_and_its_policy() {
     );
     assert_eq!(node["address"], service.address().to_string());
     scratch.write("policy.yaml", "version: 1\nrules: []\n");
-    let policy = watching.next_of("policy");
+    let policy = stream.next_of("policy");
     assert_eq!(policy["rules_total"], 0);
     scratch.write("policy.yaml", "version: 7\n");
-    let error = watching.next_of("policy")["error"].clone();
+    let error = stream.next_of("policy")["error"].clone();
     assert!(error.as_str().is_some_and(|text| text.contains("version")), "{error}");
 }
 
 #[test]
-fn watching_ends_with_the_node_and_is_counted_until_it_does() {
+fn streams_are_counted_and_end_at_shutdown() {
     let service = Service::start(&[]);
     let watchers = || {
         let metrics = service.get("/metrics").body;
         let line = metrics.lines().find(|line| line.starts_with("tollgate_live_watchers "));
         line.and_then(|line| line.split(' ').nth(1)).map(str::to_owned)
     };
-    let first = Watching::begin(&service, "");
-    let mut second = Watching::begin(&service, "");
+    let first = LiveStream::open(&service, "");
+    let mut second = LiveStream::open(&service, "");
     second.next_of("frame");
     assert_eq!(watchers().as_deref(), Some("2"));
     drop(first);
-    eventually("one has gone", || watchers().as_deref() == Some("1"));
-    let begun = std::time::Instant::now();
+    eventually("one stream is closed", || watchers().as_deref() == Some("1"));
+    let start = std::time::Instant::now();
     service.signal("TERM");
     while second.next().is_some() {}
     let (status, log) = service.stop();
     assert!(status.success(), "{log}");
-    assert!(begun.elapsed().as_secs() < 30, "nobody waits for who only watches");
+    assert!(start.elapsed().as_secs() < 30, "shutdown does not wait for live streams");
 }
 
 #[test]
-fn a_thousand_refused_keys_leave_the_most_refused_first() {
+fn most_refused_key_is_first_among_a_thousand() {
     let (_scratch, service) = with_policy();
     let mut client = service.client();
     let zero = |key: String| json!({"key": key, "limits": [{"limit": 0}]}).to_string();
@@ -155,12 +155,12 @@ fn a_thousand_refused_keys_leave_the_most_refused_first() {
             client.post("/check", zero("often".to_owned()));
         }
     }
-    let mut watching = Watching::begin(&service, "");
-    let frame = watching.next_of("frame");
+    let mut stream = LiveStream::open(&service, "");
+    let frame = stream.next_of("frame");
     let refused = frame["refused"].as_array().unwrap();
     assert_eq!(refused.len(), 20);
     assert_eq!((&refused[0]["key"], &refused[0]["rule"]), (&json!("often"), &json!("inline")));
     let count = refused[0]["count"].as_u64().unwrap();
-    assert!((480..=500).contains(&count), "{count}: it may be told too low, but by little");
+    assert!((480..=500).contains(&count), "{count}: a count may be slightly too low");
     assert_eq!(refused[0]["facts"], Value::Null);
 }

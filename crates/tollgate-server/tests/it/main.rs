@@ -1,18 +1,18 @@
-//! The service and its command line, as their users meet them: the real binary, a real listener.
+//! Integration tests of the service and its command line, with the real binary and real listeners.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "this is test code: it fails by panicking, at once and by name"
+    reason = "test code fails by panicking"
 )]
 
 mod client;
 #[cfg(feature = "otel")]
 mod collector;
+mod fake_live_server;
 mod live_client;
-mod live_teller;
 mod metrics_text;
 mod redis;
 mod service;

@@ -1,4 +1,4 @@
-//! GET /metrics: there from the start, exact, well formed, and without a key.
+//! GET /metrics: complete from the start, exact, well formed, without keys.
 
 use std::thread;
 
@@ -44,7 +44,7 @@ fn with_policy(text: &str) -> (Scratch, Service) {
     (scratch, service)
 }
 
-fn ask(service: &Service, path: &str, count: usize) {
+fn check(service: &Service, path: &str, count: usize) {
     let mut client = service.client();
     let body = json!({"facts": {"client": "c", "path": path}}).to_string();
     for _ in 0..count {
@@ -53,7 +53,7 @@ fn ask(service: &Service, path: &str, count: usize) {
 }
 
 #[test]
-fn everything_is_there_at_zero_from_the_start() {
+fn all_series_start_at_zero() {
     let (_scratch, service) = with_policy(POLICY);
     let scrape = Scrape::of(&service);
     let mut expected: Vec<String> = [
@@ -87,7 +87,7 @@ fn everything_is_there_at_zero_from_the_start() {
 }
 
 #[test]
-fn known_traffic_is_counted_exactly_once() {
+fn counts_each_check_exactly_once() {
     let service = Service::start(&[]);
     let mut client = service.client();
     for _ in 0..3 {
@@ -99,8 +99,8 @@ fn known_traffic_is_counted_exactly_once() {
     let batch = json!({"requests": [one, one, {"key": ""}, 7, {"key": "c"}]});
     assert_eq!(client.post("/check/batch", batch.to_string()).status, 200);
     let scrape = Scrape::of(&service);
-    assert_eq!(scrape.value(ALLOWED), 5.0, "three, and two of the batch");
-    assert_eq!(scrape.value(BLOCKED), 3.0, "not now, never, and one of the batch");
+    assert_eq!(scrape.value(ALLOWED), 5.0, "three single checks and two of the batch");
+    assert_eq!(scrape.value(BLOCKED), 3.0, "deny, never, and one of the batch");
     assert_eq!((scrape.value(LOCAL), scrape.value(DISTRIBUTED)), (3.0, 0.0));
     assert_eq!(scrape.value(BACKEND), 0.0);
     assert_eq!(scrape.value(DURATIONS), 8.0);
@@ -109,7 +109,7 @@ fn known_traffic_is_counted_exactly_once() {
 }
 
 #[test]
-fn what_takes_nothing_counts_nothing() {
+fn peeks_refunds_and_errors_are_not_counted() {
     let service = Service::start(&[]);
     let mut client = service.client();
     for path in ["/peek", "/refund", "/explain"] {
@@ -124,9 +124,9 @@ fn what_takes_nothing_counts_nothing() {
     assert_eq!(client.get("/check").status, 405);
     assert_eq!(client.post("/check", "x".repeat(70_000)).status, 413);
     let scrape = Scrape::of(&service);
-    let moved: Vec<_> = scrape.series().iter().filter(|(_, value)| **value != 0.0).collect();
-    // What tells of the node and its process, and counts nothing.
-    let constant = [
+    let nonzero: Vec<_> = scrape.series().iter().filter(|(_, value)| **value != 0.0).collect();
+    // Gauges of the node and its process.
+    let gauges = [
         "tollgate_memory_keys_max",
         "tollgate_build_info",
         "tollgate_policy_info",
@@ -134,13 +134,13 @@ fn what_takes_nothing_counts_nothing() {
         "tollgate_connections",
         "process_",
     ];
-    for (series, value) in moved {
-        assert!(constant.iter().any(|name| series.starts_with(name)), "{series} is {value}");
+    for (series, value) in nonzero {
+        assert!(gauges.iter().any(|name| series.starts_with(name)), "{series} is {value}");
     }
 }
 
 #[test]
-fn many_at_once_are_all_counted() {
+fn counts_all_concurrent_checks() {
     let service = Service::start(&[]);
     thread::scope(|threads| {
         for _ in 0..4 {
@@ -158,43 +158,44 @@ fn many_at_once_are_all_counted() {
 }
 
 #[test]
-fn the_gauges_tell_what_the_last_decision_left() {
+fn remaining_gauges_show_the_last_decision() {
     let (_scratch, service) = with_policy(POLICY);
     service.check("c");
     assert_eq!(Scrape::of(&service).value(GLOBAL), 99.0);
-    ask(&service, "/strict", 1);
+    check(&service, "/strict", 1);
     let scrape = Scrape::of(&service);
     assert_eq!((scrape.value(GLOBAL), scrape.value(ROUTE)), (99.0, 1.0));
-    ask(&service, "/strict", 2);
+    check(&service, "/strict", 2);
     assert_eq!(Scrape::of(&service).value(ROUTE), 0.0, "a refusal is a decision too");
     service.post("/check", r#"{"facts":{"tier":"internal"}}"#);
     service.post("/peek", r#"{"key":"other","cost":50}"#);
     let scrape = Scrape::of(&service);
-    assert_eq!((scrape.value(GLOBAL), scrape.value(ROUTE)), (99.0, 0.0), "neither decided any");
+    let values = (scrape.value(GLOBAL), scrape.value(ROUTE));
+    assert_eq!(values, (99.0, 0.0), "an unlimited check and a peek change no gauge");
 }
 
 #[test]
-fn shadow_rules_count_what_they_would_refuse() {
+fn counts_refusals_of_shadow_rules() {
     let (_scratch, service) = with_policy(POLICY);
-    ask(&service, "/watched", 5);
+    check(&service, "/watched", 5);
     let scrape = Scrape::of(&service);
     assert_eq!((scrape.value(ALLOWED), scrape.value(BLOCKED)), (5.0, 0.0));
     let would = scrape.value(&would_refuse("watched", "shadow"));
-    assert_eq!(would, 3.0, "once for each check, though two limits would refuse");
+    assert_eq!(would, 3.0, "once per check, although two limits would refuse");
     assert_eq!(scrape.value(&would_refuse("watched", "next")), 0.0);
     assert_eq!(scrape.value(&would_refuse("default", "shadow")), 0.0);
-    assert_eq!(scrape.value(LOCAL), 0.0, "nobody was refused");
+    assert_eq!(scrape.value(LOCAL), 0.0, "no check was refused");
 }
 
 #[test]
-fn trial_limits_count_what_they_would_refuse() {
+fn counts_refusals_of_trial_limits() {
     let (_scratch, service) = with_policy(POLICY);
-    ask(&service, "/tried", 4);
+    check(&service, "/tried", 4);
     let scrape = Scrape::of(&service);
     assert_eq!(scrape.value(&would_refuse("tried", "next")), 3.0);
     assert_eq!(scrape.value(&would_refuse("tried", "shadow")), 0.0);
     assert_eq!((scrape.value(ALLOWED), scrape.value(BLOCKED)), (4.0, 0.0));
-    assert_eq!(scrape.value(ROUTE), 96.0, "the live limit is what remains");
+    assert_eq!(scrape.value(ROUTE), 96.0, "the remaining quota of the current limit");
     let body = r#"{"facts":{"client":"c","path":"/tried"}}"#;
     for path in ["/peek", "/explain"] {
         service.post(path, body);
@@ -203,9 +204,9 @@ fn trial_limits_count_what_they_would_refuse() {
 }
 
 #[test]
-fn an_enforced_refusal_is_not_a_trial() {
+fn enforced_refusals_are_not_counted_as_trial() {
     let (_scratch, service) = with_policy(POLICY);
-    ask(&service, "/strict", 5);
+    check(&service, "/strict", 5);
     let scrape = Scrape::of(&service);
     assert_eq!((scrape.value(ALLOWED), scrape.value(BLOCKED)), (2.0, 3.0));
     for trial in ["shadow", "next"] {
@@ -214,19 +215,19 @@ fn an_enforced_refusal_is_not_a_trial() {
 }
 
 #[test]
-fn rules_keep_their_counts_across_policies_and_go_with_them() {
+fn reload_keeps_counts_of_rules_and_drops_removed_rules() {
     let (scratch, service) = with_policy(POLICY);
-    ask(&service, "/watched", 5);
+    check(&service, "/watched", 5);
     let new = POLICY.replace("name: strict", "name: severe");
     scratch.write("policy.yaml", &new);
     eventually("the new rule", || Scrape::of(&service).has(&would_refuse("severe", "shadow")));
     let scrape = Scrape::of(&service);
     assert_eq!(scrape.value(&would_refuse("watched", "shadow")), 3.0);
-    assert!(!scrape.has(&would_refuse("strict", "shadow")), "series stay as few as the rules");
+    assert!(!scrape.has(&would_refuse("strict", "shadow")), "no series for a removed rule");
 }
 
 #[test]
-fn no_key_is_ever_in_a_label() {
+fn labels_never_contain_a_key() {
     let (_scratch, service) = with_policy(POLICY);
     let mut client = service.client();
     let hostile = ["needle", "needle\"} 1\n", "needle\\", "needle{a=\"b\"}"];
@@ -247,7 +248,7 @@ fn no_key_is_ever_in_a_label() {
 }
 
 #[test]
-fn names_are_those_of_the_contract() {
+fn metric_names_match_the_contract() {
     let service = Service::start(&[]);
     let scrape = Scrape::of(&service);
     let names: Vec<&str> = scrape.names().collect();
@@ -265,11 +266,11 @@ fn names_are_those_of_the_contract() {
         "process_max_fds",
         "process_start_time_seconds",
     ] {
-        assert!(names.contains(&name), "{name} is not among {names:?}");
+        assert!(names.contains(&name), "{name} is missing in {names:?}");
     }
     let known = ["ratelimiter_", "rate_limit_", "tollgate_", "process_"];
     assert!(
-        names.iter().all(|name| known.iter().any(|begin| name.starts_with(begin))),
+        names.iter().all(|name| known.iter().any(|prefix| name.starts_with(prefix))),
         "{names:?}"
     );
 }

@@ -1,10 +1,10 @@
-//! Prometheus's text format 0.0.4, read strictly enough to tell when it is wrong.
+//! Strict parser for the Prometheus text format 0.0.4.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::service::Service;
 
-/// What a scrape says: every series, and the type of every metric.
+/// One scrape: every series, and the type of every metric.
 #[derive(Debug)]
 pub(crate) struct Scrape {
     series: BTreeMap<String, f64>,
@@ -13,7 +13,7 @@ pub(crate) struct Scrape {
 }
 
 impl Scrape {
-    /// Asks a service, and checks what it says.
+    /// Scrapes a service and validates the response.
     pub(crate) fn of(service: &Service) -> Self {
         let reply = service.get("/metrics");
         assert_eq!(reply.status, 200);
@@ -23,23 +23,23 @@ impl Scrape {
     }
 
     fn read(text: &str) -> Self {
-        assert!(text.ends_with('\n'), "the last line ends too");
+        assert!(text.ends_with('\n'), "the last line has no newline");
         let mut scrape =
             Self { series: BTreeMap::new(), types: BTreeMap::new(), labels: BTreeSet::new() };
         let (mut helped, mut current) = (BTreeSet::new(), String::new());
         for line in text.lines() {
             if let Some(help) = line.strip_prefix("# HELP ") {
-                let (name, words) = help.split_once(' ').expect("help has words");
+                let (name, words) = help.split_once(' ').expect("a help text");
                 assert!(is_name(name) && !words.is_empty(), "{line}");
-                assert!(helped.insert(name.to_owned()), "helped twice: {line}");
+                assert!(helped.insert(name.to_owned()), "second HELP: {line}");
                 name.clone_into(&mut current);
             } else if let Some(kind) = line.strip_prefix("# TYPE ") {
                 let (name, kind) = kind.split_once(' ').expect("a type");
-                assert_eq!(name, current, "the type follows its help: {line}");
+                assert_eq!(name, current, "TYPE does not follow its HELP: {line}");
                 assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
                 assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
-                let earlier = scrape.types.insert(name.to_owned(), kind.to_owned());
-                assert_eq!(earlier, None, "typed twice: {line}");
+                let previous = scrape.types.insert(name.to_owned(), kind.to_owned());
+                assert_eq!(previous, None, "second TYPE: {line}");
             } else {
                 scrape.add_sample(&current, line);
             }
@@ -51,50 +51,50 @@ impl Scrape {
     fn add_sample(&mut self, current: &str, line: &str) {
         let (series, value) = line.rsplit_once(' ').unwrap_or_else(|| panic!("no value: {line}"));
         let (name, labels) = match series.split_once('{') {
-            Some((name, labels)) => (name, labels.strip_suffix('}').expect("labels end")),
+            Some((name, labels)) => (name, labels.strip_suffix('}').expect("a closing brace")),
             None => (series, ""),
         };
         assert!(is_name(name), "{line}");
-        let kind = self.types.get(current).unwrap_or_else(|| panic!("a sample untyped: {line}"));
-        let of_histogram = ["_bucket", "_sum", "_count"];
+        let kind = self.types.get(current).unwrap_or_else(|| panic!("sample without TYPE: {line}"));
+        let suffixes = ["_bucket", "_sum", "_count"];
         let belongs = match kind.as_str() {
             "histogram" => {
-                name.strip_prefix(current).is_some_and(|rest| of_histogram.contains(&rest))
+                name.strip_prefix(current).is_some_and(|suffix| suffixes.contains(&suffix))
             }
             _ => name == current,
         };
-        assert!(belongs, "a sample between those of {current}: {line}");
+        assert!(belongs, "sample of another metric among those of {current}: {line}");
         let mut seen = BTreeSet::new();
         for pair in labels.split(',').filter(|pair| !pair.is_empty()) {
             let (label, quoted) = pair.split_once('=').expect("a label has a value");
             let inner = quoted.strip_prefix('"').and_then(|quoted| quoted.strip_suffix('"'));
             let inner = inner.unwrap_or_else(|| panic!("not quoted: {line}"));
             assert!(is_name(label) && !inner.contains(['"', '\\', '\n']), "{line}");
-            assert!(seen.insert(label), "a label twice: {line}");
+            assert!(seen.insert(label), "duplicate label: {line}");
             self.labels.insert((label.to_owned(), inner.to_owned()));
         }
-        let value: f64 = value.parse().unwrap_or_else(|_| panic!("no number: {line}"));
+        let value: f64 = value.parse().unwrap_or_else(|_| panic!("not a number: {line}"));
         assert!(value.is_finite() && value >= 0.0, "{line}");
-        assert_eq!(self.series.insert(series.to_owned(), value), None, "a series twice: {line}");
+        assert_eq!(self.series.insert(series.to_owned(), value), None, "duplicate series: {line}");
     }
 
     fn check_histograms(&self) {
         for (name, _) in self.types.iter().filter(|(_, kind)| *kind == "histogram") {
             let bounds = self.buckets(name);
-            assert!(bounds.is_sorted_by(|(a, _), (b, _)| a < b), "{name}: bounds rise");
-            assert!(bounds.is_sorted_by(|(_, a), (_, b)| a <= b), "{name}: counts do not fall");
-            let (last, all) = bounds.last().expect("a histogram has buckets");
-            assert!(last.is_infinite(), "{name}: the last bucket is +Inf");
-            assert_eq!(Some(all), self.series.get(&format!("{name}_count")), "{name}");
+            assert!(bounds.is_sorted_by(|(a, _), (b, _)| a < b), "{name}: unsorted bounds");
+            assert!(bounds.is_sorted_by(|(_, a), (_, b)| a <= b), "{name}: decreasing counts");
+            let (last, total) = bounds.last().expect("a histogram has buckets");
+            assert!(last.is_infinite(), "{name}: the last bucket is not +Inf");
+            assert_eq!(Some(total), self.series.get(&format!("{name}_count")), "{name}");
             assert!(self.series.contains_key(&format!("{name}_sum")), "{name}");
         }
     }
 
-    /// The buckets of a histogram by their bounds.
+    /// Returns the buckets of a histogram, sorted by bound.
     fn buckets(&self, name: &str) -> Vec<(f64, f64)> {
-        let begin = format!("{name}_bucket{{le=\"");
+        let prefix = format!("{name}_bucket{{le=\"");
         let bucket = |(series, count): (&String, &f64)| {
-            let bound = series.strip_prefix(&begin)?.strip_suffix("\"}")?;
+            let bound = series.strip_prefix(&prefix)?.strip_suffix("\"}")?;
             Some((bound.replace("+Inf", "inf").parse().expect("a bound"), *count))
         };
         let mut buckets: Vec<(f64, f64)> = self.series.iter().filter_map(bucket).collect();
@@ -102,7 +102,7 @@ impl Scrape {
         buckets
     }
 
-    /// The value of one series, such as `name{label="value"}`.
+    /// Returns the value of one series, such as `name{label="value"}`.
     pub(crate) fn value(&self, series: &str) -> f64 {
         let value = self.series.get(series);
         *value.unwrap_or_else(|| panic!("no {series} among {:#?}", self.series))
@@ -112,17 +112,17 @@ impl Scrape {
         self.series.contains_key(series)
     }
 
-    /// The names of all metrics.
+    /// Returns the names of all metrics.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.types.keys().map(String::as_str)
     }
 
-    /// Every label with every value that it has anywhere.
+    /// Returns all pairs of label and value.
     pub(crate) fn labels(&self) -> &BTreeSet<(String, String)> {
         &self.labels
     }
 
-    /// Every series and its value.
+    /// Returns all series with their values.
     pub(crate) fn series(&self) -> &BTreeMap<String, f64> {
         &self.series
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tollgate_testkit::server::{Flavor, Server};
 
-use crate::redis::PATIENT;
+use crate::redis::LONG_TIMEOUT;
 use crate::service::{Scratch, Service, eventually, signal, tollgate};
 
 const SERVE: [&str; 3] = ["serve", "--http", "127.0.0.1:0"];
@@ -158,7 +158,8 @@ fn a_lost_store_is_its_status() {
     let (manager, server) = (Manager::new(), Server::start(Flavor::Redis));
     let url = server.url();
     let args =
-        [&["--redis", &url, "--probe-ms", "50", "--breaker-failures", "1"], &PATIENT[..]].concat();
+        [&["--redis", &url, "--probe-ms", "50", "--breaker-failures", "1"], &LONG_TIMEOUT[..]]
+            .concat();
     let service = manager.start(&args, &[]);
     assert_eq!(manager.next(), "READY=1\nSTATUS=serving");
     server.kill();

@@ -1,4 +1,4 @@
-//! Services that share a real server.
+//! Helpers for services that share a real Redis server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -7,20 +7,20 @@ use tollgate_testkit::server::Server;
 
 use crate::service::{Scratch, Service};
 
-/// Long enough for a machine that is very slow: what must succeed does not fail for time.
-pub(crate) const PATIENT: [&str; 2] = ["--redis-timeout-ms", "20000"];
+/// A Redis timeout that is long enough for a very slow machine.
+pub(crate) const LONG_TIMEOUT: [&str; 2] = ["--redis-timeout-ms", "20000"];
 
-/// A node on this server, which waits for it.
+/// Starts a node on this server with a long timeout.
 pub(crate) fn node(server: &Server, args: &[&str]) -> Service {
-    Service::start(&[&["--redis", &server.url()], &PATIENT[..], args].concat())
+    Service::start(&[&["--redis", &server.url()], &LONG_TIMEOUT[..], args].concat())
 }
 
-/// A policy whose windows outlast any test: what is counted stays counted.
+/// Writes a policy with this default limit. Windows should outlast any test.
 pub(crate) fn policy(scratch: &Scratch, limit: &str) -> String {
     scratch.write("policy.yaml", &format!("version: 1\ndefaults: {{ limit: {limit} }}\n"))
 }
 
-/// How many of so many checks are allowed, asked of all nodes at once, three connections each.
+/// Sends concurrent checks to all nodes, over three connections each, and returns how many were allowed.
 pub(crate) fn admitted(nodes: &[&Service], key: &str, checks_each: usize) -> usize {
     let allowed = AtomicUsize::new(0);
     thread::scope(|scope| {

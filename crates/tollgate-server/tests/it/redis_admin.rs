@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use tollgate_testkit::server::{Flavor, Server};
 
 use crate::admin_client::{TOKEN, admin, audit, limits_of, put};
-use crate::redis::{PATIENT, policy};
+use crate::redis::{LONG_TIMEOUT, policy};
 use crate::service::{Scratch, Service, eventually};
 
 fn node(server: &Server, file: &str) -> Service {
     let url = server.url();
-    let args = [&["--redis", &url, "--policy", file], &PATIENT[..]].concat();
+    let args = [&["--redis", &url, "--policy", file], &LONG_TIMEOUT[..]].concat();
     Service::start_with(&args, &[("TOLLGATE_ADMIN_TOKEN", TOKEN)])
 }
 

@@ -1,4 +1,4 @@
-//! A Redis that is lost while serving: an answer each time, in bounded time, and exact again after.
+//! Outages of Redis: every request gets a decision in bounded time, and limits are exact again afterwards.
 
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,8 @@ use crate::openapi::{check, description};
 use crate::redis::{node, policy};
 use crate::service::{Scratch, Service, eventually};
 
-/// Less than the patience of these nodes with a Redis that does not answer, and enough for a machine that
-/// is very slow.
-const SOON: Duration = Duration::from_secs(15);
+/// Less than the Redis timeout of these nodes, and enough for a very slow machine.
+const MAX_DELAY: Duration = Duration::from_secs(15);
 
 const PERMIT: &str =
     r#"{"key":"k","limits":[{"algorithm":"concurrency","limit":5,"ttl_ms":60000}]}"#;
@@ -21,7 +20,7 @@ const PERMIT: &str =
 const ERRORS: &str = "rate_limit_backend_errors_total";
 const BREAKER: &str = "tollgate_breaker_state";
 
-/// A rule for each way to bear the loss, with windows that outlast any test.
+/// A rule for each `on_store_loss`, with windows that outlast any test.
 const POLICY: &str = "
 version: 1
 defaults: { limit: 5/d }
@@ -30,11 +29,11 @@ rules:
   - { name: strict, match: { path: /strict }, limits: [9/d], on_store_loss: deny }
 ";
 
-fn asked(path: &str) -> String {
+fn facts(path: &str) -> String {
     json!({"facts": {"client": "c", "path": path}}).to_string()
 }
 
-/// What only the store can answer.
+/// Asserts that requests which need the store get 503, and that others work.
 fn assert_needs_the_store(service: &Service, permit: &Value) {
     let permit = json!({ "permit": permit }).to_string();
     let posts = ["/release", "/renew"].map(|path| (path, "post", service.post(path, &permit)));
@@ -59,11 +58,11 @@ fn post(service: &Service, path: &str, body: &str) -> Reply {
     reply
 }
 
-fn assert_alone(answer: &Value) {
+fn assert_degraded(decision: &Value) {
     assert_eq!(
-        (&answer["source"], &answer["degraded"]),
+        (&decision["source"], &decision["degraded"]),
         (&json!("local"), &json!(true)),
-        "{answer}"
+        "{decision}"
     );
 }
 
@@ -71,7 +70,7 @@ fn status(service: &Service) -> Value {
     service.get("/api/status").json()
 }
 
-fn is_back(service: &Service) -> bool {
+fn is_restored(service: &Service) -> bool {
     service.post("/peek", r#"{"key":"other"}"#).json()["degraded"] == false
 }
 
@@ -83,37 +82,37 @@ fn lose(service: &Service) {
 }
 
 #[test]
-fn each_rule_bears_the_loss_in_its_own_way() {
+fn each_rule_follows_its_on_store_loss() {
     let scratch = Scratch::new();
     let server = Server::start(Flavor::Redis);
-    // It is not found back while this looks.
+    // No probe succeeds during the test.
     let args = ["--policy", &scratch.write("policy.yaml", POLICY), "--probe-ms", "600000"];
     let service = node(&server, &args);
     let permit = service.post("/check", PERMIT).json()["permit"].clone();
     assert_eq!(status(&service)["breaker"], "closed");
     server.kill();
 
-    let answers: Vec<Value> =
+    let decisions: Vec<Value> =
         (0..6).map(|_| post(&service, "/check", r#"{"key":"k"}"#).json()).collect();
-    answers.iter().for_each(assert_alone);
-    let allowed: Vec<bool> = answers.iter().map(|answer| answer["allowed"] == true).collect();
+    decisions.iter().for_each(assert_degraded);
+    let allowed: Vec<bool> = decisions.iter().map(|decision| decision["allowed"] == true).collect();
     assert_eq!(allowed, [true, true, true, true, true, false]);
     for _ in 0..3 {
-        let answer = post(&service, "/check", &asked("/lenient")).json();
-        assert_alone(&answer);
-        assert_eq!((&answer["allowed"], &answer["rule"]), (&json!(true), &json!("lenient")));
+        let decision = post(&service, "/check", &facts("/lenient")).json();
+        assert_degraded(&decision);
+        assert_eq!((&decision["allowed"], &decision["rule"]), (&json!(true), &json!("lenient")));
     }
     for path in ["/check", "/peek", "/refund"] {
-        let reply = post(&service, path, &asked("/strict"));
+        let reply = post(&service, path, &facts("/strict"));
         assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")), "{}", reply.body);
-        assert_alone(&reply.json());
+        assert_degraded(&reply.json());
         assert_eq!(
             (&reply.json()["allowed"], &reply.json()["rule"]),
             (&json!(false), &json!("strict"))
         );
     }
     let explained = post(&service, "/explain", r#"{"key":"k"}"#).json();
-    assert_alone(&explained["answer"]);
+    assert_degraded(&explained["answer"]);
     assert_needs_the_store(&service, &permit);
 
     let scrape = Scrape::of(&service);
@@ -133,36 +132,37 @@ fn each_rule_bears_the_loss_in_its_own_way() {
 }
 
 #[test]
-fn what_was_spent_alone_is_known_when_it_is_back() {
+fn admissions_of_an_outage_are_debited_afterwards() {
     let scratch = Scratch::new();
     let server = Server::start(Flavor::Redis);
     let args = ["--policy", &policy(&scratch, "5/d"), "--probe-ms", "50", "--heartbeat-ms", "50"];
     let nodes = [node(&server, &args), node(&server, &args)];
     for node in &nodes {
-        eventually("both know of each other", || status(node)["store"]["nodes"] == 2);
+        eventually("both nodes are counted", || status(node)["store"]["nodes"] == 2);
     }
     server.kill();
     for node in &nodes {
         lose(node);
-        let told = status(node)["store"]["warning"].clone();
-        assert!(told.as_str().is_some_and(|text| text.contains("decides alone: Redis")), "{told}");
+        let warning = status(node)["store"]["warning"].clone();
+        let text = warning.as_str().unwrap_or_default();
+        assert!(text.contains("store lost, degraded mode: Redis"), "{warning}");
         assert_eq!(node.get("/readyz").body, "ready, degraded: the store is lost\n");
     }
-    // Each has three of five.
-    let answers: Vec<Value> = (0..4).map(|_| nodes[0].check("k")).collect();
-    let allowed: Vec<bool> = answers.iter().map(|answer| answer["allowed"] == true).collect();
+    // Each node's share of 5 is 3.
+    let decisions: Vec<Value> = (0..4).map(|_| nodes[0].check("k")).collect();
+    let allowed: Vec<bool> = decisions.iter().map(|decision| decision["allowed"] == true).collect();
     assert_eq!(allowed, [true, true, true, false]);
-    assert_eq!((&answers[0]["limit"], &answers[0]["share"]), (&json!(5), &json!(3)));
-    assert_eq!((&answers[0]["count"], &answers[0]["remaining"]), (&json!(1), &json!(2)));
+    assert_eq!((&decisions[0]["limit"], &decisions[0]["share"]), (&json!(5), &json!(3)));
+    assert_eq!((&decisions[0]["count"], &decisions[0]["remaining"]), (&json!(1), &json!(2)));
     assert_eq!(nodes[1].check("k")["remaining"], 2);
 
     server.restart();
-    nodes.iter().for_each(|node| eventually("it is back", || is_back(node)));
-    let told = nodes[1].check("k");
+    nodes.iter().for_each(|node| eventually("the store is restored", || is_restored(node)));
+    let decision = nodes[1].check("k");
     assert_eq!(
-        (&told["count"], &told["source"]),
+        (&decision["count"], &decision["source"]),
         (&json!(5), &json!("store")),
-        "3 + 1, and this one"
+        "3 + 1 of the outage, and this check"
     );
     assert_eq!(nodes[0].check("k")["allowed"], false);
     assert_eq!(status(&nodes[0])["breaker"], "closed");
@@ -171,15 +171,15 @@ fn what_was_spent_alone_is_known_when_it_is_back() {
     let [node, _] = nodes;
     let (_, log) = node.stop();
     let lines = |words: &str| log.lines().filter(|line| line.contains(words)).count();
-    assert_eq!((lines("store lost"), lines("store back")), (1, 1), "{log}");
-    assert_eq!(lines("WARN"), 1, "nothing else is worth waking anybody: {log}");
-    let back = log.lines().find(|line| line.contains("store back")).unwrap();
-    assert!(back.contains("INFO") && back.contains("gone_ms="), "{back}");
-    assert!(back.contains("refused=1") && back.contains("keys_dropped=0"), "{back}");
+    assert_eq!((lines("store lost"), lines("store restored")), (1, 1), "{log}");
+    assert_eq!(lines("WARN"), 1, "one warning per outage: {log}");
+    let restored = log.lines().find(|line| line.contains("store restored")).unwrap();
+    assert!(restored.contains("INFO") && restored.contains("outage_ms="), "{restored}");
+    assert!(restored.contains("refused=1") && restored.contains("keys_dropped=0"), "{restored}");
 }
 
 #[test]
-fn hung_it_is_waited_for_no_longer_than_the_time_out_and_then_not_at_all() {
+fn hung_redis_delays_checks_by_at_most_one_timeout() {
     let scratch = Scratch::new();
     let server = Server::start(Flavor::Redis);
     let (url, file) = (server.url(), policy(&scratch, "1000/d"));
@@ -187,47 +187,47 @@ fn hung_it_is_waited_for_no_longer_than_the_time_out_and_then_not_at_all() {
     let service = Service::start(&[&args[..], &["--probe-ms", "50"]].concat());
     server.hang();
     let items: Vec<Value> = (0..500).map(|_| json!({"key": "k"})).chain([json!({})]).collect();
-    let began = Instant::now();
+    let start = Instant::now();
     let batch = service.post("/check/batch", json!({ "requests": items }).to_string());
-    assert!(began.elapsed() < SOON, "all items wait as long as one");
+    assert!(start.elapsed() < MAX_DELAY, "all items share one timeout");
     let results = batch.json()["results"].clone();
-    (0..500).for_each(|item| assert_alone(&results[item]));
+    (0..500).for_each(|item| assert_degraded(&results[item]));
     assert_eq!(results[500]["status"], 400);
     assert_eq!(service.check("k")["degraded"], true);
     let errors = Scrape::of(&service).value(ERRORS);
-    assert!(errors >= 500.0, "each failure counts once: {errors}");
+    assert!(errors >= 500.0, "each failed call is counted: {errors}");
     server.resume();
-    eventually("it is back", || is_back(&service));
-    // Each take counted here, and where its answer was lost maybe there too.
+    eventually("the store is restored", || is_restored(&service));
+    // Every take is counted by the node, and perhaps again by Redis if only its reply was lost.
     let count = service.post("/peek", r#"{"key":"k"}"#).json()["count"].as_u64().unwrap();
     assert!((501..=1000).contains(&count), "{count}");
 }
 
 #[test]
-fn a_password_that_was_changed_is_told_without_it() {
+fn changed_password_is_an_outage_without_showing_it() {
     let server = Server::start(Flavor::Redis);
     let service = node(&server, &["--probe-ms", "50"]);
-    assert!(is_back(&service));
+    assert!(is_restored(&service));
     let mut raw = server.raw();
     raw.call(&["CONFIG", "SET", "requirepass", "hunter2"]);
     let connected = raw.call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     assert!(connected.int() > 0);
     lose(&service);
-    let told = service.get("/api/status").body;
+    let status = service.get("/api/status").body;
     raw.call(&["CONFIG", "SET", "requirepass", ""]);
-    eventually("it is back", || is_back(&service));
-    assert!(!service.log().contains("hunter2") && !told.contains("hunter2"), "{told}");
+    eventually("the store is restored", || is_restored(&service));
+    assert!(!service.log().contains("hunter2") && !status.contains("hunter2"), "{status}");
 }
 
 #[test]
-fn the_command_line_says_who_decided() {
+fn command_line_shows_degraded_decisions() {
     let scratch = Scratch::new();
     let server = Server::start(Flavor::Redis);
     let service = node(&server, &["--policy", &scratch.write("policy.yaml", POLICY)]);
     server.kill();
-    let run = |what: &[&str]| {
+    let run = |args: &[&str]| {
         let url = service.url();
-        crate::service::run(&[&["check"], what, &["--server", &url]].concat())
+        crate::service::run(&[&["check"], args, &["--server", &url]].concat())
     };
     let ended = run(&["k"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);

@@ -1,4 +1,4 @@
-//! What is counted of decisions that nodes share.
+//! Metrics of decisions with a shared Redis.
 
 use tollgate_testkit::server::{Flavor, Server};
 
@@ -12,7 +12,7 @@ const LOCAL: &str = r#"rate_limit_rejections_total{reason="local_exhausted"}"#;
 const DISTRIBUTED: &str = r#"rate_limit_rejections_total{reason="distributed_exhausted"}"#;
 
 #[test]
-fn a_refusal_is_a_distributed_one_from_redis_and_from_its_cache() {
+fn redis_and_cached_refusals_count_as_distributed() {
     let scratch = Scratch::new();
     let server = Server::start(Flavor::Redis);
     let service = node(&server, &["--policy", &policy(&scratch, "2/d")]);
@@ -21,11 +21,11 @@ fn a_refusal_is_a_distributed_one_from_redis_and_from_its_cache() {
     }
     let mut refused = 0_u32;
     let mut sources = Vec::new();
-    eventually("a refusal that was remembered", || {
-        let answer = service.check("k");
-        assert_eq!(answer["allowed"], false);
+    eventually("a cached refusal", || {
+        let decision = service.check("k");
+        assert_eq!(decision["allowed"], false);
         refused += 1;
-        sources.push(answer["source"].as_str().unwrap().to_owned());
+        sources.push(decision["source"].as_str().unwrap().to_owned());
         sources.last().is_some_and(|source| source == "cache")
     });
     assert_eq!(sources[0], "store");
@@ -36,11 +36,12 @@ fn a_refusal_is_a_distributed_one_from_redis_and_from_its_cache() {
     {
         assert!(scrape.value(series) == value, "{series}: {}", scrape.value(series));
     }
-    assert!(!scrape.names().any(|name| name.starts_with("tollgate_memory")), "there is none");
+    let has_memory = scrape.names().any(|name| name.starts_with("tollgate_memory"));
+    assert!(!has_memory, "memory metrics with Redis");
 }
 
 #[test]
-fn on_memory_a_refusal_is_a_local_one() {
+fn memory_store_refusals_count_as_local() {
     let scratch = Scratch::new();
     let file = policy(&scratch, "1/d");
     let service = crate::service::Service::start(&["--policy", &file]);

@@ -1,4 +1,4 @@
-//! Who shares a Redis: up, down, gone.
+//! Nodes that share a Redis: up, down, and left.
 
 use serde_json::{Value, json};
 use tollgate_testkit::server::{Flavor, Server};
@@ -9,7 +9,7 @@ use crate::read_api::{get, moment};
 use crate::redis::node;
 use crate::service::{Service, eventually};
 
-/// Ids and states as a node tells them.
+/// Returns the ids and states that a node lists.
 fn states(service: &Service) -> Vec<(String, String)> {
     let nodes = get(service, "/api/nodes");
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -22,21 +22,21 @@ fn expected<const N: usize>(nodes: [(&str, &str); N]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_node_is_told_by_every_node() {
+fn every_node_lists_all_nodes() {
     let server = Server::start(Flavor::Redis);
-    let one = node(&server, &["--node-id", "one"]);
-    let other = node(&server, &["--node-id", "other"]);
-    for service in [&one, &other] {
-        assert_eq!(states(service), expected([("one", "Up"), ("other", "Up")]));
+    let first = node(&server, &["--node-id", "n1"]);
+    let second = node(&server, &["--node-id", "n2"]);
+    for service in [&first, &second] {
+        assert_eq!(states(service), expected([("n1", "Up"), ("n2", "Up")]));
         let nodes = get(service, "/api/nodes")["nodes"].clone();
-        assert_eq!(nodes[0]["address"], one.address().to_string());
-        assert_eq!(nodes[1]["address"], other.address().to_string());
+        assert_eq!(nodes[0]["address"], first.address().to_string());
+        assert_eq!(nodes[1]["address"], second.address().to_string());
         assert!(moment(&nodes[0]["registered_at"]) <= moment(&nodes[1]["registered_at"]));
     }
 }
 
 #[test]
-fn nodes_are_told_page_by_page_and_by_how_their_ids_begin() {
+fn node_listing_supports_pages_and_prefixes() {
     let server = Server::start(Flavor::Redis);
     let [first, ..] = ["a1", "a2", "b1"].map(|id| node(&server, &["--node-id", id]));
     let ids = |query: &str| {
@@ -56,27 +56,27 @@ fn nodes_are_told_page_by_page_and_by_how_their_ids_begin() {
 }
 
 #[test]
-fn a_node_that_leaves_is_gone_and_one_that_dies_is_down() {
+fn stopped_node_is_removed_and_killed_node_is_down() {
     let server = Server::start(Flavor::Redis);
     let witness = node(&server, &["--node-id", "witness"]);
     let leaving = node(&server, &["--node-id", "leaving"]);
     let brief = ["--node-id", "dying", "--heartbeat-ms", "50", "--node-lifetime-ms", "2000"];
     let dying = node(&server, &brief);
     let all = expected([("dying", "Up"), ("leaving", "Up"), ("witness", "Up")]);
-    eventually("three nodes that are up", || states(&witness) == all);
+    eventually("three nodes up", || states(&witness) == all);
     assert!(leaving.stop().0.success());
-    eventually("one has left", || {
+    eventually("one node left", || {
         states(&witness) == expected([("dying", "Up"), ("witness", "Up")])
     });
     dying.kill();
     let down = expected([("dying", "Down"), ("witness", "Up")]);
-    eventually("one is down", || states(&witness) == down);
-    let _again = node(&server, &["--node-id", "dying"]);
+    eventually("one node down", || states(&witness) == down);
+    let _restarted = node(&server, &["--node-id", "dying"]);
     assert_eq!(states(&witness), expected([("dying", "Up"), ("witness", "Up")]));
 }
 
 #[test]
-fn a_heartbeat_outlasts_its_lifetime_by_being_repeated() {
+fn heartbeats_are_repeated() {
     let server = Server::start(Flavor::Redis);
     let witness = node(&server, &["--node-id", "witness"]);
     let _brief = node(
@@ -84,51 +84,52 @@ fn a_heartbeat_outlasts_its_lifetime_by_being_repeated() {
         &["--node-id", "brief", "--heartbeat-ms", "50", "--node-lifetime-ms", "60000"],
     );
     let mut raw = server.raw();
-    let mut kept = || raw.call(&["HGET", "rl:nodes", "brief"]).bytes().to_vec();
-    let first = kept();
-    eventually("a later heartbeat", || kept() != first);
+    let mut record = || raw.call(&["HGET", "rl:nodes", "brief"]).bytes().to_vec();
+    let first = record();
+    eventually("a later heartbeat", || record() != first);
     assert_eq!(states(&witness), expected([("brief", "Up"), ("witness", "Up")]));
 }
 
 #[test]
-fn heartbeats_that_fail_are_told_once_and_go_on() {
+fn logs_failing_heartbeats_once_and_retries() {
     let server = Server::start(Flavor::Redis);
     let service = node(&server, &["--node-id", "one", "--heartbeat-ms", "10"]);
     let warning = || get(&service, "/api/status")["store"]["warning"].clone();
     assert_eq!(warning(), Value::Null);
     server.kill();
-    service.wait_for_log("this node cannot say that it is up");
+    service.wait_for_log("heartbeats fail");
     eventually("a warning", || warning().as_str().is_some_and(|text| text.contains("Redis at")));
     let reply = service.get("/api/nodes");
     assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")), "{}", reply.body);
     server.restart();
-    service.wait_for_log("this node says again that it is up");
+    service.wait_for_log("heartbeats succeed again");
     eventually("no warning", || warning() == Value::Null);
     assert_eq!(states(&service), expected([("one", "Up")]));
     let log = service.log();
-    assert_eq!(log.matches("this node cannot say").count(), 1, "{log}");
+    assert_eq!(log.matches("heartbeats fail").count(), 1, "{log}");
 }
 
 #[test]
-fn two_nodes_of_one_id_are_told_until_one_has_left() {
+fn warns_of_a_duplicate_node_id_until_one_node_leaves() {
     let server = Server::start(Flavor::Redis);
     let args = ["--node-id", "same", "--heartbeat-ms", "50", "--node-lifetime-ms"];
-    let one = node(&server, &[&args[..], &["60000"]].concat());
+    let first = node(&server, &[&args[..], &["60000"]].concat());
     let warning = |service: &Service| get(service, "/api/status")["store"]["warning"].clone();
-    assert_eq!(warning(&one), Value::Null);
-    let other = node(&server, &[&args[..], &["1000"]].concat());
-    let addresses = [one.address().to_string(), other.address().to_string()];
-    for service in [&other, &one] {
-        service.wait_for_log("two nodes go by the id same");
+    assert_eq!(warning(&first), Value::Null);
+    let second = node(&server, &[&args[..], &["1000"]].concat());
+    let addresses = [first.address().to_string(), second.address().to_string()];
+    for service in [&second, &first] {
+        service.wait_for_log("two nodes use the id same");
         let log = service.log();
         let line = log.lines().find(|line| line.contains("two nodes")).unwrap();
         assert!(addresses.iter().all(|address| line.contains(address)), "{line}");
     }
     eventually("a warning", || {
-        let told = warning(&other);
-        told.as_str().is_some_and(|told| addresses.iter().all(|address| told.contains(address)))
+        let warning = warning(&second);
+        let text = warning.as_str().unwrap_or_default();
+        addresses.iter().all(|address| text.contains(address))
     });
-    assert_eq!(other.check("k")["allowed"], true);
-    assert!(one.stop().0.success());
-    eventually("no warning", || warning(&other) == Value::Null);
+    assert_eq!(second.check("k")["allowed"], true);
+    assert!(first.stop().0.success());
+    eventually("no warning", || warning(&second) == Value::Null);
 }

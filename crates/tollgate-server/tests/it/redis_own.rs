@@ -6,7 +6,7 @@ use tollgate_testkit::server::{Flavor, Server};
 use crate::admin_client::{TOKEN, admin};
 use crate::listings::{all_pages, take};
 use crate::openapi::{check, description};
-use crate::redis::PATIENT;
+use crate::redis::LONG_TIMEOUT;
 use crate::service::{Scratch, Service, eventually};
 
 const POLICY: &str = "
@@ -27,7 +27,7 @@ fn nodes(server: &Server, args: &[&str]) -> [Service; 2] {
     let file = scratch.write("policy.yaml", POLICY);
     ["one", "other"].map(|id| {
         let own = ["--redis", &server.url(), "--policy", &file, "--node-id", id];
-        let args = [&own, &PATIENT[..], args].concat();
+        let args = [&own, &LONG_TIMEOUT[..], args].concat();
         Service::start_with(&args, &[("TOLLGATE_ADMIN_TOKEN", TOKEN)])
     })
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tollgate_testkit::server::{Flavor, Server};
 
-use crate::redis::{PATIENT, admitted, node, policy};
+use crate::redis::{LONG_TIMEOUT, admitted, node, policy};
 use crate::service::{Scratch, Service};
 
 #[test]
@@ -40,7 +40,7 @@ fn nodes_of_another_prefix_or_database_share_nothing() {
     let one = node(&server, &[]);
     let prefixed = node(&server, &["--redis-prefix", "shop:"]);
     let url = server.url_with("", 3);
-    let apart = Service::start(&[&["--redis", &url], &PATIENT[..]].concat());
+    let apart = Service::start(&[&["--redis", &url], &LONG_TIMEOUT[..]].concat());
     for service in [&one, &prefixed, &apart] {
         assert_eq!(service.check("k")["remaining"], 99);
     }

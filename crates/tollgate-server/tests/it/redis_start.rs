@@ -1,4 +1,4 @@
-//! Which Redis, why, and what is said when it cannot be used.
+//! Start with Redis: which setting selects it, and errors when it cannot be used.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -7,18 +7,18 @@ use std::thread;
 use serde_json::json;
 use tollgate_testkit::server::{Flavor, Server};
 
-use crate::redis::PATIENT;
+use crate::redis::LONG_TIMEOUT;
 use crate::service::{Scratch, Service};
 use crate::settings::{refused, start};
 
 const HTTP: [&str; 2] = ["--http", "127.0.0.1:0"];
 const SECRET: &str = "hunter2";
 
-/// Nobody listens there.
+/// No server listens on this port.
 const NOWHERE: &str = "redis://:hunter2@127.0.0.1:1/0";
 
 #[test]
-fn the_strongest_setting_says_which_redis() {
+fn strongest_setting_selects_the_redis() {
     let server = Server::start(Flavor::Redis);
     let url = server.url();
     let scratch = Scratch::new();
@@ -41,7 +41,7 @@ fn the_strongest_setting_says_which_redis() {
         (&["--config", &good], &[], "redis in the settings file"),
         (&[], &[("ENABLE_DISTRIBUTED_RATE_LIMITING", "true"), (usual, &url)], usual),
     ] {
-        let service = start(&[&HTTP[..], &PATIENT, args].concat(), environment);
+        let service = start(&[&HTTP[..], &LONG_TIMEOUT, args].concat(), environment);
         let store = service.get("/api/status").json()["store"].clone();
         let why = format!("set by {by}");
         assert_eq!((&store["kind"], &store["why"]), (&json!("redis"), &json!(why)));
@@ -51,10 +51,10 @@ fn the_strongest_setting_says_which_redis() {
 }
 
 #[test]
-fn the_start_tells_the_store_and_nothing_tells_the_password() {
+fn start_logs_the_store_without_its_password() {
     let server = Server::builder(Flavor::Redis).arg("--requirepass").arg(SECRET).start();
     let url = server.url_with(":hunter2@", 0);
-    let mut service = start(&[HTTP, PATIENT].concat(), &[("TOLLGATE_REDIS", &url)]);
+    let mut service = start(&[HTTP, LONG_TIMEOUT].concat(), &[("TOLLGATE_REDIS", &url)]);
     service.check("k");
     let shown = format!("redis://***@127.0.0.1:{}/0", server.port());
     let store = service.get("/api/status").json()["store"].clone();
@@ -62,19 +62,19 @@ fn the_start_tells_the_store_and_nothing_tells_the_password() {
     let version = store["server"].as_str().unwrap().to_owned();
     assert!(version.starts_with("redis ") && version.contains('.'), "{version}");
     assert!(store["keys"].is_null() && store["warning"].is_null(), "{store}");
-    let mut told: String = ["/api/status", "/api/nodes", "/metrics", "/api/limits"]
+    let mut output: String = ["/api/status", "/api/nodes", "/metrics", "/api/limits"]
         .iter()
         .map(|path| service.get(path).body)
         .collect();
     service.signal("TERM");
     let (_, log) = service.wait();
-    let starting = log.lines().find(|line| line.contains("starting")).expect("it says so");
+    let starting = log.lines().find(|line| line.contains("starting")).expect("a start line");
     assert!(starting.contains(&shown) && starting.contains(&version), "{starting}");
-    told.push_str(&log);
-    assert!(!told.contains(SECRET), "{told}");
+    output.push_str(&log);
+    assert!(!output.contains(SECRET), "{output}");
 }
 
-/// The one line that a start fails with.
+/// Returns the one line of a failed start.
 fn failure(url: &str) -> String {
     let ended = refused(&[&HTTP[..], &["--redis", url]].concat(), &[]);
     assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
@@ -84,7 +84,7 @@ fn failure(url: &str) -> String {
 }
 
 #[test]
-fn a_redis_that_cannot_be_used_is_one_line_and_exit_code_2() {
+fn unusable_redis_is_one_line_and_exit_code_2() {
     let open = Server::start(Flavor::Redis);
     let guarded = Server::builder(Flavor::Redis).arg("--requirepass").arg("right").start();
     let no_redis = Service::start(&[]);
@@ -104,21 +104,21 @@ fn a_redis_that_cannot_be_used_is_one_line_and_exit_code_2() {
 }
 
 #[test]
-fn a_redis_that_says_nothing_is_not_waited_for_long() {
+fn silent_redis_fails_the_start_after_the_timeout() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let line = failure(&format!("redis://:hunter2@{}", listener.local_addr().unwrap()));
     assert!(line.contains("did not reply within"), "{line}");
 }
 
 #[test]
-fn a_redis_that_is_too_old_is_told_so() {
+fn too_old_redis_fails_the_start() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let old = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        // To the name, and to INFO.
+        // Replies to CLIENT SETNAME and INFO.
         stream.write_all(b"+OK\r\n$21\r\nredis_version:5.0.7\r\n\r\n").unwrap();
-        // Until it has hung up.
+        // Blocks until the client closes the connection.
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let line = failure(&format!("redis://{address}"));
@@ -127,7 +127,7 @@ fn a_redis_that_is_too_old_is_told_so() {
 }
 
 #[test]
-fn a_bad_setting_of_redis_is_named_and_not_repeated() {
+fn bad_redis_setting_is_named_without_its_value() {
     let scratch = Scratch::new();
     let data = scratch.path().join("data").display().to_string();
     let [empty, no_file] = [scratch.write("empty", "\n"), "/no/such/file".to_owned()];
@@ -160,7 +160,7 @@ fn a_bad_setting_of_redis_is_named_and_not_repeated() {
 }
 
 #[test]
-fn the_settings_of_redis_may_stand_in_the_file() {
+fn settings_file_can_contain_redis_settings() {
     let server = Server::start(Flavor::Redis);
     let scratch = Scratch::new();
     let config = scratch.write(

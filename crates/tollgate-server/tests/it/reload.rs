@@ -1,4 +1,4 @@
-//! A policy file that changes under a running service.
+//! Reloads of the policy file of a running service.
 
 use std::fs;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ fn peek(service: &Service, key: &str) -> Value {
 }
 
 #[test]
-fn a_changed_file_is_in_force_within_moments_and_what_was_used_stays_used() {
+fn changed_file_is_activated_and_usage_is_kept() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", &hourly(10, ""));
     let service = Service::start(&["--policy", &path]);
@@ -42,13 +42,13 @@ fn a_changed_file_is_in_force_within_moments_and_what_was_used_stays_used() {
         service.check("c");
     }
     assert_eq!(peek(&service, "c")["remaining"], 6);
-    let began = Instant::now();
+    let start = Instant::now();
     scratch.write(
         "policy.yaml",
         &hourly(20, "  - { name: more, match: { path: /x }, limits: [1/h] }\n"),
     );
     eventually("the new limit", || peek(&service, "c")["limit"] == 20);
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     assert_eq!(
         (&peek(&service, "c")["count"], &peek(&service, "c")["remaining"]),
         (&json!(4), &json!(16))
@@ -63,26 +63,26 @@ fn a_changed_file_is_in_force_within_moments_and_what_was_used_stays_used() {
     assert_eq!((&refused["allowed"], &refused["remaining"]), (&json!(false), &json!(0)));
     scratch.write("policy.yaml", &hourly(10, ""));
     eventually("the first limit again", || peek(&service, "c")["limit"] == 10);
-    assert_eq!(peek(&service, "c")["remaining"], 6, "never a free refill");
+    assert_eq!(peek(&service, "c")["remaining"], 6, "a reload refills nothing");
 }
 
 #[test]
-fn a_change_right_after_the_start_is_not_missed() {
+fn detects_a_change_right_after_the_start() {
     for _ in 0..40 {
         let scratch = Scratch::new();
         let path = scratch.write("policy.yaml", &hourly(10, ""));
         let service = Service::start(&["--policy", &path]);
         scratch.write("policy.yaml", &hourly(20, ""));
-        let began = Instant::now();
-        eventually("the new limit, or time is up", || {
-            peek(&service, "c")["limit"] == 20 || began.elapsed() > Duration::from_secs(4)
+        let start = Instant::now();
+        eventually("the new limit, or the timeout", || {
+            peek(&service, "c")["limit"] == 20 || start.elapsed() > Duration::from_secs(4)
         });
         assert_eq!(peek(&service, "c")["limit"], 20);
     }
 }
 
 #[test]
-fn a_rule_that_goes_hands_over_to_the_default() {
+fn default_applies_after_a_rule_is_removed() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", GOOD);
     let service = Service::start(&["--policy", &path]);
@@ -91,11 +91,11 @@ fn a_rule_that_goes_hands_over_to_the_default() {
     eventually("the default", || peek(&service, "c")["rule"] == "default");
     scratch.write("policy.yaml", GOOD);
     eventually("the rule again", || peek(&service, "c")["rule"] == "api");
-    assert_eq!(peek(&service, "c")["count"], 1, "its counter is kept");
+    assert_eq!(peek(&service, "c")["count"], 1, "the rule's counter is kept");
 }
 
 #[test]
-fn a_hangup_reads_the_file_again_even_if_it_is_the_same() {
+fn sighup_reloads_an_unchanged_file() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", GOOD);
     let service = Service::start(&["--policy", &path]);
@@ -104,12 +104,12 @@ fn a_hangup_reads_the_file_again_even_if_it_is_the_same() {
         service.signal("HUP");
         eventually("a reload", || Scrape::of(&service).value(OK) >= f64::from(times));
     }
-    assert_eq!(Scrape::of(&service).value(OK), 3.0, "once for each signal");
+    assert_eq!(Scrape::of(&service).value(OK), 3.0, "once per signal");
     assert_eq!(peek(&service, "c")["count"], 1);
 }
 
 #[test]
-fn without_a_policy_file_a_hangup_changes_nothing() {
+fn sighup_without_a_policy_file_changes_nothing() {
     let service = Service::start(&[]);
     service.check("c");
     let before = policy_status(&service);
@@ -121,7 +121,7 @@ fn without_a_policy_file_a_hangup_changes_nothing() {
     assert_eq!((scrape.value(OK), scrape.value(ERROR)), (0.0, 0.0));
 }
 
-/// How a file can be bad.
+/// Content that makes a policy file bad.
 enum Bad {
     Text(String),
     Bytes(Vec<u8>),
@@ -129,13 +129,13 @@ enum Bad {
     Directory,
 }
 
-/// What it is, how it is bad, and what its error names beside the file.
+/// Returns descriptions, contents, and what the error must contain in addition to the path.
 fn bad_files() -> Vec<(&'static str, Bad, &'static [&'static str])> {
     let text = |text: &str| Bad::Text(text.to_owned());
     let rule = |rule: &str| Bad::Text(format!("version: 1\nrules:\n  - {rule}\n"));
     vec![
         ("not YAML", text("version: 1\nrules: [\n"), &["policy.yaml:"]),
-        ("prose", text("Dear operator,\nplease let them pass.\n"), &["policy.yaml:1:1"]),
+        ("prose", text("Dear operator,\nplease allow this.\n"), &["policy.yaml:1:1"]),
         ("tabs", text("version: 1\nrules:\n\t- name: x\n"), &["policy.yaml:3:"]),
         (
             "an unknown field",
@@ -202,39 +202,40 @@ fn make_good(path: &str, scratch: &Scratch) {
 }
 
 #[test]
-fn a_bad_file_keeps_the_old_policy_serving_and_is_told_of() {
+fn bad_file_keeps_the_previous_policy_and_is_reported() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", GOOD);
     let service = Service::start(&["--policy", &path]);
     let version = policy_status(&service)["version"].clone();
-    for (number, (what, bad, named)) in (1_u32..).zip(bad_files()) {
+    for (number, (what, bad, expected)) in (1_u32..).zip(bad_files()) {
         let logged = service.log().len();
         make_bad(&path, &scratch, &bad);
         eventually(what, || Scrape::of(&service).value(ERROR) >= f64::from(number));
         let status = policy_status(&service);
         let error = status["error"].as_str().unwrap_or_else(|| panic!("{what}: {status}"));
-        // It was logged before it was counted, but by another way, which may take longer.
+        // The service logs before it counts, but the test may receive the log line later.
         let is_logged = |words: &str| service.log()[logged..].contains(words);
-        for words in [&[path.as_str()], named].concat() {
+        for words in [&[path.as_str()], expected].concat() {
             assert!(error.contains(words), "{what}: {words:?} is not in {error:?}");
             eventually(&format!("{what}: {words:?} in the log"), || is_logged(words));
         }
-        assert!(is_logged("ERROR") && is_logged("the old one serves on"), "{what}");
+        assert!(is_logged("ERROR") && is_logged("the previous policy stays active"), "{what}");
         assert_eq!(status["version"], version, "{what}");
-        let answer = service.check("c");
-        assert_eq!((&answer["rule"], &answer["count"]), (&json!("api"), &json!(number)), "{what}");
+        let decision = service.check("c");
+        let counted = (&decision["rule"], &decision["count"]);
+        assert_eq!(counted, (&json!("api"), &json!(number)), "{what}");
         assert_eq!(service.get("/readyz").status, 200, "{what}");
         make_good(&path, &scratch);
         eventually("recovered", || policy_status(&service)["error"].is_null());
         let scrape = Scrape::of(&service);
-        assert_eq!(scrape.value(ERROR), f64::from(number), "{what}: told once");
-        assert_eq!(scrape.value(OK), f64::from(number), "{what}: recovered once");
+        assert_eq!(scrape.value(ERROR), f64::from(number), "{what}: one failed reload");
+        assert_eq!(scrape.value(OK), f64::from(number), "{what}: one successful reload");
     }
     assert!(!service.log().contains("panicked"));
 }
 
 #[test]
-fn the_error_shown_is_that_of_the_file_as_it_is_now() {
+fn status_shows_the_error_of_the_current_file() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", GOOD);
     let service = Service::start(&["--policy", &path]);
@@ -242,37 +243,37 @@ fn the_error_shown_is_that_of_the_file_as_it_is_now() {
     eventually("no file", || policy_status(&service)["error"].is_string());
     let no_file = policy_status(&service)["error"].clone();
     make_bad(&path, &scratch, &bad_files().into_iter().find(|bad| bad.0 == "binary").unwrap().1);
-    // Several times as long as the file is left unread.
-    let began = Instant::now();
-    eventually("read again, or time is up", || {
-        policy_status(&service)["error"] != no_file || began.elapsed() > Duration::from_secs(4)
+    // Several poll intervals.
+    let start = Instant::now();
+    eventually("a reload, or the timeout", || {
+        policy_status(&service)["error"] != no_file || start.elapsed() > Duration::from_secs(4)
     });
     let error = policy_status(&service)["error"].clone();
-    assert_ne!(error, no_file, "there is a file again, and it is wrong for another reason");
+    assert_ne!(error, no_file, "the file exists again and has a different error");
 }
 
 #[test]
-fn a_pipe_in_its_place_holds_nothing_up() {
+fn pipe_instead_of_the_file_blocks_nothing() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", GOOD);
     let service = Service::start(&["--policy", &path]);
     let pipe = scratch.path().join("pipe");
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there");
-    assert!(made.success());
+    let mkfifo = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(mkfifo.expect("mkfifo is installed").success());
     fs::rename(pipe, &path).unwrap();
-    let began = Instant::now();
-    eventually("it is told of, or time is up", || {
-        Scrape::of(&service).value(ERROR) > 0.0 || began.elapsed() > Duration::from_secs(4)
+    let start = Instant::now();
+    eventually("a failed reload, or the timeout", || {
+        Scrape::of(&service).value(ERROR) > 0.0 || start.elapsed() > Duration::from_secs(4)
     });
     assert_eq!(service.check("c")["rule"], "api");
-    assert_eq!(Scrape::of(&service).value(ERROR), 1.0, "a pipe that nobody writes to is no policy");
+    assert_eq!(Scrape::of(&service).value(ERROR), 1.0, "a pipe is not a policy file");
     make_good(&path, &scratch);
     eventually("recovered", || policy_status(&service)["error"].is_null());
     assert_eq!(service.stop().0.code(), Some(0));
 }
 
 #[test]
-fn a_directory_that_is_swapped_beneath_a_link_is_noticed() {
+fn detects_a_replaced_directory_link() {
     let scratch = Scratch::new();
     let link = |to: &str| {
         std::os::unix::fs::symlink(to, scratch.path().join("new")).unwrap();
@@ -292,7 +293,7 @@ fn a_directory_that_is_swapped_beneath_a_link_is_noticed() {
 }
 
 #[test]
-fn a_file_that_was_bad_twice_recovers_by_the_old_text_too() {
+fn recovers_with_the_original_text_after_two_bad_files() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", GOOD);
     let service = Service::start(&["--policy", &path]);
@@ -308,7 +309,7 @@ fn a_file_that_was_bad_twice_recovers_by_the_old_text_too() {
 }
 
 #[test]
-fn a_service_does_not_start_with_a_bad_file() {
+fn bad_file_fails_the_start() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", "version: 1\nrules:\n  - { nam: x }\n");
     let ended = crate::service::run(&["serve", "--http", "127.0.0.1:0", "--policy", &path]);
@@ -319,7 +320,7 @@ fn a_service_does_not_start_with_a_bad_file() {
 }
 
 #[test]
-fn reloading_under_load_admits_exactly_what_the_limit_says() {
+fn reloads_under_load_admit_exactly_the_limit() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", GOOD);
     let service = Service::start(&["--policy", &path]);
@@ -329,9 +330,9 @@ fn reloading_under_load_admits_exactly_what_the_limit_says() {
             threads.spawn(|| {
                 let mut client = service.client();
                 while !stop.load(Ordering::Relaxed) {
-                    let answer = client.post("/check", r#"{"key":"hot"}"#).json();
-                    assert_eq!(answer["rule"], "api", "{answer}");
-                    admitted.fetch_add(u64::from(answer["allowed"] == true), Ordering::Relaxed);
+                    let decision = client.post("/check", r#"{"key":"hot"}"#).json();
+                    assert_eq!(decision["rule"], "api", "{decision}");
+                    admitted.fetch_add(u64::from(decision["allowed"] == true), Ordering::Relaxed);
                 }
             });
         }
@@ -354,7 +355,7 @@ fn reloading_under_load_admits_exactly_what_the_limit_says() {
 }
 
 #[test]
-fn a_hangup_during_the_start_does_not_end_it() {
+fn sighup_during_the_start_does_not_stop_the_service() {
     let scratch = Scratch::new();
     let directory = scratch.path().to_str().unwrap();
     for _ in 0..10 {
@@ -363,9 +364,9 @@ fn a_hangup_during_the_start_does_not_end_it() {
                 .stderr(std::process::Stdio::piped())
                 .spawn()
                 .unwrap();
-        // Once it says anything at all its signals are its own.
-        let mut said = [0];
-        std::io::Read::read_exact(starting.stderr.as_mut().unwrap(), &mut said).unwrap();
+        // The signal handlers are installed before the first output.
+        let mut output = [0];
+        std::io::Read::read_exact(starting.stderr.as_mut().unwrap(), &mut output).unwrap();
         crate::service::signal(starting.id(), "HUP");
         crate::service::signal(starting.id(), "TERM");
         let ended = starting.wait().unwrap();

@@ -1,4 +1,4 @@
-//! `--data-dir`: counters that survive, and files that are refused.
+//! `--data-dir`: counters survive a restart, and bad snapshots are rejected.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,13 +8,13 @@ use serde_json::json;
 use crate::service::{Scratch, Service, eventually, run};
 
 fn start(scratch: &Scratch, more: &[&str]) -> Service {
-    let directory = scratch.path().to_str().expect("a path of ours is text");
+    let directory = scratch.path().to_str().expect("a UTF-8 path");
     Service::start(&[&["--data-dir", directory], more].concat())
 }
 
-/// How `serve` ends when it cannot start.
+/// Returns the error of a failed start.
 fn refused(scratch: &Scratch) -> String {
-    let directory = scratch.path().to_str().expect("a path of ours is text");
+    let directory = scratch.path().to_str().expect("a UTF-8 path");
     let ended = run(&["serve", "--http", "127.0.0.1:0", "--data-dir", directory]);
     assert_eq!(ended.code, 2, "{}", ended.stderr);
     ended.stderr
@@ -45,12 +45,12 @@ fn counters_and_permits_survive_a_restart() {
 }
 
 #[test]
-fn what_was_saved_survives_a_kill() {
+fn saved_counters_survive_a_kill() {
     let scratch = Scratch::new();
     let service = start(&scratch, &[]);
     let empty = fs::read(scratch.path().join("counters")).expect("saved at the start");
     service.check("user:1");
-    eventually("a save by itself", || {
+    eventually("a periodic save", || {
         fs::read(scratch.path().join("counters")).is_ok_and(|saved| saved.len() > empty.len())
     });
     service.kill();
@@ -59,42 +59,42 @@ fn what_was_saved_survives_a_kill() {
 }
 
 #[test]
-fn a_torn_or_foreign_file_is_refused_until_told_otherwise() {
+fn bad_snapshot_is_rejected_unless_discarded() {
     let scratch = Scratch::new();
     let service = start(&scratch, &[]);
     service.check("user:1");
     service.stop();
     let path = scratch.path().join("counters");
-    let good = fs::read(&path).expect("saved at the end");
+    let good = fs::read(&path).expect("saved at shutdown");
     let mut flipped = good.clone();
     flipped[good.len() / 2] ^= 1;
     for bad in [&good[..good.len() - 1], &good[..8], &flipped, b"", b"#!/bin/sh\necho not ours\n"] {
-        fs::write(&path, bad).expect("the directory can be written to");
-        let told = refused(&scratch);
-        assert!(told.contains("counters: ") && told.contains("--discard-bad-state"), "{told}");
-        assert_eq!(fs::read(&path).expect("still there"), bad, "nothing is lost");
+        fs::write(&path, bad).expect("a writable directory");
+        let error = refused(&scratch);
+        assert!(error.contains("counters: ") && error.contains("--discard-bad-state"), "{error}");
+        assert_eq!(fs::read(&path).expect("the file"), bad, "a failed start changes nothing");
     }
-    fs::write(&path, &flipped).expect("the directory can be written to");
+    fs::write(&path, &flipped).expect("a writable directory");
     let service = start(&scratch, &["--discard-bad-state"]);
     assert_eq!(service.check("user:1")["remaining"], 99);
-    assert_eq!(fs::read(scratch.path().join("counters.bad")).expect("put aside"), flipped);
-    service.wait_for_log("put aside");
+    assert_eq!(fs::read(scratch.path().join("counters.bad")).expect("the renamed file"), flipped);
+    service.wait_for_log("renamed to counters.bad");
     service.stop();
-    fs::write(&path, &good).expect("the directory can be written to");
+    fs::write(&path, &good).expect("a writable directory");
     assert_eq!(start(&scratch, &["--discard-bad-state"]).check("user:1")["remaining"], 98);
 }
 
 #[test]
-fn two_services_do_not_share_a_directory() {
+fn data_directory_is_locked() {
     let scratch = Scratch::new();
     let first = start(&scratch, &[]);
-    assert!(refused(&scratch).contains("another process uses it"));
+    assert!(refused(&scratch).contains("already in use by another process"));
     first.stop();
     start(&scratch, &[]).stop();
 }
 
 #[test]
-fn a_directory_that_cannot_be_one_is_told() {
+fn file_as_data_directory_fails_the_start() {
     let scratch = Scratch::new();
     let file = scratch.write("file", "");
     let ended = run(&["serve", "--http", "127.0.0.1:0", "--data-dir", &file]);
@@ -103,7 +103,7 @@ fn a_directory_that_cannot_be_one_is_told() {
 }
 
 #[test]
-fn a_full_disk_stops_no_check_and_harms_no_file() {
+fn full_disk_stops_no_check_and_keeps_the_snapshot() {
     let scratch = Scratch::new();
     let service = start(&scratch, &[]);
     service.check("user:1");
@@ -111,33 +111,33 @@ fn a_full_disk_stops_no_check_and_harms_no_file() {
     let empty = fs::read(&path).expect("saved at the start");
     eventually("a save", || fs::read(&path).is_ok_and(|saved| saved.len() > empty.len()));
     let saved = fs::read(&path).expect("saved");
-    // From now on everything that is written to the new file meets a full device.
-    eventually("the full device", || {
+    // From now on the temporary file is a full device.
+    eventually("the link to the full device", || {
         symlink("/dev/full", scratch.path().join("counters.new")).is_ok()
     });
     service.check("user:1");
-    service.wait_for_log("counters cannot be saved");
+    service.wait_for_log("counters not saved to --data-dir");
     let metrics = service.get("/metrics").body;
     assert!(!metrics.contains("tollgate_state_save_errors_total 0"), "{metrics}");
     assert_eq!(service.check("user:1")["remaining"], 97);
-    if fs::read(&path).expect("still there") != saved {
-        // Then only because a later save went well: the device is no longer in its way.
+    if fs::read(&path).expect("the snapshot") != saved {
+        // Only possible if a later save succeeded.
         service.wait_for_log("counters are saved again");
     }
-    // A save that failed leaves nothing behind, not even the way into the full device.
+    // A failed save removes its temporary file, here the link to the full device.
     service.wait_for_log("counters are saved again");
     assert!(service.stop().0.success());
 }
 
 #[test]
-fn more_keys_than_fit_are_told_apart_from_a_bad_file() {
+fn snapshot_with_too_many_keys_suggests_max_keys() {
     let scratch = Scratch::new();
     let service = start(&scratch, &[]);
     for n in 0..20 {
         service.check(&format!("user:{n}"));
     }
     service.stop();
-    let directory = scratch.path().to_str().expect("a path of ours is text");
+    let directory = scratch.path().to_str().expect("a UTF-8 path");
     let ended =
         run(&["serve", "--http", "127.0.0.1:0", "--data-dir", directory, "--max-keys", "5"]);
     assert_eq!(ended.code, 2);

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::admin_client::{TOKEN, a_day, admin, administered, limits_of};
 use crate::client::Reply;
-use crate::live_client::Watching;
+use crate::live_client::LiveStream;
 use crate::service::{Scratch, Service};
 
 const READ: &str = "a-token-for-reading-0123456789abcd";
@@ -111,9 +111,9 @@ fn a_session_for_reading_reads_and_nothing_else() {
     let put = ask(&service, "PUT", &limits_of("c1"), &headers, &a_day(7));
     assert_eq!(put.status, 401);
     assert!(put.body.contains("not with the admin token"), "{}", put.body);
-    assert!(Watching::begin(&service, "").head.starts_with("HTTP/1.1 401"));
-    let mut watching = Watching::begin(&service, &format!("cookie: {cookie}\r\n"));
-    watching.next_of("frame");
+    assert!(LiveStream::open(&service, "").head.starts_with("HTTP/1.1 401"));
+    let mut stream = LiveStream::open(&service, &format!("cookie: {cookie}\r\n"));
+    stream.next_of("frame");
 }
 
 #[test]

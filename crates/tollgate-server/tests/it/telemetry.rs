@@ -1,4 +1,4 @@
-//! Traces: what is exported, what never is, and a collector that does not do its part.
+//! Traces: exported spans, data that is never exported, and failing collectors.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::client::{Client, Reply};
-use crate::collector::{Collector, Exported, Manner};
+use crate::collector::{Collector, CollectorMode, ExportedSpan};
 use crate::service::{Service, eventually, tollgate};
 
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -14,27 +14,27 @@ const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 const KEY: &str = r#"{"key":"canary-key"}"#;
 
-/// `serve` on a free port, which ends as soon as it is told to.
+/// Returns a `serve` command on a free port that stops without draining.
 fn serve(args: &[&str]) -> Command {
     tollgate(&[&["serve", "--http", "127.0.0.1:0", "--drain-ms", "0"], args].concat())
 }
 
-/// One request with these headers.
-fn ask(client: &mut Client, line: &str, headers: &[&str], body: &str) -> Reply {
+/// Sends one request with these headers.
+fn send(client: &mut Client, line: &str, headers: &[&str], body: &str) -> Reply {
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     let length = body.len();
     let request = format!(
         "{line} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n{headers}\
          content-length: {length}\r\n\r\n{body}"
     );
-    client.send(request.as_bytes()).and_then(|()| client.reply()).expect("the service answers")
+    client.send(request.as_bytes()).and_then(|()| client.reply()).expect("a response")
 }
 
 fn traceparent(flags: &str) -> String {
     format!("traceparent: 00-{TRACE}-{PARENT}-{flags}")
 }
 
-fn names(spans: &[Exported]) -> Vec<&str> {
+fn names(spans: &[ExportedSpan]) -> Vec<&str> {
     spans.iter().map(|span| span.name.as_str()).collect()
 }
 
@@ -43,8 +43,8 @@ fn pairs(map: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn what_operators_ask_is_exported_when_the_service_ends_at_the_latest() {
-    let collector = Collector::start(Manner::Takes);
+fn exports_management_requests_at_shutdown_at_the_latest() {
+    let collector = Collector::start(CollectorMode::Accept);
     let service = Service::start_as(
         serve(&["--node-id", "n1"])
             .env(ENDPOINT, collector.url())
@@ -61,35 +61,35 @@ fn what_operators_ask_is_exported_when_the_service_ends_at_the_latest() {
     let (status, log) = service.stop();
     assert_eq!(status.code(), Some(0), "{log}");
 
-    let posted = collector.posted();
-    assert_eq!(posted.len(), 1, "{posted:?}");
-    let head = posted[0].head.to_ascii_lowercase();
+    let requests = collector.requests();
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    let head = requests[0].head.to_ascii_lowercase();
     assert!(head.starts_with("post /v1/traces http/1.1\r\n"), "{head}");
     assert!(head.contains("content-type: application/x-protobuf\r\n"), "{head}");
     assert!(head.contains("x-tenant: acme\r\n"), "{head}");
     assert!(!head.contains("content-encoding"), "{head}");
     let spans = collector.spans();
     assert_eq!(names(&spans), ["GET /api/counters", "GET"]);
-    let told = pairs(&spans[0].attributes);
+    let attributes = pairs(&spans[0].attributes);
     let expected = [
         ("client.address", "127.0.0.1"),
         ("http.request.method", "GET"),
         ("http.response.status_code", "200"),
         ("http.route", "/api/counters"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(attributes, expected);
     assert_eq!((spans[0].kind, spans[0].parent.as_str(), spans[0].status), (2, "", 0));
-    assert!(!spans[1].attributes.contains_key("http.route"), "a path that is not served is none");
+    assert!(!spans[1].attributes.contains_key("http.route"), "an unknown path has no route");
     for (name, value) in [("service.name", "edge"), ("team", "blue"), ("service.instance.id", "n1")]
     {
         assert_eq!(spans[0].resource.get(name).map(String::as_str), Some(value), "{name}");
     }
-    assert!(!String::from_utf8_lossy(&posted[0].body).contains("canary"));
+    assert!(!String::from_utf8_lossy(&requests[0].body).contains("canary"));
 }
 
 #[test]
-fn spans_do_not_wait_for_the_end() {
-    let collector = Collector::start(Manner::Takes);
+fn exports_spans_while_running() {
+    let collector = Collector::start(CollectorMode::Accept);
     let service = Service::start_as(
         serve(&[])
             .env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", format!("{}/own/path", collector.url()))
@@ -97,14 +97,14 @@ fn spans_do_not_wait_for_the_end() {
     );
     assert_eq!(service.get("/api/status").status, 200);
     eventually("the span is exported", || names(&collector.spans()) == ["GET /api/status"]);
-    assert!(collector.posted()[0].head.starts_with("POST /own/path HTTP/1.1\r\n"));
+    assert!(collector.requests()[0].head.starts_with("POST /own/path HTTP/1.1\r\n"));
     assert_eq!(collector.spans()[0].resource["service.name"], "tollgate");
-    service.wait_for_log("traces are exported");
+    service.wait_for_log("exporting traces");
 }
 
 #[test]
-fn a_decision_has_a_span_only_if_its_caller_traces_it() {
-    let collector = Collector::start(Manner::Takes);
+fn decision_has_a_span_only_if_the_caller_sampled_it() {
+    let collector = Collector::start(CollectorMode::Accept);
     let service = Service::start_as(serve(&[]).env(ENDPOINT, collector.url()));
     let mut client = service.client();
     let limits =
@@ -124,7 +124,7 @@ fn a_decision_has_a_span_only_if_its_caller_traces_it() {
     ] {
         let parent = flags.map(traceparent).unwrap_or_default();
         let headers: &[&str] = if parent.is_empty() { &[] } else { &[&parent] };
-        ask(&mut client, line, headers, body);
+        send(&mut client, line, headers, body);
     }
     service.stop();
     let spans = collector.spans();
@@ -146,22 +146,22 @@ fn a_decision_has_a_span_only_if_its_caller_traces_it() {
     let verdicts: Vec<_> = spans
         .iter()
         .map(|span| ["tollgate.rule", "tollgate.verdict"].map(|name| span.attributes.get(name)))
-        .map(|told| told.map(|value| value.map_or("", String::as_str)))
+        .map(|values| values.map(|value| value.map_or("", String::as_str)))
         .collect();
     let (default, inline, none) = (["default", "allow"], ["inline", "allow"], ["", ""]);
     assert_eq!(verdicts, [default, inline, ["inline", "deny"], default, none, none, none]);
     let statuses: Vec<&str> =
         spans.iter().map(|span| span.attributes["http.response.status_code"].as_str()).collect();
     assert_eq!(statuses, ["200", "200", "200", "200", "400", "200", "405"]);
-    for posted in collector.posted() {
-        assert!(!String::from_utf8_lossy(&posted.body).contains("canary"));
+    for request in collector.requests() {
+        assert!(!String::from_utf8_lossy(&request.body).contains("canary"));
     }
 }
 
 #[test]
-fn all_decisions_have_one_if_that_is_asked_for() {
+fn trace_decisions_gives_every_decision_a_span() {
     for (args, variable) in [(&["--trace-decisions"][..], "false"), (&[], "true")] {
-        let collector = Collector::start(Manner::Takes);
+        let collector = Collector::start(CollectorMode::Accept);
         let mut command = serve(args);
         command.env(ENDPOINT, collector.url()).env("TOLLGATE_TRACE_DECISIONS", variable);
         let service = Service::start_as(&mut command);
@@ -175,7 +175,7 @@ fn all_decisions_have_one_if_that_is_asked_for() {
 }
 
 #[test]
-fn nothing_is_exported_where_it_is_not_asked_for() {
+fn exports_nothing_when_disabled() {
     for variables in [
         &[("OTEL_SDK_DISABLED", "true")][..],
         &[("OTEL_TRACES_EXPORTER", "none")],
@@ -183,21 +183,21 @@ fn nothing_is_exported_where_it_is_not_asked_for() {
         &[("OTEL_TRACES_SAMPLER", "traceidratio"), ("OTEL_TRACES_SAMPLER_ARG", "0")],
         &[(ENDPOINT, "")],
     ] {
-        let collector = Collector::start(Manner::Takes);
+        let collector = Collector::start(CollectorMode::Accept);
         let mut command = serve(&["--trace-decisions"]);
         command.env(ENDPOINT, collector.url()).envs(variables.iter().copied());
         let service = Service::start_as(&mut command);
         assert_eq!(service.get("/api/status").status, 200);
-        ask(&mut service.client(), "POST /check", &[&traceparent("01")], KEY);
+        send(&mut service.client(), "POST /check", &[&traceparent("01")], KEY);
         let (status, log) = service.stop();
         assert_eq!(status.code(), Some(0), "{log}");
-        assert!(collector.posted().is_empty(), "{variables:?}");
+        assert!(collector.requests().is_empty(), "{variables:?}");
         assert!(!log.contains("WARN"), "{variables:?}: {log}");
     }
 }
 
 #[test]
-fn without_a_variable_there_is_not_even_a_thread_for_it() {
+fn starts_no_exporter_thread_unless_enabled() {
     let has_thread = |service: &Service| {
         let threads = std::fs::read_dir(format!("/proc/{}/task", service.id())).unwrap();
         threads.filter_map(Result::ok).any(|thread| {
@@ -205,16 +205,16 @@ fn without_a_variable_there_is_not_even_a_thread_for_it() {
             name.starts_with("OpenTelemetry")
         })
     };
-    let without = Service::start_as(&mut serve(&["--trace-decisions"]));
-    let asked = Service::start_as(serve(&[]).env("OTEL_TRACES_EXPORTER", "otlp"));
-    // A thread names itself, once it runs.
-    eventually("the test can tell", || has_thread(&asked));
-    without.check("k");
-    assert!(!has_thread(&without));
+    let disabled = Service::start_as(&mut serve(&["--trace-decisions"]));
+    let enabled = Service::start_as(serve(&[]).env("OTEL_TRACES_EXPORTER", "otlp"));
+    // A thread sets its name once it runs.
+    eventually("the exporter thread of the enabled service", || has_thread(&enabled));
+    disabled.check("k");
+    assert!(!has_thread(&disabled));
 }
 
 #[test]
-fn what_cannot_be_followed_is_a_warning_and_the_service_serves() {
+fn invalid_settings_only_disable_traces() {
     for (name, value) in [
         (ENDPOINT, "https://canary.invalid"),
         (ENDPOINT, "http://user:canary@127.0.0.1:1"),
@@ -233,52 +233,52 @@ fn what_cannot_be_followed_is_a_warning_and_the_service_serves() {
     }
 }
 
-/// Asks more often than the queue has places, with a collector that is of no use.
-fn is_not_held_up_by(endpoint: &str) -> String {
+/// Sends more requests than the queue holds, with a broken collector, and returns the log.
+fn serve_with_broken_collector(endpoint: &str) -> String {
     let mut command = serve(&["--trace-decisions"]);
-    // Longer than any bound below: who waits for the collector is found out.
+    // Longer than any bound below, so that waiting for the collector fails the test.
     command.env(ENDPOINT, endpoint).env("OTEL_EXPORTER_OTLP_TIMEOUT", "300000");
     command.env("OTEL_BSP_SCHEDULE_DELAY", "10").env("OTEL_BSP_MAX_QUEUE_SIZE", "256");
     let mut service = Service::start_as(&mut command);
     let mut client = service.client();
-    let began = Instant::now();
+    let start = Instant::now();
     for _ in 0..2000 {
         assert_eq!(client.post("/check", r#"{"key":"k","cost":0}"#).status, 200);
     }
     assert_eq!(client.get("/api/status").status, 200);
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     drop(client);
-    let ending = Instant::now();
+    let stop = Instant::now();
     service.signal("TERM");
     let (status, log) = service.wait();
     assert_eq!(status.code(), Some(0), "{log}");
-    assert!(ending.elapsed() < Duration::from_secs(30), "{:?}", ending.elapsed());
-    assert!(log.lines().count() < 12, "it is told rarely: {log}");
+    assert!(stop.elapsed() < Duration::from_secs(30), "{:?}", stop.elapsed());
+    assert!(log.lines().count() < 12, "failures are logged rarely: {log}");
     log
 }
 
 #[test]
-fn a_collector_that_hangs_holds_up_nobody() {
-    let collector = Collector::start(Manner::Hangs);
-    let log = is_not_held_up_by(&collector.url());
-    assert!(!collector.posted().is_empty(), "it was tried");
-    assert!(log.contains("the last traces were not exported"), "{log}");
+fn hanging_collector_delays_no_request() {
+    let collector = Collector::start(CollectorMode::Hang);
+    let log = serve_with_broken_collector(&collector.url());
+    assert!(!collector.requests().is_empty(), "the service tried to export");
+    assert!(log.contains("the last spans were not exported"), "{log}");
 }
 
 #[test]
-fn a_collector_that_is_away_holds_up_nobody() {
-    let away = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let log = is_not_held_up_by(&format!("http://{away}"));
-    assert_eq!(log.matches("traces cannot be exported").count(), 1, "{log}");
-    assert!(log.contains(&away.to_string()), "{log}");
+fn unreachable_collector_delays_no_request() {
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let log = serve_with_broken_collector(&format!("http://{unused}"));
+    assert_eq!(log.matches("trace export failed").count(), 1, "{log}");
+    assert!(log.contains(&unused.to_string()), "{log}");
 }
 
 #[test]
-fn no_secret_is_in_the_log_or_in_a_span() {
-    let away = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let refusing = Collector::start(Manner::Refuses);
-    let taking = Collector::start(Manner::Takes);
-    for url in [refusing.url(), taking.url(), format!("http://{away}")] {
+fn log_and_spans_contain_no_secret() {
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let rejecting = Collector::start(CollectorMode::Reject);
+    let accepting = Collector::start(CollectorMode::Accept);
+    for url in [rejecting.url(), accepting.url(), format!("http://{unused}")] {
         let service = Service::start_as(
             serve(&["--trace-decisions", "--log-format", "json"])
                 .env(ENDPOINT, &url)
@@ -295,36 +295,34 @@ fn no_secret_is_in_the_log_or_in_a_span() {
             ("canary-method /api/status", "admin", 405),
         ] {
             let token = format!("authorization: Bearer canary-{token}-token-that-is-long-enough");
-            assert_eq!(ask(&mut client, line, &[&token], KEY).status, status, "{line}");
+            assert_eq!(send(&mut client, line, &[&token], KEY).status, status, "{line}");
         }
         let (_, log) = service.stop();
         assert!(!log.contains("canary"), "{url}: {log}");
     }
-    assert!(refusing.posted()[0].head.contains("Bearer canary-header"), "it was really sent");
-    let spans = taking.spans();
+    assert!(rejecting.requests()[0].head.contains("Bearer canary-header"), "the header was sent");
+    let spans = accepting.spans();
     let route = "/admin/external/clients/{id}/limits";
     assert_eq!(spans[0].name, format!("GET {route}"));
     assert_eq!(spans[0].attributes["http.route"], route);
     assert_eq!(spans[3].attributes["http.request.method"], "_OTHER");
-    for posted in taking.posted() {
-        assert!(!String::from_utf8_lossy(&posted.body).contains("canary"), "{spans:?}");
+    for request in accepting.requests() {
+        assert!(!String::from_utf8_lossy(&request.body).contains("canary"), "{spans:?}");
     }
 }
 
 #[test]
-fn a_collector_that_comes_back_is_told_of() {
-    let place = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = place.local_addr().unwrap();
-    drop(place);
+fn logs_when_the_collector_is_back() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let service = Service::start_as(
         serve(&[]).env(ENDPOINT, format!("http://{address}")).env("OTEL_BSP_SCHEDULE_DELAY", "20"),
     );
     service.get("/api/status");
-    service.wait_for_log("traces cannot be exported");
+    service.wait_for_log("trace export failed");
     let collector = Collector::start_at(address);
-    eventually("spans come again", || {
+    eventually("an exported span", || {
         service.get("/api/status");
         !collector.spans().is_empty()
     });
-    service.wait_for_log("traces are exported again");
+    service.wait_for_log("trace export works again");
 }

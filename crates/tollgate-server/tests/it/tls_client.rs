@@ -1,4 +1,4 @@
-//! A client over TLS that is not the one of the command line.
+//! TLS client for tests, independent of the client commands.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -15,31 +15,31 @@ use tollgate_testkit::wait::MAX_WAIT;
 
 use crate::client::Client;
 
-/// Whom it trusts, and how it speaks.
-pub(crate) struct Speaker {
+/// A TLS client configuration.
+pub(crate) struct TlsClient {
     config: ClientConfig,
 }
 
-impl Speaker {
+impl TlsClient {
     pub(crate) fn trusting(ca: &Path, versions: &[&'static SupportedProtocolVersion]) -> Self {
-        let mut authorities = RootCertStore::empty();
-        authorities.add(CertificateDer::from_pem_file(ca).unwrap()).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(ca).unwrap()).unwrap();
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_protocol_versions(versions)
             .unwrap()
-            .with_root_certificates(authorities)
+            .with_root_certificates(roots)
             .with_no_client_auth();
         Self { config }
     }
 
-    /// Offers these protocols.
+    /// Sets the offered ALPN protocols.
     pub(crate) fn offering(mut self, protocols: &[&str]) -> Self {
         let protocols = protocols.iter().map(|name| name.as_bytes().to_vec());
         self.config.alpn_protocols = protocols.collect();
         self
     }
 
-    /// A connection whose handshake is through, and the protocol that was agreed on.
+    /// Completes a handshake and returns the connection and the negotiated protocol.
     pub(crate) fn connect(&self, address: SocketAddr) -> io::Result<(Client, Option<String>)> {
         let name = address.ip().into();
         let session = ClientConnection::new(Arc::new(self.config.clone()), name).unwrap();

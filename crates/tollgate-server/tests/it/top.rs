@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
-use crate::live_teller::{Answer, HEAD, Teller, problem, stream};
+use crate::fake_live_server::{FakeLiveServer, HEAD, StreamScript, problem, stream};
 use crate::service::{Ended, Scratch, Service, eventually, run, signal, tollgate};
 
 const POLICY: &str = "\
@@ -14,8 +14,8 @@ rules:
   - { name: orders, match: { path: /orders }, per: [client], limits: [1/h], next: { limits: [2/h] } }
 ";
 
-fn once(answer: Answer) -> Ended {
-    run(&["top", "--once", "--server", &Teller::start(&[answer]).url])
+fn once(answer: StreamScript) -> Ended {
+    run(&["top", "--once", "--server", &FakeLiveServer::start(&[answer]).url])
 }
 
 /// Returns whether a text has no characters that a terminal interprets.
@@ -25,9 +25,9 @@ fn is_safe(text: &str) -> bool {
 
 #[test]
 fn prints_a_summary_without_a_terminal() {
-    let teller = Teller::start(&[Answer::Holds(stream(&[1000]))]);
+    let server = FakeLiveServer::start(&[StreamScript::SendAndHold(stream(&[1000]))]);
     // Standard output is not a terminal here, so --once is implied.
-    for args in [&["top", "--server", &teller.url][..], &["top", "--once", "--server", &teller.url]]
+    for args in [&["top", "--server", &server.url][..], &["top", "--once", "--server", &server.url]]
     {
         let ended = run(args);
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
@@ -52,7 +52,7 @@ fn prints_a_summary_without_a_terminal() {
 
 #[test]
 fn sends_read_token_or_admin_token() {
-    let teller = Teller::start(&[Answer::Holds(stream(&[1000]))]);
+    let server = FakeLiveServer::start(&[StreamScript::SendAndHold(stream(&[1000]))]);
     for (names, expected) in [
         (&["TOLLGATE_ADMIN_TOKEN"][..], "authorization: bearer tollgate_admin_token\r\n"),
         (
@@ -61,10 +61,10 @@ fn sends_read_token_or_admin_token() {
         ),
         (&["TOLLGATE_CHECK_TOKEN"], "get /api/live http/1.1\r\n"),
     ] {
-        let mut command = tollgate(&["top", "--once", "--server", &teller.url]);
+        let mut command = tollgate(&["top", "--once", "--server", &server.url]);
         command.envs(names.iter().map(|name| (name, name)));
         assert_eq!(Ended::from(command.output().expect("the binary runs")).code, 0);
-        let head = teller.asked().last().expect("it was asked").to_lowercase();
+        let head = server.requests().last().expect("it was asked").to_lowercase();
         assert!(head.contains(expected), "{head}");
         assert!(head.contains("accept: text/event-stream\r\n"), "{head}");
         assert_eq!(head.contains("bearer"), expected.contains("bearer"), "{head}");
@@ -73,12 +73,12 @@ fn sends_read_token_or_admin_token() {
 
 #[test]
 fn wrong_token_exits_with_two() {
-    let teller = Teller::start(&[problem(401, "the token is not valid\u{1b}[2J here")]);
-    let mut command = tollgate(&["top", "--once", "--server", &teller.url]);
+    let server = FakeLiveServer::start(&[problem(401, "the token is not valid\u{1b}[2J here")]);
+    let mut command = tollgate(&["top", "--once", "--server", &server.url]);
     let ended = Ended::from(command.env("TOLLGATE_READ_TOKEN", "hunter2").output().unwrap());
     assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
     assert_eq!(ended.stderr, "tollgate: 401: the token is not valid\\u{1b}[2J here\n");
-    let mut command = tollgate(&["top", "--server", &teller.url]);
+    let mut command = tollgate(&["top", "--server", &server.url]);
     let ended = Ended::from(command.env("TOLLGATE_READ_TOKEN", "a\u{1}b").output().unwrap());
     assert_eq!(ended.code, 2, "{}", ended.stderr);
     assert_eq!(run(&["top", "--server", "127.0.0.1:8080"]).code, 2);
@@ -91,14 +91,17 @@ fn failed_first_connection_exits_with_three() {
     for (answer, words) in [
         (problem(503, "not yet"), "503: not yet"),
         (problem(429, "too many"), "429: too many"),
-        (Answer::Says(page.to_owned()), "not from a Tollgate service"),
-        (Answer::Says(String::new()), "no response from http://127.0.0.1:"),
-        (Answer::Says(HEAD.to_owned()), "the service closed the stream"),
+        (StreamScript::SendAndClose(page.to_owned()), "not from a Tollgate service"),
+        (StreamScript::SendAndClose(String::new()), "no response from http://127.0.0.1:"),
+        (StreamScript::SendAndClose(HEAD.to_owned()), "the service closed the stream"),
         (
-            Answer::Says(format!("{HEAD}event: frame\ndata: {{}}\n\n")),
+            StreamScript::SendAndClose(format!("{HEAD}event: frame\ndata: {{}}\n\n")),
             "not from a Tollgate service",
         ),
-        (Answer::Endless(format!("{HEAD}data: ")), "the service sent an event of more than 4 MiB"),
+        (
+            StreamScript::SendForever(format!("{HEAD}data: ")),
+            "the service sent an event of more than 4 MiB",
+        ),
     ] {
         let ended = once(answer);
         assert_eq!((ended.code, ended.stdout.as_str()), (3, ""), "{}", ended.stderr);
@@ -110,7 +113,7 @@ fn failed_first_connection_exits_with_three() {
 
 #[test]
 fn idle_stream_exits_with_three() {
-    let ended = once(Answer::Holds(format!("{HEAD}: hello\n\n")));
+    let ended = once(StreamScript::SendAndHold(format!("{HEAD}: hello\n\n")));
     assert_eq!(ended.code, 3);
     assert!(ended.stderr.contains("no data for 10 s"), "{}", ended.stderr);
 }
@@ -156,12 +159,12 @@ impl Drop for Follower {
 #[test]
 fn reconnects_after_a_lost_connection() {
     let answers = [
-        Answer::Says(stream(&[1, 2])),
+        StreamScript::SendAndClose(stream(&[1, 2])),
         problem(503, "draining"),
-        Answer::Says(stream(&[3])),
-        Answer::Holds(stream(&[4])),
+        StreamScript::SendAndClose(stream(&[3])),
+        StreamScript::SendAndHold(stream(&[4])),
     ];
-    let (follower, frames) = Follower::start(&Teller::start(&answers).url);
+    let (follower, frames) = Follower::start(&FakeLiveServer::start(&answers).url);
     let seconds: Vec<i64> =
         frames.take(4).map(|frame| frame["t"].as_i64().expect("a time") / 1000).collect();
     assert_eq!(seconds, [1, 2, 3, 4]);
@@ -176,8 +179,9 @@ fn reconnects_after_a_lost_connection() {
 
 #[test]
 fn stops_when_the_token_is_refused() {
-    let answers = [Answer::Says(stream(&[1])), problem(401, "the token is not valid here")];
-    let (follower, frames) = Follower::start(&Teller::start(&answers).url);
+    let answers =
+        [StreamScript::SendAndClose(stream(&[1])), problem(401, "the token is not valid here")];
+    let (follower, frames) = Follower::start(&FakeLiveServer::start(&answers).url);
     assert_eq!(frames.count(), 1);
     let ended = follower.wait();
     assert_eq!(ended.code, 2);
@@ -192,7 +196,7 @@ fn stops_when_the_token_is_refused() {
 fn stops_when_the_pipe_is_closed() {
     let many: Vec<i64> = (0..500).collect();
     let (follower, mut frames) =
-        Follower::start(&Teller::start(&[Answer::Says(stream(&many))]).url);
+        Follower::start(&FakeLiveServer::start(&[StreamScript::SendAndClose(stream(&many))]).url);
     assert!(frames.next().is_some());
     drop(frames);
     let ended = follower.wait();
@@ -201,8 +205,8 @@ fn stops_when_the_pipe_is_closed() {
 
 #[test]
 fn prints_one_frame_per_line() {
-    let teller = Teller::start(&[Answer::Holds(stream(&[7, 8]))]);
-    let ended = run(&["top", "--json", "--once", "--server", &teller.url]);
+    let server = FakeLiveServer::start(&[StreamScript::SendAndHold(stream(&[7, 8]))]);
+    let ended = run(&["top", "--json", "--once", "--server", &server.url]);
     assert_eq!((ended.code, ended.stdout.lines().count()), (0, 1));
     let frame: Value = serde_json::from_str(&ended.stdout).expect("one JSON value");
     assert_eq!(frame["refused"][1]["key"], "\u{1b}[2J\u{9b}31m\u{202e}x y");

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use crate::live_teller::{Answer, Teller, problem, stream};
+use crate::fake_live_server::{FakeLiveServer, StreamScript, problem, stream};
 use crate::service::{eventually, signal};
 
 const OPENED: &str = "\u{1b}[?1049h";
@@ -21,12 +21,12 @@ struct Screen {
 }
 
 impl Screen {
-    fn open(teller: &Teller, environment: &[(&str, &str)]) -> Self {
+    fn open(server: &FakeLiveServer, environment: &[(&str, &str)]) -> Self {
         let run = r#"stty rows 24 cols 80; sh -c 'echo "pid=$$."; exec "$TOP" top'; echo "code=$?."; stty -a"#;
         let mut command = Command::new("script");
         command.args(["-qec", run, "/dev/null"]).env("TOP", env!("CARGO_BIN_EXE_tollgate"));
         command
-            .env("TOLLGATE_SERVER", &teller.url)
+            .env("TOLLGATE_SERVER", &server.url)
             .env("TERM", "xterm-256color")
             .env_remove("NO_COLOR");
         command.env("SHELL", "/bin/sh").envs(environment.iter().copied());
@@ -89,7 +89,8 @@ impl Drop for Screen {
 
 #[test]
 fn draws_and_restores_the_terminal() {
-    let mut screen = Screen::open(&Teller::start(&[Answer::Holds(stream(&[1000]))]), &[]);
+    let mut screen =
+        Screen::open(&FakeLiveServer::start(&[StreamScript::SendAndHold(stream(&[1000]))]), &[]);
     screen.wait_for("degraded/s");
     // Blanks are not drawn over blanks, so the output contains the key only up to its first blank.
     screen.wait_for(r"\u{1b}[2J\u{9b}31m\u{202e}x");
@@ -103,8 +104,8 @@ fn draws_and_restores_the_terminal() {
 
 #[test]
 fn no_color_disables_colours() {
-    let teller = Teller::start(&[Answer::Holds(stream(&[1000]))]);
-    let mut screen = Screen::open(&teller, &[("NO_COLOR", "1")]);
+    let server = FakeLiveServer::start(&[StreamScript::SendAndHold(stream(&[1000]))]);
+    let mut screen = Screen::open(&server, &[("NO_COLOR", "1")]);
     screen.wait_for("degraded/s");
     screen.press("\u{3}");
     let shown = screen.wait(0);
@@ -113,7 +114,8 @@ fn no_color_disables_colours() {
 
 #[test]
 fn signal_restores_the_terminal() {
-    let screen = Screen::open(&Teller::start(&[Answer::Holds(stream(&[1000]))]), &[]);
+    let screen =
+        Screen::open(&FakeLiveServer::start(&[StreamScript::SendAndHold(stream(&[1000]))]), &[]);
     screen.wait_for("degraded/s");
     signal(screen.pid(), "TERM");
     screen.wait(0);
@@ -122,11 +124,11 @@ fn signal_restores_the_terminal() {
 #[test]
 fn error_restores_the_terminal_and_is_printed() {
     let answers = [
-        Answer::Says(stream(&[1000])),
+        StreamScript::SendAndClose(stream(&[1000])),
         problem(503, "draining"),
         problem(401, "the token is not valid here"),
     ];
-    let screen = Screen::open(&Teller::start(&answers), &[]);
+    let screen = Screen::open(&FakeLiveServer::start(&answers), &[]);
     let shown = screen.wait(2);
     assert!(shown.contains("reconnecting"), "{shown:?}");
     let (_, after) = shown.rsplit_once(CLOSED).expect("the alternate screen is closed");

@@ -1,4 +1,4 @@
-//! Somebody who speaks as `/api/live` does, or worse.
+//! Fake server for `/api/live` with scripted and hostile responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,47 +7,48 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-/// How one connection is answered. After the last of them, all are answered as that was.
+/// Response to one connection.
 #[derive(Debug, Clone)]
-pub(crate) enum Answer {
-    /// Says this and hangs up.
-    Says(String),
-    /// Says this and holds the line.
-    Holds(String),
-    /// Says this and then the same letter for ever.
-    Endless(String),
+pub(crate) enum StreamScript {
+    /// Sends the text and closes the connection.
+    SendAndClose(String),
+    /// Sends the text and keeps the connection open.
+    SendAndHold(String),
+    /// Sends the text, then one letter endlessly.
+    SendForever(String),
 }
 
-pub(crate) struct Teller {
+pub(crate) struct FakeLiveServer {
     pub(crate) url: String,
-    /// The heads of all requests.
-    asked: Arc<Mutex<Vec<String>>>,
+    /// Heads of all requests.
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Teller {
-    pub(crate) fn start(answers: &[Answer]) -> Self {
+impl FakeLiveServer {
+    /// Starts a server with one script per connection; further connections repeat the last script.
+    pub(crate) fn start(scripts: &[StreamScript]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        let url = format!("http://{}", listener.local_addr().expect("it is bound"));
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (heads, mut answers) = (Arc::clone(&asked), answers.to_vec());
-        answers.reverse();
+        let url = format!("http://{}", listener.local_addr().expect("a bound address"));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (heads, mut scripts) = (Arc::clone(&requests), scripts.to_vec());
+        scripts.reverse();
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let last = answers.last().cloned();
-                let answer = if answers.len() > 1 { answers.pop() } else { last };
+                let last = scripts.last().cloned();
+                let script = if scripts.len() > 1 { scripts.pop() } else { last };
                 let heads = Arc::clone(&heads);
-                thread::spawn(move || attend(&stream, &answer.expect("there is one"), &heads));
+                thread::spawn(move || handle(&stream, &script.expect("a script"), &heads));
             }
         });
-        Self { url, asked }
+        Self { url, requests }
     }
 
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().expect("nobody panics here").clone()
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().expect("no thread panicked").clone()
     }
 }
 
-fn attend(mut stream: &TcpStream, answer: &Answer, heads: &Mutex<Vec<String>>) -> Option<()> {
+fn handle(mut stream: &TcpStream, script: &StreamScript, heads: &Mutex<Vec<String>>) -> Option<()> {
     let (mut reader, mut head) = (BufReader::new(stream), String::new());
     while !head.ends_with("\r\n\r\n") {
         if reader.read_line(&mut head).ok()? == 0 {
@@ -55,14 +56,14 @@ fn attend(mut stream: &TcpStream, answer: &Answer, heads: &Mutex<Vec<String>>) -
         }
     }
     heads.lock().ok()?.push(head);
-    match answer {
-        Answer::Says(text) => stream.write_all(text.as_bytes()).ok(),
-        Answer::Holds(text) => {
+    match script {
+        StreamScript::SendAndClose(text) => stream.write_all(text.as_bytes()).ok(),
+        StreamScript::SendAndHold(text) => {
             stream.write_all(text.as_bytes()).ok()?;
-            // Until the other side has enough.
+            // Blocks until the client closes the connection.
             reader.read(&mut [0]).ok().map(drop)
         }
-        Answer::Endless(text) => {
+        StreamScript::SendForever(text) => {
             stream.write_all(text.as_bytes()).ok()?;
             while stream.write_all(&[b'x'; 4096]).is_ok() {}
             None
@@ -70,10 +71,10 @@ fn attend(mut stream: &TcpStream, answer: &Answer, heads: &Mutex<Vec<String>>) -
     }
 }
 
-/// A refusal as the service words it.
-pub(crate) fn problem(status: u16, detail: &str) -> Answer {
+/// Returns a problem response, as the service sends it.
+pub(crate) fn problem(status: u16, detail: &str) -> StreamScript {
     let body = json!({"title": "no", "status": status, "detail": detail}).to_string();
-    Answer::Says(format!(
+    StreamScript::SendAndClose(format!(
         "HTTP/1.1 {status} No\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     ))
@@ -82,7 +83,7 @@ pub(crate) fn problem(status: u16, detail: &str) -> Answer {
 pub(crate) const HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-store\r\n\r\n";
 
-/// The beginning of a stream: a policy, a history, and a frame for each of these seconds.
+/// Returns the start of a stream: a policy, a history, and a frame for each of these seconds.
 pub(crate) fn stream(seconds: &[i64]) -> String {
     let rule = json!({"rule": "default", "mode": "enforce", "distributed": "on", "on_store_loss": "local",
         "per": ["key"], "limits": ["100/60s"], "next": []});
@@ -99,7 +100,7 @@ fn event(name: &str, data: &Value) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
 
-/// A frame whose keys are the worst.
+/// Returns a frame whose keys contain terminal control sequences.
 fn frame(second: i64) -> Value {
     let key = |key: &str, count: u32| {
         json!({"key": key, "tenant": "", "rule": "default", "limit": "60s", "count": count,
