@@ -5,6 +5,8 @@ mod background;
 mod facts;
 mod header_value;
 mod inbound;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 pub mod outbound;
 pub mod pace;
 mod store_maintenance;

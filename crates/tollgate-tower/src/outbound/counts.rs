@@ -3,6 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+#[cfg(feature = "metrics")]
+use crate::metrics::OutboundMetrics;
+
 /// The number of calls of one limiter by result, since it was built.
 ///
 /// ```
@@ -49,11 +52,18 @@ pub(super) struct Counters {
     total_wait: AtomicU64,
     /// Longest wait in microseconds.
     max_wait: AtomicU64,
+    /// Also receives every count.
+    #[cfg(feature = "metrics")]
+    pub(super) metrics: Option<OutboundMetrics>,
 }
 
 impl Counters {
     pub(super) fn add_acquired(&self, waited: Option<Duration>) {
         self.acquired.fetch_add(1, Ordering::Relaxed);
+        #[cfg(feature = "metrics")]
+        if let Some(metrics) = &self.metrics {
+            metrics.record_acquired(waited);
+        }
         let Some(waited) = waited else { return };
         let micros = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
         self.total_wait.fetch_add(micros, Ordering::Relaxed);
@@ -63,10 +73,18 @@ impl Counters {
 
     pub(super) fn add_refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
+        #[cfg(feature = "metrics")]
+        if let Some(metrics) = &self.metrics {
+            metrics.record_refused();
+        }
     }
 
     pub(super) fn add_failed(&self) {
         self.failed.fetch_add(1, Ordering::Relaxed);
+        #[cfg(feature = "metrics")]
+        if let Some(metrics) = &self.metrics {
+            metrics.record_failed();
+        }
     }
 
     /// Returns the current counts.

@@ -43,7 +43,13 @@ impl<S> Clone for Limiters<S> {
 impl<S: Store + Clone> Limiters<S> {
     /// Returns a builder of limiters over this store.
     pub fn builder(store: S) -> LimitersBuilder<S> {
-        LimitersBuilder { store, limits: Vec::new(), on_event: EventCallback::default() }
+        LimitersBuilder {
+            store,
+            limits: Vec::new(),
+            on_event: EventCallback::default(),
+            #[cfg(feature = "metrics")]
+            is_recorded: false,
+        }
     }
 
     /// Creates the limiters of a policy.
@@ -110,6 +116,8 @@ pub struct LimitersBuilder<S> {
     store: S,
     limits: Vec<NamedLimits>,
     on_event: EventCallback,
+    #[cfg(feature = "metrics")]
+    is_recorded: bool,
 }
 
 impl<S: Store + Clone> LimitersBuilder<S> {
@@ -136,14 +144,26 @@ impl<S: Store + Clone> LimitersBuilder<S> {
         Self { on_event: EventCallback::new(callback), ..self }
     }
 
+    /// Records calls and waits of all limiters with the `metrics` facade, labelled with the name of the limiter.
+    #[cfg(feature = "metrics")]
+    pub fn record_metrics(mut self) -> Self {
+        self.is_recorded = true;
+        self
+    }
+
     /// Builds the limiters.
     #[must_use]
     pub fn build(self) -> Limiters<S> {
-        let Self { store, limits, on_event } = self;
+        #[cfg(feature = "metrics")]
+        let is_recorded = self.is_recorded;
+        let Self { store, limits, on_event, .. } = self;
         let limiter = |limits: NamedLimits| {
             let name = limits.name().into();
-            let builder = NamedLimiter::builder(store.clone(), limits);
-            (name, builder.with_callback(on_event.clone()).build())
+            let builder =
+                NamedLimiter::builder(store.clone(), limits).with_callback(on_event.clone());
+            #[cfg(feature = "metrics")]
+            let builder = if is_recorded { builder.record_metrics() } else { builder };
+            (name, builder.build())
         };
         Limiters { by_name: limits.into_iter().map(limiter).collect() }
     }

@@ -9,6 +9,8 @@
 )]
 
 mod inbound_overrides;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod outbound;
 mod outbound_blocking;
 mod outbound_cancellation;
