@@ -15,13 +15,15 @@ pub use address::{ClientAddress, ProxyHeader, TrustedProxies, TrustedProxiesErro
 #[cfg(feature = "axum")]
 pub use facts::MatchedRoute;
 pub use facts::{ApiKey, FactSource, Header, PeerAddress, RequestHead};
+#[cfg(feature = "axum")]
+pub use inbound::MissingDecision;
 pub use inbound::{
-    CountedResponses, ErrorAction, RateLimit, RateLimitLayer, RateLimitLayerBuilder,
-    RefusedRequest, ResponseBody, ResponseFuture,
+    CountedResponses, ErrorAction, RateLimit, RateLimitDecision, RateLimitLayer,
+    RateLimitLayerBuilder, RefusedRequest, ResponseBody, ResponseFuture,
 };
 pub use store_maintenance::run_store_maintenance;
 
 /// Compiles the examples of docs/MIDDLEWARE.md.
-#[cfg(all(doctest, feature = "axum"))]
+#[cfg(all(doctest, feature = "axum", feature = "metrics"))]
 #[doc = include_str!("../../../docs/MIDDLEWARE.md")]
 struct MiddlewareGuide;

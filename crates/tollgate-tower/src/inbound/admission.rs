@@ -14,6 +14,7 @@ use tollgate::{
 };
 
 use super::cost::AdmissionCharge;
+use super::decision::RateLimitDecision;
 use super::deferred_charge::DeferredCharge;
 use super::headers::HeaderValues;
 use super::in_flight::{InFlight, PendingCharge};
@@ -25,7 +26,8 @@ use crate::facts::RequestHead;
 /// The result of admission.
 pub(super) enum Admission<S: Store + 'static, O: Observer + 'static> {
     Refused(Response<Bytes>),
-    Admitted(InFlight<S, O>),
+    /// With the decision to insert into the request extensions, if the layer exposes it.
+    Admitted(InFlight<S, O>, Option<RateLimitDecision>),
 }
 
 /// An admission in progress. It owns the request head and returns it with the result.
@@ -35,7 +37,14 @@ pub(super) type AdmissionFuture<S, O> =
 /// The owned part of a decision.
 enum Decided {
     Refused(Response<Bytes>),
-    Admitted(HeaderValues, Option<AcquiredSlots>, Option<Receipt>),
+    Admitted(Admitted),
+}
+
+struct Admitted {
+    header_values: HeaderValues,
+    slots: Option<AcquiredSlots>,
+    receipt: Option<Receipt>,
+    exposed: Option<RateLimitDecision>,
 }
 
 impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
@@ -84,7 +93,7 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
         drop(query);
         match decided {
             Ok(Decided::Refused(response)) => Self::Refused(response),
-            Ok(Decided::Admitted(header_values, slots, receipt)) => {
+            Ok(Decided::Admitted(Admitted { header_values, slots, receipt, exposed })) => {
                 let slots = slots.map(|slots| SlotGuard::new(&settings.limiter, slots));
                 let pending = match (kept_facts, receipt) {
                     (Some(facts), Some(receipt)) => {
@@ -96,7 +105,7 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
                     _ => PendingCharge::None,
                 };
                 let settings = Arc::clone(settings);
-                Self::Admitted(InFlight::new(settings, header_values, slots, pending))
+                Self::Admitted(InFlight::new(settings, header_values, slots, pending), exposed)
             }
             Err(error) => settings.on_limiter_error(&error, request),
         }
@@ -123,9 +132,13 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
             Some(refusal) => Decided::Refused(refusal),
             None => {
                 let is_settled_later = self.cost.is_settled_after_response();
-                let receipt = is_settled_later.then(|| Receipt::of(outcome));
-                let slots = AcquiredSlots::from_outcome(outcome);
-                Decided::Admitted(self.headers.values(outcome.decision), slots, receipt)
+                let expose = || RateLimitDecision::new(outcome.to_owned_decision());
+                Decided::Admitted(Admitted {
+                    header_values: self.headers.values(outcome.decision),
+                    slots: AcquiredSlots::from_outcome(outcome),
+                    receipt: is_settled_later.then(|| Receipt::of(outcome)),
+                    exposed: self.exposes_decision.then(expose),
+                })
             }
         }
     }
@@ -143,7 +156,8 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
             }
             (ErrorAction::Allow, _) => {
                 let (settings, no_headers) = (Arc::clone(self), HeaderValues::default());
-                Admission::Admitted(InFlight::new(settings, no_headers, None, PendingCharge::None))
+                let in_flight = InFlight::new(settings, no_headers, None, PendingCharge::None);
+                Admission::Admitted(in_flight, None)
             }
         }
     }

@@ -52,6 +52,7 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
             cost: CostSettings::default(),
             headers: HeaderWriter::default(),
             refusals: RefusalResponder::default(),
+            exposes_decision: false,
             error_action: ErrorAction::default(),
             on_error: None,
         };
@@ -138,6 +139,14 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
     /// CORS layer that exposes [`RateLimitLayer::exposed_headers`].
     pub fn expose_headers(mut self) -> Self {
         self.settings.headers.expose();
+        self
+    }
+
+    /// Inserts a [`RateLimitDecision`](crate::RateLimitDecision) into the extensions of every admitted request, for handlers that show or use the
+    /// remaining quota. Off by default, because it copies the decision. With a cost that is charged after the response,
+    /// it is the decision at admission.
+    pub fn expose_decision(mut self) -> Self {
+        self.settings.exposes_decision = true;
         self
     }
 

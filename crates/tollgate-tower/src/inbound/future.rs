@@ -92,13 +92,16 @@ where
         loop {
             let next = match state.as_mut().project() {
                 StateProjection::Deciding { admission, service_and_body } => {
-                    let (head, admission) = ready!(admission.as_mut().poll(context));
+                    let (mut head, admission) = ready!(admission.as_mut().poll(context));
                     let Some((mut service, body)) = service_and_body.take() else {
                         return Poll::Pending;
                     };
                     match admission {
                         Admission::Refused(refusal) => State::Refused { refusal: Some(refusal) },
-                        Admission::Admitted(in_flight) => {
+                        Admission::Admitted(in_flight, exposed) => {
+                            if let Some(decision) = exposed {
+                                head.extensions.insert(decision);
+                            }
                             let future = service.call(Request::from_parts(head, body));
                             State::Serving { future, in_flight: Some(in_flight) }
                         }

@@ -4,6 +4,7 @@ mod admission;
 mod body;
 mod builder;
 mod cost;
+mod decision;
 mod deferred_charge;
 mod future;
 mod grpc;
@@ -18,6 +19,9 @@ mod slot_guard;
 pub use body::ResponseBody;
 pub use builder::RateLimitLayerBuilder;
 pub use cost::CountedResponses;
+#[cfg(feature = "axum")]
+pub use decision::MissingDecision;
+pub use decision::RateLimitDecision;
 pub use future::ResponseFuture;
 pub use layer::RateLimitLayer;
 pub use refusal::RefusedRequest;

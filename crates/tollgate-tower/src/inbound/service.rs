@@ -56,7 +56,7 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<A>) -> Self::Future {
+    fn call(&mut self, mut request: Request<A>) -> Self::Future {
         let head = RequestHead::from(&request);
         if self.settings.is_skipped(&head) {
             return ResponseFuture::skipped(self.inner.call(request));
@@ -64,7 +64,10 @@ where
         if S::IS_IMMEDIATE {
             return match Admission::decide_now(&self.settings, &head) {
                 Admission::Refused(refusal) => ResponseFuture::refused(refusal),
-                Admission::Admitted(in_flight) => {
+                Admission::Admitted(in_flight, exposed) => {
+                    if let Some(decision) = exposed {
+                        request.extensions_mut().insert(decision);
+                    }
                     ResponseFuture::admitted(self.inner.call(request), in_flight)
                 }
             };

@@ -41,6 +41,8 @@ pub(super) struct Settings<S, O: Observer> {
     pub(super) cost: CostSettings,
     pub(super) headers: HeaderWriter,
     pub(super) refusals: RefusalResponder,
+    /// Whether admitted requests carry a `RateLimitDecision`.
+    pub(super) exposes_decision: bool,
     pub(super) error_action: ErrorAction,
     pub(super) on_error: Option<ErrorCallback>,
 }

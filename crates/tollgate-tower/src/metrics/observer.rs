@@ -156,7 +156,7 @@ impl Observer for MetricsObserver {
             Some(OnStoreLoss::Deny) => self.degraded.deny.increment(1),
             Some(_) => self.degraded.local.increment(1),
         }
-        for matched in observation.applied.matched() {
+        for matched in observation.query.matched() {
             if let Some(counters) = handles.0.get(matched.rule().index()) {
                 counters.record(matched.rule(), decision);
             }

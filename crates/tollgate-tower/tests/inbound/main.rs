@@ -9,6 +9,7 @@
 mod client_disconnects;
 mod concurrency;
 mod cost;
+mod decision;
 mod delayed_store;
 mod errors;
 mod facts;
