@@ -1,41 +1,41 @@
-//! Secrets that nothing of ours may ever show: the password of Redis, and the tokens of those who ask.
+//! Secrets that no output may ever contain: the Redis password and the API tokens.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Who we are to Redis.
-pub const USER: &str = "keeper";
+/// The Redis user.
+pub const USER: &str = "canary";
 
-/// What nobody may hear.
-pub const PASSWORD: &str = "canary-8d41f0-sings-when-told";
+/// The Redis password.
+pub const PASSWORD: &str = "canary-8d41f0-redis-password";
 
-/// By what questions are let in.
+/// The check token.
 pub const CHECK_TOKEN: &str = "canary-8d41f0-may-ask-4b7c19e2a6";
 
-/// By what lists are shown.
+/// The read token.
 pub const READ_TOKEN: &str = "canary-8d41f0-may-look-93ad06f751";
 
-/// By what things are changed.
+/// The admin token.
 pub const ADMIN_TOKEN: &str = "canary-8d41f0-may-change-c5e81b2047";
 
-/// What nobody is let in by, and may not be repeated either: it is one letter off.
+/// A wrong token, one character off. No output may contain it either.
 pub const WRONG_TOKEN: &str = "canary-8d41f0-may-change-c5e81b2048";
 
-/// The tokens of every node, by the variables that they come in.
+/// The tokens of every node, by environment variable.
 pub const TOKENS: [(&str, &str); 3] = [
     ("TOLLGATE_CHECK_TOKEN", CHECK_TOKEN),
     ("TOLLGATE_READ_TOKEN", READ_TOKEN),
     ("TOLLGATE_ADMIN_TOKEN", ADMIN_TOKEN),
 ];
 
-/// How each of them begins: who shows nothing of this shows none.
-const STEM: &str = "canary-8d41f0";
+/// The common prefix of all secrets.
+const PREFIX: &str = "canary-8d41f0";
 
-/// Whether a text shows any of them.
-pub fn is_shown(text: &str) -> bool {
-    text.contains(STEM)
+/// Returns whether a text contains a secret.
+pub fn contains_secret(text: &str) -> bool {
+    text.contains(PREFIX)
 }
 
-/// What lets in where.
+/// The token for a path.
 pub fn token_for(path: &str) -> &'static str {
     match path {
         path if path.starts_with("/admin/") => ADMIN_TOKEN,
@@ -44,120 +44,121 @@ pub fn token_for(path: &str) -> &'static str {
     }
 }
 
-/// As it stands in an address.
+/// The login part of a Redis URL.
 pub fn login() -> String {
     format!("{USER}:{PASSWORD}@")
 }
 
-/// How an address is shown that has a login.
+/// How a URL with a login is displayed.
 const HIDDEN: &str = "***@";
 
-/// All that the nodes of one row said: their logs, their metrics, how they fare.
+/// The output of all nodes of a row: logs, metrics, responses.
 #[derive(Debug, Default, Clone)]
-pub struct Witness(Arc<Mutex<Heard>>);
+pub struct Witness(Arc<Mutex<Recorded>>);
 
 #[derive(Debug, Default)]
-struct Heard {
-    /// Whether any node was given the password: of those that have none nothing is asked.
-    is_entrusted: bool,
-    /// Whether any node was started with the tokens, and whether one was seen to go by them.
-    is_guarded: bool,
-    is_guard_seen: bool,
-    all: Vec<Told>,
+struct Recorded {
+    /// Whether any node has the password.
+    has_password: bool,
+    /// Whether any node has the tokens.
+    has_tokens: bool,
+    /// Whether a node was seen to accept the right token and refuse a wrong one.
+    has_checked_tokens: bool,
+    all: Vec<Output>,
 }
 
 #[derive(Debug)]
-struct Told {
-    by: String,
+struct Output {
+    origin: String,
     text: String,
 }
 
 impl Witness {
-    /// Remembers that a node is given the password.
-    pub fn entrust(&self) {
-        self.lock().is_entrusted = true;
+    /// Records that a node has the password.
+    pub fn expect_secrets(&self) {
+        self.lock().has_password = true;
     }
 
-    /// Remembers that a node was started with the tokens.
-    pub fn guard(&self) {
-        self.lock().is_guarded = true;
+    /// Records that a node has the tokens.
+    pub fn expect_tokens(&self) {
+        self.lock().has_tokens = true;
     }
 
-    /// Remembers that a node let in who has a token, and nobody else.
-    pub fn see_guard(&self) {
-        self.lock().is_guard_seen = true;
+    /// Records that a node accepted the right token and refused a wrong one.
+    pub fn tokens_checked(&self) {
+        self.lock().has_checked_tokens = true;
     }
 
-    /// Remembers what somebody said.
-    pub fn hear(&self, by: &str, text: String) {
-        self.lock().all.push(Told { by: by.to_owned(), text });
+    /// Records output and its origin.
+    pub fn record(&self, origin: &str, text: String) {
+        self.lock().all.push(Output { origin: origin.to_owned(), text });
     }
 
-    /// Where a secret was shown, if anywhere; or that nobody who was given it was seen
-    /// to have it, which proves nothing.
-    pub fn complaint(&self) -> Option<String> {
-        let heard = self.lock();
-        let is_seen = heard.all.iter().any(|told| told.text.contains(HIDDEN));
-        if heard.is_entrusted && !is_seen {
+    /// Returns where a secret appears, if anywhere. Also fails if no node was seen to use the secrets, because then
+    /// the search proves nothing.
+    pub fn leak(&self) -> Option<String> {
+        let recorded = self.lock();
+        let is_seen = recorded.all.iter().any(|output| output.text.contains(HIDDEN));
+        if recorded.has_password && !is_seen {
             return Some(
-                "no node was seen to have the password, so nothing is known of it".to_owned(),
+                "no node was seen to use the password, so the search proves nothing".to_owned(),
             );
         }
-        if heard.is_guarded && !heard.is_guard_seen {
+        if recorded.has_tokens && !recorded.has_checked_tokens {
             return Some(
-                "no node was seen to have the tokens, so nothing is known of them".to_owned(),
+                "no node was seen to check the tokens, so the search proves nothing".to_owned(),
             );
         }
-        let shown = heard.all.iter().find(|told| is_shown(&told.text));
-        shown.map(|told| format!("a secret is shown by {}: {}", told.by, line(&told.text)))
+        let leak = recorded.all.iter().find(|output| contains_secret(&output.text));
+        leak.map(|output| format!("a secret appears in {}: {}", output.origin, line(&output.text)))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Heard> {
+    fn lock(&self) -> MutexGuard<'_, Recorded> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The line that shows it.
+/// The line that contains a secret.
 fn line(text: &str) -> &str {
-    text.lines().find(|line| is_shown(line)).unwrap_or_default()
+    text.lines().find(|line| contains_secret(line)).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PASSWORD, TOKENS, WRONG_TOKEN, Witness, is_shown};
+    use super::{PASSWORD, TOKENS, WRONG_TOKEN, Witness, contains_secret};
 
     #[test]
-    fn a_password_is_found_wherever_it_was_said() {
+    fn finds_a_password_in_recorded_output() {
         let witness = Witness::default();
-        assert_eq!(witness.complaint(), None, "nobody has it, so nobody can tell");
-        witness.entrust();
-        assert!(witness.complaint().is_some(), "silence is no proof");
-        witness.hear("a log", "all is well".to_owned());
-        assert!(witness.complaint().is_some(), "nobody had it");
-        witness.hear("a log", "redis://***@host".to_owned());
-        assert_eq!(witness.complaint(), None);
-        witness.hear("a log", format!("one line\nredis://keeper:{PASSWORD}@host\n"));
-        assert!(witness.complaint().is_some_and(|text| text.contains("a log")));
+        assert_eq!(witness.leak(), None, "no node has the password");
+        witness.expect_secrets();
+        assert!(witness.leak().is_some(), "no output proves nothing");
+        witness.record("a log", "no secret here".to_owned());
+        assert!(witness.leak().is_some(), "no node was seen to use it");
+        witness.record("a log", "redis://***@host".to_owned());
+        assert_eq!(witness.leak(), None);
+        witness.record("a log", format!("one line\nredis://canary:{PASSWORD}@host\n"));
+        assert!(witness.leak().is_some_and(|text| text.contains("a log")));
     }
 
     #[test]
-    fn a_token_is_found_wherever_it_was_said() {
+    fn finds_a_token_in_recorded_output() {
         for (variable, token) in TOKENS {
             let witness = Witness::default();
-            witness.guard();
-            assert!(witness.complaint().is_some(), "nobody had it");
-            witness.see_guard();
-            assert_eq!(witness.complaint(), None);
-            witness.hear("/metrics", format!("one line\n{variable}={token}\n"));
-            assert!(witness.complaint().is_some_and(|text| text.contains("/metrics")));
+            witness.expect_tokens();
+            assert!(witness.leak().is_some(), "no node was seen to use it");
+            witness.tokens_checked();
+            assert_eq!(witness.leak(), None);
+            witness.record("/metrics", format!("one line\n{variable}={token}\n"));
+            assert!(witness.leak().is_some_and(|text| text.contains("/metrics")));
         }
     }
 
     #[test]
-    fn every_secret_is_known_in_heads_too() {
-        // Heads are read in small letters.
+    fn finds_secrets_in_lower_case_headers() {
+        // Headers are compared in lower case.
         for secret in TOKENS.map(|(_, token)| token).into_iter().chain([PASSWORD, WRONG_TOKEN]) {
-            assert!(is_shown(&secret.to_ascii_lowercase()), "{secret}");
+            assert!(contains_secret(&secret.to_ascii_lowercase()), "{secret}");
         }
     }
 }

@@ -1,25 +1,25 @@
-//! What the program is asked for.
+//! Command-line arguments.
 
 use std::path::PathBuf;
 
 use crate::stage::Scale;
 
-/// How it is called.
+/// The usage line.
 pub const USAGE: &str = "usage: faults TOLLGATE [--quick] [ROW…]";
 
-/// What was asked for.
+/// The parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Query {
-    /// The program to break things under.
+pub struct Arguments {
+    /// The `tollgate` binary to test.
     pub tollgate: PathBuf,
-    /// How much of each fault.
+    /// Short or full form of each row.
     pub scale: Scale,
-    /// Which rows; all if none.
+    /// The row numbers; empty for all.
     pub rows: Vec<u8>,
 }
 
-impl Query {
-    /// Reads the arguments after the program's name; nothing if they are not [`USAGE`].
+impl Arguments {
+    /// Parses the arguments after the program name. `None` if they do not match [`USAGE`].
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Option<Self> {
         let mut arguments = arguments.into_iter();
         let tollgate = PathBuf::from(arguments.next()?);
@@ -36,21 +36,21 @@ impl Query {
 
 #[cfg(test)]
 mod tests {
-    use super::{Query, Scale};
+    use super::{Arguments, Scale};
 
-    fn parse(line: &str) -> Option<Query> {
-        Query::parse(line.split_whitespace().map(str::to_owned))
+    fn parse(line: &str) -> Option<Arguments> {
+        Arguments::parse(line.split_whitespace().map(str::to_owned))
     }
 
     #[test]
-    fn rows_and_the_short_form_are_asked_for() {
-        let asked = parse("target/release/tollgate --quick 1 24").unwrap();
-        assert_eq!((asked.scale, asked.rows), (Scale::Quick, vec![1, 24]));
+    fn parses_rows_and_scale() {
+        let parsed = parse("target/release/tollgate --quick 1 24").unwrap();
+        assert_eq!((parsed.scale, parsed.rows), (Scale::Quick, vec![1, 24]));
         assert_eq!(parse("tollgate").unwrap().scale, Scale::Full);
     }
 
     #[test]
-    fn what_is_neither_is_refused() {
+    fn rejects_other_arguments() {
         assert!(parse("").is_none());
         assert!(parse("tollgate --slow").is_none());
     }

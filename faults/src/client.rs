@@ -1,4 +1,4 @@
-//! One connection to a node, and what it answers.
+//! An HTTP connection to a node.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,34 +6,34 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::canary::{is_shown, token_for};
+use crate::canary::{contains_secret, token_for};
 
-/// Longer than anything a node may take, and than any node of ours is stopped.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Time-out of reads and writes: longer than any node may take, and longer than any pause of a node.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A connection that is kept.
+/// A persistent connection.
 #[derive(Debug)]
 pub struct Client {
     stream: TcpStream,
     unread: Vec<u8>,
 }
 
-/// One answer.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// Of HTTP.
+    /// The HTTP status.
     pub status: u16,
-    /// Everything before the body, in small letters.
+    /// Status line and headers, in lower case.
     pub head: String,
     /// The body.
     pub body: String,
 }
 
 impl Client {
-    /// Connects.
+    /// Connects to a node.
     ///
     /// # Errors
-    /// If nobody listens.
+    /// The connection is refused.
     pub fn connect(address: SocketAddr) -> io::Result<Self> {
         let stream = loop {
             match TcpStream::connect(address) {
@@ -41,75 +41,75 @@ impl Client {
                 connected => break connected?,
             }
         };
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, unread: Vec::new() })
     }
 
-    /// Posts JSON and reads the answer.
+    /// Posts JSON and reads the response.
     ///
     /// # Errors
-    /// If there is none.
+    /// There is no response.
     pub fn post(&mut self, path: &str, json: impl AsRef<[u8]>) -> io::Result<Reply> {
         self.send(path, json)?;
         self.receive()
     }
 
-    /// Posts JSON, and does not wait for the answer.
+    /// Posts JSON without waiting for the response.
     ///
     /// # Errors
-    /// If the connection is lost.
+    /// The connection is lost.
     pub fn send(&mut self, path: &str, json: impl AsRef<[u8]>) -> io::Result<()> {
         self.request("POST", path, json)
     }
 
-    /// Asks by any method, with JSON if there is any, and does not wait for the answer.
+    /// Sends a request with any method, with a JSON body where the method has one, without waiting for the response.
     ///
     /// # Errors
-    /// If the connection is lost.
+    /// The connection is lost.
     pub fn request(&mut self, method: &str, path: &str, json: impl AsRef<[u8]>) -> io::Result<()> {
         let json = json.as_ref();
-        let about = match method {
+        let headers = match method {
             "GET" | "DELETE" => String::new(),
             _ => format!("{JSON}content-length: {}\r\n", json.len()),
         };
-        let mut request = format!("{}{about}\r\n", begin(method, path)).into_bytes();
+        let mut request = format!("{}{headers}\r\n", begin(method, path)).into_bytes();
         request.extend_from_slice(json);
         self.write(&request)
     }
 
-    /// Sends these bytes, whatever they are.
+    /// Sends raw bytes.
     ///
     /// # Errors
-    /// If the connection is lost.
+    /// The connection is lost.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
-    /// Gets a page.
+    /// Gets a path.
     ///
     /// # Errors
-    /// If there is none.
+    /// There is no response.
     pub fn get(&mut self, path: &str) -> io::Result<Reply> {
         self.request("GET", path, "")?;
         self.receive()
     }
 
-    /// Gets a page, by another token than the right one.
+    /// Gets a path with another token than the right one.
     ///
     /// # Errors
-    /// If there is no answer.
-    pub fn get_by(&mut self, token: &str, path: &str) -> io::Result<Reply> {
+    /// There is no response.
+    pub fn get_with_token(&mut self, token: &str, path: &str) -> io::Result<Reply> {
         let request = begin("GET", path).replace(token_for(path), token) + "\r\n";
         self.write(request.as_bytes())?;
         self.receive()
     }
 
-    /// Reads the answer to what was sent.
+    /// Reads the response to the oldest request.
     ///
     /// # Errors
-    /// If there is none.
+    /// There is no response.
     pub fn receive(&mut self) -> io::Result<Reply> {
         let head = loop {
             if let Some(at) = self.unread.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -124,15 +124,18 @@ impl Client {
             self.read_more()?;
         }
         let body = text(self.unread.drain(..length).collect())?;
-        assert!(!is_shown(&head) && !is_shown(&body), "a secret: {head}{body}");
+        assert!(
+            !contains_secret(&head) && !contains_secret(&body),
+            "the response contains a secret: {head}{body}"
+        );
         Ok(Reply { status: status.ok_or(io::ErrorKind::InvalidData)?, head, body })
     }
 
-    /// Whether any of an answer has come, without waiting for it.
+    /// Returns whether a response has begun to arrive, without waiting.
     ///
     /// # Errors
-    /// If the connection is closed.
-    pub fn has_answer(&self) -> io::Result<bool> {
+    /// The connection is closed.
+    pub fn has_response(&self) -> io::Result<bool> {
         self.stream.set_nonblocking(true)?;
         let peeked = self.stream.peek(&mut [0]);
         self.stream.set_nonblocking(false)?;
@@ -152,7 +155,7 @@ impl Client {
                 self.unread.extend_from_slice(&bytes[..read]);
                 Ok(())
             }
-            // The system may interrupt any wait.
+            // Any wait can be interrupted.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
             Err(error) => Err(error),
         }
@@ -162,8 +165,8 @@ impl Client {
 impl Reply {
     /// The body as JSON.
     pub fn json(&self) -> Value {
-        let read = serde_json::from_str(&self.body);
-        read.unwrap_or_else(|error| panic!("{error}: {} {:?}", self.status, self.body))
+        let parsed = serde_json::from_str(&self.body);
+        parsed.unwrap_or_else(|error| panic!("{error}: {} {:?}", self.status, self.body))
     }
 
     /// A header.
@@ -171,63 +174,63 @@ impl Reply {
         field(&self.head, name)
     }
 
-    /// Whether the request may pass.
+    /// Returns whether the request is allowed.
     pub fn is_allowed(&self) -> bool {
         self.body.contains(r#""allowed":true"#)
-            && serde_json::from_str::<Value>(&self.body).is_ok_and(|told| told["allowed"] == true)
+            && serde_json::from_str::<Value>(&self.body).is_ok_and(|json| json["allowed"] == true)
     }
 
-    /// Whether somebody else than the store has answered.
+    /// Returns whether the decision is degraded.
     pub fn is_degraded(&self) -> bool {
         self.body.contains(r#""degraded":true"#)
     }
 
-    /// Whether the store itself has answered.
+    /// Returns whether the store decided.
     pub fn is_exact(&self) -> bool {
         self.status == 200 && self.body.contains(r#""degraded":false"#)
     }
 }
 
-/// The line of a head that says what the body is.
+/// The content-type header of JSON bodies.
 pub const JSON: &str = "content-type: application/json\r\n";
 
-/// The head of a post, with more lines of its own.
+/// The head of a POST with additional header lines.
 pub fn head(path: &str, lines: &[&str]) -> String {
     format!("{}{}\r\n", begin("POST", path), lines.concat())
 }
 
-/// How a head begins: its first line, whom it is for, and what lets in there.
+/// The request line, the host and the token of a request.
 pub fn begin(method: &str, path: &str) -> String {
     let token = token_for(path);
     format!("{method} {path} HTTP/1.1\r\nhost: tollgate\r\nauthorization: Bearer {token}\r\n")
 }
 
-/// A question for one client, by the default limit.
+/// A check body for one client, under the default limit.
 pub fn key(key: &str) -> String {
     json!({ "key": key }).to_string()
 }
 
-/// A question for one client on one path, by the rule for it.
+/// A check body for one client and path, under the matching rule.
 pub fn on_path(client: &str, path: &str) -> String {
     json!({ "facts": { "client": client, "path": path } }).to_string()
 }
 
-/// A question with a limit of its own, of a window that outlasts any row.
+/// A check body with an inline limit, whose window is longer than any row.
 pub fn inline(client: &str, cost: u64, algorithm: &str, limit: u64) -> String {
     inline_within(client, cost, (algorithm, limit, Duration::from_secs(3600)))
 }
 
-/// A question with a limit of its own: its algorithm, its count and its window.
+/// A check body with an inline limit of (algorithm, count, window).
 pub fn inline_within(client: &str, cost: u64, limit: (&str, u64, Duration)) -> String {
     let (algorithm, limit, window) = limit;
-    let window = u64::try_from(window.as_millis()).expect("a window of some time");
+    let window = u64::try_from(window.as_millis()).expect("the window fits u64 milliseconds");
     let limit = json!({ "algorithm": algorithm, "limit": limit, "window_ms": window });
     json!({ "key": client, "cost": cost, "limits": [limit] }).to_string()
 }
 
 fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     let fields = head.lines().filter_map(|line| line.split_once(':'));
-    fields.filter(|(own, _)| *own == name).map(|(_, value)| value.trim()).next()
+    fields.filter(|(header, _)| *header == name).map(|(_, value)| value.trim()).next()
 }
 
 fn text(bytes: Vec<u8>) -> io::Result<String> {

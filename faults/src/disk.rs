@@ -1,4 +1,4 @@
-//! A disk so small that it can be filled.
+//! A small private disk that a row can fill.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -6,14 +6,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// What takes all the room that is left.
+/// The file that fills the disk.
 const BALLAST: &str = "ballast";
 
-/// Room is given out in pages.
+/// Space is allocated in pages.
 const PAGE: [u8; 4096] = [0; 4096];
 
-/// A file system in memory, in a room of its own that one process holds open: nobody else sees it mounted, and
-/// it is gone with that process, which ends when we do, however we end.
+/// A tmpfs in a private mount namespace that one process holds open. No other process sees it, and it disappears
+/// with that process, which exits together with the harness.
 #[derive(Debug)]
 pub struct Disk {
     holder: Child,
@@ -21,35 +21,38 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Mounts one of so many bytes at a directory, which is made. Who is not root must be allowed to be it in a
+    /// Creates a directory and mounts a disk of `bytes` there. Needs root, or the right to be root in a user
     /// namespace.
     pub fn mount(at: &Path, bytes: usize) -> Self {
-        fs::create_dir_all(at).expect("directories can be made");
-        let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-        let own: &[&str] = if is_root { &[] } else { &["--map-root-user"] };
+        fs::create_dir_all(at).expect("create the mount point");
+        let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+        let options: &[&str] = if is_root { &[] } else { &["--map-root-user"] };
         let script = r#"mount -t tmpfs -o "size=$2" tmpfs "$1" && echo mounted && exec cat"#;
         let mut command = Command::new("unshare");
-        command.args(own).args(["--mount", "sh", "-c", script, "sh"]).arg(at);
+        command.args(options).args(["--mount", "sh", "-c", script, "sh"]).arg(at);
         command.arg(bytes.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut holder = command.spawn().expect("there is unshare, of util-linux");
-        let (id, mut told) = (holder.id(), String::new());
-        let stdout = holder.stdout.as_mut().expect("it is piped");
-        BufReader::new(stdout).read_line(&mut told).expect("it is text");
+        let mut holder = command.spawn().expect("unshare is missing; install util-linux");
+        let (id, mut output) = (holder.id(), String::new());
+        let stdout = holder.stdout.as_mut().expect("stdout is piped");
+        BufReader::new(stdout).read_line(&mut output).expect("read its output");
         let at = at.strip_prefix("/").expect("an absolute path");
         let disk = Self { holder, path: Path::new(&format!("/proc/{id}/root")).join(at) };
-        assert_eq!(told, "mounted\n", "only root may mount, or who may be root in a namespace");
+        assert_eq!(
+            output, "mounted\n",
+            "mounting needs root, or the right to be root in a user namespace"
+        );
         disk
     }
 
-    /// Where it is seen from here.
+    /// The path of the disk as the harness sees it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Takes whatever room is left.
+    /// Fills the disk.
     pub fn fill(&self) {
         let ballast = OpenOptions::new().create(true).append(true).open(self.path.join(BALLAST));
-        let mut ballast = ballast.expect("a file needs no room yet");
+        let mut ballast = ballast.expect("create the ballast file");
         let full = loop {
             if let Err(error) = ballast.write_all(&PAGE) {
                 break error;
@@ -58,9 +61,9 @@ impl Disk {
         assert_eq!(full.kind(), io::ErrorKind::StorageFull, "{full}");
     }
 
-    /// Gives it back.
-    pub fn make_room(&self) {
-        fs::remove_file(self.path.join(BALLAST)).expect("it was filled");
+    /// Frees the space again.
+    pub fn free(&self) {
+        fs::remove_file(self.path.join(BALLAST)).expect("the disk was filled");
     }
 }
 
@@ -79,7 +82,7 @@ mod tests {
     use crate::scratch::Scratch;
 
     #[test]
-    fn a_disk_is_full_until_there_is_room_and_gone_when_it_is_dropped() {
+    fn disk_fills_frees_and_disappears_on_drop() {
         let scratch = Scratch::new();
         let at = scratch.path().join("disk");
         let disk = Disk::mount(&at, 64 << 10);
@@ -87,8 +90,8 @@ mod tests {
         fs::write(&file, "some").unwrap();
         disk.fill();
         assert!(fs::write(disk.path().join("more"), "more").is_err());
-        assert_eq!(fs::read_dir(&at).unwrap().count(), 0, "nobody else sees it");
-        disk.make_room();
+        assert_eq!(fs::read_dir(&at).unwrap().count(), 0, "other processes do not see it");
+        disk.free();
         fs::write(disk.path().join("more"), "more").unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"some");
         drop(disk);

@@ -7,7 +7,7 @@ use tollgate_testkit::wait::eventually;
 
 use crate::node::Node;
 
-/// Some nodes, each of which says often that it is up.
+/// Nodes with frequent heartbeats.
 #[derive(Debug)]
 pub struct Fleet {
     nodes: Vec<Node>,
@@ -18,15 +18,15 @@ impl Fleet {
         Self { nodes }
     }
 
-    /// Where they listen.
+    /// The addresses of the nodes.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.nodes.iter().map(Node::address).collect()
     }
 
-    /// Waits until each knows how many there are.
-    pub fn wait_acquainted(&self) {
+    /// Waits until every node knows the number of nodes.
+    pub fn wait_until_counted(&self) {
         let all = self.nodes.len();
-        eventually("every node knows of all", || {
+        eventually("every node knows the number of nodes", || {
             self.nodes.iter().all(|node| node.status()["store"]["nodes"] == all)
         });
     }

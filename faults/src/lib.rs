@@ -1,8 +1,8 @@
-//! Breaks what tollgate stands on, row by row, and tells what its users then see.
+//! Runs the fault matrix: breaks what Tollgate depends on, row by row, and reports what users then see.
 //!
-//! A [`row`] is one fault: it starts real servers and real nodes on a [`stage`], breaks something while
-//! [`load`] goes on, and holds what was heard against what must be. The [`rows`] are those of the table that
-//! [`table`] prints. After each the [`canary`] is looked for in all that the nodes said.
+//! A [`row`] is one fault. It starts real servers and nodes on a [`stage`], breaks something while [`load`]
+//! sends requests, and asserts the results. The [`table`] prints one line per row of [`rows`]. After each row the
+//! output of all nodes is searched for the secrets of the [`canary`].
 
 #![allow(
     clippy::expect_used,
@@ -10,19 +10,18 @@
     clippy::indexing_slicing,
     clippy::must_use_candidate,
     clippy::missing_panics_doc,
-    reason = "this is test code: it fails by panicking, at once and by name"
+    reason = "test code fails by panicking"
 )]
 
-pub mod administered;
 pub mod canary;
 pub mod cli;
 pub mod client;
 pub mod disk;
-pub mod everywhere;
+pub mod endpoints;
 pub mod fleet;
 pub mod load;
 pub mod node;
-pub mod passage;
+pub mod override_api;
 pub mod policy;
 pub mod redis;
 pub mod row;
@@ -30,7 +29,8 @@ pub mod rows;
 pub mod run;
 pub mod scratch;
 pub mod setup;
-pub mod slow;
+pub mod slow_client;
 pub mod stage;
 pub mod table;
 pub mod tally;
+pub mod waiting;

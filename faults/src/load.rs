@@ -1,4 +1,4 @@
-//! Questions, many at a time, while something happens.
+//! A load: concurrent requests while a fault happens.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,113 +6,122 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::client::{Client, key};
-use crate::passage::until;
-use crate::tally::{Heard, Tally};
+use crate::tally::{RequestResult, Tally};
+use crate::waiting::wait_until;
 
-/// Threads only wait here: they need little.
+/// The stack of a sender thread, in bytes. Senders mostly wait.
 const STACK: usize = 128 * 1024;
 
-/// When questions are asked.
+/// When requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pace {
-    /// Each asks again as soon as it is answered.
+    /// Each connection sends the next request when it has the response.
     Closed,
-    /// So far apart, whether or not those before are answered, as long as somebody is free to ask.
+    /// One request per interval, whether or not earlier ones have responses, as long as a connection is free.
     Open(Duration),
 }
 
-/// What is asked, of whom, how fast.
+/// The requests, the nodes and the pace of a load.
 pub struct Load<'a> {
     nodes: Vec<SocketAddr>,
-    askers: usize,
+    senders: usize,
     pace: Pace,
-    question: Box<dyn Fn(u64) -> String + Sync + 'a>,
+    body: Box<dyn Fn(u64) -> String + Sync + 'a>,
 }
 
 impl<'a> Load<'a> {
-    /// Some connections to each of these nodes, on which one question follows the other.
+    /// A closed loop: `connections_each` connections to each node.
     pub fn closed(nodes: Vec<SocketAddr>, connections_each: usize) -> Self {
-        let askers = nodes.len() * connections_each;
-        Self { nodes, askers, pace: Pace::Closed, question: Box::new(|_| key("k")) }
+        let senders = nodes.len() * connections_each;
+        Self { nodes, senders, pace: Pace::Closed, body: Box::new(|_| key("k")) }
     }
 
-    /// So many questions a second, to these nodes in turn; enough connections for half a second's worth.
+    /// An open loop: `per_second` requests to the nodes in turn, with connections for half a second of requests.
     pub fn open(nodes: Vec<SocketAddr>, per_second: u32) -> Self {
-        let askers = usize::try_from(per_second / 2).expect("a number").max(nodes.len() * 2);
+        let senders = usize::try_from(per_second / 2).expect("a number").max(nodes.len() * 2);
         let pace = Pace::Open(Duration::from_secs(1) / per_second);
-        Self { nodes, askers, pace, question: Box::new(|_| key("k")) }
+        Self { nodes, senders, pace, body: Box::new(|_| key("k")) }
     }
 
-    /// Asks this, by the number of the question.
+    /// Sets the body by the number of the request.
     #[must_use]
-    pub fn asking(mut self, question: impl Fn(u64) -> String + Sync + 'a) -> Self {
-        self.question = Box::new(question);
+    pub fn body(mut self, body: impl Fn(u64) -> String + Sync + 'a) -> Self {
+        self.body = Box::new(body);
         self
     }
 
-    /// Asks so many questions.
-    pub fn ask(&self, count: u64) -> Tally {
+    /// Sends `count` requests.
+    pub fn send(&self, count: u64) -> Tally {
         self.run(|| {}, &AtomicBool::new(false), count)
     }
 
-    /// Asks until something is over.
-    pub fn during(&self, happens: impl FnOnce()) -> Tally {
+    /// Sends requests until `fault` returns.
+    pub fn during(&self, fault: impl FnOnce()) -> Tally {
         let is_over = AtomicBool::new(false);
         self.run(
             || {
-                let over = Over(&is_over);
-                happens();
-                drop(over);
+                let stop = StopOnDrop(&is_over);
+                fault();
+                drop(stop);
             },
             &is_over,
             u64::MAX,
         )
     }
 
-    fn run(&self, happens: impl FnOnce(), is_over: &AtomicBool, count: u64) -> Tally {
+    fn run(&self, fault: impl FnOnce(), is_over: &AtomicBool, count: u64) -> Tally {
         let (next, began) = (AtomicU64::new(0), Instant::now());
         let tickets = Tickets { next: &next, count, is_over, began, pace: self.pace };
-        let heard = thread::scope(|scope| {
-            let start = |asker: usize| {
+        let results = thread::scope(|scope| {
+            let start = |sender: usize| {
                 let builder = thread::Builder::new().stack_size(STACK);
-                let work = move || self.asker(asker % self.nodes.len(), tickets);
-                builder.spawn_scoped(scope, work).expect("threads can be started")
+                let work = move || self.sender(sender % self.nodes.len(), tickets);
+                builder.spawn_scoped(scope, work).expect("start a thread")
             };
-            let askers: Vec<_> = (0..self.askers).map(start).collect();
-            happens();
-            let joined = askers.into_iter().map(|asker| asker.join().expect("an asker asks"));
+            let senders: Vec<_> = (0..self.senders).map(start).collect();
+            fault();
+            let joined =
+                senders.into_iter().map(|sender| sender.join().expect("a sender does not panic"));
             joined.flatten().collect()
         });
-        Tally::new(heard)
+        Tally::new(results)
     }
 
-    /// One connection, and another when that breaks.
-    fn asker(&self, node: usize, tickets: Tickets<'_>) -> Vec<Heard> {
-        let (mut heard, mut client) = (Vec::new(), None);
+    /// Sends over one connection, and reconnects when it breaks.
+    fn sender(&self, node: usize, tickets: Tickets<'_>) -> Vec<RequestResult> {
+        let (mut results, mut client) = (Vec::new(), None);
         while let Some((number, due)) = tickets.take() {
-            until(due);
+            wait_until(due);
             let sent = Instant::now();
-            let question = (self.question)(number);
+            let body = (self.body)(number);
             let reply = match client.take() {
                 Some(client) => Ok(client),
                 None => Client::connect(self.nodes[node]),
             }
-            .and_then(|mut open: Client| Ok((open.post("/check", &question)?, open)));
+            .and_then(|mut open: Client| Ok((open.post("/check", &body)?, open)));
             let answered = Instant::now();
             let (status, is_allowed, is_degraded) = (None, false, false);
-            let mut one =
-                Heard { number, node, due, sent, answered, status, is_allowed, is_degraded };
+            let mut result = RequestResult {
+                number,
+                node,
+                due,
+                sent,
+                answered,
+                status,
+                is_allowed,
+                is_degraded,
+            };
             if let Ok((reply, open)) = reply {
-                one.of(&reply);
+                result.set_reply(&reply);
                 client = Some(open);
             }
-            heard.push(one);
+            results.push(result);
         }
-        heard
+        results
     }
 }
 
-/// Who may ask what, and when.
+/// Hands out the numbers and times of requests.
 #[derive(Clone, Copy)]
 struct Tickets<'a> {
     next: &'a AtomicU64,
@@ -138,10 +147,10 @@ impl Tickets<'_> {
     }
 }
 
-/// Ends a load, also when what happens meanwhile panics.
-pub(crate) struct Over<'a>(pub(crate) &'a AtomicBool);
+/// Stops a load, also when the fault panics.
+pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
 
-impl Drop for Over<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! One `tollgate serve`: stopped when it is dropped, after all that it says was heard.
+//! A running `tollgate serve`. Dropping it records its output and stops it.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -14,8 +14,8 @@ use tollgate_testkit::wait::eventually;
 use crate::canary::{WRONG_TOKEN, Witness};
 use crate::client::{Client, Reply, key};
 
-/// What a node tells of itself, and may not tell a secret by.
-const TELLING: [&str; 9] = [
+/// Paths whose responses must not contain a secret.
+const PUBLIC_PATHS: [&str; 9] = [
     "/metrics",
     "/api/status",
     "/api/nodes",
@@ -27,8 +27,8 @@ const TELLING: [&str; 9] = [
     "/admin/external/clients/k/stats",
 ];
 
-/// What a node knows by heart of what administrators did, whatever else is lost.
-const ADMINISTERED: &str = "/admin/overrides";
+/// An admin path that works without the store.
+const ADMIN_PATH: &str = "/admin/overrides";
 
 /// A running node.
 #[derive(Debug)]
@@ -41,206 +41,206 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts it, and waits until it listens.
+    /// Starts a node and waits until it listens.
     pub(crate) fn start(mut command: Command, witness: Witness) -> Self {
-        witness.guard();
-        let mut process = command.stderr(Stdio::piped()).spawn().expect("the program starts");
-        let mut stderr = BufReader::new(process.stderr.take().expect("it is piped"));
-        let (mut told, mut address) = (String::new(), None);
+        witness.expect_tokens();
+        let mut process = command.stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let mut stderr = BufReader::new(process.stderr.take().expect("stderr is piped"));
+        let (mut output, mut address) = (String::new(), None);
         while address.is_none() {
             let mut line = String::new();
             let read = stderr.read_line(&mut line).expect("stderr is text");
-            told.push_str(&line);
-            assert_ne!(read, 0, "a node did not start: {told}");
+            output.push_str(&line);
+            assert_ne!(read, 0, "the node did not start: {output}");
             let at = line.trim().strip_prefix("listening on http://");
             address = at.map(|address| address.parse().expect("an address"));
         }
-        let log = Arc::new(Mutex::new(told));
+        let log = Arc::new(Mutex::new(output));
         let reader = Some(follow(stderr, Arc::clone(&log)));
         Self { process, address: address.expect("just found"), log, reader, witness }
     }
 
-    /// Where it listens.
+    /// The address of the HTTP listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// A connection of its own.
+    /// Opens a connection.
     pub fn client(&self) -> Client {
-        Client::connect(self.address).expect("a node accepts connections")
+        Client::connect(self.address).expect("the node accepts connections")
     }
 
-    /// One question on a connection of its own.
+    /// Posts a body over a new connection.
     pub fn post(&self, path: &str, json: impl AsRef<[u8]>) -> Reply {
-        self.client().post(path, json).expect("a node answers")
+        self.client().post(path, json).expect("the node responds")
     }
 
-    /// A page.
+    /// Gets a path over a new connection.
     pub fn get(&self, path: &str) -> Reply {
-        self.client().get(path).expect("a node answers")
+        self.client().get(path).expect("the node responds")
     }
 
-    /// Takes one for a client.
+    /// Sends a check of cost 1 for a client.
     pub fn check(&self, client: &str) -> Reply {
         self.post("/check", key(client))
     }
 
-    /// What is used of a client's limit by now, by the store itself.
-    pub fn count(&self, question: &str) -> Option<u64> {
-        let reply = self.post("/peek", question);
+    /// The usage of a limit as the store counts it; `None` in degraded mode.
+    pub fn count(&self, body: &str) -> Option<u64> {
+        let reply = self.post("/peek", body);
         if reply.is_exact() { reply.json()["count"].as_u64() } else { None }
     }
 
-    /// How it fares.
+    /// The response of `/api/status`.
     pub fn status(&self) -> Value {
         self.get("/api/status").json()
     }
 
-    /// What an operator is told of the store, if anything.
+    /// The store warning in the status.
     pub fn warning(&self) -> Option<String> {
         self.status()["store"]["warning"].as_str().map(str::to_owned)
     }
 
-    /// One figure of its metrics.
+    /// The value of one metric series.
     pub fn metric(&self, series: &str) -> f64 {
         let text = self.get("/metrics").body;
         let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
         let value = line.and_then(|value| value.parse().ok());
-        value.unwrap_or_else(|| panic!("there is no metric {series}"))
+        value.unwrap_or_else(|| panic!("no metric {series}"))
     }
 
-    /// Questions that the store did not answer.
+    /// The number of failed store calls.
     pub fn errors(&self) -> f64 {
         self.metric("rate_limit_backend_errors_total")
     }
 
-    /// Waits until the store decides, and nothing else; how long that took.
+    /// Waits until the store decides. Returns the waiting time.
     pub fn wait_exact(&self) -> Duration {
         let began = Instant::now();
         let mut client = self.client();
         eventually("the store decides", || {
-            client.post("/peek", key("nobody")).is_ok_and(|reply| reply.is_exact())
+            client.post("/peek", key("waiting")).is_ok_and(|reply| reply.is_exact())
         });
         began.elapsed()
     }
 
-    /// Waits until the store is done without; how long that took.
+    /// Waits until the node decides in degraded mode. Returns the waiting time.
     pub fn wait_degraded(&self) -> Duration {
         let began = Instant::now();
         let mut client = self.client();
-        eventually("a node does without its store", || {
-            client.post("/check", key("nobody")).is_ok_and(|reply| reply.is_degraded())
+        eventually("the node decides without its store", || {
+            client.post("/check", key("waiting")).is_ok_and(|reply| reply.is_degraded())
         });
         began.elapsed()
     }
 
-    /// What it has logged so far.
+    /// The log so far.
     pub fn log(&self) -> String {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How many lines of its log have all of these words.
+    /// The number of log lines that contain all of these words.
     pub fn logged(&self, words: &[&str]) -> usize {
         let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
         self.log().lines().filter(has_all).count()
     }
 
-    /// The bytes of memory it holds.
+    /// The resident memory in bytes.
     pub fn rss(&self) -> u64 {
         process_stats::rss(self.process.id())
     }
 
-    /// The most bytes of memory it ever held.
+    /// The peak resident memory in bytes.
     pub fn peak(&self) -> u64 {
         process_stats::peak(self.process.id())
     }
 
-    /// The processor time it took so far.
+    /// The CPU time so far.
     pub fn cpu(&self) -> Duration {
         process_stats::cpu(self.process.id())
     }
 
-    /// How many files and connections it has open.
+    /// The number of open files and connections.
     pub fn files(&self) -> usize {
         process_stats::files(self.process.id())
     }
 
-    /// Lets it have no more files and connections than this at a time.
-    pub fn limit_files(&self, most: usize) {
+    /// Limits the number of open files and connections.
+    pub fn limit_files(&self, max: usize) {
         let process = format!("--pid={}", self.process.id());
-        let limit = format!("--nofile={most}:{most}");
+        let limit = format!("--nofile={max}:{max}");
         let set = Command::new("prlimit").args([process, limit]).status();
-        assert!(set.expect("there is prlimit, of util-linux").success());
+        assert!(set.expect("prlimit is missing; install util-linux").success());
     }
 
-    /// Asks it to end and waits until it has: its exit code, and all that it logged.
-    pub fn end(mut self) -> (Option<i32>, String) {
+    /// Sends SIGTERM and waits for the exit. Returns the exit code and the log.
+    pub fn stop(mut self) -> (Option<i32>, String) {
         self.signal("TERM");
-        let status = self.process.wait().expect("it was started");
+        let status = self.process.wait().expect("the process was started");
         let _ = self.reader.take().map(JoinHandle::join);
         (status.code(), self.log())
     }
 
-    /// Kills it, at once and without a word.
+    /// Kills the node with SIGKILL.
     pub fn kill(mut self) {
-        self.process.kill().expect("it runs");
-        self.process.wait().expect("it was started");
+        self.process.kill().expect("the process runs");
+        self.process.wait().expect("the process was started");
     }
 
-    /// Asks by any method on a connection of its own.
-    pub fn ask(&self, method: &str, path: &str, json: impl AsRef<[u8]>) -> Reply {
+    /// Sends a request with any method over a new connection.
+    pub fn request(&self, method: &str, path: &str, json: impl AsRef<[u8]>) -> Reply {
         let mut client = self.client();
-        client.request(method, path, json).expect("a node reads");
-        client.receive().expect("a node answers")
+        client.request(method, path, json).expect("the node reads");
+        client.receive().expect("the node responds")
     }
 
-    /// Stops it where it is.
+    /// Suspends the process with SIGSTOP.
     pub fn pause(&self) {
         self.signal("STOP");
     }
 
-    /// Lets it go on.
+    /// Resumes the process.
     pub fn resume(&self) {
         self.signal("CONT");
     }
 
     fn signal(&self, name: &str) {
         let script = format!("kill -{name} {}", self.process.id());
-        let sent = Command::new("sh").args(["-c", &script]).status().expect("there is a shell");
+        let sent = Command::new("sh").args(["-c", &script]).status().expect("run sh");
         assert!(sent.success(), "{script}");
     }
 
-    /// Whatever it tells about itself, if it still does.
-    fn tell_all(&self) {
+    /// Records the responses of all public paths, if the node still responds.
+    fn record_responses(&self) {
         let Ok(mut client) = Client::connect(self.address) else { return };
-        let status_of = |told: io::Result<Reply>, by: &str| {
-            let reply = told.ok()?;
-            self.witness.hear(by, reply.head + &reply.body);
+        let status_of = |reply: io::Result<Reply>, origin: &str| {
+            let reply = reply.ok()?;
+            self.witness.record(origin, reply.head + &reply.body);
             Some(reply.status)
         };
-        for path in TELLING {
+        for path in PUBLIC_PATHS {
             if status_of(client.get(path), path).is_none() {
                 return;
             }
         }
-        let is_let_in = status_of(client.get(ADMINISTERED), ADMINISTERED) == Some(200);
-        let wrong = client.get_by(WRONG_TOKEN, ADMINISTERED);
-        if status_of(wrong, "a door that stayed shut") == Some(401) && is_let_in {
-            self.witness.see_guard();
+        let is_accepted = status_of(client.get(ADMIN_PATH), ADMIN_PATH) == Some(200);
+        let wrong = client.get_with_token(WRONG_TOKEN, ADMIN_PATH);
+        if status_of(wrong, "a refused token") == Some(401) && is_accepted {
+            self.witness.tokens_checked();
         }
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        let is_there = matches!(self.process.try_wait(), Ok(None));
-        if is_there && !thread::panicking() {
-            self.tell_all();
+        let is_running = matches!(self.process.try_wait(), Ok(None));
+        if is_running && !thread::panicking() {
+            self.record_responses();
         }
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = self.reader.take().map(JoinHandle::join);
-        self.witness.hear("the log of a node", self.log());
+        self.witness.record("the log of a node", self.log());
     }
 }
 

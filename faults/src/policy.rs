@@ -1,15 +1,15 @@
-//! Policies that rows need.
+//! Policies for the rows.
 
 use std::fmt;
 
-/// What a rule says about a lost store.
+/// The `on_store_loss` of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// Each node goes on with its share.
+    /// Each node decides by its share.
     Local,
-    /// Everybody passes.
+    /// Every request passes.
     Allow,
-    /// Nobody passes.
+    /// No request passes.
     Deny,
 }
 
@@ -23,15 +23,15 @@ impl fmt::Display for Loss {
     }
 }
 
-/// So much for each client. Windows are long, so that what is counted stays counted while a row lasts.
-pub fn each(limit: &str, on_store_loss: Loss) -> String {
+/// One limit for each client. Windows are long, so that usage does not expire while a row runs.
+pub fn per_client(limit: &str, on_store_loss: Loss) -> String {
     format!(
         "version: 1\ndefaults: {{ limit: {limit}, algorithm: fixed_window, on_store_loss: {on_store_loss} }}\n"
     )
 }
 
-/// One rule for each answer to a lost store, on a path of its name, and more than enough for all else.
-pub fn every_loss(limit: &str) -> String {
+/// One rule for each `on_store_loss`, on a path of its name, and a huge limit for everything else.
+pub fn rule_per_loss(limit: &str) -> String {
     let rule = |loss: Loss| {
         format!(
             "  - {{ name: {loss}, match: {{ path: /{loss} }}, limits: [{limit}], \

@@ -2,42 +2,42 @@
 
 use crate::stage::Stage;
 
-/// Whether a row's short form is short enough to be part of every test.
+/// Whether the short form of a row is part of the test suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// Some seconds.
+    /// Takes seconds: part of the test suite.
     Quick,
-    /// Longer, whatever is left out.
+    /// Takes longer, even in its short form.
     Slow,
 }
 
-/// A fault, and a test of what users see.
+/// A fault and the test of what users see.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// As the matrix counts.
+    /// The number in the fault matrix.
     pub number: u8,
-    /// What goes wrong.
+    /// The fault.
     pub fault: &'static str,
-    /// How.
+    /// The method of injection.
     pub injected: &'static str,
-    /// What is claimed: the name of the test.
+    /// The claim: the name of the test function.
     pub claim: &'static str,
-    /// How long its short form takes.
+    /// The duration class of its short form.
     pub pace: Pace,
-    /// Plays it, and tells what was seen. Panics if that is not what must be seen.
-    pub play: fn(&Stage) -> String,
+    /// Runs the row and returns what was seen. Panics if an assertion fails.
+    pub run: fn(&Stage) -> String,
 }
 
-/// Rows: number and pace, fault, how it is injected, and the test, whose name is the claim.
+/// Rows: number and pace, fault, injection, and the test function, whose name is the claim.
 macro_rules! rows {
-    ($($number:literal $pace:ident, $fault:literal, $injected:literal: $room:ident :: $test:ident;)*) => {
+    ($($number:literal $pace:ident, $fault:literal, $injected:literal: $module:ident :: $test:ident;)*) => {
         vec![$($crate::row::Row {
             number: $number,
             fault: $fault,
             injected: $injected,
             claim: stringify!($test),
             pace: $crate::row::Pace::$pace,
-            play: $room::$test,
+            run: $module::$test,
         }),*]
     };
 }

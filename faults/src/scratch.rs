@@ -1,34 +1,34 @@
-//! A directory that is gone when a row is over.
+//! A temporary directory that is deleted after a row.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The directory.
+/// A temporary directory.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A new one, empty.
+    /// Creates an empty directory.
     pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("tollgate-faults-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).expect("temporary directories can be made");
+        fs::create_dir_all(&path).expect("create a temporary directory");
         Self(path)
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Writes a file whole: beside it, then in its place.
+    /// Writes a file atomically: to a new file, then renamed.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let (path, new) = (self.0.join(name), self.0.join(format!("{name}.new")));
-        fs::write(&new, bytes).expect("the directory can be written to");
-        fs::rename(&new, &path).expect("the directory can be written to");
+        fs::write(&new, bytes).expect("write to the temporary directory");
+        fs::rename(&new, &path).expect("write to the temporary directory");
         path
     }
 }

@@ -1,4 +1,4 @@
-//! What a node is started with.
+//! Settings of a node before it starts.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -12,8 +12,8 @@ use crate::fleet::Fleet;
 use crate::node::Node;
 use crate::stage::Stage;
 
-/// Settings of a node. They come by its environment: what is typed others can see, and a program that does
-/// not know one yet starts all the same.
+/// Settings of a node, passed in its environment: arguments are visible to other users, and an older binary
+/// ignores variables that it does not know.
 #[derive(Debug)]
 pub struct Setup<'a> {
     stage: &'a Stage,
@@ -26,89 +26,88 @@ impl<'a> Setup<'a> {
         Self { stage, environment: tokens.into() }.with("http", "127.0.0.1:0")
     }
 
-    /// Without a token for questions: anybody may ask.
+    /// Without a check token: any client may send checks.
     #[must_use]
     pub fn open(mut self) -> Self {
         self.environment.retain(|(name, _)| name != "TOLLGATE_CHECK_TOKEN");
         self
     }
 
-    /// One more setting, by the name of its flag: `"redis-timeout-ms"`.
+    /// Adds a setting by the name of its flag, such as `"redis-timeout-ms"`.
     #[must_use]
     pub fn with(self, flag: &str, value: impl Into<OsString>) -> Self {
         let name = format!("TOLLGATE_{}", flag.replace('-', "_").to_ascii_uppercase());
         self.variable(&name, value)
     }
 
-    /// One more variable of its environment, by its own name.
+    /// Adds an environment variable.
     #[must_use]
     pub fn variable(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.environment.push((name.to_owned(), value.into()));
         self
     }
 
-    /// Counters in this Redis.
+    /// Counts in this Redis.
     #[must_use]
     pub fn redis(self, url: &str) -> Self {
-        self.stage.witness().entrust();
+        self.stage.witness().expect_secrets();
         self.with("redis", url)
     }
 
-    /// A store that is waited for as long as a slow machine takes: what must succeed does not fail for time.
+    /// Sets a Redis time-out long enough for a slow machine.
     #[must_use]
     pub fn patient(self) -> Self {
         self.with("redis-timeout-ms", "10000")
     }
 
-    /// A policy, from a file of its own.
+    /// Writes a policy to a new file and uses it.
     #[must_use]
     pub fn policy(self, text: &str) -> Self {
         let path = self.stage.write_policy(text);
         self.policy_file(&path)
     }
 
-    /// A policy from this file.
+    /// Uses the policy in this file.
     #[must_use]
     pub fn policy_file(self, path: &Path) -> Self {
         self.with("policy", path)
     }
 
-    /// By this clock instead of the machine's.
+    /// Uses this clock instead of the machine's.
     #[must_use]
     pub fn clock(mut self, clock: &Clock) -> Self {
-        let set = clock.environment().map(|(name, value)| (name.to_owned(), value));
-        self.environment.extend(set);
+        let variables = clock.environment().map(|(name, value)| (name.to_owned(), value));
+        self.environment.extend(variables);
         self
     }
 
-    /// Starts one.
+    /// Starts a node.
     pub fn start(&self) -> Node {
         Node::start(self.command(), self.stage.witness().clone())
     }
 
-    /// Starts some that know each other.
+    /// Starts nodes that form one fleet.
     pub fn start_fleet(self, count: usize) -> Fleet {
-        let often = self.with("heartbeat-ms", "200").with("node-lifetime-ms", "600000");
-        Fleet::new((0..count).map(|_| often.start()).collect())
+        let setup = self.with("heartbeat-ms", "200").with("node-lifetime-ms", "600000");
+        Fleet::new((0..count).map(|_| setup.start()).collect())
     }
 
-    /// Runs one that must not start; what it says. What it was given is at fault, and so its exit code is 2.
-    pub fn refused(&self) -> String {
-        let mut process =
-            self.command().stderr(Stdio::piped()).spawn().expect("the program starts");
-        let mut stderr = BufReader::new(process.stderr.take().expect("it is piped"));
-        let mut told = String::new();
-        while stderr.read_line(&mut told).expect("stderr is text") > 0 {
-            if told.contains("listening on") {
-                // It would go on for good.
+    /// Runs a node that must fail to start with exit code 2, and returns its output.
+    pub fn fails_to_start(&self) -> String {
+        let mut process = self.command().stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let mut stderr = BufReader::new(process.stderr.take().expect("stderr is piped"));
+        let mut output = String::new();
+        while stderr.read_line(&mut output).expect("stderr is text") > 0 {
+            if output.contains("listening on") {
+                // It would run forever.
                 let _ = process.kill();
             }
         }
-        let status = process.wait().expect("it was started");
-        self.stage.witness().hear("a start that failed", told.clone());
-        assert!(!told.contains("listening on"), "it started: {told}");
-        assert_eq!(status.code(), Some(2), "{told}");
-        told
+        let status = process.wait().expect("the process was started");
+        self.stage.witness().record("a failed start", output.clone());
+        assert!(!output.contains("listening on"), "the node started: {output}");
+        assert_eq!(status.code(), Some(2), "{output}");
+        output
     }
 
     fn command(&self) -> Command {

@@ -1,4 +1,4 @@
-//! Where one row is played: the program, how long it may take, and who hears what is said.
+//! The stage of one row: the binary, the scale, scratch files, and the recorded output of nodes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,17 +7,17 @@ use crate::canary::Witness;
 use crate::scratch::Scratch;
 use crate::setup::Setup;
 
-/// How much of a fault there is.
+/// The scale of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Some seconds of it, before each change lands.
+    /// Seconds, for the test suite.
     Quick,
-    /// As the matrix says.
+    /// The full extent of the fault matrix.
     Full,
 }
 
 impl Scale {
-    /// The one or the other.
+    /// Returns the value for this scale.
     pub fn pick<T>(self, quick: T, full: T) -> T {
         match self {
             Self::Quick => quick,
@@ -37,33 +37,33 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// For this program.
+    /// Creates the stage of a row for a binary.
     pub fn new(tollgate: PathBuf, scale: Scale) -> Self {
         let (witness, scratch) = (Witness::default(), Scratch::new());
         Self { tollgate, scale, witness, scratch, policies: AtomicU32::new(0) }
     }
 
-    /// Nodes that are about to be started.
+    /// The settings of a node, to be started.
     pub fn node(&self) -> Setup<'_> {
         Setup::new(self)
     }
 
-    /// How much of the fault there is to be.
+    /// The scale of the row.
     pub fn scale(&self) -> Scale {
         self.scale
     }
 
-    /// Who hears what nodes say.
+    /// The recorded output of all nodes.
     pub fn witness(&self) -> &Witness {
         &self.witness
     }
 
-    /// The program.
+    /// The binary.
     pub fn tollgate(&self) -> &Path {
         &self.tollgate
     }
 
-    /// Files of this row.
+    /// The temporary files of this row.
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
     }

@@ -1,37 +1,37 @@
-//! What a load has heard.
+//! Results of a load: one record per request.
 
 use std::time::{Duration, Instant};
 
 use crate::client::Reply;
 
-/// What became of one question.
+/// The result of one request.
 #[derive(Debug, Clone, Copy)]
-pub struct Heard {
-    /// Which question it was.
+pub struct RequestResult {
+    /// The number of the request.
     pub number: u64,
-    /// Which node was asked.
+    /// The index of the node that received it.
     pub node: usize,
-    /// When it was to be asked: of who cannot be asked in time, the wait counts too.
+    /// The scheduled time of sending. Latency counts from here, so a late send counts too.
     pub due: Instant,
-    /// When it was asked.
+    /// The time of sending.
     pub sent: Instant,
-    /// When it was answered.
+    /// The time of the response.
     pub answered: Instant,
-    /// Of HTTP; nothing if there was no answer.
+    /// The HTTP status; `None` without a response.
     pub status: Option<u16>,
-    /// Whether it may pass.
+    /// Whether the request is allowed.
     pub is_allowed: bool,
-    /// Whether somebody else than the store has answered.
+    /// Whether the decision is degraded.
     pub is_degraded: bool,
 }
 
-impl Heard {
-    /// How long it took.
+impl RequestResult {
+    /// The latency, from the scheduled time.
     pub fn took(&self) -> Duration {
         self.answered.saturating_duration_since(self.due)
     }
 
-    pub(crate) fn of(&mut self, reply: &Reply) {
+    pub(crate) fn set_reply(&mut self, reply: &Reply) {
         self.status = Some(reply.status);
         self.is_allowed = reply.is_allowed();
         self.is_degraded = reply.is_degraded();
@@ -42,90 +42,90 @@ impl Heard {
     }
 }
 
-/// All that was heard, in the order of the questions.
+/// The results of all requests, in the order of their scheduled times.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    heard: Vec<Heard>,
+    results: Vec<RequestResult>,
 }
 
 impl Tally {
-    pub(crate) fn new(mut heard: Vec<Heard>) -> Self {
-        heard.sort_by_key(|heard| heard.due);
-        Self { heard }
+    pub(crate) fn new(mut results: Vec<RequestResult>) -> Self {
+        results.sort_by_key(|result| result.due);
+        Self { results }
     }
 
-    /// Everything.
-    pub fn heard(&self) -> &[Heard] {
-        &self.heard
+    /// All results.
+    pub fn results(&self) -> &[RequestResult] {
+        &self.results
     }
 
-    /// Those of which this is so.
+    /// The results that satisfy a predicate.
     #[must_use]
-    pub fn only(&self, is_so: impl Fn(&Heard) -> bool) -> Self {
-        Self { heard: self.heard.iter().copied().filter(|heard| is_so(heard)).collect() }
+    pub fn only(&self, predicate: impl Fn(&RequestResult) -> bool) -> Self {
+        Self { results: self.results.iter().copied().filter(|result| predicate(result)).collect() }
     }
 
-    /// Those that were due within a span.
+    /// The results of requests scheduled within an interval.
     #[must_use]
     pub fn between(&self, begin: Instant, end: Instant) -> Self {
-        self.only(|heard| begin <= heard.due && heard.due < end)
+        self.only(|result| begin <= result.due && result.due < end)
     }
 
-    /// How many questions.
+    /// The number of requests.
     pub fn count(&self) -> usize {
-        self.heard.len()
+        self.results.len()
     }
 
-    /// How many passed.
+    /// The number of allowed requests.
     pub fn admitted(&self) -> usize {
-        self.heard.iter().filter(|heard| heard.is_allowed).count()
+        self.results.iter().filter(|result| result.is_allowed).count()
     }
 
-    /// How many were answered without the store.
+    /// The number of degraded decisions.
     pub fn degraded(&self) -> usize {
-        self.heard.iter().filter(|heard| heard.is_degraded).count()
+        self.results.iter().filter(|result| result.is_degraded).count()
     }
 
-    /// How many got an answer of 500 or more, or none.
+    /// The number of responses with status 500 or above, or without a response.
     pub fn failed(&self) -> usize {
-        self.heard.iter().filter(|heard| heard.is_failed()).count()
+        self.results.iter().filter(|result| result.is_failed()).count()
     }
 
-    /// How many took longer.
+    /// The number of requests slower than `bound`.
     pub fn slower_than(&self, bound: Duration) -> usize {
-        self.heard.iter().filter(|heard| heard.took() > bound).count()
+        self.results.iter().filter(|result| result.took() > bound).count()
     }
 
-    /// The slowest.
+    /// The highest latency.
     pub fn slowest(&self) -> Duration {
-        self.heard.iter().map(Heard::took).max().unwrap_or_default()
+        self.results.iter().map(RequestResult::took).max().unwrap_or_default()
     }
 
-    /// What so many of a thousand did not take longer than.
+    /// The latency quantile in parts per thousand.
     pub fn per_mille(&self, part: usize) -> Duration {
-        let mut times: Vec<Duration> = self.heard.iter().map(Heard::took).collect();
+        let mut times: Vec<Duration> = self.results.iter().map(RequestResult::took).collect();
         times.sort_unstable();
         let place = (times.len() * part / 1000).min(times.len().saturating_sub(1));
         times.get(place).copied().unwrap_or_default()
     }
 
-    /// Asserts that everything was answered with less than 500.
+    /// Asserts that every request has a response below 500.
     #[track_caller]
     pub fn assert_answered(&self) {
-        let failed = self.heard.iter().find(|heard| heard.is_failed());
-        assert_eq!(self.failed(), 0, "of {} questions failed, one as {failed:?}", self.count());
+        let failed = self.results.iter().find(|result| result.is_failed());
+        assert_eq!(self.failed(), 0, "of {} requests failed, such as {failed:?}", self.count());
     }
 
-    /// Asserts that one node admitted no more than this within any span of this length. A decision fell
-    /// between question and answer, so two that are further apart than that are so for certain.
+    /// Asserts that one node admitted at most `count` requests within any interval of length `span`. A decision is
+    /// made between sending and response, so only distances that are certain count.
     #[track_caller]
     pub fn assert_rate(&self, node: usize, count: usize, span: Duration) {
-        let of_node = self.heard.iter().filter(|heard| heard.node == node && heard.is_allowed);
-        let mut all: Vec<&Heard> = of_node.collect();
-        all.sort_by_key(|heard| heard.answered);
-        for many in all.windows(count + 1) {
-            let first = many.iter().map(|heard| heard.sent).min().expect("there is one");
-            let last = many.last().expect("there is one").answered;
+        let of_node = self.results.iter().filter(|result| result.node == node && result.is_allowed);
+        let mut all: Vec<&RequestResult> = of_node.collect();
+        all.sort_by_key(|result| result.answered);
+        for group in all.windows(count + 1) {
+            let first = group.iter().map(|result| result.sent).min().expect("groups are not empty");
+            let last = group.last().expect("groups are not empty").answered;
             let took = last.saturating_duration_since(first);
             assert!(took >= span, "node {node} admitted {} within {took:?}", count + 1);
         }
@@ -136,17 +136,26 @@ impl Tally {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{Heard, Tally};
+    use super::{RequestResult, Tally};
 
-    fn at(begin: Instant, millis: u64) -> Heard {
+    fn at(begin: Instant, millis: u64) -> RequestResult {
         let sent = begin + Duration::from_millis(millis);
         let (answered, status) = (sent + Duration::from_millis(2), Some(200));
         let (is_allowed, is_degraded) = (true, true);
-        Heard { number: 0, node: 0, due: sent, sent, answered, status, is_allowed, is_degraded }
+        RequestResult {
+            number: 0,
+            node: 0,
+            due: sent,
+            sent,
+            answered,
+            status,
+            is_allowed,
+            is_degraded,
+        }
     }
 
     #[test]
-    fn a_rate_is_kept_by_who_admits_no_more_within_any_span() {
+    fn rate_holds_with_at_most_count_in_any_span() {
         let (begin, span) = (Instant::now(), Duration::from_secs(60));
         let kept = [0, 1, 60_000, 60_001, 120_000].map(|millis| at(begin, millis));
         Tally::new(kept.into()).assert_rate(0, 2, span);
@@ -154,7 +163,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "node 0 admitted 3 within 59.9")]
-    fn a_rate_is_broken_by_one_more() {
+    fn rate_fails_with_one_more() {
         let (begin, span) = (Instant::now(), Duration::from_secs(60));
         let broken = [0, 100, 60_000, 60_030].map(|millis| at(begin, millis));
         Tally::new(broken.into()).assert_rate(0, 2, span);

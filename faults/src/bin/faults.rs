@@ -1,30 +1,30 @@
-//! Plays the fault matrix and prints its table.
+//! Runs the fault matrix and prints its table.
 
 use std::env;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use tollgate_faults::cli::{Query, USAGE};
-use tollgate_faults::run::{chosen, play};
+use tollgate_faults::cli::{Arguments, USAGE};
+use tollgate_faults::run::{run_row, selected};
 use tollgate_faults::{rows, table};
 
 fn main() -> ExitCode {
-    let Some(asked) = Query::parse(env::args().skip(1)) else {
+    let Some(arguments) = Arguments::parse(env::args().skip(1)) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    let rows = chosen(&rows::all(), &asked.rows, asked.scale);
+    let rows = selected(&rows::all(), &arguments.rows, arguments.scale);
     if rows.is_empty() {
-        eprintln!("faults: there is no such row");
+        eprintln!("faults: no such row; see docs/FAULTS.md for the numbers");
         return ExitCode::from(2);
     }
     println!("{}", table::head());
     let (began, mut failed) = (Instant::now(), Vec::new());
     for row in &rows {
         eprintln!("row {}: {}", row.number, row.claim);
-        let played = play(row, &asked.tollgate, asked.scale);
-        println!("{}", table::line(row, &played));
-        failed.extend(played.outcome.err().map(|_| row.number));
+        let result = run_row(row, &arguments.tollgate, arguments.scale);
+        println!("{}", table::line(row, &result));
+        failed.extend(result.outcome.err().map(|_| row.number));
     }
     let minutes = began.elapsed().as_secs_f64() / 60.0;
     println!(

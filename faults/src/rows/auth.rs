@@ -2,22 +2,23 @@
 
 use std::time::Duration;
 
-use super::common::{assert_back, assert_exact, disconnect_all};
+use super::common::{assert_exact, assert_recovered, disconnect_all};
 use crate::canary::PASSWORD;
 use crate::load::Load;
-use crate::passage::pass;
-use crate::policy::{Loss, each};
+use crate::policy::{Loss, per_client};
 use crate::redis;
 use crate::stage::Stage;
+use crate::waiting::wait_for;
 
-pub(super) fn a_wrong_password_ends_the_start_and_a_new_one_degrades(stage: &Stage) -> String {
+pub(super) fn wrong_password_fails_the_start_and_a_changed_one_degrades(stage: &Stage) -> String {
     let server = redis::start();
-    let setup = stage.node().redis(&redis::url(&server)).policy(&each("1000000/h", Loss::Local));
+    let setup =
+        stage.node().redis(&redis::url(&server)).policy(&per_client("1000000/h", Loss::Local));
     let setup = setup.with("redis-timeout-ms", "1000");
     redis::set_password(&server, "another");
-    let told = setup.refused();
-    assert_eq!(told.lines().count(), 1, "{told}");
-    assert!(told.contains("refused the password"), "{told}");
+    let reply = setup.fails_to_start();
+    assert_eq!(reply.lines().count(), 1, "{reply}");
+    assert!(reply.contains("refused the password"), "{reply}");
     redis::set_password(&server, PASSWORD);
     let node = setup.start();
     assert!(node.log().contains("***@"), "the address is shown without its login: {}", node.log());
@@ -26,7 +27,7 @@ pub(super) fn a_wrong_password_ends_the_start_and_a_new_one_degrades(stage: &Sta
         redis::set_password(&server, "another");
         disconnect_all(&server);
         node.wait_degraded();
-        pass(Duration::from_secs(stage.scale().pick(2, 10)));
+        wait_for(Duration::from_secs(stage.scale().pick(2, 10)));
         redis::set_password(&server, PASSWORD);
         back = node.wait_exact();
     });
@@ -38,6 +39,6 @@ pub(super) fn a_wrong_password_ends_the_start_and_a_new_one_degrades(stage: &Sta
         "start: one line, exit code not 0; live: {} answers, {} degraded, no 5xx; {}",
         tally.count(),
         tally.degraded(),
-        assert_back(back)
+        assert_recovered(back)
     )
 }

@@ -11,7 +11,7 @@ use crate::load::Load;
 use crate::node::Node;
 use crate::redis;
 use crate::stage::Stage;
-use crate::table::shown;
+use crate::table::format_time;
 
 const HOUR: Duration = Duration::from_secs(3600);
 const ALGORITHMS: [&str; 4] = ["token_bucket", "sliding_window", "sliding_counter", "fixed_window"];
@@ -19,7 +19,7 @@ const ALGORITHMS: [&str; 4] = ["token_bucket", "sliding_window", "sliding_counte
 /// Half of what the refill of one hour gives back is not there for a long while yet.
 const LIMIT: u64 = 10;
 
-pub(super) fn our_own_wall_clock_decides_nothing(stage: &Stage) -> String {
+pub(super) fn wall_clock_of_a_node_has_no_effect(stage: &Stage) -> String {
     let server = redis::start();
     let clock = Clock::new();
     let mut decisions = 0;
@@ -56,15 +56,15 @@ fn steps() -> Vec<Shift> {
 fn decided(node: &Node, question: &str) -> (bool, u64, u64, bool) {
     let reply = node.post("/check", question);
     assert!(reply.is_exact(), "{}", reply.body);
-    let told = reply.json();
-    let number = |field: &str| told[field].as_u64().expect("a number");
-    (reply.is_allowed(), number("count"), number("remaining"), told["retry_after_ms"].is_null())
+    let json = reply.json();
+    let number = |field: &str| json[field].as_u64().expect("a number");
+    (reply.is_allowed(), number("count"), number("remaining"), json["retry_after_ms"].is_null())
 }
 
 /// A refill of which a test can wait for the end.
 const REFILL: Duration = Duration::from_secs(2);
 
-pub(super) fn a_step_of_redis_s_clock_costs_one_refill_at_most(stage: &Stage) -> String {
+pub(super) fn clock_step_of_redis_costs_at_most_one_refill(stage: &Stage) -> String {
     let clock = Clock::new();
     let server = redis::builder().clock(&clock).start();
     let node = stage.node().redis(&redis::url(&server)).patient().start();
@@ -87,7 +87,7 @@ pub(super) fn a_step_of_redis_s_clock_costs_one_refill_at_most(stage: &Stage) ->
     for (nth, algorithm) in ALGORITHMS.into_iter().enumerate() {
         let (extra, denied) = (extra[nth], first[nth].max(second[nth]));
         assert_bounded(algorithm, extra, denied);
-        seen.push(format!("{algorithm} {} extra, {} denied", extra.admitted, shown(denied)));
+        seen.push(format!("{algorithm} {} extra, {} denied", extra.admitted, format_time(denied)));
     }
     format!("bursts of {LIMIT}, full again in {REFILL:?}: {}", seen.join("; "))
 }
@@ -102,8 +102,8 @@ fn step(clock: &Clock, server: &Server, shift: Shift) {
         Shift::Behind(by) => now - by,
     };
     eventually("the clock is looked at", || {
-        let told = server.raw().call(&["TIME"]).array()[0].text().parse::<u64>();
-        told.is_ok_and(|told| told.abs_diff(expected.as_secs()) < HOUR.as_secs() / 2)
+        let reply = server.raw().call(&["TIME"]).array()[0].text().parse::<u64>();
+        reply.is_ok_and(|reply| reply.abs_diff(expected.as_secs()) < HOUR.as_secs() / 2)
     });
 }
 
@@ -120,7 +120,7 @@ fn use_up(node: &Node, question: &str) -> Burst {
 
 fn ask(node: &Node, question: &str, count: u64) -> Burst {
     let began = Instant::now();
-    let tally = Load::closed(vec![node.address()], 1).asking(|_| question.to_owned()).ask(count);
+    let tally = Load::closed(vec![node.address()], 1).body(|_| question.to_owned()).send(count);
     tally.assert_answered();
     assert_eq!(tally.degraded(), 0);
     Burst { admitted: tally.admitted() as u64, took: began.elapsed() }

@@ -6,11 +6,11 @@ use serde_json::json;
 use tollgate_testkit::server::{Cluster, Flavor, slot_of};
 use tollgate_testkit::wait::pause;
 
-use super::common::{assert_exact, assert_undisturbed};
+use super::common::{assert_exact, assert_never_degraded};
 use crate::client::key;
 use crate::fleet::Fleet;
 use crate::load::Load;
-use crate::policy::{Loss, each};
+use crate::policy::{Loss, per_client};
 use crate::redis;
 use crate::stage::Stage;
 use crate::tally::Tally;
@@ -18,8 +18,8 @@ use crate::tally::Tally;
 /// Three primaries, and nodes that know some of them.
 fn start(stage: &Stage, policy: &str) -> (Cluster, Fleet) {
     let cluster = Cluster::of(Flavor::Redis, 3, 0);
-    redis::admit(cluster.nodes());
-    let setup = stage.node().redis(&redis::logged_in(&cluster.url())).policy(policy);
+    redis::add_user(cluster.nodes());
+    let setup = stage.node().redis(&redis::with_login(&cluster.url())).policy(policy);
     (cluster, setup.patient().start_fleet(2))
 }
 
@@ -27,24 +27,24 @@ fn client(number: u64, of: u64) -> String {
     format!("c{}", number % of)
 }
 
-pub(super) fn moving_slots_are_not_noticed(stage: &Stage) -> String {
+pub(super) fn moving_slots_have_no_visible_effect(stage: &Stage) -> String {
     const LIMIT: usize = 3000;
     const CLIENTS: u64 = 6;
-    let (cluster, fleet) = start(stage, &each("3000/h", Loss::Local));
-    let load = Load::closed(fleet.addresses(), 4).asking(|number| key(&client(number, CLIENTS)));
+    let (cluster, fleet) = start(stage, &per_client("3000/h", Loss::Local));
+    let load = Load::closed(fleet.addresses(), 4).body(|number| key(&client(number, CLIENTS)));
     let rounds = stage.scale().pick(3, 30);
     let moving = load.during(|| (0..rounds).for_each(|round| move_all(&cluster, CLIENTS, round)));
-    let rest = load.ask(CLIENTS * 3200);
+    let rest = load.send(CLIENTS * 3200);
     let mut admitted: BTreeMap<String, usize> = BTreeMap::new();
     for tally in [&moving, &rest] {
         assert_noticed_by_nobody(tally);
-        for heard in tally.heard().iter().filter(|heard| heard.is_allowed) {
+        for heard in tally.results().iter().filter(|heard| heard.is_allowed) {
             *admitted.entry(client(heard.number, CLIENTS)).or_default() += 1;
         }
     }
     let exact = |count: &usize| *count == LIMIT;
     assert!(admitted.values().all(exact), "{LIMIT} each are allowed: {admitted:?}");
-    fleet.iter().for_each(assert_undisturbed);
+    fleet.iter().for_each(assert_never_degraded);
     format!(
         "{} slots moved during {} answers: no error, none degraded, {LIMIT} of {LIMIT} for each of {CLIENTS} \
          clients",
@@ -80,7 +80,7 @@ rules:
   - { name: all, per: [], limits: [1000/h], algorithm: fixed_window }
 ";
 
-pub(super) fn limits_of_several_slots_are_no_error(stage: &Stage) -> String {
+pub(super) fn limits_across_slots_cause_no_error(stage: &Stage) -> String {
     const LIMIT: usize = 30;
     let (_cluster, fleet) = start(stage, ACROSS);
     let users = stage.scale().pick(10, 30);
@@ -88,19 +88,19 @@ pub(super) fn limits_of_several_slots_are_no_error(stage: &Stage) -> String {
         let user = format!("u{}", number % users);
         json!({ "facts": { "client": client(number, 7), "user": user } }).to_string()
     };
-    let tally = Load::closed(fleet.addresses(), 4).asking(question).ask(users * 40);
+    let tally = Load::closed(fleet.addresses(), 4).body(question).send(users * 40);
     assert_noticed_by_nobody(&tally);
     for user in 0..users {
         let of_user = tally.only(|heard| heard.number % users == user);
         // Another who is refused may hold room for a moment, so one may be refused who had some.
         assert!(of_user.admitted() <= LIMIT, "user {user}: {}", of_user.admitted());
     }
-    let rest = Load::closed(fleet.addresses(), 1).asking(question).ask(users * 20);
+    let rest = Load::closed(fleet.addresses(), 1).body(question).send(users * 20);
     assert_noticed_by_nobody(&rest);
     let passed = tally.admitted() + rest.admitted();
     let most = LIMIT * usize::try_from(users).expect("a number");
     assert_eq!(passed, most.min(1000), "what the refused held has returned");
-    fleet.iter().for_each(assert_undisturbed);
+    fleet.iter().for_each(assert_never_degraded);
     assert_exact(&fleet.addresses());
     format!(
         "{} answers over three slots each: no error, {passed} of {most} admitted",

@@ -1,4 +1,4 @@
-//! What rows share.
+//! Helpers shared by rows.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,64 +12,64 @@ use crate::node::Node;
 use crate::redis;
 use crate::stage::Stage;
 
-/// How long a store is waited for, unless a row says otherwise.
+/// The Redis time-out, unless a row sets another.
 pub(super) const T: Duration = Duration::from_millis(100);
 
-/// What a machine of two busy cores may add to any time.
+/// The slack for any time on a machine with two busy cores.
 pub(super) const SLACK: Duration = Duration::from_millis(500);
 
-/// Two seconds are claimed for the way back to exact; a busy machine may take longer.
-pub(super) const BACK: Duration = Duration::from_secs(10);
+/// The maximum recovery time. The product claims two seconds; a busy machine may take longer.
+pub(super) const MAX_RECOVERY: Duration = Duration::from_secs(10);
 
-/// How often something is tried again that a busy machine has spoilt.
+/// The number of attempts when a busy machine disturbs a measurement.
 const TRIES: usize = 5;
 
-/// What [`assert_exact`] counts to.
-const FEW: usize = 50;
+/// The limit that [`assert_exact`] uses.
+const EXACT_LIMIT: usize = 50;
 
-/// Plays something on a node that counts in memory, and on one that counts in Redis.
-pub(super) fn on_both_stores(stage: &Stage, policy: &str, mut play: impl FnMut(&Node)) {
-    play(&stage.node().policy(policy).start());
+/// Runs `check` on a node with the memory store, and on one with Redis.
+pub(super) fn on_both_stores(stage: &Stage, policy: &str, mut check: impl FnMut(&Node)) {
+    check(&stage.node().policy(policy).start());
     let server = redis::start();
-    play(&stage.node().policy(policy).redis(&redis::url(&server)).patient().start());
+    check(&stage.node().policy(policy).redis(&redis::url(&server)).patient().start());
 }
 
-/// From clients that nobody knows exactly a limit is admitted, and by the store. Where a machine is so
-/// slow that a node did without the store nothing is shown, and another client is taken.
+/// Asserts that the store admits exactly a limit for a new client. If a slow machine made a node decide without the
+/// store, the attempt proves nothing, and another client is used.
 pub(super) fn assert_exact(nodes: &[SocketAddr]) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let asked = u64::try_from(FEW + 10).expect("a number");
+    let requests = u64::try_from(EXACT_LIMIT + 10).expect("a number");
     for _ in 0..TRIES {
         let client = format!("fresh-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let question = inline(&client, 1, "fixed_window", FEW as u64);
-        let tally = Load::closed(nodes.to_vec(), 2).asking(|_| question.clone()).ask(asked);
+        let body = inline(&client, 1, "fixed_window", EXACT_LIMIT as u64);
+        let tally = Load::closed(nodes.to_vec(), 2).body(|_| body.clone()).send(requests);
         if tally.degraded() == 0 {
             tally.assert_answered();
-            assert_eq!(tally.admitted(), FEW, "of {asked} questions for {client}");
+            assert_eq!(tally.admitted(), EXACT_LIMIT, "of {requests} requests for {client}");
             return;
         }
     }
-    panic!("the store is there, and {TRIES} times a node did without it");
+    panic!("Redis is up, and a node decided without it {TRIES} times");
 }
 
-/// Asserts that the way back did not take long, and tells how long.
-pub(super) fn assert_back(took: Duration) -> String {
-    assert!(took < BACK, "exact again only after {took:?}");
-    format!("exact again after {}", crate::table::shown(took))
+/// Asserts that recovery was fast enough, and describes it.
+pub(super) fn assert_recovered(took: Duration) -> String {
+    assert!(took < MAX_RECOVERY, "exact again only after {took:?}");
+    format!("exact again after {}", crate::table::format_time(took))
 }
 
-/// Asserts that a node never did without its store.
-pub(super) fn assert_undisturbed(node: &Node) {
+/// Asserts that a node never decided without its store.
+pub(super) fn assert_never_degraded(node: &Node) {
     let (errors, state) = (node.errors(), node.metric("tollgate_breaker_state"));
     assert!(errors == 0.0 && state == 0.0, "{errors} errors, breaker {state}\n{}", node.log());
 }
 
-/// How often a node's breaker opened.
-pub(super) fn trips(node: &Node) -> f64 {
+/// The number of times a node's breaker opened.
+pub(super) fn breaker_openings(node: &Node) -> f64 {
     node.metric("tollgate_breaker_opened_total")
 }
 
-/// Ends every connection that clients have.
+/// Closes every client connection of a server.
 pub(super) fn disconnect_all(server: &Server) {
     let mut raw = server.raw();
     raw.call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::common::on_both_stores;
-use crate::everywhere::assert_refused;
+use crate::endpoints::assert_refused;
 use crate::node::Node;
 use crate::stage::Stage;
 
@@ -40,13 +40,13 @@ impl Asker<'_> {
 
     /// Asserts what is spent.
     fn assert_spent(&self, spent: u64, after: &str) {
-        let told = self.ask("/peek", 1);
-        let seen = (told["count"].as_u64(), told["remaining"].as_u64());
-        assert_eq!(seen, (Some(spent), Some(LIMIT - spent)), "after {after}: {told}");
+        let reply = self.ask("/peek", 1);
+        let seen = (reply["count"].as_u64(), reply["remaining"].as_u64());
+        assert_eq!(seen, (Some(spent), Some(LIMIT - spent)), "after {after}: {reply}");
     }
 }
 
-pub(super) fn a_cost_that_never_fits_is_told_so_and_takes_nothing(stage: &Stage) -> String {
+pub(super) fn cost_above_the_limit_never_passes_and_takes_nothing(stage: &Stage) -> String {
     on_both_stores(stage, POLICY, |node| {
         assert_costs(&Asker { node, question: json!({ "key": "by policy" }) });
         for algorithm in ALGORITHMS {
@@ -67,10 +67,10 @@ fn assert_costs(asker: &Asker<'_>) {
     asker.assert_spent(SPENT, "a take");
     for cost in [LIMIT + 1, 1_000_000, GREATEST] {
         for path in ["/check", "/peek"] {
-            let told = asker.ask(path, cost);
-            assert_eq!(told["verdict"], "never", "{path} {cost}: {told}");
-            let times = [&told["retry_after"], &told["retry_after_ms"]];
-            assert_eq!(times, [&Value::Null; 2], "{path} {cost}: {told}");
+            let reply = asker.ask(path, cost);
+            assert_eq!(reply["verdict"], "never", "{path} {cost}: {reply}");
+            let times = [&reply["retry_after"], &reply["retry_after_ms"]];
+            assert_eq!(times, [&Value::Null; 2], "{path} {cost}: {reply}");
         }
         asker.assert_spent(SPENT, "a cost that never fits");
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::administered::{FILE, Kept, limit, limit_in, limits_of};
 use crate::client::Client;
 use crate::node::Node;
-use crate::passage::pass;
+use crate::override_api::{FILE, StoredOverrides, limit, limit_in, limits_of};
 use crate::stage::{Scale, Stage};
+use crate::waiting::wait_for;
 
 const CLIENTS: [&str; 3] = ["a", "b", "c"];
 
@@ -21,7 +21,7 @@ const GOLDEN: f64 = 0.618_033_988_749_895;
 /// How far past the usual end of a write a kill may come.
 const BEYOND: f64 = 1.2;
 
-pub(super) fn a_change_cut_off_is_made_whole_or_not_at_all(stage: &Stage) -> String {
+pub(super) fn interrupted_change_is_complete_or_absent(stage: &Stage) -> String {
     let directory = stage.scratch().path().join("data");
     let setup = stage.node().with("data-dir", &directory);
     let kills: u32 = stage.scale().pick(40, 1000);
@@ -34,14 +34,14 @@ pub(super) fn a_change_cut_off_is_made_whole_or_not_at_all(stage: &Stage) -> Str
         // One, then two, then all at once.
         let others = kill / 3 % 3;
         let under_way = book.begin(&node, &CLIENTS[..=others as usize]);
-        pass(usual.mul_f64(share * BEYOND) * (1 + others));
+        wait_for(usual.mul_f64(share * BEYOND) * (1 + others));
         node.kill();
         seen.note_half(&directory);
-        let kept = Kept::read(&directory);
+        let kept = StoredOverrides::read(&directory);
         node = setup.start();
         book.settle_unheard(&node, hung_up, &mut seen);
         book.settle(&node, under_way, &mut seen);
-        assert_eq!(kept.last(), book.changes, "each change is in the audit, once");
+        assert_eq!(kept.last_id(), book.changes, "each change is in the audit, once");
         book.assert_newest(&node);
     }
     seen.assert_telling(stage);
@@ -87,7 +87,7 @@ struct Seen {
 
 impl Book {
     /// Asks for one more change of a client: mostly another limit, sometimes none.
-    fn ask(&mut self, mut client: Client, of: &'static str) -> UnderWay {
+    fn send(&mut self, mut client: Client, of: &'static str) -> UnderWay {
         self.next += 1;
         let is_removed = self.next.is_multiple_of(4) && self.own.contains_key(of);
         let to = (!is_removed).then_some(self.next);
@@ -99,11 +99,11 @@ impl Book {
         UnderWay { of, to, client }
     }
 
-    /// Changes a client, and is told so; how long that took.
+    /// Changes a client and waits for the response. Returns the time taken.
     fn change(&mut self, node: &Node, of: &'static str) -> Duration {
         let (client, began) = (node.client(), Instant::now());
-        let mut asked = self.ask(client, of);
-        let reply = asked.client.receive().expect("a node answers");
+        let mut asked = self.send(client, of);
+        let reply = asked.client.receive().expect("the node responds");
         assert!([200, 204].contains(&reply.status), "{} {}", reply.status, reply.body);
         self.set(of, asked.to);
         began.elapsed()
@@ -111,14 +111,14 @@ impl Book {
 
     /// Asks for a change, and hangs up after a while; what it was to be.
     fn hang_up(&mut self, node: &Node, after: Duration) -> Option<u64> {
-        let asked = self.ask(node.client(), UNHEARD);
-        pass(after);
+        let asked = self.send(node.client(), UNHEARD);
+        wait_for(after);
         asked.to
     }
 
     /// Finds out what became of that one.
     fn settle_unheard(&mut self, node: &Node, to: Option<u64>, seen: &mut Seen) {
-        let (before, now) = (self.own.get(UNHEARD).copied(), node.own_limit(UNHEARD));
+        let (before, now) = (self.own.get(UNHEARD).copied(), node.override_limit(UNHEARD));
         if now == to {
             seen.unheard += 1;
             self.set(UNHEARD, to);
@@ -130,14 +130,14 @@ impl Book {
     /// Asks for a change of each, all at once.
     fn begin(&mut self, node: &Node, all: &[&'static str]) -> Vec<UnderWay> {
         let connected: Vec<Client> = all.iter().map(|_| node.client()).collect();
-        connected.into_iter().zip(all).map(|(client, of)| self.ask(client, of)).collect()
+        connected.into_iter().zip(all).map(|(client, of)| self.send(client, of)).collect()
     }
 
-    /// Finds out what became of them: who was told holds what it was told, who was not either what was before or
-    /// what it asked for. Who was not concerned has what it had.
+    /// Reads the outcome of each change: an acknowledged one is active, another one is either active or absent.
+    /// Other clients are unchanged.
     fn settle(&mut self, node: &Node, under_way: Vec<UnderWay>, seen: &mut Seen) {
         for UnderWay { of, to, mut client } in under_way {
-            let (before, now) = (self.own.get(of).copied(), node.own_limit(of));
+            let (before, now) = (self.own.get(of).copied(), node.override_limit(of));
             if let Ok(reply) = client.receive() {
                 assert!([200, 204].contains(&reply.status), "{} {}", reply.status, reply.body);
                 assert_eq!(now, to, "{of} was acknowledged; before it had {before:?}");
@@ -152,7 +152,7 @@ impl Book {
             }
         }
         for of in CLIENTS.into_iter().chain([UNHEARD]) {
-            assert_eq!(node.own_limit(of), self.own.get(of).copied(), "{of}");
+            assert_eq!(node.override_limit(of), self.own.get(of).copied(), "{of}");
         }
     }
 

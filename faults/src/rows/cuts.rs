@@ -19,7 +19,7 @@ struct Caller {
     client: Client,
     /// What the store has admitted.
     admitted: u64,
-    /// What was last told to be used.
+    /// What was last reply to be used.
     used: u64,
     /// How often the store has answered.
     answers: u64,
@@ -43,15 +43,15 @@ impl Caller {
     /// An answer must be this caller's own, and agree with all before.
     fn hear(&mut self, reply: &Reply) {
         assert_eq!(reply.status, 200, "{}", reply.body);
-        let told = reply.json();
-        assert_eq!(told["limit"], self.limit, "an answer of another caller: {told}");
-        assert_eq!(told["key"], self.caller().as_str(), "an answer of another caller");
+        let json = reply.json();
+        assert_eq!(json["limit"], self.limit, "a reply for another caller: {json}");
+        assert_eq!(json["key"], self.caller().as_str(), "a reply for another caller");
         if !reply.is_exact() {
             return;
         }
-        let remaining = told["remaining"].as_u64().expect("a number");
+        let remaining = json["remaining"].as_u64().expect("a number");
         let used = self.limit - remaining;
-        assert_eq!(remaining % CALLERS, self.number, "an answer of another caller: {told}");
+        assert_eq!(remaining % CALLERS, self.number, "a reply for another caller: {json}");
         assert!(used.is_multiple_of(self.cost), "caller {}: {used} are used", self.number);
         let admitted = if reply.is_allowed() { self.cost } else { 0 };
         assert!(used >= self.used + admitted, "caller {}: {} then {used}", self.number, self.used);
@@ -62,7 +62,7 @@ impl Caller {
     }
 }
 
-pub(super) fn no_answer_reaches_another_caller(stage: &Stage) -> String {
+pub(super) fn no_reply_reaches_another_caller(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::seeded(server.port(), 5);
     // So many failures in a row do not come: each call is policy's, and the next one asks again.
@@ -93,14 +93,14 @@ pub(super) fn no_answer_reaches_another_caller(stage: &Stage) -> String {
     )
 }
 
-/// All ask at once: what is under way together is told apart.
+/// All ask at once: what is under way together is reply apart.
 fn ask_all(callers: &mut [Caller]) {
     for caller in callers.iter_mut() {
         let question = caller.question();
         caller.client.send("/check", &question).expect("a node listens");
     }
     for caller in callers.iter_mut() {
-        let reply = caller.client.receive().expect("a node answers");
+        let reply = caller.client.receive().expect("the node responds");
         caller.hear(&reply);
     }
 }

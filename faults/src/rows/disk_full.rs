@@ -4,12 +4,12 @@ use std::fs;
 
 use tollgate_testkit::wait::eventually;
 
-use crate::administered::{FILE, Kept, limit, limits_of};
 use crate::client::{Reply, key};
 use crate::disk::Disk;
 use crate::load::Load;
 use crate::node::Node;
-use crate::policy::{Loss, each};
+use crate::override_api::{FILE, StoredOverrides, limit, limits_of};
+use crate::policy::{Loss, per_client};
 use crate::stage::Stage;
 
 const ROOM: usize = 1 << 20;
@@ -21,16 +21,16 @@ const PER_SECOND: u32 = 100;
 
 const ERRORS: &str = "tollgate_state_save_errors_total";
 
-pub(super) fn a_full_disk_fails_changes_clearly_and_nothing_else(stage: &Stage) -> String {
+pub(super) fn full_disk_fails_only_changes_with_a_clear_error(stage: &Stage) -> String {
     let disk = Disk::mount(&stage.scratch().path().join("disk"), ROOM);
-    let setup = stage.node().policy(&each("1000000000/h", Loss::Local));
+    let setup = stage.node().policy(&per_client("1000000000/h", Loss::Local));
     let setup = setup.with("data-dir", disk.path());
     let node = setup.start();
     (0..OTHERS).for_each(|number| node.set_limit(&format!("other-{number}"), number));
     node.set_limit("c", 20);
     assert_eq!(node.check("c").json()["limit"], 20);
     assert_eq!(node.metric(ERRORS), 0.0, "{}", node.log());
-    let before = Kept::read(disk.path());
+    let before = StoredOverrides::read(disk.path());
     let (mut refused, tries) = (0, stage.scale().pick(5, 100));
     let tally = Load::open(vec![node.address()], PER_SECOND).during(|| {
         eventually("counters cannot be saved", || {
@@ -45,7 +45,7 @@ pub(super) fn a_full_disk_fails_changes_clearly_and_nothing_else(stage: &Stage) 
                 ("POST", "/admin/external/clients/c/reset".to_owned(), String::new()),
             ] {
                 disk.fill();
-                assert_refused(&node.ask(method, &path, body));
+                assert_refused(&node.request(method, &path, body));
                 refused += 1;
                 assert_as_before(&node, &disk, &before);
             }
@@ -55,19 +55,23 @@ pub(super) fn a_full_disk_fails_changes_clearly_and_nothing_else(stage: &Stage) 
     assert_eq!(tally.admitted(), tally.count(), "checks go on");
     assert!(node.logged(&["counters not saved to --data-dir"]) > 0, "{}", node.log());
     let errors = node.metric(ERRORS);
-    disk.make_room();
+    disk.free();
     node.set_limit("c", 30);
     eventually("counters are saved again", || node.logged(&["counters are saved again"]) > 0);
-    let (code, log) = node.end();
+    let (code, log) = node.stop();
     assert_eq!(code, Some(0), "{log}");
     assert!(!log.contains("panicked"), "{log}");
-    let after = Kept::read(disk.path());
-    assert_eq!(after.last(), before.last() + 1, "what was refused was not made, and left no trace");
+    let after = StoredOverrides::read(disk.path());
+    assert_eq!(
+        after.last_id(),
+        before.last_id() + 1,
+        "what was refused was not made, and left no trace"
+    );
     let node = setup.start();
-    let told = node.check("c").json();
-    assert_eq!((&told["limit"], &told["count"]), (&30.into(), &2.into()), "{told}");
-    assert_eq!(node.own_limit("other-29"), Some(29));
-    assert_eq!(node.own_limit("new"), None);
+    let reply = node.check("c").json();
+    assert_eq!((&reply["limit"], &reply["count"]), (&30.into(), &2.into()), "{reply}");
+    assert_eq!(node.override_limit("other-29"), Some(29));
+    assert_eq!(node.override_limit("new"), None);
     assert_eq!(node.count(&key("k")), Some(tally.count() as u64), "every check has counted");
     format!(
         "{} checks, none failed, while {refused} changes were refused and {errors} saves failed; the file as it \
@@ -80,21 +84,21 @@ pub(super) fn a_full_disk_fails_changes_clearly_and_nothing_else(stage: &Stage) 
 fn assert_refused(reply: &Reply) {
     assert_eq!(reply.status, 503, "{}", reply.body);
     assert_eq!(reply.header("content-type"), Some("application/problem+json"), "{}", reply.head);
-    let told = reply.json();
-    let detail = told["detail"].as_str().expect("a text");
+    let reply = reply.json();
+    let detail = reply["detail"].as_str().expect("a text");
     for words in ["could not be stored", "is not in force", "No space left"] {
         assert!(detail.contains(words), "{words:?} is not in {detail:?}");
     }
 }
 
-fn assert_as_before(node: &Node, disk: &Disk, before: &Kept) {
+fn assert_as_before(node: &Node, disk: &Disk, before: &StoredOverrides) {
     let kept = fs::read_to_string(disk.path().join(FILE)).expect("the file is there");
     assert!(kept == before.bytes, "the file has changed: {kept}");
     let half = disk.path().join(format!("{FILE}.new"));
     assert!(!half.exists(), "what could not be written takes no room");
-    assert_eq!((node.own_limit("c"), node.own_limit("new")), (Some(20), None));
-    let told = node.post("/peek", key("c")).json();
-    assert_eq!((&told["limit"], &told["count"]), (&20.into(), &1.into()), "in force: {told}");
+    assert_eq!((node.override_limit("c"), node.override_limit("new")), (Some(20), None));
+    let reply = node.post("/peek", key("c")).json();
+    assert_eq!((&reply["limit"], &reply["count"]), (&20.into(), &1.into()), "in force: {reply}");
     let newest = node.audit(1).pop().expect("there were changes");
     assert_eq!((&newest["client"], &newest["old"]), (&"c".into(), &serde_json::Value::Null));
 }

@@ -1,7 +1,7 @@
 //! What comes twice: fields of a question, lines of a head.
 
 use crate::client::{JSON, Reply, head, key};
-use crate::everywhere::{BATCH, DECIDING, assert_refused};
+use crate::endpoints::{BATCH, DECIDING, assert_refused};
 use crate::node::Node;
 use crate::stage::Stage;
 
@@ -50,7 +50,7 @@ const HARMLESS: [&str; 3] = [
     "content-length: #\r\nx-id: 1\r\nx-id: 2\r\n",
 ];
 
-pub(super) fn what_comes_twice_is_refused_alike_on_every_path(stage: &Stage) -> String {
+pub(super) fn duplicates_are_refused_on_every_endpoint(stage: &Stage) -> String {
     // Where anybody may ask nobody reads who it is.
     let node = stage.node().open().start();
     let mut client = node.client();
@@ -58,7 +58,7 @@ pub(super) fn what_comes_twice_is_refused_alike_on_every_path(stage: &Stage) -> 
         assert_refused(&mut client, question, 400, field);
     }
     for (path, body) in OTHERS {
-        let reply = client.post(path, body).expect("a node answers");
+        let reply = client.post(path, body).expect("the node responds");
         assert_eq!(reply.status, 400, "{path} {body}: {}", reply.body);
     }
     let paths: Vec<&str> = DECIDING.into_iter().chain([BATCH]).collect();
@@ -83,7 +83,7 @@ pub(super) fn what_comes_twice_is_refused_alike_on_every_path(stage: &Stage) -> 
     )
 }
 
-/// What a good question is told whose head has these lines too.
+/// What a good question is reply whose head has these lines too.
 fn answer(node: &Node, path: &str, lines: &str) -> Reply {
     let body = question(path);
     let lines = lines.replace('#', &body.len().to_string());
@@ -112,6 +112,6 @@ fn question(path: &str) -> String {
 
 fn send(node: &Node, request: &str) -> Reply {
     let mut client = node.client();
-    client.write(request.as_bytes()).expect("a node reads");
-    client.receive().expect("a node answers")
+    client.write(request.as_bytes()).expect("the node reads");
+    client.receive().expect("the node responds")
 }

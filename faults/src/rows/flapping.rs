@@ -4,31 +4,32 @@ use std::time::{Duration, Instant};
 
 use tollgate_testkit::proxy::{Fault, Proxy};
 
-use super::common::{SLACK, T, assert_back, assert_exact, trips};
+use super::common::{SLACK, T, assert_exact, assert_recovered, breaker_openings};
 use crate::client::key;
 use crate::load::Load;
-use crate::passage::until;
-use crate::policy::{Loss, each};
+use crate::policy::{Loss, per_client};
 use crate::redis;
 use crate::stage::Stage;
-use crate::table::shown;
+use crate::table::format_time;
+use crate::waiting::wait_until;
 
-pub(super) fn a_redis_that_comes_and_goes_fails_nobody(stage: &Stage) -> String {
+pub(super) fn flapping_redis_fails_no_request(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::start(server.port());
-    let setup = stage.node().redis(&redis::through(&proxy)).policy(&each("1000000/h", Loss::Local));
+    let setup =
+        stage.node().redis(&redis::through(&proxy)).policy(&per_client("1000000/h", Loss::Local));
     let node = setup.start();
     node.wait_exact();
     let rounds = stage.scale().pick(10, 150);
     let load =
-        Load::open(vec![node.address()], 200).asking(|number| key(&format!("c{}", number % 20)));
+        Load::open(vec![node.address()], 200).body(|number| key(&format!("c{}", number % 20)));
     let tally = load.during(|| {
         let began = Instant::now();
         for round in 0..rounds {
             proxy.set(Fault::Blackhole);
-            until(began + Duration::from_secs(2 * round + 1));
+            wait_until(began + Duration::from_secs(2 * round + 1));
             proxy.set(Fault::Pass);
-            until(began + Duration::from_secs(2 * round + 2));
+            wait_until(began + Duration::from_secs(2 * round + 2));
         }
     });
     let back = node.wait_exact();
@@ -46,9 +47,9 @@ pub(super) fn a_redis_that_comes_and_goes_fails_nobody(stage: &Stage) -> String 
          in the log; {}",
         tally.count(),
         tally.degraded(),
-        shown(usual),
-        shown(slowest),
-        trips(&node),
-        assert_back(back)
+        format_time(usual),
+        format_time(slowest),
+        breaker_openings(&node),
+        assert_recovered(back)
     )
 }

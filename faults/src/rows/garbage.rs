@@ -7,11 +7,11 @@ use tollgate_testkit::random::Random;
 
 use super::common::{SLACK, T, assert_exact};
 use crate::load::Load;
-use crate::passage::pass;
-use crate::policy::{Loss, each};
+use crate::policy::{Loss, per_client};
 use crate::redis;
 use crate::stage::Stage;
-use crate::table::shown;
+use crate::table::format_time;
+use crate::waiting::wait_for;
 
 /// How much memory a node may gain by all of it.
 const GROWTH: u64 = 64 << 20;
@@ -41,10 +41,11 @@ fn nonsense() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-pub(super) fn nonsense_is_refused_and_harms_nothing(stage: &Stage) -> String {
+pub(super) fn corrupt_replies_are_refused_without_harm(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::start(server.port());
-    let setup = stage.node().redis(&redis::through(&proxy)).policy(&each("1000000/h", Loss::Local));
+    let setup =
+        stage.node().redis(&redis::through(&proxy)).policy(&per_client("1000000/h", Loss::Local));
     // Kinds are many, and after each it is waited for.
     let node = setup.with("probe-ms", "100").start();
     node.wait_exact();
@@ -54,7 +55,7 @@ pub(super) fn nonsense_is_refused_and_harms_nothing(stage: &Stage) -> String {
     for (kind, bytes) in &kinds {
         let connected = proxy.connections();
         proxy.set(Fault::Answer(bytes.clone()));
-        let tally = Load::open(vec![node.address()], 50).during(|| pass(length));
+        let tally = Load::open(vec![node.address()], 50).during(|| wait_for(length));
         proxy.set(Fault::Pass);
         // What was made of nonsense must not be answered by what comes after it.
         proxy.cut_all();
@@ -72,7 +73,7 @@ pub(super) fn nonsense_is_refused_and_harms_nothing(stage: &Stage) -> String {
     format!(
         "{} kinds, {count} answers, no 5xx, slowest {}, {} KiB more, no panic; exact after each",
         kinds.len(),
-        shown(slowest),
+        format_time(slowest),
         grown / 1024
     )
 }

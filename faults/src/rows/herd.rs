@@ -5,14 +5,14 @@ use std::time::Duration;
 use tollgate_testkit::proxy::Proxy;
 use tollgate_testkit::server::Server;
 
-use super::common::{assert_back, assert_exact};
+use super::common::{assert_exact, assert_recovered};
 use crate::client::key;
 use crate::load::Load;
 use crate::node::Node;
-use crate::passage::pass;
-use crate::policy::{Loss, each};
+use crate::policy::{Loss, per_client};
 use crate::redis;
 use crate::stage::Stage;
+use crate::waiting::wait_for;
 
 const NODES: u64 = 8;
 /// The connections of a node: for decisions, and for what nodes tell each other.
@@ -31,16 +31,16 @@ struct Traffic {
     back: Duration,
 }
 
-pub(super) fn eight_nodes_do_not_storm_a_redis_that_is_back(stage: &Stage) -> String {
+pub(super) fn eight_nodes_do_not_storm_a_recovered_redis(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::start(server.port());
     // Heartbeats as they are by themselves: they ask too.
-    let setup = stage.node().redis(&redis::through(&proxy)).policy(&each("1000000/h", Loss::Local));
+    let setup =
+        stage.node().redis(&redis::through(&proxy)).policy(&per_client("1000000/h", Loss::Local));
     let setup = setup.with("redis-timeout-ms", "1000");
     let nodes: Vec<Node> = (0..NODES).map(|_| setup.start()).collect();
     let addresses: Vec<_> = nodes.iter().map(Node::address).collect();
-    let load =
-        Load::open(addresses.clone(), 160).asking(|number| key(&format!("c{}", number % 40)));
+    let load = Load::open(addresses.clone(), 160).body(|number| key(&format!("c{}", number % 40)));
     let (seconds, mut traffic) = (stage.scale().pick(4, 30), Traffic::default());
     let tally = load.during(|| traffic = take_away(&server, &proxy, &nodes, seconds));
     tally.assert_answered();
@@ -60,24 +60,24 @@ pub(super) fn eight_nodes_do_not_storm_a_redis_that_is_back(stage: &Stage) -> St
          commands in 3 s before, {after} in the first after; {}",
         tally.count(),
         rate(connects, NODES * seconds),
-        assert_back(back)
+        assert_recovered(back)
     )
 }
 
 /// Kills Redis for so many seconds, while nodes are asked.
 fn take_away(server: &Server, proxy: &Proxy, nodes: &[Node], seconds: u64) -> Traffic {
     let mut traffic = Traffic::default();
-    pass(Duration::from_secs(1));
-    traffic.usual = commands(server, || pass(SPAN));
+    wait_for(Duration::from_secs(1));
+    traffic.usual = commands(server, || wait_for(SPAN));
     server.kill();
-    pass(Duration::from_secs(1));
+    wait_for(Duration::from_secs(1));
     let before = proxy.connections();
-    pass(Duration::from_secs(seconds));
+    wait_for(Duration::from_secs(seconds));
     traffic.connects = proxy.connections() - before;
     server.restart();
     traffic.after = commands(server, || {
         traffic.back = nodes.iter().map(Node::wait_exact).sum();
-        pass(SPAN.saturating_sub(traffic.back));
+        wait_for(SPAN.saturating_sub(traffic.back));
     });
     traffic
 }

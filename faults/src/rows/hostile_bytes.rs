@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::client::{Client, JSON, Reply, begin, head, key};
-use crate::everywhere::{DECIDING, ask, assert_refused};
+use crate::endpoints::{DECIDING, assert_refused, send};
 use crate::node::Node;
 use crate::redis;
 use crate::setup::Setup;
@@ -94,7 +94,7 @@ rules:
 /// A counter for each text by each of these, and one that nobody is to be taken for.
 const COUNTERS: usize = 4 * TEXTS.len() + 1;
 
-pub(super) fn bytes_count_as_they_are_or_are_refused(stage: &Stage) -> String {
+pub(super) fn hostile_bytes_are_counted_unchanged_or_refused(stage: &Stage) -> String {
     let loud = |format: &str| {
         let setup = stage.node().policy(POLICY).variable("TOLLGATE_LOG", "debug");
         setup.with("log-format", format)
@@ -139,44 +139,44 @@ fn assert_borne(setup: &Setup<'_>) {
     assert_log_whole(&node);
 }
 
-/// Nobody was taken for this one before, and it is told as it is.
+/// Asserts that this text has no usage yet, and that responses show it unchanged.
 fn assert_first(client: &mut Client, text: &str) {
-    for answer in ask(client, key(text).as_bytes()) {
-        assert_eq!(answer.status, 200, "{text:?} {}: {}", answer.path, answer.told);
-        // A take, a look, a refund, then another take.
-        let count = match answer.path {
+    for reply in send(client, key(text).as_bytes()) {
+        assert_eq!(reply.status, 200, "{text:?} {}: {}", reply.path, reply.body);
+        // A take, a peek, a refund, then another take.
+        let count = match reply.path {
             "/explain" => continue,
             "/refund" => 0,
             _ => 1,
         };
-        assert_eq!(answer.told["count"], count, "{text:?} {}", answer.path);
-        assert_eq!(answer.told["key"], text, "{}", answer.path);
+        assert_eq!(reply.body["count"], count, "{text:?} {}", reply.path);
+        assert_eq!(reply.body["key"], text, "{}", reply.path);
     }
-    // As a tenant, a user and a header it is somebody else again; a path is nobody.
+    // As a tenant, a user and a header the text has other counters; a path has none.
     for (question, count, shown) in [
         (json!({ "key": "first", "tenant": text }), 1, "first"),
         (json!({ "facts": { "client": "first", "path": "/user", "user": text } }), 1, text),
         (json!({ "facts": { "client": "first", "path": "/header", "header:x": text } }), 1, text),
         (json!({ "facts": { "client": "first", "path": text }, "cost": 0 }), 1, "first"),
     ] {
-        let reply = client.post("/check", question.to_string()).expect("a node answers");
-        let told = reply.json();
-        assert_eq!((&told["count"], &told["key"]), (&count.into(), &shown.into()), "{question}");
+        let reply = client.post("/check", question.to_string()).expect("the node responds");
+        let json = reply.json();
+        assert_eq!((&json["count"], &json["key"]), (&count.into(), &shown.into()), "{question}");
         assert_unmarked(&reply);
     }
 }
 
-/// What is no JSON is refused by every path; where it is part of a batch, that as a whole.
+/// Asserts that every endpoint refuses invalid UTF-8; as a batch item it makes the whole batch invalid.
 fn assert_no_text(client: &mut Client, question: &[u8], field: &str) {
     let shown = String::from_utf8_lossy(question).into_owned();
     for path in DECIDING {
-        let reply = client.post(path, question).expect("a node answers");
-        let told = reply.json();
-        assert_eq!((reply.status, &told["field"]), (400, &field.into()), "{path} {shown}: {told}");
+        let reply = client.post(path, question).expect("the node responds");
+        let json = reply.json();
+        assert_eq!((reply.status, &json["field"]), (400, &field.into()), "{path} {shown}: {json}");
         assert_unmarked(&reply);
     }
-    let batch = ask(client, question).pop().expect("the last is the batch");
-    assert_eq!(batch.status, 400, "{shown}: {}", batch.told);
+    let batch = send(client, question).pop().expect("the last is the batch");
+    assert_eq!(batch.status, 400, "{shown}: {}", batch.body);
 }
 
 fn assert_target_refused(node: &Node, target: &[u8]) {
@@ -197,8 +197,8 @@ fn assert_line_refused(node: &Node, line: &[u8]) {
 
 fn answer(node: &Node, request: &[u8]) -> Reply {
     let mut client = node.client();
-    client.write(request).expect("a node reads");
-    let reply = client.receive().expect("a node answers");
+    client.write(request).expect("the node reads");
+    let reply = client.receive().expect("the node responds");
     assert_unmarked(&reply);
     reply
 }
@@ -218,9 +218,9 @@ fn series(node: &Node) -> BTreeSet<String> {
 
 /// How many counters there are.
 fn listed(client: &mut Client) -> usize {
-    let told = client.get("/api/counters?limit=1000").expect("a node answers").json();
-    assert!(told["cursor"].is_null(), "one page is enough: {told}");
-    told["counters"].as_array().expect("a list").len()
+    let reply = client.get("/api/counters?limit=1000").expect("the node responds").json();
+    assert!(reply["cursor"].is_null(), "one page is enough: {reply}");
+    reply["counters"].as_array().expect("a list").len()
 }
 
 /// No line of the log was begun by anybody else, and none rings a bell or paints.
@@ -234,7 +234,7 @@ fn assert_log_whole(node: &Node) {
     }
 }
 
-/// What operators write is told in one line as well.
+/// What operators write is reply in one line as well.
 fn assert_starts_refused(stage: &Stage) {
     let rule = "version: 1\nrules: [{ name: \"a\\r\\ninjected: b\", limits: [1/s] }]\n";
     let field = "version: 1\n\"a\\r\\ninjected: b\": 1\n";
@@ -243,8 +243,8 @@ fn assert_starts_refused(stage: &Stage) {
         stage.node().policy(field),
         stage.node().with("node-id", "a\r\ninjected: b"),
     ] {
-        let told = setup.refused();
-        assert!(!told.lines().any(|line| line.starts_with(MARK)), "{told}");
-        assert!(!told.contains('\r'), "{told:?}");
+        let reply = setup.fails_to_start();
+        assert!(!reply.lines().any(|line| line.starts_with(MARK)), "{reply}");
+        assert!(!reply.contains('\r'), "{reply:?}");
     }
 }

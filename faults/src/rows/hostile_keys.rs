@@ -7,7 +7,7 @@ use tollgate_testkit::random::Random;
 use tollgate_testkit::server::{Server, slot_of};
 
 use crate::client::Client;
-use crate::everywhere::BATCH;
+use crate::endpoints::BATCH;
 use crate::node::Node;
 use crate::redis;
 use crate::stage::Stage;
@@ -29,7 +29,7 @@ const GROUPS: u16 = 16;
 /// A tenant, a client and a user, any of the others than the client absent.
 type Subject = [String; 3];
 
-pub(super) fn no_two_hostile_names_share_a_counter(stage: &Stage) -> String {
+pub(super) fn hostile_names_never_share_a_counter(stage: &Stage) -> String {
     let subjects = subjects(stage.scale().pick(4_000, 100_000));
     let memory = stage.node().policy(POLICY).start();
     assert_apart(&memory, &subjects);
@@ -101,9 +101,9 @@ fn assert_apart(node: &Node, subjects: &[Subject]) {
     let mut client = node.client();
     for time in 1..=2 {
         for some in subjects.chunks(AT_ONCE) {
-            for (subject, told) in some.iter().zip(ask(&mut client, some)) {
-                assert_eq!(told["count"], time, "{subject:?} shares its counter: {told}");
-                assert_eq!(told["degraded"], false, "{told}");
+            for (subject, reply) in some.iter().zip(ask(&mut client, some)) {
+                assert_eq!(reply["count"], time, "{subject:?} shares its counter: {reply}");
+                assert_eq!(reply["degraded"], false, "{reply}");
             }
         }
     }
@@ -112,16 +112,16 @@ fn assert_apart(node: &Node, subjects: &[Subject]) {
 fn ask(client: &mut Client, subjects: &[Subject]) -> Vec<Value> {
     let questions: Vec<Value> = subjects.iter().map(question).collect();
     let batch = json!({ "requests": questions }).to_string();
-    let mut told = client.post(BATCH, batch).expect("a node answers").json();
-    let results = told["results"].as_array_mut().map(std::mem::take).expect("a list");
+    let mut reply = client.post(BATCH, batch).expect("the node responds").json();
+    let results = reply["results"].as_array_mut().map(std::mem::take).expect("a list");
     assert_eq!(results.len(), subjects.len());
     results
 }
 
 /// What counters are called on the server.
 fn keys(server: &Server) -> Vec<String> {
-    let told = server.raw().call(&["KEYS", "rl:{*}:*"]);
-    told.array().iter().map(|key| key.text().to_owned()).collect()
+    let reply = server.raw().call(&["KEYS", "rl:{*}:*"]);
+    reply.array().iter().map(|key| key.text().to_owned()).collect()
 }
 
 /// Asserts that slots have about the same; how many have any, and how far off the worst group of them is.

@@ -1,7 +1,7 @@
 //! Requests that do not end, and some that nest without end.
 
 use crate::client::{Client, JSON, begin, head};
-use crate::everywhere::{BATCH, DECIDING, assert_refused};
+use crate::endpoints::{BATCH, DECIDING, assert_refused};
 use crate::node::Node;
 use crate::stage::Stage;
 
@@ -58,18 +58,18 @@ fn endless() -> Vec<Endless> {
     all
 }
 
-pub(super) fn what_does_not_end_is_cut_off_and_costs_no_memory(stage: &Stage) -> String {
+pub(super) fn endless_requests_are_closed_and_cost_no_memory(stage: &Stage) -> String {
     let node = stage.node().start();
     assert!(node.check("warm").is_exact());
     ask_the_longest(&node);
     let before = node.peak();
-    let (mut most, mut told, all) = (0, 0, endless());
+    let (mut most, mut reply, all) = (0, 0, endless());
     for request in &all {
         let (sent, status) = pour(&node, request);
         assert!(sent < CUT, "{}: {sent} bytes were taken", request.what);
         let is_right = status.is_none_or(|status| request.statuses.contains(&status));
         assert!(is_right, "{}: {status:?}", request.what);
-        (most, told) = (most.max(sent), told + usize::from(status.is_some()));
+        (most, reply) = (most.max(sent), reply + usize::from(status.is_some()));
     }
     let deep = assert_deep_refused(&mut node.client());
     // The system counts pages by and by, and may know of fewer later.
@@ -79,7 +79,7 @@ pub(super) fn what_does_not_end_is_cut_off_and_costs_no_memory(stage: &Stage) ->
     assert_eq!(node.check("warm").json()["count"], 2, "it serves on, and nothing was taken");
     assert!(!node.log().contains("panicked"), "{}", node.log());
     format!(
-        "{} requests without end cut off after {} MiB at most, {told} were told why; {deep} nested ones \
+        "{} requests without end cut off after {} MiB at most, {reply} were reply why; {deep} nested ones \
          refused; {} KiB more than the longest that may be asked",
         all.len(),
         most >> 20,
@@ -96,13 +96,13 @@ fn ask_the_longest(node: &Node) {
         let how = format!("transfer-encoding: chunked\r\n\r\n{length:x}\r\n{spaces}\r\n0\r\n");
         let declared = node.post(path, &spaces);
         let mut client = node.client();
-        client.write(head(path, &[JSON, &how]).as_bytes()).expect("a node reads");
-        let chunked = client.receive().expect("a node answers");
+        client.write(head(path, &[JSON, &how]).as_bytes()).expect("the node reads");
+        let chunked = client.receive().expect("the node responds");
         assert_eq!([declared.status, chunked.status], [400; 2], "{path}: {}", chunked.body);
     }
 }
 
-/// Sends until it is cut off: how many bytes left, and the status if one is told.
+/// Sends until it is cut off: how many bytes left, and the status if one is reply.
 fn pour(node: &Node, request: &Endless) -> (usize, Option<u16>) {
     let mut client = node.client();
     let mut sent = 0;
@@ -134,12 +134,12 @@ fn assert_deep_refused(client: &mut Client) -> usize {
     ];
     for question in &all {
         for path in DECIDING {
-            let reply = client.post(path, question).expect("a node answers");
+            let reply = client.post(path, question).expect("the node responds");
             assert_eq!(reply.status, 400, "{path}: {}", reply.body);
         }
     }
     let batch = format!(r#"{{"requests":[{}"#, "[".repeat(1_000_000));
-    let reply = client.post(BATCH, batch).expect("a node answers");
+    let reply = client.post(BATCH, batch).expect("the node responds");
     assert_eq!(reply.status, 400, "{}", reply.body);
     assert_refused(client, r#"{"key":[[[[[[[[[[]]]]]]]]]]}"#, 400, "key");
     all.len() + 2

@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use tollgate_testkit::proxy::{Fault, Proxy};
 use tollgate_testkit::server::Server;
 
-use super::common::{SLACK, T, assert_back, assert_exact};
+use super::common::{SLACK, T, assert_exact, assert_recovered};
 use crate::client::key;
 use crate::load::Load;
 use crate::node::Node;
-use crate::passage::pass;
-use crate::policy::{Loss, each};
+use crate::policy::{Loss, per_client};
 use crate::redis;
 use crate::stage::Stage;
-use crate::table::shown;
+use crate::table::format_time;
 use crate::tally::Tally;
+use crate::waiting::wait_for;
 
 /// What many clients need for as long as this lasts.
 const PLENTY: &str = "1000000/h";
@@ -33,19 +33,20 @@ struct Outage<'a> {
     end: &'a dyn Fn(),
 }
 
-pub(super) fn a_hung_redis_is_felt_for_one_time_out(stage: &Stage) -> String {
+pub(super) fn hung_redis_delays_for_one_timeout(stage: &Stage) -> String {
     let server = redis::start();
-    let node = stage.node().redis(&redis::url(&server)).policy(&each(PLENTY, Loss::Local)).start();
+    let node =
+        stage.node().redis(&redis::url(&server)).policy(&per_client(PLENTY, Loss::Local)).start();
     let seconds = stage.scale().pick(5, 60);
     let (begin, end) = (&|| server.hang(), &|| server.resume());
     endure(&node, &Outage { per_second: 1000, seconds, begin, end })
 }
 
-pub(super) fn a_black_hole_is_felt_for_one_time_out(stage: &Stage) -> String {
+pub(super) fn black_hole_delays_for_one_timeout(stage: &Stage) -> String {
     let seconds = stage.scale().pick(3, 30);
     let server = redis::builder().arg("--tcp-backlog").arg("1").start();
     let proxy = Proxy::start(server.port());
-    let policy = each(PLENTY, Loss::Local);
+    let policy = per_client(PLENTY, Loss::Local);
     let node = stage.node().redis(&redis::through(&proxy)).policy(&policy).start();
     let (begin, end) = (&|| proxy.set(Fault::Blackhole), &|| proxy.set(Fault::Pass));
     let swallowed = endure(&node, &Outage { per_second: 500, seconds, begin, end });
@@ -78,13 +79,13 @@ fn crowded(server: &Server) -> Vec<TcpStream> {
 /// Asks all the time: before, during and after.
 fn endure(node: &Node, outage: &Outage<'_>) -> String {
     let load = Load::open(vec![node.address()], outage.per_second)
-        .asking(|number| key(&format!("c{}", number % CLIENTS)));
+        .body(|number| key(&format!("c{}", number % CLIENTS)));
     let (mut begun, mut ended, mut back) = (Instant::now(), Instant::now(), Duration::ZERO);
     let tally = load.during(|| {
-        pass(Duration::from_secs(2));
+        wait_for(Duration::from_secs(2));
         begun = Instant::now();
         (outage.begin)();
-        pass(Duration::from_secs(outage.seconds));
+        wait_for(Duration::from_secs(outage.seconds));
         (outage.end)();
         ended = Instant::now();
         back = node.wait_exact();
@@ -99,10 +100,10 @@ fn endure(node: &Node, outage: &Outage<'_>) -> String {
         "{} answers, {} slow, slowest {}, p99 {} then {}; {}",
         during.count(),
         during.slower_than(SLOW),
-        shown(during.slowest()),
-        shown(tally.between(begun - Duration::from_secs(1), begun).per_mille(990)),
-        shown(calm.per_mille(990)),
-        assert_back(back)
+        format_time(during.slowest()),
+        format_time(tally.between(begun - Duration::from_secs(1), begun).per_mille(990)),
+        format_time(calm.per_mille(990)),
+        assert_recovered(back)
     )
 }
 

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use tollgate_testkit::wait::eventually;
 
-use super::common::{assert_back, assert_exact};
+use super::common::{assert_exact, assert_recovered};
 use crate::client::on_path;
 use crate::fleet::Fleet;
 use crate::load::Load;
 use crate::node::Node;
-use crate::passage::pass;
-use crate::policy::{Loss, each, every_loss};
+use crate::policy::{Loss, per_client, rule_per_loss};
 use crate::redis;
 use crate::stage::{Scale, Stage};
 use crate::tally::Tally;
+use crate::waiting::wait_for;
 
 const NODES: usize = 3;
 const LIMIT: usize = 90;
@@ -26,14 +26,14 @@ fn path(number: u64) -> &'static str {
     PATHS[usize::try_from(number).expect("a number") / NODES % PATHS.len()]
 }
 
-pub(super) fn a_fleet_without_redis_keeps_its_limit(stage: &Stage) -> String {
+pub(super) fn fleet_keeps_its_limit_without_redis(stage: &Stage) -> String {
     let server = redis::start();
-    let setup = stage.node().redis(&redis::url(&server)).policy(&every_loss("90/min"));
+    let setup = stage.node().redis(&redis::url(&server)).policy(&rule_per_loss("90/min"));
     let fleet = setup.start_fleet(NODES);
-    fleet.wait_acquainted();
+    fleet.wait_until_counted();
     server.kill();
-    let load = Load::open(fleet.addresses(), 150).asking(|number| on_path("k", path(number)));
-    let tally = load.during(|| pass(stage.scale().pick(4, 130) * Duration::from_secs(1)));
+    let load = Load::open(fleet.addresses(), 150).body(|number| on_path("k", path(number)));
+    let tally = load.during(|| wait_for(stage.scale().pick(4, 130) * Duration::from_secs(1)));
     let admitted = assert_policies(&tally);
     assert_marked(&fleet, &tally);
     server.restart();
@@ -48,7 +48,7 @@ pub(super) fn a_fleet_without_redis_keeps_its_limit(stage: &Stage) -> String {
     format!(
         "{} answers, 5xx only where denied; {admitted} admitted by shares of {SHARE}, {spent} known after; {}",
         tally.count(),
-        assert_back(back)
+        assert_recovered(back)
     )
 }
 
@@ -90,25 +90,25 @@ fn assert_marked(fleet: &Fleet, tally: &Tally) {
     let all: f64 = ["local", "allow", "deny"].map(counted).iter().sum();
     let heard = f64::from(u32::try_from(tally.degraded() + 2).expect("a number"));
     assert!((all - heard).abs() < 0.5, "{all} counted, {heard} heard");
-    let told = node.warning();
-    assert!(told.as_deref().is_some_and(|text| text.contains("Redis")), "{told:?}");
+    let reply = node.warning();
+    assert!(reply.as_deref().is_some_and(|text| text.contains("Redis")), "{reply:?}");
 }
 
-pub(super) fn a_redis_that_forgot_admits_one_limit_more_at_most(stage: &Stage) -> String {
+pub(super) fn empty_redis_admits_at_most_one_more_limit(stage: &Stage) -> String {
     const LIMIT: usize = 50;
     let server = redis::start();
-    let setup = stage.node().redis(&redis::url(&server)).policy(&each("50/h", Loss::Local));
+    let setup = stage.node().redis(&redis::url(&server)).policy(&per_client("50/h", Loss::Local));
     let node = setup.patient().start();
     let load = Load::closed(vec![node.address()], 3);
-    let before = load.ask(100);
+    let before = load.send(100);
     assert_eq!(before.admitted(), LIMIT);
     let meanwhile = load.during(|| {
         server.kill();
-        pass(stage.scale().pick(1, 5) * Duration::from_secs(1));
+        wait_for(stage.scale().pick(1, 5) * Duration::from_secs(1));
         server.restart();
         node.wait_exact();
     });
-    let after = load.ask(100);
+    let after = load.send(100);
     [&before, &meanwhile, &after].into_iter().for_each(Tally::assert_answered);
     let extra = meanwhile.admitted() + after.admitted();
     assert!(extra <= LIMIT, "{extra} more than the limit of {LIMIT}");

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::common::on_both_stores;
 use crate::client::Client;
-use crate::everywhere::{ask, assert_refused};
+use crate::endpoints::{assert_refused, send};
 use crate::stage::Stage;
 
 /// The most bytes, as they are counted: not as they are written in JSON, and not as they are kept.
@@ -25,7 +25,7 @@ fn question(place: &str, text: &str) -> String {
     asked.to_string()
 }
 
-pub(super) fn a_key_of_1024_bytes_passes_and_one_byte_more_does_not(stage: &Stage) -> String {
+pub(super) fn key_of_1024_bytes_is_accepted_and_1025_refused(stage: &Stage) -> String {
     on_both_stores(stage, POLICY, |node| {
         let mut client = node.client();
         for place in PLACES {
@@ -53,11 +53,11 @@ fn assert_longest(client: &mut Client, place: &str, [character, other]: [&str; 2
     let least = character.repeat(MOST / character.len() - 1);
     for text in [least.clone() + other, most.clone()] {
         // A take, a look, a refund and a batch's take: one is left.
-        let counts: Vec<_> = ask(client, question(place, &text).as_bytes())
+        let counts: Vec<_> = send(client, question(place, &text).as_bytes())
             .into_iter()
-            .inspect(|answer| assert_eq!(answer.status, 200, "{place}: {}", answer.told))
-            .filter(|answer| answer.path != "/explain")
-            .map(|answer| answer.told["count"].clone())
+            .inspect(|reply| assert_eq!(reply.status, 200, "{place}: {}", reply.body))
+            .filter(|reply| reply.path != "/explain")
+            .map(|reply| reply.body["count"].clone())
             .collect();
         assert_eq!(counts, [1, 1, 0, 1], "{place}: {}", text.len());
     }

@@ -1,4 +1,4 @@
-//! The rows of the matrix, each beside its kin.
+//! The rows of the fault matrix.
 
 use crate::row::{Row, rows};
 
@@ -35,88 +35,88 @@ mod tls;
 mod windows;
 mod zero;
 
-/// All rows that are played here, in their order. Row 25 is of permits; those of other protocols, of ten million
-/// keys and of too little memory are not yet here.
+/// All implemented rows, in matrix order. Row 25 (leases) and the rows of other protocols, of ten million keys and of
+/// too little memory are not implemented yet.
 pub fn all() -> Vec<Row> {
     rows! {
         1 Quick, "Redis killed", "kill -9, three nodes":
-            killed::a_fleet_without_redis_keeps_its_limit;
+            killed::fleet_keeps_its_limit_without_redis;
         2 Quick, "hung", "SIGSTOP at 1000 requests/s":
-            hung::a_hung_redis_is_felt_for_one_time_out;
+            hung::hung_redis_delays_for_one_timeout;
         3 Quick, "slow", "proxy +T/2, then +2T":
-            slow::half_the_time_out_is_exact_and_twice_is_degraded;
-        4 Quick, "blackhole", "nothing answered, connects neither":
-            hung::a_black_hole_is_felt_for_one_time_out;
-        5 Quick, "reset mid-reply", "proxy cuts after any byte":
-            cuts::no_answer_reaches_another_caller;
+            slow::half_a_timeout_is_exact_and_two_are_degraded;
+        4 Quick, "blackhole", "no replies, no new connections":
+            hung::black_hole_delays_for_one_timeout;
+        5 Quick, "connection reset", "proxy cuts after any byte":
+            cuts::no_reply_reaches_another_caller;
         6 Quick, "scripts flushed", "SCRIPT and FUNCTION FLUSH 100/s":
-            scripts::lost_scripts_are_not_noticed;
+            scripts::lost_scripts_have_no_visible_effect;
         7 Quick, "restart empty", "kill -9, start":
-            killed::a_redis_that_forgot_admits_one_limit_more_at_most;
+            killed::empty_redis_admits_at_most_one_more_limit;
         8 Quick, "out of memory", "noeviction, maxmemory 1":
-            refusing::nobody_passes_by_a_store_without_memory;
+            refusing::redis_without_memory_admits_nothing;
         9 Quick, "evicting", "maxmemory-policy allkeys-lru":
-            refusing::an_evicting_redis_is_warned_of;
+            refusing::evicting_redis_causes_a_warning;
         10 Quick, "READONLY", "REPLICAOF live; failover":
-            replicas::a_replica_is_done_without_until_it_is_primary;
+            replicas::node_is_degraded_until_the_replica_is_primary;
         11 Quick, "slots move", "three primaries, migration under load":
-            cluster::moving_slots_are_not_noticed;
-        12 Quick, "CROSSSLOT", "limits of several slots at once":
-            cluster::limits_of_several_slots_are_no_error;
+            cluster::moving_slots_have_no_visible_effect;
+        12 Quick, "CROSSSLOT", "limits in several slots":
+            cluster::limits_across_slots_cause_no_error;
         13 Quick, "LOADING", "proxy answers -LOADING":
-            refusing::a_loading_redis_is_not_pressed;
-        14 Quick, "BUSY", "EVAL that never ends":
-            refusing::a_busy_redis_is_left_alone;
+            refusing::loading_redis_gets_no_extra_load;
+        14 Quick, "BUSY", "endless EVAL":
+            refusing::busy_redis_keeps_its_script;
         15 Quick, "auth", "wrong password; changed while running":
-            auth::a_wrong_password_ends_the_start_and_a_new_one_degrades;
-        16 Quick, "TLS", "wrong authority, expired, wrong name":
-            tls::a_certificate_that_does_not_hold_is_never_accepted;
+            auth::wrong_password_fails_the_start_and_a_changed_one_degrades;
+        16 Quick, "TLS", "wrong CA, expired, wrong name":
+            tls::invalid_certificate_is_never_accepted;
         17 Slow, "failover, lagging replica", "SIGSTOP replicas, kill primary":
-            replicas::a_lagging_replica_forgets_what_it_did_not_hear;
+            replicas::lagging_replica_loses_what_it_did_not_receive;
         18 Quick, "split brain", "two primaries, link cut by proxy":
-            split_brain::each_side_admits_one_limit_at_most;
-        19 Quick, "garbage, huge replies", "proxy answers nonsense":
-            garbage::nonsense_is_refused_and_harms_nothing;
-        20 Quick, "herd on recovery", "eight nodes, Redis back":
-            herd::eight_nodes_do_not_storm_a_redis_that_is_back;
-        21 Slow, "flapping", "1 s there, 1 s gone":
-            flapping::a_redis_that_comes_and_goes_fails_nobody;
-        22 Quick, "our wall clock ±1 h", "clock shim":
-            clocks::our_own_wall_clock_decides_nothing;
+            split_brain::each_side_admits_at_most_one_limit;
+        19 Quick, "corrupt and huge replies", "proxy sends garbage":
+            garbage::corrupt_replies_are_refused_without_harm;
+        20 Quick, "herd on recovery", "eight nodes, Redis restarts":
+            herd::eight_nodes_do_not_storm_a_recovered_redis;
+        21 Slow, "flapping", "1 s up, 1 s down":
+            flapping::flapping_redis_fails_no_request;
+        22 Quick, "wall clock of a node ±1 h", "clock shim":
+            clocks::wall_clock_of_a_node_has_no_effect;
         23 Quick, "clock of Redis ±1 h", "clock shim":
-            clocks::a_step_of_redis_s_clock_costs_one_refill_at_most;
-        24 Slow, "our node paused", "SIGSTOP, SIGCONT":
-            paused::a_node_that_slept_admits_one_burst_at_most;
-        26 Slow, "bad policy file", "twelve kinds":
-            reload::a_bad_file_changes_nothing;
+            clocks::clock_step_of_redis_costs_at_most_one_refill;
+        24 Slow, "node suspended", "SIGSTOP, SIGCONT":
+            paused::suspended_node_admits_at_most_one_burst;
+        26 Slow, "invalid policy file", "twelve kinds":
+            reload::invalid_policy_file_changes_nothing;
         27 Quick, "disk full", "tmpfs of 1 MiB, filled":
-            disk_full::a_full_disk_fails_changes_clearly_and_nothing_else;
+            disk_full::full_disk_fails_only_changes_with_a_clear_error;
         28 Quick, "no descriptors", "prlimit --nofile=64, 200 connections":
-            descriptors::who_finds_no_descriptor_waits_and_is_answered;
+            descriptors::connections_without_descriptor_wait_and_are_served;
         29 Quick, "SIGTERM under load", "three nodes, one after the other":
-            rolling::nodes_that_are_replaced_lose_no_answer;
-        30 Slow, "slow clients", "heads and bodies byte by byte, answers unread":
-            slow_clients::slow_clients_are_closed_and_slow_nobody_else;
-        31 Quick, "huge requests", "1 GB bodies, endless heads, deep JSON":
-            huge::what_does_not_end_is_cut_off_and_costs_no_memory;
+            rolling::replaced_nodes_lose_no_response;
+        30 Slow, "slow clients", "headers and bodies byte by byte, responses unread":
+            slow_clients::slow_clients_are_closed_and_delay_no_other;
+        31 Quick, "huge requests", "1 GB bodies, endless headers, deep JSON":
+            huge::endless_requests_are_closed_and_cost_no_memory;
         32 Quick, "long keys", "1024 bytes, one more, 1 MB":
-            long_keys::a_key_of_1024_bytes_passes_and_one_byte_more_does_not;
-        33 Quick, "bytes that are no text", "not UTF-8, CR, LF, NUL, everywhere":
-            hostile_bytes::bytes_count_as_they_are_or_are_refused;
-        34 Quick, "names that look like keys", "braces, separators, escapes":
-            hostile_keys::no_two_hostile_names_share_a_counter;
+            long_keys::key_of_1024_bytes_is_accepted_and_1025_refused;
+        33 Quick, "hostile bytes", "invalid UTF-8, CR, LF, NUL in every field":
+            hostile_bytes::hostile_bytes_are_counted_unchanged_or_refused;
+        34 Quick, "hostile names", "braces, separators, escapes":
+            hostile_keys::hostile_names_never_share_a_counter;
         35 Quick, "limit 0", "in rules and requests":
-            zero::a_limit_of_nothing_lets_nothing_pass;
-        36 Quick, "numbers that are none", "negative, NaN, 1e308, 2^64":
-            numbers::a_number_that_is_none_is_refused_by_name;
+            zero::limit_of_zero_admits_nothing;
+        36 Quick, "invalid numbers", "negative, NaN, 1e308, 2^64":
+            numbers::invalid_numbers_are_refused_naming_the_field;
         37 Quick, "windows of 0 and 100 years", "in rules and requests":
-            windows::a_window_has_a_length_and_a_century_does_not_wrap;
-        38 Quick, "costs that never fit", "above the limit, 0, below 0":
-            costs::a_cost_that_never_fits_is_told_so_and_takes_nothing;
-        39 Quick, "what comes twice", "JSON fields, lines of a head":
-            duplicates::what_comes_twice_is_refused_alike_on_every_path;
-        42 Quick, "crash while a change is written", "kill -9 in the middle of changes":
-            cut_changes::a_change_cut_off_is_made_whole_or_not_at_all;
+            windows::window_of_zero_is_refused_and_a_century_is_exact;
+        38 Quick, "extreme costs", "above the limit, 0, below 0":
+            costs::cost_above_the_limit_never_passes_and_takes_nothing;
+        39 Quick, "duplicates", "JSON fields, headers":
+            duplicates::duplicates_are_refused_on_every_endpoint;
+        42 Quick, "crash while a change is written", "kill -9 during changes":
+            cut_changes::interrupted_change_is_complete_or_absent;
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
     use super::all;
 
     #[test]
-    fn the_rows_are_in_the_order_of_the_matrix() {
+    fn rows_are_in_matrix_order() {
         let numbers: Vec<u8> = all().iter().map(|row| row.number).collect();
         assert_eq!(numbers, (1..=24).chain(26..=39).chain([42]).collect::<Vec<u8>>());
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::everywhere::assert_refused;
+use crate::endpoints::assert_refused;
 use crate::node::Node;
 use crate::stage::Stage;
 
@@ -64,7 +64,7 @@ const LINES: [(&str, &str, &str); 6] = [
     ("cost: ", "", "rules[0].cost"),
 ];
 
-pub(super) fn a_number_that_is_none_is_refused_by_name(stage: &Stage) -> String {
+pub(super) fn invalid_numbers_are_refused_naming_the_field(stage: &Stage) -> String {
     let node = stage.node().start();
     let requests = assert_requests_refused(&node);
     // All of them cost a start each: some are enough before each change.
@@ -93,7 +93,7 @@ fn assert_requests_refused(node: &Node) -> usize {
                 let question = format!("{begin}{number}{end}");
                 // What is no JSON spoils a whole batch, as which it has no items.
                 if number.starts_with(|first: char| first.is_ascii_uppercase()) {
-                    let reply = client.post("/check", &question).expect("a node answers");
+                    let reply = client.post("/check", &question).expect("the node responds");
                     assert_eq!((reply.status, &reply.json()["field"]), (400, &field.into()));
                 } else {
                     assert_refused(&mut client, &question, 400, field);
@@ -103,7 +103,7 @@ fn assert_requests_refused(node: &Node) -> usize {
         }
     }
     let greatest = format!(r#"{{"key":"k","cost":{GREATEST}}}"#);
-    let reply = client.post("/check", greatest).expect("a node answers");
+    let reply = client.post("/check", greatest).expect("the node responds");
     assert_eq!((reply.status, &reply.json()["verdict"]), (200, &"never".into()), "{}", reply.body);
     let peeked = node.count(r#"{"key":"k"}"#);
     assert_eq!(peeked, Some(0), "nothing was taken");
@@ -113,19 +113,19 @@ fn assert_requests_refused(node: &Node) -> usize {
 /// Starts with it as each setting, and then in a file of settings; how many starts.
 fn assert_settings_refused(stage: &Stage, number: &str) -> usize {
     for setting in SETTINGS {
-        let told = stage.node().with(setting, number).refused();
-        assert!(told.contains(&format!("--{setting}")), "{setting}={number}: {told}");
+        let reply = stage.node().with(setting, number).fails_to_start();
+        assert!(reply.contains(&format!("--{setting}")), "{setting}={number}: {reply}");
         let name = setting.replace('-', "_");
         let file = stage.scratch().write("settings.yaml", format!("{name}: {number}\n"));
-        let told = stage.node().with("config", &file).refused();
-        let is_named = told.contains(&format!("--{setting}")) || told.contains(&name);
-        assert!(is_named, "{name}: {number}: {told}");
+        let reply = stage.node().with("config", &file).fails_to_start();
+        let is_named = reply.contains(&format!("--{setting}")) || reply.contains(&name);
+        assert!(is_named, "{name}: {number}: {reply}");
         fs::remove_file(file).expect("it was written");
     }
     let variables = VARIABLES.iter().filter(|name| !is_taken(name, number));
     for name in variables.clone() {
-        let told = stage.node().variable(name, number).refused();
-        assert!(told.contains(name), "{name}={number}: {told}");
+        let reply = stage.node().variable(name, number).fails_to_start();
+        assert!(reply.contains(name), "{name}={number}: {reply}");
     }
     2 * SETTINGS.len() + variables.count()
 }
@@ -141,8 +141,8 @@ fn assert_policies_refused(stage: &Stage, number: &str) -> usize {
         let limits = if begin.starts_with("limits") { "" } else { "\n    limits: [1/s]" };
         let rule = format!("{begin}{number}{end}{limits}");
         let policy = format!("version: 1\nrules:\n  - name: a\n    {rule}\n");
-        let told = stage.node().policy(&policy).refused();
-        assert!(told.contains(":4:") && told.contains(field), "{rule}: {told}");
+        let reply = stage.node().policy(&policy).fails_to_start();
+        assert!(reply.contains(":4:") && reply.contains(field), "{rule}: {reply}");
     }
     LINES.len()
 }

@@ -6,19 +6,19 @@ use tollgate_testkit::proxy::{Fault, Proxy};
 use tollgate_testkit::server::Server;
 use tollgate_testkit::wait::eventually;
 
-use super::common::{SLACK, T, assert_back, assert_exact, trips};
+use super::common::{SLACK, T, assert_exact, assert_recovered, breaker_openings};
 use crate::client::on_path;
 use crate::load::Load;
 use crate::node::Node;
-use crate::passage::pass;
-use crate::policy::{Loss, each, every_loss};
+use crate::policy::{Loss, per_client, rule_per_loss};
 use crate::redis;
 use crate::stage::Stage;
-use crate::table::shown;
+use crate::table::format_time;
+use crate::waiting::wait_for;
 
-pub(super) fn nobody_passes_by_a_store_without_memory(stage: &Stage) -> String {
+pub(super) fn redis_without_memory_admits_nothing(stage: &Stage) -> String {
     let server = redis::builder().arg("--maxmemory-policy").arg("noeviction").start();
-    let setup = stage.node().redis(&redis::url(&server)).policy(&every_loss("50/h"));
+    let setup = stage.node().redis(&redis::url(&server)).policy(&rule_per_loss("50/h"));
     let node = setup.patient().start();
     let (local, deny) = (on_path("k", "/local"), on_path("k", "/deny"));
     for _ in 0..4 {
@@ -29,7 +29,7 @@ pub(super) fn nobody_passes_by_a_store_without_memory(stage: &Stage) -> String {
     raw.call(&["CONFIG", "SET", "maxmemory", "1"]);
     let length = Duration::from_secs(stage.scale().pick(3, 20));
     let load = Load::open(vec![node.address()], 50);
-    let tally = load.asking(|_| local.clone()).during(|| pass(length));
+    let tally = load.body(|_| local.clone()).during(|| wait_for(length));
     tally.assert_answered();
     let by_store = tally.only(|heard| heard.is_allowed && !heard.is_degraded);
     assert_eq!(by_store.count(), 0, "a store without memory admits nobody");
@@ -42,15 +42,15 @@ pub(super) fn nobody_passes_by_a_store_without_memory(stage: &Stage) -> String {
     let spent = u64::try_from(4 + tally.admitted()).expect("a number").min(50);
     eventually("what was spent alone is known", || node.count(&local) == Some(spent));
     format!(
-        "{} answers, none admitted by Redis, {} by the share, nothing written; {} trips; {}",
+        "{} answers, none admitted by Redis, {} by the share, nothing written; {} breaker_openings; {}",
         tally.count(),
         tally.admitted(),
-        trips(&node),
-        assert_back(back)
+        breaker_openings(&node),
+        assert_recovered(back)
     )
 }
 
-pub(super) fn an_evicting_redis_is_warned_of(stage: &Stage) -> String {
+pub(super) fn evicting_redis_causes_a_warning(stage: &Stage) -> String {
     let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
     let server = redis::builder().args(evicting).start();
     let often = stage.node().redis(&redis::url(&server)).with("heartbeat-ms", "50");
@@ -68,18 +68,20 @@ pub(super) fn an_evicting_redis_is_warned_of(stage: &Stage) -> String {
     "warned of at the start, in /api/status and the log; gone with the policy, and back".to_owned()
 }
 
-pub(super) fn a_loading_redis_is_not_pressed(stage: &Stage) -> String {
+pub(super) fn loading_redis_gets_no_extra_load(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::start(server.port());
     let setup = stage.node().redis(&redis::through(&proxy));
-    let node =
-        setup.policy(&each("1000000/h", Loss::Local)).with("redis-timeout-ms", "1000").start();
+    let node = setup
+        .policy(&per_client("1000000/h", Loss::Local))
+        .with("redis-timeout-ms", "1000")
+        .start();
     assert!(node.check("k").is_exact());
     let (seconds, per_second) = (stage.scale().pick(4, 20), 200);
     proxy.set(Fault::Answer(b"-LOADING Redis is loading the dataset in memory\r\n".to_vec()));
     let connected = proxy.connections();
     let load = Load::open(vec![node.address()], per_second);
-    let tally = load.during(|| pass(Duration::from_secs(seconds)));
+    let tally = load.during(|| wait_for(Duration::from_secs(seconds)));
     let (answered, connects) = (proxy.answered(), proxy.connections() - connected);
     proxy.set(Fault::Pass);
     tally.assert_answered();
@@ -88,7 +90,7 @@ pub(super) fn a_loading_redis_is_not_pressed(stage: &Stage) -> String {
     let bound = 50 + 10 * seconds;
     assert!(answered > 0 && answered <= bound, "{answered} commands in {seconds} s");
     assert!(connects <= 5 + 2 * seconds, "{connects} connections in {seconds} s");
-    let back = assert_back(node.wait_exact());
+    let back = assert_recovered(node.wait_exact());
     assert_exact(&[node.address()]);
     format!(
         "{} answers, all degraded; Redis was asked {answered} times in {seconds} s over {connects} new \
@@ -97,10 +99,10 @@ pub(super) fn a_loading_redis_is_not_pressed(stage: &Stage) -> String {
     )
 }
 
-pub(super) fn a_busy_redis_is_left_alone(stage: &Stage) -> String {
+pub(super) fn busy_redis_keeps_its_script(stage: &Stage) -> String {
     let threshold = stage.scale().pick("1500", "5000");
     let server = redis::builder().args(["--busy-reply-threshold", threshold]).start();
-    let policy = each("1000000/h", Loss::Local);
+    let policy = per_client("1000000/h", Loss::Local);
     let node = stage.node().redis(&redis::url(&server)).policy(&policy).start();
     node.wait_exact();
     let mut endless = server.raw();
@@ -108,7 +110,7 @@ pub(super) fn a_busy_redis_is_left_alone(stage: &Stage) -> String {
     let tally = load.during(|| {
         endless.send(&["EVAL", "while true do end", "0"]).expect("it is open");
         wait_busy(&server);
-        pass(Duration::from_secs(stage.scale().pick(1, 5)));
+        wait_for(Duration::from_secs(stage.scale().pick(1, 5)));
         // Ours is the only one who may.
         assert!(!server.raw().call(&["SCRIPT", "KILL"]).is_error());
     });
@@ -125,12 +127,12 @@ pub(super) fn a_busy_redis_is_left_alone(stage: &Stage) -> String {
 
 fn summary(node: &Node, tally: &crate::tally::Tally, slowest: Duration, back: Duration) -> String {
     format!(
-        "silent, then -BUSY: {} answers, {} degraded, slowest {}, {} trips; no SCRIPT KILL of ours; {}",
+        "silent, then -BUSY: {} answers, {} degraded, slowest {}, {} breaker_openings; no SCRIPT KILL of ours; {}",
         tally.count(),
         tally.degraded(),
-        shown(slowest),
-        trips(node),
-        assert_back(back)
+        format_time(slowest),
+        breaker_openings(node),
+        assert_recovered(back)
     )
 }
 

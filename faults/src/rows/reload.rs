@@ -54,7 +54,7 @@ rules:
   - { name: a, limits: [1/s] }
 ";
 
-pub(super) fn a_bad_file_changes_nothing(stage: &Stage) -> String {
+pub(super) fn invalid_policy_file_changes_nothing(stage: &Stage) -> String {
     let server = redis::start();
     let path = stage.scratch().write(NAME, GOOD);
     let setup = stage.node().redis(&redis::url(&server)).policy_file(&path);
@@ -67,9 +67,9 @@ pub(super) fn a_bad_file_changes_nothing(stage: &Stage) -> String {
         assert_told(&node, bad);
         assert_eq!(node.status()["policy"]["version"], version, "{}", bad.0);
         let reply = node.post("/check", on_path("c", "/any"));
-        let told = reply.json();
-        assert!(reply.is_exact() && reply.is_allowed(), "{}: {told}", bad.0);
-        assert_eq!((&told["rule"], &told["count"]), (&"api".into(), &number.into()), "{}", bad.0);
+        let json = reply.json();
+        assert!(reply.is_exact() && reply.is_allowed(), "{}: {json}", bad.0);
+        assert_eq!((&json["rule"], &json["count"]), (&"api".into(), &number.into()), "{}", bad.0);
         stage.scratch().write(NAME, GOOD);
         eventually("the good file again", || node.status()["policy"]["error"].is_null());
     }

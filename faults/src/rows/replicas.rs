@@ -5,33 +5,33 @@ use std::time::Duration;
 use tollgate_testkit::server::{Flavor, Sentinels, Server};
 use tollgate_testkit::wait::eventually;
 
-use super::common::{assert_back, assert_exact};
+use super::common::{assert_exact, assert_recovered};
 use crate::client::key;
 use crate::load::Load;
 use crate::node::Node;
-use crate::passage::pass;
-use crate::policy::{Loss, each};
+use crate::policy::{Loss, per_client};
 use crate::redis;
 use crate::stage::{Scale, Stage};
+use crate::waiting::wait_for;
 
 const PLENTY: &str = "1000000/h";
 
-pub(super) fn a_replica_is_done_without_until_it_is_primary(stage: &Stage) -> String {
+pub(super) fn node_is_degraded_until_the_replica_is_primary(stage: &Stage) -> String {
     let server = redis::start();
-    let setup = stage.node().redis(&redis::url(&server)).policy(&each(PLENTY, Loss::Local));
+    let setup = stage.node().redis(&redis::url(&server)).policy(&per_client(PLENTY, Loss::Local));
     let node = setup.with("redis-timeout-ms", "1000").start();
     let mut back = Duration::ZERO;
     let tally = Load::open(vec![node.address()], 100).during(|| {
         // Of a primary that is not there: what it holds stays.
         server.raw().call(&["REPLICAOF", "127.0.0.1", "1"]);
         node.wait_degraded();
-        pass(Duration::from_secs(stage.scale().pick(2, 10)));
+        wait_for(Duration::from_secs(stage.scale().pick(2, 10)));
         server.raw().call(&["REPLICAOF", "NO", "ONE"]);
         back = node.wait_exact();
     });
     tally.assert_answered();
     assert_exact(&[node.address()]);
-    let alone = format!("{} answers, no 5xx, {}", tally.count(), assert_back(back));
+    let alone = format!("{} answers, no 5xx, {}", tally.count(), assert_recovered(back));
     match stage.scale() {
         Scale::Quick => alone,
         Scale::Full => format!("{alone}; failover by sentinels: {}", led(stage)),
@@ -40,7 +40,7 @@ pub(super) fn a_replica_is_done_without_until_it_is_primary(stage: &Stage) -> St
 
 /// The same with sentinels, who tell where the primary went.
 fn led(stage: &Stage) -> String {
-    let (all, node) = led_by_sentinels(stage, &each(PLENTY, Loss::Local));
+    let (all, node) = led_by_sentinels(stage, &per_client(PLENTY, Loss::Local));
     let mut back = Duration::ZERO;
     let tally = Load::open(vec![node.address()], 100).during(|| {
         let _ = all.failover();
@@ -48,13 +48,13 @@ fn led(stage: &Stage) -> String {
     });
     tally.assert_answered();
     assert_exact(&[node.address()]);
-    format!("{} answers, no 5xx, {} of the promotion", tally.count(), assert_back(back))
+    format!("{} answers, no 5xx, {} of the promotion", tally.count(), assert_recovered(back))
 }
 
 fn led_by_sentinels(stage: &Stage, policy: &str) -> (Sentinels, Node) {
     let all = Sentinels::start(Flavor::Redis);
-    redis::admit(all.nodes());
-    let setup = stage.node().redis(&redis::logged_in(&all.url())).policy(policy);
+    redis::add_user(all.nodes());
+    let setup = stage.node().redis(&redis::with_login(&all.url())).policy(policy);
     let node = setup.with("redis-timeout-ms", "1000").start();
     node.wait_exact();
     (all, node)
@@ -69,16 +69,16 @@ fn sync(primary: &Server) {
 
 /// What a node admits of so many questions, all of which the store answers.
 fn admitted(node: &Node, questions: u64) -> usize {
-    let tally = Load::closed(vec![node.address()], 1).ask(questions);
+    let tally = Load::closed(vec![node.address()], 1).send(questions);
     tally.assert_answered();
     tally.admitted()
 }
 
-pub(super) fn a_lagging_replica_forgets_what_it_did_not_hear(stage: &Stage) -> String {
+pub(super) fn lagging_replica_loses_what_it_did_not_receive(stage: &Stage) -> String {
     const LIMIT: usize = 400;
     const LAG: u64 = 100;
     // Nobody passes without the store, so that all who pass are its own.
-    let (all, node) = led_by_sentinels(stage, &each("400/h", Loss::Deny));
+    let (all, node) = led_by_sentinels(stage, &per_client("400/h", Loss::Deny));
     let before = admitted(&node, 200);
     let primary = all.primary();
     sync(primary);

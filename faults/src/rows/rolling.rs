@@ -12,9 +12,9 @@ use tollgate_testkit::wait::pause;
 
 use super::common::SLACK;
 use crate::client::{Client, Reply, key};
-use crate::load::Over;
+use crate::load::StopOnDrop;
 use crate::node::Node;
-use crate::policy::{Loss, each};
+use crate::policy::{Loss, per_client};
 use crate::redis;
 use crate::stage::Stage;
 
@@ -24,7 +24,7 @@ const CALLERS: usize = 8;
 /// Long enough for every caller to hear of it on each of its connections, on a slow machine too.
 const DRAIN: Duration = Duration::from_millis(1000);
 
-pub(super) fn nodes_that_are_replaced_lose_no_answer(stage: &Stage) -> String {
+pub(super) fn replaced_nodes_lose_no_response(stage: &Stage) -> String {
     let (rounds, least) = stage.scale().pick((1, 1_000), (10, 1_000_000));
     let server = redis::start();
     let start = |address: SocketAddr| start(stage, &server, address);
@@ -32,7 +32,7 @@ pub(super) fn nodes_that_are_replaced_lose_no_answer(stage: &Stage) -> String {
     let mut nodes: Vec<Node> = addresses.into_iter().map(start).collect();
     let (is_over, answered) = (AtomicBool::new(false), AtomicU64::new(0));
     let callers = thread::scope(|scope| {
-        let over = Over(&is_over);
+        let over = StopOnDrop(&is_over);
         let call = || Caller::new(&addresses).call_until(&is_over, &answered);
         let callers: Vec<_> = (0..CALLERS).map(|_| scope.spawn(call)).collect();
         for round in 1..=rounds {
@@ -53,7 +53,7 @@ pub(super) fn nodes_that_are_replaced_lose_no_answer(stage: &Stage) -> String {
     assert!(lasts > 0, "nobody noticed, so nothing is proven");
     assert_eq!(nodes[0].count(&key("k")), Some(answered), "each has counted once");
     format!(
-        "{} replaced, {answered} answers, 0 lost, each counted once; {lasts} were told to go elsewhere, \
+        "{} replaced, {answered} answers, 0 lost, each counted once; {lasts} were reply to go elsewhere, \
          {refused} connects refused",
         rounds * NODES as u64
     )
@@ -62,7 +62,7 @@ pub(super) fn nodes_that_are_replaced_lose_no_answer(stage: &Stage) -> String {
 fn start(stage: &Stage, server: &Server, address: SocketAddr) -> Node {
     let setup = stage.node().redis(&redis::url(server)).with("http", address.to_string());
     let setup = setup
-        .policy(&each("1000000000/h", Loss::Local))
+        .policy(&per_client("1000000000/h", Loss::Local))
         .with("drain-ms", DRAIN.as_millis().to_string());
     setup.patient().start()
 }
@@ -70,13 +70,13 @@ fn start(stage: &Stage, server: &Server, address: SocketAddr) -> Node {
 /// Ends a node as it wants to be ended, and starts another in its place.
 fn replace(node: Node, start: impl Fn(SocketAddr) -> Node) -> Node {
     let address = node.address();
-    let (code, log) = node.end();
+    let (code, log) = node.stop();
     assert_eq!(code, Some(0), "{log}");
     assert!(!log.contains("cut off") && !log.contains("panicked"), "{log}");
     start(address)
 }
 
-/// Asks nodes in turn, each over a connection that it keeps. Who is told that a connection closes leaves that
+/// Asks nodes in turn, each over a connection that it keeps. Who is reply that a connection closes leaves that
 /// node alone while it drains: a connection that is made just when a listener closes is reset by the system. It
 /// asks again only where nobody listened: a node that was connected to must answer.
 struct Caller<'a> {
@@ -106,7 +106,7 @@ impl<'a> Caller<'a> {
             if Instant::now() < self.away[node] {
                 continue;
             }
-            match self.ask(node) {
+            match self.send(node) {
                 Ok(()) => answered.fetch_add(1, Ordering::Relaxed),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     self.refused += 1;
@@ -121,7 +121,7 @@ impl<'a> Caller<'a> {
         self
     }
 
-    fn ask(&mut self, node: usize) -> io::Result<()> {
+    fn send(&mut self, node: usize) -> io::Result<()> {
         let kept = self.open[node].take();
         let mut client = kept.map_or_else(|| Client::connect(self.nodes[node]), Ok)?;
         let reply = client.post("/check", key("k"))?;

@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 
 use tollgate_testkit::server::Server;
 
-use super::common::{assert_exact, assert_undisturbed};
+use super::common::{assert_exact, assert_never_degraded};
 use crate::client::inline;
 use crate::load::Load;
-use crate::passage::until;
 use crate::redis;
 use crate::stage::Stage;
+use crate::waiting::wait_until;
 
 const APART: Duration = Duration::from_millis(10);
 
-pub(super) fn lost_scripts_are_not_noticed(stage: &Stage) -> String {
+pub(super) fn lost_scripts_have_no_visible_effect(stage: &Stage) -> String {
     let length = Duration::from_secs(stage.scale().pick(4, 30));
     let seen = ["script", "function"].map(|scripting| {
         let server = redis::start();
@@ -21,12 +21,12 @@ pub(super) fn lost_scripts_are_not_noticed(stage: &Stage) -> String {
         let node = setup.patient().start();
         let mut flushes = 0;
         let load = Load::closed(vec![node.address()], 4)
-            .asking(|number| inline(&format!("c{}", number % 50), 1, "fixed_window", 1_000_000));
+            .body(|number| inline(&format!("c{}", number % 50), 1, "fixed_window", 1_000_000));
         let tally = load.during(|| flushes = flush(&server, length));
         tally.assert_answered();
         assert_eq!(tally.degraded(), 0, "{scripting}: nobody notices");
         assert_eq!(tally.admitted(), tally.count(), "{scripting}");
-        assert_undisturbed(&node);
+        assert_never_degraded(&node);
         assert_exact(&[node.address()]);
         format!("{scripting}: {flushes} flushes, {} answers", tally.count())
     });
@@ -40,7 +40,7 @@ fn flush(server: &Server, length: Duration) -> u32 {
         assert!(!raw.call(&["SCRIPT", "FLUSH"]).is_error());
         assert!(!raw.call(&["FUNCTION", "FLUSH"]).is_error());
         flushes += 1;
-        until(began + APART * flushes);
+        wait_until(began + APART * flushes);
     }
     flushes
 }

@@ -8,11 +8,11 @@ use super::common::SLACK;
 use crate::client::{JSON, head, key};
 use crate::load::Load;
 use crate::node::Node;
-use crate::passage::{pass, until};
-use crate::slow::{Kind, Slow, go_on};
+use crate::slow_client::{Kind, SlowClient, run};
 use crate::stage::Stage;
-use crate::table::shown;
+use crate::table::format_time;
 use crate::tally::Tally;
+use crate::waiting::{wait_for, wait_until};
 
 /// What a busy machine may add to the patience of a node, and to that of who counts it.
 const LATE: Duration = Duration::from_secs(5);
@@ -25,19 +25,19 @@ const TOGETHER: Duration = Duration::from_secs(5);
 
 const PER_SECOND: u32 = 200;
 
-pub(super) fn slow_clients_are_closed_and_slow_nobody_else(stage: &Stage) -> String {
+pub(super) fn slow_clients_are_closed_and_delay_no_other(stage: &Stage) -> String {
     let policy = "version: 1\ndefaults: { limit: 1000000000/h, algorithm: fixed_window }\n";
     let node = stage.node().policy(policy).start();
     let before = node.files();
     let load = Load::open(vec![node.address()], PER_SECOND);
-    let alone = load.during(|| pass(TOGETHER));
+    let alone = load.during(|| wait_for(TOGETHER));
     let (mut slow, mut opened, mut pieces) = (Vec::new(), Instant::now(), Duration::ZERO);
     let tally = load.during(|| {
         slow = open_all(&node, stage.scale().pick(100, 1000));
         opened = Instant::now();
-        until(opened + SETTLED);
+        wait_until(opened + SETTLED);
         pieces = ask_in_pieces(&node);
-        go_on(&mut slow, Kind::Body.patience() + LATE);
+        run(&mut slow, Kind::Body.timeout() + LATE);
     });
     tally.assert_answered();
     let settled = opened + SETTLED;
@@ -46,21 +46,22 @@ pub(super) fn slow_clients_are_closed_and_slow_nobody_else(stage: &Stage) -> Str
     assert_as_quick(&alone, &beside, 990, SLACK);
     let [alone, beside] = [alone, beside].map(|tally| tally.per_mille(990));
     assert!(pieces < LATE, "a body that came after its head was answered after {pieces:?}");
-    let told = [Kind::Head, Kind::Body, Kind::Answer].map(|kind| shown(assert_closed(&slow, kind)));
+    let reply = [Kind::Head, Kind::Body, Kind::Response]
+        .map(|kind| format_time(assert_closed(&slow, kind)));
     drop(slow);
     eventually("all is given back", || node.files() == before);
     assert!(!node.log().contains("panicked"), "{}", node.log());
     format!(
         "heads closed after {}, bodies {}, answers that nobody reads {}; beside them {} answers, p99 {} ({} \
          without, {:.2} times), a body after its head {}",
-        told[0],
-        told[1],
-        told[2],
+        reply[0],
+        reply[1],
+        reply[2],
         tally.count(),
-        shown(beside),
-        shown(alone),
+        format_time(beside),
+        format_time(alone),
         beside.as_secs_f64() / alone.as_secs_f64(),
-        shown(pieces)
+        format_time(pieces)
     )
 }
 
@@ -72,10 +73,10 @@ fn assert_as_quick(alone: &Tally, beside: &Tally, per_mille: usize, slack: Durat
 }
 
 /// So many of all kinds together.
-fn open_all(node: &Node, count: usize) -> Vec<Slow> {
-    let mut all = Slow::open(node, Kind::Head, count * 2 / 5);
-    all.extend(Slow::open(node, Kind::Body, count * 2 / 5));
-    all.extend(Slow::open(node, Kind::Answer, count / 5));
+fn open_all(node: &Node, count: usize) -> Vec<SlowClient> {
+    let mut all = SlowClient::open(node, Kind::Head, count * 2 / 5);
+    all.extend(SlowClient::open(node, Kind::Body, count * 2 / 5));
+    all.extend(SlowClient::open(node, Kind::Response, count / 5));
     all
 }
 
@@ -83,23 +84,24 @@ fn open_all(node: &Node, count: usize) -> Vec<Slow> {
 fn ask_in_pieces(node: &Node) -> Duration {
     let (mut client, body) = (node.client(), key("pieces"));
     let length = format!("content-length: {}\r\n", body.len());
-    client.write(head("/check", &[JSON, &length]).as_bytes()).expect("a node reads");
+    client.write(head("/check", &[JSON, &length]).as_bytes()).expect("the node reads");
     pause();
     let sent = Instant::now();
-    client.write(body.as_bytes()).expect("a node reads");
-    let reply = client.receive().expect("a node answers");
+    client.write(body.as_bytes()).expect("the node reads");
+    let reply = client.receive().expect("the node responds");
     assert_eq!(reply.status, 200, "{}", reply.body);
     sent.elapsed()
 }
 
 /// Asserts that all of a kind were closed in time; how long they were borne with.
-fn assert_closed(slow: &[Slow], kind: Kind) -> Duration {
+fn assert_closed(slow: &[SlowClient], kind: Kind) -> Duration {
     let mut longest = Duration::ZERO;
     for slow in slow.iter().filter(|slow| slow.kind() == kind) {
-        let borne = slow.borne().unwrap_or_else(|| panic!("{kind:?}: one is still being served"));
-        assert!(borne < kind.patience() + LATE, "{kind:?}: borne with for {borne:?}");
-        let is_told = kind != Kind::Body || slow.heard().starts_with("HTTP/1.1 408");
-        assert!(is_told, "a body that does not come is 408: {}", slow.heard());
+        let borne =
+            slow.closed_after().unwrap_or_else(|| panic!("{kind:?}: one is still being served"));
+        assert!(borne < kind.timeout() + LATE, "{kind:?}: borne with for {borne:?}");
+        let is_told = kind != Kind::Body || slow.received().starts_with("HTTP/1.1 408");
+        assert!(is_told, "a body that does not come is 408: {}", slow.received());
         longest = longest.max(borne);
     }
     longest

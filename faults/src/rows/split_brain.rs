@@ -6,10 +6,10 @@ use tollgate_testkit::proxy::{Fault, Proxy};
 use tollgate_testkit::server::Server;
 use tollgate_testkit::wait::eventually;
 
-use super::common::assert_back;
+use super::common::assert_recovered;
 use crate::load::Load;
 use crate::node::Node;
-use crate::policy::{Loss, each};
+use crate::policy::{Loss, per_client};
 use crate::redis;
 use crate::stage::Stage;
 
@@ -37,8 +37,8 @@ impl Sides {
     fn follow(&self, server: &Server, port: u16) {
         server.raw().call(&["REPLICAOF", "127.0.0.1", &port.to_string()]);
         eventually("a replica has the data", || {
-            let told = server.raw().call(&["INFO", "replication"]);
-            told.text().contains("master_link_status:up")
+            let reply = server.raw().call(&["INFO", "replication"]);
+            reply.text().contains("master_link_status:up")
         });
     }
 
@@ -52,15 +52,15 @@ impl Sides {
 }
 
 fn node(stage: &Stage, server: &Server) -> Node {
-    let setup = stage.node().redis(&redis::url(server)).policy(&each("60/h", Loss::Deny));
+    let setup = stage.node().redis(&redis::url(server)).policy(&per_client("60/h", Loss::Deny));
     setup.with("redis-timeout-ms", "1000").start()
 }
 
 fn admitted(node: &Node, questions: u64) -> usize {
-    Load::closed(vec![node.address()], 2).ask(questions).admitted()
+    Load::closed(vec![node.address()], 2).send(questions).admitted()
 }
 
-pub(super) fn each_side_admits_one_limit_at_most(stage: &Stage) -> String {
+pub(super) fn each_side_admits_at_most_one_limit(stage: &Stage) -> String {
     let sides = Sides::start();
     let here = node(stage, &sides.primary);
     let before = admitted(&here, BEFORE);
@@ -79,7 +79,7 @@ pub(super) fn each_side_admits_one_limit_at_most(stage: &Stage) -> String {
     assert_eq!(admitted(&here, 10), 0, "what the other side has spent is spent");
     format!(
         "{before} together, then {of_here} and {of_there}: each side ≤ {LIMIT}; healed, {}; {}",
-        assert_back(back),
+        assert_recovered(back),
         heeded(stage)
     )
 }

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use tollgate_testkit::server::{Certificates, Identity, Server};
 
-use super::common::{assert_back, assert_exact, disconnect_all};
+use super::common::{assert_exact, assert_recovered, disconnect_all};
 use crate::canary::{USER, login};
 use crate::load::Load;
-use crate::passage::pass;
 use crate::redis;
 use crate::setup::Setup;
 use crate::stage::Stage;
+use crate::waiting::wait_for;
 
 /// The first byte of whoever wants to speak TLS.
 const HANDSHAKE: u8 = 0x16;
@@ -25,13 +25,13 @@ fn node<'a>(stage: &'a Stage, port: u16, ca: &Path) -> Setup<'a> {
     stage.node().redis(&url).with("redis-timeout-ms", "1000")
 }
 
-pub(super) fn a_certificate_that_does_not_hold_is_never_accepted(stage: &Stage) -> String {
+pub(super) fn invalid_certificate_is_never_accepted(stage: &Stage) -> String {
     let all = Certificates::new();
     let bad = [&all.stranger, &all.expired, &all.other_name];
     for identity in bad {
         let server = redis::builder().tls_as(&all, identity).start();
-        let told = node(stage, server.tls_port(), &all.ca).refused();
-        assert!(told.contains("certificate"), "{told}");
+        let reply = node(stage, server.tls_port(), &all.ca).fails_to_start();
+        assert!(reply.contains("certificate"), "{reply}");
         assert_eq!(redis::calls(&server, "auth"), 0, "nobody has shown a password");
     }
     assert_never_plain(stage, &all);
@@ -42,7 +42,7 @@ pub(super) fn a_certificate_that_does_not_hold_is_never_accepted(stage: &Stage) 
         for identity in bad {
             show(&server, identity);
             node.wait_degraded();
-            pass(Duration::from_secs(stage.scale().pick(1, 5)));
+            wait_for(Duration::from_secs(stage.scale().pick(1, 5)));
             show(&server, &all.server);
             back = node.wait_exact().max(back);
         }
@@ -54,7 +54,7 @@ pub(super) fn a_certificate_that_does_not_hold_is_never_accepted(stage: &Stage) 
          plain text; {}",
         tally.count(),
         tally.degraded(),
-        assert_back(back)
+        assert_recovered(back)
     )
 }
 
@@ -68,7 +68,7 @@ fn show(server: &Server, identity: &Identity) {
     disconnect_all(server);
 }
 
-/// Who is not answered in TLS is told nothing that could be read.
+/// Who is not answered in TLS is reply nothing that could be read.
 fn assert_never_plain(stage: &Stage, all: &Certificates) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = listener.local_addr().expect("it listens").port();
@@ -81,8 +81,8 @@ fn assert_never_plain(stage: &Stage, all: &Certificates) {
             drop(heard.send(bytes));
         }
     });
-    let told = node(stage, port, &all.ca).refused();
-    assert!(told.contains("Redis at"), "{told}");
+    let reply = node(stage, port, &all.ca).fails_to_start();
+    assert!(reply.contains("Redis at"), "{reply}");
     let heard: Vec<Vec<u8>> = all_heard.try_iter().collect();
     assert!(!heard.is_empty(), "nobody called");
     for bytes in heard {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::common::on_both_stores;
-use crate::everywhere::assert_refused;
+use crate::endpoints::assert_refused;
 use crate::node::Node;
 use crate::stage::Stage;
 
@@ -28,7 +28,7 @@ fn inline(algorithm: &str, window: u64) -> String {
     json!({ "key": algorithm, "limits": [limit] }).to_string()
 }
 
-pub(super) fn a_window_has_a_length_and_a_century_does_not_wrap(stage: &Stage) -> String {
+pub(super) fn window_of_zero_is_refused_and_a_century_is_exact(stage: &Stage) -> String {
     on_both_stores(stage, LONGEST, |node| {
         let mut client = node.client();
         for algorithm in ALGORITHMS {
@@ -47,8 +47,8 @@ pub(super) fn a_window_has_a_length_and_a_century_does_not_wrap(stage: &Stage) -
     });
     for rate in ["5/0s", "5/0h", "5/36526d", "5/99999999w", "5/18446744073709551616ms"] {
         let policy = format!("version: 1\nrules:\n  - {{ name: a, limits: [{rate}] }}\n");
-        let told = stage.node().policy(&policy).refused();
-        assert!(told.contains(":3:") && told.contains("rules[0].limits[0]"), "{rate}: {told}");
+        let reply = stage.node().policy(&policy).fails_to_start();
+        assert!(reply.contains(":3:") && reply.contains("rules[0].limits[0]"), "{rate}: {reply}");
     }
     format!(
         "0 and {} ms are refused by name, in requests and policies; {CENTURY_MS} ms (100 years) admit {LIMIT} of \
@@ -65,11 +65,11 @@ fn assert_lasts(node: &Node, question: &str) {
         assert!(reply.is_exact() && reply.is_allowed(), "{question}: {}", reply.body);
         assert_eq!(reply.json()["count"], count, "{question}");
     }
-    let told = node.post("/check", question).json();
-    assert_eq!((&told["allowed"], &told["verdict"]), (&false.into(), &"deny".into()), "{told}");
-    let [retry, reset] = ["retry_after_ms", "reset_after_ms"].map(|field| read(&told, field));
+    let reply = node.post("/check", question).json();
+    assert_eq!((&reply["allowed"], &reply["verdict"]), (&false.into(), &"deny".into()), "{reply}");
+    let [retry, reset] = ["retry_after_ms", "reset_after_ms"].map(|field| read(&reply, field));
     let lasts = |time: u64, length: u64| (length - MOMENT_MS..=length).contains(&time);
-    let is_right = match told["limits"][0]["algorithm"].as_str() {
+    let is_right = match reply["limits"][0]["algorithm"].as_str() {
         Some("token_bucket") => lasts(retry, CENTURY_MS / LIMIT) && lasts(reset, CENTURY_MS),
         // Its windows are those of the clock: nobody knows how much of this one is left. Of the next one a
         // part must pass until one fits, and all of it until nothing counts.
@@ -78,9 +78,9 @@ fn assert_lasts(node: &Node, question: &str) {
         }
         _ => lasts(retry, CENTURY_MS) && lasts(reset, CENTURY_MS),
     };
-    assert!(is_right, "{told}");
+    assert!(is_right, "{reply}");
 }
 
-fn read(told: &Value, field: &str) -> u64 {
-    told[field].as_u64().unwrap_or_else(|| panic!("no {field}: {told}"))
+fn read(reply: &Value, field: &str) -> u64 {
+    reply[field].as_u64().unwrap_or_else(|| panic!("no {field}: {reply}"))
 }

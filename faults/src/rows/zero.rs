@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::common::on_both_stores;
-use crate::everywhere::ask;
+use crate::endpoints::send;
 use crate::node::Node;
 use crate::stage::Stage;
 
@@ -25,7 +25,7 @@ rules: [{ name: slots, limits: [{ concurrency: 0 }] }]
 const ALGORITHMS: [&str; 5] =
     ["token_bucket", "sliding_window", "sliding_counter", "fixed_window", "concurrency"];
 
-pub(super) fn a_limit_of_nothing_lets_nothing_pass(stage: &Stage) -> String {
+pub(super) fn limit_of_zero_admits_nothing(stage: &Stage) -> String {
     let tries = stage.scale().pick(3, 100);
     on_both_stores(stage, POLICY, |node| {
         for _ in 0..tries {
@@ -41,10 +41,10 @@ pub(super) fn a_limit_of_nothing_lets_nothing_pass(stage: &Stage) -> String {
         let free = node.post("/check", json!({ "key": "c" }).to_string());
         assert!(free.is_allowed() && free.json()["count"] == 1, "{}", free.body);
     });
-    let told = stage.node().policy(NO_SLOTS).refused();
-    assert!(told.contains("rules[0].limits[0].concurrency"), "{told}");
+    let reply = stage.node().policy(NO_SLOTS).fails_to_start();
+    assert!(reply.contains("rules[0].limits[0].concurrency"), "{reply}");
     format!(
-        "{} rules and {} inline limits, {tries} times, in memory and on Redis: all refused for good, nobody told \
+        "{} rules and {} inline limits, {tries} times, in memory and on Redis: all refused for good, nobody reply \
          to come again",
         MATCHED.len(),
         ALGORITHMS.len()
@@ -59,15 +59,15 @@ fn inline(algorithm: &str, cost: u64) -> Value {
 
 /// Refused by all who decide, and never to be tried again.
 fn assert_denied(node: &Node, question: &Value) {
-    for answer in ask(&mut node.client(), question.to_string().as_bytes()) {
-        let (path, told) = (answer.path, &answer.told);
+    for reply in send(&mut node.client(), question.to_string().as_bytes()) {
+        let (path, body) = (reply.path, &reply.body);
         // A refund gives back, and is not refused; what it tells is that nothing is there.
         if path == "/explain" || path == "/refund" {
             continue;
         }
-        assert_eq!(answer.status, 200, "{path} {question}: {told}");
-        assert_eq!(told["allowed"], false, "{path} {question}: {told}");
-        assert_eq!(told["verdict"], "never", "{path} {question}: {told}");
-        assert_eq!(told["retry_after_ms"], Value::Null, "{path} {question}: {told}");
+        assert_eq!(reply.status, 200, "{path} {question}: {body}");
+        assert_eq!(body["allowed"], false, "{path} {question}: {body}");
+        assert_eq!(body["verdict"], "never", "{path} {question}: {body}");
+        assert_eq!(body["retry_after_ms"], Value::Null, "{path} {question}: {body}");
     }
 }
