@@ -1,4 +1,4 @@
-//! What every request of a node shares.
+//! State of a node that all requests share.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,10 +19,10 @@ use crate::node_report::RefusedKeys;
 use crate::policy_file::PolicyFile;
 use crate::reload::ReloadRequests;
 use crate::settings::Settings;
-use crate::store_setup::{Opened, StoreInfo};
+use crate::store_setup::{StoreInfo, StoreSetup};
 use crate::warnings::Warnings;
 
-/// One node.
+/// The shared state of a node.
 #[derive(Debug)]
 pub(crate) struct App {
     limiter: Limiter<Backend, Metrics>,
@@ -39,17 +39,17 @@ pub(crate) struct App {
     live: Arc<Live>,
 }
 
-/// Who this node is.
+/// Identity of this node.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) id: String,
     pub(crate) address: SocketAddr,
-    /// The same, as it is shown.
+    /// The address as text, as shown.
     pub(crate) address_text: String,
     pub(crate) started: Timestamp,
 }
 
-/// When the policy in force was loaded, and what was wrong with the last attempt since.
+/// Time of the last successful policy load, and the error of a later failed one.
 #[derive(Debug, Clone)]
 pub(crate) struct PolicyLoad {
     pub(crate) at: Timestamp,
@@ -59,7 +59,7 @@ pub(crate) struct PolicyLoad {
 impl App {
     pub(crate) fn new(
         settings: &Settings,
-        store: Opened,
+        store: StoreSetup,
         address: SocketAddr,
         policy: Policy,
         policy_file: PolicyFile,
@@ -99,28 +99,28 @@ impl App {
         &self.limiter
     }
 
-    /// Decides a question that came in, by whatever way. What is refused is remembered for a while.
+    /// Decides a query and encodes the outcome. Records refused takes for the node report.
     pub(crate) async fn decide<T>(
         &self,
         verb: Verb,
-        asked: &Query<'_>,
-        tell: impl FnOnce(&Outcome<'_, '_>) -> T,
+        query: &Query<'_>,
+        encode: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
-        let tell = |outcome: &Outcome<'_, '_>| {
+        let encode = |outcome: &Outcome<'_, '_>| {
             if verb == Verb::Take {
-                self.refused.note(asked, outcome);
+                self.refused.note(query, outcome);
             }
-            tell(outcome)
+            encode(outcome)
         };
-        self.limiter.decide(verb, asked, tell).await
+        self.limiter.decide(verb, query, encode).await
     }
 
-    /// The keys that were refused of late.
+    /// Returns the recently refused keys.
     pub(crate) const fn refused(&self) -> &RefusedKeys {
         &self.refused
     }
 
-    /// What is shown to who watches.
+    /// Returns the live view.
     pub(crate) const fn live(&self) -> &Arc<Live> {
         &self.live
     }
@@ -129,7 +129,7 @@ impl App {
         self.limiter.store()
     }
 
-    /// Whether the store that nodes share is lost, and this node decides alone.
+    /// Returns whether this node is in degraded mode because Redis is unavailable.
     pub(crate) fn is_degraded(&self) -> bool {
         let fallback = self.backend().fallback();
         fallback.is_some_and(|store| store.breaker() != BreakerState::Closed)
@@ -151,12 +151,12 @@ impl App {
         &self.node.id
     }
 
-    /// What is told of the store.
+    /// Returns the facts about the store.
     pub(crate) fn store_info(&self) -> &StoreInfo {
         &self.store_info
     }
 
-    /// What an operator should look at.
+    /// Returns the warnings for operators.
     pub(crate) fn warnings(&self) -> MutexGuard<'_, Warnings> {
         self.warnings.lock()
     }
@@ -165,38 +165,38 @@ impl App {
         self.policy_load.lock().clone()
     }
 
-    /// Puts a policy in force; counters are kept.
+    /// Activates a policy; counters are kept.
     pub(crate) fn set_policy(&self, policy: Policy) {
         self.limiter.set_policy(policy);
         *self.policy_load.lock() = PolicyLoad { at: SystemClock::new().now(), error: None };
     }
 
-    /// Remembers why the policy of the file is not in force.
+    /// Records why the policy of the file is not active.
     pub(crate) fn note_policy_error(&self, reason: String) {
         self.policy_load.lock().error = Some(reason);
     }
 
-    /// Who may come in.
+    /// Returns the token checks.
     pub(crate) const fn guard(&self) -> &Guard {
         &self.guard
     }
 
-    /// The overrides and the audit; none before they are opened.
+    /// Returns the overrides and the audit log; `None` before they are opened.
     pub(crate) fn override_store(&self) -> Option<&OverrideStore> {
         self.override_store.get()
     }
 
-    /// Opens them, once.
-    pub(crate) fn set_override_store(&self, book: OverrideStore) {
-        let _ = self.override_store.set(book);
+    /// Sets the overrides and the audit log, once.
+    pub(crate) fn set_override_store(&self, store: OverrideStore) {
+        let _ = self.override_store.set(store);
     }
 
-    /// Reads the policy file again; why not, if it cannot be in force.
+    /// Reloads the policy file. Returns the reason if the file is not usable.
     pub(crate) async fn reload(&self) -> Result<(), String> {
         self.reloads.send().await
     }
 
-    /// Whether requests should be sent here.
+    /// Returns whether this node should receive requests.
     pub(crate) fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Relaxed)
     }

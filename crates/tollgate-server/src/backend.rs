@@ -1,4 +1,4 @@
-//! Where counters live: in this process, or in a Redis that others share.
+//! The store of the server: memory, or Redis with fallback.
 
 use std::time::Duration;
 
@@ -8,19 +8,18 @@ use tollgate::{
 };
 use tollgate_redis::RedisStore;
 
-/// One of the stores there are. A closed choice, so that a decision on memory costs no more than if
-/// there were no other.
+/// The configured store. An enum instead of a trait object, so that a decision in memory needs no dynamic dispatch.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one, and it is not moved about")]
+#[expect(clippy::large_enum_variant, reason = "there is one instance, and it is not moved")]
 pub(crate) enum Backend {
-    /// In this process.
+    /// Counters in this process.
     Memory(MemoryStore),
-    /// In a Redis, or in this process while that is lost.
+    /// Counters in Redis, and in this process in degraded mode.
     Redis(Box<FallbackStore<RedisStore>>),
 }
 
 impl Backend {
-    /// The memory, for what only memory has.
+    /// Returns the memory store, if configured.
     pub(crate) const fn memory(&self) -> Option<&MemoryStore> {
         match self {
             Self::Memory(store) => Some(store),
@@ -28,7 +27,7 @@ impl Backend {
         }
     }
 
-    /// The Redis, for what only a shared store has.
+    /// Returns the Redis store, if configured.
     pub(crate) const fn redis(&self) -> Option<&RedisStore> {
         match self {
             Self::Memory(_) => None,
@@ -36,7 +35,7 @@ impl Backend {
         }
     }
 
-    /// The same with what answers while it is lost.
+    /// Returns the Redis store with its fallback, if configured.
     pub(crate) const fn fallback(&self) -> Option<&FallbackStore<RedisStore>> {
         match self {
             Self::Memory(_) => None,
@@ -45,7 +44,8 @@ impl Backend {
     }
 }
 
-/// Passes each question on. Over a network an allocation is nothing; on memory a small future is much.
+/// Forwards a call. The Redis future is boxed: the allocation is cheap next to a network call, and it keeps the future
+/// of the memory store small.
 macro_rules! forward {
     ($self:ident, $method:ident($($argument:expr),*)) => {
         match $self {

@@ -1,4 +1,4 @@
-//! Why a question could not be answered, and the one table that turns it into a status.
+//! API errors, and their mapping to HTTP statuses.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use hyper::StatusCode;
 use serde::Serialize;
 use tollgate::{LimiterError, StoreError, StoreErrorKind};
 
-/// What a caller is told instead of an answer. Being refused is not an error: it is an answer.
+/// An error response of the API. A refused request is not an error but a decision.
 ///
 /// ```
 /// use tollgate_server::{ApiError, ApiErrorKind};
@@ -23,34 +23,36 @@ pub struct ApiError {
     retry_after: Option<u64>,
 }
 
-/// What kind of error it is.
+/// The kind of an [`ApiError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ApiErrorKind {
-    /// The question is wrong; the same one will be wrong again.
+    /// The request is invalid. Do not retry it unchanged.
     Invalid,
-    /// A token is missing or wrong.
+    /// The token is missing or invalid.
     Unauthorized,
-    /// It is asked by a page of another site.
+    /// The request comes from a page of another site.
     Forbidden,
-    /// Nothing lives at this path.
+    /// The path or the requested object does not exist.
     NotFound,
-    /// The path is right, the method is not.
+    /// The path does not support the method.
     Method,
     /// The body did not arrive in time.
-    Slow,
+    Timeout,
     /// The body is too long.
     TooLarge,
-    /// The body is not JSON by its Content-Type.
+    /// The Content-Type is not JSON.
     MediaType,
-    /// What it asks to be put in force is wrong: a policy file.
+    /// The policy file to load is invalid.
     Unprocessable,
-    /// Wrong tokens have come too often.
+    /// Too many failed authentication attempts.
     TooMany,
-    /// The store could not be asked; later it may.
+    /// The store is unavailable. Retry later.
     Unavailable,
-    /// The store holds something under this key that is not ours to read; that lasts until it is removed.
+    /// The store contains data under this key that this version cannot read. Retrying does not help.
     Incompatible,
+    /// An internal invariant is broken.
+    Internal,
 }
 
 impl ApiErrorKind {
@@ -63,35 +65,41 @@ impl ApiErrorKind {
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Slow => StatusCode::REQUEST_TIMEOUT,
+            Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Unprocessable => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable | Self::Incompatible => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 }
 
 impl ApiError {
-    /// An error of this kind. The detail is shown to the caller.
+    /// Creates an error. The detail is shown to the caller.
     pub fn new(kind: ApiErrorKind, detail: impl Into<String>) -> Self {
         let retry_after = (kind == ApiErrorKind::Unavailable).then_some(1);
         Self { kind, field: None, detail: detail.into(), retry_after }
     }
 
-    /// A wrong question.
+    /// Creates an error about an invalid request.
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
         Self::new(ApiErrorKind::Invalid, detail)
     }
 
-    /// The same error about this field.
+    /// Creates the error for a request without a recorded peer address. Every connection records one.
+    pub(crate) fn peer_missing() -> Self {
+        Self::new(ApiErrorKind::Internal, "internal error: peer address missing")
+    }
+
+    /// Sets the field.
     #[must_use]
     pub fn at(self, field: impl Into<String>) -> Self {
         Self { field: Some(field.into()), ..self }
     }
 
-    /// The same error, its field lying under another: `limits[0]` and `burst` are `limits[0].burst`.
+    /// Prefixes the field with that of the enclosing object: `limits[0]` and `burst` become `limits[0].burst`.
     #[must_use]
     pub(crate) fn under(self, outer: &str) -> Self {
         let field = match &self.field {
@@ -101,37 +109,38 @@ impl ApiError {
         self.at(field)
     }
 
-    /// The same error, to be asked again after so many seconds.
+    /// Sets the time in seconds after which the caller may retry.
     #[must_use]
     pub(crate) fn retry_after(self, seconds: u64) -> Self {
         Self { retry_after: Some(seconds), ..self }
     }
 
-    /// After how many seconds it may be asked again, if that helps.
+    /// Returns the time in seconds after which the caller may retry; `None` if retrying does not help.
     #[must_use]
-    pub(crate) const fn wait(&self) -> Option<u64> {
+    pub(crate) const fn retry_after_seconds(&self) -> Option<u64> {
         self.retry_after
     }
 
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     #[must_use]
     pub const fn kind(&self) -> ApiErrorKind {
         self.kind
     }
 
-    /// The field that is wrong, such as `limits[0].window_ms`.
+    /// Returns the invalid field, such as `limits[0].window_ms`.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         self.field.as_deref()
     }
 
-    /// Whether asking again later may succeed.
+    /// Returns whether a retry may succeed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self.kind, ApiErrorKind::Unavailable | ApiErrorKind::Slow | ApiErrorKind::TooMany)
+        use ApiErrorKind::{Timeout, TooMany, Unavailable};
+        matches!(self.kind, Unavailable | Timeout | TooMany)
     }
 
-    /// The error as problem details (RFC 9457), told to be about a line where there is one.
+    /// Returns the error as problem details (RFC 9457), with the input line if there is one.
     pub(crate) fn to_json(&self, line: Option<usize>) -> Vec<u8> {
         let status = self.kind.status();
         let problem = Problem {
@@ -142,12 +151,12 @@ impl ApiError {
             field: self.field.as_deref(),
             line,
         };
-        // Strings and numbers can always be written.
+        // A struct of strings and numbers always serializes.
         serde_json::to_vec(&problem).unwrap_or_default()
     }
 }
 
-/// Problem details, as they are written.
+/// Problem details (RFC 9457).
 #[derive(Debug, Serialize)]
 struct Problem<'a> {
     #[serde(rename = "type")]

@@ -1,5 +1,5 @@
-//! The keys in use, page by page: first those of the store that nodes share, then those that this node counts by
-//! itself because their rules are not counted there, or only on trial.
+//! Paged listing of keys with stored state: first those of the store, then those that this node counts itself because
+//! their rules have `distributed: off` or `shadow`.
 
 use tollgate::policy::{Policy, Rule};
 use tollgate::{
@@ -10,137 +10,140 @@ use tollgate::{
 use crate::app::App;
 use crate::backend::Backend;
 
-/// Begins a cursor among the keys that a node counts, `node:HASH@ID`. No store gives one that begins so.
-const OWN: &str = "node:";
+/// Prefix of a cursor among the keys that a node counts itself, `node:HASH@ID`. No store returns such a cursor.
+const NODE_CURSOR: &str = "node:";
 
-/// Who counts a key.
+/// Where a key is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CountedBy {
-    /// The store, for every node.
+    /// In the store, for all nodes.
     Store,
-    /// This node, beside the store.
+    /// In the memory of this node.
     Node,
 }
 
-/// Which counters are looked for.
+/// The counters to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sought {
-    /// Those that decide.
+pub(crate) enum KeySelection {
+    /// Counters that decide requests.
     Deciding,
-    /// Those and what the store counts on trial.
+    /// Counters that decide requests, and shadow counters in the store.
     Shown,
-    /// All that can be forgotten.
+    /// All counters, for a reset.
     All,
 }
 
-/// Where they are looked for.
+/// The stores to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Places {
+enum Sources {
     Store,
     Node,
     Both,
 }
 
-/// The keys in use under a policy.
+/// A listing of the keys with stored state under a policy.
 #[derive(Debug)]
-pub(crate) struct InUse<'a> {
+pub(crate) struct KeyListing<'a> {
     app: &'a App,
     policy: &'a Policy,
-    sought: Sought,
-    places: Places,
+    selection: KeySelection,
+    sources: Sources,
 }
 
-/// Some of them.
+/// One page of keys.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct KeyPage {
     pub(crate) counted_by: CountedBy,
     pub(crate) keys: Vec<ListedKey>,
-    /// How many there were before those that are not sought were left out.
-    pub(crate) looked_at: usize,
+    /// Number of keys read, including those that the selection excludes.
+    pub(crate) keys_read: usize,
     pub(crate) next: Option<Cursor>,
 }
 
-impl<'a> InUse<'a> {
-    pub(crate) fn new(app: &'a App, policy: &'a Policy, sought: Sought) -> Self {
-        let places = Places::of(app.backend(), policy, sought);
-        Self { app, policy, sought, places }
+impl<'a> KeyListing<'a> {
+    pub(crate) fn new(app: &'a App, policy: &'a Policy, selection: KeySelection) -> Self {
+        let sources = Sources::new(app.backend(), policy, selection);
+        Self { app, policy, selection, sources }
     }
 
-    /// A page of them.
-    pub(crate) async fn page(&self, listing: &Listing) -> Result<Found, StoreError> {
-        let (counted_by, Page { mut keys, next }) = match self.place_in_node(listing)? {
-            Some(hash) => (CountedBy::Node, self.of_node(listing, hash)?),
-            None => (CountedBy::Store, self.of_store(listing).await?),
+    /// Returns the next page.
+    pub(crate) async fn page(&self, listing: &Listing) -> Result<KeyPage, StoreError> {
+        let (counted_by, Page { mut keys, next }) = match self.node_position(listing)? {
+            Some(hash) => (CountedBy::Node, self.node_page(listing, hash)?),
+            None => (CountedBy::Store, self.store_page(listing).await?),
         };
-        let looked_at = keys.len();
-        keys.retain(|listed| self.is_sought(listed, counted_by));
-        Ok(Found { counted_by, keys, looked_at, next })
+        let keys_read = keys.len();
+        keys.retain(|listed| self.is_selected(listed, counted_by));
+        Ok(KeyPage { counted_by, keys, keys_read, next })
     }
 
-    /// Where to go on among this node's keys; none while it is the store's turn.
-    fn place_in_node<'l>(&self, listing: &'l Listing) -> Result<Option<&'l str>, StoreError> {
-        let cursor = match (self.places, listing.cursor()) {
-            (Places::Store, _) | (Places::Both, None) => return Ok(None),
-            (Places::Node, None) => return Ok(Some("")),
-            (Places::Node | Places::Both, Some(cursor)) => cursor.as_str(),
+    /// Returns the position among the keys of this node, or `None` while the cursor is in the store.
+    fn node_position<'l>(&self, listing: &'l Listing) -> Result<Option<&'l str>, StoreError> {
+        let cursor = match (self.sources, listing.cursor()) {
+            (Sources::Store, _) | (Sources::Both, None) => return Ok(None),
+            (Sources::Node, None) => return Ok(Some("")),
+            (Sources::Node | Sources::Both, Some(cursor)) => cursor.as_str(),
         };
-        match cursor.strip_prefix(OWN).map(|own| own.split_once('@')) {
-            None if self.places == Places::Both => Ok(None),
+        match cursor.strip_prefix(NODE_CURSOR).map(|rest| rest.split_once('@')) {
+            None if self.sources == Sources::Both => Ok(None),
             Some(Some((hash, id))) if id == self.app.node().id => Ok(Some(hash)),
             Some(Some((_, id))) => {
-                let why = format!("what follows is counted by the node {id:?}: ask that one");
-                Err(StoreError::new(StoreErrorKind::Cursor, why))
+                let reason = format!("belongs to node {id:?}; send it to that node");
+                Err(StoreError::new(StoreErrorKind::Cursor, reason))
             }
             _ => {
-                let why = format!("cursor {cursor:?} is not one that this service gave");
-                Err(StoreError::new(StoreErrorKind::Cursor, why))
+                let reason = format!("{cursor:?} is not a cursor of this endpoint");
+                Err(StoreError::new(StoreErrorKind::Cursor, reason))
             }
         }
     }
 
-    async fn of_store(&self, listing: &Listing) -> Result<Page, StoreError> {
+    async fn store_page(&self, listing: &Listing) -> Result<Page, StoreError> {
         let Page { keys, next } = self.app.backend().list(listing).await?;
-        let is_all = self.places == Places::Store;
-        Ok(Page { keys, next: next.or_else(|| (!is_all).then(|| self.own_cursor(""))) })
+        let is_only_source = self.sources == Sources::Store;
+        Ok(Page { keys, next: next.or_else(|| (!is_only_source).then(|| self.node_cursor(""))) })
     }
 
-    fn of_node(&self, listing: &Listing, hash: &str) -> Result<Page, StoreError> {
-        let Some(memory) = self.app.backend().own(CountedBy::Node) else {
+    fn node_page(&self, listing: &Listing, hash: &str) -> Result<Page, StoreError> {
+        let Some(memory) = self.app.backend().node_memory(CountedBy::Node) else {
             return Ok(Page::default());
         };
-        let own = Listing::all().with_prefix(listing.prefix()).with_page_size(listing.page_size());
+        let first =
+            Listing::all().with_prefix(listing.prefix()).with_page_size(listing.page_size());
         let page = memory.list(&match hash {
-            "" => own,
-            hash => own.after(Cursor::new(hash)),
+            "" => first,
+            hash => first.after(Cursor::new(hash)),
         })?;
-        let next = page.next.map(|next| self.own_cursor(next.as_str()));
+        let next = page.next.map(|next| self.node_cursor(next.as_str()));
         Ok(Page { keys: page.keys, next })
     }
 
-    fn own_cursor(&self, hash: &str) -> Cursor {
-        Cursor::new(format!("{OWN}{hash}@{}", self.app.node().id))
+    fn node_cursor(&self, hash: &str) -> Cursor {
+        Cursor::new(format!("{NODE_CURSOR}{hash}@{}", self.app.node().id))
     }
 
-    fn is_sought(&self, listed: &ListedKey, counted_by: CountedBy) -> bool {
-        let decides = || self.app.backend().deciding(self.policy.rule(&listed.rule)) == counted_by;
-        match self.sought {
-            Sought::Deciding => decides(),
-            // Of what the store decides, this node has a copy at most.
-            Sought::Shown => counted_by == CountedBy::Store || decides(),
-            Sought::All => true,
+    fn is_selected(&self, listed: &ListedKey, counted_by: CountedBy) -> bool {
+        let decides =
+            || self.app.backend().counted_by(self.policy.rule(&listed.rule)) == counted_by;
+        match self.selection {
+            KeySelection::Deciding => decides(),
+            // For keys that the store decides, this node has a copy at most.
+            KeySelection::Shown => counted_by == CountedBy::Store || decides(),
+            KeySelection::All => true,
         }
     }
 }
 
-impl Places {
-    /// A store in which nothing is sought is not asked: its loss is no reason to tell nothing.
-    fn of(backend: &Backend, policy: &Policy, sought: Sought) -> Self {
+impl Sources {
+    /// Returns the stores that can contain selected keys. Skipping the others keeps the listing available when the
+    /// store is not.
+    fn new(backend: &Backend, policy: &Policy, selection: KeySelection) -> Self {
         let Some(store) = backend.fallback() else { return Self::Store };
         let mut rules = policy.rules().iter().chain([policy.default_rule()]);
-        match (sought, store.max_distribution()) {
-            (Sought::All, _) | (Sought::Shown, Distributed::Shadow) => Self::Both,
-            (Sought::Deciding, Distributed::Off | Distributed::Shadow)
-            | (Sought::Shown, Distributed::Off) => Self::Node,
+        match (selection, store.max_distribution()) {
+            (KeySelection::All, _) | (KeySelection::Shown, Distributed::Shadow) => Self::Both,
+            (KeySelection::Deciding, Distributed::Off | Distributed::Shadow)
+            | (KeySelection::Shown, Distributed::Off) => Self::Node,
             _ if rules.any(|rule| rule.distributed() != Distributed::On) => Self::Both,
             _ => Self::Store,
         }
@@ -148,8 +151,8 @@ impl Places {
 }
 
 impl Backend {
-    /// Who counts by what is decided under a rule, or under limits that came with requests.
-    pub(crate) fn deciding(&self, rule: Option<&Rule>) -> CountedBy {
+    /// Returns where the deciding counters of a rule are. `None` stands for inline limits.
+    pub(crate) fn counted_by(&self, rule: Option<&Rule>) -> CountedBy {
         let distributed = rule.map(Rule::distributed).unwrap_or_default();
         match self.fallback().map(|store| distributed.min(store.max_distribution())) {
             None | Some(Distributed::On) => CountedBy::Store,
@@ -157,39 +160,39 @@ impl Backend {
         }
     }
 
-    /// What has been used of a limit, as it is counted there.
-    pub(crate) async fn used<'a>(
+    /// Returns the status of a key where it is counted.
+    pub(crate) async fn stats_in<'a>(
         &self,
         key: &Key<'a>,
         counted_by: CountedBy,
     ) -> Result<Status<'a>, StoreError> {
-        match self.own(counted_by) {
+        match self.node_memory(counted_by) {
             Some(memory) => Ok(memory.stats(key)),
             None => self.stats(key).await,
         }
     }
 
-    /// What a plan would be told, as it is counted there.
-    pub(crate) async fn foreseen<'a>(
+    /// Peeks at a plan where it is counted.
+    pub(crate) async fn peek_in<'a>(
         &self,
         plan: &Plan<'a>,
         counted_by: CountedBy,
     ) -> Result<Decision<'a>, StoreError> {
-        match self.own(counted_by) {
+        match self.node_memory(counted_by) {
             Some(memory) => Ok(memory.peek(plan)),
             None => self.peek(plan).await,
         }
     }
 
-    /// The memory beside a store that is shared, if that is where it is counted.
-    fn own(&self, counted_by: CountedBy) -> Option<&MemoryStore> {
+    /// Returns the memory of this node next to Redis, if keys are counted there.
+    fn node_memory(&self, counted_by: CountedBy) -> Option<&MemoryStore> {
         let store = self.fallback().filter(|_| counted_by == CountedBy::Node)?;
         Some(store.local())
     }
 }
 
 impl CountedBy {
-    /// The node, if it is only one that counts.
+    /// Returns the id of this node, if the key is counted on this node only.
     pub(crate) fn node(self, app: &App) -> Option<String> {
         match self {
             Self::Store => None,

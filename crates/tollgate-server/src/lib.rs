@@ -1,7 +1,7 @@
 //! The tollgate service and its command line.
 //!
-//! A request comes in as bytes, becomes a question (`wire`), is decided by the one
-//! [`Limiter`](tollgate::Limiter), and leaves as bytes again. Nothing here runs an algorithm.
+//! A front end parses a request into a query (`wire`), the [`Limiter`](tollgate::Limiter) decides it, and the front end
+//! encodes the decision. This crate contains no rate limiting algorithm.
 
 mod access;
 mod api;

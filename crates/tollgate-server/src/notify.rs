@@ -1,4 +1,4 @@
-//! Tells a service manager how far the service is, where one listens: `sd_notify(3)` of systemd.
+//! Readiness, status and watchdog notifications to the service manager: `sd_notify(3)` of systemd.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,110 +15,114 @@ use tracing::warn;
 use crate::app::App;
 use crate::shutdown::{Shutdown, StageWaiter};
 
-/// How often it is looked whether there is something new to say.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Interval between two checks of the status.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-const TOGETHER: &str = "serving";
-const ALONE: &str = "serving alone: the store is lost";
+const SERVING: &str = "serving";
+const DEGRADED: &str = "serving, degraded: store unavailable";
 
-/// Says that the service is ready, then how it fares, until its end. To be called once it listens.
+/// Notifies the service manager of readiness, then of status changes until shutdown. Call it after the listeners are
+/// bound.
 pub(crate) fn start(app: &Arc<App>, shutdown: &Shutdown) -> JoinHandle<()> {
     let (app, stop, end) = (Arc::clone(app), shutdown.requested(), shutdown.finished());
     tokio::spawn(async move {
-        if let Some(manager) = Manager::of_process() {
-            manager.keep(|| if app.is_degraded() { ALONE } else { TOGETHER }, stop, end).await;
+        if let Some(manager) = Manager::from_env() {
+            manager.run(|| if app.is_degraded() { DEGRADED } else { SERVING }, stop, end).await;
         }
     })
 }
 
-/// Who started the service, and wants to hear of it.
+/// The notification socket of the service manager.
 #[derive(Debug)]
 struct Manager {
     socket: UnixDatagram,
     address: SocketAddr,
-    /// For how long it bears silence.
-    patience: Option<Duration>,
+    /// The watchdog timeout of the service manager.
+    watchdog: Option<Duration>,
 }
 
 impl Manager {
-    fn of_process() -> Option<Self> {
+    fn from_env() -> Option<Self> {
         let name = env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty())?;
-        let told = |name| env::var(name).ok();
-        let patience = patience(told("WATCHDOG_USEC"), told("WATCHDOG_PID"), std::process::id());
-        Self::at(&name, patience)
-            .inspect_err(
-                |error| warn!(%error, ?name, "NOTIFY_SOCKET cannot be used: nobody is told"),
-            )
+        let var = |name| env::var(name).ok();
+        let watchdog =
+            watchdog_timeout(var("WATCHDOG_USEC"), var("WATCHDOG_PID"), std::process::id());
+        Self::connect(&name, watchdog)
+            .inspect_err(|error| warn!(%error, ?name, "cannot use NOTIFY_SOCKET; not notifying"))
             .ok()
     }
 
-    fn at(name: &OsString, patience: Option<Duration>) -> io::Result<Self> {
+    fn connect(name: &OsString, watchdog: Option<Duration>) -> io::Result<Self> {
         let (socket, address) = (UnixDatagram::unbound()?, address(name)?);
-        // Nothing that is said here is worth waiting for.
+        // A notification must never block the server.
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, address, patience })
+        Ok(Self { socket, address, watchdog })
     }
 
-    async fn keep(
+    async fn run(
         &self,
-        fares: impl Fn() -> &'static str,
+        status: impl Fn() -> &'static str,
         mut stop: StageWaiter,
         mut end: StageWaiter,
     ) {
-        let mut looks = interval(between_looks(self.patience));
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut told = fares();
-        let mut is_ending = false;
-        self.say(&format!("READY=1\nSTATUS={told}"));
+        let mut checks = interval(check_interval(self.watchdog));
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut sent = status();
+        let mut is_stopping = false;
+        self.send(&format!("READY=1\nSTATUS={sent}"));
         loop {
             tokio::select! {
-                // In this order, so that the end never comes before its beginning was told.
+                // In this order, so that STOPPING is always sent before the end.
                 biased;
-                () = stop.wait(), if !is_ending => {
-                    is_ending = true;
-                    self.say("STOPPING=1\nSTATUS=draining");
+                () = stop.wait(), if !is_stopping => {
+                    is_stopping = true;
+                    self.send("STOPPING=1\nSTATUS=draining");
                 }
                 () = end.wait() => return,
-                _ = looks.tick() => {
-                    if self.patience.is_some() && makes_progress().await {
-                        self.say("WATCHDOG=1");
+                _ = checks.tick() => {
+                    if self.watchdog.is_some() && makes_progress().await {
+                        self.send("WATCHDOG=1");
                     }
-                    let now = fares();
-                    if now != told && !is_ending {
-                        told = now;
-                        self.say(&format!("STATUS={now}"));
+                    let current = status();
+                    if current != sent && !is_stopping {
+                        sent = current;
+                        self.send(&format!("STATUS={current}"));
                     }
                 }
             }
         }
     }
 
-    /// Says it, or does not: a manager that does not listen is no reason to serve worse.
-    fn say(&self, words: &str) {
-        if let Err(error) = self.socket.send_to_addr(words.as_bytes(), &self.address) {
-            warn!(%error, words, "the service manager could not be told");
+    /// Sends a notification. A failure is logged and does not affect the server.
+    fn send(&self, message: &str) {
+        if let Err(error) = self.socket.send_to_addr(message.as_bytes(), &self.address) {
+            warn!(%error, message, "cannot notify the service manager");
         }
     }
 }
 
-/// Whether the runtime still takes on work and does it. Where it does not, this does not return either, and
-/// the manager is left to its own conclusions.
+/// Returns whether the runtime executes a new task. If the runtime is stuck, this does not return, and the watchdog of
+/// the service manager expires.
 async fn makes_progress() -> bool {
     tokio::spawn(async {}).await.is_ok()
 }
 
-/// A manager that bears silence for so long hears twice as often.
-fn between_looks(patience: Option<Duration>) -> Duration {
-    patience.map_or(LOOK_EVERY, |patience| (patience / 2).min(LOOK_EVERY))
+/// Returns the interval between two checks: at most half of the watchdog timeout.
+fn check_interval(watchdog: Option<Duration>) -> Duration {
+    watchdog.map_or(CHECK_INTERVAL, |watchdog| (watchdog / 2).min(CHECK_INTERVAL))
 }
 
-/// For how long silence is borne of this process; a watchdog may be that of another.
-fn patience(micros: Option<String>, process: Option<String>, own: u32) -> Option<Duration> {
-    if process.is_some_and(|process| process.parse() != Ok(own)) {
+/// Returns the watchdog timeout, unless the watchdog is for another process.
+fn watchdog_timeout(
+    micros: Option<String>,
+    process: Option<String>,
+    own_id: u32,
+) -> Option<Duration> {
+    if process.is_some_and(|process| process.parse() != Ok(own_id)) {
         return None;
     }
     let micros: u64 = micros?.parse().ok()?;
-    // Less than this between two looks is no interval.
+    // Half of a shorter timeout would be zero.
     (micros >= 2).then(|| Duration::from_micros(micros))
 }
 
@@ -128,7 +132,7 @@ fn address(name: &OsStr) -> io::Result<SocketAddr> {
         [b'@', name @ ..] => abstract_address(name),
         _ => Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "neither an absolute path nor an abstract name",
+            "must be an absolute path or an abstract name (@…)",
         )),
     }
 }
@@ -140,7 +144,7 @@ fn abstract_address(name: &[u8]) -> io::Result<SocketAddr> {
 
 #[cfg(not(target_os = "linux"))]
 fn abstract_address(_: &[u8]) -> io::Result<SocketAddr> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "abstract names are of Linux"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "abstract names require Linux"))
 }
 
 #[cfg(test)]
@@ -152,27 +156,27 @@ mod tests {
     }
 
     #[test]
-    fn a_watchdog_is_heeded_if_it_is_of_this_process() {
+    fn uses_the_watchdog_of_this_process_only() {
         let second = Some(Duration::from_secs(1));
-        assert_eq!(patience(micros("1000000"), None, 7), second);
-        assert_eq!(patience(micros("1000000"), micros("7"), 7), second);
-        assert_eq!(patience(micros("1000000"), micros("8"), 7), None);
-        assert_eq!(patience(micros("1000000"), micros("me"), 7), None);
-        for nothing in [None, micros("0"), micros("1"), micros("-5"), micros("soon")] {
-            assert_eq!(patience(nothing, None, 7), None);
+        assert_eq!(watchdog_timeout(micros("1000000"), None, 7), second);
+        assert_eq!(watchdog_timeout(micros("1000000"), micros("7"), 7), second);
+        assert_eq!(watchdog_timeout(micros("1000000"), micros("8"), 7), None);
+        assert_eq!(watchdog_timeout(micros("1000000"), micros("me"), 7), None);
+        for invalid in [None, micros("0"), micros("1"), micros("-5"), micros("soon")] {
+            assert_eq!(watchdog_timeout(invalid, None, 7), None);
         }
     }
 
     #[test]
-    fn it_is_told_twice_in_the_time_it_bears() {
-        let of = |millis| between_looks(Some(Duration::from_millis(millis)));
-        assert_eq!(of(500), Duration::from_millis(250));
-        assert_eq!(of(30_000), LOOK_EVERY);
-        assert_eq!(between_looks(None), LOOK_EVERY);
+    fn notifies_twice_per_watchdog_timeout() {
+        let interval = |millis| check_interval(Some(Duration::from_millis(millis)));
+        assert_eq!(interval(500), Duration::from_millis(250));
+        assert_eq!(interval(30_000), CHECK_INTERVAL);
+        assert_eq!(check_interval(None), CHECK_INTERVAL);
     }
 
     #[test]
-    fn names_are_paths_or_abstract() {
+    fn accepts_paths_and_abstract_names() {
         for bad in ["", "run/notify", "vsock:2:1234"] {
             assert!(address(OsStr::new(bad)).is_err(), "{bad}");
         }
@@ -183,42 +187,42 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_that_is_stuck_does_not_say_that_it_is_well() {
+    fn stuck_runtime_sends_no_watchdog_message() {
         let name = env::temp_dir().join(format!("tollgate-stuck-{}", std::process::id()));
-        let heard = UnixDatagram::bind(&name).unwrap();
-        heard.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let socket = UnixDatagram::bind(&name).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let read = || {
             let mut bytes = [0; 256];
-            heard.recv(&mut bytes).map(|length| bytes[..length].to_vec())
+            socket.recv(&mut bytes).map(|length| bytes[..length].to_vec())
         };
-        let patience = Some(Duration::from_millis(20));
-        let manager = Manager::at(&name.clone().into(), patience).unwrap();
+        let watchdog = Some(Duration::from_millis(20));
+        let manager = Manager::connect(&name.clone().into(), watchdog).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let shutdown = Shutdown::on_signals().unwrap();
             let (stop, end) = (shutdown.requested(), shutdown.finished());
-            let keeping = tokio::spawn(async move { manager.keep(|| TOGETHER, stop, end).await });
-            while !read_now(&heard).starts_with(b"WATCHDOG=1") {
+            let running = tokio::spawn(async move { manager.run(|| SERVING, stop, end).await });
+            while !read_now(&socket).starts_with(b"WATCHDOG=1") {
                 tokio::task::yield_now().await;
             }
-            // The runtime's only thread waits here: what still comes is not from a runtime that works.
-            heard.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-            heard.set_nonblocking(false).unwrap();
+            // This blocks the runtime's only thread: no message may arrive.
+            socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+            socket.set_nonblocking(false).unwrap();
             assert_eq!(read().unwrap_err().kind(), io::ErrorKind::WouldBlock);
-            // It goes on once that does.
-            while !read_now(&heard).starts_with(b"WATCHDOG=1") {
+            // Messages resume with the runtime.
+            while !read_now(&socket).starts_with(b"WATCHDOG=1") {
                 tokio::task::yield_now().await;
             }
             shutdown.finish();
-            keeping.await.unwrap();
+            running.await.unwrap();
         });
         std::fs::remove_file(name).unwrap();
     }
 
-    /// What was said, if something was.
-    fn read_now(heard: &UnixDatagram) -> Vec<u8> {
-        heard.set_nonblocking(true).unwrap();
+    /// Returns the next message, or nothing if none has arrived.
+    fn read_now(socket: &UnixDatagram) -> Vec<u8> {
+        socket.set_nonblocking(true).unwrap();
         let mut bytes = [0; 256];
-        heard.recv(&mut bytes).map_or(Vec::new(), |length| bytes[..length].to_vec())
+        socket.recv(&mut bytes).map_or(Vec::new(), |length| bytes[..length].to_vec())
     }
 }

@@ -1,4 +1,4 @@
-//! The service from start to end.
+//! `tollgate serve`: startup, background tasks and shutdown of the server.
 
 use std::fmt;
 use std::io;
@@ -13,7 +13,7 @@ use tracing::{error, info, warn};
 
 use crate::api::admin::OverrideStore;
 use crate::app::App;
-use crate::http::{Door, Surface, listen};
+use crate::http::{Listener, Surface, listen};
 use crate::membership::Membership;
 use crate::node_report;
 use crate::notify;
@@ -23,15 +23,15 @@ use crate::saved_state::SavedState;
 use crate::settings::{Settings, TlsSettings};
 use crate::shutdown::Shutdown;
 use crate::store_maintenance;
-use crate::store_setup::Opened;
+use crate::store_setup::StoreSetup;
 use crate::telemetry::Traces;
 use crate::tls::{self, CurrentConfig};
 
-/// How many connections may wait to be accepted. One that finds no room tries again only after a second,
-/// and the usual 128 are few when all clients come back at once.
-const MOST_WAITING: u32 = 4096;
+/// Length of the accept queue. A client that finds it full retries after a second, and the usual 128 is too short when
+/// all clients reconnect at the same time.
+const ACCEPT_QUEUE: u32 = 4096;
 
-/// Why the service could not start or go on.
+/// The reason why the server could not start or continue.
 #[derive(Debug)]
 pub(crate) struct ServeError(String);
 
@@ -47,7 +47,7 @@ impl fmt::Display for ServeError {
     }
 }
 
-/// Serves until it is told to end, then finishes what is under way.
+/// Serves until a shutdown is requested, then finishes the requests in progress.
 pub(crate) async fn serve(settings: Settings, traces: &Traces) -> Result<(), ServeError> {
     let source = PolicyFile::new(settings.policy.clone(), settings.default_limit.clone());
     let text = source.read().map_err(ServeError::new)?;
@@ -56,62 +56,61 @@ pub(crate) async fn serve(settings: Settings, traces: &Traces) -> Result<(), Ser
         warn!(%warning, "policy warning");
     }
     let shutdown = Shutdown::on_signals().map_err(ServeError::new)?;
-    // Before anything that takes time: unheeded, it would end the process.
+    // Register the handler before slow steps: an unhandled SIGHUP terminates the process.
     let hangup = signal(SignalKind::hangup()).map_err(ServeError::new)?;
-    let store = Opened::open(&settings).await?;
+    let store = StoreSetup::open(&settings).await?;
     let listeners = Listeners::bind(&settings)?;
-    let (reloads, asked) = ReloadRequests::new();
+    let (reloads, reload_requests) = ReloadRequests::new();
     let address = listeners.address()?;
     let app = Arc::new(App::new(&settings, store, address, policy, source, reloads));
     let saved = SavedState::open(&settings, &app)?;
     app.set_override_store(OverrideStore::open(&app, &settings).await?);
-    tell_start(&app, &settings);
+    log_start(&app, &settings);
     let membership = Membership::register(&app, &settings).await;
-    let keeping = tokio::spawn(store_maintenance::run(
+    let maintenance = tokio::spawn(store_maintenance::run(
         Arc::clone(&app),
         settings.redis.probe,
         shutdown.finished(),
     ));
-    let beside = Beside::start(&app, &shutdown, saved, membership, (hangup, asked, text));
+    let reload = (hangup, reload_requests, text);
+    let background = BackgroundTasks::start(&app, &shutdown, saved, membership, reload);
 
-    let tls = secured(settings.tls.as_ref(), &shutdown)?;
+    let tls = watch_tls(settings.tls.as_ref(), &shutdown)?;
 
-    // Before anyone can ask: an answer of a node that is not ready closes its connection.
+    // Before the first request, because a response of a node that is not ready closes its connection.
     app.set_ready();
-    let all = listeners.listen(tls.as_ref(), &app, traces, &shutdown, &settings);
-    let telling = notify::start(&app, &shutdown);
-    for listening in all {
-        listening.await.map_err(ServeError::new)?;
+    let listening = listeners.listen(tls.as_ref(), &app, traces, &shutdown, &settings);
+    let notifier = notify::start(&app, &shutdown);
+    for listener in listening {
+        listener.await.map_err(ServeError::new)?;
     }
     shutdown.finish();
-    telling.await.map_err(ServeError::new)?;
-    keeping.await.map_err(ServeError::new)?;
-    beside.end().await?;
+    notifier.await.map_err(ServeError::new)?;
+    maintenance.await.map_err(ServeError::new)?;
+    background.join().await?;
     info!("stopped");
     Ok(())
 }
 
-/// Which store, why, and what it is: so that nobody must guess.
-fn tell_start(app: &App, settings: &Settings) {
-    let about = app.store_info();
-    let (address, server) = (about.address.as_deref(), about.server.as_deref());
-    info!(store = about.kind, why = about.why, address, server, node = app.node_id(), "starting");
+/// Logs the store and the setting that selected it, and warnings about the settings.
+fn log_start(app: &App, settings: &Settings) {
+    let info = app.store_info();
+    let (address, server) = (info.address.as_deref(), info.server.as_deref());
+    info!(store = info.kind, why = info.why, address, server, node = app.node_id(), "starting");
     for warning in &settings.unprotected {
-        warn!(%warning, "unprotected, as --allow-unprotected says");
+        warn!(%warning, "unprotected (--allow-unprotected)");
     }
     if settings.tokens.is_shared() {
-        warn!(
-            "the admin token is also that for checking or reading: whoever may do that may change everything"
-        );
+        warn!("the admin token is also a check or read token: its holders can change everything");
     }
-    let is_forgotten = app.override_store().is_some_and(|book| book.kept_in() == "memory");
-    if app.guard().has_admin() && is_forgotten {
-        warn!("overrides are forgotten when this service ends; --data-dir keeps them");
+    let is_volatile = app.override_store().is_some_and(|store| store.kept_in() == "memory");
+    if app.guard().has_admin() && is_volatile {
+        warn!("overrides are stored in memory only and lost on exit; use --data-dir to keep them");
     }
 }
 
-/// What TLS is agreed on with, kept that of its files until the end.
-fn secured(
+/// Returns the current TLS configuration, and starts a task that reloads it when its files change.
+fn watch_tls(
     settings: Option<&TlsSettings>,
     shutdown: &Shutdown,
 ) -> Result<Option<Arc<CurrentConfig>>, ServeError> {
@@ -122,78 +121,78 @@ fn secured(
     let watching = tls::watch(Arc::clone(&current), files, pems, hangup, stop);
     tokio::spawn(async {
         if let Err(error) = watching.await {
-            error!(%error, "certificates are no longer read again");
+            error!(%error, "certificate reloading stopped");
         }
     });
     Ok(Some(current))
 }
 
-/// What goes on beside the answering.
-struct Beside {
-    reloading: JoinHandle<io::Result<()>>,
-    administering: JoinHandle<()>,
-    beating: JoinHandle<()>,
+/// The background tasks of the server.
+struct BackgroundTasks {
+    policy_reload: JoinHandle<io::Result<()>>,
+    override_expiry: JoinHandle<()>,
+    node_report: JoinHandle<()>,
     membership: Option<JoinHandle<()>>,
-    saving: Option<JoinHandle<Result<(), ServeError>>>,
+    saved_state: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
-impl Beside {
+impl BackgroundTasks {
     fn start(
         app: &Arc<App>,
         shutdown: &Shutdown,
         saved: Option<SavedState>,
         membership: Option<Membership>,
-        (hangup, asked, text): (Signal, mpsc::Receiver<ReloadReply>, Option<String>),
+        (hangup, requests, text): (Signal, mpsc::Receiver<ReloadReply>, Option<String>),
     ) -> Self {
         let app = || Arc::clone(app);
         Self {
-            reloading: tokio::spawn(reload::watch(
+            policy_reload: tokio::spawn(reload::watch(
                 app(),
                 text,
-                (hangup, asked),
+                (hangup, requests),
                 shutdown.requested(),
             )),
-            administering: tokio::spawn(OverrideStore::keep(app(), shutdown.finished())),
-            beating: tokio::spawn(node_report::run(app(), shutdown.requested())),
+            override_expiry: tokio::spawn(OverrideStore::run_expiry(app(), shutdown.finished())),
+            node_report: tokio::spawn(node_report::run(app(), shutdown.requested())),
             membership: membership.map(|node| tokio::spawn(node.run(app(), shutdown.finished()))),
-            saving: saved.map(|saved| tokio::spawn(saved.run(app(), shutdown.finished()))),
+            saved_state: saved.map(|saved| tokio::spawn(saved.run(app(), shutdown.finished()))),
         }
     }
 
-    /// Waits until all of it has ended.
-    async fn end(self) -> Result<(), ServeError> {
-        self.reloading.await.map_err(ServeError::new)?.map_err(ServeError::new)?;
-        self.administering.await.map_err(ServeError::new)?;
-        self.beating.await.map_err(ServeError::new)?;
+    /// Waits until all tasks have stopped.
+    async fn join(self) -> Result<(), ServeError> {
+        self.policy_reload.await.map_err(ServeError::new)?.map_err(ServeError::new)?;
+        self.override_expiry.await.map_err(ServeError::new)?;
+        self.node_report.await.map_err(ServeError::new)?;
         if let Some(membership) = self.membership {
             membership.await.map_err(ServeError::new)?;
         }
-        if let Some(saving) = self.saving {
-            saving.await.map_err(ServeError::new)??;
+        if let Some(saved_state) = self.saved_state {
+            saved_state.await.map_err(ServeError::new)??;
         }
         Ok(())
     }
 }
 
-/// Where questions come in.
+/// The bound sockets of the server.
 struct Listeners {
-    deciding: TcpListener,
-    /// One of their own for operators, if they have one.
-    operating: Option<TcpListener>,
+    main: TcpListener,
+    /// The separate socket of `--admin`.
+    admin: Option<TcpListener>,
 }
 
 impl Listeners {
     fn bind(settings: &Settings) -> Result<Self, ServeError> {
-        let deciding = bind("--http", settings.http)?;
-        let operating = match settings.admin {
+        let main = bind("--http", settings.http)?;
+        let admin = match settings.admin {
             Some(address) => Some(bind("--admin", address)?),
             None => None,
         };
-        Ok(Self { deciding, operating })
+        Ok(Self { main, admin })
     }
 
     fn address(&self) -> Result<SocketAddr, ServeError> {
-        self.deciding.local_addr().map_err(ServeError::new)
+        self.main.local_addr().map_err(ServeError::new)
     }
 
     fn listen(
@@ -204,11 +203,14 @@ impl Listeners {
         shutdown: &Shutdown,
         settings: &Settings,
     ) -> Vec<JoinHandle<()>> {
-        let surface = if self.operating.is_some() { Surface::Deciding } else { Surface::Whole };
-        let operating = self.operating.map(|listener| (listener, Surface::Operating));
-        let all = [(self.deciding, surface)].into_iter().chain(operating);
-        let doors = all.map(|(listener, surface)| Door { listener, surface, tls: tls.cloned() });
-        doors.map(|door| listen(door, Arc::clone(app), traces, shutdown, settings)).collect()
+        let surface = if self.admin.is_some() { Surface::Decisions } else { Surface::All };
+        let admin = self.admin.map(|socket| (socket, Surface::Operations));
+        let sockets = [(self.main, surface)].into_iter().chain(admin);
+        let listeners =
+            sockets.map(|(socket, surface)| Listener { socket, surface, tls: tls.cloned() });
+        listeners
+            .map(|listener| listen(listener, Arc::clone(app), traces, shutdown, settings))
+            .collect()
     }
 }
 
@@ -219,8 +221,8 @@ fn bind(setting: &str, address: SocketAddr) -> Result<TcpListener, ServeError> {
 
 fn listener(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // The next service need not wait until the last connections of this one are forgotten.
+    // Allows an immediate restart while old connections are in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(MOST_WAITING)
+    socket.listen(ACCEPT_QUEUE)
 }

@@ -1,44 +1,44 @@
-//! The way to the end: asked to stop, draining, finished.
+//! The stages of a shutdown: requested, drain skipped, finished.
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// How far the end has come.
+/// A stage of the shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Running,
-    /// A signal has come: not ready, still answering.
+    /// First signal: not ready, still serving.
     Requested,
-    /// A second signal has come: no more waiting for those who have not asked.
-    Hurried,
-    /// Every request is answered.
+    /// Second signal: the drain time is skipped.
+    DrainSkipped,
+    /// All requests are complete.
     Finished,
 }
 
-/// Knows when to stop, and tells everyone.
+/// The shutdown state of the process.
 #[derive(Debug)]
 pub(crate) struct Shutdown {
     stage: watch::Sender<Stage>,
 }
 
-/// Waits for a stage.
+/// Waits for a shutdown stage.
 #[derive(Debug, Clone)]
 pub(crate) struct StageWaiter {
     stage: watch::Receiver<Stage>,
-    wanted: Stage,
+    target: Stage,
 }
 
 impl Shutdown {
-    /// Stops on SIGTERM and SIGINT.
+    /// Starts the shutdown on SIGTERM and SIGINT.
     pub(crate) fn on_signals() -> io::Result<Self> {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let (stage, _) = watch::channel(Stage::Running);
         let requested = stage.clone();
         tokio::spawn(async move {
-            for stage in [Stage::Requested, Stage::Hurried] {
+            for stage in [Stage::Requested, Stage::DrainSkipped] {
                 tokio::select! {
                     _ = terminate.recv() => {}
                     _ = interrupt.recv() => {}
@@ -49,22 +49,22 @@ impl Shutdown {
         Ok(Self { stage })
     }
 
-    /// When it is asked for.
+    /// Returns a waiter for the first signal.
     pub(crate) fn requested(&self) -> StageWaiter {
-        StageWaiter { stage: self.stage.subscribe(), wanted: Stage::Requested }
+        StageWaiter { stage: self.stage.subscribe(), target: Stage::Requested }
     }
 
-    /// When it is asked for once more.
-    pub(crate) fn hurried(&self) -> StageWaiter {
-        StageWaiter { stage: self.stage.subscribe(), wanted: Stage::Hurried }
+    /// Returns a waiter for the second signal.
+    pub(crate) fn drain_skipped(&self) -> StageWaiter {
+        StageWaiter { stage: self.stage.subscribe(), target: Stage::DrainSkipped }
     }
 
-    /// When every request is answered.
+    /// Returns a waiter for the end of all requests.
     pub(crate) fn finished(&self) -> StageWaiter {
-        StageWaiter { stage: self.stage.subscribe(), wanted: Stage::Finished }
+        StageWaiter { stage: self.stage.subscribe(), target: Stage::Finished }
     }
 
-    /// Every request is answered.
+    /// Records that all requests are complete.
     pub(crate) fn finish(&self) {
         advance(&self.stage, Stage::Finished);
     }
@@ -72,22 +72,22 @@ impl Shutdown {
 
 fn advance(stage: &watch::Sender<Stage>, to: Stage) {
     stage.send_if_modified(|stage| {
-        let earlier = *stage < to;
+        let advances = *stage < to;
         *stage = to.max(*stage);
-        earlier
+        advances
     });
 }
 
 impl StageWaiter {
-    /// Waits for it.
+    /// Waits until the stage is reached.
     pub(crate) async fn wait(&mut self) {
-        let wanted = self.wanted;
-        // An error means that the sender is gone, which is the end as well.
-        let _ = self.stage.wait_for(|stage| *stage >= wanted).await;
+        let target = self.target;
+        // An error means that the sender was dropped, so the server has stopped.
+        let _ = self.stage.wait_for(|stage| *stage >= target).await;
     }
 
-    /// Whether it has come.
+    /// Returns whether the stage is reached.
     pub(crate) fn is_reached(&self) -> bool {
-        *self.stage.borrow() >= self.wanted
+        *self.stage.borrow() >= self.target
     }
 }

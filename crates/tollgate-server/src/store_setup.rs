@@ -1,4 +1,4 @@
-//! A store that can be asked, and what is told of it.
+//! Opening the configured store, and the facts about it that the API reports.
 
 use std::sync::Arc;
 
@@ -10,30 +10,30 @@ use crate::serve::ServeError;
 use crate::settings::{RedisSettings, Settings, StoreChoice};
 use crate::store_watch::StoreWatch;
 
-/// A store that can be asked.
+/// An open store.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct StoreSetup {
     pub(crate) backend: Backend,
     pub(crate) info: StoreInfo,
-    /// How it fares.
+    /// Records failures and recoveries of the store.
     pub(crate) watch: Arc<StoreWatch>,
 }
 
-/// What is told of a store. It holds no secret.
+/// Facts about a store for the API and the log. Contains no secret.
 #[derive(Debug)]
 pub(crate) struct StoreInfo {
-    /// Which it is: `memory` or `redis`.
+    /// `memory` or `redis`.
     pub(crate) kind: &'static str,
-    /// Why it is that one.
+    /// Which setting selected the store.
     pub(crate) why: String,
-    /// Where it is, unless in this process.
+    /// The address of Redis.
     pub(crate) address: Option<String>,
-    /// What runs there, if it says.
+    /// The server software and version of Redis, if known.
     pub(crate) server: Option<String>,
 }
 
-impl Opened {
-    /// The store that was chosen. A Redis has proven that it can be used.
+impl StoreSetup {
+    /// Opens the configured store. For Redis, connects and checks that the server is usable.
     pub(crate) async fn open(settings: &Settings) -> Result<Self, ServeError> {
         let (kind, why) = (settings.store.kind(), settings.store.why());
         let watch = Arc::default();
@@ -76,13 +76,13 @@ fn with_fallback(
     store: RedisStore,
     watch: &Arc<StoreWatch>,
 ) -> FallbackStore<RedisStore> {
-    let heard = Arc::clone(watch);
+    let watch = Arc::clone(watch);
     FallbackStore::builder(store)
         .open_after(settings.redis.breaker_failures)
         .open_for(settings.redis.breaker_open)
         .max_distribution(settings.redis.distributed)
         .max_keys(settings.max_keys)
         .at_cap(settings.at_cap)
-        .on_event(move |event| heard.on_event(event))
+        .on_event(move |event| watch.on_event(event))
         .build()
 }

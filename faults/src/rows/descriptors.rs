@@ -18,7 +18,7 @@ const CLIENTS: usize = 200;
 /// How much of one processor it may take while it can do nothing.
 const BUSY: f64 = 0.1;
 
-const LOGGED: &str = "cannot accept a connection now";
+const LOGGED: &str = "cannot accept a connection; retrying";
 
 pub(super) fn connections_without_descriptor_wait_and_are_served(stage: &Stage) -> String {
     let server = redis::start();

@@ -86,7 +86,7 @@ fn assert_refused(reply: &Reply) {
     assert_eq!(reply.header("content-type"), Some("application/problem+json"), "{}", reply.head);
     let reply = reply.json();
     let detail = reply["detail"].as_str().expect("a text");
-    for words in ["could not be stored", "is not in force", "No space left"] {
+    for words in ["could not be stored", "the change was not made", "No space left"] {
         assert!(detail.contains(words), "{words:?} is not in {detail:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! How often someone may be wrong about a token. We limit that ourselves.
+//! Rate limit on failed authentication attempts, by our own limiter.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use tollgate::{Clock, Decision, Limit, LocalLimiter, Quota, SystemClock, net};
 
 use super::guard::Role;
 
-/// Failures in any minute, from one address and for one kind of token.
-const MOST: Quota = Quota::per_minute(10);
-/// The most addresses remembered. One that finds no place is told that it is wrong all the same.
+/// Maximum failures per minute for one address and role.
+const MAX_FAILURES: Quota = Quota::per_minute(10);
+/// Maximum number of tracked addresses. An untracked address is not limited, but its attempts still fail.
 const MAX_ADDRESSES: usize = 10_000;
 
-/// Failures of late.
+/// Recent failed attempts by address and role.
 #[derive(Debug)]
 pub(super) struct Failures<C = SystemClock> {
     limiter: LocalLimiter<C>,
@@ -26,30 +26,29 @@ impl Failures {
 
 impl<C: Clock> Failures<C> {
     fn on(clock: C) -> Self {
-        let limit = Limit::sliding_window(MOST).unwrap_or_else(|_| Limit::block());
-        let built = LocalLimiter::builder().limit(limit).max_keys(MAX_ADDRESSES).clock(clock);
-        // One limit is always enough and never too many.
-        #[expect(clippy::expect_used, reason = "a builder with one limit builds")]
-        let limiter = built.build().expect("one limit is right");
+        let limit = Limit::sliding_window(MAX_FAILURES).unwrap_or_else(|_| Limit::block());
+        let builder = LocalLimiter::builder().limit(limit).max_keys(MAX_ADDRESSES).clock(clock);
+        #[expect(clippy::expect_used, reason = "a builder with one limit always builds")]
+        let limiter = builder.build().expect("one limit is valid");
         Self { limiter }
     }
 
-    /// How long this address must wait before it may try again; none if it may now.
-    pub(super) fn wait(&self, role: Role, address: IpAddr) -> Option<Duration> {
-        waits(&self.limiter.peek(&key(role, address)))
+    /// Returns the time until this address may try again; `None` if it may try now.
+    pub(super) fn retry_after(&self, role: Role, address: IpAddr) -> Option<Duration> {
+        refused_for(&self.limiter.peek(&key(role, address)))
     }
 
-    /// Notes a failure. The same wait, if there have been enough before it.
-    pub(super) fn note(&self, role: Role, address: IpAddr) -> Option<Duration> {
-        waits(&self.limiter.take(&key(role, address)))
+    /// Records a failure. Returns the time until the next attempt if the maximum was already reached.
+    pub(super) fn record(&self, role: Role, address: IpAddr) -> Option<Duration> {
+        refused_for(&self.limiter.take(&key(role, address)))
     }
 }
 
-fn waits(decision: &Decision<'_>) -> Option<Duration> {
+fn refused_for(decision: &Decision<'_>) -> Option<Duration> {
     decision.retry_after().filter(|_| !decision.is_allowed())
 }
 
-/// Whoever has one IPv6 address has all of its network.
+/// Returns the key of an address. IPv6 addresses of one network share a key.
 fn key(role: Role, address: IpAddr) -> String {
     format!("{} {}", role.as_str(), net::rate_limit_address(address))
 }
@@ -61,20 +60,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_a_minute_from_one_network_and_for_one_kind() {
+    fn allows_ten_failures_a_minute_per_network_and_role() {
         let clock = ManualClock::default();
         let failures = Failures::on(clock.clone());
         let [one, same, other] = ["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"]
             .map(|text| text.parse::<IpAddr>().unwrap());
         for nth in 0..10 {
-            assert_eq!(failures.note(Role::Admin, one), None, "{nth}");
+            assert_eq!(failures.record(Role::Admin, one), None, "{nth}");
         }
         let minute = Some(Duration::from_secs(60));
-        assert_eq!(failures.wait(Role::Admin, same), minute);
-        assert_eq!(failures.note(Role::Admin, same), minute);
-        assert_eq!(failures.wait(Role::Admin, other), None);
-        assert_eq!(failures.wait(Role::Read, one), None);
+        assert_eq!(failures.retry_after(Role::Admin, same), minute);
+        assert_eq!(failures.record(Role::Admin, same), minute);
+        assert_eq!(failures.retry_after(Role::Admin, other), None);
+        assert_eq!(failures.retry_after(Role::Read, one), None);
         clock.advance(Duration::from_secs(60));
-        assert_eq!(failures.wait(Role::Admin, one), None, "refused tries are not counted");
+        assert_eq!(
+            failures.retry_after(Role::Admin, one),
+            None,
+            "refused attempts are not counted"
+        );
     }
 }

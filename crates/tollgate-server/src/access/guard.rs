@@ -1,4 +1,4 @@
-//! The guard: who may come in where.
+//! Token and session checks of requests.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,19 +8,19 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use tollgate::rounding;
 
 use super::failures::Failures;
-use super::session::{self, Session, Shown};
+use super::session::{self, Session, SessionState};
 use super::tokens::{Fingerprint, Tokens};
 use crate::error::{ApiError, ApiErrorKind};
 use crate::settings::TokenSettings;
 
-/// What a token is for.
+/// The role of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Deciding.
+    /// Decision calls.
     Check,
-    /// Looking at what is configured and counted.
+    /// The read API.
     Read,
-    /// Changing it.
+    /// The admin API, and the read API.
     Admin,
 }
 
@@ -36,19 +36,19 @@ impl Role {
     }
 }
 
-/// By what a request was let in.
+/// How a request was authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// By nothing: everyone may.
+    /// Not at all: no token is configured for the role.
     Open,
-    /// By a token that came with it.
+    /// By a bearer token.
     Token(Fingerprint),
-    /// By a cookie, which a browser sends by itself.
+    /// By a session cookie, which browsers send automatically.
     Session(Session),
 }
 
 impl Admission {
-    /// The token behind it.
+    /// Returns the token of the request or of its session.
     pub(crate) const fn token(self) -> Option<Fingerprint> {
         match self {
             Self::Open => None,
@@ -58,65 +58,67 @@ impl Admission {
     }
 }
 
-/// Holds tokens against those that are valid.
+/// Checks requests against the configured tokens.
 #[derive(Debug)]
 pub(crate) struct Guard {
     tokens: TokenSettings,
     failures: Failures,
-    failed: [AtomicU64; Role::ALL.len()],
+    failure_counts: [AtomicU64; Role::ALL.len()],
 }
 
 impl Guard {
     pub(crate) fn new(tokens: TokenSettings) -> Self {
-        Self { tokens, failures: Failures::new(), failed: Default::default() }
+        Self { tokens, failures: Failures::new(), failure_counts: Default::default() }
     }
 
-    /// Whether there is anything for administrators here.
+    /// Returns whether the admin API is enabled.
     pub(crate) const fn has_admin(&self) -> bool {
         self.tokens.admin.is_some()
     }
 
-    /// How often a token was missing or wrong.
+    /// Returns the number of requests with a missing or invalid token.
     pub(crate) fn failed(&self, role: Role) -> u64 {
-        self.failed_of(role).load(Ordering::Relaxed)
+        self.failure_count(role).load(Ordering::Relaxed)
     }
 
-    /// Whether there is any token to log in with.
+    /// Returns whether login is enabled: a read or admin token is configured.
     pub(crate) const fn has_login(&self) -> bool {
         self.tokens.admin.is_some() || self.tokens.read.is_some()
     }
 
-    /// Begins a session of who shows a token for reading or for changing, and makes the cookie for it.
+    /// Starts a session for a valid read or admin token. Returns the session and its `Set-Cookie` value.
     pub(crate) fn log_in(&self, token: &str, peer: IpAddr) -> Result<(Session, String), ApiError> {
-        if let Some(wait) = self.failures.wait(Role::Admin, peer) {
+        if let Some(wait) = self.failures.retry_after(Role::Admin, peer) {
             return Err(too_many(wait));
         }
         let roles = [Role::Admin, Role::Read].into_iter();
-        let mut valid = roles.filter_map(|role| Some((role, self.valid(role)?)));
-        let begun = valid.find_map(|(role, tokens)| {
+        let mut configured = roles.filter_map(|role| Some((role, self.tokens_of(role)?)));
+        let login = configured.find_map(|(role, tokens)| {
             let session = Session::begin(role, tokens.find(token.as_bytes())?);
             Some((session, session.cookie(tokens)?))
         });
-        begun.ok_or_else(|| self.fail(Role::Admin, peer, "the token is not valid here"))
+        login.ok_or_else(|| {
+            self.fail(Role::Admin, peer, "invalid token; log in with the read or admin token")
+        })
     }
 
-    /// The session that a request comes with, if it is still good.
+    /// Returns the session of a request, if it is valid.
     pub(crate) fn session(&self, headers: &HeaderMap) -> Option<Session> {
-        match session::shown(headers, |role| self.valid(role)) {
-            Shown::Valid(session) => Some(session),
-            Shown::Nothing | Shown::Invalid => None,
+        match session::session_state(headers, |role| self.tokens_of(role)) {
+            SessionState::Valid(session) => Some(session),
+            SessionState::Absent | SessionState::Invalid => None,
         }
     }
 
-    /// Whether everyone may do this.
+    /// Returns whether the role needs no token.
     pub(crate) const fn is_open(&self, role: Role) -> bool {
-        self.valid(role).is_none()
+        self.tokens_of(role).is_none()
     }
 
-    /// Lets the request in, and tells by what.
+    /// Authenticates a request for a role.
     ///
-    /// Who guesses at what only administrators may do is not listened to for a while, even if right at last. The
-    /// other tokens are programs', many behind one address: a right one always passes.
+    /// After too many failed attempts for the admin role, an address is refused for a while even with a valid token.
+    /// Check and read tokens belong to programs, many of them behind one address, so a valid one is always accepted.
     #[inline]
     pub(crate) fn admit(
         &self,
@@ -124,61 +126,62 @@ impl Guard {
         headers: &HeaderMap,
         peer: IpAddr,
     ) -> Result<Admission, ApiError> {
-        let Some(valid) = self.valid(role) else { return Ok(Admission::Open) };
-        self.hold(role, valid, headers, peer)
+        let Some(tokens) = self.tokens_of(role) else { return Ok(Admission::Open) };
+        self.authenticate(role, tokens, headers, peer)
     }
 
-    fn hold(
+    fn authenticate(
         &self,
         role: Role,
-        valid: &Tokens,
+        tokens: &Tokens,
         headers: &HeaderMap,
         peer: IpAddr,
     ) -> Result<Admission, ApiError> {
-        // Programs that ask for decisions have no sessions, and a cookie beside a token is not looked at.
+        // Decision calls have no sessions, and a token takes precedence over a cookie.
         if role != Role::Check && !headers.contains_key(AUTHORIZATION) {
-            match session::shown(headers, |role| self.valid(role)) {
-                Shown::Valid(session) if session.may(role) => {
+            match session::session_state(headers, |role| self.tokens_of(role)) {
+                SessionState::Valid(session) if session.permits(role) => {
                     return Ok(Admission::Session(session));
                 }
-                Shown::Valid(_) => return Err(lacking(role)),
-                // A browser that still has it has guessed nothing.
-                Shown::Invalid => return Err(ended()),
-                Shown::Nothing => {}
+                SessionState::Valid(_) => return Err(session_lacks(role)),
+                // An old cookie is not an attempt to guess a token, so it does not count as a failure.
+                SessionState::Invalid => return Err(session_expired()),
+                SessionState::Absent => {}
             }
         }
         if role == Role::Admin
-            && let Some(wait) = self.failures.wait(role, peer)
+            && let Some(wait) = self.failures.retry_after(role, peer)
         {
             return Err(too_many(wait));
         }
         let presented = bearer(headers);
-        // Who may change things may look at them. But whoever has been wrong too often here must not go on
-        // guessing at that token either.
-        let may_guess = || {
-            [Role::Read, Role::Admin].iter().all(|role| self.failures.wait(*role, peer).is_none())
+        // The admin token also permits reading, unless the address has failed too often: the read API must not be a
+        // way to go on guessing the admin token.
+        let is_below_limit = || {
+            let roles = [Role::Read, Role::Admin];
+            roles.iter().all(|role| self.failures.retry_after(*role, peer).is_none())
         };
-        let also = self.tokens.admin.as_ref().filter(|_| role == Role::Read && may_guess());
+        let admin = self.tokens.admin.as_ref().filter(|_| role == Role::Read && is_below_limit());
         let found = presented.and_then(|token| {
-            valid.find(token).or_else(|| also.and_then(|tokens| tokens.find(token)))
+            tokens.find(token).or_else(|| admin.and_then(|tokens| tokens.find(token)))
         });
         match found {
             Some(token) => Ok(Admission::Token(token)),
-            None => Err(self.fail(role, peer, &wanted(role, presented))),
+            None => Err(self.fail(role, peer, &token_required(role, presented))),
         }
     }
 
-    /// Notes a failure, and tells of it.
+    /// Records a failure and returns its error.
     fn fail(&self, role: Role, peer: IpAddr, detail: &str) -> ApiError {
-        self.failed_of(role).fetch_add(1, Ordering::Relaxed);
-        match self.failures.note(role, peer) {
+        self.failure_count(role).fetch_add(1, Ordering::Relaxed);
+        match self.failures.record(role, peer) {
             Some(wait) => too_many(wait),
             None => ApiError::new(ApiErrorKind::Unauthorized, detail),
         }
     }
 
-    /// The tokens that let in; none if everyone may.
-    const fn valid(&self, role: Role) -> Option<&Tokens> {
+    /// Returns the configured tokens of a role; `None` if it needs none.
+    const fn tokens_of(&self, role: Role) -> Option<&Tokens> {
         match role {
             Role::Check => self.tokens.check.as_ref(),
             Role::Read => self.tokens.read.as_ref(),
@@ -186,8 +189,8 @@ impl Guard {
         }
     }
 
-    const fn failed_of(&self, role: Role) -> &AtomicU64 {
-        let [check, read, admin] = &self.failed;
+    const fn failure_count(&self, role: Role) -> &AtomicU64 {
+        let [check, read, admin] = &self.failure_counts;
         match role {
             Role::Check => check,
             Role::Read => read,
@@ -196,30 +199,33 @@ impl Guard {
     }
 }
 
-fn lacking(role: Role) -> ApiError {
-    let detail = format!("you are logged in, but not with the {} token", role.as_str());
+fn session_lacks(role: Role) -> ApiError {
+    let role = role.as_str();
+    let detail = format!("the session does not have the {role} role; log in with the {role} token");
     ApiError::new(ApiErrorKind::Unauthorized, detail)
 }
 
-fn ended() -> ApiError {
-    ApiError::new(ApiErrorKind::Unauthorized, "your session has ended; log in again")
+fn session_expired() -> ApiError {
+    ApiError::new(ApiErrorKind::Unauthorized, "the session is expired or invalid; log in again")
 }
 
 fn too_many(wait: Duration) -> ApiError {
     let seconds = rounding::seconds(wait).max(1);
-    let detail = format!("too many wrong tokens came from your address; wait {seconds} s");
+    let detail = format!("too many failed attempts from your address; retry in {seconds} s");
     ApiError::new(ApiErrorKind::TooMany, detail).retry_after(seconds)
 }
 
-fn wanted(role: Role, presented: Option<&[u8]>) -> String {
-    let what = match presented {
-        Some(_) => "the token is not valid here",
-        None => "a token is wanted: Authorization: Bearer …",
-    };
-    format!("{what} (the {} token)", role.as_str())
+fn token_required(role: Role, presented: Option<&[u8]>) -> String {
+    let role = role.as_str();
+    match presented {
+        Some(_) => format!("invalid token; send the {role} token"),
+        None => {
+            format!("missing token; send the {role} token as `Authorization: Bearer TOKEN`")
+        }
+    }
 }
 
-/// The token of the one `Authorization` header; of two nobody knows which is meant.
+/// Returns the token of the only `Authorization` header; `None` if there are several.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return None };

@@ -1,4 +1,4 @@
-//! Who may do what: tokens, sessions, and how often one may be wrong about them.
+//! Access control: tokens, sessions, cross-site checks and the limit on failed attempts.
 
 mod failures;
 mod guard;
@@ -7,6 +7,6 @@ mod session;
 mod tokens;
 
 pub(crate) use guard::{Admission, Guard, Role};
-pub(crate) use origin::{ensure_from_page, is_foreign};
-pub(crate) use session::{Session, forgotten};
+pub(crate) use origin::{ensure_from_dashboard, is_cross_site};
+pub(crate) use session::{Session, expired_cookie};
 pub(crate) use tokens::{Fingerprint, Tokens};

@@ -1,4 +1,4 @@
-//! Tokens, known by their digests alone.
+//! Configured tokens, stored as SHA-256 digests.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -7,16 +7,16 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// 128 bits in base64, which packs them tightest of what people write tokens in.
-const SHORTEST: usize = 22;
-/// More than one, so that a new one can be given out before the old one is withdrawn.
-const MOST: usize = 2;
+/// Minimum length of a token in characters: 128 bits in base64, the densest common encoding.
+const MIN_LENGTH: usize = 22;
+/// Maximum number of tokens of a role. Two allow a rotation: distribute the new one, then remove the old one.
+const MAX_TOKENS: usize = 2;
 
-/// One token, or two while they are changed for one another.
+/// The tokens of a role: one, or two during a rotation.
 #[derive(Clone)]
 pub(crate) struct Tokens(Vec<[u8; 32]>);
 
-/// What a token is called where it must not be told: the beginning of its digest.
+/// The first four bytes of a token's digest, which identify it without revealing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint(u32);
 
@@ -41,28 +41,27 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// The tokens of a text, between spaces, commas or lines. The reason why not shows nothing of them.
+    /// Parses tokens separated by white space or commas. Errors contain no part of a token.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let all: Vec<&str> = text
+        let tokens: Vec<&str> = text
             .split(|letter: char| letter.is_whitespace() || letter == ',')
             .filter(|token| !token.is_empty())
             .collect();
-        if all.is_empty() || all.len() > MOST {
-            return Err(format!("1 or {MOST} tokens are wanted, not {}", all.len()));
+        if tokens.is_empty() || tokens.len() > MAX_TOKENS {
+            return Err(format!("expected 1 or {MAX_TOKENS} tokens, found {}", tokens.len()));
         }
-        if all.iter().any(|token| token.len() < SHORTEST) {
+        if tokens.iter().any(|token| token.len() < MIN_LENGTH) {
             return Err(format!(
-                "a token has at least {SHORTEST} characters, so that nobody guesses it; for one: \
-                 openssl rand -hex 32"
+                "a token must have at least {MIN_LENGTH} characters; generate one with: openssl rand -hex 32"
             ));
         }
-        if all.iter().any(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
-            return Err("a token is of printable ASCII characters".to_owned());
+        if tokens.iter().any(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
+            return Err("a token must contain only printable ASCII characters".to_owned());
         }
-        Ok(Self(all.into_iter().map(digest).collect()))
+        Ok(Self(tokens.into_iter().map(digest).collect()))
     }
 
-    /// The token that this is, if it is one. It takes as long whichever it is, or if it is none.
+    /// Returns the fingerprint of the matching token. Takes the same time whether or not a token matches.
     pub(crate) fn find(&self, presented: &[u8]) -> Option<Fingerprint> {
         let presented = digest(presented);
         let mut found = None;
@@ -76,12 +75,12 @@ impl Tokens {
 }
 
 impl Tokens {
-    /// Whether one of these is among the others.
+    /// Returns whether one of these tokens is also in `others`.
     pub(crate) fn has_any_of(&self, others: &Self) -> bool {
         self.0.iter().any(|digest| others.0.contains(digest))
     }
 
-    /// The digest of the token that is called so, which nobody is ever told.
+    /// Returns the digest of the token with this fingerprint. Keep it secret: it signs sessions.
     pub(super) fn digest(&self, token: Fingerprint) -> Option<&[u8; 32]> {
         self.0.iter().find(|known| Fingerprint::of(known) == token)
     }
@@ -106,7 +105,7 @@ mod tests {
     const TWO: &str = "fedcba9876543210fedcba9876543210";
 
     #[test]
-    fn two_are_valid_at_once_and_told_apart() {
+    fn accepts_two_tokens_and_distinguishes_them() {
         let tokens = Tokens::parse(&format!(" {ONE}\n{TWO}\n")).unwrap();
         let [one, two] = [ONE, TWO].map(|token| tokens.find(token.as_bytes()));
         assert!(one.is_some() && two.is_some() && one != two);
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_guessed_is_refused_without_being_shown() {
+    fn rejects_weak_tokens_without_showing_them() {
         let three = [ONE, TWO, ONE].join(",");
         let umlaut = "ä".repeat(22);
         for bad in ["", " ", "short", "123456789012345678901", &three, &umlaut] {
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_them_is_printed() {
+    fn debug_output_contains_no_token() {
         let tokens = Tokens::parse(ONE).unwrap();
         assert_eq!(format!("{tokens:?}"), "Tokens(1)");
         assert_eq!(tokens.find(ONE.as_bytes()).unwrap().to_string().len(), 8);

@@ -1,4 +1,4 @@
-//! Operations on the service that are not decisions: what operators read and what administrators change.
+//! Operations that are not decisions: the read API for operators and the admin API.
 
 pub(crate) mod admin;
 pub(crate) mod read;

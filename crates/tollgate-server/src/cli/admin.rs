@@ -98,7 +98,7 @@ fn send_as_admin(
     let reply = send(server, Some(&token), request)?;
     match &reply {
         (200..300, _) => Ok(reply),
-        (404, body) if body.contains("nothing is served at") => Err(usage_error(NO_ADMIN_API)),
+        (404, body) if body.contains("no resource at") => Err(usage_error(NO_ADMIN_API)),
         _ => Err(report_error(&reply)),
     }
 }

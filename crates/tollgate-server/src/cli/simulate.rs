@@ -16,9 +16,9 @@ use crate::error::ApiError;
 use crate::wire::decision::{PermitText, decision_json_with};
 use crate::wire::limit::LimitBody;
 use crate::wire::parse::parse;
-use crate::wire::permit::{Released, Renewed};
+use crate::wire::permit::{ReleaseResponse, RenewResponse};
 use crate::wire::query::QueryBody;
-use crate::wire::scalar::{Object, Pairs, Text, Whole, present};
+use crate::wire::scalar::{Integer, Object, Pairs, Text, present};
 
 /// Maximum length of a line in bytes.
 const MAX_LINE: usize = 64 * 1024;
@@ -28,9 +28,9 @@ const MAX_LINE: usize = 64 * 1024;
 #[serde(deny_unknown_fields)]
 struct Line<'a> {
     #[serde(default, deserialize_with = "present")]
-    at_ms: Option<Whole>,
+    at_ms: Option<Integer>,
     #[serde(default, deserialize_with = "present")]
-    at_us: Option<Whole>,
+    at_us: Option<Integer>,
     #[serde(default)]
     op: Op,
     #[serde(default, borrow, deserialize_with = "present")]
@@ -42,7 +42,7 @@ struct Line<'a> {
     #[serde(default, borrow, deserialize_with = "present")]
     tenant: Option<Text<'a>>,
     #[serde(default, deserialize_with = "present")]
-    cost: Option<Whole>,
+    cost: Option<Integer>,
     #[serde(default, borrow, deserialize_with = "present")]
     limits: Option<Vec<Object<LimitBody<'a>>>>,
 }
@@ -207,13 +207,13 @@ impl Simulation {
     fn release(&self, line: &Line<'_>) -> Result<Vec<u8>, ApiError> {
         let released = block_on(self.limiter.release(&self.permit(line)?));
         let released = released.map_err(|error| ApiError::from(&error))?;
-        Ok(serde_json::to_vec(&Released { released }).unwrap_or_default())
+        Ok(serde_json::to_vec(&ReleaseResponse { released }).unwrap_or_default())
     }
 
     fn renew(&self, line: &Line<'_>) -> Result<Vec<u8>, ApiError> {
         let expires_at = block_on(self.limiter.renew(&self.permit(line)?));
         let expires_at = expires_at.map_err(|error| ApiError::from(&error))?;
-        Ok(serde_json::to_vec(&Renewed::until(expires_at)).unwrap_or_default())
+        Ok(serde_json::to_vec(&RenewResponse::new(expires_at)).unwrap_or_default())
     }
 
     fn find(&self, permit: Option<&Text<'_>>) -> Result<Permit, ApiError> {

@@ -1,4 +1,4 @@
-//! Taking connections in, never more than are allowed, until there are to be no more.
+//! Accept loop: admits connections up to the maximum until shutdown, then drains them.
 
 use std::convert::Infallible;
 use std::io;
@@ -12,81 +12,83 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-use super::connections::Reception;
+use super::connections::Connections;
 use crate::shutdown::StageWaiter;
 
-/// How long a shutdown waits for requests under way.
-const LONGEST_FINISH: Duration = Duration::from_secs(30);
+/// Maximum time that a shutdown waits for requests in progress.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a connection that has not asked yet may take to ask.
-const MOMENT: Duration = Duration::from_millis(300);
+/// Time that a connection accepted during shutdown has to send its first request.
+const FIRST_REQUEST_GRACE: Duration = Duration::from_millis(300);
 
-/// How long to leave a machine alone that has no file descriptor to spare.
-const REST: Duration = Duration::from_millis(100);
+/// Delay after a failed `accept`, usually because no file descriptor is free.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// How much a listener takes on.
+/// Limits of one listener.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
+    /// Maximum number of open connections.
     pub(super) connections: usize,
+    /// Time to keep accepting connections after shutdown was requested.
     pub(super) drain: Duration,
 }
 
-/// Serves connections until asked to stop; then for a moment more, so that nobody who has not yet
-/// heard of it is turned away; then finishes those that are open.
+/// Serves connections until shutdown is requested and for the drain time after that, so that clients that do not know
+/// yet are still served. Then finishes the open connections.
 pub(super) async fn accept(
     listener: TcpListener,
-    reception: Reception,
+    connections: Connections,
     limits: Limits,
     mut stop: StageWaiter,
-    mut hurry: StageWaiter,
+    mut skip_drain: StageWaiter,
 ) {
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let capacity = Arc::new(Semaphore::new(limits.connections));
     {
-        let mut accepting = pin!(take_in(&listener, &reception, places));
+        let mut accepting = pin!(accept_loop(&listener, &connections, capacity));
         tokio::select! {
             () = stop.wait() => {}
             never = &mut accepting => match never {},
         }
-        reception.dispatch().app.set_not_ready();
+        connections.dispatch().app.set_not_ready();
         info!("draining");
         let drained = timeout(limits.drain, accepting);
         tokio::select! {
             _ = drained => {}
-            () = hurry.wait() => {}
+            () = skip_drain.wait() => {}
         }
     }
-    // Who is connected already, or waits to be accepted, has been promised an answer: each gets a moment
-    // to ask, and hears that this connection closes.
+    // Connections that are open or in the accept queue still get a response: each has a short time to send a request,
+    // and the response closes the connection.
     for (stream, peer) in close(listener) {
-        reception.admit(stream, peer, None);
+        connections.admit(stream, peer, None);
     }
-    sleep(MOMENT.min(limits.drain)).await;
-    if timeout(LONGEST_FINISH, reception.close()).await.is_err() {
-        warn!("some requests did not end in time and were cut off");
+    sleep(FIRST_REQUEST_GRACE.min(limits.drain)).await;
+    if timeout(FINISH_TIMEOUT, connections.close()).await.is_err() {
+        warn!("shutdown timed out; aborting the requests in progress");
     }
 }
 
-async fn take_in(
+async fn accept_loop(
     listener: &TcpListener,
-    reception: &Reception,
-    places: Arc<Semaphore>,
+    connections: &Connections,
+    capacity: Arc<Semaphore>,
 ) -> Infallible {
     loop {
-        let (stream, peer, place) = next(listener, &places).await;
-        reception.admit(stream, peer, place);
+        let (stream, peer, permit) = next(listener, &capacity).await;
+        connections.admit(stream, peer, permit);
     }
 }
 
-/// Closes a listener; those who had connected by then. The system turns away who comes between the last look
-/// and the end, so it is looked past the runtime, which may not have heard of the latest, and nothing is done
-/// in between.
+/// Closes a listener and returns the connections in its accept queue. The kernel resets a connection that arrives
+/// between the last `accept` and the close. To keep that gap short, this bypasses the runtime, which may not have
+/// polled the newest connections, and does no other work in between.
 fn close(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
-    let mut waiting = Vec::new();
+    let mut queued = Vec::new();
     let Ok(listener) = listener.into_std() else { return Vec::new() };
     loop {
         match listener.accept() {
-            Ok(one) => waiting.push(one),
-            Err(error) if is_of_one(&error) => {}
+            Ok(connection) => queued.push(connection),
+            Err(error) if is_connection_error(&error) => {}
             Err(_) => break,
         }
     }
@@ -96,32 +98,31 @@ fn close(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
         let _ = stream.set_nodelay(true);
         Some((TcpStream::from_std(stream).ok()?, peer))
     };
-    waiting.into_iter().filter_map(adopt).collect()
+    queued.into_iter().filter_map(adopt).collect()
 }
 
-/// Whether an error is of the connection that was to be accepted, and not of accepting.
-fn is_of_one(error: &io::Error) -> bool {
+/// Returns whether an `accept` error concerns one connection and not the listener.
+fn is_connection_error(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
 }
 
-/// The next connection, once there is a place for it.
+/// Waits for capacity and accepts the next connection.
 async fn next(
     listener: &TcpListener,
-    places: &Arc<Semaphore>,
+    capacity: &Arc<Semaphore>,
 ) -> (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>) {
-    let place = Arc::clone(places).acquire_owned().await.ok();
+    let permit = Arc::clone(capacity).acquire_owned().await.ok();
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // Small answers must not wait for a full packet. Where that cannot be set it is slow,
-                // not wrong.
+                // Small responses must not wait for a full packet. A failure makes them slow, not wrong.
                 let _ = stream.set_nodelay(true);
-                return (stream, peer, place);
+                return (stream, peer, permit);
             }
-            // Mostly no descriptor is free. The connection waits in the queue meanwhile.
+            // Usually no file descriptor is free. The connection stays in the accept queue.
             Err(error) => {
-                warn!(%error, "cannot accept a connection now");
-                sleep(REST).await;
+                warn!(%error, "cannot accept a connection; retrying");
+                sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }

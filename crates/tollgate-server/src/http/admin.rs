@@ -1,4 +1,4 @@
-//! The paths for administrators.
+//! Handlers of the admin API.
 
 use std::sync::Arc;
 
@@ -12,97 +12,102 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use tollgate::{Clock, Override, SystemClock};
 
-use super::auth::Admitted;
+use super::auth::AuthToken;
 use super::body::{MAX_BODY, read};
 use super::connection::Peer;
-use super::listings::wanted;
+use super::listings::page_request;
 use super::reply::{Reply, json, uncached, with_type};
-use crate::api::admin::{self, Action, Author, Change, Changed, Client, OverrideStore, to_its_end};
+use crate::api::admin::{
+    self, Action, Author, Change, ChangeOutcome, Client, OverrideStore, run_to_completion,
+};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::wire::override_body;
-use crate::wire::override_view::told;
+use crate::wire::override_view::OverrideResponse;
 
+/// Maximum length of a reason in bytes.
 const MAX_REASON: usize = 1000;
+/// Maximum length of an author's name in bytes.
 const MAX_AUTHOR: usize = 200;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 type Shared = State<Arc<App>>;
 type Id = Result<Path<String>, PathRejection>;
 
-/// Who asks, as the connection and the token tell.
+/// The caller of an admin request: its peer address and token.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asking {
+pub(super) struct Caller {
     peer: Peer,
-    admitted: Admitted,
+    token: AuthToken,
 }
 
-impl FromRequestParts<Arc<App>> for Asking {
+impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, ApiError> {
-        let (peer, admitted) = (parts.extensions.get(), parts.extensions.get());
-        // The guard has put both there.
-        let nobody = || ApiError::new(ApiErrorKind::Unauthorized, "nobody asks");
-        let (Some(&peer), Some(&admitted)) = (peer, admitted) else { return Err(nobody()) };
-        Ok(Self { peer, admitted })
+        let (peer, token) = (parts.extensions.get(), parts.extensions.get());
+        // The connection and the authentication middleware set them.
+        let (Some(&peer), Some(&token)) = (peer, token) else {
+            return Err(ApiError::peer_missing());
+        };
+        Ok(Self { peer, token })
     }
 }
 
-/// What may be said of a change beside its body.
+/// Query parameters of an admin request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct About {
+struct ChangeQuery {
     tenant: Option<String>,
     author: Option<String>,
     reason: Option<String>,
 }
 
-impl About {
-    fn of(uri: &Uri) -> Result<Self, ApiError> {
-        let query = Query::<Self>::try_from_uri(uri)
+impl ChangeQuery {
+    fn parse(uri: &Uri) -> Result<Self, ApiError> {
+        let Query(query) = Query::<Self>::try_from_uri(uri)
             .map_err(|rejection| ApiError::invalid(rejection.body_text()))?;
-        let Query(about) = query;
         for (field, text) in
-            [("author", &about.author), ("reason", &about.reason), ("tenant", &about.tenant)]
+            [("author", &query.author), ("reason", &query.reason), ("tenant", &query.tenant)]
         {
-            // A query that is not UTF-8 has been read with these in its place.
+            // The query parser replaces bytes that are not UTF-8.
             if text.as_ref().is_some_and(|text| text.contains(char::REPLACEMENT_CHARACTER)) {
-                return Err(ApiError::invalid("is not text in UTF-8").at(field));
+                return Err(ApiError::invalid("must be valid UTF-8").at(field));
             }
         }
-        short("author", about.author.as_deref(), MAX_AUTHOR)?;
-        short("reason", about.reason.as_deref(), MAX_REASON)?;
-        short("tenant", about.tenant.as_deref(), tollgate::MAX_FACT_LENGTH)?;
-        Ok(about)
+        ensure_length("author", query.author.as_deref(), MAX_AUTHOR)?;
+        ensure_length("reason", query.reason.as_deref(), MAX_REASON)?;
+        ensure_length("tenant", query.tenant.as_deref(), tollgate::MAX_FACT_LENGTH)?;
+        Ok(query)
     }
 }
 
-/// A text that is not too long.
-fn short(field: &str, text: Option<&str>, most: usize) -> Result<(), ApiError> {
+/// Returns an error if the text is longer than `max` bytes.
+fn ensure_length(field: &str, text: Option<&str>, max: usize) -> Result<(), ApiError> {
     let Some(text) = text else { return Ok(()) };
-    if text.len() > most {
-        return Err(ApiError::invalid(format!("is longer than {most} bytes")).at(field));
+    if text.len() > max {
+        return Err(ApiError::invalid(format!("must be at most {max} bytes")).at(field));
     }
     Ok(())
 }
 
-fn client(app: &App, id: Id, about: &About) -> Result<Client, ApiError> {
+fn client(app: &App, id: Id, query: &ChangeQuery) -> Result<Client, ApiError> {
     let Path(id) = id.map_err(|rejection| ApiError::invalid(rejection.body_text()).at("id"))?;
     let policy_tenant = || app.limiter().active_policy().policy().tenant().to_owned();
-    Client::new(id, about.tenant.clone().unwrap_or_else(policy_tenant))
+    Client::new(id, query.tenant.clone().unwrap_or_else(policy_tenant))
 }
 
-fn change(app: &App, action: Action, asking: &Asking, about: &About) -> Change {
+fn change(app: &App, action: Action, caller: &Caller, query: &ChangeQuery) -> Change {
     let author = Author {
-        name: about.author.clone().unwrap_or_default(),
-        token: asking.admitted.0,
-        peer: asking.peer.0.ip(),
+        name: query.author.clone().unwrap_or_default(),
+        token: caller.token.0,
+        peer: caller.peer.0.ip(),
     };
-    Change::new(action, author, app.node_id(), about.reason.clone().unwrap_or_default())
+    Change::new(action, author, app.node_id(), query.reason.clone().unwrap_or_default())
 }
 
-fn done() -> Reply {
+/// Returns an empty 204 response.
+fn no_content() -> Reply {
     let mut reply = uncached(with_type(StatusCode::NO_CONTENT, JSON, Bytes::new()));
     reply.headers_mut().remove(hyper::header::CONTENT_TYPE);
     reply
@@ -112,72 +117,84 @@ fn done() -> Reply {
 pub(super) async fn put_limits(
     State(app): Shared,
     id: Id,
-    asking: Asking,
+    caller: Caller,
     request: Request,
 ) -> Result<Reply, ApiError> {
-    let about = About::of(request.uri())?;
-    let client = client(&app, id, &about)?;
+    let query = ChangeQuery::parse(request.uri())?;
+    let client = client(&app, id, &query)?;
     let body = read(request, MAX_BODY).await?;
-    let given = override_body::read(&body)?;
-    let about = About {
-        author: given.author.or(about.author),
-        reason: given.reason.or(about.reason),
-        ..about
+    let body = override_body::read(&body)?;
+    let query = ChangeQuery {
+        author: body.author.or(query.author),
+        reason: body.reason.or(query.reason),
+        ..query
     };
-    short("author", about.author.as_deref(), MAX_AUTHOR)?;
-    short("reason", about.reason.as_deref(), MAX_REASON)?;
-    let own = in_force(&app, given.own, &about)?;
-    let change = change(&app, Action::SetOverride, &asking, &about);
-    OverrideStore::set(&app, &client, Some(own.clone()), change.of(&client)).await?;
-    let current = app.limiter().active_policy();
-    Ok(uncached(json(&told((&client.id, &client.tenant), &own, current.policy()))))
+    ensure_length("author", query.author.as_deref(), MAX_AUTHOR)?;
+    ensure_length("reason", query.reason.as_deref(), MAX_REASON)?;
+    let override_ = validated(&app, body.override_, &query)?;
+    let change = change(&app, Action::SetOverride, &caller, &query);
+    OverrideStore::set(&app, &client, Some(override_.clone()), change.of(&client)).await?;
+    let active = app.limiter().active_policy();
+    Ok(uncached(json(&OverrideResponse::new(
+        &client.id,
+        &client.tenant,
+        &override_,
+        active.policy(),
+    ))))
 }
 
-/// The override with what is said of it, if it can be in force.
-fn in_force(app: &App, own: Override, about: &About) -> Result<Override, ApiError> {
+/// Checks that an override can apply to the active policy, and adds its author, reason and time.
+fn validated(app: &App, override_: Override, query: &ChangeQuery) -> Result<Override, ApiError> {
     let now = SystemClock::new().now();
-    if own.is_expired(now) {
-        return Err(ApiError::invalid("is in the past").at("expires_at"));
+    if override_.is_expired(now) {
+        return Err(ApiError::invalid("must be in the future").at("expires_at"));
     }
-    let current = app.limiter().active_policy();
-    own.applies_to(current.policy()).map_err(|error| override_body::blame(&error))?;
-    let said = |text: &Option<String>| text.clone().unwrap_or_default();
-    let until = own.expires_at;
-    Ok(own.recorded_by(said(&about.author), said(&about.reason)).valid(now, until))
+    let active = app.limiter().active_policy();
+    override_.applies_to(active.policy()).map_err(|error| override_body::override_error(&error))?;
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let expires_at = override_.expires_at;
+    let recorded = override_.recorded_by(text(&query.author), text(&query.reason));
+    Ok(recorded.valid(now, expires_at))
 }
 
 /// GET /admin/external/clients/{id}/limits.
 pub(super) async fn get_limits(State(app): Shared, id: Id, uri: Uri) -> Result<Reply, ApiError> {
-    let client = client(&app, id, &About::of(&uri)?)?;
-    let current = app.limiter().active_policy();
-    let own = current.overrides().get(&client.subject()).ok_or_else(|| none_of(&client))?;
-    Ok(uncached(json(&told((&client.id, &client.tenant), own, current.policy()))))
+    let client = client(&app, id, &ChangeQuery::parse(&uri)?)?;
+    let active = app.limiter().active_policy();
+    let override_ =
+        active.overrides().get(&client.subject()).ok_or_else(|| no_override(&client))?;
+    Ok(uncached(json(&OverrideResponse::new(
+        &client.id,
+        &client.tenant,
+        override_,
+        active.policy(),
+    ))))
 }
 
-fn none_of(client: &Client) -> ApiError {
+fn no_override(client: &Client) -> ApiError {
     let id: String = client.id.chars().take(100).collect();
-    ApiError::new(ApiErrorKind::NotFound, format!("client {id:?} has no limits of its own"))
+    ApiError::new(ApiErrorKind::NotFound, format!("client {id:?} has no override"))
 }
 
 /// DELETE /admin/external/clients/{id}/limits.
 pub(super) async fn delete_limits(
     State(app): Shared,
     id: Id,
-    asking: Asking,
+    caller: Caller,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
-    let about = About::of(&uri)?;
-    let client = client(&app, id, &about)?;
-    let change = change(&app, Action::RemoveOverride, &asking, &about);
+    let query = ChangeQuery::parse(&uri)?;
+    let client = client(&app, id, &query)?;
+    let change = change(&app, Action::RemoveOverride, &caller, &query);
     match OverrideStore::set(&app, &client, None, change.of(&client)).await? {
-        Changed::From(_) => Ok(done()),
-        Changed::Nothing => Err(none_of(&client)),
+        ChangeOutcome::Replaced(_) => Ok(no_content()),
+        ChangeOutcome::NotFound => Err(no_override(&client)),
     }
 }
 
 /// GET /admin/external/clients/{id}/stats.
 pub(super) async fn stats(State(app): Shared, id: Id, uri: Uri) -> Result<Reply, ApiError> {
-    let client = client(&app, id, &About::of(&uri)?)?;
+    let client = client(&app, id, &ChangeQuery::parse(&uri)?)?;
     Ok(uncached(json(&admin::stats(&app, &client).await?)))
 }
 
@@ -185,38 +202,39 @@ pub(super) async fn stats(State(app): Shared, id: Id, uri: Uri) -> Result<Reply,
 pub(super) async fn reset(
     State(app): Shared,
     id: Id,
-    asking: Asking,
+    caller: Caller,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
-    let about = About::of(&uri)?;
-    let client = client(&app, id, &about)?;
-    let change = change(&app, Action::Reset, &asking, &about);
+    let query = ChangeQuery::parse(&uri)?;
+    let client = client(&app, id, &query)?;
+    let change = change(&app, Action::Reset, &caller, &query);
     OverrideStore::record(&app, change.of(&client)).await?;
-    to_its_end(async move { admin::reset(&app, &client).await }).await?;
-    Ok(done())
+    run_to_completion(async move { admin::reset(&app, &client).await }).await?;
+    Ok(no_content())
 }
 
 /// GET /admin/overrides.
 pub(super) async fn overrides(State(app): Shared, uri: Uri) -> Result<Reply, ApiError> {
-    let (wanted, kept_in) =
-        (wanted(&uri)?, app.override_store().map_or("memory", OverrideStore::kept_in));
-    let current = app.limiter().active_policy();
-    let known = (current.overrides(), current.policy());
-    Ok(uncached(json(&admin::OverrideList::page(known, &wanted, kept_in))))
+    let page = page_request(&uri)?;
+    let kept_in = app.override_store().map_or("memory", OverrideStore::kept_in);
+    let active = app.limiter().active_policy();
+    let source = (active.overrides(), active.policy());
+    Ok(uncached(json(&admin::OverrideList::page(source, &page, kept_in))))
 }
 
 /// GET /admin/audit.
 pub(super) async fn audit(State(app): Shared, uri: Uri) -> Result<Reply, ApiError> {
-    let wanted = wanted(&uri)?;
-    if !wanted.prefix.is_empty() || wanted.tenant.is_some() {
-        return Err(ApiError::invalid("the audit is told whole: only limit and cursor are for it"));
+    let page = page_request(&uri)?;
+    if !page.prefix.is_empty() || page.tenant.is_some() {
+        let detail = "`prefix` and `tenant` are not supported here; use `limit` and `cursor`";
+        return Err(ApiError::invalid(detail));
     }
-    let page = admin::audit(&app, wanted.cursor.as_deref(), wanted.page_size).await?;
-    Ok(uncached(json(&page)))
+    let entries = admin::audit(&app, page.cursor.as_deref(), page.page_size).await?;
+    Ok(uncached(json(&entries)))
 }
 
 #[derive(Debug, Serialize)]
-struct Reloaded {
+struct ReloadResponse {
     version: String,
     rules: usize,
     warnings: Vec<String>,
@@ -225,40 +243,41 @@ struct Reloaded {
 /// POST /admin/policy/reload.
 pub(super) async fn reload(
     State(app): Shared,
-    asking: Asking,
+    caller: Caller,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
-    let about = About::of(&uri)?;
-    if about.tenant.is_some() {
-        return Err(ApiError::invalid("a policy is for every tenant").at("tenant"));
+    let query = ChangeQuery::parse(&uri)?;
+    if query.tenant.is_some() {
+        let detail = "is not supported here: a policy applies to all tenants";
+        return Err(ApiError::invalid(detail).at("tenant"));
     }
     let unprocessable = |reason: String| ApiError::new(ApiErrorKind::Unprocessable, reason);
     let version = || app.limiter().active_policy().policy().version().to_owned();
     let before = version();
-    let next = match version_of_file(&app).await {
+    let next = match file_version(&app).await {
         Ok(next) => next,
-        // Who watches the file is to see it too, and to tell of it until it is mended.
+        // Reload anyway, so that the file watcher reports the error until the file is repaired.
         Err(_) => app.reload().await.map(|()| version()).map_err(unprocessable)?,
     };
-    let change = change(&app, Action::Reload, &asking, &about);
+    let change = change(&app, Action::Reload, &caller, &query);
     OverrideStore::record(&app, change.between(&before, &next)).await?;
     app.reload().await.map_err(unprocessable)?;
-    let current = app.limiter().active_policy();
-    let policy = current.policy();
-    Ok(uncached(json(&Reloaded {
+    let active = app.limiter().active_policy();
+    let policy = active.policy();
+    Ok(uncached(json(&ReloadResponse {
         version: policy.version().to_owned(),
         rules: policy.rules().len(),
         warnings: policy.warnings().to_vec(),
     })))
 }
 
-/// The version of the policy that the file says now, if it says one.
-async fn version_of_file(app: &Arc<App>) -> Result<String, String> {
+/// Returns the version of the policy that the file currently contains.
+async fn file_version(app: &Arc<App>) -> Result<String, String> {
     let file = app.policy_file().clone();
     if file.path().is_none() {
-        return Err("there is no policy file to read again".to_owned());
+        return Err("no policy file is configured".to_owned());
     }
-    let loaded = spawn_blocking(move || file.load().map(|policy| policy.version().to_owned()));
-    let loaded = loaded.await.map_err(|_| "the service is ending".to_owned())?;
-    loaded.map_err(|error| error.to_string())
+    let version = spawn_blocking(move || file.load().map(|policy| policy.version().to_owned()));
+    let version = version.await.map_err(|_| "the server is shutting down".to_owned())?;
+    version.map_err(|error| error.to_string())
 }

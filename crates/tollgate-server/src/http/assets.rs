@@ -1,4 +1,4 @@
-//! What browsers are given as it is. None of it needs another machine.
+//! Static files for browsers. They reference no other host.
 
 use bytes::Bytes;
 use hyper::StatusCode;
@@ -20,7 +20,7 @@ pub(super) fn asset(kind: &'static str, text: &'static str) -> Reply {
     let reply = with_type(StatusCode::OK, kind, Bytes::from_static(text.as_bytes()));
     let reply = with_header(reply, CONTENT_SECURITY_POLICY, POLICY);
     let reply = with_header(reply, X_CONTENT_TYPE_OPTIONS, "nosniff");
-    // After an upgrade nobody sees half of the old page.
+    // After an upgrade, browsers must not combine old and new files.
     let reply = with_header(reply, CACHE_CONTROL, "no-cache");
     with_header(reply, REFERRER_POLICY, "no-referrer")
 }

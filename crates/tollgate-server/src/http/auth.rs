@@ -1,4 +1,4 @@
-//! What stands before the router's paths: tokens, and no pages of other sites.
+//! Authentication middleware of the router's paths: tokens, sessions and cross-site checks.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use axum::response::Response;
 use hyper::Method;
 
 use super::connection::Peer;
-use crate::access::{Admission, Fingerprint, Role, ensure_from_page, is_foreign};
+use crate::access::{Admission, Fingerprint, Role, ensure_from_dashboard, is_cross_site};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 
-/// By which token a request was let in, if by one.
+/// The token that authenticated a request, stored in its extensions. `None` if the path needs no token.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Admitted(pub(super) Option<Fingerprint>);
+pub(super) struct AuthToken(pub(super) Option<Fingerprint>);
 
 pub(super) async fn check(
     State(app): State<Arc<App>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    admitted(&app, Role::Check, request, next).await
+    authenticate(&app, Role::Check, request, next).await
 }
 
 pub(super) async fn read(
@@ -29,7 +29,7 @@ pub(super) async fn read(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    admitted(&app, Role::Read, request, next).await
+    authenticate(&app, Role::Read, request, next).await
 }
 
 pub(super) async fn admin(
@@ -37,28 +37,27 @@ pub(super) async fn admin(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    if is_foreign(request.headers()) {
-        let detail = "this is not for pages of other sites";
+    if is_cross_site(request.headers()) {
+        let detail = "cross-site request rejected: Origin or Sec-Fetch-Site names another site";
         return Err(ApiError::new(ApiErrorKind::Forbidden, detail));
     }
-    admitted(&app, Role::Admin, request, next).await
+    authenticate(&app, Role::Admin, request, next).await
 }
 
-async fn admitted(
+async fn authenticate(
     app: &App,
     role: Role,
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let admission = match request.extensions().get::<Peer>() {
-        Some(Peer(peer)) => app.guard().admit(role, request.headers(), peer.ip())?,
-        // Requests come by connections, and those have peers.
-        None => return Err(ApiError::new(ApiErrorKind::Unauthorized, "nobody asks")),
+    let Some(Peer(peer)) = request.extensions().get::<Peer>() else {
+        return Err(ApiError::peer_missing());
     };
-    let is_looking = matches!(*request.method(), Method::GET | Method::HEAD);
-    if matches!(admission, Admission::Session(_)) && !is_looking {
-        ensure_from_page(request.headers())?;
+    let admission = app.guard().admit(role, request.headers(), peer.ip())?;
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if matches!(admission, Admission::Session(_)) && !is_read {
+        ensure_from_dashboard(request.headers())?;
     }
-    request.extensions_mut().insert(Admitted(admission.token()));
+    request.extensions_mut().insert(AuthToken(admission.token()));
     Ok(next.run(request).await)
 }

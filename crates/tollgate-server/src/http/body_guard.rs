@@ -1,4 +1,4 @@
-//! A body that is an answer for as long as it is being sent.
+//! A response body that keeps its connection from being idle until it is sent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use hyper::body::{Frame, SizeHint};
 
 use super::timeouts::Progress;
 
-/// Tells when the last of a body is gone, or when nobody wants more of it.
+/// Records the end of the response when the body is dropped, sent or not.
 #[derive(Debug)]
-pub(super) struct Answering<B> {
+pub(super) struct GuardedBody<B> {
     body: B,
     progress: Arc<Progress>,
 }
 
-impl<B> Answering<B> {
+impl<B> GuardedBody<B> {
     pub(super) const fn new(body: B, progress: Arc<Progress>) -> Self {
         Self { body, progress }
     }
 }
 
-impl<B> Drop for Answering<B> {
+impl<B> Drop for GuardedBody<B> {
     fn drop(&mut self) {
         self.progress.end();
     }
 }
 
-impl<B: HttpBody + Unpin> HttpBody for Answering<B> {
+impl<B: HttpBody + Unpin> HttpBody for GuardedBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 

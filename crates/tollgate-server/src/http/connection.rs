@@ -1,4 +1,4 @@
-//! One connection: the deciding paths by hand, the others by the router.
+//! One connection: `/check`, `/peek` and `/refund` directly, all other paths through the router.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -19,28 +19,29 @@ use tollgate::Verb;
 use tower_service::Service as _;
 
 use super::Surface;
-use super::body_guard::Answering;
+use super::body_guard::GuardedBody;
 use super::decide::decide;
 use super::reply::{Reply, problem};
-use super::timeouts::{Patient, Progress};
+use super::timeouts::{Progress, TimedStream};
 use crate::access::Role;
 use crate::app::App;
 use crate::telemetry::{Span, Traces};
 
-/// The most bytes of a head, and the most headers in it.
+/// Maximum size of a request head in bytes.
 const MAX_HEAD: usize = 16 * 1024;
+/// Maximum number of headers in a request head.
 const MAX_HEADERS: usize = 64;
 
-/// A body of ours, or one of the router's.
+/// A complete body, or one from the router, which may be a stream.
 type Body = Either<Full<Bytes>, axum::body::Body>;
-/// The same with what is to be noted when a long one ends.
-type Noted = Either<Full<Bytes>, Answering<axum::body::Body>>;
+/// A [`Body`] that records the end of a stream.
+type TrackedBody = Either<Full<Bytes>, GuardedBody<axum::body::Body>>;
 
-/// Who sent a request, as the router's paths find it among its extensions.
+/// The TCP peer of a request, stored in its extensions for the router's handlers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer(pub(super) SocketAddr);
 
-/// What the requests of a listener share.
+/// State shared by the requests of a listener.
 #[derive(Debug)]
 pub(super) struct Dispatch {
     pub(super) app: Arc<App>,
@@ -49,19 +50,19 @@ pub(super) struct Dispatch {
     pub(super) traces: Traces,
 }
 
-/// Serves one connection, whatever it is made over.
+/// Serves one connection over any stream.
 pub(super) fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     stream: S,
     peer: SocketAddr,
     dispatch: Arc<Dispatch>,
 ) -> impl GracefulConnection<Error = hyper::Error> {
     let progress = Arc::new(Progress::default());
-    let stream = TokioIo::new(Patient::new(stream, Arc::clone(&progress)));
+    let stream = TokioIo::new(TimedStream::new(stream, Arc::clone(&progress)));
     let service = service_fn(move |request| {
         let (dispatch, progress) = (Arc::clone(&dispatch), Arc::clone(&progress));
         async move {
             progress.begin();
-            let response = answer(&dispatch, peer, request).await;
+            let response = respond(&dispatch, peer, request).await;
             response.map(|response| response.map(|body| with_progress(body, progress)))
         }
     });
@@ -71,42 +72,42 @@ pub(super) fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         .serve_connection(stream, service)
 }
 
-/// Ours are sent at once. One of the router's may be a stream that goes on for long, and is not idle then.
-fn with_progress(body: Body, progress: Arc<Progress>) -> Noted {
+/// Marks the response complete: immediately for a complete body, at the end for a body from the router.
+fn with_progress(body: Body, progress: Arc<Progress>) -> TrackedBody {
     match body {
         Either::Left(body) => {
             progress.end();
             Either::Left(body)
         }
-        Either::Right(body) => Either::Right(Answering::new(body, progress)),
+        Either::Right(body) => Either::Right(GuardedBody::new(body, progress)),
     }
 }
 
-async fn answer(
+async fn respond(
     dispatch: &Dispatch,
     peer: SocketAddr,
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let mut span = dispatch.traces.start_span(&request, peer);
     let mut response = match verb_of(dispatch.surface, &request) {
-        Some(verb) => {
-            decided(&dispatch.app, peer, verb, request, &mut span).await.map(Either::Left)
-        }
+        Some(verb) => decide_if_admitted(&dispatch.app, peer, verb, request, &mut span)
+            .await
+            .map(Either::Left),
         None => {
             request.extensions_mut().insert(Peer(peer));
             dispatch.router.clone().call(request).await?.map(Either::Right)
         }
     };
     if !dispatch.app.is_ready() {
-        // The client goes elsewhere for its next request, instead of finding us gone.
+        // The client then uses another node for its next request instead of hitting a closed socket.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     span.end(&response);
     Ok(response)
 }
 
-/// A decision, for whoever may ask for one.
-async fn decided(
+/// Checks the token and decides.
+async fn decide_if_admitted(
     app: &App,
     peer: SocketAddr,
     verb: Verb,
@@ -120,7 +121,7 @@ async fn decided(
 }
 
 fn verb_of(surface: Surface, request: &Request<Incoming>) -> Option<Verb> {
-    if request.method() != Method::POST || surface == Surface::Operating {
+    if request.method() != Method::POST || surface == Surface::Operations {
         return None;
     }
     match request.uri().path() {

@@ -1,4 +1,4 @@
-//! Those who were let in: served plainly or over TLS, and seen off.
+//! The open connections of a listener, plain or over TLS, and their graceful shutdown.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,60 +8,60 @@ use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::connection::{Dispatch, serve};
-use super::handshake::{Handshakes, agree};
+use super::handshake::{Handshakes, accept_tls};
 use crate::tls::CurrentConfig;
 
 /// The open connections of a listener.
 #[derive(Debug)]
-pub(super) struct Reception {
+pub(super) struct Connections {
     dispatch: Arc<Dispatch>,
-    /// Without it HTTP is plain.
+    /// The current TLS configuration; plain HTTP if `None`.
     tls: Option<Arc<CurrentConfig>>,
-    connections: GracefulShutdown,
+    open: GracefulShutdown,
     handshakes: Handshakes,
 }
 
-impl Reception {
+impl Connections {
     pub(super) fn new(dispatch: Arc<Dispatch>, tls: Option<Arc<CurrentConfig>>) -> Self {
-        let (connections, handshakes) = (GracefulShutdown::new(), Handshakes::new(()));
-        Self { dispatch, tls, connections, handshakes }
+        let (open, handshakes) = (GracefulShutdown::new(), Handshakes::new(()));
+        Self { dispatch, tls, open, handshakes }
     }
 
     pub(super) fn dispatch(&self) -> &Dispatch {
         &self.dispatch
     }
 
-    /// Serves a connection in the background, which has its place from its first byte to its last.
+    /// Serves a connection in a background task. The permit is held until the connection closes.
     pub(super) fn admit(
         &self,
         stream: TcpStream,
         peer: SocketAddr,
-        place: Option<OwnedSemaphorePermit>,
+        permit: Option<OwnedSemaphorePermit>,
     ) {
         let dispatch = Arc::clone(&self.dispatch);
-        let open = dispatch.app.metrics().connection();
-        // A connection that breaks off is its client's affair.
+        let gauge = dispatch.app.metrics().connection();
+        // Errors of a connection are caused by its client and are not logged.
         let Some(tls) = &self.tls else {
-            let connection = self.connections.watch(serve(stream, peer, dispatch));
+            let connection = self.open.watch(serve(stream, peer, dispatch));
             tokio::spawn(async move {
                 let _ = connection.await;
-                drop((place, open));
+                drop((permit, gauge));
             });
             return;
         };
-        let (acceptor, wanted) = (tls.acceptor(), self.handshakes.subscribe());
-        let watcher = self.connections.watcher();
+        let (acceptor, cancelled) = (tls.acceptor(), self.handshakes.subscribe());
+        let watcher = self.open.watcher();
         tokio::spawn(async move {
-            if let Some(stream) = agree(acceptor, stream, wanted).await {
+            if let Some(stream) = accept_tls(acceptor, stream, cancelled).await {
                 let _ = watcher.watch(serve(stream, peer, dispatch)).await;
             }
-            drop((place, open));
+            drop((permit, gauge));
         });
     }
 
-    /// Finishes what is under way. A handshake is not: nobody has asked anything yet.
+    /// Cancels handshakes, which carry no request yet, and finishes the requests in progress.
     pub(super) async fn close(self) {
         drop(self.handshakes);
-        self.connections.shutdown().await;
+        self.open.shutdown().await;
     }
 }

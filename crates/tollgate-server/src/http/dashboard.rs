@@ -1,4 +1,4 @@
-//! The dashboard: one page, and the files it is made of.
+//! The dashboard page and its files.
 
 use axum::extract::Path;
 
@@ -14,7 +14,7 @@ macro_rules! files {
     };
 }
 
-/// Each file with its type and what it holds.
+/// Name, content type and content of each file.
 const FILES: &[(&str, &str, &str)] = files! {
     "api.js": SCRIPT,
     "audit.js": SCRIPT,
@@ -57,8 +57,8 @@ pub(super) async fn page() -> Reply {
     asset(HTML, PAGE)
 }
 
-pub(super) async fn file(Path(wanted): Path<String>) -> Result<Reply, ApiError> {
-    let found = FILES.iter().find(|(name, ..)| *name == wanted);
-    let missing = || ApiError::new(ApiErrorKind::NotFound, "the dashboard has no such file");
+pub(super) async fn file(Path(requested): Path<String>) -> Result<Reply, ApiError> {
+    let found = FILES.iter().find(|(name, ..)| *name == requested);
+    let missing = || ApiError::new(ApiErrorKind::NotFound, "no such dashboard file");
     found.map(|(_, kind, text)| asset(kind, text)).ok_or_else(missing)
 }

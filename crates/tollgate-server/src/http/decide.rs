@@ -1,4 +1,4 @@
-//! The deciding paths.
+//! Handlers of the decision paths.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use serde_json::value::RawValue;
 use tollgate::{Distributed, FallbackStore, Outcome, Permit, Refusal, Verb};
 
 use super::body::{MAX_BATCH_BODY, MAX_BODY, MAX_PERMIT_BODY, read};
-use super::reply::{Reply, json, or_problem, unavailable, written};
+use super::reply::{Reply, json, json_bytes, or_problem, unavailable};
 use crate::api::admin::Client;
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
 use crate::wire::decision::decision_json;
 use crate::wire::explanation::ExplainResponse;
-use crate::wire::override_view::told as told_override;
+use crate::wire::override_view::OverrideResponse;
 use crate::wire::parse::parse;
-use crate::wire::permit::{Released, Renewed};
+use crate::wire::permit::{ReleaseResponse, RenewResponse};
 use crate::wire::query;
 use crate::wire::scalar::Text;
 
-/// The most questions of a batch.
+/// Maximum number of items in a batch.
 const MAX_BATCH: usize = 1000;
 
 /// POST /check, /peek, /refund.
@@ -44,18 +44,18 @@ async fn decide_one(
     body: &[u8],
     span: &mut Span,
 ) -> Result<Reply, ApiError> {
-    let asked = query::read(body)?;
-    let tell = |outcome: &Outcome<'_, '_>| {
+    let query = query::read(body)?;
+    let encode = |outcome: &Outcome<'_, '_>| {
         span.decided(outcome);
-        told(outcome)
+        decision_reply(outcome)
     };
-    let told = app.decide(verb, &asked, tell).await;
-    told.map_err(|error| ApiError::from(&error))
+    let reply = app.decide(verb, &query, encode).await;
+    reply.map_err(|error| ApiError::from(&error))
 }
 
-/// An answer is 200, whether allowed or not, unless it is that nobody may be asked.
-fn told(outcome: &Outcome<'_, '_>) -> Reply {
-    let reply = written(decision_json(outcome));
+/// Encodes a decision: status 200 whether it allows or refuses, 503 for `on_store_loss: deny` without the store.
+fn decision_reply(outcome: &Outcome<'_, '_>) -> Reply {
+    let reply = json_bytes(decision_json(outcome));
     match Refusal::of(outcome.decision) {
         Some(refusal) if refusal.is_unavailable() => {
             unavailable(reply, refusal.retry_after_seconds())
@@ -70,20 +70,22 @@ where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let body = read(request, MAX_BODY).await?;
-    let asked = query::read(&body)?;
+    let query = query::read(&body)?;
     let max_distribution =
         app.backend().fallback().map_or(Distributed::On, FallbackStore::max_distribution);
-    let current = app.limiter().active_policy();
-    let client = Client::asking(&asked, current.policy());
-    let own = client.as_ref().and_then(|client| {
-        let own = current.overrides().get(&client.subject())?;
-        let told = told_override((&client.id, &client.tenant), own, current.policy());
-        Some(told.without_reasons())
+    let active = app.limiter().active_policy();
+    let client = Client::of_query(&query, active.policy());
+    let override_ = client.as_ref().and_then(|client| {
+        let override_ = active.overrides().get(&client.subject())?;
+        Some(
+            OverrideResponse::new(&client.id, &client.tenant, override_, active.policy())
+                .without_reasons(),
+        )
     });
-    let told = app
-        .limiter()
-        .explain(&asked, |explained| json(&ExplainResponse::new(explained, max_distribution, own)));
-    told.await.map_err(|error| ApiError::from(&error))
+    let reply = app.limiter().explain(&query, |explanation| {
+        json(&ExplainResponse::new(explanation, max_distribution, override_))
+    });
+    reply.await.map_err(|error| ApiError::from(&error))
 }
 
 #[derive(Debug, Deserialize)]
@@ -93,7 +95,7 @@ struct Batch<'a> {
     requests: Vec<&'a RawValue>,
 }
 
-/// POST /check/batch: each question by itself, in order; a bad one is a problem in its place.
+/// POST /check/batch: decides each item independently, in order. An invalid item yields a problem in its position.
 pub(super) async fn batch<B>(app: Arc<App>, request: Request<B>) -> Result<Reply, ApiError>
 where
     B: HttpBody<Data = Bytes> + Unpin,
@@ -101,14 +103,15 @@ where
     let body = read(request, MAX_BATCH_BODY).await?;
     let batch: Batch<'_> = parse(&body)?;
     if batch.requests.len() > MAX_BATCH {
-        let detail = format!("{} questions are more than {MAX_BATCH}", batch.requests.len());
+        let detail = format!("has {} items; the maximum is {MAX_BATCH}", batch.requests.len());
         return Err(ApiError::invalid(detail).at("requests"));
     }
     let results = decide_all(&app, &batch.requests).await;
-    Ok(written([br#"{"results":["#, &*results.join(&b','), b"]}"].concat()))
+    Ok(json_bytes([br#"{"results":["#, &*results.join(&b','), b"]}"].concat()))
 }
 
-/// Items are asked in their order. Over a network they share calls, and all wait as long as one would.
+/// Decides the items in order. With Redis they are decided concurrently, so that they share calls and the batch takes
+/// about as long as one item.
 async fn decide_all(app: &App, items: &[&RawValue]) -> Vec<Vec<u8>> {
     let decide = async |item: &&RawValue| {
         let result = decide_item(app, item).await;
@@ -127,12 +130,12 @@ async fn decide_all(app: &App, items: &[&RawValue]) -> Vec<Vec<u8>> {
 async fn decide_item(app: &App, item: &RawValue) -> Result<Vec<u8>, ApiError> {
     let text = item.get().as_bytes();
     if text.len() > MAX_BODY {
-        let detail = format!("the question is longer than {MAX_BODY} bytes");
+        let detail = format!("the batch item exceeds {MAX_BODY} bytes");
         return Err(ApiError::new(ApiErrorKind::TooLarge, detail));
     }
-    let asked = query::read(text)?;
-    let told = app.decide(Verb::Take, &asked, decision_json).await;
-    told.map_err(|error| ApiError::from(&error))
+    let query = query::read(text)?;
+    let decision = app.decide(Verb::Take, &query, decision_json).await;
+    decision.map_err(|error| ApiError::from(&error))
 }
 
 #[derive(Debug, Deserialize)]
@@ -142,24 +145,24 @@ struct PermitBody<'a> {
     permit: Text<'a>,
 }
 
-/// POST /release: gives slots back before they expire.
+/// POST /release: releases concurrency slots before they expire.
 pub(super) async fn release<B>(app: Arc<App>, request: Request<B>) -> Result<Reply, ApiError>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let permit = read_permit(request).await?;
     let released = app.limiter().release(&permit).await.map_err(|error| ApiError::from(&error))?;
-    Ok(json(&Released { released }))
+    Ok(json(&ReleaseResponse { released }))
 }
 
-/// POST /renew: holds slots for as long again.
+/// POST /renew: extends concurrency slots by their full lifetime from now.
 pub(super) async fn renew<B>(app: Arc<App>, request: Request<B>) -> Result<Reply, ApiError>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let permit = read_permit(request).await?;
-    let until = app.limiter().renew(&permit).await.map_err(|error| ApiError::from(&error))?;
-    Ok(json(&Renewed::until(until)))
+    let expires_at = app.limiter().renew(&permit).await.map_err(|error| ApiError::from(&error))?;
+    Ok(json(&RenewResponse::new(expires_at)))
 }
 
 async fn read_permit<B>(request: Request<B>) -> Result<Permit, ApiError>
@@ -167,9 +170,8 @@ where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let body = read(request, MAX_PERMIT_BODY).await?;
-    let given: PermitBody<'_> = parse(&body)?;
-    given
-        .permit
+    let body: PermitBody<'_> = parse(&body)?;
+    body.permit
         .as_str()
         .parse()
         .map_err(|error: tollgate::PermitError| ApiError::invalid(error.to_string()).at("permit"))

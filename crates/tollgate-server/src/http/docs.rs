@@ -1,4 +1,4 @@
-//! The API's description, and a page to browse it with. Neither needs another machine.
+//! The OpenAPI document and the page that displays it. They reference no other host.
 
 use super::assets::{HTML, SCRIPT, STYLE, asset};
 use super::reply::Reply;

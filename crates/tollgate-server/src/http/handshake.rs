@@ -1,4 +1,4 @@
-//! Agreeing on TLS, within bounds.
+//! TLS handshakes with a time limit.
 
 use std::io;
 use std::time::Duration;
@@ -10,46 +10,46 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tracing::debug;
 
-/// How long a client may take to agree, and to hear that it cannot.
-const LONGEST: Duration = Duration::from_secs(10);
+/// Maximum time of a handshake, including the alert after a failed one.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How much is still read of a client that could not be agreed with.
-const MOST_UNHEARD: u64 = 64 * 1024;
+/// Maximum number of bytes to discard from a client whose handshake failed.
+const MAX_DISCARDED: u64 = 64 * 1024;
 
-/// Ends the handshakes that are under way when it is dropped.
+/// Cancels the handshakes in progress when dropped.
 pub(super) type Handshakes = watch::Sender<()>;
 
-/// The stream that was agreed on. None if that took too long, failed, or is no longer wanted.
-pub(super) async fn agree<S: AsyncRead + AsyncWrite + Unpin>(
+/// Performs a TLS handshake. Returns `None` if it timed out, failed or was cancelled.
+pub(super) async fn accept_tls<S: AsyncRead + AsyncWrite + Unpin>(
     acceptor: TlsAcceptor,
     stream: S,
-    mut wanted: watch::Receiver<()>,
+    mut cancelled: watch::Receiver<()>,
 ) -> Option<TlsStream<S>> {
-    let agreed = tokio::select! {
-        agreed = timeout(LONGEST, shake_hands(acceptor, stream)) => agreed.ok()?,
-        _ = wanted.changed() => return None,
+    let result = tokio::select! {
+        result = timeout(HANDSHAKE_TIMEOUT, handshake(acceptor, stream)) => result.ok()?,
+        _ = cancelled.changed() => return None,
     };
-    // Any stranger can fail as often as they like, so this is not for the log of every day.
-    agreed.inspect_err(|error| debug!(%error, "no TLS was agreed on")).ok()
+    // Any client can cause this at any rate, so it is logged at debug level only.
+    result.inspect_err(|error| debug!(%error, "TLS handshake failed")).ok()
 }
 
-async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
+async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
     acceptor: TlsAcceptor,
     stream: S,
 ) -> io::Result<TlsStream<S>> {
     match acceptor.accept(stream).into_fallible().await {
         Ok(stream) => Ok(stream),
         Err((error, stream)) => {
-            part(stream).await;
+            close(stream).await;
             Err(error)
         }
     }
 }
 
-/// Closes a connection so that the other side still hears why: closed while something it has sent is
-/// unread, it would be told of a reset instead.
-async fn part<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
+/// Closes a connection so that the client can still read the TLS alert. Closing with unread input would send a reset
+/// instead.
+async fn close<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
     if stream.shutdown().await.is_ok() {
-        let _ = tokio::io::copy(&mut stream.take(MOST_UNHEARD), &mut tokio::io::sink()).await;
+        let _ = tokio::io::copy(&mut stream.take(MAX_DISCARDED), &mut tokio::io::sink()).await;
     }
 }

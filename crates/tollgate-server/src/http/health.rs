@@ -1,4 +1,4 @@
-//! The paths for probes and Prometheus.
+//! Handlers for liveness, readiness and metrics.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::metrics::{Readiness, ScrapeContext};
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-/// The process is alive.
+/// GET /healthz: liveness.
 pub(super) async fn healthz() -> Reply {
     uncached(with_type(StatusCode::OK, TEXT, "ok\n".into()))
 }
 
-/// Requests may be sent here.
+/// GET /readyz: readiness.
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Reply {
     let (status, text) = match (app.is_ready(), app.is_degraded()) {
         (true, false) => (StatusCode::OK, "ready\n"),
-        // No other node could answer better.
-        (true, true) => (StatusCode::OK, "ready, degraded: the store is lost\n"),
+        // Still ready: the other nodes share the same store.
+        (true, true) => (StatusCode::OK, "ready, degraded: store unavailable\n"),
         (false, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
     };
     uncached(with_type(status, TEXT, text.into()))

@@ -1,4 +1,4 @@
-//! The paths for operators.
+//! Handlers of the read API, and the query parameters of listings.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use serde::Deserialize;
 use tollgate::MAX_FACT_LENGTH;
 
 use super::reply::{Reply, json, uncached};
-use crate::api::read::{self, Wanted};
+use crate::api::read::{self, PageRequest};
 use crate::app::App;
 use crate::error::ApiError;
 
-const PAGE_SIZE: usize = 100;
+const DEFAULT_PAGE_SIZE: usize = 100;
 const MAX_PAGE_SIZE: usize = 1000;
 
 #[derive(Debug, Deserialize)]
@@ -24,49 +24,50 @@ struct ListQuery {
     tenant: Option<String>,
 }
 
-pub(super) fn wanted(uri: &Uri) -> Result<Wanted, ApiError> {
+/// Parses and validates the query parameters of a listing.
+pub(super) fn page_request(uri: &Uri) -> Result<PageRequest, ApiError> {
     let query = Query::<ListQuery>::try_from_uri(uri)
         .map_err(|rejection| ApiError::invalid(rejection.body_text()))?;
     let Query(ListQuery { limit, cursor, prefix, tenant }) = query;
     let page_size = match limit.as_deref().map(str::parse) {
-        None => PAGE_SIZE,
+        None => DEFAULT_PAGE_SIZE,
         Some(Ok(number @ 1..=MAX_PAGE_SIZE)) => number,
         Some(_) => {
-            let detail = format!("must be a whole number from 1 to {MAX_PAGE_SIZE}");
+            let detail = format!("must be an integer from 1 to {MAX_PAGE_SIZE}");
             return Err(ApiError::invalid(detail).at("limit"));
         }
     };
     if cursor.as_deref() == Some("") {
-        return Err(ApiError::invalid("is empty; leave it out").at("cursor"));
+        return Err(ApiError::invalid("must not be empty; omit it for the first page").at("cursor"));
     }
     let prefix = prefix.unwrap_or_default();
     for (field, text) in [("prefix", Some(&prefix)), ("tenant", tenant.as_ref())] {
         if text.is_some_and(|text| text.contains(char::REPLACEMENT_CHARACTER)) {
-            return Err(ApiError::invalid("is not text in UTF-8").at(field));
+            return Err(ApiError::invalid("must be valid UTF-8").at(field));
         }
         if text.is_some_and(|text| text.len() > MAX_FACT_LENGTH) {
-            let detail = format!("is longer than the {MAX_FACT_LENGTH} bytes a key may have");
+            let detail = format!("must be at most {MAX_FACT_LENGTH} bytes");
             return Err(ApiError::invalid(detail).at(field));
         }
     }
-    Ok(Wanted { tenant, prefix, page_size, cursor })
+    Ok(PageRequest { tenant, prefix, page_size, cursor })
 }
 
 pub(super) async fn counters(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
-    Ok(uncached(json(&read::counters(&app, &wanted(&uri)?).await?)))
+    Ok(uncached(json(&read::counters(&app, &page_request(&uri)?).await?)))
 }
 
 pub(super) async fn blocks(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
-    Ok(uncached(json(&read::blocks(&app, &wanted(&uri)?).await?)))
+    Ok(uncached(json(&read::blocks(&app, &page_request(&uri)?).await?)))
 }
 
 pub(super) async fn limits(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
-    let (current, wanted) = (app.limiter().active_policy(), wanted(&uri)?);
-    Ok(uncached(json(&read::limits(current.policy(), current.overrides(), &wanted))))
+    let (active, page) = (app.limiter().active_policy(), page_request(&uri)?);
+    Ok(uncached(json(&read::limits(active.policy(), active.overrides(), &page))))
 }
 
 pub(super) async fn nodes(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
-    Ok(uncached(json(&read::nodes(&app, &wanted(&uri)?).await?)))
+    Ok(uncached(json(&read::nodes(&app, &page_request(&uri)?).await?)))
 }
 
 pub(super) async fn status(State(app): State<Arc<App>>) -> Reply {

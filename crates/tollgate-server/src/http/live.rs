@@ -1,4 +1,4 @@
-//! The live view, as server-sent events.
+//! The live view as server-sent events.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,20 +14,23 @@ use crate::error::{ApiError, ApiErrorKind};
 use crate::live::Watcher;
 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-const NEVER: HeaderValue = HeaderValue::from_static("no-store");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// GET /api/live.
 pub(super) async fn live(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
-    let full = || ApiError::new(ApiErrorKind::Unavailable, "too many watch this node already");
-    let watcher = Watcher::new(app.live()).ok_or_else(full)?;
+    let too_many = || {
+        let detail = "too many live streams are open on this node; close one or retry later";
+        ApiError::new(ApiErrorKind::Unavailable, detail)
+    };
+    let watcher = Watcher::new(app.live()).ok_or_else(too_many)?;
     let events = unfold(watcher, async |mut watcher| {
         let events = watcher.next().await?;
         Some((Ok::<_, Infallible>(events), watcher))
     });
     let mut response = Response::new(Body::from_stream(events));
     response.headers_mut().insert(CONTENT_TYPE, EVENTS);
-    response.headers_mut().insert(CACHE_CONTROL, NEVER);
-    // A proxy that gathers answers would show nothing for minutes.
+    response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
+    // A proxy that buffers responses would delay events by minutes.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }

@@ -1,4 +1,4 @@
-//! HTTP: bytes in, bytes out. Nothing is decided here.
+//! HTTP listeners: parse requests, call the application, write responses. No decision logic.
 
 mod accept;
 mod admin;
@@ -30,38 +30,38 @@ use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 use crate::telemetry::Traces;
 use crate::tls::CurrentConfig;
-use connections::Reception;
+use connections::Connections;
 
-/// Which paths a listener serves.
+/// The set of paths that a listener serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Surface {
-    /// All of them.
-    Whole,
-    /// All but those for operators.
-    Deciding,
-    /// Those for operators.
-    Operating,
+    /// All paths.
+    All,
+    /// All paths except those for operators.
+    Decisions,
+    /// The paths for operators: the dashboard, `/api` and `/admin`.
+    Operations,
 }
 
-/// Where clients come in.
+/// A bound socket, the paths it serves and its TLS configuration.
 #[derive(Debug)]
-pub(crate) struct Door {
-    pub(crate) listener: TcpListener,
+pub(crate) struct Listener {
+    pub(crate) socket: TcpListener,
     pub(crate) surface: Surface,
-    /// What TLS is agreed on with; without it HTTP is plain.
+    /// The current TLS configuration; plain HTTP if `None`.
     pub(crate) tls: Option<Arc<CurrentConfig>>,
 }
 
-/// Serves on a listener in the background until the shutdown is through.
+/// Serves a listener in a background task until shutdown completes.
 pub(crate) fn listen(
-    door: Door,
+    listener: Listener,
     app: Arc<App>,
     traces: &Traces,
     shutdown: &Shutdown,
     settings: &Settings,
 ) -> JoinHandle<()> {
-    let Door { listener, surface, tls } = door;
-    if let Ok(address) = listener.local_addr() {
+    let Listener { socket, surface, tls } = listener;
+    if let Ok(address) = socket.local_addr() {
         let scheme = if tls.is_some() { "https" } else { "http" };
         eprintln!("listening on {scheme}://{address}");
     }
@@ -69,10 +69,10 @@ pub(crate) fn listen(
     let router = traces.record_routes(routes::router(surface, Arc::clone(&app)));
     let dispatch = Arc::new(connection::Dispatch { app, router, surface, traces: traces.clone() });
     tokio::spawn(accept::accept(
-        listener,
-        Reception::new(dispatch, tls),
+        socket,
+        Connections::new(dispatch, tls),
         limits,
         shutdown.requested(),
-        shutdown.hurried(),
+        shutdown.drain_skipped(),
     ))
 }

@@ -1,4 +1,4 @@
-//! Answers as responses.
+//! Builders for HTTP responses.
 
 use axum::response::IntoResponse;
 use bytes::Bytes;
@@ -11,32 +11,31 @@ use serde::Serialize;
 
 use crate::error::{ApiError, ApiErrorKind};
 
-/// A response of ours.
+/// A response with a complete body.
 pub(super) type Reply = Response<Full<Bytes>>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 
-/// A value as JSON, status 200.
+/// Returns a 200 response with the value as JSON.
 pub(super) fn json(value: &impl Serialize) -> Reply {
     let mut text = Vec::with_capacity(512);
-    // Our types have string keys and no failing parts, so this cannot fail; if it did, an empty 500
-    // is the honest answer.
+    // The serialized types have string keys and no fallible parts, so this cannot fail.
     match serde_json::to_writer(&mut text, value) {
-        Ok(()) => written(text),
+        Ok(()) => json_bytes(text),
         Err(_) => with_type(StatusCode::INTERNAL_SERVER_ERROR, JSON, Bytes::new()),
     }
 }
 
-/// JSON that is written already, status 200.
-pub(super) fn written(text: Vec<u8>) -> Reply {
+/// Returns a 200 response with JSON text.
+pub(super) fn json_bytes(text: Vec<u8>) -> Reply {
     with_type(StatusCode::OK, JSON, text.into())
 }
 
-/// An error as problem details.
+/// Returns the error as problem details (RFC 9457).
 pub(super) fn problem(error: &ApiError) -> Reply {
     let mut reply = with_type(error.kind().status(), PROBLEM, error.to_json(None).into());
-    if let Some(seconds) = error.wait() {
+    if let Some(seconds) = error.retry_after_seconds() {
         reply.headers_mut().insert(RETRY_AFTER, seconds.into());
     }
     if error.kind() == ApiErrorKind::Unauthorized {
@@ -45,19 +44,19 @@ pub(super) fn problem(error: &ApiError) -> Reply {
     reply
 }
 
-/// The same reply, to be asked for again after so many seconds; soon, if nobody knows.
+/// Changes the status to 503 and sets `Retry-After` in seconds (default 1).
 pub(super) fn unavailable(mut reply: Reply, retry_after: Option<u64>) -> Reply {
     *reply.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     reply.headers_mut().insert(RETRY_AFTER, retry_after.unwrap_or(1).into());
     reply
 }
 
-/// An answer, or why there is none.
+/// Returns the reply, or the error as problem details.
 pub(super) fn or_problem(result: Result<Reply, ApiError>) -> Reply {
     result.unwrap_or_else(|error| problem(&error))
 }
 
-/// Bytes of a type.
+/// Returns a response with this status, content type and body.
 pub(super) fn with_type(status: StatusCode, kind: HeaderValue, bytes: Bytes) -> Reply {
     let mut reply = Response::new(Full::new(bytes));
     *reply.status_mut() = status;
@@ -65,13 +64,13 @@ pub(super) fn with_type(status: StatusCode, kind: HeaderValue, bytes: Bytes) -> 
     reply
 }
 
-/// The same reply with one more header.
+/// Adds a header.
 pub(super) fn with_header(mut reply: Reply, name: HeaderName, value: &'static str) -> Reply {
     reply.headers_mut().insert(name, HeaderValue::from_static(value));
     reply
 }
 
-/// The same reply, never to be kept.
+/// Forbids caches to store the reply.
 pub(super) fn uncached(reply: Reply) -> Reply {
     with_header(reply, CACHE_CONTROL, "no-store")
 }

@@ -1,4 +1,4 @@
-//! Every path, and what a wrong one is told.
+//! The routing table, and the errors for unknown paths and methods.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
 
-/// The paths of a surface.
+/// Returns the router of a surface.
 pub(super) fn router(surface: Surface, app: Arc<App>) -> Router {
     let router = match surface {
-        Surface::Whole => deciding(&app).merge(operating(&app)),
-        Surface::Deciding => deciding(&app),
-        Surface::Operating => operating(&app),
+        Surface::All => decision_routes(&app).merge(operator_routes(&app)),
+        Surface::Decisions => decision_routes(&app),
+        Surface::Operations => operator_routes(&app),
     };
     router
         .route("/metrics", get(health::metrics))
@@ -36,7 +36,7 @@ pub(super) fn router(surface: Surface, app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-fn deciding(app: &Arc<App>) -> Router<Arc<App>> {
+fn decision_routes(app: &Arc<App>) -> Router<Arc<App>> {
     let one = |verb: Verb| {
         post(move |State(app): State<Arc<App>>, request: Request| async move {
             decide::decide(&app, verb, request, &mut Span::none()).await
@@ -53,8 +53,8 @@ fn deciding(app: &Arc<App>) -> Router<Arc<App>> {
         .route_layer(from_fn_with_state(Arc::clone(app), auth::check))
 }
 
-fn operating(app: &Arc<App>) -> Router<Arc<App>> {
-    let reading = Router::new()
+fn operator_routes(app: &Arc<App>) -> Router<Arc<App>> {
+    let protected = Router::new()
         .route("/api/nodes", get(listings::nodes))
         .route("/api/counters", get(listings::counters))
         .route("/api/limits", get(listings::limits))
@@ -63,17 +63,17 @@ fn operating(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/api/live", get(live::live))
         .route("/api/explain", post(explain))
         .route_layer(from_fn_with_state(Arc::clone(app), auth::read));
-    let reading = reading
+    let routes = protected
         .route("/", get(dashboard::page))
         .route("/dashboard/{file}", get(dashboard::file))
         .route("/api/session", get(session::session))
         .route("/api/login", post(session::login))
         .route("/api/logout", post(session::logout));
-    // Where there is no token for administrators there is nothing of theirs, not even a door.
-    if app.guard().has_admin() { reading.merge(administering(app)) } else { reading }
+    // Without an admin token the admin paths do not exist.
+    if app.guard().has_admin() { routes.merge(admin_routes(app)) } else { routes }
 }
 
-fn administering(app: &Arc<App>) -> Router<Arc<App>> {
+fn admin_routes(app: &Arc<App>) -> Router<Arc<App>> {
     let limits = put(admin::put_limits).get(admin::get_limits).delete(admin::delete_limits);
     Router::new()
         .route("/admin/external/clients/{id}/limits", limits)
@@ -103,10 +103,10 @@ async fn renew(State(app): State<Arc<App>>, request: Request) -> Result<Reply, A
 
 async fn not_found(uri: Uri) -> ApiError {
     let path: String = uri.path().chars().take(100).collect();
-    ApiError::new(ApiErrorKind::NotFound, format!("nothing is served at {path}; see /docs"))
+    ApiError::new(ApiErrorKind::NotFound, format!("no resource at {path}; see /docs"))
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> ApiError {
     let path: String = uri.path().chars().take(100).collect();
-    ApiError::new(ApiErrorKind::Method, format!("{path} is not for {method}; see /docs"))
+    ApiError::new(ApiErrorKind::Method, format!("{path} does not support {method}; see /docs"))
 }

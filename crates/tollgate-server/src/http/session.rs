@@ -1,4 +1,4 @@
-//! Logging in and out, for who uses a browser.
+//! Login, logout and session state for browsers.
 
 use std::sync::Arc;
 
@@ -11,35 +11,35 @@ use serde::{Deserialize, Serialize};
 use super::body::read;
 use super::connection::Peer;
 use super::reply::{Reply, json, uncached, with_type};
-use crate::access::{Role, Session, ensure_from_page, forgotten};
+use crate::access::{Role, Session, ensure_from_dashboard, expired_cookie};
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::wire::parse::parse;
 use crate::wire::scalar::Text;
 use crate::wire::time::rfc3339;
 
-/// A token is short.
+/// Maximum size of a login body in bytes.
 const MAX_LOGIN_BODY: usize = 4096;
 
-/// What may be done by who asks.
+/// Response of `/api/session` and `/api/login`: the permissions of the caller.
 #[derive(Debug, Serialize)]
-struct Standing {
+struct SessionResponse {
     read: bool,
     admin: bool,
-    /// Whether there is any token to log in with.
+    /// Whether a token for login is configured.
     login: bool,
-    /// Whether anything can be changed here by who may.
+    /// Whether the admin API is enabled.
     administered: bool,
     until: Option<String>,
 }
 
-impl Standing {
+impl SessionResponse {
     fn of(app: &App, session: Option<Session>) -> Self {
         let guard = app.guard();
-        let may = |role: Role| session.is_some_and(|session| session.may(role));
+        let permits = |role: Role| session.is_some_and(|session| session.permits(role));
         Self {
-            read: guard.is_open(Role::Read) || may(Role::Read),
-            admin: may(Role::Admin),
+            read: guard.is_open(Role::Read) || permits(Role::Read),
+            admin: permits(Role::Admin),
             login: guard.has_login(),
             administered: guard.has_admin(),
             until: session.map(|session| rfc3339(session.until)),
@@ -49,7 +49,7 @@ impl Standing {
 
 /// GET /api/session.
 pub(super) async fn session(State(app): State<Arc<App>>, headers: HeaderMap) -> Reply {
-    uncached(json(&Standing::of(&app, app.guard().session(&headers))))
+    uncached(json(&SessionResponse::of(&app, app.guard().session(&headers))))
 }
 
 #[derive(Debug, Deserialize)]
@@ -65,27 +65,26 @@ pub(super) async fn login(
     request: Request,
 ) -> Result<Reply, ApiError> {
     if !app.guard().has_login() {
-        let detail = "there is no token to log in with; see SECURITY.md for how to set one";
+        let detail = "login is disabled: no read or admin token is configured (see SECURITY.md)";
         return Err(ApiError::new(ApiErrorKind::NotFound, detail));
     }
-    ensure_from_page(request.headers())?;
+    ensure_from_dashboard(request.headers())?;
     let peer = request.extensions().get::<Peer>().copied();
-    let nobody = || ApiError::new(ApiErrorKind::Unauthorized, "nobody asks");
-    let Peer(peer) = peer.ok_or_else(nobody)?;
+    let Peer(peer) = peer.ok_or_else(ApiError::peer_missing)?;
     let body = read(request, MAX_LOGIN_BODY).await?;
-    let given: Login<'_> = parse(&body)?;
-    let (session, cookie) = app.guard().log_in(given.token.as_str(), peer.ip())?;
-    let reply = uncached(json(&Standing::of(&app, Some(session))));
+    let login: Login<'_> = parse(&body)?;
+    let (session, cookie) = app.guard().log_in(login.token.as_str(), peer.ip())?;
+    let reply = uncached(json(&SessionResponse::of(&app, Some(session))));
     Ok(with_cookie(reply, &cookie))
 }
 
 /// POST /api/logout.
 pub(super) async fn logout(headers: HeaderMap) -> Result<Reply, ApiError> {
-    ensure_from_page(&headers)?;
+    ensure_from_dashboard(&headers)?;
     let kind = HeaderValue::from_static("application/json");
     let mut reply = uncached(with_type(StatusCode::NO_CONTENT, kind, Bytes::new()));
     reply.headers_mut().remove(CONTENT_TYPE);
-    Ok(with_cookie(reply, &forgotten()))
+    Ok(with_cookie(reply, &expired_cookie()))
 }
 
 fn with_cookie(mut reply: Reply, cookie: &str) -> Reply {

@@ -1,8 +1,7 @@
-//! Patience with a client, and its end: a head that does not come whole, a connection that nobody uses,
-//! an answer that nobody reads.
+//! Connection timeouts: an incomplete request head, an idle connection, a response that the client does not read.
 //!
-//! A timer for every request would cost more than many a decision. A connection has one, which looks
-//! now and then whether anything has happened since it last looked.
+//! A timer per request would cost more than many decisions. Each connection has one timer, which checks periodically
+//! whether there was progress since the previous check.
 
 use std::io;
 use std::pin::Pin;
@@ -14,116 +13,117 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How often a connection is looked at.
-const LOOK: Duration = Duration::from_millis(2500);
+/// Interval between two checks of a connection.
+const CHECK_INTERVAL: Duration = Duration::from_millis(2500);
 
-/// After so many looks at one unfinished head: 7.5 to 10 seconds.
-const HEAD_LOOKS: u32 = 3;
+/// Maximum number of checks during one incomplete head: 7.5 to 10 seconds.
+const MAX_HEAD_CHECKS: u32 = 3;
 
-/// After so many looks at a connection on which nothing comes: about two minutes.
-const IDLE_LOOKS: u32 = 48;
+/// Maximum number of checks of a connection without input: about two minutes.
+const MAX_IDLE_CHECKS: u32 = 48;
 
-/// How long a write may make no progress.
-const WRITE_PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time that a write may make no progress.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How far the requests of a connection have come, told by who answers them.
+/// Progress of the requests of a connection, updated by the request handler.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     requests: AtomicU32,
-    is_answering: AtomicBool,
+    is_responding: AtomicBool,
 }
 
 impl Progress {
-    /// A head has come whole.
+    /// Records a complete request head.
     pub(super) fn begin(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.is_answering.store(true, Ordering::Relaxed);
+        self.is_responding.store(true, Ordering::Relaxed);
     }
 
-    /// It is answered.
+    /// Records that the response is complete.
     pub(super) fn end(&self) {
-        self.is_answering.store(false, Ordering::Relaxed);
+        self.is_responding.store(false, Ordering::Relaxed);
     }
 }
 
-/// A stream whose reads and writes end with an error when the other side takes too long.
+/// A stream whose reads and writes fail when the client takes too long.
 #[derive(Debug)]
-pub(super) struct Patient<T> {
+pub(super) struct TimedStream<T> {
     stream: T,
     progress: Arc<Progress>,
-    look: Pin<Box<Sleep>>,
+    timer: Pin<Box<Sleep>>,
     is_armed: bool,
-    /// The request at which the other side was last seen to be busy.
-    seen: u32,
+    /// The request count at the last observed progress.
+    last_requests: u32,
     has_begun_head: bool,
-    looks: u32,
-    writing: Option<Pin<Box<Sleep>>>,
+    /// Checks without progress so far.
+    checks: u32,
+    write_timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<T> Patient<T> {
+impl<T> TimedStream<T> {
     pub(super) fn new(stream: T, progress: Arc<Progress>) -> Self {
         Self {
             stream,
             progress,
-            look: Box::pin(sleep(LOOK)),
+            timer: Box::pin(sleep(CHECK_INTERVAL)),
             is_armed: false,
-            seen: 0,
+            last_requests: 0,
             has_begun_head: false,
-            looks: 0,
-            writing: None,
+            checks: 0,
+            write_timer: None,
         }
     }
 
-    /// Bytes have come: unless a request is being answered, they begin a head.
+    /// Records received bytes. They begin a request head unless a response is in progress.
     fn note_bytes(&mut self) {
         let requests = self.progress.requests.load(Ordering::Relaxed);
-        if self.seen != requests {
-            (self.seen, self.has_begun_head, self.looks) = (requests, false, 0);
+        if self.last_requests != requests {
+            (self.last_requests, self.has_begun_head, self.checks) = (requests, false, 0);
         }
-        if !self.has_begun_head && !self.progress.is_answering.load(Ordering::Relaxed) {
-            (self.has_begun_head, self.looks) = (true, 0);
+        if !self.has_begun_head && !self.progress.is_responding.load(Ordering::Relaxed) {
+            (self.has_begun_head, self.checks) = (true, 0);
         }
     }
 
-    /// Whether the patience for what is being waited for has ended.
-    fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
-        // Polled once, the timer wakes this task; until then asking it costs nothing.
+    /// Returns whether the client has exceeded the timeout for the head or for an idle connection.
+    fn has_timed_out(&mut self, context: &mut Context<'_>) -> bool {
+        // Once polled, the timer wakes this task. Until it fires, the check below costs nothing.
         if !self.is_armed {
-            self.is_armed = self.look.as_mut().poll(context).is_pending();
+            self.is_armed = self.timer.as_mut().poll(context).is_pending();
         }
-        if !self.look.is_elapsed() {
+        if !self.timer.is_elapsed() {
             return false;
         }
-        self.look.as_mut().reset(Instant::now() + LOOK);
-        self.is_armed = self.look.as_mut().poll(context).is_pending();
+        self.timer.as_mut().reset(Instant::now() + CHECK_INTERVAL);
+        self.is_armed = self.timer.as_mut().poll(context).is_pending();
         let requests = self.progress.requests.load(Ordering::Relaxed);
-        if self.seen != requests || self.progress.is_answering.load(Ordering::Relaxed) {
-            (self.seen, self.has_begun_head, self.looks) = (requests, false, 0);
+        if self.last_requests != requests || self.progress.is_responding.load(Ordering::Relaxed) {
+            (self.last_requests, self.has_begun_head, self.checks) = (requests, false, 0);
             return false;
         }
-        self.looks += 1;
-        self.looks > if self.has_begun_head { HEAD_LOOKS } else { IDLE_LOOKS }
+        self.checks += 1;
+        self.checks > if self.has_begun_head { MAX_HEAD_CHECKS } else { MAX_IDLE_CHECKS }
     }
 
-    /// Passes on what a write came to, and keeps the time while it comes to nothing.
+    /// Returns the result of a write, or a timeout error if writes have been pending for too long.
     fn watch_write<R>(
         &mut self,
         context: &mut Context<'_>,
         written: Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
         if written.is_ready() {
-            self.writing = None;
+            self.write_timer = None;
             return written;
         }
-        let waiting = self.writing.get_or_insert_with(|| Box::pin(sleep(WRITE_PATIENCE)));
-        match waiting.as_mut().poll(context) {
+        let timer = self.write_timer.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
+        match timer.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
         }
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Patient<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for TimedStream<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -134,14 +134,14 @@ impl<T: AsyncRead + Unpin> AsyncRead for Patient<T> {
             self.note_bytes();
             return read;
         }
-        if self.has_ended(context) {
+        if self.has_timed_out(context) {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         Poll::Pending
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Patient<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for TimedStream<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,35 +1,38 @@
-//! Decisions into answers.
+//! The JSON of a decision.
 
 use tollgate::{Algorithm, Limit, Mode, Outcome, Source, Status, Verdict, rounding};
 
 use super::json::{Object, name};
 use super::time::rfc3339;
 
-/// The answer to a question, as JSON. About so long is one of a single limit.
-const USUAL_LENGTH: usize = 640;
+/// Initial buffer size in bytes: about the length of a decision with one limit.
+const TYPICAL_LENGTH: usize = 640;
 
-/// What a permit is called in an answer.
+/// How a decision names its permit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PermitText<'a> {
-    /// By its text, which gives it back.
+    /// The full text, which `/release` and `/renew` accept.
     Full,
-    /// By a name that someone remembers.
+    /// A short alias that the caller maps to the permit.
     Alias(&'a str),
 }
 
-/// The answer that an outcome makes.
+/// Returns the JSON of a decision.
 pub(crate) fn decision_json(outcome: &Outcome<'_, '_>) -> Vec<u8> {
     decision_json_with(outcome, PermitText::Full)
 }
 
-/// The same, with a permit called by a name.
-pub(crate) fn decision_json_with(outcome: &Outcome<'_, '_>, name: PermitText<'_>) -> Vec<u8> {
-    let mut text = Vec::with_capacity(USUAL_LENGTH);
-    write(&mut text, outcome, name);
+/// Returns the JSON of a decision with this text for its permit.
+pub(crate) fn decision_json_with(
+    outcome: &Outcome<'_, '_>,
+    permit_text: PermitText<'_>,
+) -> Vec<u8> {
+    let mut text = Vec::with_capacity(TYPICAL_LENGTH);
+    write(&mut text, outcome, permit_text);
     text
 }
 
-fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, name: PermitText<'_>) {
+fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, permit_text: PermitText<'_>) {
     let decision = outcome.decision;
     let deciding = decision.deciding();
     let verdict = decision.verdict();
@@ -40,23 +43,26 @@ fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, name: PermitText<'_>) {
         .word(name!("verdict"), verdict_name(verdict))
         .word(name!("rule"), outcome.rule())
         .text(name!("key"), &outcome.key())
-        .whole_or_null(name!("limit"), deciding.map(|status| status.limit().count()))
-        .whole_if_any(name!("burst"), deciding.and_then(|status| burst(status.limit())))
-        .whole_if_any(name!("share"), deciding.and_then(Status::share))
-        .whole_or_null(name!("count"), deciding.map(Status::count))
-        .whole_or_null(name!("remaining"), deciding.map(Status::remaining))
+        .integer_or_null(name!("limit"), deciding.map(|status| status.limit().count()))
+        .integer_if_some(name!("burst"), deciding.and_then(|status| burst(status.limit())))
+        .integer_if_some(name!("share"), deciding.and_then(Status::share))
+        .integer_or_null(name!("count"), deciding.map(Status::count))
+        .integer_or_null(name!("remaining"), deciding.map(Status::remaining))
         .seconds_or_null(name!("retry_after"), retry_after_ms)
-        .whole_or_null(name!("retry_after_ms"), retry_after_ms)
-        .whole_or_null(name!("reset_after_ms"), deciding.map(|s| rounding::millis(s.reset_after())))
+        .integer_or_null(name!("retry_after_ms"), retry_after_ms)
+        .integer_or_null(
+            name!("reset_after_ms"),
+            deciding.map(|s| rounding::millis(s.reset_after())),
+        )
         .word(name!("source"), source_name(decision.source()))
         .boolean(name!("degraded"), decision.is_degraded());
     if let Some(permit) = &outcome.permit {
-        match name {
+        match permit_text {
             PermitText::Full => object.text(name!("permit"), &permit.to_string()),
-            PermitText::Alias(name) => object.text(name!("permit"), name),
+            PermitText::Alias(alias) => object.text(name!("permit"), alias),
         };
         let expires_at = outcome.expires_at.map(rfc3339);
-        object.text_if_any(name!("expires_at"), expires_at.as_deref());
+        object.text_if_some(name!("expires_at"), expires_at.as_deref());
     }
     object.list(name!("limits"), decision.statuses(), write_limit);
     object.end();
@@ -70,15 +76,15 @@ fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {
         .word(name!("rule"), limit.rule())
         .word(name!("name"), limit.name())
         .word(name!("algorithm"), limit.algorithm().as_str())
-        .whole(name!("limit"), numbers.limit)
-        .whole_if_any(name!("burst"), numbers.burst)
-        .whole_or_null(name!("window_ms"), numbers.window_ms)
-        .whole_if_any(name!("ttl_ms"), numbers.ttl_ms)
-        .whole_if_any(name!("share"), status.share())
-        .whole(name!("count"), status.count())
-        .whole(name!("remaining"), status.remaining())
-        .whole(name!("reset_after_ms"), rounding::millis(status.reset_after()))
-        .whole_or_null(
+        .integer(name!("limit"), numbers.limit)
+        .integer_if_some(name!("burst"), numbers.burst)
+        .integer_or_null(name!("window_ms"), numbers.window_ms)
+        .integer_if_some(name!("ttl_ms"), numbers.ttl_ms)
+        .integer_if_some(name!("share"), status.share())
+        .integer(name!("count"), status.count())
+        .integer(name!("remaining"), status.remaining())
+        .integer(name!("reset_after_ms"), rounding::millis(status.reset_after()))
+        .integer_or_null(
             name!("retry_after_ms"),
             status.verdict().retry_after().map(rounding::millis),
         )
@@ -87,7 +93,7 @@ fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {
     object.end();
 }
 
-/// A limit's own numbers, wherever they are shown.
+/// The configured numbers of a limit, as fields of a response.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct LimitNumbers {
     limit: u64,
@@ -109,7 +115,7 @@ impl LimitNumbers {
     }
 }
 
-/// The window; none for what has none.
+/// Returns the window in milliseconds; `None` for limits without one (concurrency, calendar months, blocks).
 pub(crate) fn window_ms(limit: &Limit) -> Option<u64> {
     Some(limit.window()).filter(|window| !window.is_zero()).map(rounding::millis)
 }

@@ -1,4 +1,4 @@
-//! Why a question would be answered as it would be.
+//! The JSON of an explanation.
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -6,32 +6,37 @@ use tollgate::policy::{RuleOutcome, TriedRule};
 use tollgate::{Distributed, Explanation, Status, Take, rounding};
 
 use super::decision::{LimitNumbers, decision_json, mode_name, verdict_name};
-use super::override_view::ToldOverride;
+use super::override_view::OverrideResponse;
 
-/// The answer to /explain.
+/// Response of `/explain`.
 #[derive(Debug, Serialize)]
 pub(crate) struct ExplainResponse<'o, 'p> {
-    /// What /check would say now.
+    /// The decision that `/check` would return now.
     answer: Option<Box<RawValue>>,
-    /// Every rule that was tried, in order.
+    /// Every rule tried, in order.
     rules: Rules<'o>,
-    /// Every counter that would be taken from.
+    /// Every take of the plan.
     takes: Takes<'o, 'p>,
-    /// The client's own limits, where it has some.
+    /// The override of the client, if any.
     #[serde(rename = "override")]
-    override_: Option<ToldOverride<'o>>,
+    override_: Option<OverrideResponse<'o>>,
 }
 
 impl<'o, 'p> ExplainResponse<'o, 'p> {
-    /// With how much the shared store has to say at most.
+    /// Encodes an explanation. `max_distribution` caps the distribution of the rules.
     pub(crate) fn new(
-        explained: &Explanation<'o, 'p>,
-        at_most: Distributed,
-        override_: Option<ToldOverride<'o>>,
+        explanation: &Explanation<'o, 'p>,
+        max_distribution: Distributed,
+        override_: Option<OverrideResponse<'o>>,
     ) -> Self {
-        let answer = String::from_utf8(decision_json(explained.outcome)).ok();
+        let answer = String::from_utf8(decision_json(explanation.outcome)).ok();
         let answer = answer.and_then(|text| RawValue::from_string(text).ok());
-        Self { answer, rules: Rules(explained.tried), takes: Takes(*explained, at_most), override_ }
+        Self {
+            answer,
+            rules: Rules(explanation.tried),
+            takes: Takes(*explanation, max_distribution),
+            override_,
+        }
     }
 }
 
@@ -72,15 +77,15 @@ struct TakeView<'a> {
     retry_after_ms: Option<u64>,
     before: Figures,
     after: Figures,
-    /// How much the shared store has to say of it.
+    /// The effective distribution: `on`, `shadow` or `off`.
     distributed: &'static str,
-    /// What that would say, where it is only tried.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    beside: Option<Beside>,
+    /// The status in the shared store, with `distributed: shadow`.
+    #[serde(rename = "beside", skip_serializing_if = "Option::is_none")]
+    shadow: Option<ShadowStatus>,
 }
 
 #[derive(Debug, Serialize)]
-struct Beside {
+struct ShadowStatus {
     verdict: &'static str,
     retry_after_ms: Option<u64>,
     count: u64,
@@ -96,19 +101,20 @@ struct Figures {
 impl Serialize for Takes<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Explanation { now, outcome, .. } = self.0;
-        let figures = now.statuses().iter().zip(outcome.decision.statuses());
-        let takes = outcome.plan.takes().iter().zip(figures);
-        serializer.collect_seq(takes.map(|(take, (status, then))| {
-            let beside = now.shadow_decision().and_then(|beside| same(beside.statuses(), status));
+        let statuses = now.statuses().iter().zip(outcome.decision.statuses());
+        let takes = outcome.plan.takes().iter().zip(statuses);
+        serializer.collect_seq(takes.map(|(take, (before, after))| {
+            let shadow = now.shadow_decision();
+            let shadow = shadow.and_then(|shadow| find_status(shadow.statuses(), before));
             let distributed = take.distribution().distributed.min(self.1).as_str();
-            let beside = beside.map(Beside::of);
-            TakeView { distributed, beside, ..TakeView::new(take, status, then) }
+            let shadow = shadow.map(ShadowStatus::new);
+            TakeView { distributed, shadow, ..TakeView::new(take, before, after) }
         }))
     }
 }
 
 impl<'a> TakeView<'a> {
-    fn new(take: &'a Take<'_>, now: &Status<'_>, then: &Status<'_>) -> Self {
+    fn new(take: &'a Take<'_>, before: &Status<'_>, after: &Status<'_>) -> Self {
         let limit = take.key().limit();
         Self {
             key: take.key().to_string(),
@@ -116,25 +122,25 @@ impl<'a> TakeView<'a> {
             limit: limit.name(),
             algorithm: limit.algorithm().as_str(),
             numbers: LimitNumbers::of(limit),
-            mode: mode_name(now.mode()),
+            mode: mode_name(before.mode()),
             cost: take.cost(),
-            verdict: verdict_name(now.verdict()),
-            retry_after_ms: now.verdict().retry_after().map(rounding::millis),
-            before: Figures::of(now),
-            after: Figures::of(then),
+            verdict: verdict_name(before.verdict()),
+            retry_after_ms: before.verdict().retry_after().map(rounding::millis),
+            before: Figures::new(before),
+            after: Figures::new(after),
             distributed: take.distribution().distributed.as_str(),
-            beside: None,
+            shadow: None,
         }
     }
 }
 
-/// The status of the same limit.
-fn same<'s, 'p>(statuses: &'s [Status<'p>], wanted: &Status<'_>) -> Option<&'s Status<'p>> {
-    statuses.iter().find(|status| status.limit().identity() == wanted.limit().identity())
+/// Finds the status of the same limit as `like`.
+fn find_status<'s, 'p>(statuses: &'s [Status<'p>], like: &Status<'_>) -> Option<&'s Status<'p>> {
+    statuses.iter().find(|status| status.limit().identity() == like.limit().identity())
 }
 
-impl Beside {
-    fn of(status: &Status<'_>) -> Self {
+impl ShadowStatus {
+    fn new(status: &Status<'_>) -> Self {
         Self {
             verdict: verdict_name(status.verdict()),
             retry_after_ms: status.verdict().retry_after().map(rounding::millis),
@@ -145,7 +151,7 @@ impl Beside {
 }
 
 impl Figures {
-    fn of(status: &Status<'_>) -> Self {
+    fn new(status: &Status<'_>) -> Self {
         Self { count: status.count(), remaining: status.remaining() }
     }
 }

@@ -1,11 +1,10 @@
-//! JSON, written straight into bytes. Answers are most of what a busy node writes, and their field
-//! names need no looking through for what must be escaped.
+//! A JSON writer for responses. A busy node writes mostly decisions, whose field names need no escaping.
 
-/// The name of a field, as it stands before the value. Names are our own, and hold nothing to escape.
+/// A field name with quotes and colon, as written before the value. It contains nothing to escape.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Name(pub(crate) &'static str);
 
-/// A field's [`Name`], put together when the program is compiled.
+/// Builds a [`Name`] at compile time.
 macro_rules! name {
     ($name:literal) => {
         $crate::wire::json::Name(concat!("\"", $name, "\":"))
@@ -13,7 +12,7 @@ macro_rules! name {
 }
 pub(crate) use name;
 
-/// An object that is being written.
+/// A JSON object that is being written.
 #[derive(Debug)]
 pub(crate) struct Object<'t> {
     text: &'t mut Vec<u8>,
@@ -21,13 +20,13 @@ pub(crate) struct Object<'t> {
 }
 
 impl<'t> Object<'t> {
-    /// Begins an object.
+    /// Writes the start of an object.
     pub(crate) fn begin(text: &'t mut Vec<u8>) -> Self {
         text.push(b'{');
         Self { text, is_begun: false }
     }
 
-    /// Ends it.
+    /// Writes the end of the object.
     pub(crate) fn end(self) {
         self.text.push(b'}');
     }
@@ -37,37 +36,37 @@ impl<'t> Object<'t> {
         self
     }
 
-    pub(crate) fn whole(&mut self, name: Name, value: u64) -> &mut Self {
-        write_whole(self.name(name), value);
+    pub(crate) fn integer(&mut self, name: Name, value: u64) -> &mut Self {
+        write_integer(self.name(name), value);
         self
     }
 
-    /// A number, or null.
-    pub(crate) fn whole_or_null(&mut self, name: Name, value: Option<u64>) -> &mut Self {
+    /// Writes a number, or null.
+    pub(crate) fn integer_or_null(&mut self, name: Name, value: Option<u64>) -> &mut Self {
         match value {
-            Some(value) => write_whole(self.name(name), value),
+            Some(value) => write_integer(self.name(name), value),
             None => self.name(name).extend_from_slice(b"null"),
         }
         self
     }
 
-    /// A number, or no field at all.
-    pub(crate) fn whole_if_any(&mut self, name: Name, value: Option<u64>) -> &mut Self {
+    /// Writes a number, or omits the field.
+    pub(crate) fn integer_if_some(&mut self, name: Name, value: Option<u64>) -> &mut Self {
         if let Some(value) = value {
-            write_whole(self.name(name), value);
+            write_integer(self.name(name), value);
         }
         self
     }
 
-    /// Milliseconds as seconds, exactly, or null.
+    /// Writes milliseconds as exact decimal seconds, or null.
     pub(crate) fn seconds_or_null(&mut self, name: Name, millis: Option<u64>) -> &mut Self {
         let text = self.name(name);
         match millis {
             Some(millis) => {
-                write_whole(text, millis / 1000);
+                write_integer(text, millis / 1000);
                 text.push(b'.');
                 let thousandths = millis % 1000;
-                // 250 is .25 and 0 is .0, as other writers of JSON have it.
+                // Without trailing zeros, as other JSON writers do: 250 is .25 and 0 is .0.
                 let (digits, width) = match thousandths {
                     n if n.is_multiple_of(100) => (n / 100, 1),
                     n if n.is_multiple_of(10) => (n / 10, 2),
@@ -85,21 +84,21 @@ impl<'t> Object<'t> {
         self
     }
 
-    /// A string that holds nothing to escape: a word of ours, or the name of a rule or limit.
+    /// Writes a string that needs no escaping: a constant, or the name of a rule or limit.
     pub(crate) fn word(&mut self, name: Name, value: &str) -> &mut Self {
         write_word(self.name(name), value);
         self
     }
 
-    /// A string, or no field at all.
-    pub(crate) fn text_if_any(&mut self, name: Name, value: Option<&str>) -> &mut Self {
+    /// Writes a string, or omits the field.
+    pub(crate) fn text_if_some(&mut self, name: Name, value: Option<&str>) -> &mut Self {
         if let Some(value) = value {
             write_text(self.name(name), value);
         }
         self
     }
 
-    /// A list, each of whose items is written by `write`.
+    /// Writes a list; `write` writes each item.
     pub(crate) fn list<T>(
         &mut self,
         name: Name,
@@ -110,7 +109,7 @@ impl<'t> Object<'t> {
         self
     }
 
-    /// The name of the next field.
+    /// Writes the name of the next field.
     fn name(&mut self, name: Name) -> &mut Vec<u8> {
         if self.is_begun {
             self.text.push(b',');
@@ -136,7 +135,7 @@ fn write_list<T>(
     text.push(b']');
 }
 
-fn write_whole(text: &mut Vec<u8>, value: u64) {
+fn write_integer(text: &mut Vec<u8>, value: u64) {
     text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
@@ -151,7 +150,7 @@ fn write_text(text: &mut Vec<u8>, value: &str) {
     if value.bytes().all(is_plain) {
         write_word(text, value);
     } else {
-        // Bytes take all that is written to them.
+        // Writing a string to a `Vec` cannot fail.
         let _ = serde_json::to_writer(text, value);
     }
 }
@@ -171,22 +170,22 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_field_reads_back() {
+    fn every_field_type_round_trips() {
         let object = written(|object| {
             object
                 .boolean(name!("yes"), true)
                 .boolean(name!("no"), false)
-                .whole(name!("most"), u64::MAX)
-                .whole_or_null(name!("some"), Some(0))
-                .whole_or_null(name!("none"), None)
-                .whole_if_any(name!("left out"), None)
+                .integer(name!("max"), u64::MAX)
+                .integer_or_null(name!("some"), Some(0))
+                .integer_or_null(name!("none"), None)
+                .integer_if_some(name!("omitted"), None)
                 .word(name!("word"), "token_bucket")
                 .text(name!("text"), "a\"\\\n\u{0}\u{202e}ä💥")
-                .text_if_any(name!("absent"), None)
-                .list(name!("list"), [1, 2], write_whole);
+                .text_if_some(name!("absent"), None)
+                .list(name!("list"), [1, 2], write_integer);
         });
         let expected = json!({
-            "yes": true, "no": false, "most": u64::MAX, "some": 0, "none": null,
+            "yes": true, "no": false, "max": u64::MAX, "some": 0, "none": null,
             "word": "token_bucket", "text": "a\"\\\n\u{0}\u{202e}ä💥", "list": [1, 2],
         });
         assert_eq!(object, expected);

@@ -1,4 +1,4 @@
-//! Limits that come with a request.
+//! Inline limits and the limits of overrides.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Deserializer};
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{Limit, OverrideLimit, Quota, QuotaError, QuotaErrorKind};
 
-use super::scalar::{Text, Whole, present};
+use super::scalar::{Integer, Text, present};
 use crate::error::ApiError;
 
-/// How long a slot of a concurrency limit lasts when the request does not say.
+/// Lifetime of a concurrency slot if the request has no `ttl_ms`.
 const DEFAULT_TTL: Duration = Duration::from_secs(60);
 
-/// One limit of a body.
+/// One limit of a request body.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LimitBody<'a> {
@@ -21,17 +21,17 @@ pub(crate) struct LimitBody<'a> {
     name: Option<Text<'a>>,
     #[serde(default, deserialize_with = "present")]
     algorithm: Option<Algorithm>,
-    limit: Whole,
+    limit: Integer,
     #[serde(default, deserialize_with = "present")]
-    window_ms: Option<Whole>,
+    window_ms: Option<Integer>,
     #[serde(default, deserialize_with = "present")]
-    burst: Option<Whole>,
+    burst: Option<Integer>,
     #[serde(default, deserialize_with = "present")]
     align: Option<Align>,
     #[serde(default, borrow, deserialize_with = "present")]
     tz: Option<Text<'a>>,
     #[serde(default, deserialize_with = "present")]
-    ttl_ms: Option<Whole>,
+    ttl_ms: Option<Integer>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -57,7 +57,7 @@ impl From<Algorithm> for tollgate::Algorithm {
     }
 }
 
-/// A unit of the calendar, by its name.
+/// A calendar unit by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Align(CalendarUnit);
 
@@ -73,62 +73,62 @@ impl<'de> Deserialize<'de> for Align {
 }
 
 impl LimitBody<'_> {
-    /// The limit, or which field is wrong.
+    /// Returns the inline limit, or an error that names the invalid field.
     pub(crate) fn build(&self) -> Result<Limit, ApiError> {
-        self.fits_algorithm()?;
-        let limit = self.unnamed().map_err(|error| self.blame(&error))?;
+        self.ensure_fields_fit()?;
+        let limit = self.unnamed().map_err(|error| self.quota_error(&error))?;
         match &self.name {
             None => Ok(limit),
-            Some(name) => limit.named(name.as_str()).map_err(|error| self.blame(&error)),
+            Some(name) => limit.named(name.as_str()).map_err(|error| self.quota_error(&error)),
         }
     }
 
-    /// One limit of an override: what it does not say it takes from the rule that it is put into.
-    pub(crate) fn own(&self) -> Result<OverrideLimit, ApiError> {
-        let given = [
+    /// Returns the limit of an override. Fields that it omits come from the rule's limit.
+    pub(crate) fn to_override(&self) -> Result<OverrideLimit, ApiError> {
+        let unsupported = [
             ("align", self.align.is_some()),
             ("tz", self.tz.is_some()),
             ("ttl_ms", self.ttl_ms.is_some()),
         ];
-        if let Some((field, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
-            let detail = "is not for overrides: they take it from the rule's limit";
+        if let Some((field, _)) = unsupported.into_iter().find(|(_, is_present)| *is_present) {
+            let detail = "is not supported in overrides; the rule's limit defines it";
             return Err(ApiError::invalid(detail).at(field));
         }
-        self.fits_override()?;
-        let own = match self.window_ms {
+        self.ensure_override_valid()?;
+        let limit = match self.window_ms {
             Some(window) => OverrideLimit::new(self.limit.0, Duration::from_millis(window.0)),
             None => OverrideLimit::slots(self.limit.0),
         };
-        let own = match (self.algorithm, self.burst) {
-            (Some(algorithm), None) => own.with_algorithm(algorithm.into()),
-            (Some(algorithm), Some(burst)) => own.with_algorithm(algorithm.into()).burst(burst.0),
-            (None, Some(burst)) => own.burst(burst.0),
-            (None, None) => own,
+        let limit = match (self.algorithm, self.burst) {
+            (Some(algorithm), None) => limit.with_algorithm(algorithm.into()),
+            (Some(algorithm), Some(burst)) => limit.with_algorithm(algorithm.into()).burst(burst.0),
+            (None, Some(burst)) => limit.burst(burst.0),
+            (None, None) => limit,
         };
         match &self.name {
-            None => Ok(own),
+            None => Ok(limit),
             Some(name) => {
-                // Only what a limit can be called.
+                // Validates the name only.
                 let named = Limit::block().named(name.as_str());
-                named.map_err(|error| self.blame(&error))?;
-                Ok(own.named(name.as_str()))
+                named.map_err(|error| self.quota_error(&error))?;
+                Ok(limit.named(name.as_str()))
             }
         }
     }
 
-    fn fits_override(&self) -> Result<(), ApiError> {
+    fn ensure_override_valid(&self) -> Result<(), ApiError> {
         if self.algorithm.is_some() {
-            self.fits_algorithm()?;
+            self.ensure_fields_fit()?;
         }
         if self.algorithm() == Algorithm::Concurrency {
             return Ok(());
         }
         if self.window_ms.is_none() {
-            return Err(ApiError::invalid("is missing").at("window_ms"));
+            return Err(ApiError::invalid("is required").at("window_ms"));
         }
         let count = self.limit.0.max(1);
         let quota = self.quota_of(count);
-        quota.map(|_| ()).map_err(|error| self.blame(&error))
+        quota.map(|_| ()).map_err(|error| self.quota_error(&error))
     }
 
     fn algorithm(&self) -> Algorithm {
@@ -169,42 +169,44 @@ impl LimitBody<'_> {
         }
     }
 
-    /// Refuses fields that mean nothing to the algorithm, and misses those it needs.
-    fn fits_algorithm(&self) -> Result<(), ApiError> {
-        let is_slots = self.algorithm() == Algorithm::Concurrency;
-        let wrong = |field: &str, detail: &str| Err(ApiError::invalid(detail).at(field));
+    /// Rejects fields that the algorithm does not use, and requires those that it needs.
+    fn ensure_fields_fit(&self) -> Result<(), ApiError> {
+        let is_concurrency = self.algorithm() == Algorithm::Concurrency;
+        let invalid = |field: &str, detail: &str| Err(ApiError::invalid(detail).at(field));
         if self.burst.is_some() && self.algorithm() != Algorithm::TokenBucket {
-            return wrong("burst", "is for token_bucket only");
+            return invalid("burst", "is supported by token_bucket only");
         }
         if self.align.is_some() && self.algorithm() != Algorithm::FixedWindow {
-            return wrong("align", "is for fixed_window only");
+            return invalid("align", "is supported by fixed_window only");
         }
         if self.tz.is_some() && self.align.is_none() {
-            return wrong("tz", "needs align: other windows have no time zone");
+            return invalid("tz", "requires `align`");
         }
-        if self.ttl_ms.is_some() && !is_slots {
-            return wrong("ttl_ms", "is for concurrency only; others have window_ms");
+        if self.ttl_ms.is_some() && !is_concurrency {
+            return invalid("ttl_ms", "is supported by concurrency only; use `window_ms`");
         }
         match (self.window_ms, self.align) {
-            (Some(_), _) if is_slots => {
-                wrong("window_ms", "is not for concurrency, which has ttl_ms")
+            (Some(_), _) if is_concurrency => {
+                invalid("window_ms", "is not supported by concurrency; use `ttl_ms`")
             }
             (Some(window), Some(align))
                 if align.0.length() != Some(Duration::from_millis(window.0)) =>
             {
-                wrong("window_ms", "differs from align, which gives the window; leave it out")
+                invalid("window_ms", "contradicts `align`, which defines the window; omit it")
             }
-            (None, None) if !is_slots && self.limit.0 > 0 => wrong("window_ms", "is missing"),
+            (None, None) if !is_concurrency && self.limit.0 > 0 => {
+                invalid("window_ms", "is required")
+            }
             _ => Ok(()),
         }
     }
 
-    /// The field that an error of the library is about.
-    fn blame(&self, error: &QuotaError) -> ApiError {
-        let is_slots = self.algorithm() == Algorithm::Concurrency;
+    /// Converts an error of the library into one that names the field.
+    fn quota_error(&self, error: &QuotaError) -> ApiError {
+        let is_concurrency = self.algorithm() == Algorithm::Concurrency;
         let field = match error.kind() {
             QuotaErrorKind::Count => "limit",
-            QuotaErrorKind::Period if is_slots => "ttl_ms",
+            QuotaErrorKind::Period if is_concurrency => "ttl_ms",
             QuotaErrorKind::Period => "window_ms",
             QuotaErrorKind::Burst => "burst",
             QuotaErrorKind::Name => "name",

@@ -1,4 +1,4 @@
-//! What crosses the wire: bodies into questions, decisions into answers. No transport is known here.
+//! JSON encoding, independent of the transport: request bodies into queries, decisions into responses.
 
 pub(crate) mod decision;
 pub(crate) mod explanation;

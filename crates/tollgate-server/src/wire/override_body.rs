@@ -1,4 +1,4 @@
-//! Bodies into overrides.
+//! Request bodies into overrides.
 
 use serde::Deserialize;
 use tollgate::{Override, OverrideError, OverrideErrorKind, Timestamp};
@@ -6,10 +6,10 @@ use tollgate::{Override, OverrideError, OverrideErrorKind, Timestamp};
 use super::limit::LimitBody;
 use super::parse::parse;
 use super::scalar::{Object, Text, present};
-use super::time::moment;
+use super::time::parse_rfc3339;
 use crate::error::ApiError;
 
-/// The body of PUT /admin/external/clients/{id}/limits.
+/// Body of `PUT /admin/external/clients/{id}/limits`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OverrideBody<'a> {
@@ -25,37 +25,38 @@ struct OverrideBody<'a> {
     expires_at: Option<Text<'a>>,
 }
 
-/// What a body asks for.
+/// The override of a request body, with its author and reason.
 #[derive(Debug)]
-pub(crate) struct Given {
-    pub(crate) own: Override,
+pub(crate) struct ParsedOverride {
+    pub(crate) override_: Override,
     pub(crate) author: Option<String>,
     pub(crate) reason: Option<String>,
 }
 
-/// Reads a body whole.
-pub(crate) fn read(body: &[u8]) -> Result<Given, ApiError> {
+/// Parses and validates a body.
+pub(crate) fn read(body: &[u8]) -> Result<ParsedOverride, ApiError> {
     let body: OverrideBody<'_> = parse(body)?;
-    let own = |(index, limit): (usize, &Object<LimitBody<'_>>)| {
-        limit.0.own().map_err(|error| error.under(&format!("limits[{index}]")))
+    let limit = |(index, limit): (usize, &Object<LimitBody<'_>>)| {
+        limit.0.to_override().map_err(|error| error.under(&format!("limits[{index}]")))
     };
-    let limits = body.limits.iter().enumerate().map(own).collect::<Result<_, _>>()?;
-    let mut own = Override::new(limits).map_err(|error| blame(&error))?;
+    let limits = body.limits.iter().enumerate().map(limit).collect::<Result<_, _>>()?;
+    let mut override_ = Override::new(limits).map_err(|error| override_error(&error))?;
     if let Some(rule) = &body.rule {
-        own = own.for_rule(rule.as_str());
+        override_ = override_.for_rule(rule.as_str());
     }
-    let until = body.expires_at.as_ref().map(|text| moment(text.as_str()));
-    let until = until.transpose().map_err(|detail| ApiError::invalid(detail).at("expires_at"))?;
+    let expires_at = body.expires_at.as_ref().map(|text| parse_rfc3339(text.as_str()));
+    let expires_at =
+        expires_at.transpose().map_err(|detail| ApiError::invalid(detail).at("expires_at"))?;
     let text = |text: Option<Text<'_>>| text.map(|text| text.0.into_owned());
-    Ok(Given {
-        own: own.valid(Timestamp::EPOCH, until),
+    Ok(ParsedOverride {
+        override_: override_.valid(Timestamp::EPOCH, expires_at),
         author: text(body.author),
         reason: text(body.reason),
     })
 }
 
-/// The field that is wrong with an override.
-pub(crate) fn blame(error: &OverrideError) -> ApiError {
+/// Converts an error of the library into one that names the field of the body.
+pub(crate) fn override_error(error: &OverrideError) -> ApiError {
     let field = match error.kind() {
         OverrideErrorKind::Limit { index } => format!("limits[{index}]"),
         OverrideErrorKind::Rule => "rule".to_owned(),

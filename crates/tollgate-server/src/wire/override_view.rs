@@ -1,4 +1,4 @@
-//! Overrides as they are shown.
+//! The JSON of overrides.
 
 use serde::Serialize;
 use tollgate::policy::Policy;
@@ -6,10 +6,10 @@ use tollgate::{Override, OverrideEffect, OverrideLimit, rounding};
 
 use super::time::rfc3339;
 
-/// An override, without whose it is.
+/// An override without its client.
 #[derive(Debug, Serialize)]
 pub(crate) struct OverrideView<'a> {
-    limits: Vec<OwnLimitView<'a>>,
+    limits: Vec<OverrideLimitView<'a>>,
     rule: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
@@ -20,7 +20,7 @@ pub(crate) struct OverrideView<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct OwnLimitView<'a> {
+struct OverrideLimitView<'a> {
     limit: u64,
     window_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,58 +32,62 @@ struct OwnLimitView<'a> {
 }
 
 impl<'a> OverrideView<'a> {
-    pub(crate) fn of(own: &'a Override) -> Self {
+    pub(crate) fn new(override_: &'a Override) -> Self {
         Self {
-            limits: own.limits().iter().map(OwnLimitView::of).collect(),
-            rule: own.rule.as_deref(),
-            reason: Some(&own.reason),
-            author: Some(&own.author),
-            set_at: rfc3339(own.set_at),
-            expires_at: own.expires_at.map(rfc3339),
+            limits: override_.limits().iter().map(OverrideLimitView::new).collect(),
+            rule: override_.rule.as_deref(),
+            reason: Some(&override_.reason),
+            author: Some(&override_.author),
+            set_at: rfc3339(override_.set_at),
+            expires_at: override_.expires_at.map(rfc3339),
         }
     }
 }
 
-impl<'a> OwnLimitView<'a> {
-    fn of(own: &'a OverrideLimit) -> Self {
+impl<'a> OverrideLimitView<'a> {
+    fn new(limit: &'a OverrideLimit) -> Self {
         Self {
-            limit: own.count,
-            window_ms: own.window.map(rounding::millis),
-            burst: own.burst,
-            algorithm: own.algorithm.map(tollgate::Algorithm::as_str),
-            name: own.name.as_deref(),
+            limit: limit.count,
+            window_ms: limit.window.map(rounding::millis),
+            burst: limit.burst,
+            algorithm: limit.algorithm.map(tollgate::Algorithm::as_str),
+            name: limit.name.as_deref(),
         }
     }
 }
 
-/// An override with whose it is, and the rules that it changes.
+/// An override with its client and its effect on the active policy.
 #[derive(Debug, Serialize)]
-pub(crate) struct ToldOverride<'a> {
+pub(crate) struct OverrideResponse<'a> {
     client: String,
     tenant: String,
     #[serde(flatten)]
-    own: OverrideView<'a>,
-    /// The rules of the policy in force that it changes.
+    view: OverrideView<'a>,
+    /// The rules of the active policy that the override changes.
     applies_to: Vec<&'a str>,
-    /// Why it does not change all that it should, or not for every request.
+    /// Why the override has no effect, or not on all of its rules or requests.
     problem: Option<String>,
 }
 
-impl ToldOverride<'_> {
-    /// The same for those who ask for decisions: why a client has limits of its own is not theirs to know.
-    pub(crate) fn without_reasons(self) -> Self {
-        Self { own: OverrideView { reason: None, author: None, ..self.own }, ..self }
+impl<'a> OverrideResponse<'a> {
+    pub(crate) fn new(
+        client: &str,
+        tenant: &str,
+        override_: &'a Override,
+        policy: &'a Policy,
+    ) -> Self {
+        let OverrideEffect { rules: applies_to, problem, .. } = override_.effect(policy);
+        Self {
+            client: client.to_owned(),
+            tenant: tenant.to_owned(),
+            view: OverrideView::new(override_),
+            applies_to,
+            problem: problem.map(|problem| problem.to_string()),
+        }
     }
-}
 
-/// A client's override under a policy.
-pub(crate) fn told<'a>(
-    (client, tenant): (&str, &str),
-    own: &'a Override,
-    policy: &'a Policy,
-) -> ToldOverride<'a> {
-    let OverrideEffect { rules: applies_to, problem, .. } = own.effect(policy);
-    let problem = problem.map(|problem| problem.to_string());
-    let (client, tenant) = (client.to_owned(), tenant.to_owned());
-    ToldOverride { client, tenant, own: OverrideView::of(own), applies_to, problem }
+    /// Removes reason and author, which only admins may read.
+    pub(crate) fn without_reasons(self) -> Self {
+        Self { view: OverrideView { reason: None, author: None, ..self.view }, ..self }
+    }
 }

@@ -1,4 +1,4 @@
-//! JSON into types, with errors that name the field.
+//! JSON parsing with errors that name the field.
 
 use serde::Deserialize;
 use serde_json::Deserializer;
@@ -7,7 +7,7 @@ use serde_json::error::Category;
 use super::scalar::Object;
 use crate::error::ApiError;
 
-/// Reads one JSON object and nothing after it.
+/// Parses exactly one JSON object.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ApiError> {
     match serde_json::from_slice::<Object<T>>(body) {
         Ok(object) => Ok(object.0),
@@ -15,36 +15,36 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ApiErro
     }
 }
 
-/// Reads it again, slowly, to tell where it went wrong.
+/// Parses an invalid body again with path tracking, which is slower, and describes the error.
 #[cold]
 fn describe<'a, T: Deserialize<'a>>(body: &'a [u8]) -> ApiError {
     let mut reader = Deserializer::from_slice(body);
     let (path, error) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
         Ok(_) => match reader.end() {
-            Ok(()) => return ApiError::invalid("the body could not be read"),
+            Ok(()) => return ApiError::invalid("invalid request body"),
             Err(error) => (String::new(), error),
         },
         Err(error) => (error.path().to_string(), error.into_inner()),
     };
-    let told = error.to_string();
+    let message = error.to_string();
     let detail = match error.classify() {
-        Category::Data => told.clone(),
-        Category::Eof if body.is_empty() => "the body is empty; JSON is wanted".to_owned(),
-        Category::Syntax | Category::Eof | Category::Io => format!("malformed JSON: {told}"),
+        Category::Data => message.clone(),
+        Category::Eof if body.is_empty() => "the request body is empty; send JSON".to_owned(),
+        Category::Syntax | Category::Eof | Category::Io => format!("malformed JSON: {message}"),
     };
     let error = ApiError::invalid(detail);
-    match field(&path, &told) {
+    match field(&path, &message) {
         Some(field) => error.at(field),
         None => error,
     }
 }
 
-/// The field at the path; of one that comes twice or not at all, the path is that of its object, and
-/// only the message names it.
-fn field(path: &str, told: &str) -> Option<String> {
+/// Returns the name of the invalid field. For a duplicate or missing field, the path is that of the enclosing object
+/// and only the message names the field.
+fn field(path: &str, message: &str) -> Option<String> {
     let outer = Some(path).filter(|path| !matches!(*path, "" | "." | "?"));
     let named = ["duplicate field `", "missing field `"].iter().find_map(|start| {
-        let (name, _) = told.strip_prefix(start)?.split_once('`')?;
+        let (name, _) = message.strip_prefix(start)?.split_once('`')?;
         Some(name)
     });
     match (outer, named) {

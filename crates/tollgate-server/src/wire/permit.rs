@@ -1,27 +1,27 @@
-//! What becomes of a permit.
+//! Responses of `/release` and `/renew`.
 
 use serde::Serialize;
 use tollgate::Timestamp;
 
 use super::time::rfc3339;
 
-/// The answer to a release.
+/// Response of `/release`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Released {
-    /// Whether anything was still held.
+pub(crate) struct ReleaseResponse {
+    /// Whether the permit still held slots.
     pub(crate) released: bool,
 }
 
-/// The answer to a renewal.
+/// Response of `/renew`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Renewed {
+pub(crate) struct RenewResponse {
     renewed: bool,
     expires_at: Option<String>,
 }
 
-impl Renewed {
-    /// Held until then; or no longer, and nothing was renewed.
-    pub(crate) fn until(until: Option<Timestamp>) -> Self {
-        Self { renewed: until.is_some(), expires_at: until.map(rfc3339) }
+impl RenewResponse {
+    /// `expires_at` is the new expiry, or `None` if the permit held no slots.
+    pub(crate) fn new(expires_at: Option<Timestamp>) -> Self {
+        Self { renewed: expires_at.is_some(), expires_at: expires_at.map(rfc3339) }
     }
 }

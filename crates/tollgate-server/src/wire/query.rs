@@ -1,4 +1,4 @@
-//! Bodies into questions.
+//! Request bodies into queries.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use tollgate::{Facts, Inline, Query, Request};
 
 use super::limit::LimitBody;
 use super::parse::parse;
-use super::scalar::{Object, Pairs, Text, Whole, present};
+use super::scalar::{Integer, Object, Pairs, Text, present};
 use crate::error::ApiError;
 
-/// The body of /check, /peek, /refund and /explain.
+/// Body of `/check`, `/peek`, `/refund` and `/explain`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QueryBody<'a> {
@@ -21,12 +21,12 @@ pub(crate) struct QueryBody<'a> {
     #[serde(default, borrow, deserialize_with = "present")]
     pub(crate) tenant: Option<Text<'a>>,
     #[serde(default, deserialize_with = "present")]
-    pub(crate) cost: Option<Whole>,
+    pub(crate) cost: Option<Integer>,
     #[serde(default, borrow, deserialize_with = "present")]
     pub(crate) limits: Option<Vec<Object<LimitBody<'a>>>>,
 }
 
-/// Reads a body whole: nothing is decided unless all of it is right.
+/// Parses and validates a body.
 pub(crate) fn read(body: &[u8]) -> Result<Query<'_>, ApiError> {
     parse::<QueryBody<'_>>(body)?.into_query()
 }
@@ -34,7 +34,7 @@ pub(crate) fn read(body: &[u8]) -> Result<Query<'_>, ApiError> {
 impl<'a> QueryBody<'a> {
     pub(crate) fn into_query(self) -> Result<Query<'a>, ApiError> {
         let cost = self.cost.map_or(1, |cost| cost.0);
-        let facts = gather(self.key, self.facts, self.tenant)?;
+        let facts = build_facts(self.key, self.facts, self.tenant)?;
         match self.limits {
             None => Ok(Query::ByPolicy(Request::new(facts).with_cost(cost))),
             Some(limits) => Ok(Query::Inline(inline(&facts, &limits, cost)?)),
@@ -42,31 +42,32 @@ impl<'a> QueryBody<'a> {
     }
 }
 
-/// `{"key":K}` means `{"facts":{"client":K}}`.
-fn gather<'a>(
+/// Builds the facts of a request. `{"key":K}` is short for `{"facts":{"client":K}}`.
+fn build_facts<'a>(
     key: Option<Text<'a>>,
-    given: Option<Pairs<'a>>,
+    named: Option<Pairs<'a>>,
     tenant: Option<Text<'a>>,
 ) -> Result<Facts<'a>, ApiError> {
     let mut facts = Facts::new();
-    match (key, given) {
+    match (key, named) {
         (Some(key), None) => insert(&mut facts, Cow::Borrowed("client"), key)
             .map_err(|detail| ApiError::invalid(detail).at("key"))?,
-        (None, Some(given)) if given.0.is_empty() => {
-            return Err(ApiError::invalid("is empty; give at least one fact").at("facts"));
+        (None, Some(named)) if named.0.is_empty() => {
+            return Err(ApiError::invalid("must contain at least one fact").at("facts"));
         }
-        (None, Some(given)) => {
-            for (name, value) in given.0 {
-                let field = format!("facts.{}", shown(name.as_str()));
+        (None, Some(named)) => {
+            for (name, value) in named.0 {
+                let field = format!("facts.{}", truncated(name.as_str()));
                 insert(&mut facts, name.0, value)
                     .map_err(|detail| ApiError::invalid(detail).at(field))?;
             }
         }
         (Some(_), Some(_)) => {
-            return Err(ApiError::invalid("key and facts are both given; give one").at("key"));
+            let detail = "`key` and `facts` exclude each other; send one of them";
+            return Err(ApiError::invalid(detail).at("key"));
         }
         (None, None) => {
-            return Err(ApiError::invalid("key or facts is missing; give one").at("key"));
+            return Err(ApiError::invalid("`key` or `facts` is required").at("key"));
         }
     }
     if let Some(tenant) = tenant {
@@ -80,8 +81,8 @@ fn insert<'a>(facts: &mut Facts<'a>, name: Cow<'a, str>, value: Text<'a>) -> Res
     facts.insert(name, value.0).map_err(|error| error.reason().to_owned())
 }
 
-/// The beginning of a name that may be hostile.
-fn shown(name: &str) -> String {
+/// Returns the first 64 characters of a name from the client, for an error message.
+fn truncated(name: &str) -> String {
     name.chars().take(64).collect()
 }
 
@@ -91,7 +92,8 @@ fn inline(
     cost: u64,
 ) -> Result<Inline, ApiError> {
     let Some(client) = facts.get("client") else {
-        return Err(ApiError::invalid("limits need a key or facts.client to count").at("limits"));
+        let detail = "inline limits require `key` or `facts.client`";
+        return Err(ApiError::invalid(detail).at("limits"));
     };
     let build = |(index, limit): (usize, &Object<LimitBody<'_>>)| {
         limit.0.build().map_err(|error| error.under(&format!("limits[{index}]")))

@@ -1,4 +1,4 @@
-//! Strings and numbers of a body, and maps in which no name comes twice.
+//! Strict JSON values of request bodies: integers, strings, objects without duplicate fields.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,37 +7,37 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-/// The largest number that every reader of JSON can tell from its neighbours.
-pub(crate) const MAX_WHOLE: u64 = (1 << 53) - 1;
+/// The largest integer that every JSON reader represents exactly.
+pub(crate) const MAX_INTEGER: u64 = (1 << 53) - 1;
 
-/// A whole number from 0 to 2^53 − 1.
+/// An integer from 0 to 2^53 − 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Whole(pub(crate) u64);
+pub(crate) struct Integer(pub(crate) u64);
 
-impl<'de> Deserialize<'de> for Whole {
+impl<'de> Deserialize<'de> for Integer {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
+        struct IntegerVisitor;
 
-        impl Visitor<'_> for Number {
-            type Value = Whole;
+        impl Visitor<'_> for IntegerVisitor {
+            type Value = Integer;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a whole number from 0 to {MAX_WHOLE}")
+                write!(f, "an integer from 0 to {MAX_INTEGER}")
             }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Whole, E> {
-                if number > MAX_WHOLE {
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Integer, E> {
+                if number > MAX_INTEGER {
                     return Err(E::invalid_value(serde::de::Unexpected::Unsigned(number), &self));
                 }
-                Ok(Whole(number))
+                Ok(Integer(number))
             }
         }
 
-        deserializer.deserialize_u64(Number)
+        deserializer.deserialize_u64(IntegerVisitor)
     }
 }
 
-/// A string, borrowed from the body where it has no escapes.
+/// A string, borrowed from the body if it contains no escapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
@@ -49,9 +49,9 @@ impl Text<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Characters<'a>(PhantomData<&'a str>);
+        struct TextVisitor<'a>(PhantomData<&'a str>);
 
-        impl<'de: 'a, 'a> Visitor<'de> for Characters<'a> {
+        impl<'de: 'a, 'a> Visitor<'de> for TextVisitor<'a> {
             type Value = Text<'a>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,23 +67,23 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
             }
         }
 
-        deserializer.deserialize_str(Characters(PhantomData))
+        deserializer.deserialize_str(TextVisitor(PhantomData))
     }
 }
 
-/// Names and values in their order. A name that comes twice is an error, not the last one's victory.
+/// An object with string values, in order. A duplicate name is an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pairs<'a>(pub(crate) Vec<(Text<'a>, Text<'a>)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Map<'a>(PhantomData<&'a str>);
+        struct PairsVisitor<'a>(PhantomData<&'a str>);
 
-        impl<'de: 'a, 'a> Visitor<'de> for Map<'a> {
+        impl<'de: 'a, 'a> Visitor<'de> for PairsVisitor<'a> {
             type Value = Pairs<'a>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of strings")
+                f.write_str("an object with string values")
             }
 
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Pairs<'a>, M::Error> {
@@ -94,8 +94,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
                         return Err(M::Error::custom(format!("duplicate field `{name}`")));
                     }
                     if pairs.len() == tollgate::MAX_FACTS {
-                        let most = tollgate::MAX_FACTS;
-                        return Err(M::Error::custom(format!("at most {most} facts may be given")));
+                        let max = tollgate::MAX_FACTS;
+                        return Err(M::Error::custom(format!("at most {max} facts are allowed")));
                     }
                     pairs.push((name, map.next_value()?));
                 }
@@ -103,19 +103,19 @@ impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
             }
         }
 
-        deserializer.deserialize_map(Map(PhantomData))
+        deserializer.deserialize_map(PairsVisitor(PhantomData))
     }
 }
 
-/// An object, and not a list of its fields' values in their order, which a derived type takes too.
+/// A JSON object. Unlike a derived type, it does not accept a list of the fields' values.
 #[derive(Debug)]
 pub(crate) struct Object<T>(pub(crate) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields<T>(PhantomData<T>);
+        struct ObjectVisitor<T>(PhantomData<T>);
 
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
             type Value = Object<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,11 +127,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
             }
         }
 
-        deserializer.deserialize_map(Fields(PhantomData))
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
     }
 }
 
-/// A field that may be left out, but not be null.
+/// Deserializes an optional field that may be omitted but not null.
 pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

@@ -82,7 +82,7 @@ fn wrong_token_exits_with_two() {
     let ended = Ended::from(command.env("TOLLGATE_READ_TOKEN", "a\u{1}b").output().unwrap());
     assert_eq!(ended.code, 2, "{}", ended.stderr);
     assert_eq!(run(&["top", "--server", "127.0.0.1:8080"]).code, 2);
-    assert_eq!(once(problem(404, "nothing is served at /api/live")).code, 2);
+    assert_eq!(once(problem(404, "no resource at /api/live")).code, 2);
 }
 
 #[test]

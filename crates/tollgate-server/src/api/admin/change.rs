@@ -1,4 +1,4 @@
-//! A change: what was done, to whom, by whom and why. As the audit keeps it, and as the log tells it.
+//! One admin change: action, client, author and reason, as stored in the audit log and written to the server log.
 
 use std::net::IpAddr;
 
@@ -10,20 +10,20 @@ use super::clients::Client;
 use crate::access::Fingerprint;
 use crate::wire::override_view::OverrideView;
 
-/// What was done.
+/// The action of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// A client's own limits were set.
+    /// An override was set.
     SetOverride,
-    /// They were removed.
+    /// An override was removed.
     RemoveOverride,
-    /// What a client has used was forgotten.
+    /// The counters of a client were reset.
     Reset,
-    /// The policy file was read again.
+    /// The policy file was reloaded.
     Reload,
 }
 
-/// Who did it. The name is what they say of themselves; the rest is what we know.
+/// The author of a change. The name is chosen by the caller; token and peer are verified.
 #[derive(Debug, Clone)]
 pub(crate) struct Author {
     pub(crate) name: String,
@@ -34,21 +34,31 @@ pub(crate) struct Author {
 /// One change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Change {
-    /// An [`Action`], or one of a later version.
+    /// The name of an [`Action`], possibly one of a newer version.
     pub(crate) action: String,
     pub(crate) client: Option<String>,
     pub(crate) tenant: Option<String>,
     pub(crate) author: String,
-    /// The beginning of the token's digest.
+    /// The fingerprint of the token.
     pub(crate) token: Option<String>,
     pub(crate) peer: String,
     pub(crate) node: String,
     pub(crate) reason: String,
-    /// What was and what is, where that is not an override.
+    /// The old value, if it is not an override.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<String>,
+    /// The new value, if it is not an override.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) to: Option<String>,
+}
+
+/// The result of a change to an override.
+#[derive(Debug)]
+pub(crate) enum ChangeOutcome {
+    /// The change was made; contains the previous override.
+    Replaced(Option<Override>),
+    /// There was no override to remove.
+    NotFound,
 }
 
 impl Change {
@@ -67,28 +77,30 @@ impl Change {
         }
     }
 
-    /// The same, of a client.
+    /// Sets the client.
     pub(crate) fn of(self, client: &Client) -> Self {
         let tenant = (!client.tenant.is_empty()).then(|| client.tenant.clone());
         Self { client: Some(client.id.clone()), tenant, ..self }
     }
 
-    /// The same, of something that was one thing and is another.
+    /// Sets the old and new values.
     pub(crate) fn between(self, from: &str, to: &str) -> Self {
         Self { from: Some(from.to_owned()), to: Some(to.to_owned()), ..self }
     }
 
-    /// As it is kept.
+    /// Returns the text for the audit log.
     pub(crate) fn to_text(&self) -> String {
-        // Strings under fixed names can always be written.
+        // A struct of strings always serializes.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// One line of the log, with what was and what is.
+    /// Writes the change to the server log, with the old and new values.
     pub(crate) fn log(&self, old: Option<&Override>, new: Option<&Override>) {
-        let shown = |own: Option<&Override>, other: &Option<String>| match own {
-            Some(own) => serde_json::to_string(&OverrideView::of(own)).unwrap_or_default(),
-            None => other.clone().unwrap_or_else(|| "none".to_owned()),
+        let json = |override_: Option<&Override>, text: &Option<String>| match override_ {
+            Some(override_) => {
+                serde_json::to_string(&OverrideView::new(override_)).unwrap_or_default()
+            }
+            None => text.clone().unwrap_or_else(|| "none".to_owned()),
         };
         info!(
             target: "audit",
@@ -99,8 +111,8 @@ impl Change {
             token = self.token.as_deref().unwrap_or_default(),
             peer = self.peer,
             reason = ?self.reason,
-            old = shown(old, &self.from),
-            new = shown(new, &self.to),
+            old = json(old, &self.from),
+            new = json(new, &self.to),
             "audit"
         );
     }

@@ -1,51 +1,52 @@
-//! All overrides, page by page.
+//! Paged listing of overrides.
 
 use serde::Serialize;
 use tollgate::policy::Policy;
 use tollgate::{Override, Overrides};
 
 use super::clients::Client;
-use crate::api::read::Wanted;
-use crate::wire::override_view::{ToldOverride, told};
+use crate::api::read::PageRequest;
+use crate::wire::override_view::OverrideResponse;
 
-/// A page of all overrides.
+/// A page of overrides.
 #[derive(Debug, Serialize)]
 pub(crate) struct OverrideList<'a> {
-    overrides: Vec<ToldOverride<'a>>,
+    overrides: Vec<OverrideResponse<'a>>,
     cursor: Option<String>,
-    /// Where they are kept.
+    /// Where overrides are stored: `redis`, `data_dir` or `memory`.
     kept_in: &'static str,
 }
 
 impl<'a> OverrideList<'a> {
-    /// Some of them, behind a cursor: of clients that begin so.
+    /// Returns the requested page of the overrides under this policy.
     pub(crate) fn page(
         (overrides, policy): (&'a Overrides, &'a Policy),
-        wanted: &Wanted,
+        request: &PageRequest,
         kept_in: &'static str,
     ) -> Self {
-        let (page, cursor) = page(overrides, wanted, wanted.tenant.as_deref());
-        let overrides =
-            page.into_iter().map(|(client, own)| told((&client.id, &client.tenant), own, policy));
+        let (page, cursor) = page(overrides, request, request.tenant.as_deref());
+        let overrides = page.into_iter().map(|(client, override_)| {
+            OverrideResponse::new(&client.id, &client.tenant, override_, policy)
+        });
         Self { overrides: overrides.collect(), cursor, kept_in }
     }
 }
 
-/// The overrides of clients that begin so, of one tenant or of all, behind a cursor; and where the next page begins.
+/// Returns the requested page of the overrides of one tenant, or of all tenants, and the cursor of the next page.
 pub(crate) fn page<'a>(
     overrides: &'a Overrides,
-    wanted: &Wanted,
+    request: &PageRequest,
     tenant: Option<&str>,
 ) -> (Vec<(Client, &'a Override)>, Option<String>) {
-    let all = overrides.after(wanted.cursor.as_deref().unwrap_or_default());
-    let mut found = all.filter_map(|(text, own)| {
+    let rest = overrides.after(request.cursor.as_deref().unwrap_or_default());
+    let mut matching = rest.filter_map(|(text, override_)| {
         let client = Client::from_text(text)?;
-        let is_wanted = tenant.is_none_or(|tenant| tenant == client.tenant)
-            && client.id.starts_with(&wanted.prefix);
-        is_wanted.then_some((text, client, &**own))
+        let matches = tenant.is_none_or(|tenant| tenant == client.tenant)
+            && client.id.starts_with(&request.prefix);
+        matches.then_some((text, client, &**override_))
     });
-    let page: Vec<(&str, Client, &Override)> = found.by_ref().take(wanted.page_size).collect();
-    let is_last = found.next().is_none();
+    let page: Vec<(&str, Client, &Override)> = matching.by_ref().take(request.page_size).collect();
+    let is_last = matching.next().is_none();
     let cursor = page.last().filter(|_| !is_last).map(|(text, ..)| (*text).to_owned());
-    (page.into_iter().map(|(_, client, own)| (client, own)).collect(), cursor)
+    (page.into_iter().map(|(_, client, override_)| (client, override_)).collect(), cursor)
 }

@@ -1,14 +1,14 @@
-//! What administrators change while the service runs: overrides, counters, the policy. All of it is audited.
+//! Admin API: overrides, stats and reset of clients, policy reload. Every change is audited.
 
 mod audit;
 mod change;
 mod clients;
-mod embedded;
 mod list;
+mod local_storage;
 mod override_store;
 
 pub(crate) use audit::audit;
-pub(crate) use change::{Action, Author, Change};
+pub(crate) use change::{Action, Author, Change, ChangeOutcome};
 pub(crate) use clients::{Client, reset, stats};
 pub(crate) use list::{OverrideList, page};
-pub(crate) use override_store::{Changed, OverrideStore, to_its_end};
+pub(crate) use override_store::{OverrideStore, run_to_completion};

@@ -1,4 +1,4 @@
-//! The book of overrides: where they are kept, and that they are in force here.
+//! The override store: where overrides and the audit log are stored, and how overrides become active on this node.
 
 use std::fmt;
 use std::future::Future;
@@ -12,32 +12,32 @@ use tollgate::{Override, Overrides, StoreError, StoreErrorKind, Subject};
 use tollgate_redis::{Directory, OverrideFollower, StoredOverrides};
 use tracing::warn;
 
-use super::change::Change;
+use super::change::{Change, ChangeOutcome};
 use super::clients::Client;
-use super::embedded::Embedded;
+use super::local_storage::LocalStorage;
 use crate::app::App;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::serve::ServeError;
 use crate::settings::{BadState, Settings};
 use crate::shutdown::StageWaiter;
 
-/// The most overrides: every node holds all of them.
-const MOST: usize = 100_000;
-/// However late the next of them ends.
-const LONGEST_REST: Duration = Duration::from_secs(3600);
+/// Maximum number of overrides. Every node keeps all of them in memory.
+const MAX_OVERRIDES: usize = 100_000;
+/// Maximum time between two checks for expired overrides.
+const MAX_EXPIRY_SLEEP: Duration = Duration::from_secs(3600);
 
-/// Where overrides are kept.
+/// The overrides and the audit log.
 pub(crate) struct OverrideStore {
-    place: Place,
-    /// When the next to end has changed.
+    storage: Storage,
+    /// Notified when the next expiry may have changed.
     changed: Notify,
 }
 
-pub(super) enum Place {
-    /// In the Redis that nodes share.
-    Shared { directory: Directory, following: OverrideFollower },
-    /// With this node.
-    Here(Embedded),
+pub(super) enum Storage {
+    /// In Redis, shared by all nodes.
+    Redis { directory: Directory, follower: OverrideFollower },
+    /// On this node only.
+    Local(LocalStorage),
 }
 
 impl fmt::Debug for OverrideStore {
@@ -47,239 +47,234 @@ impl fmt::Debug for OverrideStore {
 }
 
 impl OverrideStore {
-    /// Opens it, and puts what it says in force.
+    /// Opens the store and activates the overrides in it.
     pub(crate) async fn open(app: &Arc<App>, settings: &Settings) -> Result<Self, ServeError> {
-        let place = match app.backend().redis() {
+        let storage = match app.backend().redis() {
             Some(store) => {
                 let directory = store.directory();
-                let following = follow(app, &directory).await;
-                let following = following.map_err(|error| {
-                    ServeError::new(format!("the overrides could not be read: {error}"))
+                let follower = follow(app, &directory).await;
+                let follower = follower.map_err(|error| {
+                    ServeError::new(format!("cannot read the overrides: {error}"))
                 })?;
-                Place::Shared { directory, following }
+                Storage::Redis { directory, follower }
             }
             None => {
-                let embedded = open_here(settings.data_dir.as_deref(), settings.bad_state)?;
-                embedded.forget_ended(|overrides| app.limiter().set_overrides(overrides)).await;
-                Place::Here(embedded)
+                let local = open_local(settings.data_dir.as_deref(), settings.bad_state)?;
+                local.remove_expired(|overrides| app.limiter().set_overrides(overrides)).await;
+                Storage::Local(local)
             }
         };
-        Ok(Self { place, changed: Notify::new() })
+        Ok(Self { storage, changed: Notify::new() })
     }
 
-    pub(super) const fn place(&self) -> &Place {
-        &self.place
+    pub(super) const fn storage(&self) -> &Storage {
+        &self.storage
     }
 
-    /// Where overrides are kept, in a word.
+    /// Returns the kind of storage: `redis`, `data_dir` or `memory`.
     pub(crate) const fn kept_in(&self) -> &'static str {
-        match &self.place {
-            Place::Shared { .. } => "redis",
-            Place::Here(embedded) if embedded.is_kept() => "data_dir",
-            Place::Here(_) => "memory",
+        match &self.storage {
+            Storage::Redis { .. } => "redis",
+            Storage::Local(local) if local.is_persistent() => "data_dir",
+            Storage::Local(_) => "memory",
         }
     }
 
-    /// Sets a client's own limits, or removes them. What was before; none where there was nothing to remove.
-    /// It goes to its end whether anybody waits for it or not.
+    /// Sets the override of a client, or removes it. Completes even if the caller is dropped.
     pub(crate) async fn set(
         app: &Arc<App>,
         client: &Client,
-        own: Option<Override>,
+        new: Option<Override>,
         change: Change,
-    ) -> Result<Changed, ApiError> {
+    ) -> Result<ChangeOutcome, ApiError> {
         let (app, client) = (Arc::clone(app), client.clone());
-        to_its_end(async move { opened(&app)?.set_here(&app, &client, own, &change).await }).await
+        run_to_completion(async move {
+            opened(&app)?.store_and_activate(&app, &client, new, &change).await
+        })
+        .await
     }
 
-    async fn set_here(
+    async fn store_and_activate(
         &self,
         app: &App,
         client: &Client,
-        own: Option<Override>,
+        new: Option<Override>,
         change: &Change,
-    ) -> Result<Changed, ApiError> {
+    ) -> Result<ChangeOutcome, ApiError> {
         let subject = client.subject();
-        let known = app.limiter().active_policy();
-        let is_new = own.is_some() && known.overrides().get(&subject).is_none();
-        if is_new && known.overrides().len() >= MOST {
-            let detail = format!("there are {MOST} overrides already; remove some");
+        let active = app.limiter().active_policy();
+        let is_added = new.is_some() && active.overrides().get(&subject).is_none();
+        if is_added && active.overrides().len() >= MAX_OVERRIDES {
+            let detail = format!("the maximum of {MAX_OVERRIDES} overrides is reached; remove one");
             return Err(ApiError::invalid(detail));
         }
-        let changed = match &self.place {
-            Place::Shared { directory, following } => {
-                let changed = store(app, directory, &subject, own.as_ref(), change).await?;
-                // Stored it is; if it cannot be asked for now, it will be in a moment.
-                let _ = following.refresh(&subject).await;
-                changed
+        let outcome = match &self.storage {
+            Storage::Redis { directory, follower } => {
+                let outcome =
+                    store_in_redis(app, directory, &subject, new.as_ref(), change).await?;
+                // The override is stored. If this fails, the follower activates it later.
+                let _ = follower.refresh(&subject).await;
+                outcome
             }
-            Place::Here(embedded) => {
-                let obey = |overrides: &Overrides| app.limiter().set_overrides(overrides);
-                let set = embedded.set(&subject, own.clone(), change, obey).await;
+            Storage::Local(local) => {
+                let activate = |overrides: &Overrides| app.limiter().set_overrides(overrides);
+                let outcome = local.set(&subject, new.clone(), change, activate).await;
                 self.changed.notify_one();
-                set.map_err(|error| unwritten(&error))?.map_or(Changed::Nothing, Changed::From)
+                outcome.map_err(|error| write_error(&error))?
             }
         };
-        if let Changed::From(old) = &changed {
-            change.log(old.as_ref(), own.as_ref());
+        if let ChangeOutcome::Replaced(old) = &outcome {
+            change.log(old.as_ref(), new.as_ref());
         }
-        Ok(changed)
+        Ok(outcome)
     }
 
-    /// Notes a change that is about to be made, and is not of an override. If it cannot be noted it must not be
-    /// made.
+    /// Audits a change that does not concern an override. Call it before the change: if it fails, the change must not
+    /// be made.
     pub(crate) async fn record(app: &Arc<App>, change: Change) -> Result<(), ApiError> {
         let app = Arc::clone(app);
-        to_its_end(async move { opened(&app)?.record_here(&app, &change).await }).await
+        run_to_completion(async move { opened(&app)?.store_record(&app, &change).await }).await
     }
 
-    async fn record_here(&self, app: &App, change: &Change) -> Result<(), ApiError> {
-        match &self.place {
-            Place::Shared { directory, .. } => {
+    async fn store_record(&self, app: &App, change: &Change) -> Result<(), ApiError> {
+        match &self.storage {
+            Storage::Redis { directory, .. } => {
                 ensure_available(app)?;
                 let recorded = directory.record(&change.to_text()).await;
-                recorded.map_err(|error| failed(app, &error))?;
+                recorded.map_err(|error| store_failure(app, &error))?;
             }
-            Place::Here(embedded) => {
-                embedded.record(change).await.map_err(|error| unwritten(&error))?;
+            Storage::Local(local) => {
+                local.record(change).await.map_err(|error| write_error(&error))?;
             }
         }
         change.log(None, None);
         Ok(())
     }
 
-    /// Why what is in force here may not be what is stored.
+    /// Returns why the active overrides may differ from the stored ones.
     pub(crate) fn last_error(&self) -> Option<String> {
-        match &self.place {
-            Place::Shared { following, .. } => following.last_error(),
-            Place::Here(_) => None,
+        match &self.storage {
+            Storage::Redis { follower, .. } => follower.last_error(),
+            Storage::Local(_) => None,
         }
     }
 
-    /// Lets overrides end when they are to, until the service does. Those of a Redis are followed anyway.
-    pub(crate) async fn keep(app: Arc<App>, mut end: StageWaiter) {
-        let Some((book, embedded)) = app.override_store().and_then(|book| match &book.place {
-            Place::Here(embedded) => Some((book, embedded)),
-            Place::Shared { .. } => None,
+    /// Removes overrides when they expire, until shutdown. With Redis, the follower does this.
+    pub(crate) async fn run_expiry(app: Arc<App>, mut end: StageWaiter) {
+        let Some((store, local)) = app.override_store().and_then(|store| match &store.storage {
+            Storage::Local(local) => Some((store, local)),
+            Storage::Redis { .. } => None,
         }) else {
             return;
         };
         loop {
-            let next = embedded.overrides().await.next_expiry();
-            let rest = next.map_or(LONGEST_REST, |next| {
-                let micros = next.as_micros().saturating_sub(embedded.now().as_micros());
-                Duration::from_micros(micros).min(LONGEST_REST)
+            let next = local.overrides().await.next_expiry();
+            let delay = next.map_or(MAX_EXPIRY_SLEEP, |next| {
+                let micros = next.as_micros().saturating_sub(local.now().as_micros());
+                Duration::from_micros(micros).min(MAX_EXPIRY_SLEEP)
             });
             tokio::select! {
                 () = end.wait() => return,
-                () = book.changed.notified() => {}
-                () = sleep(rest) => {
-                    let obey = |overrides: &Overrides| app.limiter().set_overrides(overrides);
-                    embedded.forget_ended(obey).await;
+                () = store.changed.notified() => {}
+                () = sleep(delay) => {
+                    let activate = |overrides: &Overrides| app.limiter().set_overrides(overrides);
+                    local.remove_expired(activate).await;
                 }
             }
         }
     }
 }
 
-/// What came of a change.
-#[derive(Debug)]
-pub(crate) enum Changed {
-    /// It was made; this was before.
-    From(Option<Override>),
-    /// There was nothing to change.
-    Nothing,
-}
-
-/// Goes on though whoever asked for it has gone: half of a change would be worse than none.
-pub(crate) async fn to_its_end<T: Send + 'static>(
+/// Runs a change in a task of its own, so that it completes even if the client disconnects.
+pub(crate) async fn run_to_completion<T: Send + 'static>(
     work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let ending = |_| ApiError::new(ApiErrorKind::Unavailable, "the service is ending");
-    tokio::spawn(work).await.map_err(ending)?
+    let aborted = |_| ApiError::new(ApiErrorKind::Unavailable, "the server is shutting down");
+    tokio::spawn(work).await.map_err(aborted)?
 }
 
 fn opened(app: &App) -> Result<&OverrideStore, ApiError> {
-    let unopened = || ApiError::new(ApiErrorKind::Unavailable, "the service is starting");
-    app.override_store().ok_or_else(unopened)
+    let starting = || ApiError::new(ApiErrorKind::Unavailable, "the server is starting; retry");
+    app.override_store().ok_or_else(starting)
 }
 
-async fn store(
+async fn store_in_redis(
     app: &App,
     directory: &Directory,
     subject: &Subject,
-    own: Option<&Override>,
+    new: Option<&Override>,
     change: &Change,
-) -> Result<Changed, ApiError> {
+) -> Result<ChangeOutcome, ApiError> {
     ensure_available(app)?;
     let entry = change.to_text();
-    let before = match own {
-        Some(own) => directory.put_override(subject, own, &entry).await,
+    let old = match new {
+        Some(new) => directory.put_override(subject, new, &entry).await,
         None => directory.remove_override(subject, &entry).await,
     };
-    let before = before.map_err(|error| uncertain(app, &error))?;
-    if own.is_none() && before.is_none() {
-        return Ok(Changed::Nothing);
+    let old = old.map_err(|error| write_failure(app, &error))?;
+    if new.is_none() && old.is_none() {
+        return Ok(ChangeOutcome::NotFound);
     }
-    Ok(Changed::From(before.and_then(|text| Override::from_text(&text).ok())))
+    Ok(ChangeOutcome::Replaced(old.and_then(|text| Override::from_text(&text).ok())))
 }
 
-/// Where an answer was lost, nobody knows whether it was done.
-fn uncertain(app: &App, error: &StoreError) -> ApiError {
+/// Converts the error of a write. After a timeout, it is unknown whether Redis stored the change.
+fn write_failure(app: &App, error: &StoreError) -> ApiError {
+    let failure = store_failure(app, error);
     if error.kind() != StoreErrorKind::Timeout {
-        return failed(app, error);
+        return failure;
     }
-    let told = failed(app, error);
     let detail =
-        format!("{told}; it may have been stored all the same, so look before you repeat it");
-    ApiError::new(told.kind(), detail)
+        format!("{failure}; the change may have been stored: read the override before you retry");
+    ApiError::new(failure.kind(), detail)
 }
 
 async fn follow(app: &Arc<App>, directory: &Directory) -> Result<OverrideFollower, StoreError> {
-    let obeying = Arc::downgrade(app);
-    let told = parking_lot::Mutex::new(0);
-    let obey = move |stored: &StoredOverrides| {
-        let Some(app) = obeying.upgrade() else { return };
+    let app = Arc::downgrade(app);
+    let reported = parking_lot::Mutex::new(0);
+    let activate = move |stored: &StoredOverrides| {
+        let Some(app) = app.upgrade() else { return };
         app.limiter().set_overrides(&stored.overrides);
         let unreadable = stored.unreadable.len();
-        if unreadable > std::mem::replace(&mut *told.lock(), unreadable) {
-            warn!(unreadable, "overrides that this version cannot read are not in force");
+        if unreadable > std::mem::replace(&mut *reported.lock(), unreadable) {
+            warn!(unreadable, "ignoring overrides that this version cannot read");
         }
     };
-    directory.follow_overrides(obey).await
+    directory.follow_overrides(activate).await
 }
 
-fn open_here(directory: Option<&Path>, bad_state: BadState) -> Result<Embedded, ServeError> {
-    let Some(path) = directory else { return Embedded::open(None).map_err(ServeError::new) };
-    let named = |reason: &dyn fmt::Display| {
+fn open_local(directory: Option<&Path>, bad_state: BadState) -> Result<LocalStorage, ServeError> {
+    let Some(path) = directory else { return LocalStorage::open(None).map_err(ServeError::new) };
+    let in_directory = |reason: &dyn fmt::Display| {
         ServeError::new(format!("--data-dir: {}: {reason}", path.display()))
     };
-    match (Embedded::open(Some(path.to_owned())), bad_state) {
-        (Ok(embedded), _) => Ok(embedded),
-        (Err(reason), BadState::Refuse) => Err(named(&format!(
-            "{reason}; to put it aside and start without overrides, say --discard-bad-state"
+    match (LocalStorage::open(Some(path.to_owned())), bad_state) {
+        (Ok(local), _) => Ok(local),
+        (Err(reason), BadState::Refuse) => Err(in_directory(&format!(
+            "{reason}; use --discard-bad-state to set the file aside and start without overrides"
         ))),
         (Err(reason), BadState::PutAside) => {
-            Embedded::put_aside(path).map_err(|error| named(&error))?;
-            warn!(reason, "the stored overrides were put aside; starting without");
-            Embedded::open(Some(path.to_owned())).map_err(|reason| named(&reason))
+            LocalStorage::set_aside(path).map_err(|error| in_directory(&error))?;
+            warn!(reason, "set the unreadable overrides aside; starting without overrides");
+            LocalStorage::open(Some(path.to_owned())).map_err(|reason| in_directory(&reason))
         }
     }
 }
 
-/// A store that is known to be lost is not asked.
+/// Returns an error if the breaker is open.
 pub(super) fn ensure_available(app: &App) -> Result<(), ApiError> {
     let fallback = app.backend().fallback();
-    let asked = fallback.map_or(Ok(()), tollgate::FallbackStore::ensure_available);
-    asked.map_err(|error| ApiError::from(&error))
+    let available = fallback.map_or(Ok(()), tollgate::FallbackStore::ensure_available);
+    available.map_err(|error| ApiError::from(&error))
 }
 
-pub(super) fn failed(app: &App, error: &StoreError) -> ApiError {
+/// Counts a failed store call and converts its error.
+pub(super) fn store_failure(app: &App, error: &StoreError) -> ApiError {
     app.metrics().store().note_failure(error);
     ApiError::from(error)
 }
 
-fn unwritten(error: &std::io::Error) -> ApiError {
-    let detail = format!("it could not be stored, and is not in force: {error}");
+fn write_error(error: &std::io::Error) -> ApiError {
+    let detail = format!("the change was not made, because it could not be stored: {error}");
     ApiError::new(ApiErrorKind::Unavailable, detail)
 }

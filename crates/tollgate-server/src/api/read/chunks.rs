@@ -1,26 +1,26 @@
-//! Many questions, some at a time.
+//! Bounded concurrency for the store calls of a page.
 
 use std::future::Future;
 
 use futures_util::future::join_all;
 
-/// How many are asked together: enough that a page costs a shared store few calls, and few enough that the
-/// last of them is answered within the patience that each has.
-const AT_ONCE: usize = 64;
+/// Number of concurrent calls: enough that a page needs few round trips to Redis, and few enough that the last call
+/// completes within its timeout.
+const CHUNK_SIZE: usize = 64;
 
-/// What is answered to all of them, in their order, or the first failure: a lost store fails a page once.
-pub(super) async fn ask_all<T, E>(
-    questions: Vec<impl Future<Output = Result<T, E>>>,
+/// Runs the calls in chunks. Returns the results in order, or the first error: an unavailable store fails a page once.
+pub(super) async fn try_join_chunks<T, E>(
+    calls: Vec<impl Future<Output = Result<T, E>>>,
 ) -> Result<Vec<T>, E> {
-    let mut questions = questions.into_iter();
-    let mut answers = Vec::with_capacity(questions.len());
+    let mut calls = calls.into_iter();
+    let mut results = Vec::with_capacity(calls.len());
     loop {
-        let told = join_all(questions.by_ref().take(AT_ONCE)).await;
-        if told.is_empty() {
-            return Ok(answers);
+        let chunk = join_all(calls.by_ref().take(CHUNK_SIZE)).await;
+        if chunk.is_empty() {
+            return Ok(results);
         }
-        for answer in told {
-            answers.push(answer?);
+        for result in chunk {
+            results.push(result?);
         }
     }
 }
@@ -34,28 +34,28 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn so_many_are_asked_at_once_and_all_are_answered_in_order() {
-        let (asked, most) = (Cell::new(0), Cell::new(0));
-        let question = async |number: usize| {
-            asked.set(asked.get() + 1);
-            most.set(most.get().max(asked.get()));
+    async fn bounds_concurrency_and_keeps_order() {
+        let (running, max_running) = (Cell::new(0), Cell::new(0));
+        let call = async |number: usize| {
+            running.set(running.get() + 1);
+            max_running.set(max_running.get().max(running.get()));
             yield_now().await;
-            asked.set(asked.get() - 1);
+            running.set(running.get() - 1);
             Ok::<_, ()>(number)
         };
-        let answers = ask_all((0..1000).map(question).collect()).await.unwrap();
-        assert!(answers.into_iter().eq(0..1000));
-        assert_eq!(most.get(), AT_ONCE);
+        let results = try_join_chunks((0..1000).map(call).collect()).await.unwrap();
+        assert!(results.into_iter().eq(0..1000));
+        assert_eq!(max_running.get(), CHUNK_SIZE);
     }
 
     #[tokio::test]
-    async fn the_first_failure_ends_the_asking() {
-        let asked = Cell::new(0);
-        let question = async |number: usize| {
-            asked.set(asked.get() + 1);
+    async fn stops_after_the_chunk_with_the_first_error() {
+        let started = Cell::new(0);
+        let call = async |number: usize| {
+            started.set(started.get() + 1);
             if number % 10 == 3 { Err(number) } else { Ok(()) }
         };
-        assert_eq!(ask_all((0..1000).map(question).collect()).await, Err(3));
-        assert_eq!(asked.get(), AT_ONCE);
+        assert_eq!(try_join_chunks((0..1000).map(call).collect()).await, Err(3));
+        assert_eq!(started.get(), CHUNK_SIZE);
     }
 }

@@ -1,27 +1,27 @@
-//! Live counters, and which of them refuse now.
+//! Listings of counters and of blocked keys.
 
 use serde::Serialize;
 use tollgate::policy::{Policy, Rule, RuleMode};
 use tollgate::{Decision, Key, Limit, Plan, Status, StoreError, Take, rounding};
 
-use super::chunks::ask_all;
-use super::scan::{Found, Scan, Wanted};
+use super::chunks::try_join_chunks;
+use super::scan::{FoundKey, PageRequest, Scan};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::key_listing::{CountedBy, Sought};
+use crate::key_listing::{CountedBy, KeySelection};
 use crate::wire::decision::LimitNumbers;
 use crate::wire::time::rfc3339;
 
-/// A page of counters.
+/// Response of `/api/counters`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Counters {
+pub(crate) struct CountersPage {
     counters: Vec<Counter>,
     cursor: Option<String>,
 }
 
-/// A page of keys that are refused now.
+/// Response of `/api/blocks`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Blocks {
+pub(crate) struct BlocksPage {
     blocked: Vec<Block>,
     cursor: Option<String>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Blocks {
 #[derive(Debug, Serialize)]
 struct Counter {
     #[serde(flatten)]
-    place: Place,
+    key: CounterKey,
     algorithm: &'static str,
     count: u64,
     remaining: u64,
@@ -40,60 +40,60 @@ struct Counter {
 #[derive(Debug, Serialize)]
 struct Block {
     #[serde(flatten)]
-    place: Place,
+    key: CounterKey,
     blocked_until: Option<String>,
     reason: String,
 }
 
-/// Whose counter, and of which limit.
+/// The key and limit of a counter.
 #[derive(Debug, Serialize)]
-struct Place {
+struct CounterKey {
     key: String,
     tenant: String,
     rule: String,
     name: String,
-    /// Who counts it, if not all nodes together.
+    /// The node that counts it, unless the store counts it for all nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
 }
 
-/// A page of the counters in use.
-pub(crate) async fn counters(app: &App, wanted: &Wanted) -> Result<Counters, ApiError> {
-    let current = app.limiter().active_policy();
-    let mut scan = Scan::begin(app, current.policy(), Sought::Shown, wanted);
+/// Returns a page of the counters with stored state.
+pub(crate) async fn counters(app: &App, request: &PageRequest) -> Result<CountersPage, ApiError> {
+    let active = app.limiter().active_policy();
+    let mut scan = Scan::begin(app, active.policy(), KeySelection::Shown, request);
     let mut counters = Vec::new();
-    while let Some(step) = scan.step(counters.len()).await? {
-        let found = step.keys.iter().filter_map(|listed| wanted.find(&current, listed));
-        let asked = found.map(|found| counter(app, found, step.counted_by));
-        let told = ask_all(asked.collect()).await;
-        counters.extend(told.map_err(|error| ApiError::from(&error))?);
+    while let Some(page) = scan.step(counters.len()).await? {
+        let found = page.keys.iter().filter_map(|listed| request.find(&active, listed));
+        let calls = found.map(|found| counter(app, found, page.counted_by));
+        let results = try_join_chunks(calls.collect()).await;
+        counters.extend(results.map_err(|error| ApiError::from(&error))?);
     }
-    Ok(Counters { counters, cursor: scan.cursor() })
+    Ok(CountersPage { counters, cursor: scan.cursor() })
 }
 
-/// A page of the keys for which a cost of one would be refused now.
-pub(crate) async fn blocks(app: &App, wanted: &Wanted) -> Result<Blocks, ApiError> {
-    let current = app.limiter().active_policy();
-    let mut scan = Scan::begin(app, current.policy(), Sought::Deciding, wanted);
+/// Returns a page of the keys for which a request of cost 1 would be refused now.
+pub(crate) async fn blocks(app: &App, request: &PageRequest) -> Result<BlocksPage, ApiError> {
+    let active = app.limiter().active_policy();
+    let mut scan = Scan::begin(app, active.policy(), KeySelection::Deciding, request);
     let mut blocked = Vec::new();
-    while let Some(step) = scan.step(blocked.len()).await? {
-        let found = step.keys.iter().filter_map(|listed| wanted.find(&current, listed));
-        let asked = found.map(|found| block(app, current.policy(), found, step.counted_by));
-        let told = ask_all(asked.collect()).await;
-        blocked.extend(told.map_err(|error| ApiError::from(&error))?.into_iter().flatten());
+    while let Some(page) = scan.step(blocked.len()).await? {
+        let found = page.keys.iter().filter_map(|listed| request.find(&active, listed));
+        let calls = found.map(|found| block(app, active.policy(), found, page.counted_by));
+        let results = try_join_chunks(calls.collect()).await;
+        blocked.extend(results.map_err(|error| ApiError::from(&error))?.into_iter().flatten());
     }
-    Ok(Blocks { blocked, cursor: scan.cursor() })
+    Ok(BlocksPage { blocked, cursor: scan.cursor() })
 }
 
 async fn counter(
     app: &App,
-    found: Found<'_>,
+    found: FoundKey<'_>,
     counted_by: CountedBy,
 ) -> Result<Counter, StoreError> {
     let key = Key::new(&found.subject, &found.limit);
-    let status = app.backend().used(&key, counted_by).await?;
+    let status = app.backend().stats_in(&key, counted_by).await?;
     Ok(Counter {
-        place: Place::new(app, &found, counted_by),
+        key: CounterKey::new(app, &found, counted_by),
         algorithm: found.limit.algorithm().as_str(),
         count: status.count(),
         remaining: status.remaining(),
@@ -104,42 +104,42 @@ async fn counter(
 async fn block(
     app: &App,
     policy: &Policy,
-    found: Found<'_>,
+    found: FoundKey<'_>,
     counted_by: CountedBy,
 ) -> Result<Option<Block>, StoreError> {
     let (listed, limit) = (found.listed, &found.limit);
     let rule = policy.rule(&listed.rule);
-    let is_trial =
+    let is_shadow =
         rule.is_some_and(|rule| rule.is_on_trial(&listed.limit) || rule.mode() == RuleMode::Shadow);
-    if is_trial {
+    if is_shadow {
         return Ok(None);
     }
     let cost = rule.map_or(1, Rule::cost);
     let Ok(plan) = Plan::new([Take::new(Key::new(&found.subject, limit), cost)]) else {
         return Ok(None);
     };
-    let decision = app.backend().foreseen(&plan, counted_by).await?;
+    let decision = app.backend().peek_in(&plan, counted_by).await?;
     if decision.is_allowed() {
         return Ok(None);
     }
-    let until = decision.retry_after().map(|wait| rfc3339(decision.at() + wait));
-    let reason = reason(&decision, limit);
-    let place = Place::new(app, &found, counted_by);
-    Ok(Some(Block { place, blocked_until: until, reason }))
+    let blocked_until = decision.retry_after().map(|wait| rfc3339(decision.at() + wait));
+    let reason = reason(&decision, limit, cost);
+    let key = CounterKey::new(app, &found, counted_by);
+    Ok(Some(Block { key, blocked_until, reason }))
 }
 
-fn reason(decision: &Decision<'_>, limit: &Limit) -> String {
-    let (rule, name) = (limit.rule(), limit.name());
-    let used = decision.deciding().map_or(0, Status::count);
-    let wait = match decision.retry_after().map(rounding::millis) {
-        Some(millis) => format!("room in {millis} ms"),
-        None => "it never fits".to_owned(),
+fn reason(decision: &Decision<'_>, limit: &Limit, cost: u64) -> String {
+    let (rule, name, capacity) = (limit.rule(), limit.name(), limit.capacity());
+    let count = decision.deciding().map_or(0, Status::count);
+    let retry = match decision.retry_after().map(rounding::millis) {
+        Some(millis) => format!("retry in {millis} ms"),
+        None => format!("cost {cost} exceeds the limit"),
     };
-    format!("rule {rule}, limit {name}: {used} of {} used, {wait}", limit.capacity())
+    format!("rule {rule}, limit {name}: {count} of {capacity} used, {retry}")
 }
 
-impl Place {
-    fn new(app: &App, found: &Found<'_>, counted_by: CountedBy) -> Self {
+impl CounterKey {
+    fn new(app: &App, found: &FoundKey<'_>, counted_by: CountedBy) -> Self {
         Self {
             node: counted_by.node(app),
             key: found.subject.key().into_owned(),

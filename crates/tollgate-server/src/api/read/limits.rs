@@ -1,4 +1,4 @@
-//! What is configured.
+//! The configured limits and rules.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use serde::Serialize;
 use tollgate::policy::{FactName, Policy, Rule};
 use tollgate::{Limit, Override, Overrides, policy};
 
-use super::scan::Wanted;
+use super::scan::PageRequest;
 use crate::api::admin::{Client, page};
 use crate::wire::decision::{LimitNumbers, window_ms};
 
-/// The answer to /api/limits.
+/// Response of `/api/limits`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Limits<'a> {
     default_limit: Option<u64>,
     default_window_ms: Option<u64>,
-    /// Of clients with limits of their own, the first of those.
+    /// The count of the first limit of each override, by client.
     per_key_limits: BTreeMap<String, u64>,
     cursor: Option<String>,
     default: RuleView<'a>,
@@ -54,11 +54,15 @@ struct LimitView<'a> {
     numbers: LimitNumbers,
 }
 
-/// What a policy limits.
-pub(crate) fn limits<'a>(policy: &'a Policy, overrides: &Overrides, wanted: &Wanted) -> Limits<'a> {
+/// Returns the limits of the policy and the requested page of the overrides.
+pub(crate) fn limits<'a>(
+    policy: &'a Policy,
+    overrides: &Overrides,
+    request: &PageRequest,
+) -> Limits<'a> {
     let default = policy.default_rule();
     let first = default.limits().first();
-    let (per_key_limits, cursor) = per_key(policy, overrides, wanted);
+    let (per_key_limits, cursor) = per_key(policy, overrides, request);
     Limits {
         default_limit: first.map(Limit::count),
         default_window_ms: first.and_then(window_ms),
@@ -69,15 +73,17 @@ pub(crate) fn limits<'a>(policy: &'a Policy, overrides: &Overrides, wanted: &Wan
     }
 }
 
-/// A page of the clients with limits of their own. Those of other tenants than asked for are others.
+/// Returns a page of the overridden clients of one tenant, by default the tenant of the policy.
 fn per_key(
     policy: &Policy,
     overrides: &Overrides,
-    wanted: &Wanted,
+    request: &PageRequest,
 ) -> (BTreeMap<String, u64>, Option<String>) {
-    let tenant = wanted.tenant.as_deref().unwrap_or(policy.tenant());
-    let (page, cursor) = page(overrides, wanted, Some(tenant));
-    let first = |(client, own): (Client, &Override)| Some((client.id, own.limits().first()?.count));
+    let tenant = request.tenant.as_deref().unwrap_or(policy.tenant());
+    let (page, cursor) = page(overrides, request, Some(tenant));
+    let first = |(client, override_): (Client, &Override)| {
+        Some((client.id, override_.limits().first()?.count))
+    };
     (page.into_iter().filter_map(first).collect(), cursor)
 }
 

@@ -1,4 +1,4 @@
-//! What operators ask of a node: what is configured, counted and refused, and how it fares.
+//! Read API for operators: limits, counters, blocks, nodes and status.
 
 mod chunks;
 mod counters;
@@ -10,5 +10,5 @@ mod status;
 pub(crate) use counters::{blocks, counters};
 pub(crate) use limits::limits;
 pub(crate) use nodes::nodes;
-pub(crate) use scan::Wanted;
+pub(crate) use scan::PageRequest;
 pub(crate) use status::{status, warning};

@@ -1,14 +1,14 @@
-//! The nodes there are.
+//! Listing of nodes.
 
 use serde::Serialize;
 use tollgate_redis::NodeState;
 
-use super::scan::Wanted;
+use super::scan::PageRequest;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::wire::time::rfc3339;
 
-/// The answer to /api/nodes.
+/// Response of `/api/nodes`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Nodes {
     nodes: Vec<Node>,
@@ -26,17 +26,18 @@ struct Node {
 const UP: &str = "Up";
 const DOWN: &str = "Down";
 
-/// A page of the nodes that share a Redis, in the order of their ids; on memory, this one.
-pub(crate) async fn nodes(app: &App, wanted: &Wanted) -> Result<Nodes, ApiError> {
-    if wanted.tenant.is_some() {
-        return Err(ApiError::invalid("a node is for every tenant").at("tenant"));
+/// Returns a page of the nodes that share the Redis, sorted by id. With the memory store, returns this node.
+pub(crate) async fn nodes(app: &App, request: &PageRequest) -> Result<Nodes, ApiError> {
+    if request.tenant.is_some() {
+        let detail = "is not supported here: nodes serve all tenants";
+        return Err(ApiError::invalid(detail).at("tenant"));
     }
     let mut nodes = all(app).await?;
-    nodes.sort_unstable_by(|one, other| one.id.cmp(&other.id));
-    let is_after = |node: &Node| wanted.cursor.as_ref().is_none_or(|last| node.id > *last);
-    nodes.retain(|node| node.id.starts_with(&wanted.prefix) && is_after(node));
-    let is_last = nodes.len() <= wanted.page_size;
-    nodes.truncate(wanted.page_size);
+    nodes.sort_unstable_by(|left, right| left.id.cmp(&right.id));
+    let is_after = |node: &Node| request.cursor.as_ref().is_none_or(|last| node.id > *last);
+    nodes.retain(|node| node.id.starts_with(&request.prefix) && is_after(node));
+    let is_last = nodes.len() <= request.page_size;
+    nodes.truncate(request.page_size);
     let cursor = nodes.last().filter(|_| !is_last).map(|node| node.id.clone());
     Ok(Nodes { nodes, cursor })
 }

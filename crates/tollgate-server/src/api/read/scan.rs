@@ -1,87 +1,90 @@
-//! Going through the keys in use, page by page, for those that are asked for.
+//! Scanning the stored keys for one page of a listing.
 
 use tollgate::policy::Policy;
 use tollgate::{ActivePolicy, Cursor, Limit, ListedKey, Listing, Subject};
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::key_listing::{self, InUse, Sought};
+use crate::key_listing::{KeyListing, KeyPage, KeySelection};
 
-/// The most keys looked at for one page, and the most steps to look at them in: a page may be empty
-/// and still have a cursor.
-const MOST_KEYS: usize = 10_000;
-const MOST_STEPS: usize = 200;
+/// Maximum number of keys read for one page. A page may be empty and still have a cursor.
+const MAX_KEYS: usize = 10_000;
+/// Maximum number of store calls for one page.
+const MAX_STEPS: usize = 200;
 
-/// Which page is wanted.
+/// The query parameters of a listing.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct PageRequest {
     pub(crate) tenant: Option<String>,
     pub(crate) prefix: String,
     pub(crate) page_size: usize,
     pub(crate) cursor: Option<String>,
 }
 
-/// A key in use, its limit, and what people call it.
+/// A stored key that matches the request, with its limit, subject and tenant.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct FoundKey<'a> {
     pub(super) listed: &'a ListedKey,
     pub(super) limit: Limit,
     pub(super) subject: Subject,
     pub(super) tenant: String,
 }
 
-/// A page in the making.
+/// A scan that collects the keys of one page.
 #[derive(Debug)]
 pub(super) struct Scan<'a> {
-    in_use: InUse<'a>,
+    keys: KeyListing<'a>,
     page_size: usize,
-    /// Where to go on; none when all keys have been seen.
+    /// The next store call; `None` after the last key.
     listing: Option<Listing>,
-    looked_at: usize,
+    keys_read: usize,
     steps: usize,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn begin(app: &'a App, policy: &'a Policy, sought: Sought, wanted: &Wanted) -> Self {
-        let (in_use, listing) = (InUse::new(app, policy, sought), Some(wanted.listing(policy)));
-        Self { in_use, page_size: wanted.page_size, listing, looked_at: 0, steps: 0 }
+    pub(super) fn begin(
+        app: &'a App,
+        policy: &'a Policy,
+        selection: KeySelection,
+        request: &PageRequest,
+    ) -> Self {
+        let keys = KeyListing::new(app, policy, selection);
+        let listing = Some(request.listing(policy));
+        Self { keys, page_size: request.page_size, listing, keys_read: 0, steps: 0 }
     }
 
-    /// The next keys to look at, where so many are shown on the page already; none when it is full.
-    pub(super) async fn step(
-        &mut self,
-        shown: usize,
-    ) -> Result<Option<key_listing::Found>, ApiError> {
-        let is_done =
-            shown > self.page_size / 2 || self.looked_at >= MOST_KEYS || self.steps == MOST_STEPS;
-        let Some(listing) = self.listing.take_if(|_| !is_done) else { return Ok(None) };
-        // More than what is still missing is not asked for, but Redis may find more at a time than it is asked
-        // for, and what it found is shown. Nearly full is full.
-        let listing = listing.with_page_size(self.page_size - shown);
-        let found = self.in_use.page(&listing).await;
-        let mut found = found.map_err(|error| ApiError::from(&error))?;
-        self.listing = found.next.take().map(|next| listing.after(next));
-        self.looked_at += found.looked_at;
+    /// Returns the next keys, or `None` if the page is complete. `collected` is the number of items on the page so far.
+    pub(super) async fn step(&mut self, collected: usize) -> Result<Option<KeyPage>, ApiError> {
+        let is_complete =
+            collected > self.page_size / 2 || self.keys_read >= MAX_KEYS || self.steps == MAX_STEPS;
+        let Some(listing) = self.listing.take_if(|_| !is_complete) else { return Ok(None) };
+        // Requests only the number of missing items. Redis may return more, and all of them are shown, so a page that
+        // is more than half full counts as complete.
+        let listing = listing.with_page_size(self.page_size - collected);
+        let page = self.keys.page(&listing).await;
+        let mut page = page.map_err(|error| ApiError::from(&error))?;
+        self.listing = page.next.take().map(|next| listing.after(next));
+        self.keys_read += page.keys_read;
         self.steps += 1;
-        Ok(Some(found))
+        Ok(Some(page))
     }
 
-    /// Where the next page begins.
+    /// Returns the cursor of the next page.
     pub(super) fn cursor(self) -> Option<String> {
         self.listing?.cursor().map(|cursor| cursor.as_str().to_owned())
     }
 }
 
-impl Wanted {
-    /// The keys among which the wanted ones are. What people call a key joins several facts by `:`, and
-    /// one fact may hold a `:` itself, so the store is asked for what comes before.
+impl PageRequest {
+    /// Returns a listing that contains all matching keys. A displayed key joins facts with `:`, and a fact may contain
+    /// `:` itself, so the store filters by the part before the first `:` only.
     fn listing(&self, policy: &Policy) -> Listing {
-        let begins = self.prefix.split(':').next().unwrap_or_default();
-        // Escapes and stars are what people see, and not what is stored.
-        let is_as_stored = !begins.is_empty() && !begins.contains(['%', '*']);
+        let start = self.prefix.split(':').next().unwrap_or_default();
+        // `%` and `*` occur in displayed keys with another meaning than in stored ones.
+        let is_as_stored = !start.is_empty() && !start.contains(['%', '*']);
         let subject = match self.tenant(policy) {
             None => None,
-            Some(tenant) if is_as_stored => Some(Subject::in_tenant(tenant, [begins])),
+            Some(tenant) if is_as_stored => Some(Subject::in_tenant(tenant, [start])),
             Some(tenant) => Some(Subject::in_tenant(tenant, [""; 0])),
         };
         let prefix = subject.map(|subject| subject.as_str().to_owned()).unwrap_or_default();
@@ -92,8 +95,8 @@ impl Wanted {
         }
     }
 
-    /// The tenant asked for. Where only a prefix is, that of requests which name none, unless the policy
-    /// gives those one: limits that come with a request do not know of it.
+    /// Returns the tenant to search. With only a prefix, this is the empty tenant, unless the policy sets one: then all
+    /// tenants are searched, because inline limits do not use the tenant of the policy.
     fn tenant<'a>(&'a self, policy: &'a Policy) -> Option<&'a str> {
         match &self.tenant {
             Some(tenant) => Some(tenant),
@@ -102,20 +105,20 @@ impl Wanted {
         }
     }
 
-    /// The key with its limit, as it is in force now or else as the store last saw it.
+    /// Returns a listed key with its active limit, or the limit last known to the store. `None` if it does not match.
     pub(super) fn find<'a, H>(
         &self,
-        current: &ActivePolicy<H>,
+        active: &ActivePolicy<H>,
         listed: &'a ListedKey,
-    ) -> Option<Found<'a>> {
-        let policy = current.policy();
+    ) -> Option<FoundKey<'a>> {
+        let policy = active.policy();
         let subject = Subject::from_escaped(&listed.subject)?;
-        let now = current.limit(&subject, &listed.rule, &listed.limit, listed.algorithm);
-        let limit = now.or_else(|| listed.known.clone())?;
+        let limit = active.limit(&subject, &listed.rule, &listed.limit, listed.algorithm);
+        let limit = limit.or_else(|| listed.known.clone())?;
         let tenant = Subject::parse(&listed.subject)?.tenant;
         let tenant = String::from_utf8_lossy(&tenant).into_owned();
-        let is_wanted = subject.key().starts_with(&self.prefix)
+        let matches = subject.key().starts_with(&self.prefix)
             && self.tenant(policy).is_none_or(|wanted| wanted == tenant);
-        is_wanted.then_some(Found { listed, limit, subject, tenant })
+        matches.then_some(FoundKey { listed, limit, subject, tenant })
     }
 }

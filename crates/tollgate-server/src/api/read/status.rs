@@ -1,4 +1,4 @@
-//! How a node fares.
+//! Status of this node: store, breaker and policy.
 
 use serde::Serialize;
 use tollgate::policy::Policy;
@@ -7,14 +7,14 @@ use tollgate::{Clock, MemoryStore, SystemClock};
 use crate::app::App;
 use crate::wire::time::rfc3339;
 
-/// The answer to /api/status.
+/// Response of `/api/status`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Status<'a> {
     ready: bool,
     version: &'static str,
     node: NodeStatus<'a>,
     store: StoreStatus<'a>,
-    /// Whether the store is asked; null where it is in this process.
+    /// State of the breaker; null with the memory store.
     breaker: Option<&'static str>,
     policy: PolicyStatus<'a>,
 }
@@ -31,16 +31,16 @@ struct NodeStatus<'a> {
 struct StoreStatus<'a> {
     kind: &'static str,
     why: &'a str,
-    /// Where it is and what runs there, unless it is in this process.
+    /// Address and server software of Redis; null with the memory store.
     address: Option<&'a str>,
     server: Option<&'a str>,
-    /// How full it is, if it is in this process.
+    /// Occupancy of the memory store; null with Redis.
     keys: Option<usize>,
     max_keys: Option<usize>,
     untracked: Option<u64>,
-    /// Among how many nodes limits are divided while it is lost.
+    /// Number of nodes that divide the limits in degraded mode; null with the memory store.
     nodes: Option<u32>,
-    /// What an operator should look at; none when all is well.
+    /// Warnings for operators, joined; null if there are none.
     warning: Option<String>,
 }
 
@@ -50,14 +50,14 @@ struct PolicyStatus<'a> {
     file: Option<String>,
     rules: usize,
     loaded_at: String,
-    /// Why the file as it is now is not in force.
+    /// Why the current file is not active.
     error: Option<String>,
     warnings: &'a [String],
 }
 
-/// How this node fares under the policy in force.
+/// Returns the status of this node with the active policy.
 pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
-    let (node, loaded) = (app.node(), app.policy_load());
+    let (node, load) = (app.node(), app.policy_load());
     Status {
         ready: app.is_ready(),
         version: env!("CARGO_PKG_VERSION"),
@@ -73,21 +73,21 @@ pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
             version: policy.version(),
             file: app.policy_file().path().map(|path| path.display().to_string()),
             rules: policy.rules().len(),
-            loaded_at: rfc3339(loaded.at),
-            error: loaded.error,
+            loaded_at: rfc3339(load.at),
+            error: load.error,
             warnings: policy.warnings(),
         },
     }
 }
 
 fn store_status(app: &App) -> StoreStatus<'_> {
-    let about = app.store_info();
+    let info = app.store_info();
     let occupancy = app.backend().memory().map(MemoryStore::occupancy);
     StoreStatus {
-        kind: about.kind,
-        why: &about.why,
-        address: about.address.as_deref(),
-        server: about.server.as_deref(),
+        kind: info.kind,
+        why: &info.why,
+        address: info.address.as_deref(),
+        server: info.server.as_deref(),
         keys: occupancy.map(|occupancy| occupancy.keys),
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
         untracked: occupancy.map(|occupancy| occupancy.untracked),
@@ -96,11 +96,13 @@ fn store_status(app: &App) -> StoreStatus<'_> {
     }
 }
 
-/// All that an operator should look at, in one text.
+/// Returns all warnings for operators, joined into one text.
 pub(crate) fn warning(app: &App) -> Option<String> {
     let occupancy = app.backend().memory().map(MemoryStore::occupancy);
     let is_full = occupancy.is_some_and(|occupancy| occupancy.untracked > 0);
-    let full = is_full.then(|| "new keys found no place; raise --max-keys".to_owned());
+    let full = is_full.then(|| {
+        "the memory store is full and does not track new keys; raise --max-keys".to_owned()
+    });
     let failure = app.metrics().store().warning();
     let all: Vec<String> = full.into_iter().chain(app.warnings().all(failure)).collect();
     (!all.is_empty()).then(|| all.join("; "))
