@@ -72,7 +72,7 @@ fn replace(node: Node, start: impl Fn(SocketAddr) -> Node) -> Node {
     let address = node.address();
     let (code, log) = node.stop();
     assert_eq!(code, Some(0), "{log}");
-    assert!(!log.contains("cut off") && !log.contains("panicked"), "{log}");
+    assert!(!log.contains("aborting") && !log.contains("panicked"), "{log}");
     start(address)
 }
 

@@ -288,7 +288,7 @@ fn overrides_and_audit_survive_restarts_in_the_data_directory() {
 #[test]
 fn without_a_place_to_keep_them_it_is_told_that_overrides_are_forgotten() {
     let service = administered(&[]);
-    service.wait_for_log("overrides are forgotten when this service ends");
+    service.wait_for_log("overrides are stored in memory only");
     assert_eq!(admin(&service, "GET", "/admin/overrides", "").json()["kept_in"], "memory");
 }
 

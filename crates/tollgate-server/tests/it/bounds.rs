@@ -168,7 +168,7 @@ fn without_file_descriptors_it_waits_and_recovers() {
         held.push(service.client());
     }
     let busy = cpu_ticks(&service);
-    service.wait_for_log("cannot accept a connection now");
+    service.wait_for_log("cannot accept a connection; retrying");
     drop(held);
     eventually("served again", || {
         let client = Client::try_connect(service.address());

@@ -164,7 +164,7 @@ fn a_lost_store_is_its_status() {
     assert_eq!(manager.next(), "READY=1\nSTATUS=serving");
     server.kill();
     eventually("it decides alone", || service.check("k")["degraded"] == true);
-    assert_eq!(manager.next(), "STATUS=serving alone: the store is lost");
+    assert_eq!(manager.next(), "STATUS=serving, degraded: store unavailable");
     server.restart();
     assert_eq!(manager.next(), "STATUS=serving");
 }

@@ -133,7 +133,7 @@ fn pages_go_on_from_the_store_to_the_node() {
     }
     let elsewhere = other.get("/api/counters?cursor=node:0@one");
     assert_eq!(elsewhere.status, 400, "{}", elsewhere.body);
-    assert!(elsewhere.body.contains("counted by the node \\\"one\\\""), "{}", elsewhere.body);
+    assert!(elsewhere.body.contains("belongs to node \\\"one\\\""), "{}", elsewhere.body);
 }
 
 /// What only Redis counts, on trial, is forgotten too, also by a node that never heard of it.

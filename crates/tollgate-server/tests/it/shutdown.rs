@@ -48,7 +48,7 @@ fn ends_under_load(signal: &str) {
     let (status, log) = service.wait();
     assert_eq!(status.code(), Some(0), "{log}");
     assert!(log.contains("draining") && log.contains("stopped"), "{log}");
-    assert!(!log.contains("cut off") && !log.contains("panicked"), "{log}");
+    assert!(!log.contains("aborting") && !log.contains("panicked"), "{log}");
 }
 
 #[test]
