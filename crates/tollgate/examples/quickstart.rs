@@ -28,7 +28,11 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
         taken += 1;
     };
     writeln!(out, "{taken} allowed, then: {}", explain(&refused))?;
-    writeln!(out, "the refused request did not charge the hourly limit: {}", remaining(&limiter.stats("client-1")))?;
+    writeln!(
+        out,
+        "the refused request did not charge the hourly limit: {}",
+        remaining(&limiter.stats("client-1"))
+    )?;
 
     let wait = refused.retry_after().unwrap_or_default();
     clock.advance(wait - Duration::from_micros(1));

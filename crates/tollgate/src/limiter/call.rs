@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
-use super::{Limiter, LimiterError, Observer};
+use super::{Limiter, LimiterError, Observer, Outcome};
 use crate::owned_decision::OwnedDecision;
 use crate::query::Query;
 use crate::store::Store;
@@ -44,8 +44,11 @@ impl<'l, 'q: 'l, S: Store, O: Observer> IntoFuture for LimiterCall<'l, 'q, S, O>
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { limiter, verb, query } = self;
-        Box::pin(async move {
-            limiter.decide(verb, &query, |outcome| outcome.to_owned_decision()).await
-        })
+        Box::pin(async move { limiter.decide(verb, &query, copy_decision).await })
     }
+}
+
+/// A function, because a path to the method is not general enough over the lifetimes of an outcome.
+fn copy_decision(outcome: &Outcome<'_, '_>) -> OwnedDecision {
+    outcome.to_owned_decision()
 }

@@ -172,7 +172,7 @@ fn bare_store_failures_are_typed_errors() {
     let error = block_on(async { keyed.check("k").await.unwrap_err() });
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     let limiter = Limiter::new(&store, policy());
-    assert!(block_on(async { limiter.check(&facts("/")).await.unwrap_err().is_transient() }));
+    assert!(block_on(async { limiter.check(facts("/")).await.unwrap_err().is_transient() }));
 }
 
 /// Decides while the shared store is lost, with the behaviour set in code.
