@@ -1,7 +1,7 @@
-"""A CycloneDX 1.5 bill of materials of one binary: from `cargo metadata` on standard input, only what is linked into it.
+"""Writes a CycloneDX 1.5 bill of materials of one binary: the packages that are linked into it.
 Usage: cargo metadata --locked --format-version 1 | sbom.py PACKAGE EPOCH TREE
-TREE is what `cargo tree` lists of the package's normal dependencies: metadata knows the features of the whole workspace
-only, which are more."""
+TREE is a file with the `cargo tree` output of the package's normal dependencies. It is needed because `cargo metadata`
+resolves the features of the whole workspace, which include more packages."""
 
 import hashlib
 import json
@@ -11,14 +11,14 @@ from datetime import datetime, timezone
 
 
 def listed(tree):
-    """Names and versions, such as (`bytes`, `1.12.1`) of the line `bytes v1.12.1 (*)`."""
+    """Returns names and versions, such as (`bytes`, `1.12.1`) for the line `bytes v1.12.1 (*)`."""
     with open(tree, encoding="utf-8") as file:
         lines = [line.split() for line in file if line.strip()]
     return {(line[0], line[1].removeprefix("v")) for line in lines}
 
 
 def linked(metadata, root, tree):
-    """The packages that are linked, each with those that it needs."""
+    """Returns the linked packages with their dependencies."""
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     kept = {package["id"] for package in metadata["packages"] if (package["name"], package["version"]) in tree}
     found, todo = {}, [root]
@@ -34,7 +34,7 @@ def linked(metadata, root, tree):
         found[package] = normal
         todo.extend(normal)
     if len(found) != len(tree):
-        sys.exit(f"sbom.py: {len(found)} packages were found of {len(tree)}")
+        sys.exit(f"sbom.py: found {len(found)} of {len(tree)} packages")
     return found
 
 
@@ -43,7 +43,7 @@ def purl(package):
 
 
 def component(package, kind):
-    told = {
+    fields = {
         "type": kind,
         "bom-ref": purl(package),
         "name": package["name"],
@@ -52,17 +52,17 @@ def component(package, kind):
         "scope": "required",
     }
     if package.get("description"):
-        told["description"] = " ".join(package["description"].split())
+        fields["description"] = " ".join(package["description"].split())
     if package.get("license"):
-        # Cargo once allowed a slash for OR.
-        told["licenses"] = [{"expression": " ".join(package["license"].replace("/", " OR ").split())}]
+        # Older manifests use a slash for OR.
+        fields["licenses"] = [{"expression": " ".join(package["license"].replace("/", " OR ").split())}]
     if package.get("repository"):
-        told["externalReferences"] = [{"type": "vcs", "url": package["repository"]}]
-    return told
+        fields["externalReferences"] = [{"type": "vcs", "url": package["repository"]}]
+    return fields
 
 
 def checksums(lock):
-    """The digests that the lockfile has of what registries gave."""
+    """Returns the SHA-256 checksums in the lockfile by package name and version."""
     found, current = {}, {}
     for line in lock.splitlines():
         if line == "[[package]]":
@@ -85,17 +85,17 @@ def main(name, epoch, tree):
     digests = checksums(lock)
     components = []
     for package in sorted((packages[id] for id in graph if id != root), key=purl):
-        told = component(package, "library")
+        entry = component(package, "library")
         digest = digests.get((package["name"], package["version"]))
         if digest:
-            told["hashes"] = [{"alg": "SHA-256", "content": digest}]
-        components.append(told)
+            entry["hashes"] = [{"alg": "SHA-256", "content": digest}]
+        components.append(entry)
     order = sorted(graph, key=lambda id: purl(packages[id]))
     bom = {
         "$schema": "http://cyclonedx.org/schema/bom-1.5.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
-        # The same of the same sources, so that a release can be built again and compared.
+        # Derived from the lockfile, so that builds are reproducible.
         "serialNumber": f"urn:uuid:{uuid.UUID(hashlib.sha256(lock.encode()).hexdigest()[:32])}",
         "version": 1,
         "metadata": {

@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
-# Makes the secrets that compose.yaml names, once: deploy/docker/secrets/, or the directory that is given. What is
-# there already stays.
+# Creates the secrets for compose.yaml in deploy/docker/secrets/, or in the given directory. Keeps existing files.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$here/secrets}
 
 mkdir -p "$out"
-# Nobody but the owner gets this far; the files themselves are readable, because in a container their reader is
-# another user than the one who made them.
+# Only the owner can enter the directory. The files are world-readable, because the container runs as another user.
 chmod 0700 "$out"
 secret() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
 write() {
@@ -19,7 +17,7 @@ for name in check-token read-token admin-token; do
     secret | write "$name"
 done
 
-# Both or neither: they hold one password.
+# Creates both files together: they contain the same password.
 if [[ ! -e $out/redis-url || ! -e $out/redis-acl ]]; then
     acl=$here/../../crates/tollgate-redis/redis.acl
     grep -q '^user tollgate on ' "$acl" || {

@@ -1,4 +1,4 @@
-"""Rules, dashboard and documentation against what nodes really tell: scripts/watching runs it over their /metrics."""
+"""Compares alert rules, dashboard and documentation with scrapes of real nodes. scripts/monitoring-check runs it."""
 
 import json
 import re
@@ -9,12 +9,12 @@ TESTS = "deploy/prometheus/tollgate.rules.test.yml"
 DASHBOARD = "deploy/grafana/tollgate.json"
 PAGE = "docs/OPERATING.md"
 
-# Names that are ours, or of the process; recorded sums (with a colon) are told apart by what precedes.
+# Metrics of Tollgate and of the process. The lookarounds exclude recording rules, whose names contain a colon.
 NAME = re.compile(r"(?<![\w:])((?:ratelimiter|rate_limit|tollgate|process)_[a-z_]+)(?![\w:])")
 SELECTED = re.compile(r"(?<![\w:])((?:ratelimiter|rate_limit|tollgate|process)_[a-z_]+)\{([^}]*)\}")
 LABEL = re.compile(r'(\w+)\s*=\s*"([^"$]*)"')
 
-wrong = []
+problems = []
 
 
 def read(path):
@@ -23,7 +23,7 @@ def read(path):
 
 
 def metrics(texts):
-    """Every metric with its labels and their values, of several scrapes."""
+    """Returns every metric of the scrapes with its labels and their values."""
     found = {}
     for text in texts:
         for line in text.splitlines():
@@ -44,53 +44,53 @@ def base_of(name, known):
 
 
 def check_names(where, expressions, known):
-    """What is asked for is there, with the labels and values that are asked for."""
-    recorded = {"job", "instance"}
+    """Checks that every metric, label and label value in the expressions exists."""
+    added_by_prometheus = {"job", "instance"}
     for expression in expressions:
         for name in NAME.findall(expression):
             if base_of(name, known) not in known:
-                wrong.append(f"{where}: {name} is in no /metrics: {expression}")
+                problems.append(f"{where}: {name} is not in /metrics: {expression}")
         for name, selector in SELECTED.findall(expression):
             labels = known.get(base_of(name, known), {})
             for label, value in LABEL.findall(selector):
-                if label in recorded or "$" in value or label == "rule":
+                if label in added_by_prometheus or "$" in value or label == "rule":
                     continue
                 if value not in labels.get(label, ()):
-                    wrong.append(f'{where}: {name} never has {label}="{value}"')
+                    problems.append(f'{where}: {name} has no {label}="{value}"')
 
 
 def section(page, heading):
     parts = page.split(f"\n## {heading}\n")
     if len(parts) != 2:
-        wrong.append(f"{PAGE}: there is no single heading: {heading}")
+        problems.append(f"{PAGE}: expected exactly one heading {heading}")
         return ""
     return parts[1].split("\n## ")[0]
 
 
 def check_page(page, known):
-    """The table names every metric, its labels, and nothing else."""
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section(page, "Watching"), re.MULTILINE)
-    told = {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
-    for name in sorted(known.keys() - told.keys()):
-        wrong.append(f"{PAGE}: {name} is in /metrics and not in the table below Watching")
-    for name in sorted(told.keys() - known.keys()):
-        wrong.append(f"{PAGE}: {name} is in the table below Watching and in no /metrics")
-    for name in sorted(told.keys() & known.keys()):
+    """Checks that the metrics table lists exactly the metrics and labels of /metrics."""
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section(page, "Metrics"), re.MULTILINE)
+    documented = {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
+    for name in sorted(known.keys() - documented.keys()):
+        problems.append(f"{PAGE}: the Metrics table lacks {name}")
+    for name in sorted(documented.keys() - known.keys()):
+        problems.append(f"{PAGE}: the Metrics table has {name}, which is not in /metrics")
+    for name in sorted(documented.keys() & known.keys()):
         labels = set(known[name]) - {"le"}
-        if told[name] != labels:
-            wrong.append(f"{PAGE}: {name} has the labels {sorted(labels)}, the table says {sorted(told[name])}")
+        if documented[name] != labels:
+            problems.append(f"{PAGE}: {name} has the labels {sorted(labels)}, the table has {sorted(documented[name])}")
 
 
 def check_alerts(rules, tests, page):
-    """Every alert says what it is and what to do, and is tested both ways."""
+    """Checks that every alert has annotations, a runbook section, and tests for firing and not firing."""
     headings = {line[4:] for line in section(page, "Alerts").splitlines() if line.startswith("### ")}
     tested = {}
     for test in tests.split("\n  - name: ")[1:]:
-        looks = {}
+        results = {}
         for alert, expected in re.findall(r"alertname: (\w+)\n\s+exp_alerts:(.*)", test):
-            looks.setdefault(alert, []).append("[]" not in expected)
-        for alert, fired in looks.items():
-            # Not yet is not never: a test in which it does not fire is one in which it never does.
+            results.setdefault(alert, []).append("[]" not in expected)
+        for alert, fired in results.items():
+            # A test counts as "does not fire" only if the alert fires at no time of the test.
             tested.setdefault(alert, set()).add("fires" if any(fired) else "does not fire")
     alerts = {}
     for block in re.split(r"\n\s+- (?=alert: |record: )", rules)[1:]:
@@ -100,21 +100,21 @@ def check_alerts(rules, tests, page):
         alerts[name[1]] = block
         for annotation in ["summary", "description", "runbook"]:
             if f" {annotation}: " not in block:
-                wrong.append(f"{RULES}: {name[1]} has no {annotation}")
+                problems.append(f"{RULES}: {name[1]} has no {annotation}")
         runbook = re.search(r"runbook: (\S+)", block)
         if runbook and runbook[1] != f"{PAGE}#{name[1].lower()}":
-            wrong.append(f"{RULES}: {name[1]} points at {runbook[1]}")
-        for way in sorted({"fires", "does not fire"} - tested.get(name[1], set())):
-            wrong.append(f"{TESTS}: no test in which {name[1]} {way}")
+            problems.append(f"{RULES}: wrong runbook of {name[1]}: {runbook[1]}")
+        for result in sorted({"fires", "does not fire"} - tested.get(name[1], set())):
+            problems.append(f"{TESTS}: no test in which {name[1]} {result}")
     for name in sorted(alerts.keys() - headings):
-        wrong.append(f"{PAGE}: there is no heading for the alert {name}")
+        problems.append(f"{PAGE}: no heading for the alert {name}")
     for name in sorted(headings - alerts.keys()):
-        wrong.append(f"{PAGE}: there is a heading for {name}, which is no alert")
+        problems.append(f"{PAGE}: the heading {name} has no alert")
     return alerts
 
 
 def expressions_of_rules(rules):
-    """The expressions, folded ones too."""
+    """Returns the expressions of all rules, including folded ones."""
     lines, found = rules.splitlines(), []
     for at, line in enumerate(lines):
         head = re.match(r"(\s+)expr: ?(.*)", line)
@@ -130,43 +130,43 @@ def expressions_of_rules(rules):
 
 
 def check_dashboard(board, recorded):
-    """Usable wherever it is imported: nothing of one machine in it. Its expressions."""
+    """Checks layout, units, descriptions and data sources. Returns the expressions of the dashboard."""
     for field in ["uid", "title", "schemaVersion"]:
         if not board.get(field):
-            wrong.append(f"{DASHBOARD}: no {field}")
+            problems.append(f"{DASHBOARD}: no {field}")
     variables = {variable["name"]: variable for variable in board["templating"]["list"]}
     if variables.get("datasource", {}).get("type") != "datasource":
-        wrong.append(f"{DASHBOARD}: the data source is no variable")
+        problems.append(f"{DASHBOARD}: the data source is not a variable")
     for variable in variables.values():
         if variable.get("datasource", {"uid": "${datasource}"}).get("uid") != "${datasource}":
-            wrong.append(f"{DASHBOARD}: ${variable['name']} has a data source of its own")
+            problems.append(f"{DASHBOARD}: ${variable['name']} does not use $datasource")
     expressions, ids, taken = [], set(), {}
     for panel in board["panels"]:
         title = panel["title"]
         if panel["id"] in ids:
-            wrong.append(f"{DASHBOARD}: {title}: its id is another's too")
+            problems.append(f"{DASHBOARD}: {title}: duplicate panel id {panel['id']}")
         ids.add(panel["id"])
-        place = panel["gridPos"]
-        for x in range(place["x"], place["x"] + place["w"]):
-            for y in range(place["y"], place["y"] + place["h"]):
+        grid = panel["gridPos"]
+        for x in range(grid["x"], grid["x"] + grid["w"]):
+            for y in range(grid["y"], grid["y"] + grid["h"]):
                 if taken.setdefault((x, y), title) != title:
-                    wrong.append(f"{DASHBOARD}: {title} lies over {taken[x, y]}")
-        if place["x"] + place["w"] > 24:
-            wrong.append(f"{DASHBOARD}: {title} is beyond the edge")
+                    problems.append(f"{DASHBOARD}: {title} overlaps {taken[x, y]}")
+        if grid["x"] + grid["w"] > 24:
+            problems.append(f"{DASHBOARD}: {title} exceeds the grid width of 24")
         if panel["type"] == "row":
             continue
         if not panel["fieldConfig"]["defaults"].get("unit"):
-            wrong.append(f"{DASHBOARD}: {title} has no unit")
+            problems.append(f"{DASHBOARD}: {title} has no unit")
         if not panel.get("description"):
-            wrong.append(f"{DASHBOARD}: {title} does not say what it shows")
+            problems.append(f"{DASHBOARD}: {title} has no description")
         for source in [panel["datasource"]] + [target["datasource"] for target in panel["targets"]]:
             if source.get("uid") != "${datasource}":
-                wrong.append(f"{DASHBOARD}: {title} has a data source of its own")
+                problems.append(f"{DASHBOARD}: {title} does not use $datasource")
         for target in panel["targets"]:
             expressions.append(target["expr"])
             for name in re.findall(r"\b((?:job|instance):\w+:\w+)", target["expr"]):
                 if name not in recorded:
-                    wrong.append(f"{DASHBOARD}: {title}: nothing records {name}")
+                    problems.append(f"{DASHBOARD}: {title}: no recording rule {name}")
     queries = [v["query"]["query"] for v in variables.values() if isinstance(v.get("query"), dict)]
     return expressions + queries
 
@@ -179,9 +179,9 @@ def main(scrapes):
     check_names(DASHBOARD, check_dashboard(json.loads(read(DASHBOARD)), recorded), known)
     check_page(page, known)
     check_alerts(rules, read(TESTS), page)
-    for line in dict.fromkeys(wrong):
+    for line in dict.fromkeys(problems):
         print(line, file=sys.stderr)
-    return 1 if wrong else 0
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":
