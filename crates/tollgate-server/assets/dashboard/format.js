@@ -69,9 +69,9 @@ export const moment = (time) => {
   return at.toDateString() === new Date().toDateString() ? clockTime.format(at) : dayTime.format(at);
 };
 
-// A limit as a policy writes it: 10/min, 100/250ms, 5 at once.
+// A limit as a policy writes it: 10/min, 100/250ms, 5 concurrent.
 export const limitOf = ({ limit, window_ms: window }) => {
-  if (window === null || window === undefined) return limit === 0 ? "0" : `${limit} at once`;
+  if (window === null || window === undefined) return limit === 0 ? "0" : `${limit} concurrent`;
   const units = [["w", 604_800_000], ...UNITS, ["ms", 1]];
   const [unit, size] = units.find(([, each]) => window % each === 0);
   return `${limit}/${window === size ? "" : window / size}${unit}`;

@@ -139,7 +139,8 @@ pub(super) struct Node<'a> {
     refused: Thousandths,
     p99_us: Option<Thousandths>,
     /// Whether the node has reported recently.
-    heard: bool,
+    #[serde(rename = "heard")]
+    has_reported: bool,
     breaker: Option<&'a str>,
     version: Option<&'a str>,
     policy: Option<&'a str>,
@@ -161,7 +162,7 @@ impl<'a> Node<'a> {
         rate: Option<Rate>,
         status: Option<&'a NodeStatus>,
     ) -> Self {
-        let heard = rate.is_some() && status.is_some();
+        let has_reported = rate.is_some() && status.is_some();
         let rate = rate.unwrap_or_default();
         Self {
             id: identity.id,
@@ -171,7 +172,7 @@ impl<'a> Node<'a> {
             allowed: Thousandths(rate.allowed),
             refused: Thousandths(rate.refused),
             p99_us: rate.tally.quantile(990).map(Thousandths),
-            heard,
+            has_reported,
             breaker: status.and_then(|status| status.breaker.as_deref()),
             version: status.map(|status| &*status.version),
             policy: status.map(|status| &*status.policy),
@@ -231,13 +232,13 @@ impl<'a> RuleView<'a> {
     }
 }
 
-/// Formats a limit as in a policy file, for example `10/60s`; slots as `5 at once`.
+/// Formats a limit as in a policy file, for example `10/60s`; slots as `5 concurrent`.
 fn limit_text(limit: &Limit) -> String {
     match window_ms(limit) {
         Some(millis) if millis.is_multiple_of(1000) => {
             format!("{}/{}s", limit.count(), millis / 1000)
         }
         Some(millis) => format!("{}/{millis}ms", limit.count()),
-        None => format!("{} at once", limit.count()),
+        None => format!("{} concurrent", limit.count()),
     }
 }

@@ -34,12 +34,11 @@ impl ClientTlsFiles {
         certificate: Option<PathBuf>,
         key: Option<PathBuf>,
     ) -> Result<Self, SettingsError> {
-        let requires =
-            |given, missing| Err(SettingsError::new(given, format!("requires {missing}")));
+        let needs = |given, missing| Err(SettingsError::new(given, format!("needs {missing} too")));
         let identity = match (certificate, key) {
             (None, None) => None,
-            (Some(_), None) => return requires(CERTIFICATE, KEY),
-            (None, Some(_)) => return requires(KEY, CERTIFICATE),
+            (Some(_), None) => return needs(CERTIFICATE, KEY),
+            (None, Some(_)) => return needs(KEY, CERTIFICATE),
             (Some(certificate), Some(key)) => {
                 Some((PemFile::new(CERTIFICATE, certificate), PemFile::new(KEY, key)))
             }

@@ -76,7 +76,7 @@ fn is_restored(service: &Service) -> bool {
 
 fn lose(service: &Service) {
     eventually("the breaker opens", || {
-        service.post("/peek", r#"{"key":"whoever"}"#);
+        service.post("/peek", r#"{"key":"any"}"#);
         status(service)["breaker"] == "open"
     });
 }

@@ -137,7 +137,7 @@ fn optional(text: Option<&String>) -> String {
     or_missing(text.map_or("", String::as_str))
 }
 
-/// Returns a list as one word; "5 at once" becomes "5_at_once".
+/// Returns a list as one word; `5 concurrent` becomes `5_concurrent`.
 fn list(texts: &[String]) -> String {
     or_missing(&texts.join(",").replace(' ', "_"))
 }
