@@ -1,4 +1,4 @@
-//! The OpenAPI document and the page that displays it. They reference no other host.
+//! The `OpenAPI` document and the page that displays it. They reference no other host.
 
 use super::assets::{HTML, SCRIPT, STYLE, asset};
 use super::reply::Reply;

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone)]
 pub(crate) enum StreamScript {
     /// Sends the text and closes the connection.
-    SendAndClose(String),
+    Close(String),
     /// Sends the text and keeps the connection open.
-    SendAndHold(String),
+    Hold(String),
     /// Sends the text, then one letter endlessly.
-    SendForever(String),
+    Endless(String),
 }
 
 pub(crate) struct FakeLiveServer {
@@ -57,13 +57,13 @@ fn handle(mut stream: &TcpStream, script: &StreamScript, heads: &Mutex<Vec<Strin
     }
     heads.lock().ok()?.push(head);
     match script {
-        StreamScript::SendAndClose(text) => stream.write_all(text.as_bytes()).ok(),
-        StreamScript::SendAndHold(text) => {
+        StreamScript::Close(text) => stream.write_all(text.as_bytes()).ok(),
+        StreamScript::Hold(text) => {
             stream.write_all(text.as_bytes()).ok()?;
             // Blocks until the client closes the connection.
             reader.read(&mut [0]).ok().map(drop)
         }
-        StreamScript::SendForever(text) => {
+        StreamScript::Endless(text) => {
             stream.write_all(text.as_bytes()).ok()?;
             while stream.write_all(&[b'x'; 4096]).is_ok() {}
             None
@@ -74,7 +74,7 @@ fn handle(mut stream: &TcpStream, script: &StreamScript, heads: &Mutex<Vec<Strin
 /// Returns a problem response, as the service sends it.
 pub(crate) fn problem(status: u16, detail: &str) -> StreamScript {
     let body = json!({"title": "no", "status": status, "detail": detail}).to_string();
-    StreamScript::SendAndClose(format!(
+    StreamScript::Close(format!(
         "HTTP/1.1 {status} No\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     ))

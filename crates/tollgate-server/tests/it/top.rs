@@ -25,7 +25,7 @@ fn is_safe(text: &str) -> bool {
 
 #[test]
 fn prints_a_summary_without_a_terminal() {
-    let server = FakeLiveServer::start(&[StreamScript::SendAndHold(stream(&[1000]))]);
+    let server = FakeLiveServer::start(&[StreamScript::Hold(stream(&[1000]))]);
     // Standard output is not a terminal here, so --once is implied.
     for args in [&["top", "--server", &server.url][..], &["top", "--once", "--server", &server.url]]
     {
@@ -52,7 +52,7 @@ fn prints_a_summary_without_a_terminal() {
 
 #[test]
 fn sends_read_token_or_admin_token() {
-    let server = FakeLiveServer::start(&[StreamScript::SendAndHold(stream(&[1000]))]);
+    let server = FakeLiveServer::start(&[StreamScript::Hold(stream(&[1000]))]);
     for (names, expected) in [
         (&["TOLLGATE_ADMIN_TOKEN"][..], "authorization: bearer tollgate_admin_token\r\n"),
         (
@@ -91,15 +91,15 @@ fn failed_first_connection_exits_with_three() {
     for (answer, words) in [
         (problem(503, "not yet"), "503: not yet"),
         (problem(429, "too many"), "429: too many"),
-        (StreamScript::SendAndClose(page.to_owned()), "not from a Tollgate service"),
-        (StreamScript::SendAndClose(String::new()), "no response from http://127.0.0.1:"),
-        (StreamScript::SendAndClose(HEAD.to_owned()), "the service closed the stream"),
+        (StreamScript::Close(page.to_owned()), "not from a Tollgate service"),
+        (StreamScript::Close(String::new()), "no response from http://127.0.0.1:"),
+        (StreamScript::Close(HEAD.to_owned()), "the service closed the stream"),
         (
-            StreamScript::SendAndClose(format!("{HEAD}event: frame\ndata: {{}}\n\n")),
+            StreamScript::Close(format!("{HEAD}event: frame\ndata: {{}}\n\n")),
             "not from a Tollgate service",
         ),
         (
-            StreamScript::SendForever(format!("{HEAD}data: ")),
+            StreamScript::Endless(format!("{HEAD}data: ")),
             "the service sent an event of more than 4 MiB",
         ),
     ] {
@@ -113,7 +113,7 @@ fn failed_first_connection_exits_with_three() {
 
 #[test]
 fn idle_stream_exits_with_three() {
-    let ended = once(StreamScript::SendAndHold(format!("{HEAD}: hello\n\n")));
+    let ended = once(StreamScript::Hold(format!("{HEAD}: hello\n\n")));
     assert_eq!(ended.code, 3);
     assert!(ended.stderr.contains("no data for 10 s"), "{}", ended.stderr);
 }
@@ -159,10 +159,10 @@ impl Drop for Follower {
 #[test]
 fn reconnects_after_a_lost_connection() {
     let answers = [
-        StreamScript::SendAndClose(stream(&[1, 2])),
+        StreamScript::Close(stream(&[1, 2])),
         problem(503, "draining"),
-        StreamScript::SendAndClose(stream(&[3])),
-        StreamScript::SendAndHold(stream(&[4])),
+        StreamScript::Close(stream(&[3])),
+        StreamScript::Hold(stream(&[4])),
     ];
     let (follower, frames) = Follower::start(&FakeLiveServer::start(&answers).url);
     let seconds: Vec<i64> =
@@ -179,8 +179,7 @@ fn reconnects_after_a_lost_connection() {
 
 #[test]
 fn stops_when_the_token_is_refused() {
-    let answers =
-        [StreamScript::SendAndClose(stream(&[1])), problem(401, "the token is not valid here")];
+    let answers = [StreamScript::Close(stream(&[1])), problem(401, "the token is not valid here")];
     let (follower, frames) = Follower::start(&FakeLiveServer::start(&answers).url);
     assert_eq!(frames.count(), 1);
     let ended = follower.wait();
@@ -196,7 +195,7 @@ fn stops_when_the_token_is_refused() {
 fn stops_when_the_pipe_is_closed() {
     let many: Vec<i64> = (0..500).collect();
     let (follower, mut frames) =
-        Follower::start(&FakeLiveServer::start(&[StreamScript::SendAndClose(stream(&many))]).url);
+        Follower::start(&FakeLiveServer::start(&[StreamScript::Close(stream(&many))]).url);
     assert!(frames.next().is_some());
     drop(frames);
     let ended = follower.wait();
@@ -205,7 +204,7 @@ fn stops_when_the_pipe_is_closed() {
 
 #[test]
 fn prints_one_frame_per_line() {
-    let server = FakeLiveServer::start(&[StreamScript::SendAndHold(stream(&[7, 8]))]);
+    let server = FakeLiveServer::start(&[StreamScript::Hold(stream(&[7, 8]))]);
     let ended = run(&["top", "--json", "--once", "--server", &server.url]);
     assert_eq!((ended.code, ended.stdout.lines().count()), (0, 1));
     let frame: Value = serde_json::from_str(&ended.stdout).expect("one JSON value");

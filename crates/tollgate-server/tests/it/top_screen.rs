@@ -90,7 +90,7 @@ impl Drop for Screen {
 #[test]
 fn draws_and_restores_the_terminal() {
     let mut screen =
-        Screen::open(&FakeLiveServer::start(&[StreamScript::SendAndHold(stream(&[1000]))]), &[]);
+        Screen::open(&FakeLiveServer::start(&[StreamScript::Hold(stream(&[1000]))]), &[]);
     screen.wait_for("degraded/s");
     // Blanks are not drawn over blanks, so the output contains the key only up to its first blank.
     screen.wait_for(r"\u{1b}[2J\u{9b}31m\u{202e}x");
@@ -104,7 +104,7 @@ fn draws_and_restores_the_terminal() {
 
 #[test]
 fn no_color_disables_colours() {
-    let server = FakeLiveServer::start(&[StreamScript::SendAndHold(stream(&[1000]))]);
+    let server = FakeLiveServer::start(&[StreamScript::Hold(stream(&[1000]))]);
     let mut screen = Screen::open(&server, &[("NO_COLOR", "1")]);
     screen.wait_for("degraded/s");
     screen.press("\u{3}");
@@ -114,8 +114,7 @@ fn no_color_disables_colours() {
 
 #[test]
 fn signal_restores_the_terminal() {
-    let screen =
-        Screen::open(&FakeLiveServer::start(&[StreamScript::SendAndHold(stream(&[1000]))]), &[]);
+    let screen = Screen::open(&FakeLiveServer::start(&[StreamScript::Hold(stream(&[1000]))]), &[]);
     screen.wait_for("degraded/s");
     signal(screen.pid(), "TERM");
     screen.wait(0);
@@ -124,7 +123,7 @@ fn signal_restores_the_terminal() {
 #[test]
 fn error_restores_the_terminal_and_is_printed() {
     let answers = [
-        StreamScript::SendAndClose(stream(&[1000])),
+        StreamScript::Close(stream(&[1000])),
         problem(503, "draining"),
         problem(401, "the token is not valid here"),
     ];

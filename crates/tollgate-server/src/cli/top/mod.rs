@@ -164,7 +164,7 @@ async fn next_frame(updates: &mut Receiver<Message>) -> Result<String, ClientErr
         match next(updates).await? {
             (Update::Frame(_), Some(event)) => return Ok(event.data),
             (Update::Lost(reason), _) => {
-                print_error(&format!("reconnecting: {}", visible(&reason)))
+                print_error(&format!("reconnecting: {}", visible(&reason)));
             }
             _ => {}
         }
