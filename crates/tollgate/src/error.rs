@@ -39,6 +39,8 @@ pub enum QuotaErrorKind {
     Name,
     /// The time zone is not in the IANA database.
     TimeZone,
+    /// The text is not a rate such as `10/min`.
+    Rate,
     /// There is no limit, or there are too many.
     Limits,
 }

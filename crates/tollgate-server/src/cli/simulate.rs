@@ -14,11 +14,11 @@ use super::block_on::block_on;
 use super::policy::load;
 use crate::error::ApiError;
 use crate::wire::decision::{PermitText, decision_json_with};
-use crate::wire::limit::LimitBody;
+use crate::wire::limit::{Algorithm, LimitEntry};
 use crate::wire::parse::parse;
 use crate::wire::permit::{ReleaseResponse, RenewResponse};
 use crate::wire::query::QueryBody;
-use crate::wire::scalar::{Integer, Object, Pairs, Text, present};
+use crate::wire::scalar::{Integer, Pairs, Text, present};
 
 /// Maximum length of a line in bytes.
 const MAX_LINE: usize = 64 * 1024;
@@ -44,7 +44,17 @@ struct Line<'a> {
     #[serde(default, deserialize_with = "present")]
     cost: Option<Integer>,
     #[serde(default, borrow, deserialize_with = "present")]
-    limits: Option<Vec<Object<LimitBody<'a>>>>,
+    limits: Option<Vec<LimitEntry<'a>>>,
+    #[serde(default, deserialize_with = "present")]
+    limit: Option<Integer>,
+    #[serde(default, deserialize_with = "present")]
+    window_ms: Option<Integer>,
+    #[serde(default, deserialize_with = "present")]
+    algorithm: Option<Algorithm>,
+    #[serde(default, deserialize_with = "present")]
+    burst: Option<Integer>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    name: Option<Text<'a>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -245,8 +255,10 @@ impl<'a> Line<'a> {
     }
 
     fn query_body(self) -> QueryBody<'a> {
-        let Self { key, facts, tenant, cost, limits, .. } = self;
-        QueryBody { key, facts, tenant, cost, limits }
+        let Self {
+            key, facts, tenant, cost, limits, limit, window_ms, algorithm, burst, name, ..
+        } = self;
+        QueryBody { key, facts, tenant, cost, limits, limit, window_ms, algorithm, burst, name }
     }
 
     /// Returns an error if a line with a permit also has fields of a query.
@@ -257,6 +269,11 @@ impl<'a> Line<'a> {
             ("tenant", self.tenant.is_some()),
             ("cost", self.cost.is_some()),
             ("limits", self.limits.is_some()),
+            ("limit", self.limit.is_some()),
+            ("window_ms", self.window_ms.is_some()),
+            ("algorithm", self.algorithm.is_some()),
+            ("burst", self.burst.is_some()),
+            ("name", self.name.is_some()),
         ];
         match fields.iter().find(|(_, is_present)| *is_present) {
             Some((field, _)) => {

@@ -42,6 +42,7 @@ fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, permit_text: PermitText<
         .boolean(name!("allowed"), verdict.is_allowed())
         .word(name!("verdict"), verdict_name(verdict))
         .word(name!("rule"), outcome.rule())
+        .word_or_null(name!("limit_name"), deciding.map(|status| status.limit().name()))
         .text(name!("key"), &outcome.key())
         .integer_or_null(name!("limit"), deciding.map(|status| status.limit().count()))
         .integer_if_some(name!("burst"), deciding.and_then(|status| burst(status.limit())))
@@ -105,6 +106,11 @@ pub(crate) struct LimitNumbers {
 }
 
 impl LimitNumbers {
+    /// The numbers with the burst of a token bucket as the limit, so that the remaining amount never exceeds it.
+    pub(crate) fn with_capacity(limit: &Limit) -> Self {
+        Self { limit: limit.capacity(), ..Self::of(limit) }
+    }
+
     pub(crate) fn of(limit: &Limit) -> Self {
         Self {
             limit: limit.count(),

@@ -90,6 +90,16 @@ impl<'t> Object<'t> {
         self
     }
 
+    /// Writes a word, or null.
+    pub(crate) fn word_or_null(&mut self, name: Name, value: Option<&str>) -> &mut Self {
+        let text = self.name(name);
+        match value {
+            Some(value) => write_word(text, value),
+            None => text.extend_from_slice(b"null"),
+        }
+        self
+    }
+
     /// Writes a string, or omits the field.
     pub(crate) fn text_if_some(&mut self, name: Name, value: Option<&str>) -> &mut Self {
         if let Some(value) = value {

@@ -1,8 +1,12 @@
 //! Inline limits and the limits of overrides.
 
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
 
-use serde::de::Error;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{Limit, OverrideLimit, Quota, QuotaError, QuotaErrorKind};
@@ -34,9 +38,91 @@ pub(crate) struct LimitBody<'a> {
     ttl_ms: Option<Integer>,
 }
 
+/// An entry of `limits`: a rate such as `"10/min"`, or an object.
+#[derive(Debug)]
+pub(crate) enum LimitEntry<'a> {
+    /// A token bucket.
+    Rate(Text<'a>),
+    Fields(LimitBody<'a>),
+}
+
+impl LimitEntry<'_> {
+    /// Returns the inline limit, or an error that names the invalid field.
+    pub(crate) fn build(&self) -> Result<Limit, ApiError> {
+        match self {
+            Self::Rate(rate) => Limit::from_rate(rate.as_str())
+                .map_err(|error| ApiError::invalid(error.to_string())),
+            Self::Fields(body) => body.build(),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for LimitEntry<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntryVisitor<'a>(PhantomData<&'a str>);
+
+        impl<'de: 'a, 'a> Visitor<'de> for EntryVisitor<'a> {
+            type Value = LimitEntry<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object or a rate such as \"10/min\"")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(LimitEntry::Rate(Text(Cow::Borrowed(text))))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(LimitEntry::Rate(Text(Cow::Owned(text.to_owned()))))
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Self::Value, M::Error> {
+                LimitBody::deserialize(MapAccessDeserializer::new(map)).map(LimitEntry::Fields)
+            }
+        }
+
+        deserializer.deserialize_any(EntryVisitor(PhantomData))
+    }
+}
+
+/// The short form of one inline limit: fields next to `key` instead of a list of `limits`.
+#[derive(Debug, Default)]
+pub(crate) struct ShortLimit<'a> {
+    pub(crate) limit: Option<Integer>,
+    pub(crate) window_ms: Option<Integer>,
+    pub(crate) algorithm: Option<Algorithm>,
+    pub(crate) burst: Option<Integer>,
+    pub(crate) name: Option<Text<'a>>,
+}
+
+impl ShortLimit<'_> {
+    /// Returns the inline limit; `None` without any of its fields.
+    pub(crate) fn build(self) -> Result<Option<Limit>, ApiError> {
+        let Self { limit, window_ms, algorithm, burst, name } = self;
+        let Some(limit) = limit else {
+            let fields = [
+                ("window_ms", window_ms.is_some()),
+                ("algorithm", algorithm.is_some()),
+                ("burst", burst.is_some()),
+                ("name", name.is_some()),
+            ];
+            return match fields.into_iter().find(|(_, is_present)| *is_present) {
+                Some((field, _)) => Err(ApiError::invalid("requires `limit`").at(field)),
+                None => Ok(None),
+            };
+        };
+        if window_ms.is_none() {
+            return Err(ApiError::invalid("is required with `limit`").at("window_ms"));
+        }
+        let (align, tz, ttl_ms) = (None, None, None);
+        let body = LimitBody { name, algorithm, limit, window_ms, burst, align, tz, ttl_ms };
+        body.build().map(Some)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Algorithm {
+pub(crate) enum Algorithm {
     #[default]
     TokenBucket,
     SlidingWindow,

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use tollgate::{Facts, Inline, Query, Request};
+use tollgate::{Facts, Inline, Limit, Query, Request};
 
-use super::limit::LimitBody;
+use super::limit::{Algorithm, LimitEntry, ShortLimit};
 use super::parse::parse;
-use super::scalar::{Integer, Object, Pairs, Text, present};
+use super::scalar::{Integer, Pairs, Text, present};
 use crate::error::ApiError;
 
 /// Body of `/check`, `/peek`, `/refund` and `/explain`.
@@ -23,7 +23,17 @@ pub(crate) struct QueryBody<'a> {
     #[serde(default, deserialize_with = "present")]
     pub(crate) cost: Option<Integer>,
     #[serde(default, borrow, deserialize_with = "present")]
-    pub(crate) limits: Option<Vec<Object<LimitBody<'a>>>>,
+    pub(crate) limits: Option<Vec<LimitEntry<'a>>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) limit: Option<Integer>,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) window_ms: Option<Integer>,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) algorithm: Option<Algorithm>,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) burst: Option<Integer>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    pub(crate) name: Option<Text<'a>>,
 }
 
 /// Parses and validates a body.
@@ -35,9 +45,19 @@ impl<'a> QueryBody<'a> {
     pub(crate) fn into_query(self) -> Result<Query<'a>, ApiError> {
         let cost = self.cost.map_or(1, |cost| cost.0);
         let facts = build_facts(self.key, self.facts, self.tenant)?;
-        match self.limits {
-            None => Ok(Query::ByPolicy(Request::new(facts).with_cost(cost))),
-            Some(limits) => Ok(Query::Inline(inline(&facts, &limits, cost)?)),
+        let Self { limits, limit, window_ms, algorithm, burst, name, .. } = self;
+        let short = ShortLimit { limit, window_ms, algorithm, burst, name };
+        match (limits, short.build()?) {
+            (None, None) => Ok(Query::ByPolicy(Request::new(facts).with_cost(cost))),
+            (Some(limits), None) => {
+                let limits = build_limits(&limits)?;
+                Ok(Query::Inline(inline(&facts, limits, "limits", cost)?))
+            }
+            (None, Some(limit)) => Ok(Query::Inline(inline(&facts, vec![limit], "limit", cost)?)),
+            (Some(_), Some(_)) => {
+                let detail = "`limit` and `limits` exclude each other; send one of them";
+                Err(ApiError::invalid(detail).at("limit"))
+            }
         }
     }
 }
@@ -86,20 +106,25 @@ fn truncated(name: &str) -> String {
     name.chars().take(64).collect()
 }
 
+fn build_limits(limits: &[LimitEntry<'_>]) -> Result<Vec<Limit>, ApiError> {
+    let build = |(index, limit): (usize, &LimitEntry<'_>)| {
+        limit.build().map_err(|error| error.under(&format!("limits[{index}]")))
+    };
+    limits.iter().enumerate().map(build).collect()
+}
+
+/// Builds an inline query. `field` is the body's field that holds the limits.
 fn inline(
     facts: &Facts<'_>,
-    limits: &[Object<LimitBody<'_>>],
+    limits: Vec<Limit>,
+    field: &str,
     cost: u64,
 ) -> Result<Inline, ApiError> {
     let Some(client) = facts.get("client") else {
         let detail = "inline limits require `key` or `facts.client`";
-        return Err(ApiError::invalid(detail).at("limits"));
+        return Err(ApiError::invalid(detail).at(field));
     };
-    let build = |(index, limit): (usize, &Object<LimitBody<'_>>)| {
-        limit.0.build().map_err(|error| error.under(&format!("limits[{index}]")))
-    };
-    let built = limits.iter().enumerate().map(build).collect::<Result<Vec<_>, _>>()?;
     let tenant = facts.get("tenant").unwrap_or_default();
-    Inline::new(tenant, client, built, cost)
-        .map_err(|error| ApiError::invalid(error.to_string()).at("limits"))
+    Inline::new(tenant, client, limits, cost)
+        .map_err(|error| ApiError::invalid(error.to_string()).at(field))
 }

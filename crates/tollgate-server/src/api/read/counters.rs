@@ -97,7 +97,7 @@ async fn counter(
         algorithm: found.limit.algorithm().as_str(),
         count: status.count(),
         remaining: status.remaining(),
-        numbers: LimitNumbers::of(&found.limit),
+        numbers: LimitNumbers::with_capacity(&found.limit),
     })
 }
 

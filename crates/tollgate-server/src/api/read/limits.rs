@@ -13,6 +13,7 @@ use crate::wire::decision::{LimitNumbers, window_ms};
 /// Response of `/api/limits`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Limits<'a> {
+    /// The burst of a token bucket, else the count.
     default_limit: Option<u64>,
     default_window_ms: Option<u64>,
     /// The count of the first limit of each override, by client.
@@ -64,7 +65,7 @@ pub(crate) fn limits<'a>(
     let first = default.limits().first();
     let (per_key_limits, cursor) = per_key(policy, overrides, request);
     Limits {
-        default_limit: first.map(Limit::count),
+        default_limit: first.map(Limit::capacity),
         default_window_ms: first.and_then(window_ms),
         per_key_limits,
         cursor,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::algorithm::Parameters;
 use crate::error::{QuotaError, QuotaErrorKind};
 use crate::limit::Limit;
-use crate::policy::parse::rate::{Period, Rate};
+use crate::policy::parse::rate::{NO_CALENDAR, Period, Rate};
 use crate::policy::rule::Rule;
 
 use super::error::{OverrideError, OverrideErrorKind};
@@ -172,9 +172,7 @@ impl FromStr for OverrideLimit {
         match Rate::parse(text).map_err(invalid)? {
             Rate::Block => Ok(Self::new(0, BLOCK_WINDOW)),
             Rate::Count { count, period: Period::Duration(window) } => Ok(Self::new(count, window)),
-            Rate::Count { .. } => {
-                Err(invalid("months and years are not supported here; use days, as in 1000/30d"))
-            }
+            Rate::Count { .. } => Err(invalid(NO_CALENDAR)),
         }
     }
 }

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use crate::algorithm::CalendarUnit;
+use crate::error::{QuotaError, QuotaErrorKind};
+use crate::limit::Limit;
+use crate::quota::Quota;
 
 /// A count per period, or a block.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,6 +38,9 @@ const UNITS: &[(&str, u64)] = &[
 
 /// The error for a value that does not have the form of a rate.
 pub(super) const NOT_A_RATE: &str = "must be a rate such as 10/min, 100/60s or 5/250ms";
+/// The error for a month or a year where only fixed periods are valid.
+pub(in crate::policy) const NO_CALENDAR: &str =
+    "months and years are not supported here; use days, as in 1000/30d";
 const TOO_LONG: &str = "period must be at most 100 years (36525 days)";
 
 impl Rate {
@@ -93,6 +99,32 @@ pub(in crate::policy) fn duration(text: &str) -> Result<Duration, &'static str> 
 
 fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+impl Limit {
+    /// Creates a token bucket from a rate in policy syntax: `10/min`, `100/60s`. A count of 0 is a block.
+    ///
+    /// ```
+    /// use tollgate::{Limit, Quota};
+    ///
+    /// assert_eq!(Limit::from_rate("10/min")?, Limit::token_bucket(Quota::per_minute(10))?);
+    /// assert_eq!(Limit::from_rate("0")?, Limit::block());
+    /// assert!(Limit::from_rate("10 per minute").is_err());
+    /// # Ok::<(), tollgate::QuotaError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The text is not a rate, the period is a month or a year, or the numbers exceed those of a token bucket.
+    pub fn from_rate(rate: &str) -> Result<Self, QuotaError> {
+        let invalid = |reason| QuotaError::fixed(QuotaErrorKind::Rate, reason);
+        match Rate::parse(rate).map_err(invalid)? {
+            Rate::Block => Ok(Self::block()),
+            Rate::Count { count, period: Period::Duration(period) } => {
+                Self::token_bucket(Quota::try_new(count, period)?)
+            }
+            Rate::Count { .. } => Err(invalid(NO_CALENDAR)),
+        }
+    }
 }
 
 #[cfg(test)]
