@@ -19,7 +19,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::server::{Keeper, scratch};
+use crate::server::{Watchdog, scratch};
 
 /// Source of the library that overrides the clock of a process.
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/shim/clock.c");
@@ -52,7 +52,7 @@ impl Shift {
 #[derive(Debug)]
 pub struct Clock {
     file: PathBuf,
-    _files: Keeper,
+    _files: Watchdog,
 }
 
 impl Clock {
@@ -64,7 +64,7 @@ impl Clock {
         let dir = scratch();
         let file = dir.join("clock");
         fs::write(&file, 0_i64.to_ne_bytes()).expect("cannot write the clock file");
-        Self { file, _files: Keeper::new(dir, &[]) }
+        Self { file, _files: Watchdog::new(dir, &[]) }
     }
 
     /// Sets the offset, also for running processes, from their next clock read on.

@@ -1,4 +1,4 @@
-//! A password that is wrong, from the start or from now on.
+//! A wrong Redis password: at the start, or from some time on.
 
 use std::time::Duration;
 
@@ -21,7 +21,11 @@ pub(super) fn wrong_password_fails_the_start_and_a_changed_one_degrades(stage: &
     assert!(reply.contains("refused the password"), "{reply}");
     redis::set_password(&server, PASSWORD);
     let node = setup.start();
-    assert!(node.log().contains("***@"), "the address is shown without its login: {}", node.log());
+    assert!(
+        node.log().contains("***@"),
+        "the log shows the address without its login: {}",
+        node.log()
+    );
     let mut back = Duration::ZERO;
     let tally = Load::open(vec![node.address()], 100).during(|| {
         redis::set_password(&server, "another");
@@ -36,7 +40,7 @@ pub(super) fn wrong_password_fails_the_start_and_a_changed_one_degrades(stage: &
     assert_exact(&[node.address()]);
     assert!(!server.log().contains(PASSWORD));
     format!(
-        "start: one line, exit code not 0; live: {} answers, {} degraded, no 5xx; {}",
+        "start: one line of error, exit code not 0; running: {} answers, {} degraded, no 5xx; {}",
         tally.count(),
         tally.degraded(),
         assert_recovered(back)

@@ -1,4 +1,4 @@
-//! A cluster: slots that move, and limits of several slots.
+//! Redis Cluster: slots that move, and limits in several slots.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::redis;
 use crate::stage::Stage;
 use crate::tally::Tally;
 
-/// Three primaries, and nodes that know some of them.
+/// Starts three primaries and two nodes.
 fn start(stage: &Stage, policy: &str) -> (Cluster, Fleet) {
     let cluster = Cluster::of(Flavor::Redis, 3, 0);
     redis::add_user(cluster.nodes());
@@ -23,8 +23,8 @@ fn start(stage: &Stage, policy: &str) -> (Cluster, Fleet) {
     (cluster, setup.patient().start_fleet(2))
 }
 
-fn client(number: u64, of: u64) -> String {
-    format!("c{}", number % of)
+fn client(number: u64, clients: u64) -> String {
+    format!("c{}", number % clients)
 }
 
 pub(super) fn moving_slots_have_no_visible_effect(stage: &Stage) -> String {
@@ -37,13 +37,13 @@ pub(super) fn moving_slots_have_no_visible_effect(stage: &Stage) -> String {
     let rest = load.send(CLIENTS * 3200);
     let mut admitted: BTreeMap<String, usize> = BTreeMap::new();
     for tally in [&moving, &rest] {
-        assert_noticed_by_nobody(tally);
-        for heard in tally.results().iter().filter(|heard| heard.is_allowed) {
-            *admitted.entry(client(heard.number, CLIENTS)).or_default() += 1;
+        assert_unaffected(tally);
+        for result in tally.results().iter().filter(|result| result.is_allowed) {
+            *admitted.entry(client(result.number, CLIENTS)).or_default() += 1;
         }
     }
     let exact = |count: &usize| *count == LIMIT;
-    assert!(admitted.values().all(exact), "{LIMIT} each are allowed: {admitted:?}");
+    assert!(admitted.values().all(exact), "{LIMIT} per client are admitted: {admitted:?}");
     fleet.iter().for_each(assert_never_degraded);
     format!(
         "{} slots moved during {} answers: no error, none degraded, {LIMIT} of {LIMIT} for each of {CLIENTS} \
@@ -53,12 +53,12 @@ pub(super) fn moving_slots_have_no_visible_effect(stage: &Stage) -> String {
     )
 }
 
-fn assert_noticed_by_nobody(tally: &Tally) {
+fn assert_unaffected(tally: &Tally) {
     tally.assert_answered();
-    assert_eq!(tally.degraded(), 0, "nobody notices");
+    assert_eq!(tally.degraded(), 0, "no decision is degraded");
 }
 
-/// Each client's slot goes to another primary, key by key.
+/// Moves each client's slot to another primary, key by key.
 fn move_all(cluster: &Cluster, clients: u64, round: u64) {
     for number in 0..clients {
         let slot = slot_of(format!("{{:{}}}", client(number, clients)));
@@ -84,26 +84,26 @@ pub(super) fn limits_across_slots_cause_no_error(stage: &Stage) -> String {
     const LIMIT: usize = 30;
     let (_cluster, fleet) = start(stage, ACROSS);
     let users = stage.scale().pick(10, 30);
-    let question = |number: u64| {
+    let query = |number: u64| {
         let user = format!("u{}", number % users);
         json!({ "facts": { "client": client(number, 7), "user": user } }).to_string()
     };
-    let tally = Load::closed(fleet.addresses(), 4).body(question).send(users * 40);
-    assert_noticed_by_nobody(&tally);
+    let tally = Load::closed(fleet.addresses(), 4).body(query).send(users * 40);
+    assert_unaffected(&tally);
     for user in 0..users {
-        let of_user = tally.only(|heard| heard.number % users == user);
-        // Another who is refused may hold room for a moment, so one may be refused who had some.
+        let of_user = tally.only(|result| result.number % users == user);
+        // A plan across slots takes part by part and refunds on refusal, so it may briefly cause another refusal.
         assert!(of_user.admitted() <= LIMIT, "user {user}: {}", of_user.admitted());
     }
-    let rest = Load::closed(fleet.addresses(), 1).body(question).send(users * 20);
-    assert_noticed_by_nobody(&rest);
-    let passed = tally.admitted() + rest.admitted();
-    let most = LIMIT * usize::try_from(users).expect("a number");
-    assert_eq!(passed, most.min(1000), "what the refused held has returned");
+    let rest = Load::closed(fleet.addresses(), 1).body(query).send(users * 20);
+    assert_unaffected(&rest);
+    let admitted = tally.admitted() + rest.admitted();
+    let max = LIMIT * usize::try_from(users).expect("a number");
+    assert_eq!(admitted, max.min(1000), "refused requests refund what they took");
     fleet.iter().for_each(assert_never_degraded);
     assert_exact(&fleet.addresses());
     format!(
-        "{} answers over three slots each: no error, {passed} of {most} admitted",
+        "{} answers over three slots each: no error, {admitted} of {max} admitted",
         tally.count()
     )
 }

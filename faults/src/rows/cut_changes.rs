@@ -1,4 +1,4 @@
-//! A node that is killed while it writes down what administrators change.
+//! A node that is killed while it writes admin changes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,67 +12,68 @@ use crate::waiting::wait_for;
 
 const CLIENTS: [&str; 3] = ["a", "b", "c"];
 
-/// Who is changed by somebody that hangs up and never hears of it.
-const UNHEARD: &str = "d";
+/// The client whose override is changed by a caller that disconnects before the response.
+const ABANDONED: &str = "d";
 
-/// Multiples of it fall evenly between 0 and 1, however many there are.
-const GOLDEN: f64 = 0.618_033_988_749_895;
+/// The golden ratio: the fractions of its multiples spread evenly between 0 and 1.
+const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
 
-/// How far past the usual end of a write a kill may come.
-const BEYOND: f64 = 1.2;
+/// The latest kill, in durations of a usual write.
+const LATEST_KILL: f64 = 1.2;
 
 pub(super) fn interrupted_change_is_complete_or_absent(stage: &Stage) -> String {
     let directory = stage.scratch().path().join("data");
     let setup = stage.node().with("data-dir", &directory);
     let kills: u32 = stage.scale().pick(40, 1000);
-    let (mut book, mut seen, mut node) = (Book::default(), Seen::default(), setup.start());
-    let mut usual = book.change(&node, CLIENTS[0]);
+    let (mut expected, mut seen, mut node) = (Expected::default(), Seen::default(), setup.start());
+    let mut write_time = expected.change(&node, CLIENTS[0]);
     for kill in 0..kills {
-        let share = (f64::from(kill) * GOLDEN).fract();
-        let hung_up = book.hang_up(&node, usual.mul_f64(share));
-        usual = book.change(&node, CLIENTS[kill as usize % CLIENTS.len()]);
-        // One, then two, then all at once.
+        let fraction = (f64::from(kill) * GOLDEN_RATIO).fract();
+        let abandoned = expected.abandon(&node, write_time.mul_f64(fraction));
+        write_time = expected.change(&node, CLIENTS[kill as usize % CLIENTS.len()]);
+        // One, then two, then three at the same time.
         let others = kill / 3 % 3;
-        let under_way = book.begin(&node, &CLIENTS[..=others as usize]);
-        wait_for(usual.mul_f64(share * BEYOND) * (1 + others));
+        let pending = expected.begin(&node, &CLIENTS[..=others as usize]);
+        wait_for(write_time.mul_f64(fraction * LATEST_KILL) * (1 + others));
         node.kill();
-        seen.note_half(&directory);
+        seen.record_incomplete_file(&directory);
         let kept = StoredOverrides::read(&directory);
         node = setup.start();
-        book.settle_unheard(&node, hung_up, &mut seen);
-        book.settle(&node, under_way, &mut seen);
-        assert_eq!(kept.last_id(), book.changes, "each change is in the audit, once");
-        book.assert_newest(&node);
+        expected.settle_abandoned(&node, abandoned, &mut seen);
+        expected.settle(&node, pending, &mut seen);
+        assert_eq!(kept.last_id(), expected.changes, "the audit has each change once");
+        expected.assert_newest(&node);
     }
-    seen.assert_telling(stage);
+    seen.assert_conclusive(stage);
     assert!(!node.log().contains("panicked"), "{}", node.log());
     format!(
-        "{kills} kills, {} of {} changes under way not acknowledged: {} made, {} not; {} left half a file beside the \
-         whole one; {} were made after who asked hung up. Never torn, none acknowledged lost, the audit agrees, every start succeeds",
+        "{kills} kills, {} of {} pending changes not acknowledged: {} made, {} not; {} left an incomplete new file next \
+         to the intact one; {} were made after the caller disconnected. No torn file, no acknowledged change lost, the \
+         audit agrees, every start succeeds",
         seen.old + seen.new,
         seen.old + seen.new + seen.acknowledged,
         seen.new,
         seen.old,
-        seen.halves,
-        seen.unheard
+        seen.incomplete_files,
+        seen.abandoned
     )
 }
 
-/// What each client must have.
+/// The override that each client must have.
 #[derive(Default)]
-struct Book {
-    own: BTreeMap<&'static str, u64>,
-    /// Every limit is another.
+struct Expected {
+    limits: BTreeMap<&'static str, u64>,
+    /// The next limit; no limit is used twice.
     next: u64,
-    /// How many there were.
+    /// The number of changes made.
     changes: u64,
 }
 
-/// A change that was asked for.
-struct UnderWay {
-    of: &'static str,
+/// A change that was sent.
+struct Pending {
+    client: &'static str,
     to: Option<u64>,
-    client: Client,
+    connection: Client,
 }
 
 #[derive(Default)]
@@ -80,108 +81,112 @@ struct Seen {
     acknowledged: u32,
     old: u32,
     new: u32,
-    halves: u32,
-    /// Changes that were made, and whose authors had hung up.
-    unheard: u32,
+    incomplete_files: u32,
+    /// Changes that were made although the caller disconnected.
+    abandoned: u32,
 }
 
-impl Book {
-    /// Asks for one more change of a client: mostly another limit, sometimes none.
-    fn send(&mut self, mut client: Client, of: &'static str) -> UnderWay {
+impl Expected {
+    /// Sends a change of a client: usually a new limit, sometimes a removal.
+    fn send(&mut self, mut connection: Client, client: &'static str) -> Pending {
         self.next += 1;
-        let is_removed = self.next.is_multiple_of(4) && self.own.contains_key(of);
+        let is_removed = self.next.is_multiple_of(4) && self.limits.contains_key(client);
         let to = (!is_removed).then_some(self.next);
         let sent = match to {
-            Some(to) => client.request("PUT", &limits_of(of), limit(to)),
-            None => client.request("DELETE", &limits_of(of), ""),
+            Some(to) => connection.request("PUT", &limits_of(client), limit(to)),
+            None => connection.request("DELETE", &limits_of(client), ""),
         };
-        sent.expect("it is connected");
-        UnderWay { of, to, client }
+        sent.expect("the connection is open");
+        Pending { client, to, connection }
     }
 
     /// Changes a client and waits for the response. Returns the time taken.
-    fn change(&mut self, node: &Node, of: &'static str) -> Duration {
-        let (client, began) = (node.client(), Instant::now());
-        let mut asked = self.send(client, of);
-        let reply = asked.client.receive().expect("the node responds");
+    fn change(&mut self, node: &Node, client: &'static str) -> Duration {
+        let (connection, began) = (node.client(), Instant::now());
+        let mut pending = self.send(connection, client);
+        let reply = pending.connection.receive().expect("the node responds");
         assert!([200, 204].contains(&reply.status), "{} {}", reply.status, reply.body);
-        self.set(of, asked.to);
+        self.set(client, pending.to);
         began.elapsed()
     }
 
-    /// Asks for a change, and hangs up after a while; what it was to be.
-    fn hang_up(&mut self, node: &Node, after: Duration) -> Option<u64> {
-        let asked = self.send(node.client(), UNHEARD);
+    /// Sends a change and disconnects after a while. Returns the new limit.
+    fn abandon(&mut self, node: &Node, after: Duration) -> Option<u64> {
+        let pending = self.send(node.client(), ABANDONED);
         wait_for(after);
-        asked.to
+        pending.to
     }
 
-    /// Finds out what became of that one.
-    fn settle_unheard(&mut self, node: &Node, to: Option<u64>, seen: &mut Seen) {
-        let (before, now) = (self.own.get(UNHEARD).copied(), node.override_limit(UNHEARD));
+    /// Reads the outcome of an abandoned change: it is either active or absent.
+    fn settle_abandoned(&mut self, node: &Node, to: Option<u64>, seen: &mut Seen) {
+        let (before, now) = (self.limits.get(ABANDONED).copied(), node.override_limit(ABANDONED));
         if now == to {
-            seen.unheard += 1;
-            self.set(UNHEARD, to);
+            seen.abandoned += 1;
+            self.set(ABANDONED, to);
         } else {
-            assert_eq!(now, before, "it was to be {to:?}, and is neither");
+            assert_eq!(now, before, "neither the old limit nor {to:?}");
         }
     }
 
-    /// Asks for a change of each, all at once.
-    fn begin(&mut self, node: &Node, all: &[&'static str]) -> Vec<UnderWay> {
-        let connected: Vec<Client> = all.iter().map(|_| node.client()).collect();
-        connected.into_iter().zip(all).map(|(client, of)| self.send(client, of)).collect()
+    /// Sends a change of each client, all at the same time.
+    fn begin(&mut self, node: &Node, clients: &[&'static str]) -> Vec<Pending> {
+        let open: Vec<Client> = clients.iter().map(|_| node.client()).collect();
+        open.into_iter().zip(clients).map(|(open, client)| self.send(open, client)).collect()
     }
 
     /// Reads the outcome of each change: an acknowledged one is active, another one is either active or absent.
     /// Other clients are unchanged.
-    fn settle(&mut self, node: &Node, under_way: Vec<UnderWay>, seen: &mut Seen) {
-        for UnderWay { of, to, mut client } in under_way {
-            let (before, now) = (self.own.get(of).copied(), node.override_limit(of));
-            if let Ok(reply) = client.receive() {
+    fn settle(&mut self, node: &Node, all: Vec<Pending>, seen: &mut Seen) {
+        for Pending { client, to, mut connection } in all {
+            let (before, now) = (self.limits.get(client).copied(), node.override_limit(client));
+            if let Ok(reply) = connection.receive() {
                 assert!([200, 204].contains(&reply.status), "{} {}", reply.status, reply.body);
-                assert_eq!(now, to, "{of} was acknowledged; before it had {before:?}");
+                assert_eq!(
+                    now, to,
+                    "the change of {client} was acknowledged; the limit before was {before:?}"
+                );
                 seen.acknowledged += 1;
-                self.set(of, to);
+                self.set(client, to);
             } else if now == to {
                 seen.new += 1;
-                self.set(of, to);
+                self.set(client, to);
             } else {
-                assert_eq!(now, before, "{of} was to have {to:?}, and has neither");
+                assert_eq!(now, before, "{client} has neither the old limit nor {to:?}");
                 seen.old += 1;
             }
         }
-        for of in CLIENTS.into_iter().chain([UNHEARD]) {
-            assert_eq!(node.override_limit(of), self.own.get(of).copied(), "{of}");
+        for client in CLIENTS.into_iter().chain([ABANDONED]) {
+            let expected = self.limits.get(client).copied();
+            assert_eq!(node.override_limit(client), expected, "{client}");
         }
     }
 
-    fn set(&mut self, of: &'static str, to: Option<u64>) {
+    fn set(&mut self, client: &'static str, to: Option<u64>) {
         match to {
-            Some(to) => self.own.insert(of, to),
-            None => self.own.remove(of),
+            Some(to) => self.limits.insert(client, to),
+            None => self.limits.remove(client),
         };
         self.changes += 1;
     }
 
-    /// The newest entry of the audit says what that client has.
+    /// Asserts that the newest audit entry has the client's current limit.
     fn assert_newest(&self, node: &Node) {
         let newest = node.audit(1).pop().expect("there were changes");
-        let of = newest["client"].as_str().expect("a client");
-        assert_eq!(limit_in(&newest["new"]), self.own.get(of).copied(), "{newest}");
+        let client = newest["client"].as_str().expect("a client");
+        assert_eq!(limit_in(&newest["new"]), self.limits.get(client).copied(), "{newest}");
     }
 }
 
 impl Seen {
-    fn note_half(&mut self, directory: &Path) {
-        self.halves += u32::from(directory.join(format!("{FILE}.new")).exists());
+    fn record_incomplete_file(&mut self, directory: &Path) {
+        self.incomplete_files += u32::from(directory.join(format!("{FILE}.new")).exists());
     }
 
-    /// Kills that come too late or too early prove nothing.
-    fn assert_telling(&self, stage: &Stage) {
-        let (least, cut) = (stage.scale().pick(1, 100), self.old + self.new);
-        assert!(cut >= least, "only {cut} changes were cut off");
-        let is_both = self.old.min(self.new) > 0;
-        assert!(is_both || stage.scale() == Scale::Quick, "{} made, {} not", self.new, self.old);
+    /// Asserts that enough kills interrupted a change: a kill that is too early or too late proves nothing.
+    fn assert_conclusive(&self, stage: &Stage) {
+        let (min, cut) = (stage.scale().pick(1, 100), self.old + self.new);
+        assert!(cut >= min, "only {cut} changes were interrupted");
+        let has_both = self.old.min(self.new) > 0;
+        assert!(has_both || stage.scale() == Scale::Quick, "{} made, {} not", self.new, self.old);
     }
 }

@@ -1,7 +1,7 @@
-//! Connections that are cut after any byte.
+//! Redis connections that are cut after any byte.
 //!
-//! Every caller has a key and a cost of its own, and a limit whose remainder by the number of callers is its
-//! own number: an answer that reached the wrong caller would show.
+//! Every caller has its own key and cost, and a limit that is its own number modulo the number of callers, so a
+//! reply that reaches the wrong caller is detected.
 
 use tollgate_testkit::proxy::{Direction, Fault, Proxy};
 
@@ -17,11 +17,11 @@ struct Caller {
     cost: u64,
     limit: u64,
     client: Client,
-    /// What the store has admitted.
+    /// The cost that the store has admitted.
     admitted: u64,
-    /// What was last reply to be used.
+    /// The usage in the last reply.
     used: u64,
-    /// How often the store has answered.
+    /// The number of replies that the store decided.
     answers: u64,
 }
 
@@ -32,29 +32,34 @@ impl Caller {
         Self { number, cost, limit, client: node.client(), admitted: 0, used: 0, answers: 0 }
     }
 
-    fn question(&self) -> String {
-        inline(&self.caller(), self.cost, "fixed_window", self.limit)
+    fn body(&self) -> String {
+        inline(&self.key(), self.cost, "fixed_window", self.limit)
     }
 
-    fn caller(&self) -> String {
+    fn key(&self) -> String {
         format!("caller-{}", self.number)
     }
 
-    /// An answer must be this caller's own, and agree with all before.
-    fn hear(&mut self, reply: &Reply) {
+    /// Asserts that a reply is for this caller and consistent with the earlier ones.
+    fn check_reply(&mut self, reply: &Reply) {
         assert_eq!(reply.status, 200, "{}", reply.body);
         let json = reply.json();
         assert_eq!(json["limit"], self.limit, "a reply for another caller: {json}");
-        assert_eq!(json["key"], self.caller().as_str(), "a reply for another caller");
+        assert_eq!(json["key"], self.key().as_str(), "a reply for another caller");
         if !reply.is_exact() {
             return;
         }
         let remaining = json["remaining"].as_u64().expect("a number");
         let used = self.limit - remaining;
         assert_eq!(remaining % CALLERS, self.number, "a reply for another caller: {json}");
-        assert!(used.is_multiple_of(self.cost), "caller {}: {used} are used", self.number);
+        assert!(used.is_multiple_of(self.cost), "caller {}: usage {used}", self.number);
         let admitted = if reply.is_allowed() { self.cost } else { 0 };
-        assert!(used >= self.used + admitted, "caller {}: {} then {used}", self.number, self.used);
+        assert!(
+            used >= self.used + admitted,
+            "caller {}: usage {} then {used}",
+            self.number,
+            self.used
+        );
         self.admitted += admitted;
         self.used = used;
         self.answers += 1;
@@ -65,61 +70,61 @@ impl Caller {
 pub(super) fn no_reply_reaches_another_caller(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::seeded(server.port(), 5);
-    // So many failures in a row do not come: each call is policy's, and the next one asks again.
+    // The breaker stays closed: a failed call is decided without the store, and the next call uses Redis again.
     let setup = stage.node().redis(&redis::through(&proxy)).with("breaker-failures", "1000000");
     let node = setup.patient().start();
     let mut callers: Vec<Caller> = (0..CALLERS).map(|number| Caller::new(number, &node)).collect();
-    let wanted = stage.scale().pick(1_000, 100_000);
-    while proxy.cuts() < wanted {
-        ask_until_answered(&mut callers);
+    let target = stage.scale().pick(1_000, 100_000);
+    while proxy.cuts() < target {
+        send_until_answered(&mut callers);
         let before = proxy.cuts();
-        // About as long as what is sent and answered at once. Who is cut is back at once.
+        // About the bytes that are sent and received at a time. A client that is cut reconnects immediately.
         proxy.set(match before % 2 {
             0 => Fault::CutOpen { towards: Direction::Client, bytes: 0..300 },
             _ => Fault::CutOpen { towards: Direction::Server, bytes: 0..1200 },
         });
         while proxy.cuts() == before {
-            ask_all(&mut callers);
+            send_all(&mut callers);
         }
     }
     proxy.set(Fault::Pass);
     node.wait_exact();
     let lost = assert_settled(&node, &mut callers);
     let answers: u64 = callers.iter().map(|caller| caller.answers).sum();
-    assert!(lost > 0, "no answer was cut off, so nothing is proven");
+    assert!(lost > 0, "no reply was cut off, so nothing is proven");
     format!(
-        "{} cuts, {answers} answers by Redis, each its caller's own; what was lost counts as spent",
+        "{} cuts, {answers} answers by Redis, each for its own caller; takes whose reply was lost count as used",
         proxy.cuts()
     )
 }
 
-/// All ask at once: what is under way together is reply apart.
-fn ask_all(callers: &mut [Caller]) {
+/// Sends one request of every caller at the same time, then checks every reply.
+fn send_all(callers: &mut [Caller]) {
     for caller in callers.iter_mut() {
-        let question = caller.question();
-        caller.client.send("/check", &question).expect("a node listens");
+        let body = caller.body();
+        caller.client.send("/check", &body).expect("the connection is open");
     }
     for caller in callers.iter_mut() {
         let reply = caller.client.receive().expect("the node responds");
-        caller.hear(&reply);
+        caller.check_reply(&reply);
     }
 }
 
-fn ask_until_answered(callers: &mut [Caller]) {
+fn send_until_answered(callers: &mut [Caller]) {
     let answers = |callers: &[Caller]| callers.iter().map(|caller| caller.answers).sum::<u64>();
     let before = answers(callers);
     while answers(callers) == before {
-        ask_all(callers);
+        send_all(callers);
     }
 }
 
-/// Each answer is exact again, from the first on. What was spent without an answer.
+/// Asserts that decisions are exact again, from the first on. Returns the cost that was taken without a reply.
 fn assert_settled(node: &Node, callers: &mut [Caller]) -> u64 {
     let mut lost = 0;
     for caller in callers {
-        let spent = node.count(&caller.question()).expect("the store decides");
+        let spent = node.count(&caller.body()).expect("the store decides");
         assert!(caller.admitted <= spent && spent <= caller.limit);
-        let reply = node.post("/check", caller.question());
+        let reply = node.post("/check", caller.body());
         assert!(reply.is_exact() && reply.is_allowed(), "{}", reply.body);
         assert_eq!(reply.json()["count"], spent + caller.cost);
         lost += spent - caller.admitted;

@@ -1,4 +1,4 @@
-//! A node that may open no more files.
+//! A node without free file descriptors.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use crate::redis;
 use crate::stage::Stage;
 use crate::waiting::wait_for;
 
-/// What it may have open.
-const MOST: usize = 64;
+/// The maximum number of open files.
+const MAX_FILES: usize = 64;
 const CLIENTS: usize = 200;
 
-/// How much of one processor it may take while it can do nothing.
-const BUSY: f64 = 0.1;
+/// The maximum CPU use while no descriptor is free, in cores.
+const MAX_CPU: f64 = 0.1;
 
 const LOGGED: &str = "cannot accept a connection; retrying";
 
@@ -27,37 +27,37 @@ pub(super) fn connections_without_descriptor_wait_and_are_served(stage: &Stage) 
     let node = setup.patient().start();
     let mut early = node.client();
     assert!(early.post("/check", key("early")).is_ok_and(|reply| reply.is_exact()));
-    node.limit_files(MOST);
+    node.limit_files(MAX_FILES);
     let before = node.files();
     let began = Instant::now();
-    let mut crowd: Vec<Client> = (0..CLIENTS).map(|_| node.client()).collect();
-    for client in &mut crowd {
-        client.send("/check", key("crowd")).expect("it is connected");
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| node.client()).collect();
+    for client in &mut clients {
+        client.send("/check", key("crowd")).expect("the connection is open");
     }
-    let answered = || crowd.iter().filter(|client| is_answered(client)).count();
-    eventually("who has a place is answered, and no place is left", || {
+    let answered = || clients.iter().filter(|client| is_answered(client)).count();
+    eventually("every accepted connection has a response, and no descriptor is free", || {
         node.logged(&[LOGGED]) > 0 && before + answered() == node.files()
     });
     let served = answered();
-    assert!(served > 0 && served < MOST, "{served} of {CLIENTS} have a place");
-    let share = share_of_processor(&node, Duration::from_secs(stage.scale().pick(3, 10)));
-    assert!(share < BUSY, "starved, it takes {:.1} % of a processor", share * 100.0);
-    assert_eq!((answered(), node.files()), (served, before + served), "who has none waits");
+    assert!(served > 0 && served < MAX_FILES, "{served} of {CLIENTS} are served");
+    let cpu = cpu_use(&node, Duration::from_secs(stage.scale().pick(3, 10)));
+    assert!(cpu < MAX_CPU, "{:.1} % CPU without free descriptors", cpu * 100.0);
+    assert_eq!((answered(), node.files()), (served, before + served), "the other connections wait");
     assert!(early.post("/check", key("early")).is_ok_and(|reply| reply.is_exact()));
-    let (reply, starved) = (node.logged(&[LOGGED]), began.elapsed());
-    assert!(reply > 0 && reply as u64 <= 20 * (starved.as_secs() + 1), "logged {reply} times");
-    // Each leaves its place to one who waits.
-    for mut client in crowd {
+    let (lines, waited) = (node.logged(&[LOGGED]), began.elapsed());
+    assert!(lines > 0 && lines as u64 <= 20 * (waited.as_secs() + 1), "logged {lines} times");
+    // Each closed connection frees a descriptor for one that waits.
+    for mut client in clients {
         let reply = client.receive().expect("no connection is refused");
         assert!(reply.is_exact() && reply.is_allowed(), "{}", reply.body);
     }
-    eventually("all places are free", || node.files() == before);
-    assert_eq!(node.count(&key("crowd")), Some(CLIENTS as u64), "each has counted once");
+    eventually("all descriptors are free again", || node.files() == before);
+    assert_eq!(node.count(&key("crowd")), Some(CLIENTS as u64), "each request counts once");
     format!(
-        "{CLIENTS} connections, {MOST} descriptors: {served} answered, the others waited {:.1} s, while it \
-         took {:.1} % of a processor and logged {reply} lines; then all answered",
-        starved.as_secs_f64(),
-        share * 100.0
+        "{CLIENTS} connections, {MAX_FILES} descriptors: {served} answered, the others waited {:.1} s at {:.1} % CPU \
+         and {lines} log lines; then all answered",
+        waited.as_secs_f64(),
+        cpu * 100.0
     )
 }
 
@@ -65,7 +65,8 @@ fn is_answered(client: &Client) -> bool {
     client.has_response().expect("no connection is refused")
 }
 
-fn share_of_processor(node: &Node, span: Duration) -> f64 {
+/// The CPU use of a node, in cores.
+fn cpu_use(node: &Node, span: Duration) -> f64 {
     let (before, began) = (node.cpu(), Instant::now());
     wait_for(span);
     (node.cpu() - before).as_secs_f64() / began.elapsed().as_secs_f64()

@@ -1,12 +1,12 @@
-//! What comes twice: fields of a question, lines of a head.
+//! Duplicate JSON fields and duplicate headers.
 
 use crate::client::{JSON, Reply, head, key};
 use crate::endpoints::{BATCH, DECIDING, assert_refused};
 use crate::node::Node;
 use crate::stage::Stage;
 
-/// Questions in which a field comes twice, and the field that is named.
-const TWICE: [(&str, &str); 13] = [
+/// Queries with a duplicate field, and the field that the error names.
+const DUPLICATE_FIELDS: [(&str, &str); 13] = [
     (r#"{"key":"a","key":"b"}"#, "key"),
     (r#"{"key":"a","key":"a"}"#, "key"),
     (r#"{"key":"a","\u006bey":"b"}"#, "key"),
@@ -25,25 +25,24 @@ const TWICE: [(&str, &str); 13] = [
     (r#"{"key":"a","limits":[{"limit":1,"window_ms":1,"window_ms":9}]}"#, "limits[0].window_ms"),
 ];
 
-/// Bodies of other paths in which a field comes twice.
-const OTHERS: [(&str, &str); 3] = [
+/// Bodies of other endpoints with a duplicate field.
+const OTHER_BODIES: [(&str, &str); 3] = [
     (BATCH, r#"{"requests":[{"key":"a"}],"requests":[]}"#),
     ("/release", r#"{"permit":"a","permit":"b"}"#),
     ("/renew", r#"{"permit":"a","permit":"b"}"#),
 ];
 
-/// Lines of a head that contradict each other, or are one too many, and the status that tells so. The length
-/// of the body is in place of the hash.
-const HEADS: [(&str, &str, u16); 6] = [
-    ("two types", "content-type: application/json\r\ncontent-length: #\r\n", 415),
-    ("two kinds of types", "content-type: text/plain\r\ncontent-length: #\r\n", 415),
+/// Contradicting or duplicate header lines, and the expected status. `#` stands for the length of the body.
+const HEADERS: [(&str, &str, u16); 6] = [
+    ("two equal content types", "content-type: application/json\r\ncontent-length: #\r\n", 415),
+    ("two different content types", "content-type: text/plain\r\ncontent-length: #\r\n", 415),
     ("two lengths", "content-length: #\r\ncontent-length: 1\r\n", 400),
-    ("two lengths in one", "content-length: #, 1\r\n", 400),
+    ("two lengths in one line", "content-length: #, 1\r\n", 400),
     ("a length below zero", "content-length: #\r\ncontent-length: -1\r\n", 400),
-    ("an encoding that is none", "content-length: #\r\ntransfer-encoding: gzip\r\n", 400),
+    ("an unknown encoding", "content-length: #\r\ntransfer-encoding: gzip\r\n", 400),
 ];
 
-/// Lines that say the same twice, or that nobody reads.
+/// Header lines that are repeated with the same value, or that the node does not read.
 const HARMLESS: [&str; 3] = [
     "content-length: #\r\ncontent-length: #\r\n",
     "content-length: #\r\nauthorization: a\r\nauthorization: b\r\n",
@@ -51,49 +50,49 @@ const HARMLESS: [&str; 3] = [
 ];
 
 pub(super) fn duplicates_are_refused_on_every_endpoint(stage: &Stage) -> String {
-    // Where anybody may ask nobody reads who it is.
+    // A node without tokens does not read the authorization header.
     let node = stage.node().open().start();
     let mut client = node.client();
-    for (question, field) in TWICE {
-        assert_refused(&mut client, question, 400, field);
+    for (query, field) in DUPLICATE_FIELDS {
+        assert_refused(&mut client, query, 400, field);
     }
-    for (path, body) in OTHERS {
+    for (path, body) in OTHER_BODIES {
         let reply = client.post(path, body).expect("the node responds");
         assert_eq!(reply.status, 400, "{path} {body}: {}", reply.body);
     }
     let paths: Vec<&str> = DECIDING.into_iter().chain([BATCH]).collect();
-    for (what, lines, status) in HEADS {
+    for (case, lines, status) in HEADERS {
         for path in &paths {
-            assert_eq!(answer(&node, path, lines).status, status, "{path}: {what}");
+            assert_eq!(send_with(&node, path, lines).status, status, "{path}: {case}");
         }
     }
     for path in &paths {
         for lines in HARMLESS {
-            assert_eq!(answer(&node, path, lines).status, 200, "{path}: {lines}");
+            assert_eq!(send_with(&node, path, lines).status, 200, "{path}: {lines}");
         }
         assert_encoding_counts(&node, path);
     }
-    assert_eq!(node.count(&key("a")), Some(0), "nothing was taken");
+    assert_eq!(node.count(&key("a")), Some(0), "nothing was debited");
     format!(
-        "{} questions and {} other bodies with a field twice: 400, on every path, the field named; {} heads that \
-         contradict themselves: 400, of types 415",
-        TWICE.len(),
-        OTHERS.len(),
-        HEADS.len()
+        "{} queries and {} other bodies with a duplicate field: 400 on every endpoint, naming the field; {} pairs of \
+         contradicting headers: 400, two content types 415",
+        DUPLICATE_FIELDS.len(),
+        OTHER_BODIES.len(),
+        HEADERS.len()
     )
 }
 
-/// What a good question is reply whose head has these lines too.
-fn answer(node: &Node, path: &str, lines: &str) -> Reply {
-    let body = question(path);
+/// Sends a valid request with additional header lines.
+fn send_with(node: &Node, path: &str, lines: &str) -> Reply {
+    let body = valid_body(path);
     let lines = lines.replace('#', &body.len().to_string());
     send(node, &(head(path, &[JSON, &lines]) + &body))
 }
 
-/// Who reads by the length and who reads by the encoding would see two requests or one: one is read, and what
-/// follows it on that connection is not.
+/// Asserts that with both a length and an encoding the encoding counts and the connection closes, so that a proxy
+/// that uses the length cannot smuggle in a second request.
 fn assert_encoding_counts(node: &Node, path: &str) {
-    let body = question(path);
+    let body = valid_body(path);
     let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
     for lines in [
         ["content-length: 5\r\n", "transfer-encoding: chunked\r\n"],
@@ -105,9 +104,9 @@ fn assert_encoding_counts(node: &Node, path: &str) {
     }
 }
 
-fn question(path: &str) -> String {
-    let question = key("head");
-    if path == BATCH { format!(r#"{{"requests":[{question}]}}"#) } else { question }
+fn valid_body(path: &str) -> String {
+    let query = key("head");
+    if path == BATCH { format!(r#"{{"requests":[{query}]}}"#) } else { query }
 }
 
 fn send(node: &Node, request: &str) -> Reply {

@@ -1,4 +1,4 @@
-//! Many nodes when their Redis is back.
+//! Load on Redis when it recovers and many nodes reconnect.
 
 use std::time::Duration;
 
@@ -15,26 +15,27 @@ use crate::stage::Stage;
 use crate::waiting::wait_for;
 
 const NODES: u64 = 8;
-/// The connections of a node: for decisions, and for what nodes tell each other.
-const POOL: u64 = 2;
-/// How long the load is looked at, before and after.
+/// Connections per node: one for decisions, one for node reports and change events.
+const CONNECTIONS_PER_NODE: u64 = 2;
+/// The time in which commands are counted, before and after the outage.
 const SPAN: Duration = Duration::from_secs(3);
 
-/// What Redis saw of it.
+/// The load on Redis.
 #[derive(Debug, Default)]
 struct Traffic {
-    /// Commands in a span, before and from the return on.
-    usual: u64,
+    /// Commands in one span before the outage.
+    before: u64,
+    /// Commands in the first span after the outage.
     after: u64,
-    /// Connections that were tried while it was away.
+    /// Connection attempts during the outage.
     connects: u64,
-    back: Duration,
+    recovery: Duration,
 }
 
 pub(super) fn eight_nodes_do_not_storm_a_recovered_redis(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::start(server.port());
-    // Heartbeats as they are by themselves: they ask too.
+    // The default heartbeat interval, because heartbeats are load too.
     let setup =
         stage.node().redis(&redis::through(&proxy)).policy(&per_client("1000000/h", Loss::Local));
     let setup = setup.with("redis-timeout-ms", "1000");
@@ -42,54 +43,54 @@ pub(super) fn eight_nodes_do_not_storm_a_recovered_redis(stage: &Stage) -> Strin
     let addresses: Vec<_> = nodes.iter().map(Node::address).collect();
     let load = Load::open(addresses.clone(), 160).body(|number| key(&format!("c{}", number % 40)));
     let (seconds, mut traffic) = (stage.scale().pick(4, 30), Traffic::default());
-    let tally = load.during(|| traffic = take_away(&server, &proxy, &nodes, seconds));
+    let tally = load.during(|| traffic = run_outage(&server, &proxy, &nodes, seconds));
     tally.assert_answered();
     assert_exact(&addresses);
     let clients = redis::info(&server, "connected_clients");
-    // One of them asks.
-    assert!(clients <= NODES * POOL + 1, "{clients} connections");
-    let Traffic { usual, after, connects, back } = traffic;
-    // In each second a probe, a heartbeat that failed, and the connection for what nodes tell each other.
+    // One more is the connection of this test.
+    assert!(clients <= NODES * CONNECTIONS_PER_NODE + 1, "{clients} connections");
+    let Traffic { before, after, connects, recovery } = traffic;
+    // Per second: a probe, a failed heartbeat, and the connection for node reports and change events.
     let bound = NODES * (seconds + 1) * 4;
     assert!(connects <= bound, "{connects} connections in {seconds} s without Redis");
-    // Each greets, teaches its programs, debits and says that it is up.
-    let bound = usual + usual / 5 + NODES * 60;
-    assert!(after <= bound, "{after} commands after, {usual} before");
+    // Each node authenticates, loads its scripts, sends debits and registers.
+    let bound = before + before / 5 + NODES * 60;
+    assert!(after <= bound, "{after} commands after, {before} before");
     format!(
-        "{} answers, no 5xx; {:.1} connects a node and second while away, {clients} connections after; {usual} \
-         commands in 3 s before, {after} in the first after; {}",
+        "{} answers, no 5xx; {:.1} connects per node and second during the outage, {clients} connections after; \
+         {before} commands in 3 s before, {after} in the first 3 s after; {}",
         tally.count(),
         rate(connects, NODES * seconds),
-        assert_recovered(back)
+        assert_recovered(recovery)
     )
 }
 
-/// Kills Redis for so many seconds, while nodes are asked.
-fn take_away(server: &Server, proxy: &Proxy, nodes: &[Node], seconds: u64) -> Traffic {
+/// Kills Redis for `seconds` under load, and measures the load on it.
+fn run_outage(server: &Server, proxy: &Proxy, nodes: &[Node], seconds: u64) -> Traffic {
     let mut traffic = Traffic::default();
     wait_for(Duration::from_secs(1));
-    traffic.usual = commands(server, || wait_for(SPAN));
+    traffic.before = commands(server, || wait_for(SPAN));
     server.kill();
     wait_for(Duration::from_secs(1));
-    let before = proxy.connections();
+    let connections = proxy.connections();
     wait_for(Duration::from_secs(seconds));
-    traffic.connects = proxy.connections() - before;
+    traffic.connects = proxy.connections() - connections;
     server.restart();
     traffic.after = commands(server, || {
-        traffic.back = nodes.iter().map(Node::wait_exact).sum();
-        wait_for(SPAN.saturating_sub(traffic.back));
+        traffic.recovery = nodes.iter().map(Node::wait_exact).sum();
+        wait_for(SPAN.saturating_sub(traffic.recovery));
     });
     traffic
 }
 
-fn rate(count: u64, of: u64) -> f64 {
+fn rate(count: u64, units: u64) -> f64 {
     let small = |number| f64::from(u32::try_from(number).expect("a small number"));
-    small(count) / small(of)
+    small(count) / small(units)
 }
 
-/// How many commands a server ran meanwhile.
-fn commands(server: &Server, meanwhile: impl FnOnce()) -> u64 {
+/// The number of commands that a server ran during `action`.
+fn commands(server: &Server, action: impl FnOnce()) -> u64 {
     let before = redis::info(server, "total_commands_processed");
-    meanwhile();
+    action();
     redis::info(server, "total_commands_processed") - before
 }

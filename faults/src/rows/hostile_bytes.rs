@@ -1,4 +1,4 @@
-//! Bytes that are no text, and text that would be more than one line.
+//! Invalid UTF-8, and control characters that could start a new line in logs, headers or metrics.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::redis;
 use crate::setup::Setup;
 use crate::stage::Stage;
 
-/// What would stand alone in a log, a head or the metrics, were it let in. In small letters, as heads are read.
+/// The text that an injection would show in logs, headers or metrics. In lower case, as the client reads headers.
 const MARK: &str = "injected";
 
-/// Texts that a careless reader takes for one another. Each is counted by itself, to the byte.
+/// Similar texts. Each has its own counter, byte for byte.
 const TEXTS: [&str; 20] = [
     "a",
     "A",
@@ -38,8 +38,8 @@ const TEXTS: [&str; 20] = [
     "a\"} 1\ninjected{x=\"y\"} 1\n",
 ];
 
-/// Texts as JSON has them that are no text at all.
-const NO_TEXTS: [&[u8]; 10] = [
+/// Invalid content of a JSON string.
+const INVALID_TEXTS: [&[u8]; 10] = [
     b"\xff",
     b"a\xff",
     b"\xc0\x80",
@@ -52,7 +52,7 @@ const NO_TEXTS: [&[u8]; 10] = [
     b"a\0b",
 ];
 
-/// Targets of a request that are none, or none of ours.
+/// Invalid or unknown request targets.
 const TARGETS: [&[u8]; 9] = [
     b"/\xff\xfe",
     b"/check\0",
@@ -65,18 +65,18 @@ const TARGETS: [&[u8]; 9] = [
     b"/api/counters?cursor=%0d%0ainjected:%20yes",
 ];
 
-/// Lines of a head that are none.
-const LINES: [&[u8]; 7] = [
+/// Invalid header lines.
+const HEADER_LINES: [&[u8]; 7] = [
     b"x: a\0b",
     b"x: a\rinjected: yes",
     b"x\0y: a",
     b"\xff: a",
     b"x : a",
     b"x: a\r\n folded",
-    b"no line of a head",
+    b"no header line",
 ];
 
-/// Where a text may stand, around it, and what a problem calls that place.
+/// The JSON before and after a text, and the field name in errors.
 const PLACES: [(&str, &str, &str); 4] = [
     (r#"{"key":""#, r#""}"#, "key"),
     (r#"{"facts":{"client":"c","user":""#, r#""}}"#, "facts.user"),
@@ -91,52 +91,56 @@ rules:
   - { name: headers, match: { path: /header }, per: [\"header:x\"], limits: [1000/h] }
 ";
 
-/// A counter for each text by each of these, and one that nobody is to be taken for.
+/// The number of counters: four per text, and that of the client `first`.
 const COUNTERS: usize = 4 * TEXTS.len() + 1;
 
 pub(super) fn hostile_bytes_are_counted_unchanged_or_refused(stage: &Stage) -> String {
-    let loud = |format: &str| {
-        let setup = stage.node().policy(POLICY).variable("TOLLGATE_LOG", "debug");
-        setup.with("log-format", format)
+    let setup = |format: &str| {
+        let node = stage.node().policy(POLICY).variable("TOLLGATE_LOG", "debug");
+        node.with("log-format", format)
     };
-    assert_borne(&loud("text"));
-    assert_borne(&loud("json"));
+    assert_unharmed(&setup("text"));
+    assert_unharmed(&setup("json"));
     let server = redis::start();
-    assert_borne(&loud("text").redis(&redis::url(&server)).patient());
+    assert_unharmed(&setup("text").redis(&redis::url(&server)).patient());
     assert_starts_refused(stage);
     format!(
-        "{} texts in {} places count apart, to the byte; {} that are none, {} targets and {} lines of a head are \
-         refused; nothing of them in the logs, heads and metrics of memory and Redis",
+        "{} texts in {} fields have separate counters, byte for byte; {} invalid texts, {} targets and {} header lines \
+         are refused; no injection in logs, headers and metrics, in memory and on Redis",
         TEXTS.len(),
         PLACES.len(),
-        NO_TEXTS.len(),
+        INVALID_TEXTS.len(),
         TARGETS.len(),
-        LINES.len()
+        HEADER_LINES.len()
     )
 }
 
-fn assert_borne(setup: &Setup<'_>) {
+fn assert_unharmed(setup: &Setup<'_>) {
     let node = setup.start();
     let mut client = node.client();
     assert!(client.post("/check", key("first")).is_ok_and(|reply| reply.is_exact()));
     let series = series(&node);
     TEXTS.iter().for_each(|text| assert_first(&mut client, text));
-    assert_eq!(listed(&mut client), COUNTERS, "each has a counter of its own");
+    assert_eq!(counters(&mut client), COUNTERS, "each text has its own counters");
     for (begin, end, field) in PLACES {
-        for bytes in NO_TEXTS {
-            assert_no_text(&mut client, &[begin.as_bytes(), bytes, end.as_bytes()].concat(), field);
+        for bytes in INVALID_TEXTS {
+            assert_invalid_text_refused(
+                &mut client,
+                &[begin.as_bytes(), bytes, end.as_bytes()].concat(),
+                field,
+            );
         }
     }
     for name in ["a\\r\\ninjected", "a\\u0000", "", "a b", "ä"] {
-        let question = format!(r#"{{"facts":{{"client":"c","{name}":"v"}}}}"#);
+        let query = format!(r#"{{"facts":{{"client":"c","{name}":"v"}}}}"#);
         let name: Value = serde_json::from_str(&format!("\"facts.{name}\"")).expect("a text");
-        assert_refused(&mut client, question, 400, name.as_str().expect("a text"));
+        assert_refused(&mut client, query, 400, name.as_str().expect("a text"));
     }
     TARGETS.iter().for_each(|target| assert_target_refused(&node, target));
-    LINES.iter().for_each(|line| assert_line_refused(&node, line));
-    assert_eq!(listed(&mut client), COUNTERS, "what is refused counts nowhere");
+    HEADER_LINES.iter().for_each(|line| assert_line_refused(&node, line));
+    assert_eq!(counters(&mut client), COUNTERS, "refused requests have no counter");
     assert_eq!(self::series(&node), series, "no metric was added");
-    assert_log_whole(&node);
+    assert_log_lines_intact(&node);
 }
 
 /// Asserts that this text has no usage yet, and that responses show it unchanged.
@@ -153,57 +157,57 @@ fn assert_first(client: &mut Client, text: &str) {
         assert_eq!(reply.body["key"], text, "{}", reply.path);
     }
     // As a tenant, a user and a header the text has other counters; a path has none.
-    for (question, count, shown) in [
+    for (query, count, shown) in [
         (json!({ "key": "first", "tenant": text }), 1, "first"),
         (json!({ "facts": { "client": "first", "path": "/user", "user": text } }), 1, text),
         (json!({ "facts": { "client": "first", "path": "/header", "header:x": text } }), 1, text),
         (json!({ "facts": { "client": "first", "path": text }, "cost": 0 }), 1, "first"),
     ] {
-        let reply = client.post("/check", question.to_string()).expect("the node responds");
+        let reply = client.post("/check", query.to_string()).expect("the node responds");
         let json = reply.json();
-        assert_eq!((&json["count"], &json["key"]), (&count.into(), &shown.into()), "{question}");
-        assert_unmarked(&reply);
+        assert_eq!((&json["count"], &json["key"]), (&count.into(), &shown.into()), "{query}");
+        assert_no_injection(&reply);
     }
 }
 
 /// Asserts that every endpoint refuses invalid UTF-8; as a batch item it makes the whole batch invalid.
-fn assert_no_text(client: &mut Client, question: &[u8], field: &str) {
-    let shown = String::from_utf8_lossy(question).into_owned();
+fn assert_invalid_text_refused(client: &mut Client, query: &[u8], field: &str) {
+    let shown = String::from_utf8_lossy(query).into_owned();
     for path in DECIDING {
-        let reply = client.post(path, question).expect("the node responds");
+        let reply = client.post(path, query).expect("the node responds");
         let json = reply.json();
         assert_eq!((reply.status, &json["field"]), (400, &field.into()), "{path} {shown}: {json}");
-        assert_unmarked(&reply);
+        assert_no_injection(&reply);
     }
-    let batch = send(client, question).pop().expect("the last is the batch");
+    let batch = send(client, query).pop().expect("the last is the batch");
     assert_eq!(batch.status, 400, "{shown}: {}", batch.body);
 }
 
 fn assert_target_refused(node: &Node, target: &[u8]) {
     let request = begin("GET", "/api/") + "\r\n";
-    let (method, rest) = request.split_once("/api/").expect("it was asked for");
-    let reply = answer(node, &[method.as_bytes(), target, rest.as_bytes()].concat());
+    let (method, rest) = request.split_once("/api/").expect("the path is in the request");
+    let reply = send_raw(node, &[method.as_bytes(), target, rest.as_bytes()].concat());
     assert!([400, 404].contains(&reply.status), "{target:?}: {} {}", reply.status, reply.body);
 }
 
 fn assert_line_refused(node: &Node, line: &[u8]) {
-    let question = key("refused");
-    let length = format!("content-length: {}\r\n", question.len());
+    let query = key("refused");
+    let length = format!("content-length: {}\r\n", query.len());
     let begin = head("/check", &[JSON, &length]);
-    let begin = begin.strip_suffix("\r\n").expect("heads end so").as_bytes();
-    let reply = answer(node, &[begin, line, b"\r\n\r\n", question.as_bytes()].concat());
+    let begin = begin.strip_suffix("\r\n").expect("the head ends with an empty line").as_bytes();
+    let reply = send_raw(node, &[begin, line, b"\r\n\r\n", query.as_bytes()].concat());
     assert_eq!(reply.status, 400, "{line:?}: {}", reply.body);
 }
 
-fn answer(node: &Node, request: &[u8]) -> Reply {
+fn send_raw(node: &Node, request: &[u8]) -> Reply {
     let mut client = node.client();
     client.write(request).expect("the node reads");
     let reply = client.receive().expect("the node responds");
-    assert_unmarked(&reply);
+    assert_no_injection(&reply);
     reply
 }
 
-fn assert_unmarked(reply: &Reply) {
+fn assert_no_injection(reply: &Reply) {
     assert!(!reply.head.contains(MARK), "{}", reply.head);
 }
 
@@ -216,25 +220,25 @@ fn series(node: &Node) -> BTreeSet<String> {
         .collect()
 }
 
-/// How many counters there are.
-fn listed(client: &mut Client) -> usize {
+/// The number of counters.
+fn counters(client: &mut Client) -> usize {
     let reply = client.get("/api/counters?limit=1000").expect("the node responds").json();
     assert!(reply["cursor"].is_null(), "one page is enough: {reply}");
     reply["counters"].as_array().expect("a list").len()
 }
 
-/// No line of the log was begun by anybody else, and none rings a bell or paints.
-fn assert_log_whole(node: &Node) {
+/// Asserts that the node started every log line itself, and that none contains control characters.
+fn assert_log_lines_intact(node: &Node) {
     let log = node.log();
     for line in log.lines() {
-        let is_ours = line.starts_with(['2', '{']) || line.starts_with("listening on ");
-        assert!(is_ours && !line.chars().any(char::is_control), "{line:?}");
+        let is_log_line = line.starts_with(['2', '{']) || line.starts_with("listening on ");
+        assert!(is_log_line && !line.chars().any(char::is_control), "{line:?}");
         let is_json = serde_json::from_str::<Value>(line).is_ok_and(|line| line.is_object());
         assert!(is_json || !line.starts_with('{'), "{line:?}");
     }
 }
 
-/// What operators write is reply in one line as well.
+/// Asserts that startup errors show invalid names in policies and settings without starting a new line.
 fn assert_starts_refused(stage: &Stage) {
     let rule = "version: 1\nrules: [{ name: \"a\\r\\ninjected: b\", limits: [1/s] }]\n";
     let field = "version: 1\n\"a\\r\\ninjected: b\": 1\n";

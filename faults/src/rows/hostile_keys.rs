@@ -12,7 +12,7 @@ use crate::node::Node;
 use crate::redis;
 use crate::stage::Stage;
 
-/// What means something in a key, or does once it is escaped.
+/// Characters with a meaning in keys, and escapes of them.
 const PIECES: [&str; 16] =
     ["{", "}", ":", "/", "%", "%7B", "%3A", "%25", "#", "*", "a", "b", "{a}", "\\", "\0", "ä"];
 
@@ -20,38 +20,38 @@ const POLICY: &str = "version: 1
 defaults: { limit: 1000/h, algorithm: fixed_window, per: [client, user] }
 ";
 
-/// How many subjects are asked about at once.
-const AT_ONCE: usize = 1000;
+/// The number of queries per batch.
+const BATCH_SIZE: usize = 1000;
 
-/// Slots are looked at in so many groups of neighbours, as primaries have them.
+/// The number of slot ranges that are compared, like the ranges of primaries.
 const GROUPS: u16 = 16;
 
-/// A tenant, a client and a user, any of the others than the client absent.
+/// Tenant, client and user. Tenant and user are absent if empty.
 type Subject = [String; 3];
 
 pub(super) fn hostile_names_never_share_a_counter(stage: &Stage) -> String {
     let subjects = subjects(stage.scale().pick(4_000, 100_000));
     let memory = stage.node().policy(POLICY).start();
-    assert_apart(&memory, &subjects);
+    assert_separate(&memory, &subjects);
     let server = redis::start();
     let setup = stage.node().policy(POLICY).redis(&redis::url(&server));
     let node = setup.patient().start();
-    assert_apart(&node, &subjects);
+    assert_separate(&node, &subjects);
     let keys = keys(&server);
-    assert_eq!(keys.len(), subjects.len(), "each has one key");
+    assert_eq!(keys.len(), subjects.len(), "each subject has one key");
     for key in &keys {
-        assert!(key.bytes().all(|byte| byte.is_ascii_graphic()), "{key:?} is not readable");
+        assert!(key.bytes().all(|byte| byte.is_ascii_graphic()), "{key:?} is not printable ASCII");
     }
-    let (slots, farthest) = assert_spread(&keys);
+    let (slots, max_deviation) = assert_spread(&keys);
     format!(
-        "{} subjects, in memory and on Redis: each counts alone, twice over; their keys are in {slots} slots, \
-         and no sixteenth of all slots has {:.1} % more or less than its share",
+        "{} subjects, in memory and on Redis: each has its own counter; their keys are in {slots} slots, and the key \
+         count of a sixteenth of all slots deviates from the mean by at most {:.1} %",
         subjects.len(),
-        farthest * 100.0
+        max_deviation * 100.0
     )
 }
 
-/// The neighbours that joining would confuse, and many that are drawn.
+/// Subjects that naive joining would confuse, and random ones.
 fn subjects(count: usize) -> Vec<Subject> {
     let mut all: BTreeSet<Subject> = BTreeSet::new();
     for [tenant, client, user] in [
@@ -75,9 +75,9 @@ fn subjects(count: usize) -> Vec<Subject> {
     }
     let mut random = Random::new(34);
     while all.len() < count {
-        let [tenant, client, user] = [(0, 3), (1, 5), (0, 3)].map(|(least, most)| {
-            let pieces = random.within(least, most);
-            let draw = |_| *random.pick(&PIECES).expect("there are some");
+        let [tenant, client, user] = [(0, 3), (1, 5), (0, 3)].map(|(min, max)| {
+            let pieces = random.within(min, max);
+            let draw = |_| *random.pick(&PIECES).expect("the list is not empty");
             (0..pieces).map(draw).collect::<String>()
         });
         all.insert([tenant, client, user]);
@@ -85,23 +85,23 @@ fn subjects(count: usize) -> Vec<Subject> {
     all.into_iter().collect()
 }
 
-fn question([tenant, client, user]: &Subject) -> Value {
-    let mut asked = json!({ "facts": { "client": client } });
+fn query([tenant, client, user]: &Subject) -> Value {
+    let mut query = json!({ "facts": { "client": client } });
     if !user.is_empty() {
-        asked["facts"]["user"] = user.as_str().into();
+        query["facts"]["user"] = user.as_str().into();
     }
     if !tenant.is_empty() {
-        asked["tenant"] = tenant.as_str().into();
+        query["tenant"] = tenant.as_str().into();
     }
-    asked
+    query
 }
 
-/// Whoever comes a first time is the first, and whoever comes a second time the second.
-fn assert_apart(node: &Node, subjects: &[Subject]) {
+/// Asserts that the first check of each subject counts 1 and the second counts 2.
+fn assert_separate(node: &Node, subjects: &[Subject]) {
     let mut client = node.client();
     for time in 1..=2 {
-        for some in subjects.chunks(AT_ONCE) {
-            for (subject, reply) in some.iter().zip(ask(&mut client, some)) {
+        for batch in subjects.chunks(BATCH_SIZE) {
+            for (subject, reply) in batch.iter().zip(check_batch(&mut client, batch)) {
                 assert_eq!(reply["count"], time, "{subject:?} shares its counter: {reply}");
                 assert_eq!(reply["degraded"], false, "{reply}");
             }
@@ -109,22 +109,23 @@ fn assert_apart(node: &Node, subjects: &[Subject]) {
     }
 }
 
-fn ask(client: &mut Client, subjects: &[Subject]) -> Vec<Value> {
-    let questions: Vec<Value> = subjects.iter().map(question).collect();
-    let batch = json!({ "requests": questions }).to_string();
+fn check_batch(client: &mut Client, subjects: &[Subject]) -> Vec<Value> {
+    let queries: Vec<Value> = subjects.iter().map(query).collect();
+    let batch = json!({ "requests": queries }).to_string();
     let mut reply = client.post(BATCH, batch).expect("the node responds").json();
     let results = reply["results"].as_array_mut().map(std::mem::take).expect("a list");
     assert_eq!(results.len(), subjects.len());
     results
 }
 
-/// What counters are called on the server.
+/// The keys of all counters on the server.
 fn keys(server: &Server) -> Vec<String> {
     let reply = server.raw().call(&["KEYS", "rl:{*}:*"]);
     reply.array().iter().map(|key| key.text().to_owned()).collect()
 }
 
-/// Asserts that slots have about the same; how many have any, and how far off the worst group of them is.
+/// Asserts that slots have about equally many keys. Returns the number of used slots and the largest relative
+/// deviation of a group.
 fn assert_spread(keys: &[String]) -> (usize, f64) {
     let mut slots: BTreeMap<u16, u32> = BTreeMap::new();
     for key in keys {
@@ -134,16 +135,16 @@ fn assert_spread(keys: &[String]) -> (usize, f64) {
     for (slot, count) in &slots {
         groups[usize::from(slot / (16_384 / GROUPS))] += count;
     }
-    let all = f64::from(u32::try_from(keys.len()).expect("not that many"));
-    let share = all / f64::from(GROUPS);
-    let far = groups.iter().map(|count| (f64::from(*count) / share - 1.0).abs());
-    let farthest = far.fold(0.0, f64::max);
-    // Chance alone makes one of sixteen differ by three deviations now and then, and hardly ever by five.
-    assert!(farthest < 5.0 / share.sqrt(), "{farthest:.2} off: {groups:?}");
-    let (mean, most) = (all / 16_384.0, slots.values().max().copied().unwrap_or_default());
+    let all = f64::from(u32::try_from(keys.len()).expect("the count fits u32"));
+    let group_mean = all / f64::from(GROUPS);
+    let deviations = groups.iter().map(|count| (f64::from(*count) / group_mean - 1.0).abs());
+    let max_deviation = deviations.fold(0.0, f64::max);
+    // By chance, one of sixteen groups sometimes deviates by three standard deviations, and hardly ever by five.
+    assert!(max_deviation < 5.0 / group_mean.sqrt(), "deviation {max_deviation:.2}: {groups:?}");
+    let (mean, max) = (all / 16_384.0, slots.values().max().copied().unwrap_or_default());
     assert!(
-        f64::from(most) < mean + 10.0 * mean.sqrt() + 3.0,
-        "{most} in one slot, {mean:.1} in all"
+        f64::from(max) < mean + 10.0 * mean.sqrt() + 3.0,
+        "{max} keys in one slot, {mean:.1} on average"
     );
-    (slots.len(), farthest)
+    (slots.len(), max_deviation)
 }

@@ -1,4 +1,4 @@
-//! A Redis that dies.
+//! A Redis that is killed, and one that restarts empty.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const SHARE: usize = LIMIT / NODES;
 const WINDOW: Duration = Duration::from_secs(60);
 const PATHS: [&str; 3] = ["/local", "/allow", "/deny"];
 
-/// Those who ask one after the other ask different nodes, so each node is asked on each path.
+/// The path of a request. Consecutive requests go to different nodes, so each node gets requests on each path.
 fn path(number: u64) -> &'static str {
     PATHS[usize::try_from(number).expect("a number") / NODES % PATHS.len()]
 }
@@ -35,44 +35,44 @@ pub(super) fn fleet_keeps_its_limit_without_redis(stage: &Stage) -> String {
     let load = Load::open(fleet.addresses(), 150).body(|number| on_path("k", path(number)));
     let tally = load.during(|| wait_for(stage.scale().pick(4, 130) * Duration::from_secs(1)));
     let admitted = assert_policies(&tally);
-    assert_marked(&fleet, &tally);
+    assert_reported(&fleet, &tally);
     server.restart();
     let back = fleet.iter().map(Node::wait_exact).sum();
-    // By now each of the last minute is there, and no earlier one: a minute admits what the limit says.
-    let question = on_path("k", "/local");
-    let known = || fleet[0].count(&question);
+    // Redis has the debits of the last minute only, and a minute admits at most the limit.
+    let query = on_path("k", "/local");
+    let usage = || fleet[0].count(&query);
     let spent = stage.scale().pick(admitted, LIMIT) as u64;
-    eventually(&format!("Redis knows of {spent} spent alone"), || known() == Some(spent));
-    let (next, has_room) = (fleet[1].post("/check", &question), spent < LIMIT as u64);
+    eventually(&format!("Redis has {spent} debits of the outage"), || usage() == Some(spent));
+    let (next, has_room) = (fleet[1].post("/check", &query), spent < LIMIT as u64);
     assert_eq!((next.is_exact(), next.is_allowed()), (true, has_room), "{}", next.body);
     format!(
-        "{} answers, 5xx only where denied; {admitted} admitted by shares of {SHARE}, {spent} known after; {}",
+        "{} answers, 5xx only with `deny`; {admitted} admitted by shares of {SHARE}, {spent} debited afterwards; {}",
         tally.count(),
         assert_recovered(back)
     )
 }
 
-/// What each policy answers; how many passed by shares.
+/// Asserts the behaviour of each `on_store_loss`. Returns the number admitted by shares.
 fn assert_policies(tally: &Tally) -> usize {
-    let of = |wanted: &str| tally.only(|heard| path(heard.number) == wanted);
-    let [local, allow, deny] = PATHS.map(of);
+    let on = |wanted: &str| tally.only(|result| path(result.number) == wanted);
+    let [local, allow, deny] = PATHS.map(on);
     [&local, &allow].into_iter().for_each(Tally::assert_answered);
-    for of_one in [&local, &allow, &deny] {
-        assert_eq!(of_one.degraded(), of_one.count(), "every answer says how it came to be");
+    for on_path in [&local, &allow, &deny] {
+        assert_eq!(on_path.degraded(), on_path.count(), "every response is marked as degraded");
     }
     for node in 0..NODES {
         local.assert_rate(node, SHARE, WINDOW);
-        let of_node = local.only(|heard| heard.node == node && heard.is_allowed);
-        assert!(of_node.count() > 0, "node {node} let nobody pass");
+        let of_node = local.only(|result| result.node == node && result.is_allowed);
+        assert!(of_node.count() > 0, "node {node} admitted nothing");
     }
-    assert_eq!(allow.admitted(), allow.count(), "everybody passes");
-    assert_eq!(deny.admitted(), 0, "nobody passes");
-    assert_eq!(deny.failed(), deny.count(), "nobody passes, by 503");
+    assert_eq!(allow.admitted(), allow.count(), "all requests are allowed");
+    assert_eq!(deny.admitted(), 0, "no request is allowed");
+    assert_eq!(deny.failed(), deny.count(), "every response is 503");
     local.admitted()
 }
 
-/// How a single answer looks, and what is counted.
-fn assert_marked(fleet: &Fleet, tally: &Tally) {
+/// Asserts the fields of one degraded response, and the metrics.
+fn assert_reported(fleet: &Fleet, tally: &Tally) {
     let node = &fleet[0];
     let local = node.post("/check", on_path("k", "/local")).json();
     assert_eq!((&local["source"], &local["degraded"]), (&"local".into(), &true.into()));
@@ -88,10 +88,10 @@ fn assert_marked(fleet: &Fleet, tally: &Tally) {
         fleet.iter().map(|node| node.metric(&series)).sum()
     };
     let all: f64 = ["local", "allow", "deny"].map(counted).iter().sum();
-    let heard = f64::from(u32::try_from(tally.degraded() + 2).expect("a number"));
-    assert!((all - heard).abs() < 0.5, "{all} counted, {heard} heard");
-    let reply = node.warning();
-    assert!(reply.as_deref().is_some_and(|text| text.contains("Redis")), "{reply:?}");
+    let received = f64::from(u32::try_from(tally.degraded() + 2).expect("a number"));
+    assert!((all - received).abs() < 0.5, "{all} counted, {received} received");
+    let warning = node.warning();
+    assert!(warning.as_deref().is_some_and(|text| text.contains("Redis")), "{warning:?}");
 }
 
 pub(super) fn empty_redis_admits_at_most_one_more_limit(stage: &Stage) -> String {
@@ -102,17 +102,19 @@ pub(super) fn empty_redis_admits_at_most_one_more_limit(stage: &Stage) -> String
     let load = Load::closed(vec![node.address()], 3);
     let before = load.send(100);
     assert_eq!(before.admitted(), LIMIT);
-    let meanwhile = load.during(|| {
+    let during = load.during(|| {
         server.kill();
         wait_for(stage.scale().pick(1, 5) * Duration::from_secs(1));
         server.restart();
         node.wait_exact();
     });
     let after = load.send(100);
-    [&before, &meanwhile, &after].into_iter().for_each(Tally::assert_answered);
-    let extra = meanwhile.admitted() + after.admitted();
-    assert!(extra <= LIMIT, "{extra} more than the limit of {LIMIT}");
+    [&before, &during, &after].into_iter().for_each(Tally::assert_answered);
+    let extra = during.admitted() + after.admitted();
+    assert!(extra <= LIMIT, "{extra} admitted after the restart, with a limit of {LIMIT}");
     assert_exact(&[node.address()]);
-    let form = if stage.scale() == Scale::Full { "five seconds" } else { "a second" };
-    format!("{LIMIT} before, {extra} after {form} away: one limit more, and exact again")
+    let outage = if stage.scale() == Scale::Full { "five seconds" } else { "one second" };
+    format!(
+        "{LIMIT} before, {extra} after an outage of {outage}: at most one more limit, and exact again"
+    )
 }

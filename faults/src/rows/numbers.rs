@@ -1,4 +1,4 @@
-//! Numbers that are none, and those beyond any that is meant.
+//! Invalid and out-of-range numbers in requests, settings and policies.
 
 use std::fs;
 
@@ -6,8 +6,8 @@ use crate::endpoints::assert_refused;
 use crate::node::Node;
 use crate::stage::Stage;
 
-/// As they stand in JSON, in YAML, in the environment.
-const NONSENSE: [&str; 10] = [
+/// Invalid numbers, as text in JSON, YAML and environment variables.
+const INVALID_NUMBERS: [&str; 10] = [
     "-1",
     "-9223372036854775808",
     "NaN",
@@ -20,13 +20,13 @@ const NONSENSE: [&str; 10] = [
     "99999999999999999999999999999999999999",
 ];
 
-/// The first number that some readers of JSON take for its neighbour.
-const TOO_GREAT: &str = "9007199254740992";
+/// 2^53: the first number that some JSON parsers do not represent exactly.
+const TOO_LARGE: &str = "9007199254740992";
 
-/// The greatest number that is taken.
-const GREATEST: &str = "9007199254740991";
+/// The largest accepted number.
+const MAX_NUMBER: &str = "9007199254740991";
 
-/// Fields of a question that are numbers: the question around the number, and what the field is called.
+/// Numeric fields of a query: the JSON before and after the number, and the field name.
 const FIELDS: [(&str, &str, &str); 5] = [
     (r#"{"key":"k","cost":"#, "}", "cost"),
     (r#"{"key":"k","limits":[{"window_ms":1000,"limit":"#, "}]}", "limits[0].limit"),
@@ -39,7 +39,7 @@ const FIELDS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Settings that are numbers, by their flag.
+/// Numeric settings, by flag.
 const SETTINGS: [&str; 9] = [
     "redis-timeout-ms",
     "heartbeat-ms",
@@ -52,10 +52,11 @@ const SETTINGS: [&str; 9] = [
     "drain-ms",
 ];
 
+/// Numeric environment variables.
 const VARIABLES: [&str; 2] = ["RATE_LIMIT_GLOBAL_CAPACITY", "RATE_LIMIT_GLOBAL_REFILL_PER_SEC"];
 
-/// Lines of a rule in which a number is meant, and what is named where it is none.
-const LINES: [(&str, &str, &str); 6] = [
+/// Lines of a rule with a number: the text before and after the number, and the field that the error names.
+const RULE_LINES: [(&str, &str, &str); 6] = [
     ("limits: [", "/min]", "rules[0].limits[0]"),
     ("limits: [{ rate: ", "/min }]", "rules[0].limits[0]"),
     ("limits: [1/", "s]", "rules[0].limits[0]"),
@@ -67,50 +68,51 @@ const LINES: [(&str, &str, &str); 6] = [
 pub(super) fn invalid_numbers_are_refused_naming_the_field(stage: &Stage) -> String {
     let node = stage.node().start();
     let requests = assert_requests_refused(&node);
-    // All of them cost a start each: some are enough before each change.
-    let numbers = stage.scale().pick(&NONSENSE[4..8], &NONSENSE[..]);
+    // Each number costs a start per setting, so the quick form uses only some.
+    let numbers = stage.scale().pick(&INVALID_NUMBERS[4..8], &INVALID_NUMBERS[..]);
     let mut starts = 0;
     for number in numbers {
         starts += assert_settings_refused(stage, number) + assert_policies_refused(stage, number);
     }
     let documented = include_str!("../../../docs/POLICY.md");
-    assert!(documented.contains("2^53 − 1"), "the greatest number is documented");
+    assert!(documented.contains("2^53 − 1"), "the largest number is documented");
     format!(
-        "{requests} questions refused on five paths, the field named; {starts} starts refused, setting or line \
-         named, exit code 2; {GREATEST} (2^53 - 1) is the greatest that is taken"
+        "{requests} requests refused on five endpoints, naming the field; {starts} starts refused, naming the setting or \
+         line, exit code 2; {MAX_NUMBER} (2^53 - 1) is the largest accepted number"
     )
 }
 
-/// Asks with each in each field; how many questions.
+/// Asserts that each number in each field is refused. Returns the number of requests.
 fn assert_requests_refused(node: &Node) -> usize {
     let mut client = node.client();
     let mut count = 0;
     for (begin, end, field) in FIELDS {
-        for number in NONSENSE.into_iter().chain([TOO_GREAT]) {
-            // As a word too: a text is no number.
+        for number in INVALID_NUMBERS.into_iter().chain([TOO_LARGE]) {
+            // Also as a JSON string, which is not a number.
             let text = format!("\"{number}\"");
             for number in [number, &text] {
-                let question = format!("{begin}{number}{end}");
-                // What is no JSON spoils a whole batch, as which it has no items.
+                let query = format!("{begin}{number}{end}");
+                // Invalid JSON makes the whole batch invalid, so there is no batch item to check.
                 if number.starts_with(|first: char| first.is_ascii_uppercase()) {
-                    let reply = client.post("/check", &question).expect("the node responds");
+                    let reply = client.post("/check", &query).expect("the node responds");
                     assert_eq!((reply.status, &reply.json()["field"]), (400, &field.into()));
                 } else {
-                    assert_refused(&mut client, &question, 400, field);
+                    assert_refused(&mut client, &query, 400, field);
                 }
                 count += 1;
             }
         }
     }
-    let greatest = format!(r#"{{"key":"k","cost":{GREATEST}}}"#);
-    let reply = client.post("/check", greatest).expect("the node responds");
+    let max_cost = format!(r#"{{"key":"k","cost":{MAX_NUMBER}}}"#);
+    let reply = client.post("/check", max_cost).expect("the node responds");
     assert_eq!((reply.status, &reply.json()["verdict"]), (200, &"never".into()), "{}", reply.body);
     let peeked = node.count(r#"{"key":"k"}"#);
-    assert_eq!(peeked, Some(0), "nothing was taken");
+    assert_eq!(peeked, Some(0), "nothing was debited");
     count
 }
 
-/// Starts with it as each setting, and then in a file of settings; how many starts.
+/// Asserts that the node does not start with a number as a flag, in a settings file or in a variable. Returns the
+/// number of starts.
 fn assert_settings_refused(stage: &Stage, number: &str) -> usize {
     for setting in SETTINGS {
         let reply = stage.node().with(setting, number).fails_to_start();
@@ -120,9 +122,9 @@ fn assert_settings_refused(stage: &Stage, number: &str) -> usize {
         let reply = stage.node().with("config", &file).fails_to_start();
         let is_named = reply.contains(&format!("--{setting}")) || reply.contains(&name);
         assert!(is_named, "{name}: {number}: {reply}");
-        fs::remove_file(file).expect("it was written");
+        fs::remove_file(file).expect("the file exists");
     }
-    let variables = VARIABLES.iter().filter(|name| !is_taken(name, number));
+    let variables = VARIABLES.iter().filter(|name| !is_valid(name, number));
     for name in variables.clone() {
         let reply = stage.node().variable(name, number).fails_to_start();
         assert!(reply.contains(name), "{name}={number}: {reply}");
@@ -130,19 +132,19 @@ fn assert_settings_refused(stage: &Stage, number: &str) -> usize {
     2 * SETTINGS.len() + variables.count()
 }
 
-/// A refill may have decimals.
-fn is_taken(variable: &str, number: &str) -> bool {
+/// Returns whether a variable accepts a number: a refill rate may have decimals.
+fn is_valid(variable: &str, number: &str) -> bool {
     variable.ends_with("PER_SEC") && number == "1.5"
 }
 
-/// Starts with it in each line of a policy; how many starts.
+/// Asserts that the node does not start with a number in each line of a rule. Returns the number of starts.
 fn assert_policies_refused(stage: &Stage, number: &str) -> usize {
-    for (begin, end, field) in LINES {
+    for (begin, end, field) in RULE_LINES {
         let limits = if begin.starts_with("limits") { "" } else { "\n    limits: [1/s]" };
         let rule = format!("{begin}{number}{end}{limits}");
         let policy = format!("version: 1\nrules:\n  - name: a\n    {rule}\n");
         let reply = stage.node().policy(&policy).fails_to_start();
         assert!(reply.contains(":4:") && reply.contains(field), "{rule}: {reply}");
     }
-    LINES.len()
+    RULE_LINES.len()
 }

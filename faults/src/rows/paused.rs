@@ -1,4 +1,4 @@
-//! A node of ours that does not run for a while.
+//! A suspended node.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,48 +12,49 @@ use crate::tally::RequestResult;
 use crate::waiting::wait_for;
 
 const BURST: u64 = 40;
-/// A token in a second and a half: few come back while it is looked.
+/// The refill time of the burst: one token per 1.5 s, so few refill during the row.
 const REFILL: Duration = Duration::from_secs(60);
-/// Those who ask while it sleeps, and wait.
+/// The number of requests that are sent while the node is suspended.
 const WAITING: u64 = 30;
 
 pub(super) fn suspended_node_admits_at_most_one_burst(stage: &Stage) -> String {
     let server = redis::start();
     let node = stage.node().redis(&redis::url(&server)).start();
     let address = vec![node.address()];
-    let question = inline_within("k", 1, ("token_bucket", BURST, REFILL));
-    let ask = |count| Load::closed(address.clone(), 2).body(|_| question.clone()).send(count);
-    let first = ask(2 * BURST);
-    let sleep = Duration::from_secs(stage.scale().pick(6, 60));
+    let query = inline_within("k", 1, ("token_bucket", BURST, REFILL));
+    let send = |count| Load::closed(address.clone(), 2).body(|_| query.clone()).send(count);
+    let first = send(2 * BURST);
+    let suspension = Duration::from_secs(stage.scale().pick(6, 60));
     let clients = usize::try_from(WAITING).expect("a number");
-    let many = Load::closed(address.clone(), clients).body(|_| question.clone());
-    let (woken, waited) = thread::scope(|scope| {
+    let many = Load::closed(address.clone(), clients).body(|_| query.clone());
+    let (resumed, waited) = thread::scope(|scope| {
         node.pause();
         let waiting = scope.spawn(|| many.send(WAITING));
-        wait_for(sleep);
-        let woken = Instant::now();
+        wait_for(suspension);
+        let resumed = Instant::now();
         node.resume();
-        (woken, waiting.join().expect("all are answered"))
+        (resumed, waiting.join().expect("all requests have responses"))
     });
-    let after = ask(2 * BURST);
-    let took = woken.elapsed();
+    let after = send(2 * BURST);
+    let took = resumed.elapsed();
     [&first, &waited, &after].into_iter().for_each(crate::tally::Tally::assert_answered);
-    let passed = |is_degraded: bool| {
-        let is_meant = |heard: &RequestResult| heard.is_allowed && heard.is_degraded == is_degraded;
-        waited.only(is_meant).count() + after.only(is_meant).count()
+    let admitted = |is_degraded: bool| {
+        let matches =
+            |result: &RequestResult| result.is_allowed && result.is_degraded == is_degraded;
+        waited.only(matches).count() + after.only(matches).count()
     };
-    let (by_store, by_share) = (passed(false) as u64, passed(true) as u64);
-    // What comes back in the time that it took to look.
+    let (by_store, by_share) = (admitted(false) as u64, admitted(true) as u64);
+    // The refill during the measurement.
     let refilled = 1 + (took.as_secs() + 1) * BURST / REFILL.as_secs();
-    assert!(by_store <= BURST + refilled, "{by_store} at once by a bucket of {BURST}");
-    assert!(by_share <= BURST + refilled, "{by_share} at once by its share of {BURST}");
-    let breaker_openings = breaker_openings(&node);
-    assert!(breaker_openings <= 1.0, "the breaker opened {breaker_openings} times");
+    assert!(by_store <= BURST + refilled, "Redis admitted {by_store} with a burst of {BURST}");
+    assert!(by_share <= BURST + refilled, "the share admitted {by_share} with a burst of {BURST}");
+    let openings = breaker_openings(&node);
+    assert!(openings <= 1.0, "the breaker opened {openings} times");
     let back = assert_recovered(node.wait_exact());
     assert_exact(&address);
     format!(
-        "asleep for {sleep:?}, {} answers: {by_store} at once by the bucket of {BURST}, {by_share} by its \
-         share; {breaker_openings} breaker_openings; {back}",
+        "suspended for {suspension:?}, {} answers: with a burst of {BURST}, Redis admitted {by_store} and the share \
+         {by_share}; breaker opened {openings} times; {back}",
         waited.count() + after.count()
     )
 }

@@ -1,4 +1,4 @@
-//! A Redis that answers, and says no.
+//! A Redis that replies with errors: out of memory, evicting, loading, busy.
 
 use std::time::Duration;
 
@@ -25,24 +25,24 @@ pub(super) fn redis_without_memory_admits_nothing(stage: &Stage) -> String {
         assert!(node.post("/check", &local).is_exact());
     }
     let mut raw = server.raw();
-    let held = raw.call(&["DBSIZE"]).int();
+    let keys = raw.call(&["DBSIZE"]).int();
     raw.call(&["CONFIG", "SET", "maxmemory", "1"]);
-    let length = Duration::from_secs(stage.scale().pick(3, 20));
+    let duration = Duration::from_secs(stage.scale().pick(3, 20));
     let load = Load::open(vec![node.address()], 50);
-    let tally = load.body(|_| local.clone()).during(|| wait_for(length));
+    let tally = load.body(|_| local.clone()).during(|| wait_for(duration));
     tally.assert_answered();
-    let by_store = tally.only(|heard| heard.is_allowed && !heard.is_degraded);
-    assert_eq!(by_store.count(), 0, "a store without memory admits nobody");
-    assert!(tally.admitted() <= 50, "{} by the share of 50", tally.admitted());
+    let by_store = tally.only(|result| result.is_allowed && !result.is_degraded);
+    assert_eq!(by_store.count(), 0, "a store without memory admits nothing");
+    assert!(tally.admitted() <= 50, "{} admitted by the share of 50", tally.admitted());
     let reply = node.post("/check", &deny);
     assert_eq!((reply.status, reply.is_allowed()), (503, false), "{}", reply.body);
-    assert!(raw.call(&["DBSIZE"]).int() <= held, "something was written");
+    assert!(raw.call(&["DBSIZE"]).int() <= keys, "Redis has new keys");
     raw.call(&["CONFIG", "SET", "maxmemory", "0"]);
     let back = node.wait_exact();
     let spent = u64::try_from(4 + tally.admitted()).expect("a number").min(50);
-    eventually("what was spent alone is known", || node.count(&local) == Some(spent));
+    eventually("Redis has the debits of the outage", || node.count(&local) == Some(spent));
     format!(
-        "{} answers, none admitted by Redis, {} by the share, nothing written; {} breaker_openings; {}",
+        "{} answers, none admitted by Redis, {} by the share, nothing written; breaker opened {} times; {}",
         tally.count(),
         tally.admitted(),
         breaker_openings(&node),
@@ -53,19 +53,19 @@ pub(super) fn redis_without_memory_admits_nothing(stage: &Stage) -> String {
 pub(super) fn evicting_redis_causes_a_warning(stage: &Stage) -> String {
     let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
     let server = redis::builder().args(evicting).start();
-    let often = stage.node().redis(&redis::url(&server)).with("heartbeat-ms", "50");
-    let node = often.patient().start();
+    let setup = stage.node().redis(&redis::url(&server)).with("heartbeat-ms", "50");
+    let node = setup.patient().start();
     assert!(node.log().contains("noeviction"), "{}", node.log());
-    let warned = || node.warning().is_some_and(|text| text.contains("(allkeys-lru)"));
-    assert!(warned(), "{:?}", node.warning());
-    assert!(node.check("k").is_exact(), "it serves");
+    let has_warning = || node.warning().is_some_and(|text| text.contains("(allkeys-lru)"));
+    assert!(has_warning(), "{:?}", node.warning());
+    assert!(node.check("k").is_exact(), "the node serves");
     server.raw().call(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     eventually("no warning", || node.warning().is_none());
     server.raw().call(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
-    eventually("a warning again", warned);
-    let advice = include_str!("../../../docs/REDIS.md");
-    assert!(advice.contains("noeviction"), "the documentation says what to do");
-    "warned of at the start, in /api/status and the log; gone with the policy, and back".to_owned()
+    eventually("a warning again", has_warning);
+    let documentation = include_str!("../../../docs/REDIS.md");
+    assert!(documentation.contains("noeviction"), "the remedy is documented");
+    "a warning at the start, in /api/status and the log; it disappears and returns with the eviction policy".to_owned()
 }
 
 pub(super) fn loading_redis_gets_no_extra_load(stage: &Stage) -> String {
@@ -86,15 +86,14 @@ pub(super) fn loading_redis_gets_no_extra_load(stage: &Stage) -> String {
     proxy.set(Fault::Pass);
     tally.assert_answered();
     assert_eq!(tally.degraded(), tally.count(), "LOADING decides nothing");
-    // Those under way until the breaker knows; then a probe a second, and what it takes to connect for it.
+    // The requests in flight until the breaker opens, then one probe per second with its connection setup.
     let bound = 50 + 10 * seconds;
     assert!(answered > 0 && answered <= bound, "{answered} commands in {seconds} s");
     assert!(connects <= 5 + 2 * seconds, "{connects} connections in {seconds} s");
     let back = assert_recovered(node.wait_exact());
     assert_exact(&[node.address()]);
     format!(
-        "{} answers, all degraded; Redis was asked {answered} times in {seconds} s over {connects} new \
-         connections; {back}",
+        "{} answers, all degraded; {answered} commands to Redis in {seconds} s over {connects} new connections; {back}",
         tally.count()
     )
 }
@@ -108,26 +107,26 @@ pub(super) fn busy_redis_keeps_its_script(stage: &Stage) -> String {
     let mut endless = server.raw();
     let load = Load::open(vec![node.address()], 100);
     let tally = load.during(|| {
-        endless.send(&["EVAL", "while true do end", "0"]).expect("it is open");
+        endless.send(&["EVAL", "while true do end", "0"]).expect("the connection is open");
         wait_busy(&server);
         wait_for(Duration::from_secs(stage.scale().pick(1, 5)));
-        // Ours is the only one who may.
+        // Only this test kills the script.
         assert!(!server.raw().call(&["SCRIPT", "KILL"]).is_error());
     });
     let back = node.wait_exact();
     tally.assert_answered();
     assert!(tally.degraded() > 0, "a busy Redis decides nothing");
     let slowest = tally.slowest();
-    assert!(slowest < T + SLACK, "the slowest answer took {slowest:?}");
+    assert!(slowest < T + SLACK, "the slowest response took {slowest:?}");
     let kills = [redis::calls(&server, "script|kill"), redis::calls(&server, "function|kill")];
-    assert_eq!(kills, [1, 0], "nobody but us ends a script of somebody else");
+    assert_eq!(kills, [1, 0], "only this test killed a script");
     assert_exact(&[node.address()]);
     summary(&node, &tally, slowest, back)
 }
 
 fn summary(node: &Node, tally: &crate::tally::Tally, slowest: Duration, back: Duration) -> String {
     format!(
-        "silent, then -BUSY: {} answers, {} degraded, slowest {}, {} breaker_openings; no SCRIPT KILL of ours; {}",
+        "no reply, then -BUSY: {} answers, {} degraded, slowest {}, breaker opened {} times; no SCRIPT KILL by the node; {}",
         tally.count(),
         tally.degraded(),
         format_time(slowest),
@@ -136,10 +135,10 @@ fn summary(node: &Node, tally: &crate::tally::Tally, slowest: Duration, back: Du
     )
 }
 
-/// Waits until it says so itself.
+/// Waits until Redis replies `-BUSY`.
 fn wait_busy(server: &Server) {
-    eventually("Redis says that it is busy", || {
-        let answer = server.raw().try_call(&["PING"]);
-        answer.is_ok_and(|answer| answer.is_error() && answer.error().starts_with("BUSY"))
+    eventually("Redis replies -BUSY", || {
+        let reply = server.raw().try_call(&["PING"]);
+        reply.is_ok_and(|reply| reply.is_error() && reply.error().starts_with("BUSY"))
     });
 }

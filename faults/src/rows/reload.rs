@@ -1,4 +1,4 @@
-//! Policy files that are bad, in twelve ways.
+//! Invalid policy files of twelve kinds.
 
 use std::fs;
 use std::path::Path;
@@ -11,17 +11,17 @@ use crate::redis;
 use crate::stage::Stage;
 
 const NAME: &str = "rules.yaml";
-const GOOD: &str = "version: 1
+const VALID: &str = "version: 1
 rules:
   - { name: api, per: [client], limits: [{ rate: 1000/h, name: hourly }] }
 ";
-const FAILED: &str = r#"tollgate_policy_reloads_total{result="error"}"#;
-const DONE: &str = r#"tollgate_policy_reloads_total{result="ok"}"#;
+const RELOAD_ERRORS: &str = r#"tollgate_policy_reloads_total{result="error"}"#;
+const RELOADS: &str = r#"tollgate_policy_reloads_total{result="ok"}"#;
 
-/// How a file is bad, what is in it, and what its error names beside the file.
-type Bad = (&'static str, Option<Vec<u8>>, &'static [&'static str]);
+/// An invalid file: its kind, its content (`None`: no file), and the texts in the error in addition to the file name.
+type InvalidFile = (&'static str, Option<Vec<u8>>, &'static [&'static str]);
 
-fn bad_files() -> Vec<Bad> {
+fn invalid_files() -> Vec<InvalidFile> {
     let text = |text: &str| Some(text.as_bytes().to_vec());
     let rule = |rule: &str| Some(format!("version: 1\nrules:\n  - {rule}\n").into_bytes());
     vec![
@@ -34,9 +34,9 @@ fn bad_files() -> Vec<Bad> {
             &[":4:5", "rules[0].limitss", "\"limits\""],
         ),
         ("a wrong version", text("version: 2\n"), &[":1:10", "version"]),
-        ("a rule twice", text(TWICE), &[":4:", "rules[1].name"]),
+        ("a rule twice", text(DUPLICATE_RULE), &[":4:", "rules[1].name"]),
         ("a bad rate", rule("{ name: a, limits: [ten/min] }"), &[":3:", "rules[0].limits[0]"]),
-        ("a window of no length", rule("{ name: a, limits: [1/0s] }"), &["rules[0].limits[0]"]),
+        ("a window of 0", rule("{ name: a, limits: [1/0s] }"), &["rules[0].limits[0]"]),
         (
             "an unknown algorithm",
             rule("{ name: a, limits: [1/s], algorithm: leaky_bucket }"),
@@ -48,7 +48,7 @@ fn bad_files() -> Vec<Bad> {
     ]
 }
 
-const TWICE: &str = "version: 1
+const DUPLICATE_RULE: &str = "version: 1
 rules:
   - { name: a, limits: [1/s] }
   - { name: a, limits: [1/s] }
@@ -56,42 +56,49 @@ rules:
 
 pub(super) fn invalid_policy_file_changes_nothing(stage: &Stage) -> String {
     let server = redis::start();
-    let path = stage.scratch().write(NAME, GOOD);
+    let path = stage.scratch().write(NAME, VALID);
     let setup = stage.node().redis(&redis::url(&server)).policy_file(&path);
     let node = setup.patient().start();
     let version = node.status()["policy"]["version"].clone();
-    let all = bad_files();
-    for (number, bad) in (1_u32..).zip(&all) {
-        make_bad(stage, &path, bad);
-        eventually(bad.0, || node.metric(FAILED) >= f64::from(number));
-        assert_told(&node, bad);
-        assert_eq!(node.status()["policy"]["version"], version, "{}", bad.0);
+    let all = invalid_files();
+    for (number, file) in (1_u32..).zip(&all) {
+        write_invalid(stage, &path, file);
+        eventually(file.0, || node.metric(RELOAD_ERRORS) >= f64::from(number));
+        assert_error_reported(&node, file);
+        assert_eq!(node.status()["policy"]["version"], version, "{}", file.0);
         let reply = node.post("/check", on_path("c", "/any"));
         let json = reply.json();
-        assert!(reply.is_exact() && reply.is_allowed(), "{}: {json}", bad.0);
-        assert_eq!((&json["rule"], &json["count"]), (&"api".into(), &number.into()), "{}", bad.0);
-        stage.scratch().write(NAME, GOOD);
-        eventually("the good file again", || node.status()["policy"]["error"].is_null());
+        assert!(reply.is_exact() && reply.is_allowed(), "{}: {json}", file.0);
+        assert_eq!((&json["rule"], &json["count"]), (&"api".into(), &number.into()), "{}", file.0);
+        stage.scratch().write(NAME, VALID);
+        eventually("the valid file is loaded again", || node.status()["policy"]["error"].is_null());
     }
     let kinds = f64::from(u32::try_from(all.len()).expect("a number"));
-    assert_eq!((node.metric(FAILED), node.metric(DONE)), (kinds, kinds), "each is counted once");
+    assert_eq!(
+        (node.metric(RELOAD_ERRORS), node.metric(RELOADS)),
+        (kinds, kinds),
+        "each reload counts once"
+    );
     assert!(!node.log().contains("panicked"), "{}", node.log());
-    format!("{} kinds: the old policy serves on, counters kept, each counted and named", all.len())
+    format!(
+        "{} kinds: the old policy stays active, usage is kept, each error is counted and names its place",
+        all.len()
+    )
 }
 
-fn make_bad(stage: &Stage, path: &Path, (_, bytes, _): &Bad) {
+fn write_invalid(stage: &Stage, path: &Path, (_, bytes, _): &InvalidFile) {
     match bytes {
         Some(bytes) => drop(stage.scratch().write(NAME, bytes)),
-        None => fs::remove_file(path).expect("it is there"),
+        None => fs::remove_file(path).expect("the file exists"),
     }
 }
 
-/// Its error is shown and logged, with the file and what is wrong in it.
-fn assert_told(node: &Node, (kind, _, named): &Bad) {
+/// Asserts that the status and the log show the error, with the file and the place in it.
+fn assert_error_reported(node: &Node, (kind, _, texts): &InvalidFile) {
     let status = node.status();
     let error = status["policy"]["error"].as_str().unwrap_or_else(|| panic!("{kind}: {status}"));
-    for words in [&[NAME], *named].concat() {
-        assert!(error.contains(words), "{kind}: {words:?} is not in {error:?}");
+    for text in [&[NAME], *texts].concat() {
+        assert!(error.contains(text), "{kind}: {text:?} is not in {error:?}");
     }
-    eventually("it is logged", || node.log().contains(error));
+    eventually("the error is logged", || node.log().contains(error));
 }

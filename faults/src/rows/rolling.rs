@@ -1,4 +1,4 @@
-//! Nodes that are replaced one after the other while they are asked.
+//! Nodes that are replaced one after the other under load.
 
 use std::io;
 use std::mem::take;
@@ -21,11 +21,11 @@ use crate::stage::Stage;
 const NODES: usize = 3;
 const CALLERS: usize = 8;
 
-/// Long enough for every caller to hear of it on each of its connections, on a slow machine too.
+/// The drain time: every caller gets a `Connection: close` on each connection, also on a slow machine.
 const DRAIN: Duration = Duration::from_millis(1000);
 
 pub(super) fn replaced_nodes_lose_no_response(stage: &Stage) -> String {
-    let (rounds, least) = stage.scale().pick((1, 1_000), (10, 1_000_000));
+    let (rounds, min_responses) = stage.scale().pick((1, 1_000), (10, 1_000_000));
     let server = redis::start();
     let start = |address: SocketAddr| start(stage, &server, address);
     let addresses = [(); NODES].map(|()| SocketAddr::from(([127, 0, 0, 1], free_port())));
@@ -37,24 +37,25 @@ pub(super) fn replaced_nodes_lose_no_response(stage: &Stage) -> String {
         let callers: Vec<_> = (0..CALLERS).map(|_| scope.spawn(call)).collect();
         for round in 1..=rounds {
             nodes = take(&mut nodes).into_iter().map(|node| replace(node, start)).collect();
-            while answered.load(Ordering::Relaxed) < least * round / rounds {
+            while answered.load(Ordering::Relaxed) < min_responses * round / rounds {
                 pause();
             }
         }
         drop(over);
-        let joined = callers.into_iter().map(|caller| caller.join().expect("a caller calls"));
+        let joined =
+            callers.into_iter().map(|caller| caller.join().expect("a caller does not panic"));
         joined.collect::<Vec<Caller<'_>>>()
     });
     let lost: Vec<&String> = callers.iter().flat_map(|caller| &caller.lost).collect();
-    let (answered, lasts, refused) = callers.iter().fold((0, 0, 0), |sum, caller| {
-        (sum.0 + caller.answered, sum.1 + caller.lasts, sum.2 + caller.refused)
+    let (answered, closed, refused) = callers.iter().fold((0, 0, 0), |sum, caller| {
+        (sum.0 + caller.answered, sum.1 + caller.closed, sum.2 + caller.refused)
     });
-    assert!(lost.is_empty(), "of {answered} answers {} were lost: {lost:?}", lost.len());
-    assert!(lasts > 0, "nobody noticed, so nothing is proven");
-    assert_eq!(nodes[0].count(&key("k")), Some(answered), "each has counted once");
+    assert!(lost.is_empty(), "of {answered} responses {} were lost: {lost:?}", lost.len());
+    assert!(closed > 0, "no connection was closed, so nothing is proven");
+    assert_eq!(nodes[0].count(&key("k")), Some(answered), "each request counts once");
     format!(
-        "{} replaced, {answered} answers, 0 lost, each counted once; {lasts} were reply to go elsewhere, \
-         {refused} connects refused",
+        "{} replaced, {answered} answers, 0 lost, each counted once; {closed} with Connection: close, {refused} connects \
+         refused",
         rounds * NODES as u64
     )
 }
@@ -67,7 +68,7 @@ fn start(stage: &Stage, server: &Server, address: SocketAddr) -> Node {
     setup.patient().start()
 }
 
-/// Ends a node as it wants to be ended, and starts another in its place.
+/// Stops a node with SIGTERM, and starts another on its address.
 fn replace(node: Node, start: impl Fn(SocketAddr) -> Node) -> Node {
     let address = node.address();
     let (code, log) = node.stop();
@@ -76,18 +77,18 @@ fn replace(node: Node, start: impl Fn(SocketAddr) -> Node) -> Node {
     start(address)
 }
 
-/// Asks nodes in turn, each over a connection that it keeps. Who is reply that a connection closes leaves that
-/// node alone while it drains: a connection that is made just when a listener closes is reset by the system. It
-/// asks again only where nobody listened: a node that was connected to must answer.
+/// Sends to the nodes in turn over persistent connections. After `Connection: close` it avoids the node while it
+/// drains, because the system resets a connection made just when the listener closes. It retries only on a refused
+/// connection: a node that accepted one must respond.
 struct Caller<'a> {
     nodes: &'a [SocketAddr],
     open: Vec<Option<Client>>,
-    /// Until when each is left alone.
-    away: Vec<Instant>,
+    /// The time until which each node is avoided.
+    avoid_until: Vec<Instant>,
     next: usize,
     answered: u64,
-    /// Answers that were the last of their connection.
-    lasts: u64,
+    /// The number of responses with `Connection: close`.
+    closed: u64,
     refused: u64,
     lost: Vec<String>,
 }
@@ -95,15 +96,24 @@ struct Caller<'a> {
 impl<'a> Caller<'a> {
     fn new(nodes: &'a [SocketAddr]) -> Self {
         let open = nodes.iter().map(|_| None).collect();
-        let away = vec![Instant::now(); nodes.len()];
-        Self { nodes, open, away, next: 0, answered: 0, lasts: 0, refused: 0, lost: Vec::new() }
+        let avoid_until = vec![Instant::now(); nodes.len()];
+        Self {
+            nodes,
+            open,
+            avoid_until,
+            next: 0,
+            answered: 0,
+            closed: 0,
+            refused: 0,
+            lost: Vec::new(),
+        }
     }
 
     fn call_until(mut self, is_over: &AtomicBool, answered: &AtomicU64) -> Self {
         while !is_over.load(Ordering::Relaxed) {
             let node = self.next % self.nodes.len();
             self.next += 1;
-            if Instant::now() < self.away[node] {
+            if Instant::now() < self.avoid_until[node] {
                 continue;
             }
             match self.send(node) {
@@ -122,14 +132,14 @@ impl<'a> Caller<'a> {
     }
 
     fn send(&mut self, node: usize) -> io::Result<()> {
-        let kept = self.open[node].take();
-        let mut client = kept.map_or_else(|| Client::connect(self.nodes[node]), Ok)?;
+        let open = self.open[node].take();
+        let mut client = open.map_or_else(|| Client::connect(self.nodes[node]), Ok)?;
         let reply = client.post("/check", key("k"))?;
         assert!(reply.is_exact() && reply.is_allowed(), "{} {}", reply.status, reply.body);
         self.answered += 1;
-        if is_last(&reply) {
-            self.lasts += 1;
-            self.away[node] = Instant::now() + DRAIN + SLACK;
+        if closes(&reply) {
+            self.closed += 1;
+            self.avoid_until[node] = Instant::now() + DRAIN + SLACK;
         } else {
             self.open[node] = Some(client);
         }
@@ -137,6 +147,6 @@ impl<'a> Caller<'a> {
     }
 }
 
-fn is_last(reply: &Reply) -> bool {
+fn closes(reply: &Reply) -> bool {
     reply.header("connection") == Some("close")
 }

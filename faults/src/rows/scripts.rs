@@ -1,4 +1,4 @@
-//! A Redis that forgets our programs.
+//! A Redis that loses the scripts and functions of Tollgate.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,11 @@ use crate::redis;
 use crate::stage::Stage;
 use crate::waiting::wait_until;
 
-const APART: Duration = Duration::from_millis(10);
+/// The time between two flushes.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) fn lost_scripts_have_no_visible_effect(stage: &Stage) -> String {
-    let length = Duration::from_secs(stage.scale().pick(4, 30));
+    let duration = Duration::from_secs(stage.scale().pick(4, 30));
     let seen = ["script", "function"].map(|scripting| {
         let server = redis::start();
         let setup = stage.node().redis(&redis::url(&server)).with("scripting", scripting);
@@ -22,9 +23,9 @@ pub(super) fn lost_scripts_have_no_visible_effect(stage: &Stage) -> String {
         let mut flushes = 0;
         let load = Load::closed(vec![node.address()], 4)
             .body(|number| inline(&format!("c{}", number % 50), 1, "fixed_window", 1_000_000));
-        let tally = load.during(|| flushes = flush(&server, length));
+        let tally = load.during(|| flushes = flush(&server, duration));
         tally.assert_answered();
-        assert_eq!(tally.degraded(), 0, "{scripting}: nobody notices");
+        assert_eq!(tally.degraded(), 0, "{scripting}: no decision is degraded");
         assert_eq!(tally.admitted(), tally.count(), "{scripting}");
         assert_never_degraded(&node);
         assert_exact(&[node.address()]);
@@ -33,14 +34,14 @@ pub(super) fn lost_scripts_have_no_visible_effect(stage: &Stage) -> String {
     format!("{}; no error, none degraded", seen.join("; "))
 }
 
-/// Flushes everything that was taught, a hundred times a second.
-fn flush(server: &Server, length: Duration) -> u32 {
+/// Flushes scripts and functions a hundred times a second. Returns the number of flushes.
+fn flush(server: &Server, duration: Duration) -> u32 {
     let (mut raw, began, mut flushes) = (server.raw(), Instant::now(), 0);
-    while began.elapsed() < length {
+    while began.elapsed() < duration {
         assert!(!raw.call(&["SCRIPT", "FLUSH"]).is_error());
         assert!(!raw.call(&["FUNCTION", "FLUSH"]).is_error());
         flushes += 1;
-        wait_until(began + APART * flushes);
+        wait_until(began + FLUSH_INTERVAL * flushes);
     }
     flushes
 }

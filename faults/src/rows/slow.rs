@@ -1,4 +1,4 @@
-//! A Redis that answers late.
+//! A Redis that replies late.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::stage::Stage;
 use crate::table::format_time;
 use crate::waiting::wait_for;
 
-/// The time-out of this row: half of it is much more than a busy machine adds.
+/// The Redis time-out of this row: half of it is much more than the delay of a busy machine.
 const T: Duration = Duration::from_secs(1);
 const LIMIT: usize = 40;
 
@@ -29,40 +29,37 @@ pub(super) fn half_a_timeout_is_exact_and_two_are_degraded(stage: &Stage) -> Str
     proxy.set(Fault::Delay(T / 2));
     let late = Load::closed(fleet.addresses(), 2).send(stage.scale().pick(60, 600));
     late.assert_answered();
-    assert_eq!((late.admitted(), late.degraded()), (LIMIT, 0), "late is exact");
+    assert_eq!((late.admitted(), late.degraded()), (LIMIT, 0), "late replies are exact");
     fleet.iter().for_each(assert_never_degraded);
-    // More at once than a node has calls under way: who waits behind a slow one is sent all the same.
-    let crowded = Load::closed(fleet.addresses(), 6).body(|_| key("crowd")).send(120);
-    crowded.assert_answered();
+    // More concurrent requests than a node has calls in flight: queued calls are sent too.
+    let queued = Load::closed(fleet.addresses(), 6).body(|_| key("queued")).send(120);
+    queued.assert_answered();
     assert_eq!(
-        (crowded.admitted(), crowded.degraded()),
+        (queued.admitted(), queued.degraded()),
         (LIMIT, 0),
-        "late is exact, in a crowd too"
+        "late replies are exact, also with queued calls"
     );
-    let breaker_openings: f64 = fleet.iter().map(breaker_openings).sum();
-    assert!(
-        breaker_openings == 0.0,
-        "Redis answers in time, and was given up {breaker_openings} times"
-    );
+    let openings: f64 = fleet.iter().map(breaker_openings).sum();
+    assert!(openings == 0.0, "Redis replies in time, and the breaker opened {openings} times");
 
     proxy.set(Fault::Delay(T * 2));
-    let length = Duration::from_secs(stage.scale().pick(3, 20));
-    let lost = Load::open(fleet.addresses(), 60).during(|| wait_for(length));
-    lost.assert_answered();
-    let slowest = lost.slowest();
-    assert!(slowest < T + SLACK, "the slowest answer took {slowest:?}");
-    assert!(lost.degraded() * 10 > lost.count() * 9, "{} degraded", lost.degraded());
+    let duration = Duration::from_secs(stage.scale().pick(3, 20));
+    let timed_out = Load::open(fleet.addresses(), 60).during(|| wait_for(duration));
+    timed_out.assert_answered();
+    let slowest = timed_out.slowest();
+    assert!(slowest < T + SLACK, "the slowest response took {slowest:?}");
+    assert!(timed_out.degraded() * 10 > timed_out.count() * 9, "{} degraded", timed_out.degraded());
     proxy.set(Fault::Pass);
     let back = fleet.iter().map(Node::wait_exact).max().expect("there are nodes");
     assert_exact(&fleet.addresses());
     format!(
-        "T = 1 s; +T/2: {LIMIT} of {LIMIT} admitted, none degraded, slowest {}; six at once: {} of {} \
-         degraded, no trip; +2T: {} of {} degraded, slowest {}; {}",
+        "T = 1 s; +T/2: {LIMIT} of {LIMIT} admitted, none degraded, slowest {}; six concurrent: {} of {} degraded, \
+         breaker closed; +2T: {} of {} degraded, slowest {}; {}",
         format_time(late.slowest()),
-        crowded.degraded(),
-        crowded.count(),
-        lost.degraded(),
-        lost.count(),
+        queued.degraded(),
+        queued.count(),
+        timed_out.degraded(),
+        timed_out.count(),
         format_time(slowest),
         assert_recovered(back)
     )

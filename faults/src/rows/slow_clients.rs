@@ -1,4 +1,4 @@
-//! Clients that take their time, and those who ask beside them.
+//! Slow clients, and normal clients at the same time.
 
 use std::time::{Duration, Instant};
 
@@ -14,14 +14,14 @@ use crate::table::format_time;
 use crate::tally::Tally;
 use crate::waiting::{wait_for, wait_until};
 
-/// What a busy machine may add to the patience of a node, and to that of who counts it.
-const LATE: Duration = Duration::from_secs(5);
+/// The slack of a busy machine for a node's time-outs and their measurement.
+const TIMEOUT_SLACK: Duration = Duration::from_secs(5);
 
-/// What they ask for before they stop reading is a load like any other: it is over after this time.
-const SETTLED: Duration = Duration::from_secs(2);
+/// The time until the requests of clients that read nothing are processed; until then they are normal load.
+const SETTLE_TIME: Duration = Duration::from_secs(2);
 
-/// How long all of them are then there: the first are not closed sooner.
-const TOGETHER: Duration = Duration::from_secs(5);
+/// The measured time with all slow clients connected: the node closes none of them earlier.
+const MEASURED_TIME: Duration = Duration::from_secs(5);
 
 const PER_SECOND: u32 = 200;
 
@@ -30,49 +30,52 @@ pub(super) fn slow_clients_are_closed_and_delay_no_other(stage: &Stage) -> Strin
     let node = stage.node().policy(policy).start();
     let before = node.files();
     let load = Load::open(vec![node.address()], PER_SECOND);
-    let alone = load.during(|| wait_for(TOGETHER));
-    let (mut slow, mut opened, mut pieces) = (Vec::new(), Instant::now(), Duration::ZERO);
+    let alone = load.during(|| wait_for(MEASURED_TIME));
+    let (mut slow, mut opened, mut split) = (Vec::new(), Instant::now(), Duration::ZERO);
     let tally = load.during(|| {
         slow = open_all(&node, stage.scale().pick(100, 1000));
         opened = Instant::now();
-        wait_until(opened + SETTLED);
-        pieces = ask_in_pieces(&node);
-        run(&mut slow, Kind::Body.timeout() + LATE);
+        wait_until(opened + SETTLE_TIME);
+        split = send_split(&node);
+        run(&mut slow, Kind::Body.timeout() + TIMEOUT_SLACK);
     });
     tally.assert_answered();
-    let settled = opened + SETTLED;
-    let beside = tally.between(settled, settled + TOGETHER);
-    assert_as_quick(&alone, &beside, 500, Duration::from_millis(20));
-    assert_as_quick(&alone, &beside, 990, SLACK);
-    let [alone, beside] = [alone, beside].map(|tally| tally.per_mille(990));
-    assert!(pieces < LATE, "a body that came after its head was answered after {pieces:?}");
-    let reply = [Kind::Head, Kind::Body, Kind::Response]
+    let settled = opened + SETTLE_TIME;
+    let loaded = tally.between(settled, settled + MEASURED_TIME);
+    assert_as_fast(&alone, &loaded, 500, Duration::from_millis(20));
+    assert_as_fast(&alone, &loaded, 990, SLACK);
+    let [alone, loaded] = [alone, loaded].map(|tally| tally.per_mille(990));
+    assert!(split < TIMEOUT_SLACK, "a body sent after its headers: response after {split:?}");
+    let times = [Kind::Head, Kind::Body, Kind::Response]
         .map(|kind| format_time(assert_closed(&slow, kind)));
     drop(slow);
-    eventually("all is given back", || node.files() == before);
+    eventually("all descriptors are released", || node.files() == before);
     assert!(!node.log().contains("panicked"), "{}", node.log());
     format!(
-        "heads closed after {}, bodies {}, answers that nobody reads {}; beside them {} answers, p99 {} ({} \
-         without, {:.2} times), a body after its head {}",
-        reply[0],
-        reply[1],
-        reply[2],
+        "slow headers closed after {}, bodies {}, unread responses {}; meanwhile {} answers, p99 {} ({} without, {:.2} \
+         times), a body sent after its headers {}",
+        times[0],
+        times[1],
+        times[2],
         tally.count(),
-        format_time(beside),
+        format_time(loaded),
         format_time(alone),
-        beside.as_secs_f64() / alone.as_secs_f64(),
-        format_time(pieces)
+        loaded.as_secs_f64() / alone.as_secs_f64(),
+        format_time(split)
     )
 }
 
-/// One fifth more is what is claimed; a machine that others use adds to both, and not to both alike.
-fn assert_as_quick(alone: &Tally, beside: &Tally, per_mille: usize, slack: Duration) {
-    let [alone, beside] = [alone, beside].map(|tally| tally.per_mille(per_mille));
+/// Asserts that latency rises by at most a fifth, plus the slack of a shared machine.
+fn assert_as_fast(alone: &Tally, loaded: &Tally, per_mille: usize, slack: Duration) {
+    let [alone, loaded] = [alone, loaded].map(|tally| tally.per_mille(per_mille));
     let bound = alone.mul_f64(1.2) + slack;
-    assert!(beside <= bound, "{per_mille} of 1000: {beside:?} beside slow ones, {alone:?} without");
+    assert!(
+        loaded <= bound,
+        "{per_mille} of 1000: {loaded:?} with slow clients, {alone:?} without"
+    );
 }
 
-/// So many of all kinds together.
+/// Opens `count` slow clients of all kinds.
 fn open_all(node: &Node, count: usize) -> Vec<SlowClient> {
     let mut all = SlowClient::open(node, Kind::Head, count * 2 / 5);
     all.extend(SlowClient::open(node, Kind::Body, count * 2 / 5));
@@ -80,9 +83,9 @@ fn open_all(node: &Node, count: usize) -> Vec<SlowClient> {
     all
 }
 
-/// Many clients send their head first and their body after it: they are as quick as they can be.
-fn ask_in_pieces(node: &Node) -> Duration {
-    let (mut client, body) = (node.client(), key("pieces"));
+/// Sends a body separately after its headers, as many HTTP clients do. Returns the time from the body to the response.
+fn send_split(node: &Node) -> Duration {
+    let (mut client, body) = (node.client(), key("split"));
     let length = format!("content-length: {}\r\n", body.len());
     client.write(head("/check", &[JSON, &length]).as_bytes()).expect("the node reads");
     pause();
@@ -93,16 +96,16 @@ fn ask_in_pieces(node: &Node) -> Duration {
     sent.elapsed()
 }
 
-/// Asserts that all of a kind were closed in time; how long they were borne with.
+/// Asserts that the node closed all clients of a kind in time. Returns the longest time.
 fn assert_closed(slow: &[SlowClient], kind: Kind) -> Duration {
     let mut longest = Duration::ZERO;
     for slow in slow.iter().filter(|slow| slow.kind() == kind) {
-        let borne =
-            slow.closed_after().unwrap_or_else(|| panic!("{kind:?}: one is still being served"));
-        assert!(borne < kind.timeout() + LATE, "{kind:?}: borne with for {borne:?}");
-        let is_told = kind != Kind::Body || slow.received().starts_with("HTTP/1.1 408");
-        assert!(is_told, "a body that does not come is 408: {}", slow.received());
-        longest = longest.max(borne);
+        let open =
+            slow.closed_after().unwrap_or_else(|| panic!("{kind:?}: a connection is still open"));
+        assert!(open < kind.timeout() + TIMEOUT_SLACK, "{kind:?}: closed after {open:?}");
+        let has_status = kind != Kind::Body || slow.received().starts_with("HTTP/1.1 408");
+        assert!(has_status, "a body that times out is 408: {}", slow.received());
+        longest = longest.max(open);
     }
     longest
 }

@@ -1,4 +1,4 @@
-//! Two halves of a network, each with a primary of its own.
+//! Split brain: two halves of a network, each with its own primary.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::stage::Stage;
 const LIMIT: usize = 60;
 const BEFORE: u64 = 20;
 
-/// A primary and its replica with a link between them that can be cut.
+/// A primary, its replica, and the link between them.
 struct Sides {
     primary: Server,
     link: Proxy,
@@ -33,7 +33,7 @@ impl Sides {
         sides
     }
 
-    /// Makes one copy what is behind a port, and waits until it does.
+    /// Makes a server a replica of the one at `port`, and waits until it has the data.
     fn follow(&self, server: &Server, port: u16) {
         server.raw().call(&["REPLICAOF", "127.0.0.1", &port.to_string()]);
         eventually("a replica has the data", || {
@@ -56,51 +56,52 @@ fn node(stage: &Stage, server: &Server) -> Node {
     setup.with("redis-timeout-ms", "1000").start()
 }
 
-fn admitted(node: &Node, questions: u64) -> usize {
-    Load::closed(vec![node.address()], 2).send(questions).admitted()
+/// Sends `count` requests. Returns the number admitted.
+fn admitted(node: &Node, count: u64) -> usize {
+    Load::closed(vec![node.address()], 2).send(count).admitted()
 }
 
 pub(super) fn each_side_admits_at_most_one_limit(stage: &Stage) -> String {
     let sides = Sides::start();
-    let here = node(stage, &sides.primary);
-    let before = admitted(&here, BEFORE);
+    let first = node(stage, &sides.primary);
+    let before = admitted(&first, BEFORE);
     sides.split();
-    let there = node(stage, &sides.replica);
-    let [of_here, of_there] = [&here, &there].map(|node| admitted(node, 100));
-    for side in [of_here, of_there] {
-        assert!(before + side <= LIMIT, "one side admits {before} and {side}");
+    let second = node(stage, &sides.replica);
+    let [by_first, by_second] = [&first, &second].map(|node| admitted(node, 100));
+    for side in [by_first, by_second] {
+        assert!(before + side <= LIMIT, "one side admitted {before} and {side}");
     }
-    // Together again: what was this side's primary copies the other, which has counted its own.
+    // The network heals: the old primary becomes a replica of the new one and gets its counters.
     sides.link.set(Fault::Pass);
     sides.follow(&sides.primary, sides.replica.port());
-    here.wait_degraded();
+    first.wait_degraded();
     sides.primary.raw().call(&["REPLICAOF", "NO", "ONE"]);
-    let back = here.wait_exact();
-    assert_eq!(admitted(&here, 10), 0, "what the other side has spent is spent");
+    let back = first.wait_exact();
+    assert_eq!(admitted(&first, 10), 0, "the usage of the other side counts");
     format!(
-        "{before} together, then {of_here} and {of_there}: each side ≤ {LIMIT}; healed, {}; {}",
+        "{before} before, then {by_first} and {by_second}: each side ≤ {LIMIT}; healed, {}; {}",
         assert_recovered(back),
-        heeded(stage)
+        with_min_replicas(stage)
     )
 }
 
-/// What the documentation advises: a primary that no replica follows admits nobody.
-fn heeded(stage: &Stage) -> String {
-    let advice = include_str!("../../../docs/REDIS.md");
-    assert!(advice.contains("min-replicas-to-write"), "the documentation says what to do");
+/// The documented setup: a primary without a replica admits nothing.
+fn with_min_replicas(stage: &Stage) -> String {
+    let documentation = include_str!("../../../docs/REDIS.md");
+    assert!(documentation.contains("min-replicas-to-write"), "the remedy is documented");
     let sides = Sides::start();
-    let here = node(stage, &sides.primary);
+    let first = node(stage, &sides.primary);
     let mut raw = sides.primary.raw();
     raw.call(&["CONFIG", "SET", "min-replicas-to-write", "1", "min-replicas-max-lag", "1"]);
-    eventually("it takes while it is followed", || here.check("first").is_exact());
+    eventually("a primary with a replica admits", || first.check("first").is_exact());
     sides.split();
-    eventually("a primary that nobody follows refuses", || here.check("other").status == 503);
-    let alone = admitted(&here, 100);
-    assert_eq!(alone, 0, "the side that lost its replica admits nobody");
-    let there = node(stage, &sides.replica);
+    eventually("a primary without a replica refuses", || first.check("other").status == 503);
+    let by_first = admitted(&first, 100);
+    assert_eq!(by_first, 0, "the side that lost its replica admits nothing");
+    let second = node(stage, &sides.replica);
     sides.replica.raw().call(&["CONFIG", "SET", "min-replicas-to-write", "0"]);
-    let other = admitted(&there, 100);
-    assert!(other <= LIMIT, "{other}");
+    let by_second = admitted(&second, 100);
+    assert!(by_second <= LIMIT, "{by_second}");
     let lag = Duration::from_secs(1);
-    format!("with min-replicas-to-write 1 and a lag of {lag:?}: {alone} and {other}")
+    format!("with min-replicas-to-write 1 and a lag of {lag:?}: {by_first} and {by_second}")
 }

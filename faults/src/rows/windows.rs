@@ -1,4 +1,4 @@
-//! Windows of no length, and of a century.
+//! Windows of 0 and of 100 years.
 
 use serde_json::{Value, json};
 
@@ -10,14 +10,14 @@ use crate::stage::Stage;
 /// The longest window: 100 years of 365.25 days.
 const CENTURY_MS: u64 = 3_155_760_000_000;
 
-/// What a row may take, in which a window goes on.
-const MOMENT_MS: u64 = 600_000;
+/// The maximum duration of the row, by which a measured time may be shorter.
+const MAX_ROW_MS: u64 = 600_000;
 
 const LIMIT: u64 = 5;
 
 const ALGORITHMS: [&str; 4] = ["token_bucket", "sliding_window", "sliding_counter", "fixed_window"];
 
-/// Windows of a policy that are not refused.
+/// A policy with the longest window.
 const LONGEST: &str = "version: 1
 rules:
   - { name: century, match: { path: /century }, limits: [5/36525d] }
@@ -33,16 +33,19 @@ pub(super) fn window_of_zero_is_refused_and_a_century_is_exact(stage: &Stage) ->
         let mut client = node.client();
         for algorithm in ALGORITHMS {
             for window in [0, CENTURY_MS + 1, 1 << 52] {
-                let wrong = inline(algorithm, window);
-                assert_refused(&mut client, wrong, 400, "limits[0].window_ms");
+                let invalid = inline(algorithm, window);
+                assert_refused(&mut client, invalid, 400, "limits[0].window_ms");
             }
-            assert_lasts(node, &inline(algorithm, CENTURY_MS));
+            assert_exact_century(node, &inline(algorithm, CENTURY_MS));
         }
-        assert_lasts(node, &json!({ "facts": { "client": "c", "path": "/century" } }).to_string());
+        assert_exact_century(
+            node,
+            &json!({ "facts": { "client": "c", "path": "/century" } }).to_string(),
+        );
         for ttl in [0, CENTURY_MS + 1] {
             let slots = json!([{ "algorithm": "concurrency", "limit": 1, "ttl_ms": ttl }]);
-            let wrong = json!({ "key": "k", "limits": slots }).to_string();
-            assert_refused(&mut client, wrong, 400, "limits[0].ttl_ms");
+            let invalid = json!({ "key": "k", "limits": slots }).to_string();
+            assert_refused(&mut client, invalid, 400, "limits[0].ttl_ms");
         }
     });
     for rate in ["5/0s", "5/0h", "5/36526d", "5/99999999w", "5/18446744073709551616ms"] {
@@ -51,34 +54,34 @@ pub(super) fn window_of_zero_is_refused_and_a_century_is_exact(stage: &Stage) ->
         assert!(reply.contains(":3:") && reply.contains("rules[0].limits[0]"), "{rate}: {reply}");
     }
     format!(
-        "0 and {} ms are refused by name, in requests and policies; {CENTURY_MS} ms (100 years) admit {LIMIT} of \
-         {LIMIT} by {} algorithms in memory and on Redis, and tell how long that lasts",
+        "0 and {} ms are refused naming the field, in requests and policies; {CENTURY_MS} ms (100 years) admit {LIMIT} \
+         of {LIMIT} with {} algorithms in memory and on Redis, with exact retry times",
         CENTURY_MS + 1,
         ALGORITHMS.len()
     )
 }
 
-/// Exactly the limit passes, and the wait is what the window says.
-fn assert_lasts(node: &Node, question: &str) {
+/// Asserts that exactly the limit is admitted, and that the times match the window.
+fn assert_exact_century(node: &Node, body: &str) {
     for count in 1..=LIMIT {
-        let reply = node.post("/check", question);
-        assert!(reply.is_exact() && reply.is_allowed(), "{question}: {}", reply.body);
-        assert_eq!(reply.json()["count"], count, "{question}");
+        let reply = node.post("/check", body);
+        assert!(reply.is_exact() && reply.is_allowed(), "{body}: {}", reply.body);
+        assert_eq!(reply.json()["count"], count, "{body}");
     }
-    let reply = node.post("/check", question).json();
+    let reply = node.post("/check", body).json();
     assert_eq!((&reply["allowed"], &reply["verdict"]), (&false.into(), &"deny".into()), "{reply}");
     let [retry, reset] = ["retry_after_ms", "reset_after_ms"].map(|field| read(&reply, field));
-    let lasts = |time: u64, length: u64| (length - MOMENT_MS..=length).contains(&time);
-    let is_right = match reply["limits"][0]["algorithm"].as_str() {
-        Some("token_bucket") => lasts(retry, CENTURY_MS / LIMIT) && lasts(reset, CENTURY_MS),
-        // Its windows are those of the clock: nobody knows how much of this one is left. Of the next one a
-        // part must pass until one fits, and all of it until nothing counts.
+    let is_about = |time: u64, length: u64| (length - MAX_ROW_MS..=length).contains(&time);
+    let is_expected = match reply["limits"][0]["algorithm"].as_str() {
+        Some("token_bucket") => is_about(retry, CENTURY_MS / LIMIT) && is_about(reset, CENTURY_MS),
+        // Its windows are aligned to the clock, so the rest of the current one is unknown. A request fits after a part
+        // of the next window; the count is 0 after all of it.
         Some("sliding_counter") => {
             reset - retry == CENTURY_MS - CENTURY_MS / LIMIT && reset <= 2 * CENTURY_MS
         }
-        _ => lasts(retry, CENTURY_MS) && lasts(reset, CENTURY_MS),
+        _ => is_about(retry, CENTURY_MS) && is_about(reset, CENTURY_MS),
     };
-    assert!(is_right, "{reply}");
+    assert!(is_expected, "{reply}");
 }
 
 fn read(reply: &Value, field: &str) -> u64 {

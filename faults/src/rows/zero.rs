@@ -1,4 +1,4 @@
-//! Limits of nothing.
+//! Limits of 0.
 
 use serde_json::{Value, json};
 
@@ -15,9 +15,10 @@ rules:
   - { name: bucket, match: { path: /bucket }, limits: [{ rate: 0/s, algorithm: token_bucket }] }
 ";
 
-const MATCHED: [&str; 4] = ["/banned", "/banned/deep/down", "/never", "/bucket"];
+/// Paths that match the blocks.
+const BLOCKED_PATHS: [&str; 4] = ["/banned", "/banned/deep/down", "/never", "/bucket"];
 
-/// Slots of which there are none are not one limit more: the start tells to write `0`, or what was meant.
+/// A concurrency of 0, which is an error: a block is written as `0`.
 const NO_SLOTS: &str = "version: 1
 rules: [{ name: slots, limits: [{ concurrency: 0 }] }]
 ";
@@ -29,7 +30,7 @@ pub(super) fn limit_of_zero_admits_nothing(stage: &Stage) -> String {
     let tries = stage.scale().pick(3, 100);
     on_both_stores(stage, POLICY, |node| {
         for _ in 0..tries {
-            for path in MATCHED {
+            for path in BLOCKED_PATHS {
                 assert_denied(node, &json!({ "facts": { "client": "c", "path": path } }));
             }
             for algorithm in ALGORITHMS {
@@ -37,16 +38,15 @@ pub(super) fn limit_of_zero_admits_nothing(stage: &Stage) -> String {
                 assert_denied(node, &inline(algorithm, 1000));
             }
         }
-        // Who does not match is not concerned.
-        let free = node.post("/check", json!({ "key": "c" }).to_string());
-        assert!(free.is_allowed() && free.json()["count"] == 1, "{}", free.body);
+        // Other requests are not affected.
+        let reply = node.post("/check", json!({ "key": "c" }).to_string());
+        assert!(reply.is_allowed() && reply.json()["count"] == 1, "{}", reply.body);
     });
     let reply = stage.node().policy(NO_SLOTS).fails_to_start();
     assert!(reply.contains("rules[0].limits[0].concurrency"), "{reply}");
     format!(
-        "{} rules and {} inline limits, {tries} times, in memory and on Redis: all refused for good, nobody reply \
-         to come again",
-        MATCHED.len(),
+        "{} paths and {} inline limits, {tries} times, in memory and on Redis: never allowed, no retry time",
+        BLOCKED_PATHS.len(),
         ALGORITHMS.len()
     )
 }
@@ -57,17 +57,17 @@ fn inline(algorithm: &str, cost: u64) -> Value {
     json!({ "key": "c", "cost": cost, "limits": [limit] })
 }
 
-/// Refused by all who decide, and never to be tried again.
-fn assert_denied(node: &Node, question: &Value) {
-    for reply in send(&mut node.client(), question.to_string().as_bytes()) {
+/// Asserts that every endpoint refuses a query with the verdict `never` and without a retry time.
+fn assert_denied(node: &Node, query: &Value) {
+    for reply in send(&mut node.client(), query.to_string().as_bytes()) {
         let (path, body) = (reply.path, &reply.body);
-        // A refund gives back, and is not refused; what it tells is that nothing is there.
+        // A refund is not refused.
         if path == "/explain" || path == "/refund" {
             continue;
         }
-        assert_eq!(reply.status, 200, "{path} {question}: {body}");
-        assert_eq!(body["allowed"], false, "{path} {question}: {body}");
-        assert_eq!(body["verdict"], "never", "{path} {question}: {body}");
-        assert_eq!(body["retry_after_ms"], Value::Null, "{path} {question}: {body}");
+        assert_eq!(reply.status, 200, "{path} {query}: {body}");
+        assert_eq!(body["allowed"], false, "{path} {query}: {body}");
+        assert_eq!(body["verdict"], "never", "{path} {query}: {body}");
+        assert_eq!(body["retry_after_ms"], Value::Null, "{path} {query}: {body}");
     }
 }

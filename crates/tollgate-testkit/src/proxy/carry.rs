@@ -1,4 +1,4 @@
-//! How the bytes of a connection get across.
+//! Forwarding of one connection's bytes in both directions.
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -12,38 +12,39 @@ use super::frames::Frames;
 use super::hub::{Current, Hub};
 use super::link::Link;
 
+/// The size of a read, in bytes.
 const CHUNK: usize = 16 * 1024;
-/// How many chunks of answers may wait for their time, before the server has to.
-const WAITING: usize = 256;
+/// The maximum number of delayed chunks; above it the server must wait.
+const MAX_DELAYED: usize = 256;
 
-/// A chunk of answers, and when it came.
-type Answers = (Instant, Vec<u8>);
+/// A chunk of replies, and its time of arrival.
+type ReplyChunk = (Instant, Vec<u8>);
 
-/// One connection from its beginning to its end.
+/// Forwards one connection from begin to end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Carrier<'a> {
     pub(super) hub: &'a Hub,
     pub(super) link: &'a Link,
     pub(super) upstream: u16,
     pub(super) seed: u64,
-    /// How often the fault had been changed when it was made.
+    /// The number of fault changes when the connection was made.
     pub(super) made: u64,
 }
 
 impl<'a> Carrier<'a> {
-    /// Carries until both sides are done, or it is cut.
+    /// Forwards until both sides are done, or the connection is cut.
     pub(super) fn run(self) {
-        thread::scope(|scope| self.requests(scope).unwrap_or_else(self.fail()));
+        thread::scope(|scope| self.forward_requests(scope).unwrap_or_else(self.close_on_error()));
     }
 
-    /// A side that fails fails the other.
-    fn fail(self) -> impl FnOnce(io::Error) {
+    /// Returns an error handler that closes both sides.
+    fn close_on_error(self) -> impl FnOnce(io::Error) {
         move |_| {
-            self.hub.end(self.link);
+            self.hub.close(self.link);
         }
     }
 
-    fn requests<'s>(self, scope: &'s Scope<'s, 'a>) -> io::Result<()> {
+    fn forward_requests<'s>(self, scope: &'s Scope<'s, 'a>) -> io::Result<()> {
         let mut current = self.hub.current();
         if !matches!(*current.fault, Fault::Blackhole | Fault::Answer(_)) {
             self.server(scope)?;
@@ -54,25 +55,31 @@ impl<'a> Carrier<'a> {
         loop {
             let read = self.link.read(&self.link.client, &mut buffer)?;
             if read == 0 {
-                return self.link.server().map_or(Ok(()), |server| self.done(server));
+                return self.link.server().map_or(Ok(()), |server| self.finish(server));
             }
             let mut bytes = &buffer[..read];
-            // A request goes the way it began.
+            // The fault at the begin of a request applies to all of it.
             if !frames.is_between() {
-                let begun = frames.follow(bytes);
-                let requests = u64::from(begun.is_end);
-                self.request(scope, &bytes[..begun.length], requests, &current, &mut allowance)?;
-                bytes = &bytes[begun.length..];
+                let rest = frames.follow(bytes);
+                let requests = u64::from(rest.is_end);
+                self.forward_request(
+                    scope,
+                    &bytes[..rest.length],
+                    requests,
+                    &current,
+                    &mut allowance,
+                )?;
+                bytes = &bytes[rest.length..];
             }
             if !bytes.is_empty() {
-                current = self.hub.fate_of_request(self.link);
-                self.request(scope, bytes, frames.count(bytes), &current, &mut allowance)?;
+                current = self.hub.fault_for_request(self.link);
+                self.forward_request(scope, bytes, frames.count(bytes), &current, &mut allowance)?;
             }
         }
     }
 
-    /// Bytes in which so many requests end.
-    fn request<'s>(
+    /// Handles bytes that contain the ends of `requests` requests.
+    fn forward_request<'s>(
         self,
         scope: &'s Scope<'s, 'a>,
         bytes: &[u8],
@@ -82,58 +89,58 @@ impl<'a> Carrier<'a> {
     ) -> io::Result<()> {
         match &*current.fault {
             Fault::Blackhole => Ok(()),
-            Fault::Answer(answer) => {
-                self.link.wait_until_paid();
+            Fault::Answer(reply) => {
+                self.link.wait_until_replied();
                 self.hub.answered.fetch_add(requests, Ordering::SeqCst);
-                (0..requests).try_for_each(|_| self.link.write(&self.link.client, answer))
+                (0..requests).try_for_each(|_| self.link.write(&self.link.client, reply))
             }
             _ => {
                 let server = self.server(scope)?;
-                self.link.owe(requests);
-                self.carry(server, bytes, current, allowance)
+                self.link.add_pending(requests);
+                self.forward(server, bytes, current, allowance)
             }
         }
     }
 
-    /// The server's side, which answers from the moment it is there.
+    /// Returns the connection to the server. Connects and starts to forward replies on the first call.
     fn server<'s>(self, scope: &'s Scope<'s, 'a>) -> io::Result<&'a TcpStream> {
         if let Some(server) = self.link.server() {
             return Ok(server);
         }
         let server = self.link.connect(self.upstream)?;
-        let (queue, queued) = sync_channel(WAITING);
-        scope.spawn(move || self.receive(server, &queue).unwrap_or_else(self.fail()));
-        scope.spawn(move || self.answers(&queued).unwrap_or_else(self.fail()));
+        let (queue, queued) = sync_channel(MAX_DELAYED);
+        scope.spawn(move || self.receive(server, &queue).unwrap_or_else(self.close_on_error()));
+        scope.spawn(move || self.forward_replies(&queued).unwrap_or_else(self.close_on_error()));
         Ok(server)
     }
 
-    /// Notes when answers came: each is delayed by itself.
-    fn receive(self, server: &TcpStream, queue: &SyncSender<Answers>) -> io::Result<()> {
+    /// Queues replies with their time of arrival, because each chunk is delayed separately.
+    fn receive(self, server: &TcpStream, queue: &SyncSender<ReplyChunk>) -> io::Result<()> {
         let mut buffer = [0; CHUNK];
         loop {
             let read = self.link.read(server, &mut buffer)?;
-            let answers = (Instant::now(), buffer[..read].to_vec());
-            if read == 0 || queue.send(answers).is_err() {
+            let chunk = (Instant::now(), buffer[..read].to_vec());
+            if read == 0 || queue.send(chunk).is_err() {
                 return Ok(());
             }
         }
     }
 
-    fn answers(self, queued: &Receiver<Answers>) -> io::Result<()> {
+    fn forward_replies(self, queued: &Receiver<ReplyChunk>) -> io::Result<()> {
         let mut frames = Frames::default();
         let mut allowance = Allowance::new(Direction::Client, self.seed, self.made);
-        for (since, bytes) in queued {
-            let current = self.hub.fate_of_answer(self.link, since);
-            let answers = frames.count(&bytes);
+        for (arrived, bytes) in queued {
+            let current = self.hub.fault_for_reply(self.link, arrived);
+            let replies = frames.count(&bytes);
             if *current.fault != Fault::Blackhole {
-                self.carry(&self.link.client, &bytes, &current, &mut allowance)?;
+                self.forward(&self.link.client, &bytes, &current, &mut allowance)?;
             }
-            self.link.pay(answers);
+            self.link.complete(replies);
         }
-        self.done(&self.link.client)
+        self.finish(&self.link.client)
     }
 
-    fn carry(
+    fn forward(
         self,
         to: &TcpStream,
         bytes: &[u8],
@@ -148,9 +155,9 @@ impl<'a> Carrier<'a> {
         Ok(())
     }
 
-    /// Tells one side that the other has no more to say, if it is there to be told.
-    fn done(self, to: &TcpStream) -> io::Result<()> {
-        // Who is cut gets no goodbye.
+    /// Closes the write side of a stream after the other side sent everything.
+    fn finish(self, to: &TcpStream) -> io::Result<()> {
+        // A cut connection is reset, not closed.
         if self.link.is_cut() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! What can be wrong between a client and its server.
+//! Faults between a client and its server.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -6,65 +6,63 @@ use std::time::Duration;
 use super::hub::Current;
 use crate::random::Random;
 
-/// What a proxy does to what it carries.
+/// A fault that a proxy applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     Pass,
-    /// Cuts each connection when it has carried so many bytes one way, and none more. How many is drawn
-    /// for each connection when this fault first concerns it; at zero the first byte is not carried.
+    /// Cuts each connection after exactly a number of bytes in one direction. The number is drawn per connection when
+    /// this fault first applies to it; with 0 the first byte is not forwarded.
     CutAfter {
-        /// Which way bytes are counted.
+        /// The direction in which bytes are counted.
         towards: Direction,
-        /// How many it may be.
+        /// The range of the number of bytes.
         bytes: Range<u64>,
     },
-    /// As `CutAfter`, but only the connections that there are: who connects from now on is not cut, and so
-    /// is back at once.
+    /// As `CutAfter`, but only for connections that are already open, so that clients can reconnect immediately.
     CutOpen {
-        /// Which way bytes are counted.
+        /// The direction in which bytes are counted.
         towards: Direction,
-        /// How many it may be.
+        /// The range of the number of bytes.
         bytes: Range<u64>,
     },
-    /// Each answer comes so much later. Requests do not: the server has done what a client gives up on.
+    /// Delays each reply. Requests are not delayed: the server executes commands on which a client times out.
     Delay(Duration),
-    /// Connects, and swallows everything. Nothing reaches the server: [`Server::hang`] is for requests
-    /// that do, late. A connection that lost something is cut when this ends, since TCP knows no gaps.
+    /// Accepts connections and drops all bytes. Requests never reach the server; with [`Server::hang`] they do, late.
+    /// A connection that lost bytes is cut when this fault ends, because TCP has no gaps.
     ///
     /// [`Server::hang`]: crate::server::Server::hang
     Blackhole,
-    /// Gives each whole request these bytes instead of the server's answer, after the answers that are
-    /// still on their way.
+    /// Replies to each complete request with these bytes, after the pending replies of the server.
     Answer(Vec<u8>),
 }
 
-/// A direction.
+/// A direction of traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Answers.
+    /// Replies, towards the client.
     Client,
-    /// Requests.
+    /// Requests, towards the server.
     Server,
 }
 
-/// What one direction of one connection may still carry until it is cut.
+/// The bytes that one direction of a connection may forward until it is cut.
 #[derive(Debug)]
 pub(super) struct Allowance {
     towards: Direction,
     seed: u64,
-    /// How often the fault had been changed when the connection was made.
+    /// The number of fault changes when the connection was made.
     made: u64,
-    /// Since which change of the fault, and how many bytes.
-    left: Option<(u64, u64)>,
+    /// The number of the fault change, and the remaining bytes.
+    remaining: Option<(u64, u64)>,
 }
 
 impl Allowance {
     pub(super) fn new(towards: Direction, seed: u64, made: u64) -> Self {
-        Self { towards, seed, made, left: None }
+        Self { towards, seed, made, remaining: None }
     }
 
-    /// How many of so many bytes are carried, and whether it is over then.
+    /// Returns how many of `length` bytes are forwarded, and whether the connection is cut then.
     pub(super) fn take(&mut self, length: usize, current: &Current) -> (usize, bool) {
         let Current { fault, change } = current;
         let (towards, bytes) = match &**fault {
@@ -75,14 +73,14 @@ impl Allowance {
         if *towards != self.towards {
             return (length, false);
         }
-        let left = match self.left {
-            Some((since, left)) if since == *change => left,
+        let remaining = match self.remaining {
+            Some((since, remaining)) if since == *change => remaining,
             _ => Random::new(self.seed ^ change)
                 .within(bytes.start, bytes.end.max(bytes.start + 1) - 1),
         };
-        let taken = usize::try_from(left).map_or(length, |left| left.min(length));
-        let left = left.saturating_sub(taken as u64);
-        self.left = Some((*change, left));
-        (taken, left == 0)
+        let taken = usize::try_from(remaining).map_or(length, |remaining| remaining.min(length));
+        let remaining = remaining.saturating_sub(taken as u64);
+        self.remaining = Some((*change, remaining));
+        (taken, remaining == 0)
     }
 }

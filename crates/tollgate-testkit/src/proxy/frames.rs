@@ -1,34 +1,34 @@
-//! Where requests and answers end in a stream of them.
+//! Finds the ends of requests and replies in a stream.
 
-/// Follows one direction of a connection. Requests and answers are built alike: a line, which may
-/// announce bytes or further frames.
+/// Parses one direction of a connection. Requests and replies have the same structure: a line, which may announce bytes
+/// or further frames.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     line: Vec<u8>,
-    /// Bytes of a bulk that are still to come, its line end included.
+    /// Remaining bytes of a bulk string, including its CRLF.
     bulk: usize,
-    /// Frames that are still to come until the outermost is whole. Zero between two of them.
+    /// Remaining frames until the outermost is complete. Zero between frames.
     open: usize,
-    /// Whether the outermost is pushed by the server, not asked for.
+    /// Whether the outermost frame is a push of the server, not a reply.
     is_push: bool,
 }
 
-/// What a look at some bytes found.
+/// The parsed part of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// How many bytes belong to it.
+    /// The number of bytes of this frame.
     pub(super) length: usize,
-    /// Whether a frame ended there that is a request or the answer to one.
+    /// Whether a request or reply ends there.
     pub(super) is_end: bool,
 }
 
 impl Frames {
-    /// Whether the next byte begins a frame.
+    /// Returns whether the next byte begins a frame.
     pub(super) fn is_between(&self) -> bool {
         self.open == 0 && self.bulk == 0 && self.line.is_empty()
     }
 
-    /// Follows the bytes up to the end of a frame, or all of them.
+    /// Parses up to the end of the first frame, or all bytes.
     pub(super) fn follow(&mut self, bytes: &[u8]) -> Found {
         let mut length = 0;
         while length < bytes.len() {
@@ -37,7 +37,7 @@ impl Frames {
                 self.bulk -= skipped;
                 length += skipped;
             } else {
-                self.take(bytes[length]);
+                self.push(bytes[length]);
                 length += 1;
             }
             if self.is_between() {
@@ -47,7 +47,7 @@ impl Frames {
         Found { length, is_end: false }
     }
 
-    /// Follows all of the bytes, and counts the ends.
+    /// Parses all bytes, and counts the ends of requests or replies.
     pub(super) fn count(&mut self, mut bytes: &[u8]) -> u64 {
         let mut ends = 0;
         while !bytes.is_empty() {
@@ -58,8 +58,8 @@ impl Frames {
         ends
     }
 
-    /// One byte of a line.
-    fn take(&mut self, byte: u8) {
+    /// Adds one byte of a line.
+    fn push(&mut self, byte: u8) {
         self.line.push(byte);
         if byte != b'\n' {
             return;
@@ -89,17 +89,17 @@ mod tests {
         *2\r\n*1\r\n:1\r\n%1\r\n+a\r\n$4\r\n*1\r\n\r\n>2\r\n+a\r\n+b\r\n-ERR no\r\n";
 
     #[test]
-    fn ends_are_found_wherever_reads_are_split() {
+    fn counts_frames_however_reads_are_split() {
         for size in 1..STREAM.len() {
             let mut frames = Frames::default();
             let ends: u64 = STREAM.as_bytes().chunks(size).map(|part| frames.count(part)).sum();
-            // All but the pushed one.
+            // All except the push.
             assert_eq!((ends, frames.is_between()), (9, true), "in parts of {size}");
         }
     }
 
     #[test]
-    fn a_frame_is_followed_to_its_end_and_no_further() {
+    fn stops_at_the_end_of_a_frame() {
         let mut frames = Frames::default();
         let found = frames.follow(b"$2\r\nab\r\n+O");
         assert_eq!((found.length, found.is_end), (8, true));

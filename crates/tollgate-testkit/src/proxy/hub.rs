@@ -1,4 +1,4 @@
-//! What the connections of one proxy share.
+//! State shared by the connections of one proxy.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,18 +12,18 @@ use crate::wait::MAX_WAIT;
 #[derive(Debug)]
 pub(super) struct Hub {
     current: Mutex<Current>,
-    /// A new fault, or a cut.
+    /// Signals a new fault or a cut.
     changed: Condvar,
     links: Mutex<HashMap<u64, Arc<Link>>>,
-    /// A link is no more.
-    ended: Condvar,
+    /// Signals that a link was removed.
+    removed: Condvar,
     pub(super) accepted: AtomicU64,
     pub(super) cuts: AtomicU64,
     pub(super) answered: AtomicU64,
     pub(super) is_closing: AtomicBool,
 }
 
-/// The fault, and how often it was changed.
+/// The fault, and the number of changes so far.
 #[derive(Debug, Clone)]
 pub(super) struct Current {
     pub(super) fault: Arc<Fault>,
@@ -36,7 +36,7 @@ impl Hub {
             current: Mutex::new(Current { fault: Arc::new(Fault::Pass), change: 0 }),
             changed: Condvar::new(),
             links: Mutex::default(),
-            ended: Condvar::new(),
+            removed: Condvar::new(),
             accepted: AtomicU64::new(0),
             cuts: AtomicU64::new(0),
             answered: AtomicU64::new(0),
@@ -45,44 +45,44 @@ impl Hub {
     }
 
     pub(super) fn set(&self, fault: Fault) {
-        let keeps_gaps = fault == Fault::Blackhole;
+        let is_blackhole = fault == Fault::Blackhole;
         let mut current = lock(&self.current);
         *current = Current { fault: Arc::new(fault), change: current.change + 1 };
         self.changed.notify_all();
         drop(current);
-        if !keeps_gaps {
+        if !is_blackhole {
             self.cut_where(Link::has_gap);
         }
     }
 
-    /// What holds now, while there is nothing to be carried.
+    /// Returns the current fault when there is nothing to forward.
     pub(super) fn current(&self) -> Current {
         lock(&self.current).clone()
     }
 
-    /// What is to be done with bytes that a link has for its server.
-    pub(super) fn fate_of_request(&self, link: &Link) -> Current {
-        Self::fate(&lock(&self.current), link)
+    /// Returns the fault for bytes of a request.
+    pub(super) fn fault_for_request(&self, link: &Link) -> Current {
+        Self::apply(&lock(&self.current), link)
     }
 
-    /// What is to be done with bytes that a link has for its client since then, when it is time.
-    pub(super) fn fate_of_answer(&self, link: &Link, since: Instant) -> Current {
+    /// Waits for the delay of bytes of a reply. Returns the fault then.
+    pub(super) fn fault_for_reply(&self, link: &Link, arrived: Instant) -> Current {
         let mut current = lock(&self.current);
         loop {
-            let left = match *current.fault {
-                Fault::Delay(by) => by.saturating_sub(since.elapsed()),
+            let remaining = match *current.fault {
+                Fault::Delay(by) => by.saturating_sub(arrived.elapsed()),
                 _ => Duration::ZERO,
             };
-            if left.is_zero() || link.is_cut() {
-                return Self::fate(&current, link);
+            if remaining.is_zero() || link.is_cut() {
+                return Self::apply(&current, link);
             }
-            let waited = self.changed.wait_timeout(current, left);
+            let waited = self.changed.wait_timeout(current, remaining);
             current = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// While the fault is locked: who changes it then must know of the gap.
-    fn fate(current: &Current, link: &Link) -> Current {
+    /// Records a gap while the fault is locked, so that the next change of the fault sees it.
+    fn apply(current: &Current, link: &Link) -> Current {
         if *current.fault == Fault::Blackhole {
             link.leave_gap();
         }
@@ -93,37 +93,37 @@ impl Hub {
         lock(&self.links).insert(link.id, Arc::clone(link));
     }
 
-    /// The last that is known of a link, so its sockets are closed now.
+    /// Removes a link whose sockets are closed.
     pub(super) fn remove(&self, id: u64) {
         lock(&self.links).remove(&id);
-        self.ended.notify_all();
+        self.removed.notify_all();
     }
 
     pub(super) fn cut(&self, link: &Link) {
-        if self.end(link) {
+        if self.close(link) {
             self.cuts.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// Ends a link, whoever wants that. False if it was ended already.
-    pub(super) fn end(&self, link: &Link) -> bool {
+    /// Closes a link. Returns false if it was closed already.
+    pub(super) fn close(&self, link: &Link) -> bool {
         let is_first = link.cut();
-        // Who holds this is about to wait, and has not seen the cut.
+        // A thread that holds this lock is about to wait, and may not have seen the cut.
         drop(lock(&self.current));
         self.changed.notify_all();
         is_first
     }
 
-    /// Cuts these, and waits until they are closed.
-    pub(super) fn cut_where(&self, is_meant: impl Fn(&Link) -> bool) {
+    /// Cuts the matching links, and waits until they are closed.
+    pub(super) fn cut_where(&self, matches: impl Fn(&Link) -> bool) {
         let links =
-            lock(&self.links).values().filter(|link| is_meant(link)).cloned().collect::<Vec<_>>();
+            lock(&self.links).values().filter(|link| matches(link)).cloned().collect::<Vec<_>>();
         let ids: Vec<u64> = links.iter().map(|link| link.id).collect();
         links.into_iter().for_each(|link| self.cut(&link));
         let open = |links: &mut HashMap<_, _>| ids.iter().any(|id| links.contains_key(id));
-        let waited = self.ended.wait_timeout_while(lock(&self.links), MAX_WAIT, open);
+        let waited = self.removed.wait_timeout_while(lock(&self.links), MAX_WAIT, open);
         let (_links, result) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(!result.timed_out(), "connections that are cut do not end");
+        assert!(!result.timed_out(), "cut connections were not closed in time");
     }
 }
 

@@ -1,4 +1,4 @@
-//! One connection through a proxy: two sockets, and what is owed between them.
+//! One connection through a proxy: two sockets, and the number of pending requests.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
@@ -10,32 +10,32 @@ use socket2::SockRef;
 
 use super::hub::lock;
 
-/// How soon a cut is noticed by who waits for a peer that does not read.
-const GLANCE: Duration = Duration::from_millis(100);
+/// The time after which a blocked write checks for a cut.
+const WRITE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A server that hangs connects, until too many wait.
-const CONNECTING: Duration = Duration::from_secs(10);
+/// The connect time-out: a hung server accepts connections only until its backlog is full.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Its sockets close when the last who knows of it is gone.
+/// One proxied connection. Its sockets close with the last reference.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) id: u64,
     pub(super) client: TcpStream,
-    /// There once something is to be carried.
+    /// The connection to the server, made when there is something to forward.
     server: OnceLock<TcpStream>,
     is_cut: AtomicBool,
     has_gap: AtomicBool,
-    /// Requests that the server has and did not answer.
-    owed: Mutex<u64>,
-    paid: Condvar,
+    /// The number of requests without a reply of the server.
+    pending: Mutex<u64>,
+    replied: Condvar,
 }
 
 impl Link {
     pub(super) fn new(id: u64, client: TcpStream) -> io::Result<Self> {
         prepare(&client)?;
         let (is_cut, has_gap) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (owed, paid) = (Mutex::new(0), Condvar::new());
-        Ok(Self { id, client, server: OnceLock::new(), is_cut, has_gap, owed, paid })
+        let (pending, replied) = (Mutex::new(0), Condvar::new());
+        Ok(Self { id, client, server: OnceLock::new(), is_cut, has_gap, pending, replied })
     }
 
     pub(super) fn server(&self) -> Option<&TcpStream> {
@@ -45,7 +45,7 @@ impl Link {
     /// Connects to the server, once.
     pub(super) fn connect(&self, port: u16) -> io::Result<&TcpStream> {
         let address = (Ipv4Addr::LOCALHOST, port).into();
-        let stream = TcpStream::connect_timeout(&address, CONNECTING)?;
+        let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
         prepare(&stream)?;
         let stream = self.server.get_or_init(|| stream);
         if self.is_cut() {
@@ -54,13 +54,13 @@ impl Link {
         Ok(stream)
     }
 
-    /// Ends both sides without a goodbye. False if that was done already.
+    /// Resets both sides. Returns false if that was done already.
     pub(super) fn cut(&self) -> bool {
         let is_first = !self.is_cut.swap(true, Ordering::SeqCst);
         abort(&self.client);
         self.server().into_iter().for_each(abort);
-        drop(lock(&self.owed));
-        self.paid.notify_all();
+        drop(lock(&self.pending));
+        self.replied.notify_all();
         is_first
     }
 
@@ -68,7 +68,7 @@ impl Link {
         self.is_cut.load(Ordering::SeqCst)
     }
 
-    /// Something was not carried.
+    /// Records that bytes were dropped.
     pub(super) fn leave_gap(&self) {
         self.has_gap.store(true, Ordering::SeqCst);
     }
@@ -77,35 +77,39 @@ impl Link {
         self.has_gap.load(Ordering::SeqCst)
     }
 
-    pub(super) fn owe(&self, requests: u64) {
-        *lock(&self.owed) += requests;
+    pub(super) fn add_pending(&self, requests: u64) {
+        *lock(&self.pending) += requests;
     }
 
-    pub(super) fn pay(&self, answers: u64) {
-        let mut owed = lock(&self.owed);
-        *owed = owed.saturating_sub(answers);
-        self.paid.notify_all();
+    pub(super) fn complete(&self, replies: u64) {
+        let mut pending = lock(&self.pending);
+        *pending = pending.saturating_sub(replies);
+        self.replied.notify_all();
     }
 
-    /// Waits until the server has answered everything.
-    pub(super) fn wait_until_paid(&self) {
-        let owes = |owed: &mut u64| *owed > 0 && !self.is_cut();
-        drop(self.paid.wait_while(lock(&self.owed), owes).unwrap_or_else(PoisonError::into_inner));
+    /// Waits until the server has replied to all requests.
+    pub(super) fn wait_until_replied(&self) {
+        let is_pending = |pending: &mut u64| *pending > 0 && !self.is_cut();
+        drop(
+            self.replied
+                .wait_while(lock(&self.pending), is_pending)
+                .unwrap_or_else(PoisonError::into_inner),
+        );
     }
 
-    /// Some bytes, or none if there will be no more.
+    /// Reads some bytes; 0 at the end of the stream.
     pub(super) fn read(&self, mut from: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match from.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // What came before a cut can still be read, and is not to be carried.
+                // Bytes that arrived before a cut are readable, and must not be forwarded.
                 Ok(_) if self.is_cut() => return Err(io::ErrorKind::ConnectionAborted.into()),
                 result => return result,
             }
         }
     }
 
-    /// All of the bytes, unless it is cut meanwhile.
+    /// Writes all bytes, unless the link is cut meanwhile.
     pub(super) fn write(&self, mut to: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
         use io::ErrorKind::{ConnectionAborted, Interrupted, TimedOut, WouldBlock};
         while !bytes.is_empty() {
@@ -123,13 +127,12 @@ impl Link {
 }
 
 fn prepare(stream: &TcpStream) -> io::Result<()> {
-    // What is carried must be on its way before a cut forgets what is not.
+    // Forwarded bytes must be sent before a cut discards the unsent ones.
     stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(GLANCE))
+    stream.set_write_timeout(Some(WRITE_TIMEOUT))
 }
 
-/// Makes the close a reset, and wakes who reads so that it comes to that. A socket that is in no state
-/// for it is closed already.
+/// Makes the close a reset, and wakes the reader so that it closes. Errors mean that the socket is already closed.
 fn abort(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
     let _ = stream.shutdown(Shutdown::Read);

@@ -6,7 +6,7 @@
 //!
 //! let server = Server::start(Flavor::Redis);
 //! let proxy = Proxy::start(server.port());
-//! // The server counts, and half of an answer arrives.
+//! // The server executes the command, and half of its reply arrives.
 //! proxy.set(Fault::CutAfter { towards: Direction::Client, bytes: 1..4 });
 //! assert!(proxy.raw().try_call(&["INCR", "n"]).is_err());
 //! assert_eq!(server.raw().call(&["GET", "n"]).text(), "1");
@@ -33,8 +33,8 @@ use carry::Carrier;
 use hub::Hub;
 use link::Link;
 
-/// A port on 127.0.0.1 that leads to another. Faults can be changed at any time, and concern the
-/// connections that there are: from their next request or answer on.
+/// A proxy from one port on 127.0.0.1 to another. The fault can change at any time, and applies to open connections
+/// from their next request or reply on.
 #[derive(Debug)]
 pub struct Proxy {
     hub: Arc<Hub>,
@@ -43,13 +43,13 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// One that passes everything on.
+    /// Starts a proxy without a fault.
     pub fn start(upstream: u16) -> Self {
         Self::seeded(upstream, 0)
     }
 
-    /// One that draws from this seed. The draws of a connection depend on its number and on how often
-    /// the fault was changed, not on what other connections do.
+    /// Starts a proxy with a seed. The random numbers of a connection depend on its number and on the number of fault
+    /// changes, not on other connections.
     pub fn seeded(upstream: u16, seed: u64) -> Self {
         let listener = port::listen();
         let port = listener.local_addr().expect("listeners have an address").port();
@@ -61,42 +61,42 @@ impl Proxy {
         Self { hub, port, accepting: Some(accepting) }
     }
 
-    /// Where it listens.
+    /// Returns the port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its address for clients.
+    /// Returns the URL for clients.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// A connection through it.
+    /// Opens a connection through the proxy.
     pub fn raw(&self) -> Raw {
         Raw::connect(self.port)
     }
 
-    /// Does this from now on.
+    /// Sets the fault.
     pub fn set(&self, fault: Fault) {
         self.hub.set(fault);
     }
 
-    /// Cuts the connections that there are. They are closed when it returns.
+    /// Cuts all open connections, and waits until they are closed.
     pub fn cut_all(&self) {
         self.hub.cut_where(|_| true);
     }
 
-    /// How many connections it has taken so far, maybe a moment after their clients.
+    /// Returns the number of accepted connections so far. It may lag behind the clients by a moment.
     pub fn connections(&self) -> u64 {
         self.hub.accepted.load(Ordering::SeqCst)
     }
 
-    /// How many connections it has cut so far: by a fault, by the end of one, by [`cut_all`](Self::cut_all).
+    /// Returns the number of cut connections so far: by a fault, by its end, by [`cut_all`](Self::cut_all).
     pub fn cuts(&self) -> u64 {
         self.hub.cuts.load(Ordering::SeqCst)
     }
 
-    /// How many requests it has answered itself so far, by [`Fault::Answer`].
+    /// Returns the number of requests that [`Fault::Answer`] replied to so far.
     pub fn answered(&self) -> u64 {
         self.hub.answered.load(Ordering::SeqCst)
     }
@@ -105,7 +105,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.hub.is_closing.store(true, Ordering::SeqCst);
-        // So that it looks.
+        // Wakes the accept loop.
         drop(TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)));
         let _ = self.accepting.take().map(JoinHandle::join);
         self.cut_all();
@@ -122,10 +122,10 @@ fn accept(hub: &Arc<Hub>, listener: &TcpListener, upstream: u16, seed: u64) {
         match accepted {
             Ok((client, _)) => {
                 let id = hub.accepted.fetch_add(1, Ordering::SeqCst);
-                // It may be gone already.
+                // The client may have disconnected already.
                 let _ = open(hub, id, client, upstream, seeds.draw());
             }
-            // Too many files, maybe: some will be closed.
+            // Possibly too many open files; retry when some are closed.
             Err(_) => pause(),
         }
     }
@@ -134,12 +134,12 @@ fn accept(hub: &Arc<Hub>, listener: &TcpListener, upstream: u16, seed: u64) {
 fn open(hub: &Arc<Hub>, id: u64, client: TcpStream, upstream: u16, seed: u64) -> io::Result<()> {
     let link = Arc::new(Link::new(id, client)?);
     hub.add(&link);
-    let (of_thread, made) = (Arc::clone(hub), hub.current().change);
+    let (thread_hub, made) = (Arc::clone(hub), hub.current().change);
     let spawned = thread::Builder::new().spawn(move || {
-        Carrier { hub: &of_thread, link: &link, upstream, seed, made }.run();
-        // Before the hub forgets it, so that it is closed when nobody finds it there.
+        Carrier { hub: &thread_hub, link: &link, upstream, seed, made }.run();
+        // Before the hub removes it, so that a removed link is closed.
         drop(link);
-        of_thread.remove(id);
+        thread_hub.remove(id);
     });
     spawned.map(drop).inspect_err(|_| hub.remove(id))
 }

@@ -1,4 +1,4 @@
-//! Settings of a server, and starting it.
+//! Builder of a server: settings and start.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,12 +13,12 @@ use super::{Flavor, Raw, Server, port};
 use crate::clock::Clock;
 use crate::wait::{MAX_WAIT, pause};
 
-/// A server with settings of its own.
+/// Settings of a server to be started.
 #[derive(Debug)]
 pub struct Builder {
     flavor: Flavor,
     args: Vec<OsString>,
-    /// A file that the server may write to; without it, it can keep no settings.
+    /// The content of the config file, which the server may rewrite; `None` for no file.
     config: Option<String>,
     ready: Ready,
     pub(super) tls: Option<Tls>,
@@ -26,19 +26,19 @@ pub struct Builder {
     environment: Vec<OsString>,
 }
 
-/// How a server shows that it listens.
+/// How the readiness of a server is detected.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ready {
-    /// It says so, and somebody answers.
-    Says,
-    /// Who answers is it. A sentinel does not say when it listens.
-    IsAsked,
+    /// The server logs that it is ready, and the port replies.
+    Logged,
+    /// The port replies with the process id of the server. A sentinel does not log that it is ready.
+    ProcessId,
 }
 
-/// Why a server did not start, by its own words.
+/// Why a server did not start, from its log.
 #[derive(Debug)]
-pub(super) enum Refusal {
-    PortTaken,
+pub(super) enum StartError {
+    PortInUse,
     NoTls,
     Other(String),
 }
@@ -46,57 +46,65 @@ pub(super) enum Refusal {
 impl Builder {
     pub(super) fn new(flavor: Flavor) -> Self {
         let (args, environment) = (Vec::new(), Vec::new());
-        Self { flavor, args, config: None, ready: Ready::Says, tls: None, unix: false, environment }
+        Self {
+            flavor,
+            args,
+            config: None,
+            ready: Ready::Logged,
+            tls: None,
+            unix: false,
+            environment,
+        }
     }
 
-    /// One more word of the command line.
+    /// Adds a command line argument.
     #[must_use]
     pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
         self.args.push(arg.into());
         self
     }
 
-    /// More words of the command line.
+    /// Adds command line arguments.
     #[must_use]
     pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// On a Unix socket too, which [`Server::unix_path`] tells.
+    /// Also listens on a Unix socket; see [`Server::unix_path`].
     #[must_use]
     pub fn unix(mut self) -> Self {
         self.unix = true;
         self
     }
 
-    /// By this clock instead of the machine's. A step of it may be noticed some milliseconds later.
+    /// Uses this clock as wall clock. The server may notice a step some milliseconds later.
     #[must_use]
     pub fn clock(mut self, clock: &Clock) -> Self {
-        let set = |(name, value): (&str, OsString)| {
-            let mut set = OsString::from(format!("{name}="));
-            set.push(value);
-            set
+        let assignment = |(name, value): (&str, OsString)| {
+            let mut assignment = OsString::from(format!("{name}="));
+            assignment.push(value);
+            assignment
         };
-        self.environment = clock.environment().map(set).into();
+        self.environment = clock.environment().map(assignment).into();
         self
     }
 
-    /// With a file of settings that it keeps over restarts, and can change.
+    /// Uses a config file, which the server can rewrite and which stays over restarts.
     #[must_use]
     pub(super) fn config(mut self, lines: &str) -> Self {
         self.config = Some(lines.to_owned());
         self
     }
 
-    /// As a sentinel, which needs a file of settings.
+    /// Runs as a sentinel, which needs a config file.
     #[must_use]
     pub(super) fn sentinel(mut self) -> Self {
-        self.ready = Ready::IsAsked;
+        self.ready = Ready::ProcessId;
         self.arg("--sentinel")
     }
 
-    /// Starts it, and waits until it answers.
+    /// Starts the server, and waits until it is ready.
     ///
     /// # Panics
     /// If the program is not installed, or does not start.
@@ -105,13 +113,13 @@ impl Builder {
         loop {
             match self.start_on(port::free()) {
                 Ok(server) => return server,
-                Err(Refusal::PortTaken) if began.elapsed() < MAX_WAIT => {}
-                Err(refusal) => refusal.panic(self.flavor),
+                Err(StartError::PortInUse) if began.elapsed() < MAX_WAIT => {}
+                Err(error) => error.panic(self.flavor),
             }
         }
     }
 
-    pub(super) fn start_on(&self, port: u16) -> Result<Server, Refusal> {
+    pub(super) fn start_on(&self, port: u16) -> Result<Server, StartError> {
         let dir = scratch();
         let tls_port = self.tls.as_ref().map(|_| port::free());
         let unix = self.unix.then(|| dir.join("socket"));
@@ -124,21 +132,25 @@ impl Builder {
         Ok(Server { flavor, port, tls_port, unix, ready, process: Mutex::new(process) })
     }
 
-    /// The words that run the program. `env` becomes what it runs: their process is the same.
+    /// Returns the program with its environment. `env` executes the program in its own process, so the id stays.
     fn program(&self) -> Vec<OsString> {
         let program = self.flavor.program().into_os_string();
         match self.environment.as_slice() {
             [] => vec![program],
-            set => ["env".into()].into_iter().chain(set.iter().cloned()).chain([program]).collect(),
+            assignments => ["env".into()]
+                .into_iter()
+                .chain(assignments.iter().cloned())
+                .chain([program])
+                .collect(),
         }
     }
 
-    /// Without what is on other ports, and with its file of settings written.
+    /// Writes the config file, and returns the arguments without those of TLS and the Unix socket.
     fn command_line(&self, port: u16, dir: &Path) -> Vec<OsString> {
         let mut words = Vec::new();
         if let Some(config) = &self.config {
             let path = dir.join("config");
-            fs::write(&path, config).expect("a new directory can be written to");
+            fs::write(&path, config).expect("write to the new directory");
             words.push(path.into_os_string());
         }
         let port = port.to_string();
@@ -149,10 +161,10 @@ impl Builder {
     }
 }
 
-impl Refusal {
+impl StartError {
     fn of(log: String) -> Self {
         if log.contains("Address already in use") {
-            Self::PortTaken
+            Self::PortInUse
         } else if log.contains("Failed finding TLS support") {
             Self::NoTls
         } else {
@@ -162,65 +174,66 @@ impl Refusal {
 
     pub(super) fn panic(self, flavor: Flavor) -> ! {
         match self {
-            Self::PortTaken => panic!("{flavor} did not start: its port is taken"),
+            Self::PortInUse => panic!("{flavor} did not start: its port is in use"),
             Self::NoTls => panic!("{flavor} did not start: its program was built without TLS"),
             Self::Other(log) => panic!("{flavor} did not start:\n{log}"),
         }
     }
 }
 
-/// Runs a server, and waits until it answers.
-pub(super) fn run(process: &mut Process, port: u16, ready: Ready) -> Result<(), Refusal> {
+/// Starts a server, and waits until it is ready.
+pub(super) fn run(process: &mut Process, port: u16, ready: Ready) -> Result<(), StartError> {
     process.run();
     let began = Instant::now();
     loop {
-        if ready.is_so(process, port) {
+        if ready.is_reached(process, port) {
             return Ok(());
         }
         if !process.is_running() || began.elapsed() > MAX_WAIT {
-            return Err(Refusal::of(process.log()));
+            return Err(StartError::of(process.log()));
         }
         pause();
     }
 }
 
 impl Ready {
-    /// Not by an answer alone: it could be that of another on this port.
-    fn is_so(self, process: &Process, port: u16) -> bool {
+    /// Returns whether the server is ready. A reply alone is not enough: another server could have this port.
+    fn is_reached(self, process: &Process, port: u16) -> bool {
         match self {
-            Self::Says => {
+            Self::Logged => {
                 process.log().contains("Ready to accept connections")
-                    // Be it that nobody may ask without a password.
-                    && asked(port, &["PING"]).is_some()
+                    // The reply may be an error, such as a missing password.
+                    && call(port, &["PING"]).is_some()
             }
-            Self::IsAsked => {
+            Self::ProcessId => {
                 let id = format!("process_id:{}\r\n", process.id());
-                asked(port, &["INFO", "server"]).is_some_and(|told| told.contains(&id))
+                call(port, &["INFO", "server"]).is_some_and(|reply| reply.contains(&id))
             }
         }
     }
 }
 
-fn asked(port: u16, command: &[&str]) -> Option<String> {
-    let answer = Raw::try_connect(port).and_then(|mut raw| raw.try_call(command)).ok()?;
-    Some(if answer.is_error() { answer.error() } else { answer.text() }.to_owned())
+/// Returns the text of a reply; `None` without one.
+fn call(port: u16, command: &[&str]) -> Option<String> {
+    let reply = Raw::try_connect(port).and_then(|mut raw| raw.try_call(command)).ok()?;
+    Some(if reply.is_error() { reply.error() } else { reply.text() }.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{Flavor, Server, port};
-    use super::{Builder, Refusal};
+    use super::{Builder, StartError};
 
     #[test]
-    fn a_taken_port_is_told_from_other_trouble() {
+    fn detects_a_port_in_use() {
         for flavor in Flavor::ALL {
             let start_on = |port| Builder::new(flavor).start_on(port);
-            let held = port::listen();
-            let port = held.local_addr().expect("it listens").port();
-            assert!(matches!(start_on(port), Err(Refusal::PortTaken)), "{flavor}");
-            // Somebody answers here, but not who was started.
+            let listener = port::listen();
+            let port = listener.local_addr().expect("listeners have an address").port();
+            assert!(matches!(start_on(port), Err(StartError::PortInUse)), "{flavor}");
+            // Another server replies on this port.
             let other = Server::start(flavor);
-            assert!(matches!(start_on(other.port()), Err(Refusal::PortTaken)), "{flavor}");
+            assert!(matches!(start_on(other.port()), Err(StartError::PortInUse)), "{flavor}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Certificates for tests, good and bad.
+//! Valid and invalid certificates for tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use rcgen::{
     date_time_ymd,
 };
 
-use super::watchdog::{Keeper, scratch};
+use super::watchdog::{Watchdog, scratch};
 
-/// An authority, what it has signed, and what another has: files that are gone when this is dropped, and
-/// when the test is killed. Servers read them only when they start.
+/// Certificate files of a trusted and an untrusted authority. They are deleted when this is dropped, and when the test
+/// is killed. Servers read them only when they start.
 #[derive(Debug)]
 pub struct Certificates {
     /// The authority that clients and servers trust.
@@ -20,15 +20,15 @@ pub struct Certificates {
     pub server: Identity,
     /// For a client.
     pub client: Identity,
-    /// As `server`, but until the year 2001.
+    /// As `server`, but expired in 2001.
     pub expired: Identity,
     /// As `server`, but for `elsewhere.test`.
     pub other_name: Identity,
     /// As `server`, but signed by `other_ca`.
     pub stranger: Identity,
-    /// An authority that nobody trusts.
+    /// An untrusted authority.
     pub other_ca: PathBuf,
-    _files: Keeper,
+    _files: Watchdog,
 }
 
 /// A certificate and its key, in PEM.
@@ -41,27 +41,27 @@ pub struct Identity {
 }
 
 impl Certificates {
-    /// Makes all of them.
+    /// Creates all certificates.
     ///
     /// # Panics
-    /// If they cannot be written.
+    /// If a file cannot be write.
     pub fn new() -> Self {
         let dir = scratch();
         let trusted = Authority::new(&dir, "ca");
         let other = Authority::new(&dir, "other-ca");
-        let here = || named(&["localhost", "127.0.0.1"]);
-        let mut past = here();
-        past.not_before = date_time_ymd(2000, 1, 1);
-        past.not_after = date_time_ymd(2001, 1, 1);
+        let local = || params_for(&["localhost", "127.0.0.1"]);
+        let mut expired = local();
+        expired.not_before = date_time_ymd(2000, 1, 1);
+        expired.not_after = date_time_ymd(2001, 1, 1);
         Self {
-            server: trusted.sign(&dir, "server", &here()),
-            client: trusted.sign(&dir, "client", &named(&["client.test"])),
-            expired: trusted.sign(&dir, "expired", &past),
-            other_name: trusted.sign(&dir, "other-name", &named(&["elsewhere.test"])),
-            stranger: other.sign(&dir, "stranger", &here()),
+            server: trusted.sign(&dir, "server", &local()),
+            client: trusted.sign(&dir, "client", &params_for(&["client.test"])),
+            expired: trusted.sign(&dir, "expired", &expired),
+            other_name: trusted.sign(&dir, "other-name", &params_for(&["elsewhere.test"])),
+            stranger: other.sign(&dir, "stranger", &local()),
             ca: trusted.path,
             other_ca: other.path,
-            _files: Keeper::new(dir, &[]),
+            _files: Watchdog::new(dir, &[]),
         }
     }
 }
@@ -79,38 +79,38 @@ struct Authority {
 
 impl Authority {
     fn new(dir: &Path, name: &str) -> Self {
-        let mut params = named(&[]);
+        let mut params = params_for(&[]);
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = new_key();
-        let certificate = params.self_signed(&key).expect("an authority signs itself");
-        let path = written(dir, &format!("{name}.pem"), &certificate.pem());
+        let certificate = params.self_signed(&key).expect("sign the authority");
+        let path = write(dir, &format!("{name}.pem"), &certificate.pem());
         Self { issuer: Issuer::new(params, key), path }
     }
 
     fn sign(&self, dir: &Path, name: &str, params: &CertificateParams) -> Identity {
         let key = new_key();
-        let certificate = params.signed_by(&key, &self.issuer).expect("an authority signs");
+        let certificate = params.signed_by(&key, &self.issuer).expect("sign the certificate");
         Identity {
-            certificate: written(dir, &format!("{name}.pem"), &certificate.pem()),
-            key: written(dir, &format!("{name}.key"), &key.serialize_pem()),
+            certificate: write(dir, &format!("{name}.pem"), &certificate.pem()),
+            key: write(dir, &format!("{name}.key"), &key.serialize_pem()),
         }
     }
 }
 
-fn named(names: &[&str]) -> CertificateParams {
+fn params_for(names: &[&str]) -> CertificateParams {
     let names = names.iter().copied().map(str::to_owned).collect::<Vec<_>>();
-    let mut params = CertificateParams::new(names).expect("these are names");
+    let mut params = CertificateParams::new(names).expect("the names are valid");
     params.distinguished_name = DistinguishedName::new();
     params
 }
 
 fn new_key() -> KeyPair {
-    KeyPair::generate().expect("keys can be made")
+    KeyPair::generate().expect("generate a key")
 }
 
-fn written(dir: &Path, name: &str, pem: &str) -> PathBuf {
+fn write(dir: &Path, name: &str, pem: &str) -> PathBuf {
     let path = dir.join(name);
-    fs::write(&path, pem).expect("a new directory can be written to");
+    fs::write(&path, pem).expect("write to the new directory");
     path
 }

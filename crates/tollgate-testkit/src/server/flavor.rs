@@ -1,38 +1,38 @@
-//! Which servers there are, and where their programs lie.
+//! The server implementations, and the paths of their programs.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A server that speaks as Redis does.
+/// A server with the Redis protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Flavor {
-    /// `redis-server` of the system, or what `TOLLGATE_REDIS_SERVER` names.
+    /// `redis-server` of the system, or the program in `TOLLGATE_REDIS_SERVER`.
     Redis,
-    /// `valkey-server` as `scripts/servers` installs it, or what `TOLLGATE_VALKEY_SERVER` names.
+    /// `valkey-server` as `scripts/servers` installs it, or the program in `TOLLGATE_VALKEY_SERVER`.
     Valkey,
 }
 
 impl Flavor {
-    /// Each of them.
+    /// All flavors.
     pub const ALL: [Self; 2] = [Self::Redis, Self::Valkey];
 
-    /// Each whose program, as `scripts/servers` installs it, was built with TLS.
+    /// The flavors that `scripts/servers` installs with TLS.
     pub const WITH_TLS: [Self; 1] = [Self::Redis];
 
-    /// The program to run.
+    /// Returns the program to run.
     ///
     /// # Panics
     /// If it is not installed.
     pub(super) fn program(self) -> PathBuf {
-        let (setting, usual) = match self {
+        let (variable, default) = match self {
             Self::Redis => ("TOLLGATE_REDIS_SERVER", Path::new("redis-server").to_owned()),
             Self::Valkey => ("TOLLGATE_VALKEY_SERVER", installed("valkey/bin/valkey-server")),
         };
-        let program = std::env::var_os(setting).map_or(usual, PathBuf::from);
+        let program = std::env::var_os(variable).map_or(default, PathBuf::from);
         assert!(
-            is_there(&program),
-            "there is no {}: run scripts/servers, or apt-get install redis-server for Redis, or name \
-             a program in {setting}",
+            exists(&program),
+            "{} not found: run scripts/servers, or apt-get install redis-server for Redis, or set {variable} to the \
+             program",
             program.display()
         );
         program
@@ -48,12 +48,12 @@ impl fmt::Display for Flavor {
     }
 }
 
-/// Below the `target` of the repository, wherever cargo builds.
+/// Returns a path below `target` of the repository, independent of the build directory of cargo.
 fn installed(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target").join(path)
 }
 
-fn is_there(program: &Path) -> bool {
+fn exists(program: &Path) -> bool {
     let is_bare = program.components().count() == 1;
     let path = std::env::var_os("PATH").unwrap_or_default();
     program.is_file()

@@ -1,4 +1,4 @@
-//! Real servers on ports of their own, gone when a test is done with them.
+//! Real Redis and Valkey servers on their own ports, stopped when they are dropped.
 //!
 //! ```no_run
 //! use tollgate_testkit::server::{Flavor, Server};
@@ -37,14 +37,14 @@ pub use sentinels::Sentinels;
 pub use value::Value;
 
 use crate::wait::{MAX_WAIT, pause};
-use builder::{Ready, Refusal, run};
+use builder::{Ready, StartError, run};
 use process::Process;
-pub(crate) use watchdog::{Keeper, scratch};
+pub(crate) use watchdog::{Watchdog, scratch};
 
-/// How long a server is waited for that may hang or die meanwhile.
-const PROMPT: Duration = Duration::from_secs(5);
+/// Time-out of calls to a server that may hang or exit meanwhile.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server without persistence, killed when it is dropped, and when the test is killed.
+/// A server without persistence. It is killed when this is dropped, and when the test is killed.
 #[derive(Debug)]
 pub struct Server {
     flavor: Flavor,
@@ -56,48 +56,48 @@ pub struct Server {
 }
 
 impl Server {
-    /// One as the program is by itself.
+    /// Starts a server with default settings.
     pub fn start(flavor: Flavor) -> Self {
         Self::builder(flavor).start()
     }
 
-    /// One with settings: `Server::builder(flavor).arg("--requirepass").arg("secret").start()`.
+    /// Builds a server with settings: `Server::builder(flavor).arg("--requirepass").arg("secret").start()`.
     pub fn builder(flavor: Flavor) -> Builder {
         Builder::new(flavor)
     }
 
-    /// What it is.
+    /// Returns the flavor.
     pub fn flavor(&self) -> Flavor {
         self.flavor
     }
 
-    /// Where it listens, on 127.0.0.1. A restart does not change it.
+    /// Returns the port on 127.0.0.1. A restart keeps it.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Where it listens for TLS, on 127.0.0.1.
+    /// Returns the TLS port on 127.0.0.1.
     ///
     /// # Panics
-    /// If it does not.
+    /// If the server has none.
     pub fn tls_port(&self) -> u16 {
         self.tls_port.expect("the server was built with tls")
     }
 
-    /// Its Unix socket.
+    /// Returns the path of the Unix socket.
     ///
     /// # Panics
-    /// If it has none.
+    /// If the server has none.
     pub fn unix_path(&self) -> &Path {
         self.unix.as_deref().expect("the server was built with unix")
     }
 
-    /// Its address for clients: for TLS if it speaks that.
+    /// Returns the URL for clients: with TLS if the server has a TLS port.
     pub fn url(&self) -> String {
         self.address("")
     }
 
-    /// Its address for one user, who is `"name:password@"` or empty, and one database.
+    /// Returns the URL for a user (`"name:password@"` or empty) and a database.
     pub fn url_with(&self, user: &str, database: u32) -> String {
         format!("{}/{database}", self.address(user))
     }
@@ -109,69 +109,69 @@ impl Server {
         }
     }
 
-    /// A connection of its own.
+    /// Opens a connection.
     pub fn raw(&self) -> Raw {
         Raw::connect(self.port)
     }
 
-    /// The answer to a question, if it is up and answers.
+    /// Returns the reply to a command if the server is up and replies without an error.
     fn try_call(&self, command: &[&str]) -> Option<Value> {
         let raw = self.is_up().then(|| Raw::try_connect(self.port).ok())??;
-        raw.patient(PROMPT).try_call(command).ok().filter(|answer| !answer.is_error())
+        raw.patient(CALL_TIMEOUT).try_call(command).ok().filter(|reply| !reply.is_error())
     }
 
-    /// The process.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.lock().id()
     }
 
-    /// The processor time of the process so far, in steps of some milliseconds.
+    /// Returns the CPU time of the process so far, in steps of some milliseconds.
     pub fn cpu(&self) -> Duration {
         self.lock().cpu()
     }
 
-    /// The bytes of memory that the process holds.
+    /// Returns the resident memory of the process, in bytes.
     pub fn rss(&self) -> u64 {
         self.lock().rss()
     }
 
-    /// What the process has told so far.
+    /// Returns the output of the process so far.
     pub fn log(&self) -> String {
         self.lock().log()
     }
 
-    /// Stops it where it is: connections stay, new ones are made, nothing is answered.
+    /// Stops the process with SIGSTOP: connections stay, new ones are accepted by the system, no reply is sent.
     pub fn hang(&self) {
         self.lock().hang();
     }
 
-    /// Lets it go on, with all that was asked meanwhile.
+    /// Resumes the process, which then handles the requests received meanwhile.
     pub fn resume(&self) {
         self.lock().resume();
     }
 
-    /// Whether it is neither killed nor hanging.
+    /// Returns whether the server runs and does not hang.
     pub fn is_up(&self) -> bool {
         self.lock().is_up()
     }
 
-    /// Ends it at once. Nobody listens on its port until it is restarted.
+    /// Kills the server immediately. Its port is closed until a restart.
     pub fn kill(&self) {
-        self.lock().end();
+        self.lock().kill();
     }
 
-    /// Starts it anew on the same port, and empty; kills it first if it still runs.
+    /// Restarts the server, empty, on the same port; kills it first if it still runs.
     ///
     /// # Panics
-    /// If it does not start.
+    /// If the server does not start.
     pub fn restart(&self) {
         let mut process = self.lock();
         let began = Instant::now();
         loop {
             match run(&mut process, self.port, self.ready) {
                 Ok(()) => break,
-                Err(Refusal::PortTaken) if began.elapsed() < MAX_WAIT => pause(),
-                Err(refusal) => refusal.panic(self.flavor),
+                Err(StartError::PortInUse) if began.elapsed() < MAX_WAIT => pause(),
+                Err(error) => error.panic(self.flavor),
             }
         }
     }

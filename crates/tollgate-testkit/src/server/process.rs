@@ -1,4 +1,4 @@
-//! A server program that runs, hangs, ends and runs again.
+//! A server process that can be started, hung, killed and restarted.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,46 +6,46 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::watchdog::Keeper;
+use super::watchdog::Watchdog;
 use crate::process_stats;
 use crate::wait::eventually;
 
 #[derive(Debug)]
 pub(super) struct Process {
-    keeper: Keeper,
-    /// Nothing while it is ended.
+    watchdog: Watchdog,
+    /// The process id; `None` while it does not run.
     id: Option<u32>,
 }
 
 impl Process {
-    /// Will run a program, which may be several words, in a directory, which is gone when this is dropped.
+    /// Prepares a command (program and leading arguments) in a directory, which is deleted when this is dropped.
     pub(super) fn new(dir: PathBuf, program: Vec<OsString>, args: &[OsString]) -> Self {
         let mut command = program;
         command.extend_from_slice(args);
         command.extend(["--dir".into(), dir.clone().into_os_string()]);
-        Self { keeper: Keeper::new(dir, &command), id: None }
+        Self { watchdog: Watchdog::new(dir, &command), id: None }
     }
 
-    /// Runs it, and ends it first if it still runs.
+    /// Starts the process; kills it first if it still runs.
     pub(super) fn run(&mut self) {
-        self.id = Some(self.keeper.run());
+        self.id = Some(self.watchdog.run());
     }
 
-    /// Ends it at once. Its directory stays.
-    pub(super) fn end(&mut self) {
+    /// Kills the process immediately. Its directory stays.
+    pub(super) fn kill(&mut self) {
         self.id = None;
-        self.keeper.end();
+        self.watchdog.kill();
     }
 
     pub(super) fn dir(&self) -> &Path {
-        self.keeper.dir()
+        self.watchdog.dir()
     }
 
     pub(super) fn id(&self) -> u32 {
-        self.id.expect("the server is not killed")
+        self.id.expect("the server runs")
     }
 
-    /// What it has said so far.
+    /// Returns the output so far.
     pub(super) fn log(&self) -> String {
         fs::read_to_string(self.dir().join("log")).unwrap_or_default()
     }
@@ -54,12 +54,12 @@ impl Process {
         self.state().is_some_and(|state| state != 'Z' && state != 'X')
     }
 
-    /// Whether it runs and does not hang.
+    /// Returns whether it runs and is not stopped.
     pub(super) fn is_up(&self) -> bool {
         self.is_running() && self.state() != Some('T')
     }
 
-    /// Stops it where it is, without its knowing.
+    /// Stops it with SIGSTOP.
     pub(super) fn hang(&self) {
         self.signal("STOP");
         eventually("a stopped process", || self.state() == Some('T'));
@@ -70,19 +70,19 @@ impl Process {
         eventually("a running process", || self.state() != Some('T'));
     }
 
-    /// The processor time it took, all threads together.
+    /// Returns the CPU time of all threads.
     pub(super) fn cpu(&self) -> Duration {
         process_stats::cpu(self.id())
     }
 
-    /// The bytes of memory it holds.
+    /// Returns the resident memory, in bytes.
     pub(super) fn rss(&self) -> u64 {
         process_stats::rss(self.id())
     }
 
     fn signal(&self, name: &str) {
         let script = format!("kill -{name} {}", self.id());
-        let sent = Command::new("sh").args(["-c", &script]).status().expect("there is a shell");
+        let sent = Command::new("sh").args(["-c", &script]).status().expect("run sh");
         assert!(sent.success(), "{script}");
     }
 

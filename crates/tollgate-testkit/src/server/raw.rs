@@ -1,4 +1,4 @@
-//! A client that does one thing at a time, and nothing by itself.
+//! A minimal synchronous Redis client.
 
 use std::io::{self, BufReader, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::value::Value;
 use crate::wait::MAX_WAIT;
 
-/// A connection to a server, for what a test plants and looks at.
+/// A connection to a server, for the commands of tests.
 #[derive(Debug)]
 pub struct Raw {
     stream: BufReader<TcpStream>,
@@ -17,51 +17,52 @@ impl Raw {
     /// Connects to a port of 127.0.0.1.
     ///
     /// # Panics
-    /// If nobody listens there.
+    /// If the port is closed.
     pub fn connect(port: u16) -> Self {
         Self::try_connect(port).unwrap_or_else(|error| panic!("connecting to {port}: {error}"))
     }
 
-    /// Connects if somebody listens there.
+    /// Connects to a port of 127.0.0.1.
     ///
     /// # Errors
-    /// If nobody does.
+    /// If the port is closed.
     pub fn try_connect(port: u16) -> io::Result<Self> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
         stream.set_nodelay(true)?;
         let raw = Self { stream: BufReader::new(stream) };
-        raw.set_patience(MAX_WAIT)?;
+        raw.set_timeout(MAX_WAIT)?;
         Ok(raw)
     }
 
-    /// With another bound than [`MAX_WAIT`] for each answer.
+    /// Sets the time-out of each reply, [`MAX_WAIT`] by default.
     ///
     /// # Panics
-    /// If the bound is zero.
+    /// If the time-out is zero.
     #[must_use]
-    pub fn patient(self, bound: Duration) -> Self {
-        self.set_patience(bound).expect("a bound that is not zero");
+    pub fn patient(self, timeout: Duration) -> Self {
+        self.set_timeout(timeout).expect("the time-out is not zero");
         self
     }
 
-    /// Asks, and waits for the answer, which may be an error.
+    /// Sends a command and returns the reply, which may be an error.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no reply.
     pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Value {
-        self.try_call(args).unwrap_or_else(|error| panic!("calling {}: {error}", shown(args)))
+        self.try_call(args)
+            .unwrap_or_else(|error| panic!("calling {}: {error}", command_text(args)))
     }
 
-    /// Asks, and waits for the answer, if there is one.
+    /// Sends a command and returns the reply.
     ///
     /// # Errors
-    /// If the connection is lost, or no answer comes in time.
+    /// If the connection is lost or the reply times out.
     pub fn try_call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> io::Result<Value> {
         self.send(args)?;
         self.receive()
     }
 
-    /// Asks and does not wait, so that more can be asked.
+    /// Sends a command without waiting for the reply.
     ///
     /// # Errors
     /// If the connection is lost.
@@ -75,7 +76,7 @@ impl Raw {
         self.send_bytes(&request)
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     ///
     /// # Errors
     /// If the connection is lost.
@@ -83,21 +84,21 @@ impl Raw {
         self.stream.get_mut().write_all(bytes)
     }
 
-    /// Waits for one answer.
+    /// Waits for one reply.
     ///
     /// # Errors
-    /// If the connection is lost, or no answer comes in time.
+    /// If the connection is lost or the reply times out.
     pub fn receive(&mut self) -> io::Result<Value> {
         Value::read(&mut self.stream)
     }
 
-    fn set_patience(&self, bound: Duration) -> io::Result<()> {
-        self.stream.get_ref().set_read_timeout(Some(bound))?;
-        self.stream.get_ref().set_write_timeout(Some(bound))
+    fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        self.stream.get_ref().set_read_timeout(Some(timeout))?;
+        self.stream.get_ref().set_write_timeout(Some(timeout))
     }
 }
 
-fn shown<A: AsRef<[u8]>>(args: &[A]) -> String {
+fn command_text<A: AsRef<[u8]>>(args: &[A]) -> String {
     let words = args.iter().map(|arg| String::from_utf8_lossy(arg.as_ref()).into_owned());
     words.collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! A server that speaks TLS too.
+//! TLS settings of a server.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use super::builder::Builder;
 use super::certificates::{Certificates, Identity};
 
-/// What a server shows, and whom it believes.
+/// The certificate of a server, and the authority it trusts.
 #[derive(Debug)]
 pub(super) struct Tls {
     identity: Identity,
     ca: PathBuf,
-    asks_clients: bool,
+    requires_client_certificate: bool,
 }
 
 impl Tls {
     pub(super) fn args(&self, port: u16) -> Vec<OsString> {
-        let clients = if self.asks_clients { "yes" } else { "no" };
+        let clients = if self.requires_client_certificate { "yes" } else { "no" };
         vec![
             "--tls-port".into(),
             port.to_string().into(),
@@ -33,11 +33,11 @@ impl Tls {
 }
 
 impl Builder {
-    /// On one more port, which [`Server::url`](super::Server::url) then names, with the certificate for
-    /// this machine. The plain port stays for the test's own questions.
+    /// Adds a TLS port with the certificate for this machine; [`Server::url`](super::Server::url) then returns it. The
+    /// plain port stays for the commands of tests.
     ///
-    /// The Valkey that `scripts/servers` installs was built without TLS: it does not start with this, and
-    /// the panic says so. [`Flavor::WITH_TLS`](super::Flavor::WITH_TLS) are those that do.
+    /// The Valkey that `scripts/servers` installs is built without TLS: its start panics with that reason.
+    /// [`Flavor::WITH_TLS`](super::Flavor::WITH_TLS) lists the flavors with TLS.
     #[must_use]
     pub fn tls(self, certificates: &Certificates) -> Self {
         self.tls_as(certificates, &certificates.server)
@@ -47,15 +47,15 @@ impl Builder {
     #[must_use]
     pub fn tls_as(mut self, certificates: &Certificates, identity: &Identity) -> Self {
         let (identity, ca) = (identity.clone(), certificates.ca.clone());
-        self.tls = Some(Tls { identity, ca, asks_clients: false });
+        self.tls = Some(Tls { identity, ca, requires_client_certificate: false });
         self
     }
 
-    /// As [`Builder::tls`], for clients only that have a certificate of the same authority.
+    /// As [`Builder::tls`], but clients need a certificate of the same authority.
     #[must_use]
     pub fn mutual_tls(mut self, certificates: &Certificates) -> Self {
         let (identity, ca) = (certificates.server.clone(), certificates.ca.clone());
-        self.tls = Some(Tls { identity, ca, asks_clients: true });
+        self.tls = Some(Tls { identity, ca, requires_client_certificate: true });
         self
     }
 }

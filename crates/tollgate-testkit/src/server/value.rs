@@ -1,101 +1,101 @@
-//! What a server answers.
+//! Replies of a server.
 
 use std::io::{self, BufRead};
 
-/// An answer. What RESP3 adds is read as what RESP2 would say: a map as an array of keys and values in
-/// turn, a boolean as 0 or 1, a double as text.
+/// A reply. RESP3 types are converted to RESP2: a map to an array of alternating keys and values, a boolean to 0 or 1,
+/// a double to text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// Nothing.
+    /// Null.
     Nil,
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A line of text, as `OK` is.
+    /// A simple string, such as `OK`.
     Simple(String),
-    /// Bytes.
+    /// A bulk string.
     Bulk(Vec<u8>),
-    /// Several.
+    /// An array.
     Array(Vec<Value>),
-    /// An error with its code in front, without the `-`.
+    /// An error that starts with its code, without the `-`.
     Error(String),
 }
 
 impl Value {
-    /// The number.
+    /// Returns the integer. This and the other accessors panic on another type.
     ///
     /// # Panics
-    /// If it is something else; so do the others.
+    /// If it is not an integer.
     #[track_caller]
     pub fn int(&self) -> i64 {
         match self {
             Self::Int(number) => *number,
-            other => panic!("no number: {other:?}"),
+            other => panic!("not an integer: {other:?}"),
         }
     }
 
-    /// The text, whichever way it was sent.
+    /// Returns the text of a simple or bulk string.
     #[track_caller]
     pub fn text(&self) -> &str {
         match self {
             Self::Simple(text) => text,
             Self::Bulk(bytes) => match str::from_utf8(bytes) {
                 Ok(text) => text,
-                Err(_) => panic!("no text: {self:?}"),
+                Err(_) => panic!("not UTF-8: {self:?}"),
             },
-            other => panic!("no text: {other:?}"),
+            other => panic!("not a string: {other:?}"),
         }
     }
 
-    /// The bytes, whichever way they were sent.
+    /// Returns the bytes of a simple or bulk string.
     #[track_caller]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Simple(text) => text.as_bytes(),
             Self::Bulk(bytes) => bytes,
-            other => panic!("no bytes: {other:?}"),
+            other => panic!("not a string: {other:?}"),
         }
     }
 
-    /// The parts.
+    /// Returns the items of an array.
     #[track_caller]
     pub fn array(&self) -> &[Value] {
         match self {
             Self::Array(values) => values,
-            other => panic!("no array: {other:?}"),
+            other => panic!("not an array: {other:?}"),
         }
     }
 
-    /// The error.
+    /// Returns the text of an error.
     #[track_caller]
     pub fn error(&self) -> &str {
         match self {
             Self::Error(text) => text,
-            other => panic!("no error: {other:?}"),
+            other => panic!("not an error: {other:?}"),
         }
     }
 
-    /// Whether it is nothing.
+    /// Returns whether it is null.
     pub fn is_nil(&self) -> bool {
         *self == Self::Nil
     }
 
-    /// Whether it is an error.
+    /// Returns whether it is an error.
     pub fn is_error(&self) -> bool {
         matches!(self, Self::Error(_))
     }
 
     pub(super) fn read(from: &mut impl BufRead) -> io::Result<Self> {
         let line = read_line(from)?;
-        let kind = line.chars().next().ok_or_else(|| garbled(&line))?;
+        let kind = line.chars().next().ok_or_else(|| invalid_reply(&line))?;
         let rest = &line[kind.len_utf8()..];
         Ok(match kind {
             '_' => Self::Nil,
             '+' | ',' | '(' => Self::Simple(rest.to_owned()),
             '-' => Self::Error(rest.to_owned()),
-            ':' => Self::Int(rest.parse().map_err(|_| garbled(&line))?),
+            ':' => Self::Int(rest.parse().map_err(|_| invalid_reply(&line))?),
             '#' => Self::Int(i64::from(rest == "t")),
             '$' => read_bytes(from, rest)?.map_or(Self::Nil, Self::Bulk),
-            // Bytes begin with their kind, as in `txt:`.
+            // Verbatim strings start with their format, such as `txt:`.
             '=' => {
                 read_bytes(from, rest)?.map_or(Self::Nil, |bytes| Self::Bulk(bytes[4..].to_vec()))
             }
@@ -105,12 +105,12 @@ impl Value {
             }
             '*' | '~' | '>' => read_array(from, rest, 1)?,
             '%' => read_array(from, rest, 2)?,
-            _ => return Err(garbled(&line)),
+            _ => return Err(invalid_reply(&line)),
         })
     }
 }
 
-/// A line without its end.
+/// Reads a line, without its CRLF.
 fn read_line(from: &mut impl BufRead) -> io::Result<String> {
     let mut line = Vec::new();
     from.read_until(b'\n', &mut line)?;
@@ -129,20 +129,20 @@ fn read_bytes(from: &mut impl BufRead, length: &str) -> io::Result<Option<Vec<u8
     Ok(Some(bytes))
 }
 
-fn read_array(from: &mut impl BufRead, length: &str, each: usize) -> io::Result<Value> {
+fn read_array(from: &mut impl BufRead, length: &str, values_each: usize) -> io::Result<Value> {
     let Some(length) = read_length(length)? else { return Ok(Value::Nil) };
-    let values = (0..length * each).map(|_| Value::read(from));
+    let values = (0..length * values_each).map(|_| Value::read(from));
     Ok(Value::Array(values.collect::<io::Result<_>>()?))
 }
 
-/// Nothing has the length -1.
+/// Parses a length; `None` for -1, which is null.
 fn read_length(text: &str) -> io::Result<Option<usize>> {
     if text == "-1" {
         return Ok(None);
     }
-    text.parse().map(Some).map_err(|_| garbled(text))
+    text.parse().map(Some).map_err(|_| invalid_reply(text))
 }
 
-fn garbled(line: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("this is no answer: {line:?}"))
+fn invalid_reply(line: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("invalid reply: {line:?}"))
 }

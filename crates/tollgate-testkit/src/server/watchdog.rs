@@ -1,4 +1,4 @@
-//! A directory and what runs in it, neither of which outlives who made it.
+//! A watchdog process: kills a server and deletes its directory when the test exits or is killed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,91 +8,92 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Ends and runs the rest of its arguments as it is told, until its input ends, which happens also when
-/// the process at the other end of it is killed. Then nothing is left. If the program hangs at that
-/// moment the system hangs up on both, which the watcher must survive.
-const WATCH: &str = r#"
+/// Starts and kills the command in its arguments on request, until its stdin closes, which also happens when the test
+/// is killed. Then it kills the command and deletes the directory. If the command is stopped at that moment, the system
+/// sends SIGHUP to both, which the watchdog must ignore.
+const SCRIPT: &str = r#"
     trap '' HUP
     dir=$1
     shift
     id=
-    end() {
+    stop() {
         [ -z "$id" ] || { kill -9 "$id"; wait "$id"; }
         id=
     }
     while read -r command; do
-        end
+        stop
         if [ "$command" = run ]; then
             "$@" </dev/null >"$dir/log" 2>&1 &
             id=$!
         fi
         echo "$id"
     done
-    end
+    stop
     rm -rf "$dir"
 "#;
 
+/// A directory and the command that runs in it.
 #[derive(Debug)]
-pub(crate) struct Keeper {
-    watcher: Child,
-    told: BufReader<ChildStdout>,
+pub(crate) struct Watchdog {
+    shell: Child,
+    replies: BufReader<ChildStdout>,
     dir: PathBuf,
 }
 
-impl Keeper {
-    /// Takes over a directory and keeps a command for it, which does not run yet.
+impl Watchdog {
+    /// Takes ownership of a directory, and prepares a command without starting it.
     pub(crate) fn new(dir: PathBuf, command: &[OsString]) -> Self {
-        let mut watcher = Command::new("sh")
-            .args(["-c", WATCH, "watch"])
+        let mut shell = Command::new("sh")
+            .args(["-c", SCRIPT, "watchdog"])
             .arg(&dir)
             .args(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // An interrupt from the keyboard is for the test; the watcher must live to see it end.
+            // Ctrl-C must stop the test only: the watchdog cleans up afterwards.
             .process_group(0)
             .spawn()
-            .expect("there is a shell");
-        let told = BufReader::new(watcher.stdout.take().expect("it is piped"));
-        Self { watcher, told, dir }
+            .expect("run sh");
+        let replies = BufReader::new(shell.stdout.take().expect("stdout is piped"));
+        Self { shell, replies, dir }
     }
 
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Runs the command, after the end of the run before, and tells its process.
+    /// Starts the command, after killing the previous run. Returns its process id.
     pub(super) fn run(&mut self) -> u32 {
-        self.tell("run").parse().expect("the watcher tells the process")
+        self.request("run").parse().expect("the watchdog replies with the process id")
     }
 
-    /// Ends the run at once. The directory stays.
-    pub(super) fn end(&mut self) {
-        self.tell("end");
+    /// Kills the command immediately. The directory stays.
+    pub(super) fn kill(&mut self) {
+        self.request("kill");
     }
 
-    fn tell(&mut self, command: &str) -> String {
-        let stdin = self.watcher.stdin.as_mut().expect("it is open until this is dropped");
-        writeln!(stdin, "{command}").expect("the watcher listens");
+    fn request(&mut self, command: &str) -> String {
+        let stdin = self.shell.stdin.as_mut().expect("stdin is open until drop");
+        writeln!(stdin, "{command}").expect("the watchdog reads");
         let mut line = String::new();
-        self.told.read_line(&mut line).expect("the watcher answers");
+        self.replies.read_line(&mut line).expect("the watchdog replies");
         line.trim().to_owned()
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Watchdog {
     fn drop(&mut self) {
-        drop(self.watcher.stdin.take());
-        let _ = self.watcher.wait();
+        drop(self.shell.stdin.take());
+        let _ = self.shell.wait();
     }
 }
 
-/// A directory that nobody else has.
+/// Creates a new temporary directory.
 pub(crate) fn scratch() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!("tollgate-server-{}-{number}", std::process::id());
     let path = std::env::temp_dir().join(name);
-    fs::create_dir_all(&path).expect("temporary directories can be made");
+    fs::create_dir_all(&path).expect("create a temporary directory");
     path
 }

@@ -1,4 +1,4 @@
-//! A wall clock that is wrong, and a server that believes it.
+//! A server with a shifted wall clock.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tollgate_testkit::wait::eventually;
 use crate::with_each;
 
 const HOUR: Duration = Duration::from_secs(3600);
-/// What a slow machine may take between two questions.
+/// The slack of a slow machine between two reads, in seconds.
 const SLACK: u64 = 60;
 
 fn seconds(server: &Server) -> u64 {
@@ -17,16 +17,16 @@ fn seconds(server: &Server) -> u64 {
 }
 
 #[test]
-fn a_server_lives_by_the_clock_it_is_given() {
+fn server_uses_the_given_clock() {
     with_each(|flavor| {
         let clock = Clock::new();
-        let right = Server::start(flavor);
-        let wrong = Server::builder(flavor).clock(&clock).start();
-        // Some look at the clock only now and then.
+        let control = Server::start(flavor);
+        let shifted = Server::builder(flavor).clock(&clock).start();
+        // A server may read the clock with a delay.
         let wait = |hours: u64| {
-            eventually("the clock is looked at", || {
-                let right = seconds(&right) + hours * HOUR.as_secs();
-                right.abs_diff(seconds(&wrong) + HOUR.as_secs()) < SLACK
+            eventually("the server uses the new clock", || {
+                let expected = seconds(&control) + hours * HOUR.as_secs();
+                expected.abs_diff(seconds(&shifted) + HOUR.as_secs()) < SLACK
             });
         };
         wait(1);
@@ -34,9 +34,9 @@ fn a_server_lives_by_the_clock_it_is_given() {
         wait(2);
         clock.set(Shift::Behind(HOUR));
         wait(0);
-        // What it waits for by the other clock is not disturbed.
-        assert!(wrong.raw().call(&["BLPOP", "nothing", "0.01"]).is_nil(), "{flavor}");
-        wrong.restart();
+        // Waits by the monotonic clock are not affected.
+        assert!(shifted.raw().call(&["BLPOP", "nothing", "0.01"]).is_nil(), "{flavor}");
+        shifted.restart();
         wait(0);
     });
 }

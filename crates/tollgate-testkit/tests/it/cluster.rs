@@ -1,4 +1,4 @@
-//! Clusters route, move slots, and survive the death of a primary.
+//! Clusters: routing, slot migration and failover.
 
 use tollgate_testkit::server::{Cluster, Raw, Server, slot_of};
 
@@ -8,20 +8,23 @@ use crate::with_each;
 const KEYS: [&str; 3] = ["{moving}a", "{moving}b", "{moving}c"];
 
 #[test]
-fn keys_route_and_slots_move() {
+fn cluster_routes_keys_and_migrates_slots() {
     with_each(|flavor| {
         let cluster = Cluster::start(flavor);
-        keys_are_at_their_primary(&cluster);
-        a_slot_moves(&cluster);
-        many_slots_move(&cluster);
-        a_replica_takes_over(&cluster);
+        check_routing(&cluster);
+        check_migration(&cluster);
+        check_reshard(&cluster);
+        check_failover(&cluster);
         let ports = cluster.ports();
         drop(cluster);
-        assert!(ports.into_iter().all(|port| Raw::try_connect(port).is_err()), "{flavor} lives on");
+        assert!(
+            ports.into_iter().all(|port| Raw::try_connect(port).is_err()),
+            "{flavor} still runs"
+        );
     });
 }
 
-fn keys_are_at_their_primary(cluster: &Cluster) {
+fn check_routing(cluster: &Cluster) {
     assert_eq!((cluster.nodes().len(), cluster.ports().len()), (6, 6));
     let [first, second, third] = &cluster.nodes()[..3] else { panic!("six nodes") };
     let at = |node: &Server| format!("127.0.0.1:{}", node.port());
@@ -29,8 +32,8 @@ fn keys_are_at_their_primary(cluster: &Cluster) {
     assert_eq!(cluster.url(), url);
     for key in ["key", "a{tag}b", "{}", "a{b"] {
         let slot = slot_of(key);
-        let told = first.raw().call(&["CLUSTER", "KEYSLOT", key]).int();
-        assert_eq!(told, i64::from(slot), "{key}");
+        let reply = first.raw().call(&["CLUSTER", "KEYSLOT", key]).int();
+        assert_eq!(reply, i64::from(slot), "{key}");
         let owner = cluster.primary_of_slot(slot);
         assert_eq!(owner.raw().call(&["SET", key, "1"]).text(), "OK");
         for node in cluster.nodes().iter().filter(|node| node.port() != owner.port()) {
@@ -40,23 +43,24 @@ fn keys_are_at_their_primary(cluster: &Cluster) {
     }
 }
 
-fn a_slot_moves(cluster: &Cluster) {
+fn check_migration(cluster: &Cluster) {
     let slot = slot_of(KEYS[0]);
     let from = cluster.primary_of_slot(slot);
     for key in KEYS {
         assert_eq!(from.raw().call(&["SET", key, key]).text(), "OK");
     }
     let mut primaries = cluster.nodes()[..3].iter();
-    let to = primaries.find(|node| node.port() != from.port()).expect("there are three");
+    let to =
+        primaries.find(|node| node.port() != from.port()).expect("the cluster has three primaries");
     let mut migration = cluster.begin_migration(slot, to);
     assert_eq!((migration.from().port(), migration.to().port()), (from.port(), to.port()));
     assert_eq!(migration.move_keys(1), 1);
     let (mut source, mut target) = (from.raw(), to.raw());
-    let answers = KEYS.map(|key| source.call(&["GET", key]));
-    assert_eq!(answers.iter().filter(|answer| !answer.is_error()).count(), 2, "{answers:?}");
-    for (key, answer) in KEYS.into_iter().zip(answers).filter(|(_, answer)| answer.is_error()) {
-        assert_eq!(answer.error(), format!("ASK {slot} 127.0.0.1:{}", to.port()));
-        assert!(target.call(&["GET", key]).error().starts_with("MOVED"), "not without ASKING");
+    let replies = KEYS.map(|key| source.call(&["GET", key]));
+    assert_eq!(replies.iter().filter(|reply| !reply.is_error()).count(), 2, "{replies:?}");
+    for (key, reply) in KEYS.into_iter().zip(replies).filter(|(_, reply)| reply.is_error()) {
+        assert_eq!(reply.error(), format!("ASK {slot} 127.0.0.1:{}", to.port()));
+        assert!(target.call(&["GET", key]).error().starts_with("MOVED"), "needs ASKING");
         assert_eq!(target.call(&["ASKING"]).text(), "OK");
         assert_eq!(target.call(&["GET", key]).text(), key);
     }
@@ -68,14 +72,14 @@ fn a_slot_moves(cluster: &Cluster) {
     assert_eq!(cluster.primary_of_slot(slot).port(), to.port());
 }
 
-fn many_slots_move(cluster: &Cluster) {
+fn check_reshard(cluster: &Cluster) {
     let to = &cluster.nodes()[2];
     cluster.reshard(0..20, to);
     cluster.wait_ok();
     assert!((0..20).all(|slot| cluster.primary_of_slot(slot).port() == to.port()));
 }
 
-fn a_replica_takes_over(cluster: &Cluster) {
+fn check_failover(cluster: &Cluster) {
     let slot = slot_of("kept");
     let old = cluster.primary_of_slot(slot);
     assert_eq!(old.raw().call(&["SET", "kept", "1"]).text(), "OK");
@@ -89,29 +93,29 @@ fn a_replica_takes_over(cluster: &Cluster) {
 }
 
 #[test]
-fn a_primary_that_dies_or_hangs_is_replaced() {
+fn killed_or_hung_primary_is_replaced() {
     with_each(|flavor| {
         let cluster = Cluster::start(flavor);
         let slot = slot_of("key");
-        let dead = cluster.primary_of_slot(slot);
-        let mut raw = dead.raw();
+        let killed = cluster.primary_of_slot(slot);
+        let mut raw = killed.raw();
         raw.call(&["SET", "key", "1"]);
         assert_eq!(raw.call(&["WAIT", "1", "0"]).int(), 1);
-        dead.kill();
+        killed.kill();
         let new = cluster.primary_of_slot(slot);
         cluster.wait_ok();
-        assert_ne!(new.port(), dead.port(), "{flavor}");
+        assert_ne!(new.port(), killed.port(), "{flavor}");
         assert_eq!(new.raw().call(&["GET", "key"]).text(), "1");
-        // It remembers the others, and has the data of who has replaced it.
-        dead.restart();
+        // The restarted node knows the others, and has the data of the new primary.
+        killed.restart();
         cluster.wait_ok();
-        assert_eq!(cluster.replicas_of(new).first().map(|node| node.port()), Some(dead.port()));
-        assert_eq!(dead.raw().call(&["DBSIZE"]).int(), 1);
+        assert_eq!(cluster.replicas_of(new).first().map(|node| node.port()), Some(killed.port()));
+        assert_eq!(killed.raw().call(&["DBSIZE"]).int(), 1);
         new.hang();
         cluster.wait_ok();
-        assert_eq!(cluster.primary_of_slot(slot).port(), dead.port(), "{flavor}");
+        assert_eq!(cluster.primary_of_slot(slot).port(), killed.port(), "{flavor}");
         new.resume();
         cluster.wait_ok();
-        assert_eq!(cluster.replicas_of(dead).first().map(|node| node.port()), Some(new.port()));
+        assert_eq!(cluster.replicas_of(killed).first().map(|node| node.port()), Some(new.port()));
     });
 }

@@ -1,10 +1,10 @@
-//! The testkit's own parts that run processes and threads.
+//! Tests of the testkit's servers, proxy and clock.
 
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests fail by panicking, also where they share a step"
+    reason = "tests and their helpers fail by panicking"
 )]
 
 mod clock;
@@ -18,7 +18,7 @@ use std::thread;
 
 use tollgate_testkit::server::Flavor;
 
-/// Tests something with each flavor, at the same time: they wait more than they work.
+/// Runs a test with all flavors concurrently, because such tests mostly wait.
 fn with_each(test: impl Fn(Flavor) + Sync) {
     thread::scope(|scope| {
         for flavor in Flavor::ALL {

@@ -1,4 +1,4 @@
-//! Servers start, fail on demand, and leave nothing.
+//! Servers: start, faults and cleanup.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use tollgate_testkit::server::{Flavor, Raw, Server, Value};
 use tollgate_testkit::wait::eventually;
 
-/// Long enough that an idle server on a busy machine would have answered.
-const HANGING: Duration = Duration::from_millis(200);
+/// Long enough for the reply of an idle server on a busy machine.
+const REPLY_TIMEOUT: Duration = Duration::from_millis(200);
 
 #[test]
-fn it_answers_as_what_it_is() {
+fn starts_each_flavor() {
     for (flavor, field) in
         [(Flavor::Redis, "redis_version:7"), (Flavor::Valkey, "valkey_version:9.1")]
     {
@@ -29,7 +29,7 @@ fn it_answers_as_what_it_is() {
 }
 
 #[test]
-fn settings_reach_it() {
+fn settings_reach_the_server() {
     for flavor in Flavor::ALL {
         let server = Server::builder(flavor).arg("--requirepass").arg("secret").start();
         let mut raw = server.raw();
@@ -43,12 +43,12 @@ fn settings_reach_it() {
 
 #[test]
 #[should_panic(expected = "no-such-setting")]
-fn what_it_complains_of_is_told() {
+fn failed_start_panics_with_the_log() {
     Server::builder(Flavor::Redis).arg("--no-such-setting").arg("1").start();
 }
 
 #[test]
-fn every_kind_of_answer_is_read() {
+fn reads_every_kind_of_reply() {
     let server = Server::start(Flavor::Redis);
     let mut raw = server.raw();
     assert_eq!(raw.call(&["SET", "n", "41"]).text(), "OK");
@@ -66,29 +66,31 @@ fn every_kind_of_answer_is_read() {
 }
 
 #[test]
-fn it_hangs_and_resumes() {
+fn hangs_and_resumes() {
     for flavor in Flavor::ALL {
         let server = Server::start(flavor);
-        let mut asked = server.raw().patient(HANGING);
+        let mut open = server.raw().patient(REPLY_TIMEOUT);
         server.hang();
-        assert!(asked.try_call(&["INCR", "n"]).is_err(), "{flavor} answers while it hangs");
-        let mut new = server.raw().patient(HANGING);
-        assert!(new.try_call(&["INCR", "n"]).is_err(), "{flavor} answers while it hangs");
+        assert!(open.try_call(&["INCR", "n"]).is_err(), "{flavor} replies while it hangs");
+        let mut new = server.raw().patient(REPLY_TIMEOUT);
+        assert!(new.try_call(&["INCR", "n"]).is_err(), "{flavor} replies while it hangs");
         server.resume();
         let mut raw = server.raw();
-        eventually("both are heard", || raw.call(&["GET", "n"]) == Value::Bulk(b"2".to_vec()));
+        eventually("both requests are executed", || {
+            raw.call(&["GET", "n"]) == Value::Bulk(b"2".to_vec())
+        });
     }
 }
 
 #[test]
-fn it_answers_on_a_unix_socket() {
+fn listens_on_a_unix_socket() {
     for flavor in Flavor::ALL {
         let server = Server::builder(flavor).unix().start();
         let ping = || {
-            let mut stream = UnixStream::connect(server.unix_path()).expect("it listens");
-            stream.write_all(b"PING\r\n").expect("it is heard");
+            let mut stream = UnixStream::connect(server.unix_path()).expect("the socket is open");
+            stream.write_all(b"PING\r\n").expect("the server reads");
             let mut line = String::new();
-            BufReader::new(stream).read_line(&mut line).expect("it answers");
+            BufReader::new(stream).read_line(&mut line).expect("the server replies");
             line
         };
         assert_eq!(ping(), "+PONG\r\n", "{flavor}");
@@ -99,15 +101,15 @@ fn it_answers_on_a_unix_socket() {
 }
 
 #[test]
-fn it_restarts_empty_on_its_port() {
+fn restarts_empty_on_the_same_port() {
     for flavor in Flavor::ALL {
         let server = Server::start(flavor);
         let (port, id) = (server.port(), server.pid());
         let mut raw = server.raw();
         raw.call(&["SET", "key", "1"]);
         server.kill();
-        assert!(raw.try_call(&["PING"]).is_err(), "{flavor} answers though it is killed");
-        assert!(Raw::try_connect(port).is_err(), "{flavor} listens though it is killed");
+        assert!(raw.try_call(&["PING"]).is_err(), "{flavor} replies after the kill");
+        assert!(Raw::try_connect(port).is_err(), "{flavor} listens after the kill");
         server.restart();
         assert_eq!((server.port(), server.raw().call(&["GET", "key"])), (port, Value::Nil));
         server.restart();
@@ -117,7 +119,7 @@ fn it_restarts_empty_on_its_port() {
 }
 
 #[test]
-fn nothing_is_left_of_it() {
+fn drop_removes_process_and_directory() {
     for hang in [false, true] {
         let server = Server::start(Flavor::Redis);
         let (port, process) = (server.port(), format!("/proc/{}", server.pid()));
@@ -133,7 +135,7 @@ fn nothing_is_left_of_it() {
 }
 
 #[test]
-fn it_does_not_outlive_a_killed_test() {
+fn server_stops_when_the_test_is_killed() {
     const ROLE: &str = "TESTKIT_ROLE";
     if let Ok(role) = std::env::var(ROLE) {
         let server = Server::start(Flavor::Valkey);
@@ -148,24 +150,25 @@ fn it_does_not_outlive_a_killed_test() {
         }
     }
     for role in ["serve", "hang", "restart"] {
-        // This test once more, as the one that is killed.
-        let mut killed = Command::new(std::env::current_exe().expect("a test is a program"))
-            .args(["--exact", "server::it_does_not_outlive_a_killed_test", "--nocapture"])
+        // Runs this test again in a process that is killed.
+        let mut killed = Command::new(std::env::current_exe().expect("the test has a path"))
+            .args(["--exact", "server::server_stops_when_the_test_is_killed", "--nocapture"])
             .env(ROLE, role)
             .stdout(Stdio::piped())
             .spawn()
-            .expect("it ran before");
-        let told = BufReader::new(killed.stdout.take().expect("it is piped")).lines();
-        let mut ids =
-            told.map_while(Result::ok).filter_map(|l| l.strip_prefix("process ")?.parse().ok());
-        let id: u32 = ids.next().expect("it tells of its server");
-        killed.kill().and_then(|()| killed.wait()).expect("it can be killed");
-        eventually("the server is gone", || !Path::new(&format!("/proc/{id}")).exists());
+            .expect("run the test again");
+        let lines = BufReader::new(killed.stdout.take().expect("stdout is piped")).lines();
+        let mut ids = lines
+            .map_while(Result::ok)
+            .filter_map(|line| line.strip_prefix("process ")?.parse().ok());
+        let id: u32 = ids.next().expect("it prints the id of its server");
+        killed.kill().and_then(|()| killed.wait()).expect("kill the test");
+        eventually("the server has stopped", || !Path::new(&format!("/proc/{id}")).exists());
     }
 }
 
 #[test]
-fn what_it_uses_is_told() {
+fn reports_cpu_and_memory() {
     let server = Server::start(Flavor::Valkey);
     let (cpu, rss) = (server.cpu(), server.rss());
     assert!(rss > 1 << 20, "{rss} bytes");

@@ -1,4 +1,4 @@
-//! Servers show the certificates that tests want, and ask for those of clients.
+//! TLS servers with valid and invalid certificates, and with client certificates.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -14,71 +14,73 @@ use tollgate_testkit::server::{Certificates, Flavor, Identity, Raw, Server};
 use tollgate_testkit::wait::MAX_WAIT;
 
 #[test]
-fn only_the_right_certificate_is_believed() {
+fn only_the_valid_certificate_is_accepted() {
     let all = Certificates::new();
     for flavor in Flavor::WITH_TLS {
         let server = Server::builder(flavor).tls(&all).start();
         assert_eq!(server.url(), format!("rediss://127.0.0.1:{}", server.tls_port()));
-        assert_eq!(ping(&server, &all.ca, None).expect("it is believed"), "+PONG");
-        refused(ping(&server, &all.other_ca, None), "UnknownIssuer");
+        assert_eq!(ping(&server, &all.ca, None).expect("the certificate is accepted"), "+PONG");
+        assert_refused(ping(&server, &all.other_ca, None), "UnknownIssuer");
         server.restart();
-        assert_eq!(ping(&server, &all.ca, None).expect("it is believed"), "+PONG");
+        assert_eq!(ping(&server, &all.ca, None).expect("the certificate is accepted"), "+PONG");
         let plain = Raw::connect(server.tls_port()).try_call(&["PING"]);
-        assert!(plain.is_err(), "{flavor} answers without TLS: {plain:?}");
+        assert!(plain.is_err(), "{flavor} replies without TLS: {plain:?}");
         for (identity, reason) in [
             (&all.expired, "Expired"),
             (&all.other_name, "NotValidForName"),
             (&all.stranger, "UnknownIssuer"),
         ] {
             let server = Server::builder(flavor).tls_as(&all, identity).start();
-            refused(ping(&server, &all.ca, None), reason);
+            assert_refused(ping(&server, &all.ca, None), reason);
         }
     }
 }
 
 #[test]
-fn clients_are_asked_for_theirs() {
+fn mutual_tls_requires_a_client_certificate() {
     let all = Certificates::new();
     for flavor in Flavor::WITH_TLS {
         let server = Server::builder(flavor).mutual_tls(&all).start();
-        let answer = ping(&server, &all.ca, Some(&all.client));
-        assert_eq!(answer.expect("it is believed"), "+PONG");
+        let reply = ping(&server, &all.ca, Some(&all.client));
+        assert_eq!(reply.expect("the certificate is accepted"), "+PONG");
         for other in [None, Some(&all.stranger), Some(&all.expired)] {
-            assert!(ping(&server, &all.ca, other).is_err(), "{flavor} believes {other:?}");
+            assert!(ping(&server, &all.ca, other).is_err(), "{flavor} accepts {other:?}");
         }
     }
 }
 
 #[test]
-fn who_has_no_tls_says_so() {
+fn start_without_tls_support_panics_with_the_reason() {
     let start = || drop(Server::builder(Flavor::Valkey).tls(&Certificates::new()).start());
     if let Err(panic) = catch_unwind(start) {
-        let reason = panic.downcast_ref::<String>().expect("panics tell why");
+        let reason = panic.downcast_ref::<String>().expect("the panic has a message");
         assert!(reason.contains("valkey did not start: its program was built without TLS"));
     }
 }
 
 #[test]
-fn nothing_is_left_of_certificates() {
+fn drop_removes_certificates() {
     let all = Certificates::new();
     let ca = all.ca.clone();
     assert!(ca.is_file());
     drop(all);
-    assert!(!ca.exists() && !ca.parent().expect("it was in a directory").exists());
+    assert!(!ca.exists() && !ca.parent().expect("the file has a directory").exists());
 }
 
-/// The answer to one who believes an authority, and may have a certificate.
+/// Sends `PING` over TLS, trusting an authority, with an optional client certificate. Returns the reply.
 fn ping(server: &Server, ca: &Path, client: Option<&Identity>) -> io::Result<String> {
     let mut roots = RootCertStore::empty();
-    roots.add(certificate(ca)).expect("it is an authority");
+    roots.add(certificate(ca)).expect("a CA certificate");
     let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
-        .expect("they are known")
+        .expect("the default versions are supported")
         .with_root_certificates(roots);
     let config = match client {
-        Some(own) => {
-            let key = PrivateKeyDer::from_pem_file(&own.key).expect("a key");
-            config.with_client_auth_cert(vec![certificate(&own.certificate)], key).expect("a pair")
+        Some(identity) => {
+            let key = PrivateKeyDer::from_pem_file(&identity.key).expect("a key");
+            config
+                .with_client_auth_cert(vec![certificate(&identity.certificate)], key)
+                .expect("a pair")
         }
         None => config.with_no_client_auth(),
     };
@@ -88,16 +90,16 @@ fn ping(server: &Server, ca: &Path, client: Option<&Identity>) -> io::Result<Str
     stream.set_read_timeout(Some(MAX_WAIT))?;
     let mut stream = StreamOwned::new(connection, stream);
     stream.write_all(b"PING\r\n")?;
-    let mut answer = [0; 5];
-    stream.read_exact(&mut answer)?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    let mut reply = [0; 5];
+    stream.read_exact(&mut reply)?;
+    Ok(String::from_utf8_lossy(&reply).into_owned())
 }
 
 fn certificate(path: &Path) -> CertificateDer<'static> {
     CertificateDer::from_pem_file(path).expect("a certificate")
 }
 
-fn refused(answer: io::Result<String>, reason: &str) {
-    let error = answer.expect_err("it is not believed");
+fn assert_refused(reply: io::Result<String>, reason: &str) {
+    let error = reply.expect_err("the certificate is refused");
     assert!(format!("{error:?}").contains(reason), "{error:?}, not {reason}");
 }

@@ -1,57 +1,57 @@
-//! Servers become a cluster.
+//! Forming a cluster of servers.
 
 use super::Cluster;
 use super::slot::SLOTS;
-use super::view::seen_by;
+use super::view::members_of;
 use crate::server::{Flavor, Server};
 use crate::wait::eventually;
 
-/// Milliseconds without an answer after which a node is taken for dead.
+/// The time without a reply after which a node is considered down, in milliseconds.
 const NODE_TIMEOUT: &str = "1500";
 
 impl Cluster {
-    /// Nodes that have met and know their roles, but may not have heard of those of others.
+    /// Forms a cluster: all nodes have met and know their own roles, but maybe not those of others.
     pub(super) fn form(flavor: Flavor, primaries: u16, replicas_each: u16) -> Self {
         assert!(primaries > 0, "a cluster has a primary");
         let count = primaries * (1 + replicas_each);
-        let nodes = (0..count).map(|_| started(flavor)).collect::<Vec<_>>();
+        let nodes = (0..count).map(|_| start_node(flavor)).collect::<Vec<_>>();
         let ids = nodes.iter().map(|node| ok(node, &["CLUSTER", "MYID"])).collect();
         let cluster = Self { nodes, ids };
-        cluster.share_slots(primaries);
+        cluster.assign_slots(primaries);
         cluster.meet();
         let (first, replicas) = cluster.nodes.split_at(usize::from(primaries));
-        for (place, replica) in replicas.iter().enumerate() {
-            let id = cluster.id(&first[place % first.len()]);
+        for (index, replica) in replicas.iter().enumerate() {
+            let id = cluster.id(&first[index % first.len()]);
             ok(replica, &["CLUSTER", "REPLICATE", id]);
         }
         cluster
     }
 
-    /// Equal shares, in order, before anybody has met.
-    fn share_slots(&self, primaries: u16) {
-        let begin = |place: u16| {
-            let slot = u32::from(SLOTS) * u32::from(place) / u32::from(primaries);
+    /// Assigns equal slot ranges, in order, before the nodes meet.
+    fn assign_slots(&self, primaries: u16) {
+        let begin = |index: u16| {
+            let slot = u32::from(SLOTS) * u32::from(index) / u32::from(primaries);
             u16::try_from(slot).expect("slots are below 16384")
         };
-        for (place, node) in (0..).zip(&self.nodes) {
-            // So that no two have the same, which they would have to settle first.
-            ok(node, &["CLUSTER", "SET-CONFIG-EPOCH", &(place + 1).to_string()]);
-            if place < primaries {
-                let (first, last) = (begin(place).to_string(), (begin(place + 1) - 1).to_string());
+        for (index, node) in (0..).zip(&self.nodes) {
+            // Different epochs, because nodes with equal ones must resolve the conflict first.
+            ok(node, &["CLUSTER", "SET-CONFIG-EPOCH", &(index + 1).to_string()]);
+            if index < primaries {
+                let (first, last) = (begin(index).to_string(), (begin(index + 1) - 1).to_string());
                 ok(node, &["CLUSTER", "ADDSLOTSRANGE", &first, &last]);
             }
         }
     }
 
-    /// Everybody meets everybody, which is quicker than word of mouth.
+    /// Introduces all nodes to each other, which is faster than gossip.
     fn meet(&self) {
-        for (place, node) in self.nodes.iter().enumerate() {
-            for other in &self.nodes[place + 1..] {
+        for (index, node) in self.nodes.iter().enumerate() {
+            for other in &self.nodes[index + 1..] {
                 ok(node, &["CLUSTER", "MEET", "127.0.0.1", &other.port().to_string()]);
             }
         }
         let knows_all = |node: &Server| {
-            let members = seen_by(node).unwrap_or_default();
+            let members = members_of(node).unwrap_or_default();
             members.len() == self.nodes.len()
                 && members.iter().all(|member| !member.is("handshake"))
         };
@@ -59,14 +59,14 @@ impl Cluster {
     }
 }
 
-fn started(flavor: Flavor) -> Server {
+fn start_node(flavor: Flavor) -> Server {
     let settings = [
         ("--cluster-enabled", "yes"),
         ("--cluster-config-file", "nodes.conf"),
         ("--cluster-node-timeout", NODE_TIMEOUT),
-        // However long ago it has heard from its primary: a slow machine is no reason to stay headless.
+        // A replica may take over however old its data is, also on a slow machine.
         ("--cluster-replica-validity-factor", "0"),
-        // Replicas stay where the test has them, also when their primary gives all slots away.
+        // Replicas keep their primary, even if it loses all slots.
         ("--cluster-allow-replica-migration", "no"),
         ("--repl-diskless-sync-delay", "0"),
     ];
@@ -74,15 +74,9 @@ fn started(flavor: Flavor) -> Server {
     Server::builder(flavor).args(words).start()
 }
 
-/// What a node answers to what it must not refuse.
+/// Runs a command that must succeed. Returns the reply.
 pub(super) fn ok(node: &Server, command: &[&str]) -> String {
-    let answer = node.raw().call(command);
-    assert!(
-        !answer.is_error(),
-        "{} refuses {}: {}",
-        node.port(),
-        command.join(" "),
-        answer.error()
-    );
-    answer.text().to_owned()
+    let reply = node.raw().call(command);
+    assert!(!reply.is_error(), "{} refuses {}: {}", node.port(), command.join(" "), reply.error());
+    reply.text().to_owned()
 }

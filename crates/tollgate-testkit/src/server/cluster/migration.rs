@@ -4,13 +4,13 @@ use super::form::ok;
 use super::{Cluster, myself};
 use crate::server::{Raw, Server, Value};
 
-/// Keys that are moved by one command.
-const AT_ONCE: usize = 100;
+/// The number of keys that one command moves.
+const KEYS_PER_COMMAND: usize = 100;
 
-/// A slot on its way: its keys are at the one or the other primary, and who asks the first for a key that
-/// is not there is told to `ASK` the second. It stays so if this is dropped.
+/// A slot that is being moved: each key is at one of two primaries, and the source redirects (`ASK`) requests for keys
+/// that have moved. Dropping this leaves the slot in that state.
 #[derive(Debug)]
-#[must_use = "a slot stays on its way until `finish`"]
+#[must_use = "a slot stays in migration until `finish`"]
 pub struct Migration<'a> {
     cluster: &'a Cluster,
     slot: u16,
@@ -20,10 +20,10 @@ pub struct Migration<'a> {
 }
 
 impl Cluster {
-    /// Opens a slot at both ends. Its keys stay where they are.
+    /// Marks a slot as migrating at both primaries. Its keys do not move yet.
     ///
     /// # Panics
-    /// If `to` is no primary, or has the slot.
+    /// If `to` is not a primary, or already has the slot.
     pub fn begin_migration<'a>(&'a self, slot: u16, to: &'a Server) -> Migration<'a> {
         let from = self.primary_of_slot(slot);
         let word = slot.to_string();
@@ -37,7 +37,7 @@ impl Cluster {
         self.begin_migration(slot, to).finish();
     }
 
-    /// Moves slots one after another; those that are there already stay. Some hundred take seconds.
+    /// Moves slots one after another, except those that `to` already has. Hundreds of slots take seconds.
     pub fn reshard(&self, slots: impl IntoIterator<Item = u16>, to: &Server) {
         for slot in slots {
             if self.primary_of_slot(slot).port() != to.port() {
@@ -48,20 +48,20 @@ impl Cluster {
 }
 
 impl Migration<'_> {
-    /// Who gives the slot.
+    /// Returns the source.
     pub fn from(&self) -> &Server {
         self.from
     }
 
-    /// Who gets it.
+    /// Returns the target.
     pub fn to(&self) -> &Server {
         self.to
     }
 
-    /// Moves some keys, and tells how many there were to move.
+    /// Moves up to `count` keys. Returns the number of keys found.
     ///
     /// # Panics
-    /// If they cannot be moved.
+    /// If the move fails.
     pub fn move_keys(&mut self, count: usize) -> usize {
         let (slot, count) = (self.slot.to_string(), count.to_string());
         let keys = self.source.call(&["CLUSTER", "GETKEYSINSLOT", &slot, &count]);
@@ -72,23 +72,23 @@ impl Migration<'_> {
         let words = ["MIGRATE", "127.0.0.1", &port, "", "0", "10000", "KEYS"].map(str::as_bytes);
         let words = words.into_iter().chain(keys.array().iter().map(Value::bytes));
         let moved = self.source.call(&words.collect::<Vec<_>>());
-        // Keys may expire on the way.
+        // Keys may expire during the move.
         assert!(matches!(moved.text(), "OK" | "NOKEY"), "keys of slot {slot}");
         keys.array().len()
     }
 
-    /// Moves what is left, and tells all primaries who has the slot now.
+    /// Moves the remaining keys, and announces the new owner to all primaries.
     ///
     /// # Panics
-    /// If one of them refuses.
+    /// If a primary refuses.
     pub fn finish(mut self) {
-        while self.move_keys(AT_ONCE) > 0 {}
+        while self.move_keys(KEYS_PER_COMMAND) > 0 {}
         let ends = [self.to, self.from];
         let is_other = |node: &&Server| ends.iter().all(|end| end.port() != node.port());
         let others = self.cluster.nodes.iter().filter(is_other);
-        let others = others.filter(|node| myself(node).is_some_and(|own| own.is("master")));
+        let others = others.filter(|node| myself(node).is_some_and(|member| member.is("master")));
         let (slot, id) = (self.slot.to_string(), self.cluster.id(self.to));
-        // The new owner first: a slot that nobody has is worse than one that two have.
+        // The new owner first: a slot without an owner is worse than one with two.
         for node in ends.into_iter().chain(others) {
             ok(node, &["CLUSTER", "SETSLOT", &slot, "NODE", id]);
         }
