@@ -15,7 +15,7 @@ const CLIENTS: [&str; 3] = ["a", "b", "c"];
 /// The client whose override is changed by a caller that disconnects before the response.
 const ABANDONED: &str = "d";
 
-/// The golden ratio: the fractions of its multiples spread evenly between 0 and 1.
+/// The golden ratio conjugate: the fractions of its multiples spread evenly between 0 and 1.
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
 
 /// The latest kill, in durations of a usual write.
@@ -37,19 +37,19 @@ pub(super) fn interrupted_change_is_complete_or_absent(stage: &Stage) -> String 
         wait_for(write_time.mul_f64(fraction * LATEST_KILL) * (1 + others));
         node.kill();
         seen.record_incomplete_file(&directory);
-        let kept = StoredOverrides::read(&directory);
+        let stored = StoredOverrides::read(&directory);
         node = setup.start();
         expected.settle_abandoned(&node, abandoned, &mut seen);
         expected.settle(&node, pending, &mut seen);
-        assert_eq!(kept.last_id(), expected.changes, "the audit has each change once");
+        assert_eq!(stored.last_id(), expected.changes, "the audit has each change once");
         expected.assert_newest(&node);
     }
     seen.assert_conclusive(stage);
     assert!(!node.log().contains("panicked"), "{}", node.log());
     format!(
-        "{kills} kills, {} of {} pending changes not acknowledged: {} made, {} not; {} left an incomplete new file next \
-         to the intact one; {} were made after the caller disconnected. No torn file, no acknowledged change lost, the \
-         audit agrees, every start succeeds",
+        "{kills} kills, {} of {} pending changes not acknowledged: {} made, {} not; {} left an incomplete new file \
+         next to the intact one; {} were made after the caller disconnected. No torn file, no acknowledged change \
+         lost, the audit agrees, every start succeeds",
         seen.old + seen.new,
         seen.old + seen.new + seen.acknowledged,
         seen.new,
@@ -76,10 +76,13 @@ struct Pending {
     connection: Client,
 }
 
+/// The outcomes of pending changes.
 #[derive(Default)]
 struct Seen {
     acknowledged: u32,
+    /// Not acknowledged, and not made.
     old: u32,
+    /// Not acknowledged, but made.
     new: u32,
     incomplete_files: u32,
     /// Changes that were made although the caller disconnected.

@@ -72,7 +72,7 @@ pub(super) fn endless_requests_are_closed_and_cost_no_memory(stage: &Stage) -> S
         (max_sent, replies) = (max_sent.max(sent), replies + usize::from(status.is_some()));
     }
     let deep = assert_deep_refused(&mut node.client());
-    // The kernel updates the peak lazily, so it may shrink.
+    // The kernel counts pages with a delay, so the reported peak may shrink.
     let growth = node.peak().saturating_sub(before);
     let bound = stage.scale().pick(32 << 20, 8 << 20);
     assert!(growth < bound, "memory grew by {growth} bytes");

@@ -63,7 +63,7 @@ pub fn all() -> Vec<Row> {
             cluster::moving_slots_have_no_visible_effect;
         12 Quick, "CROSSSLOT", "limits in several slots":
             cluster::limits_across_slots_cause_no_error;
-        13 Quick, "LOADING", "proxy answers -LOADING":
+        13 Quick, "LOADING", "proxy replies -LOADING":
             refusing::loading_redis_gets_no_extra_load;
         14 Quick, "BUSY", "endless EVAL":
             refusing::busy_redis_keeps_its_script;

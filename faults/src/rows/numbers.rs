@@ -77,8 +77,8 @@ pub(super) fn invalid_numbers_are_refused_naming_the_field(stage: &Stage) -> Str
     let documented = include_str!("../../../docs/POLICY.md");
     assert!(documented.contains("2^53 − 1"), "the largest number is documented");
     format!(
-        "{requests} requests refused on five endpoints, naming the field; {starts} starts refused, naming the setting or \
-         line, exit code 2; {MAX_NUMBER} (2^53 - 1) is the largest accepted number"
+        "{requests} requests refused on five endpoints, naming the field; {starts} starts refused, naming the setting \
+         or line, exit code 2; {MAX_NUMBER} (2^53 - 1) is the largest accepted number"
     )
 }
 

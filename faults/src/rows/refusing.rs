@@ -126,7 +126,8 @@ pub(super) fn busy_redis_keeps_its_script(stage: &Stage) -> String {
 
 fn summary(node: &Node, tally: &crate::tally::Tally, slowest: Duration, back: Duration) -> String {
     format!(
-        "no reply, then -BUSY: {} answers, {} degraded, slowest {}, breaker opened {} times; no SCRIPT KILL by the node; {}",
+        "no reply, then -BUSY: {} answers, {} degraded, slowest {}, breaker opened {} times; no SCRIPT KILL by the \
+         node; {}",
         tally.count(),
         tally.degraded(),
         format_time(slowest),

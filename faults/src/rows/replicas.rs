@@ -104,8 +104,8 @@ pub(super) fn lagging_replica_loses_what_it_did_not_receive(stage: &Stage) -> St
     assert!(total <= LIMIT + lost, "{total} admitted, {lost} in the lag");
     assert_exact(&[node.address()]);
     format!(
-        "{before} replicated, {lost} in the lag, {} after: {total} ≤ {LIMIT} + {lost}; {} denied during the failover; \
-         exact again",
+        "{before} replicated, {lost} in the lag, {} after: {total} ≤ {LIMIT} + {lost}; {} denied during the \
+         failover; exact again",
         during.admitted(),
         during.failed()
     )

@@ -54,8 +54,8 @@ pub(super) fn replaced_nodes_lose_no_response(stage: &Stage) -> String {
     assert!(closed > 0, "no connection was closed, so nothing is proven");
     assert_eq!(nodes[0].count(&key("k")), Some(answered), "each request counts once");
     format!(
-        "{} replaced, {answered} answers, 0 lost, each counted once; {closed} with Connection: close, {refused} connects \
-         refused",
+        "{} replaced, {answered} answers, 0 lost, each counted once; {closed} with Connection: close, {refused} \
+         connects refused",
         rounds * NODES as u64
     )
 }

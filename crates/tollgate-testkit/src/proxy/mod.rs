@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 
-mod carry;
 mod fault;
+mod forward;
 mod frames;
 mod hub;
 mod link;
@@ -29,7 +29,7 @@ pub use fault::{Direction, Fault};
 use crate::random::Random;
 use crate::server::{Raw, port};
 use crate::wait::pause;
-use carry::Carrier;
+use forward::Forwarder;
 use hub::Hub;
 use link::Link;
 
@@ -136,7 +136,7 @@ fn open(hub: &Arc<Hub>, id: u64, client: TcpStream, upstream: u16, seed: u64) ->
     hub.add(&link);
     let (thread_hub, made) = (Arc::clone(hub), hub.current().change);
     let spawned = thread::Builder::new().spawn(move || {
-        Carrier { hub: &thread_hub, link: &link, upstream, seed, made }.run();
+        Forwarder { hub: &thread_hub, link: &link, upstream, seed, made }.run();
         // Before the hub removes it, so that a removed link is closed.
         drop(link);
         thread_hub.remove(id);

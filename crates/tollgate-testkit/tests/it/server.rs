@@ -161,7 +161,7 @@ fn server_stops_when_the_test_is_killed() {
         let mut ids = lines
             .map_while(Result::ok)
             .filter_map(|line| line.strip_prefix("process ")?.parse().ok());
-        let id: u32 = ids.next().expect("it prints the id of its server");
+        let id: u32 = ids.next().expect("the test prints the id of its server");
         killed.kill().and_then(|()| killed.wait()).expect("kill the test");
         eventually("the server has stopped", || !Path::new(&format!("/proc/{id}")).exists());
     }

@@ -15,7 +15,8 @@ use crate::wait::{MAX_WAIT, eventually, pause, retry_until};
 use slot::SLOTS;
 use view::{Member, Role, members_of};
 
-/// The time after which a requested failover is requested again. Servers abandon it after five seconds, and vote rarely.
+/// The time after which a requested failover is requested again. Servers abandon a failover after five seconds, and
+/// vote rarely.
 const FAILOVER_RETRY: Duration = Duration::from_secs(6);
 
 /// A cluster. Its nodes can be killed, hung and restarted as any [`Server`]: a restarted node is empty, still knows the

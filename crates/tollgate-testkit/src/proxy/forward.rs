@@ -22,7 +22,7 @@ type ReplyChunk = (Instant, Vec<u8>);
 
 /// Forwards one connection from begin to end.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Carrier<'a> {
+pub(super) struct Forwarder<'a> {
     pub(super) hub: &'a Hub,
     pub(super) link: &'a Link,
     pub(super) upstream: u16,
@@ -31,7 +31,7 @@ pub(super) struct Carrier<'a> {
     pub(super) made: u64,
 }
 
-impl<'a> Carrier<'a> {
+impl<'a> Forwarder<'a> {
     /// Forwards until both sides are done, or the connection is cut.
     pub(super) fn run(self) {
         thread::scope(|scope| self.forward_requests(scope).unwrap_or_else(self.close_on_error()));
