@@ -1,5 +1,5 @@
-// A Redis and nodes that share it, started for a test and ended with it. Ports are whichever are free; Redis listens
-// on a socket in a directory of its own.
+// A Redis server and two nodes that share it, started for a test file and stopped after it. The nodes use free ports;
+// Redis listens on a socket in a temporary directory.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,22 +19,23 @@ rules:
   - { name: trial, match: { path: /trial }, limits: [2/min], mode: shadow, next: { limits: [1/min] } }
 `;
 
-const started = (program, args, env, isReady) =>
+// Starts a program and waits until `findReady(output)` returns a value.
+const start = (program, args, env, findReady) =>
   new Promise((resolve, reject) => {
     const child = spawn(program, args, { env: { PATH: process.env.PATH, ...env }, stdio: ["ignore", "pipe", "pipe"] });
-    let said = "";
-    const listen = (data) => {
-      said += data;
-      const found = isReady(said);
-      if (found) resolve({ child, found });
+    let output = "";
+    const handleData = (data) => {
+      output += data;
+      const ready = findReady(output);
+      if (ready) resolve({ child, ready });
     };
-    child.stdout.on("data", listen);
-    child.stderr.on("data", listen);
+    child.stdout.on("data", handleData);
+    child.stderr.on("data", handleData);
     child.on("error", reject);
-    child.on("exit", (code) => reject(new Error(`${program} ended with ${code}: ${said}`)));
+    child.on("exit", (code) => reject(new Error(`${program} exited with ${code}: ${output}`)));
   });
 
-const ended = (child, signal) =>
+const stop = (child, signal) =>
   new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null) return resolve();
     child.once("exit", resolve);
@@ -43,11 +44,11 @@ const ended = (child, signal) =>
 
 const startRedis = async (directory) => {
   const args = ["--port", "0", "--unixsocket", "redis.sock", "--dir", directory, "--save", "", "--appendonly", "no"];
-  const { child } = await started(REDIS, args, {}, (said) => said.includes("eady to accept connections"));
+  const { child } = await start(REDIS, args, {}, (output) => output.includes("eady to accept connections"));
   return child;
 };
 
-// Patient with Redis, so that a busy machine is not taken for a lost one.
+// The Redis timeout is long, so that a busy machine does not look like an outage.
 const startNode = async (id, directory, env, address = "127.0.0.1:0") => {
   const args = [
     "serve",
@@ -66,8 +67,8 @@ const startNode = async (id, directory, env, address = "127.0.0.1:0") => {
     "--redis-timeout-ms",
     "5000",
   ];
-  const { child, found } = await started(BINARY, args, env, (said) => /listening on (http:\S+)\n/.exec(said));
-  return { id, child, url: found[1] };
+  const { child, ready } = await start(BINARY, args, env, (output) => /listening on (http:\S+)\n/.exec(output));
+  return { id, child, url: ready[1] };
 };
 
 const post = async (url, body) => {
@@ -79,7 +80,7 @@ const post = async (url, body) => {
   return response.json();
 };
 
-// A fleet: its nodes' addresses, ways to ask them, and to take Redis away.
+// Starts a fleet. Returns the URLs of its nodes and functions to send checks and to stop and restart parts of it.
 export const startFleet = async ({ policy = POLICY, env = { TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN } } = {}) => {
   const directory = mkdtempSync(join(tmpdir(), "tollgate-browser-"));
   writeFileSync(join(directory, "policy.yaml"), policy);
@@ -90,18 +91,18 @@ export const startFleet = async ({ policy = POLICY, env = { TOLLGATE_ADMIN_TOKEN
     first,
     second,
     check: (url, facts) => post(`${url}/check`, { facts }),
-    loseRedis: () => ended(redis, "SIGKILL"),
-    returnRedis: async () => {
+    stopRedis: () => stop(redis, "SIGKILL"),
+    restartRedis: async () => {
       redis = await startRedis(directory);
     },
-    // The first node ends, and another begins in its place.
-    replaceFirst: async (others) => {
-      await ended(nodes[0].child, "SIGTERM");
-      nodes[0] = await startNode(nodes[0].id, directory, others, new URL(first).host);
+    // Stops the first node and starts one with another environment at the same address.
+    replaceFirst: async (newEnv) => {
+      await stop(nodes[0].child, "SIGTERM");
+      nodes[0] = await startNode(nodes[0].id, directory, newEnv, new URL(first).host);
     },
     stop: async () => {
-      await Promise.all(nodes.map(({ child }) => ended(child, "SIGTERM")));
-      await ended(redis, "SIGKILL");
+      await Promise.all(nodes.map(({ child }) => stop(child, "SIGTERM")));
+      await stop(redis, "SIGKILL");
       rmSync(directory, { recursive: true });
     },
   };

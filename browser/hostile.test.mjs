@@ -1,4 +1,4 @@
-// Keys are text of others. In every view they are shown as text, whatever they hold.
+// Keys are untrusted. Every view shows them as text.
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import { startFleet } from "./fleet.mjs";
@@ -9,54 +9,58 @@ after(() => fleet.stop());
 
 const MARKUP = "<img src=x onerror=window.hacked=1>";
 const LONG = `${"k".repeat(1018)}<b>zé`;
-// What each is, and how a part of it must read.
+// Hostile keys, and the text that must be visible for each.
 const KEYS = [
-  { name: "markup", key: MARKUP, reads: MARKUP },
-  { name: "a right-to-left mark", key: "user\u202e\u200fgpj.exe\u0007", reads: "userU+202EU+200Fgpj.exeU+0007" },
-  { name: "1 KiB", key: LONG, reads: "k".repeat(56) },
+  { name: "a key with markup", key: MARKUP, visible: MARKUP },
+  {
+    name: "a key with a right-to-left mark",
+    key: "user\u202e\u200fgpj.exe\u0007",
+    visible: "userU+202EU+200Fgpj.exeU+0007",
+  },
+  { name: "a key of 1 KiB", key: LONG, visible: "k".repeat(56) },
 ];
 
-// Nothing of a key became an element, ran, or was asked for.
-const holdsAsText = async (page) => {
+// No part of a key became an element, a script or a request.
+const assertIsText = async (page) => {
   assert.equal(await page.evaluate(() => window.hacked), undefined);
-  assert.equal(await page.locator("img").count(), 1, "only the page's own picture");
+  assert.equal(await page.locator("img").count(), 1, "only the icon of the page");
   assert.equal(await page.locator("main b:text-is('zé')").count(), 0);
 };
 
-// Where a key stands, it is set apart, in its own direction.
-const shownIn = async (page, place, reads) => {
-  const shown = page.locator(`${place} bdi[dir=auto]`).filter({ hasText: reads }).first();
+// The key is isolated with its own writing direction.
+const waitForKey = async (page, place, visible) => {
+  const shown = page.locator(`${place} bdi[dir=auto]`).filter({ hasText: visible }).first();
   await shown.waitFor();
   assert.equal(await shown.evaluate((node) => getComputedStyle(node).unicodeBidi), "isolate");
 };
 
-for (const { name, key, reads } of KEYS) {
-  pageTest(`${name} is text wherever a key is shown`, {}, async (page) => {
+for (const { name, key, visible } of KEYS) {
+  pageTest(`${name} is shown as text in every view`, {}, async (page) => {
     for (let times = 0; times < 3; times += 1) await fleet.check(fleet.second, { client: key, path: "/once" });
     await open(page, fleet.first);
     await logIn(page, { name: key.slice(0, 60) });
 
-    await shownIn(page, "#refused-table", reads);
-    await row(page, "#refused-table", reads).getByRole("button", { name: /^Why/ }).click();
+    await waitForKey(page, "#refused-table", visible);
+    await row(page, "#refused-table", visible).getByRole("button", { name: /^Why/ }).click();
     await headline(page, /Refused now by rule once/);
-    await shownIn(page, ".asked", reads);
-    await shownIn(page, "#why-details tbody", reads);
+    await waitForKey(page, ".query", visible);
+    await waitForKey(page, "#why-details tbody", visible);
 
     await page.locator("#blocks-form button").click();
-    await shownIn(page, "#blocks-list", reads);
+    await waitForKey(page, "#blocks-list", visible);
 
-    await page.locator("#why-details").getByRole("button", { name: "Give it other limits…" }).click();
+    await page.locator("#why-details").getByRole("button", { name: "Set override…" }).click();
     await page.locator("#override-limits").fill("7/h");
     await page.locator("#override-reason").fill(key.slice(0, 900));
     await page.locator("#override-form button[type=submit]").click();
-    await shownIn(page, "#overrides-list", reads);
-    await shownIn(page, "#audit-list", reads);
-    await holdsAsText(page);
+    await waitForKey(page, "#overrides-list", visible);
+    await waitForKey(page, "#audit-list", visible);
+    await assertIsText(page);
   });
 }
 
 pageTest(
-  "a long key is cut, and whole when asked for",
+  "a long key is truncated and can be expanded and copied",
   { permissions: ["clipboard-read", "clipboard-write"] },
   async (page) => {
     await fleet.check(fleet.second, { client: LONG, path: "/once" });

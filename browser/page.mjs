@@ -1,4 +1,4 @@
-// A browser at the dashboard. Whatever it complains about is kept, so that a test can hold that it did not.
+// Browser helpers. Errors that the browser reports are collected and fail the test.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { chromium } from "playwright-core";
@@ -8,10 +8,10 @@ const PROGRAM = process.env.TOLLGATE_CHROMIUM ?? "/usr/bin/chromium";
 
 export const launch = () => chromium.launch({ executablePath: PROGRAM, args: ["--no-sandbox"] });
 
-const watch = async (page, complaints) => {
-  page.on("pageerror", (error) => complaints.push(String(error)));
+const collectErrors = async (page, errors) => {
+  page.on("pageerror", (error) => errors.push(String(error)));
   page.on("console", (message) => {
-    if (message.type() === "error") complaints.push(message.text());
+    if (message.type() === "error") errors.push(message.text());
   });
   await page.addInitScript(() =>
     addEventListener("securitypolicyviolation", (event) => {
@@ -20,8 +20,8 @@ const watch = async (page, complaints) => {
   );
 };
 
-// A test with a page of its own. It fails if the browser complains of anything but what is `expected`, such as the
-// answer 401 that a wrong token has.
+// A test with its own page. It fails if the browser reports an error that does not match `expected`, such as the status
+// 401 of a wrong token.
 export const pageTest = (name, { expected = [], ...options }, body) =>
   test(name, { timeout: 60_000 }, async () => {
     const browser = await launch();
@@ -29,17 +29,17 @@ export const pageTest = (name, { expected = [], ...options }, body) =>
       const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
       context.setDefaultTimeout(20_000);
       const page = await context.newPage();
-      const complaints = [];
-      await watch(page, complaints);
+      const errors = [];
+      await collectErrors(page, errors);
       await body(page);
-      const others = complaints.filter((text) => !expected.some((known) => known.test(text)));
-      assert.deepEqual(others, [], "the browser complained");
+      const unexpected = errors.filter((text) => !expected.some((pattern) => pattern.test(text)));
+      assert.deepEqual(unexpected, [], "the browser reported errors");
     } finally {
       await browser.close();
     }
   });
 
-// Shown, and told of by the stream.
+// Opens the dashboard and waits for the event stream.
 export const open = async (page, url) => {
   await page.goto(url);
   await page.locator("#connection.live").waitFor();
@@ -52,27 +52,27 @@ export const logIn = async (page, { token = ADMIN_TOKEN, name = "" } = {}) => {
   await page.locator("#login-form button[type=submit]").click();
 };
 
-export const ask = async (page, text) => {
+export const explain = async (page, text) => {
   await page.locator("#why-input").fill(text);
   await page.locator("#why-input").press("Enter");
 };
 
-// The row of a table that has all these texts.
+// Rows of a table that contain all these texts.
 export const row = (page, place, ...texts) =>
   texts.reduce((rows, hasText) => rows.filter({ hasText }), page.locator(`${place} tbody tr`));
 
-// What the headline of Why? comes to say.
+// Waits for the headline of the "Why?" panel.
 export const headline = async (page, wanted) => {
   await page.locator("#why-headline").filter({ hasText: wanted }).waitFor();
 };
 
-// Asks until what is answered is as wanted; each answer is a wait of its own.
-export const until = async (ask, isWanted) => {
-  const end = Date.now() + 20_000;
-  let answer = await ask();
-  while (!isWanted(answer)) {
-    assert.ok(Date.now() < end, `not in time: ${JSON.stringify(answer)}`);
-    answer = await ask();
+// Repeats a request until its result is accepted, for at most 20 s.
+export const until = async (send, isAccepted) => {
+  const deadline = Date.now() + 20_000;
+  let result = await send();
+  while (!isAccepted(result)) {
+    assert.ok(Date.now() < deadline, `timed out; last result: ${JSON.stringify(result)}`);
+    result = await send();
   }
-  return answer;
+  return result;
 };

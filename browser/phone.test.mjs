@@ -1,4 +1,4 @@
-// On a narrow screen nothing is out of reach to the side.
+// Narrow screens need no horizontal scrolling.
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import { startFleet } from "./fleet.mjs";
@@ -7,23 +7,23 @@ import { headline, logIn, open, pageTest, row } from "./page.mjs";
 const fleet = await startFleet();
 after(() => fleet.stop());
 
-// As long as keys may be; one for each width, since the test changes its limits.
+// A key of the maximum length; one per width, because the test sets an override for it.
 const longKey = (width) => `${width}${"w".repeat(1021)}`;
 
-const fits = async (page) => {
+const assertFits = async (page) => {
   const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-  assert.ok(wide <= window, `${wide} px on a screen of ${window}`);
+  assert.ok(wide <= window, `content of ${wide} px on a screen of ${window} px`);
 };
 
 for (const width of [360, 390]) {
   pageTest(
-    `no sideways scrolling at ${width} px, whatever is shown`,
+    `no horizontal scrolling at ${width} px`,
     { viewport: { width, height: 740 }, hasTouch: true },
     async (page) => {
       for (let times = 0; times < 3; times += 1)
         await fleet.check(fleet.second, { client: longKey(width), path: "/once" });
       await open(page, fleet.first);
-      await fits(page);
+      await assertFits(page);
       await logIn(page, { name: "kim" });
       await page.locator("#override-form").waitFor();
       const refused = row(page, "#refused-table", `${width}wwww`);
@@ -40,7 +40,7 @@ for (const width of [360, 390]) {
       await row(page, "#audit-list", `${width}wwww`).first().waitFor();
       await page.locator("#policy summary").click();
       await row(page, "#policy-rules", "external-api").waitFor();
-      await fits(page);
+      await assertFits(page);
     },
   );
 }

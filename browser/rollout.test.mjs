@@ -1,37 +1,37 @@
-// Rules on trial, and what to think of them.
+// Rules on trial.
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import { startFleet } from "./fleet.mjs";
-import { ask, headline, open, pageTest, row } from "./page.mjs";
+import { explain, headline, open, pageTest, row } from "./page.mjs";
 
 const fleet = await startFleet();
-const steadyFleet = await startFleet({ policy: "version: 1\nrules:\n  - { name: all, limits: [10/min] }\n" });
-const movingPolicy = `
+const plainFleet = await startFleet({ policy: "version: 1\nrules:\n  - { name: all, limits: [10/min] }\n" });
+const comparedPolicy = `
 version: 1
 rules:
   - { name: orders, match: { path: /orders }, limits: [2/h], distributed: shadow }
 `;
-const movingFleet = await startFleet({ policy: movingPolicy });
-after(() => Promise.all([fleet, steadyFleet, movingFleet].map((one) => one.stop())));
+const comparedFleet = await startFleet({ policy: comparedPolicy });
+after(() => Promise.all([fleet, plainFleet, comparedFleet].map((each) => each.stop())));
 
-pageTest("what a rule in shadow would have refused, as a share of what it checked", {}, async (page) => {
+pageTest("shows the percentage that a shadow rule would have refused", {}, async (page) => {
   await open(page, fleet.first);
   const shadow = page.locator(".trial").filter({ hasText: "shadow" });
   const next = page.locator(".trial").filter({ hasText: "next limits" });
-  await shadow.filter({ hasText: "Nothing would have been refused" }).waitFor();
+  await shadow.filter({ hasText: "No request would have been refused" }).waitFor();
   for (let times = 0; times < 4; times += 1) await fleet.check(fleet.second, { client: "c1", path: "/trial" });
   await shadow.filter({ hasText: "2 of 4 checked" }).filter({ hasText: "50 %" }).waitFor();
-  await shadow.filter({ hasText: "Enforced, it would have refused 50 % of requests." }).waitFor();
+  await shadow.filter({ hasText: "If enforced, it would have refused 50 % of requests." }).waitFor();
   await next.filter({ hasText: "3 of 4 checked" }).filter({ hasText: "75 %" }).waitFor();
 });
 
-pageTest("what a node counts by itself is told with its name, beside what is tried for all", {}, async (page) => {
+pageTest("shows counters of a single node with its name", {}, async (page) => {
   for (let times = 0; times < 2; times += 1) {
-    await movingFleet.check(movingFleet.first, { client: "c1", path: "/orders" });
+    await comparedFleet.check(comparedFleet.first, { client: "c1", path: "/orders" });
   }
-  await movingFleet.check(movingFleet.second, { client: "c1", path: "/orders" });
-  await open(page, movingFleet.first);
-  await ask(page, "client=c1 path=/orders");
+  await comparedFleet.check(comparedFleet.second, { client: "c1", path: "/orders" });
+  await open(page, comparedFleet.first);
+  await explain(page, "client=c1 path=/orders");
   await headline(page, /Refused now by rule orders/);
   const counters = page.getByRole("table", { name: "Counters in use" }).locator("tbody tr");
   await counters.filter({ hasText: "on web-1" }).filter({ hasText: "2 of 2" }).waitFor();
@@ -40,8 +40,8 @@ pageTest("what a node counts by itself is told with its name, beside what is tri
   await row(page, "#blocks-list", "c1", "orders", "on web-1").waitFor();
 });
 
-pageTest("without a trial the page says how to begin one", {}, async (page) => {
-  await open(page, steadyFleet.first);
+pageTest("explains how to start a trial", {}, async (page) => {
+  await open(page, plainFleet.first);
   await page
     .locator("#rollout-rules")
     .filter({ hasText: "mode: shadow" })
@@ -49,7 +49,7 @@ pageTest("without a trial the page says how to begin one", {}, async (page) => {
     .waitFor();
   await page
     .locator("#no-traffic")
-    .filter({ hasText: `curl --json '{"key":"user:1"}' ${steadyFleet.first}/check` })
+    .filter({ hasText: `curl --json '{"key":"user:1"}' ${plainFleet.first}/check` })
     .waitFor();
-  await page.locator("#refused-table").filter({ hasText: "Nobody was refused in the last five minutes." }).waitFor();
+  await page.locator("#refused-table").filter({ hasText: "No request was refused in the last 5 minutes." }).waitFor();
 });

@@ -1,4 +1,4 @@
-// Pictures of the dashboard under load, in target/browser: light and dark, on a desk and on a phone.
+// Takes screenshots of the dashboard under load into target/browser: light and dark, desktop and phone.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -8,7 +8,7 @@ import { headline, launch, logIn, open, row } from "./page.mjs";
 
 const OUT = fileURLToPath(new URL("../target/browser", import.meta.url));
 const SIZES = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
-// Long enough for the charts to have something to show; LOAD_SECONDS says otherwise.
+// Duration of the load before the first screenshot, so that the charts have data; LOAD_SECONDS overrides it.
 const LOAD_MS = Number(process.env.LOAD_SECONDS ?? 60) * 1000;
 
 const POLICY = `
@@ -22,26 +22,26 @@ rules:
   - { name: orders, match: { path: /orders }, limits: [150/min], distributed: shadow }
 `;
 
-// What a small company's clients do in a moment: most stay below their limits, one script does not.
-const MOMENT_MS = 50;
-const moment = (at) => [
+// Requests of one interval: most clients stay below their limits, one script does not.
+const INTERVAL_MS = 50;
+const requestsAt = (tick) => [
   { client: "c-batch", path: "/api/external/orders" },
-  { client: `c-${at % 7}`, path: "/api/external/items" },
-  { client: `c-${at % 5}`, path: "/orders" },
-  { user: `u-${at % 3}`, path: "/search" },
+  { client: `c-${tick % 7}`, path: "/api/external/items" },
+  { client: `c-${tick % 5}`, path: "/orders" },
+  { user: `u-${tick % 3}`, path: "/search" },
   { client: "nightly", tier: "internal", path: "/reports" },
-  ...(at % 20 === 0 ? [{ ip: "203.0.113.9", method: "POST", path: "/login" }] : []),
-  ...(Math.floor(at / 80) % 3 === 0 ? [{ client: "<b>c-odd</b>\u202e", path: "/api/external/orders" }] : []),
+  ...(tick % 20 === 0 ? [{ ip: "203.0.113.9", method: "POST", path: "/login" }] : []),
+  ...(Math.floor(tick / 80) % 3 === 0 ? [{ client: "<b>c-odd</b>\u202e", path: "/api/external/orders" }] : []),
 ];
 
-const putLoad = async (fleet, isOver) => {
-  for (let at = 0; !isOver(); at += 1) {
-    const url = at % 2 ? fleet.first : fleet.second;
-    await Promise.all([...moment(at).map((facts) => fleet.check(url, facts)), pause(MOMENT_MS)]);
+const sendLoad = async (fleet, isDone) => {
+  for (let tick = 0; !isDone(); tick += 1) {
+    const url = tick % 2 ? fleet.first : fleet.second;
+    await Promise.all([...requestsAt(tick).map((facts) => fleet.check(url, facts)), pause(INTERVAL_MS)]);
   }
 };
 
-const override = (fleet) =>
+const setOverride = (fleet) =>
   fetch(`${fleet.first}/admin/external/clients/c-3/limits`, {
     method: "PUT",
     headers: { "content-type": "application/json", authorization: `Bearer ${ADMIN_TOKEN}` },
@@ -52,7 +52,7 @@ const override = (fleet) =>
     }),
   });
 
-const shoot = async (browser, fleet, size, colorScheme) => {
+const takeScreenshots = async (browser, fleet, size, colorScheme) => {
   const page = await browser.newPage({
     viewport: SIZES[size],
     colorScheme,
@@ -79,14 +79,14 @@ mkdirSync(OUT, { recursive: true });
 const fleet = await startFleet({ policy: POLICY });
 const browser = await launch();
 try {
-  await override(fleet);
-  const begun = Date.now();
-  await putLoad(fleet, () => Date.now() - begun > LOAD_MS);
-  let over = false;
-  const load = putLoad(fleet, () => over);
+  await setOverride(fleet);
+  const start = Date.now();
+  await sendLoad(fleet, () => Date.now() - start > LOAD_MS);
+  let isDone = false;
+  const load = sendLoad(fleet, () => isDone);
   for (const size of Object.keys(SIZES))
-    for (const colorScheme of ["light", "dark"]) await shoot(browser, fleet, size, colorScheme);
-  over = true;
+    for (const colorScheme of ["light", "dark"]) await takeScreenshots(browser, fleet, size, colorScheme);
+  isDone = true;
   await load;
 } finally {
   await browser.close();

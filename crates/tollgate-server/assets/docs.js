@@ -1,55 +1,55 @@
-// Shows /openapi.json: every path with its fields, and a way to try it on this node.
+// API page: shows every operation of /openapi.json with its fields, and sends requests to this node.
 
 const element = (name, attributes = {}, ...children) => {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
 };
 
 const resolver = (api) => (schema) => {
   if (!schema?.$ref) return schema ?? {};
-  const named = schema.$ref.split("/").slice(1).reduce((at, part) => at?.[part], api);
-  return { ...named, ...schema, title: schema.$ref.split("/").at(-1) };
+  const target = schema.$ref.split("/").slice(1).reduce((node, part) => node?.[part], api);
+  return { ...target, ...schema, title: schema.$ref.split("/").at(-1) };
 };
 
 const typeOf = (schema, resolve) => {
-  const found = resolve(schema);
-  if (found.enum) return found.enum.join(" | ");
-  const either = found.anyOf ?? found.oneOf;
-  if (either) return either.map((one) => typeOf(one, resolve)).join(" or ");
-  if (found.type === "array") return `list of ${typeOf(found.items, resolve)}`;
-  return found.title ?? [found.type].flat().join(" or ");
+  const resolved = resolve(schema);
+  if (resolved.enum) return resolved.enum.join(" | ");
+  const alternatives = resolved.anyOf ?? resolved.oneOf;
+  if (alternatives) return alternatives.map((alternative) => typeOf(alternative, resolve)).join(" or ");
+  if (resolved.type === "array") return `list of ${typeOf(resolved.items, resolve)}`;
+  return resolved.title ?? [resolved.type].flat().join(" or ");
 };
 
-// Fields of an object, and beneath them those of the objects they lead to, each once.
+// Rows for the fields of an object and, below each, those of nested objects. A type is not expanded inside itself.
 const fieldRows = (schema, resolve, prefix = "", seen = new Set()) => {
-  const found = resolve(schema);
-  const items = found.type === "array" ? resolve(found.items) : found;
-  if (!items.properties || seen.has(items.title)) return [];
-  const inside = new Set(seen).add(items.title);
-  return Object.entries(items.properties).flatMap(([name, field]) => {
-    const whole = resolve(field);
+  const resolved = resolve(schema);
+  const object = resolved.type === "array" ? resolve(resolved.items) : resolved;
+  if (!object.properties || seen.has(object.title)) return [];
+  const seenHere = new Set(seen).add(object.title);
+  return Object.entries(object.properties).flatMap(([name, field]) => {
+    const resolvedField = resolve(field);
     const path = `${prefix}${name}`;
-    const must = items.required?.includes(name) ? "" : " (may be left out)";
+    const optional = object.required?.includes(name) ? "" : " (optional)";
     const row = element("tr", {},
       element("td", {}, element("code", {}, path)),
-      element("td", {}, typeOf(field, resolve) + must),
-      element("td", {}, whole.description ?? ""));
-    const deeper = whole.type === "array" ? `${path}[].` : `${path}.`;
-    return [row, ...fieldRows(field, resolve, deeper, inside)];
+      element("td", {}, typeOf(field, resolve) + optional),
+      element("td", {}, resolvedField.description ?? ""));
+    const nestedPrefix = resolvedField.type === "array" ? `${path}[].` : `${path}.`;
+    return [row, ...fieldRows(field, resolve, nestedPrefix, seenHere)];
   });
 };
 
-const fields = (title, schema, resolve) => {
+const fieldTable = (title, schema, resolve) => {
   const rows = fieldRows(schema, resolve);
   if (rows.length === 0) return [];
   const head = element("tr", {}, ...["field", "type", ""].map((text) => element("th", {}, text)));
   return [element("h3", {}, title), element("div", { class: "scroll" }, element("table", {}, head, ...rows))];
 };
 
-// What comes first of a stream that would go on for long.
-const beginning = async (response) => {
+// Reads an endless event stream up to the first frame.
+const readFirstFrame = async (response) => {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   while (!text.includes("event: frame")) {
@@ -61,21 +61,21 @@ const beginning = async (response) => {
   return text;
 };
 
-const show = (out, response, text) => {
-  let shown = text;
+const showResponse = (out, response, text) => {
+  let formatted = text;
   try {
-    shown = JSON.stringify(JSON.parse(text), null, 2);
+    formatted = JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    // Not JSON: as it came.
+    // Not JSON: shown unchanged.
   }
-  out.textContent = `${response.status} ${response.statusText}\n\n${shown}`;
-  out.classList.toggle("refused", !response.ok || shown.includes('"allowed": false'));
+  out.textContent = `${response.status} ${response.statusText}\n\n${formatted}`;
+  out.classList.toggle("refused", !response.ok || formatted.includes('"allowed": false'));
 };
 
-// Only of this page, for as long as it is open: a token is never stored.
+// The token stays in this input and is never stored.
 const token = document.getElementById("token");
 
-const addressOf = (path, inputs) => {
+const urlOf = (path, inputs) => {
   const query = new URLSearchParams();
   let filled = path;
   for (const label of inputs) {
@@ -106,9 +106,9 @@ const tryOut = (path, method, operation) => {
   button.addEventListener("click", async () => {
     out.hidden = false;
     try {
-      const response = await fetch(addressOf(path, inputs), optionsOf(method, body));
+      const response = await fetch(urlOf(path, inputs), optionsOf(method, body));
       const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
-      show(out, response, isStream ? await beginning(response) : await response.text());
+      showResponse(out, response, isStream ? await readFirstFrame(response) : await response.text());
     } catch (error) {
       out.textContent = String(error);
       out.classList.add("refused");
@@ -118,9 +118,9 @@ const tryOut = (path, method, operation) => {
 };
 
 const operationView = (path, method, operation, resolve) => {
-  const asked = operation.requestBody?.content["application/json"]?.schema;
-  const told = operation.responses["200"]?.content?.["application/json"]?.schema;
-  const others = Object.entries(operation.responses).filter(([status]) => status !== "200");
+  const requestSchema = operation.requestBody?.content["application/json"]?.schema;
+  const responseSchema = operation.responses["200"]?.content?.["application/json"]?.schema;
+  const otherResponses = Object.entries(operation.responses).filter(([status]) => status !== "200");
   const summary = element("summary", {},
     element("span", { class: `method ${method}` }, method.toUpperCase()),
     element("span", { class: "path" }, path),
@@ -128,15 +128,15 @@ const operationView = (path, method, operation, resolve) => {
   const content = element("div", {},
     element("p", {}, operation.description ?? ""),
     ...tryOut(path, method.toUpperCase(), operation),
-    ...fields("Question", asked, resolve),
-    ...fields("Answer", told, resolve),
-    ...others.map(([status, response]) => element("p", { class: "dim" }, `${status}: ${response.description}`)));
+    ...fieldTable("Request", requestSchema, resolve),
+    ...fieldTable("Response", responseSchema, resolve),
+    ...otherResponses.map(([status, response]) => element("p", { class: "dim" }, `${status}: ${response.description}`)));
   return element("details", {}, summary, content);
 };
 
 const render = (api) => {
   document.getElementById("summary").replaceChildren(
-    `${api.info.summary} Version ${api.info.version}. The description itself: `,
+    `${api.info.summary} Version ${api.info.version}. OpenAPI description: `,
     element("a", { href: "/openapi.json" }, "/openapi.json"));
   const resolve = resolver(api);
   const main = document.getElementById("operations");
@@ -154,5 +154,5 @@ try {
   const response = await fetch("/openapi.json");
   render(await response.json());
 } catch (error) {
-  document.getElementById("summary").textContent = `The description could not be read: ${error}`;
+  document.getElementById("summary").textContent = `Cannot load /openapi.json: ${error}`;
 }

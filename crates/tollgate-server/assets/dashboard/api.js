@@ -1,4 +1,4 @@
-// Asking the node that serves this page. What goes wrong is a Problem with a sentence to show.
+// HTTP requests to the node that serves this page. Every failure is a Problem with a message to show.
 
 class Problem extends Error {
   constructor(status, detail, retryAfter = null) {
@@ -10,32 +10,32 @@ class Problem extends Error {
 
 const listeners = [];
 
-// Called whenever a request was refused for want of a session.
+// Registers a listener for 401 responses.
 export const onUnauthorised = (listener) => listeners.push(listener);
 
-const headersOf = (method) =>
+const headersFor = (method) =>
   method === "GET" ? {} : { "content-type": "application/json", "x-tollgate-request": "dashboard" };
 
 const problemOf = async (response) => {
-  const told = await response.json().catch(() => ({}));
+  const body = await response.json().catch(() => ({}));
   const wait = Number(response.headers.get("retry-after"));
-  const detail = told.detail ?? told.title ?? `the node answered ${response.status}`;
+  const detail = body.detail ?? body.title ?? `the node returned status ${response.status}`;
   return new Problem(response.status, detail, wait > 0 ? wait : null);
 };
 
-const addressOf = (path, query) => {
-  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path;
+const withQuery = (path, query) => {
+  const pairs = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return pairs.length > 0 ? `${path}?${new URLSearchParams(pairs)}` : path;
 };
 
-export const ask = async (method, path, { query = {}, body } = {}) => {
-  const options = { method, headers: headersOf(method), cache: "no-store" };
+export const request = async (method, path, { query = {}, body } = {}) => {
+  const options = { method, headers: headersFor(method), cache: "no-store" };
   if (body !== undefined) options.body = JSON.stringify(body);
   let response;
   try {
-    response = await fetch(addressOf(path, query), options);
+    response = await fetch(withQuery(path, query), options);
   } catch {
-    throw new Problem(0, "this node cannot be reached");
+    throw new Problem(0, "cannot connect to this node");
   }
   if (response.ok) return response.status === 204 ? null : response.json();
   const problem = await problemOf(response);
@@ -43,8 +43,9 @@ export const ask = async (method, path, { query = {}, body } = {}) => {
   throw problem;
 };
 
-// Browsers read these two as steps in a path, however they are written.
-export const clientPath = (client, what) => {
-  if (client === "." || client === "..") throw new Problem(0, "a client called . or .. has no address of its own");
-  return `/admin/external/clients/${encodeURIComponent(client)}/${what}`;
+// Browsers resolve . and .. as relative path segments, even if they are escaped.
+export const clientPath = (client, endpoint) => {
+  if (client === "." || client === "..")
+    throw new Problem(0, "browsers cannot address a client named . or ..; use the tollgate command");
+  return `/admin/external/clients/${encodeURIComponent(client)}/${endpoint}`;
 };

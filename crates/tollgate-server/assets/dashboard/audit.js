@@ -1,22 +1,22 @@
-// Who changed what.
-import { ask } from "./api.js";
+// Audit log.
+import { request } from "./api.js";
 import { byId, element } from "./dom.js";
 import { moment } from "./format.js";
-import { createPages } from "./pages.js";
+import { createPagedList } from "./paged-list.js";
 import { describeLimits } from "./rates.js";
 import { createTable } from "./table.js";
-import { keyed, said, sentence } from "./text.js";
+import { keyWithTenant, longText, shortText } from "./text.js";
 
-const COLUMNS = ["When", "What", "Whose", "From → to", "By", "Because"].map((name) => ({ name }));
+const COLUMNS = ["Time", "Action", "Client", "Old → new", "Author", "Reason"].map((name) => ({ name }));
 
-const WHAT = {
+const ACTIONS = {
   "override.set": "override set",
   "override.remove": "override removed",
-  "client.reset": "reset",
+  "client.reset": "usage reset",
   "policy.reload": "policy reloaded",
 };
 
-const side = (value) => {
+const valueText = (value) => {
   if (value === null) return "–";
   return typeof value === "string" ? value : describeLimits(value.limits);
 };
@@ -24,33 +24,33 @@ const side = (value) => {
 const makeRow = (entry) => ({
   cells: [
     element("span", { title: entry.at }, moment(entry.at)),
-    WHAT[entry.action] ?? entry.action,
-    entry.client === null ? "–" : keyed(entry.client, entry.tenant),
+    ACTIONS[entry.action] ?? entry.action,
+    entry.client === null ? "–" : keyWithTenant(entry.client, entry.tenant),
     entry.old === null && entry.new === null
       ? "–"
-      : element("span", {}, sentence(side(entry.old)), " → ", sentence(side(entry.new))),
+      : element("span", {}, longText(valueText(entry.old)), " → ", longText(valueText(entry.new))),
     element(
       "span",
       {},
-      said(entry.author || "–"),
-      element("div", { class: "dim" }, said(`${entry.peer}, at ${entry.node}`)),
+      shortText(entry.author || "–"),
+      element("div", { class: "dim" }, shortText(`from ${entry.peer} on ${entry.node}`)),
     ),
-    sentence(entry.reason || "–"),
+    longText(entry.reason || "–"),
   ],
 });
 
 export const createAudit = () => {
   const table = createTable({
-    caption: "Audit, newest first",
+    caption: "Audit log, newest first",
     columns: COLUMNS,
-    empty: "Nothing was changed yet.",
+    empty: "No changes are recorded.",
     keyOf: (entry) => JSON.stringify(entry),
-    make: makeRow,
+    makeRow,
   });
-  const pages = createPages(table, async (cursor) => {
-    const page = await ask("GET", "/admin/audit", { query: { limit: 20, cursor } });
+  const list = createPagedList(table, async (cursor) => {
+    const page = await request("GET", "/admin/audit", { query: { limit: 20, cursor } });
     return { items: page.audit, cursor: page.cursor };
   });
-  byId("audit-list").append(pages.root);
-  return pages;
+  byId("audit-list").append(list.root);
+  return list;
 };

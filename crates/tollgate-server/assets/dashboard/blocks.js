@@ -1,67 +1,68 @@
-// Who is refused now: looked up when asked for, since it goes through the counters.
-import { ask } from "./api.js";
+// Keys that are refused now. They are loaded on request only, because the node searches all counters for them.
+import { request } from "./api.js";
 import { byId } from "./dom.js";
 import { duration, moment } from "./format.js";
-import { createPages } from "./pages.js";
-import { writeQuestion } from "./question.js";
-import { questionOf, whyButton } from "./refused.js";
+import { nodeNow } from "./node-time.js";
+import { createPagedList } from "./paged-list.js";
+import { formatQuery } from "./query.js";
+import { queryOf, whyButton } from "./refused.js";
 import { createTable } from "./table.js";
-import { keyed, scoped, sentence } from "./text.js";
-import { nodeNow } from "./time.js";
+import { keyWithTenant, longText, ruleAndLimit } from "./text.js";
 
 const COLUMNS = [
   { name: "Key" },
   { name: "Refused by", look: "tight" },
   { name: "Until", look: "tight" },
-  { name: "Why" },
-  { name: "Ask", hidden: true },
+  { name: "Reason" },
+  { name: "Explain", hidden: true },
 ];
 
-const until = (time) => {
-  if (time === null) return "for good";
-  const left = Date.parse(time) - nodeNow();
-  return left > 0 ? `${moment(time)}, in ${duration(left)}` : moment(time);
+const untilText = (time) => {
+  if (time === null) return "permanently";
+  const ms = Date.parse(time) - nodeNow();
+  return ms > 0 ? `${moment(time)}, in ${duration(ms)}` : moment(time);
 };
 
-// The reason begins with what another column tells.
-const reasonOf = ({ rule, name, reason }) => {
-  const known = `rule ${rule}, limit ${name}: `;
-  return reason.startsWith(known) ? reason.slice(known.length) : reason;
+// Removes the rule and the limit from the reason, because another column shows them.
+const reasonText = ({ rule, name, reason }) => {
+  const prefix = `rule ${rule}, limit ${name}: `;
+  return reason.startsWith(prefix) ? reason.slice(prefix.length) : reason;
 };
 
-// Of who was refused lately, more is known than the key.
-const askAbout = (block, recent) => {
+// If the key was refused recently, the facts of that request are known.
+const queryFor = (block, recent) => {
   const same = recent.find(
     (entry) => entry.key === block.key && entry.tenant === block.tenant && entry.rule === block.rule,
   );
-  return same ? questionOf(same) : writeQuestion({ client: block.key }, block.tenant);
+  return same ? queryOf(same) : formatQuery({ client: block.key }, block.tenant);
 };
 
-export const createBlocks = ({ recent, onWhy }) => {
+export const createBlocks = ({ recentlyRefused, onWhy }) => {
   const table = createTable({
     caption: "Keys refused now",
     columns: COLUMNS,
-    empty: "Nobody is refused now.",
+    empty: "No key is refused now.",
     keyOf: (block) => JSON.stringify([block.key, block.tenant, block.rule, block.name, block.blocked_until]),
-    make: (block) => ({
+    makeRow: (block) => ({
       cells: [
-        keyed(block.key, block.tenant),
-        scoped(block.rule, block.name, block.node),
-        until(block.blocked_until),
-        sentence(reasonOf(block)),
-        whyButton(block.key, () => onWhy(askAbout(block, recent()))),
+        keyWithTenant(block.key, block.tenant),
+        ruleAndLimit(block.rule, block.name, block.node),
+        untilText(block.blocked_until),
+        longText(reasonText(block)),
+        whyButton(block.key, () => onWhy(queryFor(block, recentlyRefused()))),
       ],
     }),
   });
-  const pages = createPages(table, async (cursor) => {
-    const page = await ask("GET", "/api/blocks", { query: { prefix: byId("blocks-prefix").value, limit: 50, cursor } });
+  const list = createPagedList(table, async (cursor) => {
+    const query = { prefix: byId("blocks-prefix").value, limit: 50, cursor };
+    const page = await request("GET", "/api/blocks", { query });
     return { items: page.blocked, cursor: page.cursor };
   });
-  pages.root.hidden = true;
-  byId("blocks-list").append(pages.root);
+  list.root.hidden = true;
+  byId("blocks-list").append(list.root);
   byId("blocks-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    pages.root.hidden = false;
-    pages.restart();
+    list.root.hidden = false;
+    list.reload();
   });
 };

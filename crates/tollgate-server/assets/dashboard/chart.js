@@ -1,73 +1,73 @@
-// A chart of the last fifteen minutes on a canvas: areas on top of one another, or lines.
+// Chart of the last 15 minutes on a canvas, with stacked areas or lines.
 import { createCrosshair } from "./crosshair.js";
 import { element } from "./dom.js";
 import { clock, minute } from "./format.js";
 import { SPAN_MS } from "./history.js";
 
 const MARGIN = { left: 52, right: 8, top: 8, bottom: 20 };
-// So many pixels are a column: what is in one is told by its highest values.
-const COLUMN = 2;
-const WIDTHS = { bold: 2.4, thin: 1 };
-const STEPS = [1, 2, 2.5, 5, 10];
+// Width of a column in pixels; a column shows the maximum of its points.
+const COLUMN_WIDTH = 2;
+const LINE_WIDTHS = { bold: 2.4, thin: 1 };
+const TICK_STEPS = [1, 2, 2.5, 5, 10];
 
-// Round numbers up to or above the highest value, about so many.
-const ticksOf = (highest, rows) => {
-  const least = highest / rows;
-  const power = 10 ** Math.floor(Math.log10(least));
-  const step = power * STEPS.find((one) => one * power >= least * 0.9999);
-  return Array.from({ length: Math.ceil((highest / step) * 0.9999) + 1 }, (_, at) => at * step);
+// Round numbers from 0 to at least `max`, about `rows` of them.
+const ticksFor = (max, rows) => {
+  const minStep = max / rows;
+  const power = 10 ** Math.floor(Math.log10(minStep));
+  const step = power * TICK_STEPS.find((factor) => factor * power >= minStep * 0.9999);
+  return Array.from({ length: Math.ceil((max / step) * 0.9999) + 1 }, (_, index) => index * step);
 };
 
-// How much time is shown, and where it is told: all of it, once there is so much.
+// Time spans of the x axis with their label steps. The shortest span that contains all points is used.
 const SCALES = [
   { span: 120_000, step: 30_000, label: clock },
   { span: 300_000, step: 60_000, label: minute },
   { span: SPAN_MS, step: 180_000, label: minute },
 ];
-const scaleOf = (points, now) => SCALES.find(({ span }) => now - (points[0]?.t ?? now) <= span) ?? SCALES.at(-1);
+const scaleFor = (points, now) => SCALES.find(({ span }) => now - (points[0]?.t ?? now) <= span) ?? SCALES.at(-1);
 
-const higher = (one, other) => (one === null || (other !== null && other > one) ? other : one);
+const maxOf = (a, b) => (a === null || (b !== null && b > a) ? b : a);
 
-// Points of the same column made one: { t, place, values }, a value of each series. Columns are whole seconds, and
-// stay where they are as time goes on.
-const columnsOf = (points, series, width, { span }) => {
-  const each = 1000 * Math.max(1, Math.ceil((COLUMN * span) / width / 1000));
+// Merges points into columns { t, from, index, values } with one value per series. Columns start at multiples of
+// whole seconds, so that they keep their points as time passes.
+const columnsFor = (points, series, width, { span }) => {
+  const columnMs = 1000 * Math.max(1, Math.ceil((COLUMN_WIDTH * span) / width / 1000));
   const columns = [];
   for (const point of points) {
-    const place = Math.floor(point.t / each);
+    const index = Math.floor(point.t / columnMs);
     const values = series.map(({ value }) => value(point) ?? null);
     const last = columns.at(-1);
-    if (last?.place !== place) columns.push({ t: point.t, from: point.t, place, values });
+    if (last?.index !== index) columns.push({ t: point.t, from: point.t, index, values });
     else {
       last.t = (last.from + point.t) / 2;
-      last.values = last.values.map((one, at) => higher(one, values[at]));
+      last.values = last.values.map((value, series) => maxOf(value, values[series]));
     }
   }
   return columns;
 };
 
-// The values of each series in each column, those stacked with what is beneath them.
-const layersOf = (columns, series, stacked) => {
+// Values of each series per column; stacked series start at the top of the previous one.
+const layersFor = (columns, series, stacked) => {
   let below = columns.map(() => 0);
-  return series.map((_, one) => {
-    const base = below;
-    const owns = columns.map(({ values }) => values[one]);
-    const tops = owns.map((own, at) => (own === null ? null : own + (stacked ? base[at] : 0)));
+  return series.map((_, layer) => {
+    const bases = below;
+    const values = columns.map((column) => column.values[layer]);
+    const tops = values.map((value, at) => (value === null ? null : value + (stacked ? bases[at] : 0)));
     if (stacked) below = tops;
-    return { owns, tops, base };
+    return { values, tops, bases };
   });
 };
 
-// Stretches of columns that belong together, as [first, last]. What nobody told of is a gap, not a line across.
-const stretches = (columns, isThere) => {
-  const found = [];
-  columns.forEach(({ place }, at) => {
-    if (!isThere(at)) return;
-    const joined = at > 0 && isThere(at - 1) && place - columns[at - 1].place === 1;
-    if (joined) found.at(-1)[1] = at;
-    else found.push([at, at]);
+// Runs of adjacent columns as [first, last]. Missing data is a gap, not a line.
+const runsOf = (columns, hasValue) => {
+  const runs = [];
+  columns.forEach(({ index }, at) => {
+    if (!hasValue(at)) return;
+    const isAdjacent = at > 0 && hasValue(at - 1) && index - columns[at - 1].index === 1;
+    if (isAdjacent) runs.at(-1)[1] = at;
+    else runs.push([at, at]);
   });
-  return found;
+  return runs;
 };
 
 const drawGrid = (pen, box, { ticks, format, ink, line }) => {
@@ -118,14 +118,14 @@ const newHatch = (pen, colour) => {
   return pen.createPattern(tile, "repeat");
 };
 
-const drawArea = (pen, box, points, { tops, base }, [first, last]) => {
+const drawArea = (pen, box, points, { tops, bases }, [first, last]) => {
   if (first === last) {
-    const [top, bottom] = [box.y(tops[first]), box.y(base[first] ?? 0)];
-    return pen.fillRect(box.x(points[first].t) - COLUMN / 2, top, COLUMN, bottom - top);
+    const [top, bottom] = [box.y(tops[first]), box.y(bases[first] ?? 0)];
+    return pen.fillRect(box.x(points[first].t) - COLUMN_WIDTH / 2, top, COLUMN_WIDTH, bottom - top);
   }
   pen.beginPath();
   for (let at = first; at <= last; at += 1) pen.lineTo(box.x(points[at].t), box.y(tops[at]));
-  for (let at = last; at >= first; at -= 1) pen.lineTo(box.x(points[at].t), box.y(base[at] ?? 0));
+  for (let at = last; at >= first; at -= 1) pen.lineTo(box.x(points[at].t), box.y(bases[at] ?? 0));
   pen.fill();
 };
 
@@ -135,7 +135,7 @@ const drawDot = (pen, x, y, radius) => {
   pen.fill();
 };
 
-// What is alone is a dot.
+// A run of one column is a dot.
 const drawLine = (pen, box, points, { tops }, [first, last]) => {
   if (first === last) return drawDot(pen, box.x(points[first].t), box.y(tops[first]), 2);
   pen.beginPath();
@@ -145,21 +145,20 @@ const drawLine = (pen, box, points, { tops }, [first, last]) => {
 
 const drawSeries = (pen, box, points, layer, { look, colour }) => {
   pen.strokeStyle = colour;
-  pen.lineWidth = WIDTHS[look] ?? 1.2;
+  pen.lineWidth = LINE_WIDTHS[look] ?? 1.2;
   if (look === "area" || look === "hatched") {
     pen.fillStyle = look === "hatched" ? hatch(pen, colour) : colour;
     pen.globalAlpha = look === "hatched" ? 0.9 : 0.35;
-    for (const stretch of stretches(points, (at) => layer.tops[at] !== null))
-      drawArea(pen, box, points, layer, stretch);
+    for (const run of runsOf(points, (at) => layer.tops[at] !== null)) drawArea(pen, box, points, layer, run);
     pen.globalAlpha = 1;
   }
-  // On top of something else, nothing would be an outline of that.
-  const isDrawn = look === "hatched" ? (at) => layer.owns[at] > 0 : (at) => layer.tops[at] !== null;
+  // A stacked value of 0 has no outline, because it would draw the top of the series below.
+  const hasOutline = look === "hatched" ? (at) => layer.values[at] > 0 : (at) => layer.tops[at] !== null;
   pen.fillStyle = colour;
-  for (const stretch of stretches(points, isDrawn)) drawLine(pen, box, points, layer, stretch);
+  for (const run of runsOf(points, hasOutline)) drawLine(pen, box, points, layer, run);
 };
 
-const drawCross = (pen, box, point, values, ink) => {
+const drawCrosshair = (pen, box, point, values, ink) => {
   const at = Math.round(box.x(point.t)) + 0.5;
   pen.strokeStyle = ink;
   pen.lineWidth = 1;
@@ -173,57 +172,55 @@ const drawCross = (pen, box, point, values, ink) => {
   }
 };
 
-// Where things are on a canvas of this size.
-const boxOf = ({ width, height }, top, now, { span }) => {
+// Plot area and conversions between values and pixels.
+const boxFor = ({ width, height }, maxValue, now, { span }) => {
   const box = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
   box.height = box.bottom - box.top;
   box.x = (time) => box.right - ((now - time) / span) * (box.right - box.left);
   box.time = (x) => now - ((box.right - x) / (box.right - box.left)) * span;
-  box.y = (value) => box.bottom - (value / top) * box.height;
+  box.y = (value) => box.bottom - (value / maxValue) * box.height;
   return box;
 };
 
-// Setting a size clears the canvas, even the same.
-const fit = (canvas, width, height) => {
+// Setting the size clears the canvas, so it is set only if it changed.
+const resize = (canvas, width, height) => {
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
 };
 
-// series: [{ name, look: "area" | "hatched" | "bold" | "thin", colour: a class, value(point) }]
-export const createChart = ({ label, series, stacked = false, least = 4, format, exact = format }) => {
+// series: [{ name, look: "area" | "hatched" | "bold" | "thin", colour: CSS class, value(point) }]. `minTop` is the
+// smallest upper end of the y axis; `exact` formats the values of the legend.
+export const createChart = ({ label, series, stacked = false, minTop = 4, format, exact = format }) => {
   const canvas = element("canvas", { class: "plot" });
-  const cross = createCrosshair({ canvas, label, series, format: exact, onMove: () => paint() });
-  const root = element("figure", { class: "chart" }, cross.legend, canvas);
+  const crosshair = createCrosshair({ canvas, label, series, format: exact, onMove: () => paint() });
+  const root = element("figure", { class: "chart" }, crosshair.legend, canvas);
   let data = { points: [], now: 0 };
   let size = { width: 0, height: 0 };
-  let inView = false;
+  let isInView = false;
 
   function paint() {
     const { points, now } = data;
     const { width, height } = size;
-    if (width === 0 || !inView) return;
-    const sharp = devicePixelRatio || 1;
-    fit(canvas, Math.round(width * sharp), Math.round(height * sharp));
+    if (width === 0 || !isInView) return;
+    const ratio = devicePixelRatio || 1;
+    resize(canvas, Math.round(width * ratio), Math.round(height * ratio));
     const pen = canvas.getContext("2d");
-    pen.setTransform(sharp, 0, 0, sharp, 0, 0);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    const scale = scaleOf(points, now);
-    const columns = columnsOf(points, series, width - MARGIN.left - MARGIN.right, scale);
-    const layers = layersOf(columns, series, stacked);
-    const highest = layers.reduce(
-      (most, { tops }) => tops.reduce((high, value) => Math.max(high, value ?? 0), most),
-      0,
-    );
-    const ticks = ticksOf(Math.max(highest, least), height < 120 ? 2 : 4);
-    const box = boxOf(size, ticks.at(-1), now, scale);
-    const colours = cross.colours();
+    const scale = scaleFor(points, now);
+    const columns = columnsFor(points, series, width - MARGIN.left - MARGIN.right, scale);
+    const layers = layersFor(columns, series, stacked);
+    const max = layers.reduce((all, { tops }) => tops.reduce((most, top) => Math.max(most, top ?? 0), all), 0);
+    const ticks = ticksFor(Math.max(max, minTop), height < 120 ? 2 : 4);
+    const box = boxFor(size, ticks.at(-1), now, scale);
+    const colours = crosshair.colours();
     drawGrid(pen, box, { ticks, format, ...colours });
     drawTimes(pen, box, { now, scale, ...colours });
     layers.forEach((layer, at) => drawSeries(pen, box, columns, layer, { ...series[at], colour: colours.series[at] }));
-    const chosen = cross.show(points, box);
-    if (chosen === null) return;
-    const exactly = [{ values: series.map(({ value }) => value(points[chosen]) ?? null) }];
-    const values = layersOf(exactly, series, stacked).map(({ tops }) => tops[0]);
-    drawCross(pen, box, points[chosen], values, colours.ink);
+    const selected = crosshair.show(points, box);
+    if (selected === null) return;
+    const column = { values: series.map(({ value }) => value(points[selected]) ?? null) };
+    const values = layersFor([column], series, stacked).map(({ tops }) => tops[0]);
+    drawCrosshair(pen, box, points[selected], values, colours.ink);
   }
 
   new ResizeObserver(([entry]) => {
@@ -232,7 +229,7 @@ export const createChart = ({ label, series, stacked = false, least = 4, format,
   }).observe(canvas);
   new IntersectionObserver(
     ([entry]) => {
-      inView = entry.isIntersecting;
+      isInView = entry.isIntersecting;
       paint();
     },
     { rootMargin: "50%" },

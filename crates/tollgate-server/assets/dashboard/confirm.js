@@ -1,46 +1,46 @@
-// A button that asks before it acts, in its own place.
+// Button that asks for confirmation in place.
 import { button, element } from "./dom.js";
 
-// `act` may be slow; what it throws is told beside the button.
-export const confirmButton = (label, question, yes, act) => {
+// Errors of `action` are shown next to the button.
+export const confirmButton = (label, question, confirmLabel, action) => {
   const root = element("span", { class: "confirm" });
-  const told = element("span", { class: "problem", role: "status" });
+  const status = element("span", { class: "problem", role: "status" });
 
-  const rest = (focus) => {
-    root.replaceChildren(first, told);
-    if (focus) first.focus();
+  const showButton = (focus) => {
+    root.replaceChildren(initial, status);
+    if (focus) initial.focus();
   };
 
-  const sure = async () => {
-    root.replaceChildren(element("span", { class: "dim" }, "…"), told);
+  const confirm = async () => {
+    root.replaceChildren(element("span", { class: "dim" }, "…"), status);
     try {
-      await act();
-      if (root.isConnected) rest(false);
+      await action();
+      if (root.isConnected) showButton(false);
     } catch (problem) {
-      told.textContent = ` ${problem.message}`;
-      rest(true);
+      status.textContent = ` ${problem.message}`;
+      showButton(true);
     }
   };
 
-  const first = button(
+  const initial = button(
     label,
     () => {
-      told.textContent = "";
-      const sureButton = button(yes, sure, { class: "small danger" });
+      status.textContent = "";
+      const yes = button(confirmLabel, confirm, { class: "small danger" });
       root.replaceChildren(
         element("span", {}, question, " "),
-        sureButton,
+        yes,
         " ",
-        button("Cancel", () => rest(true), { class: "small" }),
+        button("Cancel", () => showButton(true), { class: "small" }),
       );
-      sureButton.focus();
+      yes.focus();
     },
     { class: "small" },
   );
 
   root.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && !first.isConnected) rest(true);
+    if (event.key === "Escape" && !initial.isConnected) showButton(true);
   });
-  rest(false);
+  showButton(false);
   return root;
 };

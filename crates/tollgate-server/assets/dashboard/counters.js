@@ -1,38 +1,41 @@
-// Live counters of keys that begin so, the exact one first.
-import { ask } from "./api.js";
-import { bar } from "./bar.js";
+// Counters of keys with a given prefix; those of the exact key come first.
+import { request } from "./api.js";
 import { element } from "./dom.js";
-import { count, limitOf } from "./format.js";
-import { createPages } from "./pages.js";
+import { count, limitText } from "./format.js";
+import { createPagedList } from "./paged-list.js";
 import { createTable } from "./table.js";
-import { keyed, scoped } from "./text.js";
+import { keyWithTenant, ruleAndLimit } from "./text.js";
+import { usageBar } from "./usage-bar.js";
 
 const makeRow = (counter) => {
-  const used = element("span", { class: "used" });
+  const usage = element("span", { class: "usage" });
   return {
-    cells: [keyed(counter.key, counter.tenant), scoped(counter.rule, counter.name, counter.node), limitOf(counter), used],
-    update: ({ count: taken, burst, limit }) =>
-      used.replaceChildren(bar(taken, burst ?? limit), ` ${count(taken)} of ${count(burst ?? limit)}`),
+    cells: [
+      keyWithTenant(counter.key, counter.tenant),
+      ruleAndLimit(counter.rule, counter.name, counter.node),
+      limitText(counter),
+      usage,
+    ],
+    update: ({ count: used, burst, limit }) =>
+      usage.replaceChildren(usageBar(used, burst ?? limit), ` ${count(used)} of ${count(burst ?? limit)}`),
   };
 };
 
-const exactFirst = (key) => (one, other) =>
-  Number(other.key === key) - Number(one.key === key) ||
-  one.key.localeCompare(other.key) ||
-  one.rule.localeCompare(other.rule);
+const exactKeyFirst = (key) => (a, b) =>
+  Number(b.key === key) - Number(a.key === key) || a.key.localeCompare(b.key) || a.rule.localeCompare(b.rule);
 
-export const countersOf = (key, tenant) => {
+export const countersTable = (key, tenant) => {
   const table = createTable({
     caption: "Counters in use",
-    columns: ["Key", "Counted by", "Limit", "Used"].map((name) => ({ name })),
-    empty: "Nothing is counted under this key now.",
+    columns: ["Key", "Rule and limit", "Rate", "Used"].map((name) => ({ name })),
+    empty: "No counter is in use for this key.",
     keyOf: (counter) => JSON.stringify([counter.key, counter.tenant, counter.rule, counter.name, counter.node]),
-    make: makeRow,
+    makeRow,
   });
-  const pages = createPages(table, async (cursor) => {
-    const page = await ask("GET", "/api/counters", { query: { prefix: key, tenant, limit: 20, cursor } });
-    return { items: page.counters.sort(exactFirst(key)), cursor: page.cursor };
+  const list = createPagedList(table, async (cursor) => {
+    const page = await request("GET", "/api/counters", { query: { prefix: key, tenant, limit: 20, cursor } });
+    return { items: page.counters.sort(exactKeyFirst(key)), cursor: page.cursor };
   });
-  pages.restart();
-  return pages.root;
+  list.reload();
+  return list.root;
 };

@@ -1,5 +1,5 @@
-// Reading a chart: which second is looked at, by pointer or by keys, and what it was. The legend tells it, and the
-// newest second while none is looked at.
+// Crosshair of a chart: selects a second by pointer or keys. The legend shows the values of the selected second, or
+// those of the newest second if none is selected.
 import { element, setText } from "./dom.js";
 import { clock } from "./format.js";
 
@@ -16,13 +16,13 @@ const KEYS = {
 
 const nearest = (points, time) => {
   let best = null;
-  points.forEach((point, at) => {
-    if (best === null || Math.abs(point.t - time) < Math.abs(points[best].t - time)) best = at;
+  points.forEach((point, index) => {
+    if (best === null || Math.abs(point.t - time) < Math.abs(points[best].t - time)) best = index;
   });
   return best;
 };
 
-const legendOf = (label, series) => {
+const createLegend = (label, series) => {
   const values = series.map(() => element("b", { class: "value" }));
   const swatches = series.map(({ look, colour }) => element("i", { class: `swatch ${look} ${colour}` }));
   const when = element("span", { class: "dim when" });
@@ -36,68 +36,68 @@ const legendOf = (label, series) => {
 };
 
 export const createCrosshair = ({ canvas, label, series, format, onMove }) => {
-  const { root: legend, values, swatches, when } = legendOf(label, series);
-  let chosen = null; // the time that is looked at
-  let seen = { points: [], box: null };
+  const { root: legend, values, swatches, when } = createLegend(label, series);
+  let selected = null; // time of the selected second
+  let shown = { points: [], box: null };
   for (const [name, value] of Object.entries({
     tabindex: 0,
     role: "slider",
-    "aria-label": `${label}, by the second`,
+    "aria-label": `${label}, last 15 minutes`,
   })) {
     canvas.setAttribute(name, value);
   }
 
-  const choose = (time) => {
-    if (chosen === time) return;
-    chosen = time;
+  const select = (time) => {
+    if (selected === time) return;
+    selected = time;
     onMove();
   };
 
   canvas.addEventListener("pointermove", (event) => {
-    const { points, box } = seen;
+    const { points, box } = shown;
     if (!box || points.length === 0) return;
-    choose(points[nearest(points, box.time(event.offsetX))].t);
+    select(points[nearest(points, box.time(event.offsetX))].t);
   });
-  canvas.addEventListener("pointerleave", () => choose(null));
-  canvas.addEventListener("blur", () => choose(null));
+  canvas.addEventListener("pointerleave", () => select(null));
+  canvas.addEventListener("blur", () => select(null));
   canvas.addEventListener("keydown", (event) => {
-    const { points } = seen;
-    if (event.key === "Escape") return choose(null);
+    const { points } = shown;
+    if (event.key === "Escape") return select(null);
     if (!(event.key in KEYS) || points.length === 0) return;
     event.preventDefault();
-    const from = chosen === null ? points.length : nearest(points, chosen);
-    choose(points[Math.min(points.length - 1, Math.max(0, from + KEYS[event.key]))].t);
+    const from = selected === null ? points.length : nearest(points, selected);
+    select(points[Math.min(points.length - 1, Math.max(0, from + KEYS[event.key]))].t);
   });
 
-  const tell = (points, at) => {
-    const point = points[at ?? points.length - 1];
+  const updateLegend = (points, index) => {
+    const point = points[index ?? points.length - 1];
     const texts = series.map(({ value }) => (point ? format(value(point)) : "–"));
-    texts.forEach((text, one) => setText(values[one], text));
-    setText(when, at === null || !point ? "" : clock(point.t));
+    texts.forEach((text, at) => setText(values[at], text));
+    setText(when, index === null || !point ? "" : clock(point.t));
     canvas.setAttribute("aria-valuemax", String(Math.max(0, points.length - 1)));
-    // Only a second that somebody chose is worth telling.
-    if (at === null && canvas.hasAttribute("aria-valuetext")) return;
-    canvas.setAttribute("aria-valuenow", String(at ?? Math.max(0, points.length - 1)));
+    // Screen readers announce only a second that the user selected.
+    if (index === null && canvas.hasAttribute("aria-valuetext")) return;
+    canvas.setAttribute("aria-valuenow", String(index ?? Math.max(0, points.length - 1)));
     canvas.setAttribute(
       "aria-valuetext",
-      point ? `${clock(point.t)}: ${series.map(({ name }, one) => `${name} ${texts[one]}`).join(", ")}` : "nothing yet",
+      point ? `${clock(point.t)}: ${series.map(({ name }, at) => `${name} ${texts[at]}`).join(", ")}` : "no data",
     );
   };
 
   return {
     legend,
-    // Colours are those of the style sheet, which knows light from dark.
+    // Reads the colours from the style sheet, which depends on the theme.
     colours: () => ({
       series: swatches.map((swatch) => getComputedStyle(swatch).color),
       ink: getComputedStyle(when).color,
       line: getComputedStyle(legend).borderBottomColor,
     }),
-    // Tells what is looked at, and answers which point that is.
+    // Updates the legend and returns the index of the selected point, or null.
     show: (points, box) => {
-      seen = { points, box };
-      const at = chosen === null || points.length === 0 ? null : nearest(points, chosen);
-      tell(points, at);
-      return at;
+      shown = { points, box };
+      const index = selected === null || points.length === 0 ? null : nearest(points, selected);
+      updateLegend(points, index);
+      return index;
     },
   };
 };

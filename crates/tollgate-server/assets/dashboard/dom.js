@@ -1,24 +1,24 @@
-// Making and changing what is on the page. Text only ever becomes text: nothing here reads markup.
+// Creating and changing DOM nodes. Text is always inserted as text, never parsed as HTML.
 
 export const byId = (id) => document.getElementById(id);
 
-// An attribute that is null or false is left out; a child that is null too.
+// Creates an element. Attributes that are null, undefined or false are omitted, and so are null children.
 export const element = (name, attributes = {}, ...children) => {
-  const made = document.createElement(name);
+  const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
+    if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value === true ? "" : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
-  return made;
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
 };
 
-export const button = (label, act, attributes = {}) => {
-  const made = element("button", { type: "button", ...attributes }, label);
-  made.addEventListener("click", act);
-  return made;
+export const button = (label, onClick, attributes = {}) => {
+  const node = element("button", { type: "button", ...attributes }, label);
+  node.addEventListener("click", onClick);
+  return node;
 };
 
-// Only what differs is written, so that nobody is told of what did not change.
+// Writes only changed text, because screen readers announce every write.
 export const setText = (node, text) => {
   if (node.textContent !== text) node.textContent = text;
 };
@@ -27,11 +27,11 @@ export const setClass = (node, name) => {
   if (node.className !== name) node.className = name;
 };
 
-// Fills a place with nodes made from `value`, unless it was filled from the same value last time.
-const filled = new WeakMap();
-export const fill = (node, value, make) => {
-  const mark = JSON.stringify(value);
-  if (filled.get(node) === mark) return;
-  filled.set(node, mark);
-  node.replaceChildren(...[make(value)].flat().filter((child) => child !== null));
+// Replaces the children of `node` by those that `render(value)` returns, unless the value is unchanged.
+const renderedValues = new WeakMap();
+export const fill = (node, value, render) => {
+  const json = JSON.stringify(value);
+  if (renderedValues.get(node) === json) return;
+  renderedValues.set(node, json);
+  node.replaceChildren(...[render(value)].flat().filter((child) => child !== null));
 };

@@ -1,58 +1,60 @@
-// An answer of /explain in plain words.
+// Response of /api/explain as text.
 import { element } from "./dom.js";
 import { count, duration, moment } from "./format.js";
 import { describeLimits } from "./rates.js";
-import { said, sentence } from "./text.js";
+import { longText, shortText } from "./text.js";
 
-// Rules that did not match are told first to last, but not for pages.
-const RULES_SHOWN = 12;
+// Maximum number of rules without a match that are shown.
+const MAX_UNMATCHED_RULES = 12;
 
-// The enforced take that decided: of a refusal the one that lasts longest, else the one with least left.
-const deciding = ({ answer, takes }) => {
+// The enforced take that decided: for a refusal the one with the longest retry time, otherwise the one with the least
+// remaining quota.
+const decidingTake = ({ answer, takes }) => {
   const enforced = takes.filter(({ mode, rule }) => mode === "enforce" && rule === answer.rule);
   if (!answer.allowed) {
-    const against = enforced.filter(({ verdict }) => verdict !== "allow");
+    const refusing = enforced.filter(({ verdict }) => verdict !== "allow");
     return (
-      against.find(({ verdict }) => verdict === "never") ??
-      against.sort((one, other) => other.retry_after_ms - one.retry_after_ms)[0]
+      refusing.find(({ verdict }) => verdict === "never") ??
+      refusing.sort((a, b) => b.retry_after_ms - a.retry_after_ms)[0]
     );
   }
   return enforced.find(({ after }) => after.remaining === answer.remaining) ?? enforced[0];
 };
 
-const room = (answer) => {
-  if (answer.verdict === "never") return "Waiting will not help.";
-  return `There is room in ${duration(answer.retry_after_ms)}.`;
+const retryText = (answer) => {
+  if (answer.verdict === "never") return "Retrying does not help.";
+  return `Retry in ${duration(answer.retry_after_ms)}.`;
 };
 
 export const headline = (explanation) => {
   const { answer } = explanation;
-  const take = deciding(explanation);
-  const by = [
-    "by rule ",
-    element("strong", {}, said(answer.rule)),
-    take ? [", limit ", element("code", {}, said(take.limit))] : "",
+  const take = decidingTake(explanation);
+  const source = [
+    "rule ",
+    element("strong", {}, shortText(answer.rule)),
+    take ? [", limit ", element("code", {}, shortText(take.limit))] : "",
   ].flat();
-  const of = answer.share ?? answer.burst ?? answer.limit;
-  if (answer.limit === null)
-    return [element("b", { class: "good" }, "✓ Allowed"), ": nothing limits it (", ...by, ")."];
+  const capacity = answer.share ?? answer.burst ?? answer.limit;
+  if (answer.limit === null) return [element("b", { class: "good" }, "✓ Allowed"), ": no limit (", ...source, ")."];
   if (answer.allowed)
     return [
       element("b", { class: "good" }, "✓ Allowed"),
-      ` now, ${count(answer.remaining)} of ${count(of)} left after it (`,
-      ...by,
+      ` now, ${count(answer.remaining)} of ${count(capacity)} left after this request (`,
+      ...source,
       ").",
     ];
-  const used =
-    take?.algorithm === "block" || of === 0
-      ? ", which lets nothing pass"
-      : `: ${count(answer.count)} of ${count(of)} used`;
-  return [element("b", { class: "bad" }, "✕ Refused"), " now ", ...by, `${used}. ${room(answer)}`];
+  const refused = element("b", { class: "bad" }, "✕ Refused");
+  if (take?.algorithm === "block" || capacity === 0) return [refused, " now: blocked by ", ...source, "."];
+  return [refused, " now by ", ...source, `: ${count(answer.count)} of ${count(capacity)} used. ${retryText(answer)}`];
 };
 
 export const degradedNote = ({ answer }) =>
   answer.degraded
-    ? element("p", { class: "warn" }, "Redis is lost: this is what this node says by its share; others may differ.")
+    ? element(
+        "p",
+        { class: "warn" },
+        "Redis is unreachable: this is the decision of this node by its share; other nodes may decide differently.",
+      )
     : null;
 
 const ruleLine = ({ rule, matched, because }) =>
@@ -60,19 +62,19 @@ const ruleLine = ({ rule, matched, because }) =>
     "li",
     { class: matched ? "matched" : "" },
     element("span", { class: matched ? "good" : "dim" }, matched ? "✓ " : "· "),
-    element("strong", {}, said(rule)),
-    matched ? " matches" : [" does not match: ", sentence(because ?? "")],
+    element("strong", {}, shortText(rule)),
+    matched ? " matched" : [": no match: ", longText(because ?? "")],
   );
 
 export const rulesTried = ({ rules }) => {
   if (rules.length === 0) return element("p", { class: "dim" }, "No rule was tried: the default applies.");
-  const missed = rules.filter(({ matched }) => !matched);
-  const shown = new Set([...rules.filter(({ matched }) => matched), ...missed.slice(-RULES_SHOWN)]);
-  const left = rules.length - shown.size;
+  const unmatched = rules.filter(({ matched }) => !matched);
+  const shown = new Set([...rules.filter(({ matched }) => matched), ...unmatched.slice(-MAX_UNMATCHED_RULES)]);
+  const omitted = rules.length - shown.size;
   const list = element(
     "ol",
-    { class: "tried" },
-    left > 0 ? element("li", { class: "dim" }, `${count(left)} rules before did not match`) : null,
+    { class: "rules-tried" },
+    omitted > 0 ? element("li", { class: "dim" }, `${count(omitted)} earlier rules did not match`) : null,
     rules.filter((rule) => shown.has(rule)).map(ruleLine),
     rules.some(({ matched }) => matched)
       ? null
@@ -80,7 +82,7 @@ export const rulesTried = ({ rules }) => {
           "li",
           { class: "matched" },
           element("span", { class: "good" }, "✓ "),
-          "so the ",
+          "the ",
           element("strong", {}, "default"),
           " applies",
         ),
@@ -94,9 +96,9 @@ export const overrideNote = ({ override }) => {
   return element(
     "p",
     { class: "note" },
-    "It has limits of its own: ",
+    "The client has an override: ",
     element("code", {}, describeLimits(override.limits)),
-    ` in ${override.applies_to.join(", ") || "no rule"}${until}.`,
-    override.problem ? [" ", element("span", { class: "warn" }, sentence(override.problem))] : "",
+    ` for ${override.applies_to.join(", ") || "no rule"}${until}.`,
+    override.problem ? [" ", element("span", { class: "warn" }, longText(override.problem))] : "",
   );
 };

@@ -1,12 +1,12 @@
-// What an operator should know first: one sentence, and beneath it whatever else is not as it should be. No figures,
-// so that it changes only when something does.
+// Health panel: the most severe problem as a headline and the others below it. The messages contain no numbers that
+// change every second, so that screen readers announce a message only when a problem appears or ends.
 import { byId, element, fill, setClass } from "./dom.js";
-import { sentence as prose } from "./text.js";
+import { longText } from "./text.js";
 
-// So long may a node that has just come tell nothing.
-const MUTE_MS = 15_000;
+// Time after the start of a node during which a missing report is not a problem.
+const REPORT_GRACE_MS = 15_000;
 
-export const lost = (breaker) => breaker !== null && breaker !== undefined && breaker !== "closed";
+export const isDisconnected = (breaker) => breaker !== null && breaker !== undefined && breaker !== "closed";
 
 const names = (nodes) => {
   const ids = nodes.map(({ id }) => id);
@@ -14,93 +14,97 @@ const names = (nodes) => {
   return shown.length > 1 ? `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}` : shown[0];
 };
 
-const ofStore = ({ store, nodes }) => {
-  const found = [];
-  const cut = nodes.filter(({ state, breaker }) => state === "Up" && lost(breaker));
-  if (lost(store.breaker)) {
-    found.push([
+const storeProblems = ({ store, nodes }) => {
+  const problems = [];
+  const disconnected = nodes.filter(({ state, breaker }) => state === "Up" && isDisconnected(breaker));
+  if (isDisconnected(store.breaker)) {
+    problems.push([
       "bad",
       store.breaker === "open"
-        ? "Redis is lost: nodes decide by their share of each limit"
-        : "Redis is being tried again; until it answers, nodes decide by their share",
+        ? "Redis is unreachable: nodes decide by their share of each limit"
+        : "Redis is being probed; until it responds, nodes decide by their share of each limit",
     ]);
-  } else if (cut.length > 0) found.push(["bad", `Redis is lost to ${names(cut)}, deciding by share`]);
-  if (store.warning) found.push(["warn", store.warning]);
+  } else if (disconnected.length > 0)
+    problems.push(["bad", `${names(disconnected)} cannot reach Redis: decisions by share of each limit`]);
+  if (store.warning) problems.push(["warn", store.warning]);
   if (store.max_keys && store.keys >= 0.9 * store.max_keys)
-    found.push(["warn", "Nearly as many keys as memory may hold"]);
-  return found;
+    problems.push(["warn", "The memory store has reached 90 % of its maximum number of keys (--max-keys)"]);
+  return problems;
 };
 
-// The policy that most nodes have; the serving node's where none has more.
-export const commonPolicy = (nodes, own) => {
-  const votes = new Map([[own, 0.5]]);
+// The policy that most nodes run; in a tie, that of the serving node.
+export const commonPolicy = (nodes, servingPolicy) => {
+  const votes = new Map([[servingPolicy, 0.5]]);
   for (const { policy, state } of nodes) if (policy && state === "Up") votes.set(policy, (votes.get(policy) ?? 0) + 1);
-  return [...votes].reduce((most, one) => (one[1] > most[1] ? one : most))[0];
+  return [...votes].reduce((winner, entry) => (entry[1] > winner[1] ? entry : winner))[0];
 };
 
-const ofNodes = ({ nodes, store }, policy, mute) => {
-  const found = [];
+const nodeProblems = ({ nodes, store }, policy, silent) => {
+  const problems = [];
   const down = nodes.filter(({ state }) => state !== "Up");
-  if (down.length > 0) found.push(["warn", `${names(down)} ${down.length > 1 ? "are" : "is"} down`]);
+  if (down.length > 0) problems.push(["warn", `${names(down)} ${down.length > 1 ? "are" : "is"} down`]);
   const common = commonPolicy(nodes, policy?.version ?? null);
-  const others = nodes.filter((node) => node.state === "Up" && node.policy && node.policy !== common);
-  if (others.length > 0)
-    found.push(["warn", `${names(others)} ${others.length > 1 ? "have" : "has"} another policy than the others`]);
-  if (mute.length > 0) found.push(["warn", `${names(mute)} ${mute.length > 1 ? "tell" : "tells"} nothing`]);
+  const different = nodes.filter((node) => node.state === "Up" && node.policy && node.policy !== common);
+  if (different.length > 0)
+    problems.push(["warn", `${names(different)} ${different.length > 1 ? "run" : "runs"} a different policy`]);
+  if (silent.length > 0) problems.push(["warn", `${names(silent)} ${silent.length > 1 ? "send" : "sends"} no reports`]);
   for (const { id, warning, state } of nodes)
-    if (warning && state === "Up" && warning !== store.warning) found.push(["warn", `${id}: ${warning}`]);
-  return found;
+    if (warning && state === "Up" && warning !== store.warning) problems.push(["warn", `${id}: ${warning}`]);
+  return problems;
 };
 
-// Nodes that are up and yet have told no figures for a while. A frame of one node alone tells nothing of others.
-const createMute = () => {
+// Returns a function that finds nodes that are up but have sent no report for a while. A frame of a single node has no
+// reports of other nodes.
+const createSilentNodes = () => {
   let since = new Map();
   return ({ t, scope, nodes }) => {
-    const unheard = scope === "fleet" ? nodes.filter(({ state, heard }) => state === "Up" && !heard) : [];
-    since = new Map(unheard.map(({ id }) => [id, since.get(id) ?? t]));
-    return unheard.filter(({ id }) => t - since.get(id) >= MUTE_MS);
+    const silent = scope === "fleet" ? nodes.filter(({ state, heard }) => state === "Up" && !heard) : [];
+    since = new Map(silent.map(({ id }) => [id, since.get(id) ?? t]));
+    return silent.filter(({ id }) => t - since.get(id) >= REPORT_GRACE_MS);
   };
 };
 
-// Whatever the store left unanswered was decided all the same.
-const ofFrame = (frame, policy, mute) => [
-  ...ofStore(frame),
-  ...(frame.now.errors > 0 && frame.store.breaker === "closed"
-    ? [["warn", "Redis left some questions unanswered"]]
+const frameProblems = (frame, policy, silent) => [
+  ...storeProblems(frame),
+  ...(frame.now.errors > 0 && frame.store.breaker === "closed" ? [["warn", "Some Redis calls fail"]] : []),
+  ...(frame.now.degraded > 0 && !isDisconnected(frame.store.breaker)
+    ? [["warn", "Some decisions are made without Redis"]]
     : []),
-  ...(frame.now.degraded > 0 && !lost(frame.store.breaker) ? [["warn", "Some decisions are made without Redis"]] : []),
-  ...(policy?.error ? [["bad", `The policy file is not in force as it is now: ${policy.error}`]] : []),
-  ...ofNodes(frame, policy, mute),
+  ...(policy?.error
+    ? [["bad", `The policy file could not be loaded; the previous policy stays active: ${policy.error}`]]
+    : []),
+  ...nodeProblems(frame, policy, silent),
 ];
 
-const ofConnection = (connection) =>
-  connection === "silent" ? [["bad", "No news from this node; what is below is old"]] : [];
+const connectionProblems = (connection) =>
+  connection === "silent" ? [["bad", "No updates from this node; the data below is outdated"]] : [];
 
-// [[level, sentence]…], worst first; a sentence that comes twice is told once.
-const findings = ({ frame, policy, connection }, mute) => {
-  const all = [...ofConnection(connection), ...(frame ? ofFrame(frame, policy, mute) : [])];
-  const once = [...new Map(all.map((one) => [one[1], one])).values()];
-  return [...once.filter(([level]) => level === "bad"), ...once.filter(([level]) => level !== "bad")];
+// Returns [[level, text]…], most severe first, without duplicates.
+const findProblems = ({ frame, policy, connection }, silent) => {
+  const all = [...connectionProblems(connection), ...(frame ? frameProblems(frame, policy, silent) : [])];
+  const unique = [...new Map(all.map((problem) => [problem[1], problem])).values()];
+  return [...unique.filter(([level]) => level === "bad"), ...unique.filter(([level]) => level !== "bad")];
 };
 
 const SIGNS = { bad: "✕", warn: "!", ok: "✓", wait: "…" };
 
 export const createHealth = () => {
   const section = byId("health");
-  const sentence = byId("health-sentence");
+  const message = byId("health-message");
   const more = byId("health-more");
-  const muteOf = createMute();
+  const silentNodes = createSilentNodes();
 
   return {
     update: (state) => {
-      const [first, ...others] = findings(state, state.frame ? muteOf(state.frame) : []);
-      const [level, text] = first ?? (state.connection === "live" ? ["ok", "All well"] : ["wait", "Waiting for news"]);
+      const [first, ...others] = findProblems(state, state.frame ? silentNodes(state.frame) : []);
+      const noProblem = state.connection === "live" ? ["ok", "No problems detected"] : ["wait", "Waiting for data"];
+      const [level, text] = first ?? noProblem;
       setClass(section, level);
-      fill(sentence, [level, text], () => [
+      fill(message, [level, text], () => [
         element("span", { class: "sign", "aria-hidden": "true" }, SIGNS[level]),
-        prose(text),
+        longText(text),
       ]);
-      fill(more, others, () => others.map(([, other]) => element("li", {}, prose(other))));
+      fill(more, others, () => others.map(([, other]) => element("li", {}, longText(other))));
     },
   };
 };

@@ -1,64 +1,65 @@
-// The last fifteen minutes, a point a second, oldest first.
+// Points of the last 15 minutes, one per second, oldest first.
 
 export const SPAN_MS = 900_000;
 
-// What the rules that are not told one by one come to together.
-export const REST = "…";
+// Name of the entry that sums up all rules without an entry of their own.
+export const OTHER_RULES = "…";
 
-// Figures of the newest seconds still grow: nodes tell them a moment later.
-const SETTLED_MS = 2000;
+// Age after which a point is final; nodes report with a delay.
+const FINAL_AGE_MS = 2000;
 
 export const createHistory = () => {
   let points = [];
   let now = 0;
 
-  const put = (point) => {
-    let at = points.length;
-    while (at > 0 && points[at - 1].t >= point.t) at -= 1;
-    const same = points[at]?.t === point.t;
-    points.splice(at, same ? 1 : 0, point);
+  // Inserts a point, or replaces the one of the same second.
+  const insert = (point) => {
+    let index = points.length;
+    while (index > 0 && points[index - 1].t >= point.t) index -= 1;
+    const exists = points[index]?.t === point.t;
+    points.splice(index, exists ? 1 : 0, point);
   };
 
-  const forget = () => {
-    const old = points.findIndex((point) => point.t >= now - SPAN_MS);
-    if (old > 0) points = points.slice(old);
+  const dropOld = () => {
+    const first = points.findIndex((point) => point.t >= now - SPAN_MS);
+    if (first > 0) points = points.slice(first);
   };
 
   return {
     replace: (all) => {
-      points = [...all].sort((one, other) => one.t - other.t);
+      points = [...all].sort((a, b) => a.t - b.t);
       now = Math.max(now, points.at(-1)?.t ?? 0);
     },
-    extend: (others) => {
-      others.forEach(put);
+    extend: (more) => {
+      more.forEach(insert);
       now = Math.max(now, points.at(-1)?.t ?? 0);
     },
     add: (latest, time) => {
-      latest.forEach(put);
+      latest.forEach(insert);
       now = time;
-      forget();
+      dropOld();
     },
     now: () => now,
-    // What is not going to change any more.
-    settled: () => {
+    // Points that do not change any more.
+    finalPoints: () => {
       let end = points.length;
-      while (end > 0 && points[end - 1].t > now - SETTLED_MS) end -= 1;
+      while (end > 0 && points[end - 1].t > now - FINAL_AGE_MS) end -= 1;
       return points.slice(0, end);
     },
     isEmpty: () => !points.some((point) => point.allowed > 0 || point.refused > 0),
   };
 };
 
-// What each rule came to: [checked, refused, shadow, next, diverged] by its name.
+// Sums by rule name: [checked, refused, shadow, next, diverged].
 export const sumByRule = (points) => {
   const sums = new Map();
   for (const point of points) {
-    for (const [rule, figures] of Object.entries(point.rules ?? {})) {
-      if (rule === REST) continue;
+    for (const [rule, counts] of Object.entries(point.rules ?? {})) {
+      if (rule === OTHER_RULES) continue;
       const sum = sums.get(rule) ?? [0, 0, 0, 0, 0];
       sums.set(
         rule,
-        sum.map((value, at) => value + (figures[at] ?? 0)),
+        sum.map((value, index) => value + (counts[index] ?? 0)),
       );
     }
   }

@@ -1,65 +1,66 @@
-// The stream of /api/live. Browsers reconnect by themselves when it breaks; when the node refuses it, they do not,
-// and this does. While nobody looks at the page the stream is closed.
+// Event stream /api/live. The browser reconnects after a broken connection, but not after an error response; this
+// module does. The stream is closed while the page is hidden.
 
 const SILENCE_MS = 5000;
-const LONGEST_WAIT_MS = 10_000;
+const MIN_RETRY_MS = 1000;
+const MAX_RETRY_MS = 10_000;
 
-export const createLive = ({ onPolicy, onHistory, onFrame, onState, onBack, onRefused }) => {
+export const createLive = ({ onPolicy, onHistory, onFrame, onState, onReconnect, onRefused }) => {
   let source = null;
-  let wanted = false;
-  let wait = 1000;
-  let retry = 0;
-  let silence = 0;
+  let started = false;
+  let retryMs = MIN_RETRY_MS;
+  let retryTimer = 0;
+  let silenceTimer = 0;
   let silent = false;
   let broken = false;
 
   const close = () => {
-    clearTimeout(retry);
-    clearTimeout(silence);
+    clearTimeout(retryTimer);
+    clearTimeout(silenceTimer);
     source?.close();
     source = null;
   };
 
-  // Streams end now and then, and go on a moment later; only a longer silence is news.
-  const awaitNews = () => {
-    clearTimeout(silence);
-    silence = setTimeout(() => {
+  // The node ends streams regularly and the browser reconnects immediately; only a longer silence is reported.
+  const restartSilenceTimer = () => {
+    clearTimeout(silenceTimer);
+    silenceTimer = setTimeout(() => {
       silent = true;
       onState("silent");
     }, SILENCE_MS);
   };
 
-  const failed = () => {
+  const handleError = () => {
     broken = true;
     onState(silent ? "silent" : "reconnecting");
     if (source?.readyState !== EventSource.CLOSED) return;
     source = null;
-    retry = setTimeout(open, wait);
-    wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+    retryTimer = setTimeout(open, retryMs);
+    retryMs = Math.min(retryMs * 2, MAX_RETRY_MS);
     onRefused();
   };
 
-  const listen = (name, act) => source.addEventListener(name, (event) => act(JSON.parse(event.data)));
+  const listen = (name, handler) => source.addEventListener(name, (event) => handler(JSON.parse(event.data)));
 
-  const framed = (frame) => {
-    wait = 1000;
+  const handleFrame = (frame) => {
+    retryMs = MIN_RETRY_MS;
     silent = false;
-    awaitNews();
+    restartSilenceTimer();
     onState("live");
     onFrame(frame);
-    if (broken) onBack();
+    if (broken) onReconnect();
     broken = false;
   };
 
   function open() {
     close();
-    if (!wanted || document.hidden) return;
-    awaitNews();
+    if (!started || document.hidden) return;
+    restartSilenceTimer();
     source = new EventSource("/api/live");
     listen("policy", onPolicy);
     listen("history", onHistory);
-    listen("frame", framed);
-    source.addEventListener("error", failed);
+    listen("frame", handleFrame);
+    source.addEventListener("error", handleError);
   }
 
   document.addEventListener("visibilitychange", () => {
@@ -69,12 +70,12 @@ export const createLive = ({ onPolicy, onHistory, onFrame, onState, onBack, onRe
   });
   return {
     start: () => {
-      wanted = true;
+      started = true;
       onState("connecting");
       open();
     },
     stop: () => {
-      wanted = false;
+      started = false;
       close();
     },
   };

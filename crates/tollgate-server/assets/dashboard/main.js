@@ -1,49 +1,52 @@
-// Joins the parts: the session decides what is shown, the stream what it says. All drawing happens in one place, at
-// most once a frame of the screen, and never in a tab that nobody sees.
+// Entry point: connects the session, the event stream and the panels. All drawing happens here, at most once per
+// animation frame, and never while the page is hidden.
 import { createBlocks } from "./blocks.js";
 import { byId, fill, setClass, setText } from "./dom.js";
-import { createHealth, lost } from "./health.js";
+import { createHealth, isDisconnected } from "./health.js";
 import { count } from "./format.js";
 import { createHistory } from "./history.js";
 import { createLive } from "./live.js";
 import { createNodes, nodesTotal } from "./nodes.js";
+import { setNodeTime } from "./node-time.js";
 import { createOverrides } from "./overrides.js";
 import { createPolicy } from "./policy.js";
 import { createRefused } from "./refused.js";
 import { createRollout } from "./rollout.js";
 import { createSession } from "./session.js";
-import { said } from "./text.js";
+import { shortText } from "./text.js";
 import { createTiles } from "./tiles.js";
-import { heard } from "./time.js";
 import { createTraffic } from "./traffic.js";
 import { createWhy } from "./why.js";
 
+const SESSION_RETRY_MS = 3000;
+
 const state = { policy: null, frame: null, history: createHistory(), connection: "connecting", read: true };
-let admin = false;
-let shown = false;
+let isAdmin = false;
+let isStreaming = false;
 
-const recent = () => state.frame?.refused ?? [];
+const recentlyRefused = () => state.frame?.refused ?? [];
 const overrides = createOverrides();
-const why = createWhy({ recent, isAdmin: () => admin, onOverride: overrides.edit });
-createBlocks({ recent, onWhy: why.go });
+const why = createWhy({ recentlyRefused, isAdmin: () => isAdmin, onOverride: overrides.edit });
+createBlocks({ recentlyRefused, onWhy: why.open });
 
-const STATES = {
+const CONNECTION_TEXT = {
   connecting: "connecting",
   live: "live",
   reconnecting: "reconnecting",
-  silent: "no news, reconnecting",
+  silent: "no updates, reconnecting",
 };
 
 const header = {
   update: ({ frame, connection, read }) => {
-    setText(byId("connection"), STATES[connection]);
+    setText(byId("connection"), CONNECTION_TEXT[connection]);
     byId("connection").hidden = !read;
     setClass(byId("connection"), connection === "live" ? "state live" : "state");
     if (!frame) return;
     const nodes = nodesTotal(frame);
     fill(byId("scope"), [frame.node, frame.scope, nodes], () => {
-      const fleet = nodes === 1 ? "the whole fleet, 1 node" : `the whole fleet, ${count(nodes)} nodes`;
-      return ["by ", said(frame.node), ` · ${frame.scope === "fleet" ? fleet : "this node alone"}`];
+      const allNodes = nodes === 1 ? "1 node" : `all ${count(nodes)} nodes`;
+      const scope = frame.scope === "fleet" ? allNodes : "this node only";
+      return ["served by ", shortText(frame.node), ` · data of ${scope}`];
     });
   },
 };
@@ -53,73 +56,73 @@ const panels = [
   createHealth(),
   createTiles(),
   createTraffic(),
-  createRefused(why.go),
+  createRefused(why.open),
   createNodes(),
   createRollout(),
   createPolicy(),
   overrides,
 ];
 
-let drawing = 0;
+let animationFrame = 0;
 const draw = () => {
-  drawing = 0;
+  animationFrame = 0;
   for (const panel of panels) panel.update(state);
 };
 const redraw = () => {
-  if (drawing === 0 && !document.hidden) drawing = requestAnimationFrame(draw);
+  if (animationFrame === 0 && !document.hidden) animationFrame = requestAnimationFrame(draw);
 };
 
-// Whether there is somebody to ask, and something to answer from.
-const isWell = () => state.connection === "live" && !lost(state.frame?.store.breaker);
+// Whether the node and its store can serve requests of this page.
+const isAvailable = () => state.connection === "live" && !isDisconnected(state.frame?.store.breaker);
 
-const change = (what) => {
-  const was = isWell();
-  Object.assign(state, what);
-  if (isWell() && !was) dispatchEvent(new Event("tollgate:back"));
+const change = (changes) => {
+  const wasAvailable = isAvailable();
+  Object.assign(state, changes);
+  if (isAvailable() && !wasAvailable) dispatchEvent(new Event("tollgate:recovered"));
   redraw();
 };
 
 const live = createLive({
   onState: (connection) => change({ connection }),
   onPolicy: (policy) => change({ policy }),
-  // A long one comes in parts.
+  // A long history comes in several events.
   onHistory: ({ points, first }) => {
     if (first === false) state.history.extend(points);
     else state.history.replace(points);
     redraw();
   },
   onFrame: (frame) => {
-    heard(frame.t);
+    setNodeTime(frame.t);
     state.history.add(frame.points, frame.t);
     change({ frame });
   },
-  // The node may be another than before, with other tokens.
-  onBack: () => session.refresh().catch(() => null),
+  // After a reconnect the node may be a different one, with other tokens.
+  onReconnect: () => session.refresh().catch(() => null),
   onRefused: () => session.refresh().catch(() => null),
 });
 
-// What was typed stays, whoever comes and goes.
-let started = false;
+// Applies a changed session. Typed input is kept when the user logs in or out.
+let isStarted = false;
 let administered = null;
-const admit = (told) => {
-  byId("content").hidden = !told.read;
-  if (told.admin !== admin || told.administered !== administered || !started) overrides.admit(told);
-  if (told.read !== shown) (told.read ? live.start : live.stop)();
-  const other = told.admin !== admin;
-  [admin, administered, shown] = [told.admin, told.administered, told.read];
-  change({ read: told.read });
-  if (told.read && !started) why.follow();
-  else if (other) why.again();
-  started ||= told.read;
+const applySession = (session) => {
+  byId("content").hidden = !session.read;
+  if (session.admin !== isAdmin || session.administered !== administered || !isStarted) overrides.applySession(session);
+  if (session.read !== isStreaming) (session.read ? live.start : live.stop)();
+  const hasNewRole = session.admin !== isAdmin;
+  [isAdmin, administered, isStreaming] = [session.admin, session.administered, session.read];
+  change({ read: session.read });
+  if (session.read && !isStarted) why.openLinked();
+  else if (hasNewRole) why.refresh();
+  isStarted ||= session.read;
 };
 
-const session = createSession(admit);
+const session = createSession(applySession);
 document.addEventListener("visibilitychange", redraw);
 redraw();
 
-const begin = () =>
+const loadSession = () =>
   session.refresh().catch(() => {
     change({ connection: "reconnecting" });
-    setTimeout(begin, 3000);
+    setTimeout(loadSession, SESSION_RETRY_MS);
   });
-begin();
+loadSession();

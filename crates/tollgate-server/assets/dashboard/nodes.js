@@ -1,11 +1,11 @@
-// The nodes of the fleet.
+// Table of all nodes.
 import { byId, element, fill, setClass, setText } from "./dom.js";
 import { count, latency, moment, rate } from "./format.js";
 import { commonPolicy } from "./health.js";
 import { createTable } from "./table.js";
-import { said, sentence } from "./text.js";
+import { longText, shortText } from "./text.js";
 
-// Of a large fleet not all nodes are told.
+// A frame of a large fleet does not contain all nodes.
 export const nodesTotal = ({ nodes, nodes_total: total }) => total ?? nodes.length;
 
 const COLUMNS = [
@@ -20,37 +20,37 @@ const COLUMNS = [
   { name: "Warning" },
 ];
 
-const WORDS = { closed: "answers", open: "lost", half_open: "being tried" };
+const BREAKER_TEXT = { closed: "connected", open: "unreachable", half_open: "being probed" };
 
-const storeOf = ({ breaker, inMemory }) => {
-  if (breaker === null) return inMemory ? "memory" : "–";
-  return WORDS[breaker] ?? breaker;
+const storeText = ({ breaker, isMemory }) => {
+  if (breaker === null) return isMemory ? "memory" : "–";
+  return BREAKER_TEXT[breaker] ?? breaker;
 };
 
 const makeRow = () => {
   const cells = COLUMNS.map(() => element("span"));
-  const [id, state, breaker, allowed, refused, slow, policy, version, warning] = cells;
+  const [id, state, store, allowed, refused, p99, policy, version, warning] = cells;
   const update = (node) => {
-    fill(id, [node.id, node.address, node.serves], () => [
-      element("strong", {}, said(node.id)),
-      element("span", { class: "dim" }, " ", said(node.address), node.serves ? ", serves this page" : ""),
+    fill(id, [node.id, node.address, node.isServing], () => [
+      element("strong", {}, shortText(node.id)),
+      element("span", { class: "dim" }, " ", shortText(node.address), node.isServing ? ", serves this page" : ""),
     ]);
-    const up = node.state === "Up";
-    setText(state, up ? "● Up" : "✕ Down");
-    setClass(state, up ? "good" : "bad");
+    const isUp = node.state === "Up";
+    setText(state, isUp ? "● Up" : "✕ Down");
+    setClass(state, isUp ? "good" : "bad");
     state.title = `registered ${moment(node.registered_at)}`;
-    setText(breaker, storeOf(node));
-    setClass(breaker, node.breaker === null || node.breaker === "closed" ? "" : "bad");
+    setText(store, storeText(node));
+    setClass(store, node.breaker === null || node.breaker === "closed" ? "" : "bad");
     setText(allowed, node.heard ? rate(node.allowed) : "–");
     setText(refused, node.heard ? rate(node.refused) : "–");
-    setText(slow, node.heard ? latency(node.p99_us) : "–");
-    fill(policy, [node.policy, node.differs], () => [
-      element("code", {}, said(node.policy?.slice(0, 12) ?? "–")),
-      node.differs ? element("span", { class: "tag warn" }, "differs") : "",
+    setText(p99, node.heard ? latency(node.p99_us) : "–");
+    fill(policy, [node.policy, node.hasOtherPolicy], () => [
+      element("code", {}, shortText(node.policy?.slice(0, 12) ?? "–")),
+      node.hasOtherPolicy ? element("span", { class: "tag warn" }, "differs") : "",
     ]);
-    fill(version, node.version, () => said(node.version ?? "–"));
-    fill(warning, [node.warning, node.heard, up], () =>
-      sentence(node.warning ?? (node.heard || !up ? "–" : "tells no figures")),
+    fill(version, node.version, () => shortText(node.version ?? "–"));
+    fill(warning, [node.warning, node.heard, isUp], () =>
+      longText(node.warning ?? (node.heard || !isUp ? "–" : "sends no reports")),
     );
     setClass(warning, node.warning ? "warn" : "dim");
   };
@@ -60,14 +60,14 @@ const makeRow = () => {
 export const createNodes = () => {
   const table = createTable({
     steady: true,
-    caption: "Nodes of the fleet",
+    caption: "Nodes",
     columns: COLUMNS,
-    empty: "No node has said that it is there.",
+    empty: "No node is registered.",
     keyOf: ({ id }) => id,
-    make: makeRow,
+    makeRow,
   });
-  const left = element("p", { class: "dim", hidden: true });
-  byId("nodes-table").append(table.root, left);
+  const omitted = element("p", { class: "dim", hidden: true });
+  byId("nodes-table").append(table.root, omitted);
   return {
     update: ({ frame, policy }) => {
       if (!frame) return;
@@ -75,14 +75,14 @@ export const createNodes = () => {
       table.show(
         frame.nodes.map((node) => ({
           ...node,
-          serves: node.id === frame.node,
-          inMemory: frame.store.kind === "memory",
-          differs: node.state === "Up" && node.policy !== null && node.policy !== common,
+          isServing: node.id === frame.node,
+          isMemory: frame.store.kind === "memory",
+          hasOtherPolicy: node.state === "Up" && node.policy !== null && node.policy !== common,
         })),
       );
       const more = nodesTotal(frame) - frame.nodes.length;
-      left.hidden = more <= 0;
-      setText(left, `and ${count(more)} more`);
+      omitted.hidden = more <= 0;
+      setText(omitted, `and ${count(more)} more`);
     },
   };
 };

@@ -1,106 +1,105 @@
-// Giving a client limits of its own.
-import { ask, clientPath } from "./api.js";
+// Form that sets an override.
+import { clientPath, request } from "./api.js";
 import { byId, element, fill, setClass, setText } from "./dom.js";
 import { moment } from "./format.js";
-import { describeLimits, readLimits, writeLimits } from "./rates.js";
+import { nodeNow } from "./node-time.js";
+import { describeLimits, formatLimits, parseLimits } from "./rates.js";
 import { author } from "./session.js";
-import { nodeNow } from "./time.js";
 
 const HOUR_MS = 3_600_000;
-const KEEP = "keep";
+const UNCHANGED = "unchanged";
 
-const outcome = ({ limits, applies_to: rules, expires_at: end, problem }) => {
-  const where = rules.length > 0 ? ` in ${rules.join(", ")}` : "; it changes no rule";
-  const until = end ? `, until ${moment(end)}` : "";
-  return `Set: ${describeLimits(limits)}${where}${until}.${problem ? ` But: ${problem}` : ""}`;
+const resultText = ({ limits, applies_to: rules, expires_at: expiry, problem }) => {
+  const scope = rules.length > 0 ? ` for ${rules.join(", ")}` : "; no rule is affected";
+  const until = expiry ? `, until ${moment(expiry)}` : "";
+  return `Override set: ${describeLimits(limits)}${scope}${until}.${problem ? ` Warning: ${problem}` : ""}`;
 };
 
-// The rules an override can be for: those that count clients.
-const rulesOf = (policy) =>
+// Rules that can be overridden: those that are keyed per client.
+const overridableRules = (policy) =>
   (policy?.rules ?? [])
     .filter(({ per, mode }) => per.includes("client") && mode !== "unlimited")
     .map(({ rule }) => rule);
 
-// When it ends: as chosen, or as it does now.
-const createEnds = (select) => {
-  let now = null;
+// Expiry: one of the options, or that of the edited override.
+const createExpiry = (select) => {
+  let current = null;
   return {
-    offer: (end) => {
-      now = end ?? null;
-      select.querySelector(`[value=${KEEP}]`)?.remove();
-      if (end) select.prepend(element("option", { value: KEEP }, `as now, ${moment(end)}`));
+    setCurrent: (expiry) => {
+      current = expiry ?? null;
+      select.querySelector(`[value=${UNCHANGED}]`)?.remove();
+      if (expiry) select.prepend(element("option", { value: UNCHANGED }, `unchanged, ${moment(expiry)}`));
     },
     read: () => {
-      if (select.value === KEEP) return now;
+      if (select.value === UNCHANGED) return current;
       return select.value === "" ? null : new Date(nodeNow() + Number(select.value) * HOUR_MS).toISOString();
     },
   };
 };
 
-const FIELDS = ["client", "tenant", "limits", "rule", "ends", "reason", "told"];
+const FIELDS = ["client", "tenant", "limits", "rule", "expires", "reason", "status"];
 
 export const createOverrideForm = (onSet) => {
-  const [client, tenant, limits, rule, ends, reason, told] = FIELDS.map((name) => byId(`override-${name}`));
+  const [client, tenant, limits, rule, expires, reason, status] = FIELDS.map((name) => byId(`override-${name}`));
   const form = byId("override-form");
-  const end = createEnds(ends);
-  let edited = null; // the override that is being changed, as it was
+  const expiry = createExpiry(expires);
+  let edited = null; // the override that is being edited
 
-  const tell = (text, bad) => {
-    setText(told, text);
-    setClass(told, bad ? "wide problem" : "wide good");
+  const setStatus = (text, isError) => {
+    setText(status, text);
+    setClass(status, isError ? "wide problem" : "wide good");
   };
 
-  const fillIn = (override) => {
+  const edit = (override) => {
     edited = override.limits ? override : null;
     client.value = override.client;
     tenant.value = override.tenant ?? "";
-    limits.value = writeLimits(override.limits ?? []);
+    limits.value = formatLimits(override.limits ?? []);
     rule.value = override.rule ?? "";
     reason.value = override.reason ?? "";
-    end.offer(override.expires_at);
-    ends.selectedIndex = 0;
-    if (edited && !override.expires_at) ends.value = "";
-    tell("", false);
+    expiry.setCurrent(override.expires_at);
+    expires.selectedIndex = 0;
+    if (edited && !override.expires_at) expires.value = "";
+    setStatus("", false);
     form.scrollIntoView({ block: "center" });
     limits.focus();
   };
 
-  const set = async () => {
+  const submit = async () => {
     const body = {
-      limits: readLimits(limits.value, edited?.limits),
+      limits: parseLimits(limits.value, edited?.limits),
       rule: rule.value || null,
       reason: reason.value,
       author: author(),
-      expires_at: end.read(),
+      expires_at: expiry.read(),
     };
-    const stored = await ask("PUT", clientPath(client.value, "limits"), { query: { tenant: tenant.value }, body });
-    tell(outcome(stored), stored.problem !== null);
+    const stored = await request("PUT", clientPath(client.value, "limits"), { query: { tenant: tenant.value }, body });
+    setStatus(resultText(stored), stored.problem !== null);
     onSet();
   };
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    set().catch((problem) => tell(problem.message, true));
+    submit().catch((problem) => setStatus(problem.message, true));
   });
   form.addEventListener("reset", () => {
     edited = null;
-    end.offer(null);
-    tell("", false);
+    expiry.setCurrent(null);
+    setStatus("", false);
   });
 
   return {
-    fillIn,
-    // What was told last is over.
-    hush: () => tell("", false),
-    // Keeps what is chosen, unless the policy has it no more.
+    edit,
+    clearStatus: () => setStatus("", false),
+    // Keeps the selected rule unless the policy no longer has it.
     update: ({ policy }) => {
-      const rules = rulesOf(policy);
-      const chosen = rule.value;
+      const rules = overridableRules(policy);
+      const selected = rule.value;
       fill(rule, rules, () => [
-        element("option", { value: "" }, "every rule per client"),
+        element("option", { value: "" }, "all rules keyed per client"),
         ...rules.map((name) => element("option", { value: name }, name)),
       ]);
-      rule.value = rules.includes(chosen) ? chosen : "";
+      rule.value = rules.includes(selected) ? selected : "";
     },
   };
 };

@@ -1,54 +1,55 @@
-// The policy in force, and what is wrong with its file.
+// Active policy, and errors and warnings of its file.
 import { byId, element, fill } from "./dom.js";
 import { createTable } from "./table.js";
-import { said, sentence } from "./text.js";
+import { longText, shortText } from "./text.js";
 
-const COLUMNS = ["Rule", "Mode", "Counts per", "Limits", "On trial", "Without Redis", "Shared"].map((name) => ({
+const COLUMNS = ["Rule", "Mode", "Keyed per", "Limits", "Trial limits", "On store loss", "Counted"].map((name) => ({
   name,
 }));
 
-const LOSS = { local: "its share", allow: "allows", deny: "refuses" };
-const SHARED = { on: "in Redis", shadow: "compared with Redis", off: "each node alone" };
+const STORE_LOSS_TEXT = { local: "share of the limit", allow: "allow", deny: "refuse" };
+const DISTRIBUTION_TEXT = { on: "in Redis", shadow: "per node, compared with Redis", off: "per node" };
 
 const makeRow = (rule) => ({
   cells: [
-    element("strong", {}, said(rule.rule)),
+    element("strong", {}, shortText(rule.rule)),
     rule.mode,
-    said(rule.per.join(", ") || "everyone together"),
-    element("code", {}, said(rule.limits.join(", ") || "none")),
-    element("code", {}, said((rule.next ?? []).join(", ") || "–")),
-    LOSS[rule.on_store_loss] ?? rule.on_store_loss,
-    SHARED[rule.distributed] ?? rule.distributed,
+    shortText(rule.per.join(", ") || "all requests together"),
+    element("code", {}, shortText(rule.limits.join(", ") || "none")),
+    element("code", {}, shortText((rule.next ?? []).join(", ") || "–")),
+    STORE_LOSS_TEXT[rule.on_store_loss] ?? rule.on_store_loss,
+    DISTRIBUTION_TEXT[rule.distributed] ?? rule.distributed,
   ],
 });
 
-const size = ({ rules, rules_total: total }) => {
-  const told = `, ${total} ${total === 1 ? "rule" : "rules"} and the default`;
-  return rules.length <= total ? `${told}; the first ${rules.length - 1} and the default are shown.` : `${told}.`;
+const sizeText = ({ rules, rules_total: total }) => {
+  const text = `, ${total} ${total === 1 ? "rule" : "rules"} and the default`;
+  return rules.length <= total ? `${text}; the first ${rules.length - 1} and the default are shown.` : `${text}.`;
 };
 
-const line = (policy) => [
+const summary = (policy) => [
   "Version ",
-  element("code", {}, said(policy.version)),
-  ...(policy.file ? [" from ", said(policy.file)] : [" without a file"]),
-  size(policy),
+  element("code", {}, shortText(policy.version)),
+  ...(policy.file ? [" from ", shortText(policy.file)] : [" without a file"]),
+  sizeText(policy),
 ];
 
 export const createPolicy = () => {
   const table = createTable({
-    caption: "Rules in force",
+    caption: "Active rules",
     columns: COLUMNS,
     empty: "No rules.",
     keyOf: (rule) => JSON.stringify(rule),
-    make: makeRow,
+    makeRow,
   });
   byId("policy-rules").append(table.root);
   return {
     update: ({ policy }) => {
       if (!policy) return;
-      fill(byId("policy-line"), [policy.version, policy.file, policy.rules_total], () => line(policy));
-      const notes = [...(policy.error ? [`Not in force: ${policy.error}`] : []), ...policy.warnings];
-      fill(byId("policy-notes"), notes, () => notes.map((note) => element("li", { class: "warn" }, sentence(note))));
+      fill(byId("policy-line"), [policy.version, policy.file, policy.rules_total], () => summary(policy));
+      const errors = policy.error ? [`The policy file could not be loaded: ${policy.error}`] : [];
+      const notes = [...errors, ...policy.warnings];
+      fill(byId("policy-notes"), notes, () => notes.map((note) => element("li", { class: "warn" }, longText(note))));
       table.show(policy.rules);
     },
   };

@@ -1,27 +1,27 @@
-// Who is refused most.
+// Table of the most refused keys.
 import { button, byId, element, fill, setText } from "./dom.js";
 import { ago, count } from "./format.js";
-import { writeQuestion } from "./question.js";
+import { nodeNow } from "./node-time.js";
+import { formatQuery } from "./query.js";
 import { createTable } from "./table.js";
-import { keyed, said, scoped, visible } from "./text.js";
-import { nodeNow } from "./time.js";
+import { keyWithTenant, ruleAndLimit, shortText, visible } from "./text.js";
 
 const COLUMNS = [
   { name: "Key" },
   { name: "Refused by", look: "tight" },
   { name: "Times", look: "number" },
   { name: "Last", look: "number" },
-  { name: "Ask", hidden: true },
+  { name: "Explain", hidden: true },
 ];
 
-// So many are shown until more are asked for.
-const FIRST = 8;
+// Number of rows before "Show all" is pressed.
+const FIRST_ROWS = 8;
 
-// What to ask about somebody who was refused: the facts of the request where they are known, else its key.
-export const questionOf = ({ key, tenant, facts }) => writeQuestion(facts ?? { client: key }, tenant);
+// The query for a refused request: its recorded facts, otherwise its key.
+export const queryOf = ({ key, tenant, facts }) => formatQuery(facts ?? { client: key }, tenant);
 
-// The other facts of the request, in short.
-const factsOf = ({ key, facts }) => {
+// Up to three facts other than the key.
+const factsElement = ({ key, facts }) => {
   const others = Object.entries(facts ?? {})
     .filter(([, value]) => value !== key)
     .slice(0, 3);
@@ -29,26 +29,26 @@ const factsOf = ({ key, facts }) => {
   return element(
     "span",
     { class: "dim facts" },
-    others.map(([name, value]) => element("span", {}, said(name), " ", said(value))),
+    others.map(([name, value]) => element("span", {}, shortText(name), " ", shortText(value))),
   );
 };
 
-export const whyButton = (key, act) =>
-  button("Why?", act, { class: "small", "aria-label": `Why is ${visible(key)} refused?` });
+export const whyButton = (key, onClick) =>
+  button("Why?", onClick, { class: "small", "aria-label": `Why is ${visible(key)} refused?` });
 
-const makeRow = (onWhy) => (first) => {
+const rowMaker = (onWhy) => (first) => {
   let latest = first;
-  const why = whyButton(first.key, () => onWhy(questionOf(latest)));
+  const why = whyButton(first.key, () => onWhy(queryOf(latest)));
   const facts = element("span");
-  const by = element("span");
+  const refusedBy = element("span");
   const times = element("span");
   const last = element("span");
   return {
-    cells: [element("div", {}, keyed(first.key, first.tenant), facts), by, times, last, why],
+    cells: [element("div", {}, keyWithTenant(first.key, first.tenant), facts), refusedBy, times, last, why],
     update: (entry) => {
       latest = entry;
-      fill(facts, entry.facts, () => factsOf(entry));
-      fill(by, [entry.rule, entry.limit], () => scoped(entry.rule, entry.limit));
+      fill(facts, entry.facts, () => factsElement(entry));
+      fill(refusedBy, [entry.rule, entry.limit], () => ruleAndLimit(entry.rule, entry.limit));
       setText(times, `≥ ${count(entry.count)}`);
       setText(last, ago(Math.max(0, nodeNow() - entry.last_at)));
     },
@@ -56,30 +56,30 @@ const makeRow = (onWhy) => (first) => {
 };
 
 export const createRefused = (onWhy) => {
-  let whole = false;
+  let showAll = false;
   let latest = [];
   const table = createTable({
     steady: true,
-    caption: "Keys refused most in the last five minutes",
+    caption: "Most refused keys in the last 5 minutes",
     columns: COLUMNS,
-    empty: "Nobody was refused in the last five minutes.",
+    empty: "No request was refused in the last 5 minutes.",
     keyOf: ({ key, tenant, rule, limit }) => JSON.stringify([key, tenant, rule, limit]),
-    make: makeRow(onWhy),
+    makeRow: rowMaker(onWhy),
   });
   const show = () => {
-    table.show(whole ? latest : latest.slice(0, FIRST));
-    more.hidden = latest.length <= FIRST;
-    setText(more, whole ? "Only the first" : `All ${latest.length}`);
+    table.show(showAll ? latest : latest.slice(0, FIRST_ROWS));
+    toggle.hidden = latest.length <= FIRST_ROWS;
+    setText(toggle, showAll ? `Show the first ${FIRST_ROWS}` : `Show all ${latest.length}`);
   };
-  const more = button(
+  const toggle = button(
     "",
     () => {
-      whole = !whole;
+      showAll = !showAll;
       show();
     },
     { class: "small" },
   );
-  byId("refused-table").append(table.root, more);
+  byId("refused-table").append(table.root, toggle);
   return {
     update: ({ frame }) => {
       if (!frame) return;

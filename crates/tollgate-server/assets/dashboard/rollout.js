@@ -1,125 +1,125 @@
-// Rules on trial: what would have been refused, or decided otherwise, and whether it may be enforced.
+// Rules on trial: how many requests they would have refused or decided differently.
 import { createChart } from "./chart.js";
 import { byId, element, fill } from "./dom.js";
 import { axis, count, percent, rate } from "./format.js";
-import { REST, sumByRule } from "./history.js";
-import { said } from "./text.js";
+import { OTHER_RULES, sumByRule } from "./history.js";
+import { shortText } from "./text.js";
 
-// The ways a rule can be on trial: where its figure stands in a point, and what to say of it.
-const WAYS = [
+// Kinds of trial. `index` is the position of the count in the points of a rule.
+const TRIAL_KINDS = [
   {
     name: "shadow",
-    at: 2,
-    is: (rule) => rule.mode === "shadow",
+    index: 2,
+    applies: (rule) => rule.mode === "shadow",
     title: "shadow",
     limits: (rule) => rule.limits,
-    none: "Nothing would have been refused. So far, mode: enforce is safe.",
-    some: (share) => `Enforced, it would have refused ${share}. If you mean to refuse these, set mode: enforce.`,
+    none: "No request would have been refused. So far, mode: enforce is safe.",
+    some: (share) => `If enforced, it would have refused ${share}. If this is intended, set mode: enforce.`,
   },
   {
     name: "next",
-    at: 3,
-    is: (rule) => (rule.next ?? []).length > 0,
+    index: 3,
+    applies: (rule) => (rule.next ?? []).length > 0,
     title: "next limits",
     limits: (rule) => rule.next,
-    none: "The next limits would have refused nothing. So far, they can become the limits.",
-    some: (share) => `The next limits would have refused ${share}. If you mean to refuse these, move them to limits.`,
+    none: "The next limits would have refused no request. So far, it is safe to move them to limits.",
+    some: (share) => `The next limits would have refused ${share}. If this is intended, move them to limits.`,
   },
   {
     name: "diverged",
-    at: 4,
-    is: (rule) => rule.distributed === "shadow",
+    index: 4,
+    applies: (rule) => rule.distributed === "shadow",
     title: "distributed: shadow",
     limits: (rule) => rule.limits,
-    none: "Nodes and Redis agreed on everything. So far, distributed: on is safe.",
+    none: "Nodes and Redis decided all requests equally. So far, distributed: on is safe.",
     some: (share) =>
-      `Redis would have decided otherwise in ${share}: clients that use several nodes. ` +
-      "If that is as you mean it, set distributed: on.",
+      `Redis would have decided differently for ${share}, mostly of clients that use several nodes. ` +
+      "If this is intended, set distributed: on.",
   },
 ];
 
-const chartOf = (rule, way) =>
+const trialChart = (rule, kind) =>
   createChart({
-    label: way.name === "diverged" ? "Decided otherwise a second" : "Would be refused a second",
+    label: kind.name === "diverged" ? "Different decisions per second" : "Would be refused per second",
     format: axis,
     exact: rate,
     series: [
-      { name: "", look: "hatched", colour: "c-slow", value: (point) => point.rules?.[rule.rule]?.[way.at] ?? 0 },
+      { name: "", look: "hatched", colour: "c-slow", value: (point) => point.rules?.[rule.rule]?.[kind.index] ?? 0 },
     ],
   });
 
-const trial = (rule, way) => {
-  const chart = chartOf(rule, way);
-  const figure = element("span", { class: "figure" });
-  const sentence = element("p");
+const createTrial = (rule, kind) => {
+  const chart = trialChart(rule, kind);
+  const result = element("span", { class: "result" });
+  const advice = element("p");
   const root = element(
     "article",
     { class: "trial" },
     element(
       "h3",
       {},
-      said(rule.rule),
+      shortText(rule.rule),
       " ",
-      element("span", { class: "tag" }, way.title),
+      element("span", { class: "tag" }, kind.title),
       " ",
-      element("code", {}, said(way.limits(rule).join(", "))),
+      element("code", {}, shortText(kind.limits(rule).join(", "))),
     ),
-    figure,
-    sentence,
+    result,
+    advice,
     chart.root,
   );
   return {
     root,
     update: (points, now, sums) => {
       const [checked] = sums.get(rule.rule) ?? [0];
-      const found = sums.get(rule.rule)?.[way.at] ?? 0;
-      const of = checked > 0 ? ` of ${count(checked)} checked` : "";
-      fill(figure, [found, checked], () => [
-        element("b", {}, percent(found, checked)),
-        element("span", { class: "dim" }, ` ${count(found)}${of}`),
+      const affected = sums.get(rule.rule)?.[kind.index] ?? 0;
+      const total = checked > 0 ? ` of ${count(checked)} checked` : "";
+      fill(result, [affected, checked], () => [
+        element("b", {}, percent(affected, checked)),
+        element("span", { class: "dim" }, ` ${count(affected)}${total}`),
       ]);
-      fill(sentence, found > 0 ? [found, checked] : 0, () =>
-        found > 0 ? way.some(`${percent(found, checked)} of requests`) : way.none,
+      fill(advice, affected > 0 ? [affected, checked] : 0, () =>
+        affected > 0 ? kind.some(`${percent(affected, checked)} of requests`) : kind.none,
       );
       chart.draw(points, now);
     },
   };
 };
 
-const howTo = () =>
+const trialHelp = () =>
   element(
     "p",
     { class: "note" },
-    "No rule is on trial. To try a rule without refusing anybody, give it ",
+    "No rule is on trial. To evaluate a rule without refusing requests, set ",
     element("code", {}, "mode: shadow"),
-    "; to try other limits beside those in force, ",
+    "; to evaluate other limits together with the active ones, set ",
     element("code", {}, "next: { limits: [5/min] }"),
-    "; to compare nodes with Redis, ",
+    "; to compare decisions of nodes with those of Redis, set ",
     element("code", {}, "distributed: shadow"),
-    ". What they would have done then shows here (docs/POLICY.md).",
+    ". The results are shown here (see docs/POLICY.md).",
   );
 
 export const createRollout = () => {
-  const host = byId("rollout-rules");
+  const container = byId("rollout-rules");
   let trials = [];
   return {
     update: ({ policy, history, frame }) => {
       if (!policy || !frame) return;
-      const wanted = policy.rules
-        .filter(({ rule }) => rule !== REST)
-        .flatMap((rule) => WAYS.filter((way) => way.is(rule)).map((way) => [rule, way]));
+      const pairs = policy.rules
+        .filter(({ rule }) => rule !== OTHER_RULES)
+        .flatMap((rule) => TRIAL_KINDS.filter((kind) => kind.applies(rule)).map((kind) => [rule, kind]));
       fill(
-        host,
-        wanted.map(([rule, way]) => [rule.rule, way.name, way.limits(rule)]),
+        container,
+        pairs.map(([rule, kind]) => [rule.rule, kind.name, kind.limits(rule)]),
         () => {
-          trials = wanted.map(([rule, way]) => trial(rule, way));
-          return trials.length > 0 ? trials.map(({ root }) => root) : howTo();
+          trials = pairs.map(([rule, kind]) => createTrial(rule, kind));
+          return trials.length > 0 ? trials.map(({ root }) => root) : trialHelp();
         },
       );
       if (trials.length === 0) return;
-      const points = history.settled();
+      const points = history.finalPoints();
       const sums = sumByRule(points);
-      for (const one of trials) one.update(points, history.now(), sums);
+      for (const trial of trials) trial.update(points, history.now(), sums);
     },
   };
 };

@@ -1,54 +1,55 @@
-// Who is at the page: logging in and out. The token goes to the node and is forgotten; a name for the audit is kept
-// for as long as the tab.
-import { ask, onUnauthorised } from "./api.js";
+// Login and logout. The token is sent to the node and not stored; the name for the audit log is stored until the tab
+// is closed.
+import { onUnauthorised, request } from "./api.js";
 import { byId, setText } from "./dom.js";
 
-const AUTHOR = "tollgate.author";
-const NOBODY = { read: false, admin: false, login: true, administered: true, until: null };
+const AUTHOR_KEY = "tollgate.author";
+const LOGGED_OUT = { read: false, admin: false, login: true, administered: true, until: null };
 
-// Storage may be forbidden; then the name lasts as long as the page.
-let name = "";
+// If storage is forbidden, the name is kept until the page is closed.
+let authorName = "";
 try {
-  name = sessionStorage.getItem(AUTHOR) ?? "";
+  authorName = sessionStorage.getItem(AUTHOR_KEY) ?? "";
 } catch {
-  // Nothing to read it from.
+  // Storage is forbidden.
 }
 
-const remember = (given) => {
-  name = given;
+const setAuthor = (name) => {
+  authorName = name;
   try {
-    sessionStorage.setItem(AUTHOR, given);
+    sessionStorage.setItem(AUTHOR_KEY, name);
   } catch {
-    // Nothing to keep it in.
+    // Storage is forbidden.
   }
 };
 
-export const author = () => name;
+export const author = () => authorName;
 
-const explain = (problem) => {
-  if (problem.status === 401) return "That token is not known here.";
+const loginError = (problem) => {
+  if (problem.status === 401) return "The token is invalid.";
   if (problem.status === 429)
-    return `Too many wrong tokens came from here. Try again in ${problem.retryAfter ?? 60} s.`;
-  if (problem.status === 404) return "This service has no token to log in with: start it with TOLLGATE_ADMIN_TOKEN.";
-  return `It did not work: ${problem.message}.`;
+    return `Too many failed logins from this address. Try again in ${problem.retryAfter ?? 60} s.`;
+  if (problem.status === 404)
+    return "Login is disabled because the service has no token. Start it with TOLLGATE_ADMIN_TOKEN.";
+  return `Login failed: ${problem.message}.`;
 };
 
-const whyLogIn = (session) => {
+const loginPurpose = (session) => {
   if (!isSecureContext)
-    return "Logging in needs https, or a page of this machine: the session’s cookie travels no other way.";
+    return "Login requires https, or a page on this machine: browsers reject the session cookie otherwise.";
   return session.read
-    ? "With the admin token: overrides, resets, the audit."
-    : "Reading this page needs the read or the admin token.";
+    ? "Log in with the admin token to set overrides, reset usage and read the audit log."
+    : "This page requires the read token or the admin token.";
 };
 
-// The form that asks for the token; `onToken` is given what was typed, which is forgotten here.
-const createDialog = ({ isNeeded, onToken }) => {
+// Login dialog. `onToken` receives the typed token; the input is cleared.
+const createDialog = ({ isRequired, onToken }) => {
   const dialog = byId("login");
   const token = byId("token");
-  const tell = (problem) => setText(byId("login-problem"), problem);
+  const showError = (text) => setText(byId("login-problem"), text);
 
-  const open = (problem = "") => {
-    tell(problem);
+  const open = (error = "") => {
+    showError(error);
     if (!dialog.open) dialog.showModal();
     token.focus();
   };
@@ -56,67 +57,67 @@ const createDialog = ({ isNeeded, onToken }) => {
   byId("author").value = author();
   byId("login-open").addEventListener("click", () => open());
   byId("login-close").addEventListener("click", () => dialog.close());
-  // Escape closes it, and browsers insist on that; without it there is nothing to see, so it comes back.
+  // Browsers always let Escape close a dialog. Without a login there is nothing to show, so it is opened again.
   dialog.addEventListener("close", () => {
-    if (isNeeded()) open();
+    if (isRequired()) open();
   });
   byId("login-form").addEventListener("submit", (event) => {
     event.preventDefault();
     const typed = token.value;
     token.value = "";
-    remember(byId("author").value.trim());
+    setAuthor(byId("author").value.trim());
     onToken(typed);
   });
-  return { open, tell, close: () => dialog.close() };
+  return { open, showError, close: () => dialog.close() };
 };
 
-const NOT_KEPT = "The browser did not keep the session: it takes it only over https, or on this machine.";
-const ENDED = "The session has ended. Log in again, then repeat the last step.";
+const COOKIE_REJECTED = "The browser rejected the session cookie. Use https, or open the page on the node itself.";
+const EXPIRED = "The session has expired. Log in again, then repeat the last action.";
 
-// Whatever was shown to who was logged in goes with the page.
+// Reloads the page, so that nothing that required the login stays on it.
 const logOut = async () => {
-  await ask("POST", "/api/logout").catch(() => null);
-  remember("");
+  await request("POST", "/api/logout").catch(() => null);
+  setAuthor("");
   location.reload();
 };
 
 export const createSession = (onChange) => {
-  let session = NOBODY;
+  let session = LOGGED_OUT;
 
   const show = () => {
     byId("login-open").hidden = session.admin || !session.login;
     byId("logout").hidden = session.until === null;
     byId("login-close").hidden = !session.read;
-    setText(byId("login-why"), whyLogIn(session));
+    setText(byId("login-purpose"), loginPurpose(session));
     onChange(session);
   };
 
   const refresh = async () => {
-    session = await ask("GET", "/api/session");
+    session = await request("GET", "/api/session");
     show();
     if (!session.read) dialog.open();
   };
 
   const logIn = async (token) => {
     try {
-      await ask("POST", "/api/login", { body: { token } });
+      await request("POST", "/api/login", { body: { token } });
       await refresh();
       if (session.until !== null) dialog.close();
-      else dialog.tell(NOT_KEPT);
+      else dialog.showError(COOKIE_REJECTED);
     } catch (problem) {
-      dialog.open(explain(problem));
+      dialog.open(loginError(problem));
     }
   };
 
-  // The session ended in the middle of something: ask again, and leave what was typed.
-  const ended = async () => {
-    const was = session;
+  // The session expired during an action: show the login and keep the typed input.
+  const handleUnauthorised = async () => {
+    const previous = session;
     await refresh().catch(() => null);
-    if (was.until !== null && session.until === null) dialog.open(ENDED);
+    if (previous.until !== null && session.until === null) dialog.open(EXPIRED);
   };
 
-  const dialog = createDialog({ isNeeded: () => !session.read, onToken: logIn });
+  const dialog = createDialog({ isRequired: () => !session.read, onToken: logIn });
   byId("logout").addEventListener("click", logOut);
-  onUnauthorised(ended);
+  onUnauthorised(handleUnauthorised);
   return { refresh };
 };

@@ -1,8 +1,8 @@
-// Tables whose rows are kept by key: a row that is there is changed in place, so focus and selection stay.
+// Tables that update existing rows in place, so that focus and selection are kept.
 import { element } from "./dom.js";
 
-// A column: { name }, and `hidden` if only readers of the screen are told its name, `look` for "number" or "tight".
-const head = (columns) =>
+// A column: { name }, optionally `hidden` (the name is for screen readers only) and `look` ("number" or "tight").
+const headerRow = (columns) =>
   element(
     "tr",
     { role: "row" },
@@ -10,7 +10,7 @@ const head = (columns) =>
       element(
         "th",
         { scope: "col", role: "columnheader", class: look },
-        hidden ? element("span", { class: "sr" }, name) : name,
+        hidden ? element("span", { class: "sr-only" }, name) : name,
       ),
     ),
   );
@@ -20,18 +20,18 @@ const cell = ({ name, hidden, look }, content) =>
 
 const canHover = matchMedia("(hover: hover)");
 
-// Whether somebody is at it.
-const inUse = (body) => body.matches(":focus-within") || (canHover.matches && body.matches(":hover"));
+// Whether the user is interacting with the rows.
+const isInUse = (body) => body.matches(":focus-within") || (canHover.matches && body.matches(":hover"));
 
-// `make(item)` answers { cells, update(item) }; a cell is a node or text, in the order of the columns. The rows of a
-// `steady` table, which changes by itself, neither move nor leave while somebody is at it.
-export const createTable = ({ caption, columns, empty, keyOf, make, steady = false }) => {
+// `makeRow(item)` returns { cells, update(item) }; a cell is a node or a string, in the order of the columns. `steady`
+// is for tables that update by themselves: their rows are neither moved nor removed while the user interacts with them.
+export const createTable = ({ caption, columns, empty, keyOf, makeRow, steady = false }) => {
   const body = element("tbody", { role: "rowgroup" });
   const table = element(
     "table",
     { role: "table" },
-    element("caption", { class: "sr" }, caption),
-    element("thead", { role: "rowgroup" }, head(columns)),
+    element("caption", { class: "sr-only" }, caption),
+    element("thead", { role: "rowgroup" }, headerRow(columns)),
     body,
   );
   const scroll = element("div", { class: "scroll" }, table);
@@ -39,37 +39,38 @@ export const createTable = ({ caption, columns, empty, keyOf, make, steady = fal
   const root = element("div", {}, scroll, note);
   let rows = new Map();
 
-  const made = (item) => {
-    const { cells, update } = make(item);
+  const createRow = (item) => {
+    const { cells, update } = makeRow(item);
     const row = element(
       "tr",
       { role: "row" },
-      cells.map((content, at) => cell(columns[at], content)),
+      cells.map((content, index) => cell(columns[index], content)),
     );
     update?.(item, row);
     return { row, update };
   };
 
-  const settle = (next) => {
-    for (const [key, { row }] of rows) if (!next.has(key)) row.remove();
-    let place = body.firstChild;
-    for (const { row } of next.values()) {
-      if (row === place) place = place.nextSibling;
-      else body.insertBefore(row, place);
+  // Removes old rows and brings the others into the new order.
+  const reorder = (newRows) => {
+    for (const [key, { row }] of rows) if (!newRows.has(key)) row.remove();
+    let next = body.firstChild;
+    for (const { row } of newRows.values()) {
+      if (row === next) next = next.nextSibling;
+      else body.insertBefore(row, next);
     }
-    rows = next;
+    rows = newRows;
   };
 
   const show = (items) => {
-    const next = new Map();
+    const newRows = new Map();
     for (const item of items) {
       const key = keyOf(item);
-      const known = rows.get(key);
-      if (known) known.update?.(item, known.row);
-      next.set(key, known ?? made(item));
+      const existing = rows.get(key);
+      if (existing) existing.update?.(item, existing.row);
+      newRows.set(key, existing ?? createRow(item));
     }
-    if (!steady || !inUse(body)) settle(next);
-    else for (const [key, kept] of next) if (!rows.has(key)) body.append(rows.set(key, kept).get(key).row);
+    if (!steady || !isInUse(body)) reorder(newRows);
+    else for (const [key, entry] of newRows) if (!rows.has(key)) body.append(rows.set(key, entry).get(key).row);
     scroll.hidden = rows.size === 0;
     note.hidden = rows.size > 0;
   };

@@ -1,24 +1,26 @@
-// Text of others: keys, tenants, facts, reasons. Shown as it is, and so that it cannot pass for anything else: what
-// cannot be seen is named, directions stay inside, and what is long is cut until asked for.
+// Untrusted text: keys, tenants, facts and reasons. Invisible characters are replaced by their code points, each text
+// has its own writing direction, and long text is truncated.
 import { button, element } from "./dom.js";
 
-const KEY_SHOWN = 56;
-const PROSE_SHOWN = 240;
-const UNSEEN = /([\p{C}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|(?! )\p{Zs})/u;
+const SHORT_LENGTH = 56;
+const LONG_LENGTH = 240;
+const INVISIBLE = /([\p{C}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|(?! )\p{Zs})/u;
 
-const name = (letter) => `U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+const codePoint = (letter) => `U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 
-// The same text with names in place of what cannot be seen; for titles and labels.
+// Plain string with visible code points, for titles and labels.
 export const visible = (text) =>
   text
-    .split(UNSEEN)
-    .map((piece, at) => (at % 2 ? `‹${name(piece)}›` : piece))
+    .split(INVISIBLE)
+    .map((piece, index) => (index % 2 ? `‹${codePoint(piece)}›` : piece))
     .join("");
 
 const pieces = (text) =>
-  text.split(UNSEEN).map((piece, at) => (at % 2 ? element("span", { class: "unseen" }, name(piece)) : piece));
+  text
+    .split(INVISIBLE)
+    .map((piece, index) => (index % 2 ? element("span", { class: "invisible" }, codePoint(piece)) : piece));
 
-const whole = (text) => element("bdi", { dir: "auto", class: "said" }, ...pieces(text));
+const fullText = (text) => element("bdi", { dir: "auto", class: "untrusted" }, ...pieces(text));
 
 const copyButton = (text) => {
   if (!navigator.clipboard) return null;
@@ -29,7 +31,7 @@ const copyButton = (text) => {
         await navigator.clipboard.writeText(text);
         copy.textContent = "Copied";
       } catch {
-        copy.textContent = "Not copied";
+        copy.textContent = "Copy failed";
       }
     },
     { class: "small" },
@@ -37,47 +39,47 @@ const copyButton = (text) => {
   return copy;
 };
 
-const cut = (text, letters, shownLetters) => {
-  const short = whole(letters.slice(0, shownLetters).join(""));
-  const shown = element("span", {}, short, "…");
-  const more = button(
+const truncatedText = (text, letters, length) => {
+  const start = fullText(letters.slice(0, length).join(""));
+  const content = element("span", {}, start, "…");
+  const toggle = button(
     `all ${letters.length}`,
     () => {
-      const open = more.getAttribute("aria-expanded") !== "true";
-      more.setAttribute("aria-expanded", String(open));
-      more.textContent = open ? "less" : `all ${letters.length}`;
-      shown.replaceChildren(...(open ? [whole(text)] : [short, "…"]));
+      const isOpen = toggle.getAttribute("aria-expanded") !== "true";
+      toggle.setAttribute("aria-expanded", String(isOpen));
+      toggle.textContent = isOpen ? "less" : `all ${letters.length}`;
+      content.replaceChildren(...(isOpen ? [fullText(text)] : [start, "…"]));
     },
     { class: "small", "aria-expanded": "false" },
   );
-  return element("span", { class: "long", title: visible(text) }, shown, " ", more, " ", copyButton(text));
+  return element("span", { class: "long", title: visible(text) }, content, " ", toggle, " ", copyButton(text));
 };
 
-const within = (text, most) => {
+const upTo = (text, length) => {
   const letters = [...text];
-  return letters.length > most ? cut(text, letters, most) : whole(text);
+  return letters.length > length ? truncatedText(text, letters, length) : fullText(text);
 };
 
-// What somebody else wrote, ready to be put on the page: a name, or a sentence.
-export const said = (text) => within(text, KEY_SHOWN);
-export const sentence = (text) => within(text, PROSE_SHOWN);
+// An element for a name (short) or a sentence (long).
+export const shortText = (text) => upTo(text, SHORT_LENGTH);
+export const longText = (text) => upTo(text, LONG_LENGTH);
 
-// A key, with the tenant it belongs to.
-export const keyed = (key, tenant) =>
+// A key, and its tenant if it has one.
+export const keyWithTenant = (key, tenant) =>
   element(
     "span",
-    { class: "keyed" },
-    said(key),
-    tenant ? element("span", { class: "dim" }, " of ", said(tenant)) : null,
+    { class: "key" },
+    shortText(key),
+    tenant ? element("span", { class: "dim" }, " tenant ", shortText(tenant)) : null,
   );
 
-// A limit, by the rule that has it, and the node that counts it where nodes do not count together.
-export const scoped = (rule, limit, node) =>
+// A rule and its limit, and the node if each node counts on its own.
+export const ruleAndLimit = (rule, limit, node) =>
   element(
     "span",
     {},
-    element("strong", {}, said(rule)),
+    element("strong", {}, shortText(rule)),
     " ",
-    element("code", {}, said(limit)),
-    node ? element("span", { class: "dim" }, " on ", said(node)) : null,
+    element("code", {}, shortText(limit)),
+    node ? element("span", { class: "dim" }, " on ", shortText(node)) : null,
   );

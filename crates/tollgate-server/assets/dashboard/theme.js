@@ -1,48 +1,54 @@
-// Light or dark: as the system has it, unless this browser was told otherwise here. Not a module, so that it runs
-// before anything is painted.
+// Light or dark theme: that of the system, unless the user chose one in this browser. Not a module, so that it runs
+// before the first paint.
 "use strict";
 (() => {
-  const system = matchMedia("(prefers-color-scheme: dark)");
+  const STORAGE_KEY = "tollgate.theme";
+  const systemDark = matchMedia("(prefers-color-scheme: dark)");
   const root = document.documentElement;
 
-  // Storage may be forbidden; then the choice lasts as long as the page.
-  const stored = (value) => {
+  // If storage is forbidden, the choice is kept until the page is closed.
+  const loadChoice = () => {
     try {
-      if (value === undefined) return localStorage.getItem("tollgate.theme");
-      if (value === null) localStorage.removeItem("tollgate.theme");
-      else localStorage.setItem("tollgate.theme", value);
+      return localStorage.getItem(STORAGE_KEY);
     } catch {
-      // Nothing to keep it in.
+      return null;
     }
-    return value ?? null;
   };
 
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const saveChoice = (theme) => {
+    try {
+      if (theme === null) localStorage.removeItem(STORAGE_KEY);
+      else localStorage.setItem(STORAGE_KEY, theme);
+    } catch {
+      // Storage is forbidden.
+    }
+  };
 
-  const choose = (theme) => {
-    const wanted = theme === "dark" || theme === "light" ? theme : null;
-    if (wanted) root.dataset.theme = wanted;
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches);
+
+  const apply = (theme) => {
+    if (theme === "dark" || theme === "light") root.dataset.theme = theme;
     else delete root.dataset.theme;
   };
 
-  const label = () => {
+  const updateButton = () => {
     document.getElementById("theme").textContent = isDark() ? "Light" : "Dark";
     dispatchEvent(new Event("tollgate:theme"));
   };
 
-  // What the system has anyway is not worth keeping: the page then follows it again.
+  // A choice equal to the theme of the system is not stored, so that the page follows the system again.
   const toggle = () => {
-    const wanted = isDark() ? "light" : "dark";
-    const own = (wanted === "dark") === system.matches ? null : wanted;
-    stored(own);
-    choose(own);
-    label();
+    const theme = isDark() ? "light" : "dark";
+    const choice = (theme === "dark") === systemDark.matches ? null : theme;
+    saveChoice(choice);
+    apply(choice);
+    updateButton();
   };
 
-  choose(stored());
+  apply(loadChoice());
   addEventListener("DOMContentLoaded", () => {
     document.getElementById("theme").addEventListener("click", toggle);
-    system.addEventListener("change", label);
-    label();
+    systemDark.addEventListener("change", updateButton);
+    updateButton();
   });
 })();

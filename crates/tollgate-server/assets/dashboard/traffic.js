@@ -1,11 +1,11 @@
-// Fifteen minutes of decisions, and of how long they took.
+// Charts of decisions and decision times.
 import { createChart } from "./chart.js";
 import { byId, element, fill } from "./dom.js";
 import { axis, latency, rate } from "./format.js";
 
-const decisions = () =>
+const decisionsChart = () =>
   createChart({
-    label: "Decisions a second",
+    label: "Decisions per second",
     stacked: true,
     format: axis,
     exact: rate,
@@ -15,10 +15,10 @@ const decisions = () =>
     ],
   });
 
-const times = () =>
+const timesChart = () =>
   createChart({
-    label: "Time to decide",
-    least: 100,
+    label: "Decision time",
+    minTop: 100,
     format: latency,
     series: [
       { name: "p50", look: "bold", colour: "c-allowed", value: (point) => point.p50_us },
@@ -26,25 +26,25 @@ const times = () =>
     ],
   });
 
-// Where the node that serves this page answers checks, which need not be where it serves the page.
-const checksAt = ({ nodes, node }) => {
+// URL of the check endpoint of the serving node; with --admin it differs from the URL of this page.
+const checkOrigin = ({ nodes, node }) => {
   const address = nodes.find(({ id }) => id === node)?.address;
   if (!address) return location.origin;
-  const anywhere = /^(?:0\.0\.0\.0|\[::\])(?=:)/;
-  return `http://${address.replace(anywhere, location.hostname)}`;
+  const unspecified = /^(?:0\.0\.0\.0|\[::\])(?=:)/;
+  return `http://${address.replace(unspecified, location.hostname)}`;
 };
 
 export const createTraffic = () => {
-  const charts = [decisions(), times()];
+  const charts = [decisionsChart(), timesChart()];
   byId("charts").append(...charts.map(({ root }) => root));
-  const none = byId("no-traffic");
+  const noTraffic = byId("no-traffic");
   return {
     update: ({ history, frame }) => {
       if (!frame) return;
-      const points = history.settled();
+      const points = history.finalPoints();
       for (const chart of charts) chart.draw(points, history.now());
-      none.hidden = !history.isEmpty();
-      fill(none, checksAt(frame), (origin) => [
+      noTraffic.hidden = !history.isEmpty();
+      fill(noTraffic, checkOrigin(frame), (origin) => [
         "No traffic yet. Try ",
         element("code", {}, `curl --json '{"key":"user:1"}' ${origin}/check`),
       ]);

@@ -1,20 +1,20 @@
-// Asking why: what is typed or linked to (#why=…), and what the node makes of it.
-import { ask, clientPath } from "./api.js";
+// "Why?" panel: explains the decision on a typed or linked (#why=…) query.
+import { clientPath, request } from "./api.js";
 import { button, byId, element } from "./dom.js";
 import { confirmButton } from "./confirm.js";
-import { countersOf } from "./counters.js";
+import { countersTable } from "./counters.js";
 import { degradedNote, headline, overrideNote, rulesTried } from "./explanation.js";
 import { clock } from "./format.js";
-import { lately } from "./lately.js";
-import { clientOf, readQuestion } from "./question.js";
+import { limitsTable } from "./limits-table.js";
+import { nodeNow } from "./node-time.js";
+import { clientOf, parseQuery } from "./query.js";
+import { recentRefusals } from "./recent-refusals.js";
 import { author } from "./session.js";
-import { takesTable } from "./takes.js";
-import { said, sentence } from "./text.js";
-import { nodeNow } from "./time.js";
+import { longText, shortText } from "./text.js";
 
 const HASH = "#why=";
 
-const linked = () => {
+const linkedText = () => {
   if (!location.hash.startsWith(HASH)) return null;
   try {
     return decodeURIComponent(location.hash.slice(HASH.length));
@@ -23,119 +23,117 @@ const linked = () => {
   }
 };
 
-const asked = ({ key, facts, tenant }) => {
+const queryElement = ({ key, facts, tenant }) => {
   const all = Object.entries({ ...(key === undefined ? facts : { key }), ...(tenant === undefined ? {} : { tenant }) });
   return element(
     "p",
-    { class: "asked" },
-    all.map(([name, value]) => element("span", {}, element("span", { class: "dim" }, `${name} `), said(value))),
+    { class: "query" },
+    all.map(([name, value]) => element("span", {}, element("span", { class: "dim" }, `${name} `), shortText(value))),
   );
 };
 
 const resetButton = (client, tenant, onDone) =>
-  confirmButton("Reset", "Forget all that this client has used?", "Yes, reset", async () => {
-    await ask("POST", clientPath(client, "reset"), { query: { tenant, author: author() } });
-    await onDone("Reset: it has used nothing now.");
+  confirmButton("Reset usage", "Reset the usage of this client?", "Yes, reset", async () => {
+    await request("POST", clientPath(client, "reset"), { query: { tenant, author: author() } });
+    await onDone("The usage of this client was reset.");
   });
 
-// What can be done about an answer; more by administrators.
-const actsOn = (question, { isAdmin, onAgain, onClose, onOverride }) => {
-  const client = clientOf(question);
-  const { tenant } = question;
-  const always = [
-    button("Ask again", () => onAgain(), { class: "small" }),
+// Buttons below the headline; administrators have more of them.
+const actions = (query, { isAdmin, onRefresh, onClose, onOverride }) => {
+  const client = clientOf(query);
+  const { tenant } = query;
+  const common = [
+    button("Refresh", () => onRefresh(), { class: "small" }),
     button("Close", onClose, { class: "small" }),
   ];
-  if (client === null || !isAdmin()) return element("div", { class: "acts" }, always);
+  if (client === null || !isAdmin()) return element("div", { class: "actions" }, common);
   return element(
     "div",
-    { class: "acts" },
-    always,
-    button("Give it other limits…", () => onOverride({ client, tenant }), { class: "small" }),
-    resetButton(client, tenant, onAgain),
+    { class: "actions" },
+    common,
+    button("Set override…", () => onOverride({ client, tenant }), { class: "small" }),
+    resetButton(client, tenant, onRefresh),
   );
 };
 
-// `about` goes before what can be done, such as what happened lately.
-const detailsOf = (question, explanation, about, acts) =>
+const detailElements = (query, explanation, recent, buttons) =>
   [
-    asked(question),
+    queryElement(query),
     degradedNote(explanation),
     overrideNote(explanation),
-    about,
-    acts,
-    element("h3", {}, "Limits it takes from"),
-    takesTable(explanation),
+    recent,
+    buttons,
+    element("h3", {}, "Limits"),
+    limitsTable(explanation),
     element("h3", {}, "Rules tried"),
     rulesTried(explanation),
     element("h3", {}, "Counters in use"),
-    countersOf(explanation.answer.key, question.tenant),
-    element("p", { class: "dim" }, `As of ${clock(nodeNow())}. Asking took nothing.`),
+    countersTable(explanation.answer.key, query.tenant),
+    element("p", { class: "dim" }, `As of ${clock(nodeNow())}. No quota was used.`),
   ].filter((part) => part !== null);
 
-export const createWhy = ({ recent, isAdmin, onOverride }) => {
+export const createWhy = ({ recentlyRefused, isAdmin, onOverride }) => {
   const input = byId("why-input");
   const result = byId("why-result");
-  const first = byId("why-headline");
+  const headlineElement = byId("why-headline");
   const details = byId("why-details");
-  let latest = 0;
+  let generation = 0;
 
-  const render = (question, explanation, note) => {
-    const written = { text: input.value, tenant: question.tenant };
-    const about = lately(explanation, written, recent(), goThere);
-    const acts = actsOn(question, { isAdmin, onAgain: showAgain, onClose: close, onOverride });
-    const details = detailsOf(question, explanation, about, acts);
-    return note ? [element("p", { class: "good" }, note), ...details] : details;
+  const render = (query, explanation, note) => {
+    const typed = { text: input.value, tenant: query.tenant };
+    const recent = recentRefusals(explanation, typed, recentlyRefused(), openAndScroll);
+    const buttons = actions(query, { isAdmin, onRefresh: showAgain, onClose: close, onOverride });
+    const elements = detailElements(query, explanation, recent, buttons);
+    return note ? [element("p", { class: "good" }, note), ...elements] : elements;
   };
 
   const show = async (text, note = null) => {
-    latest += 1;
-    const mine = latest;
+    generation += 1;
+    const current = generation;
     result.hidden = false;
     result.setAttribute("aria-busy", "true");
     try {
-      const question = readQuestion(text);
-      const explanation = await ask("POST", "/api/explain", { body: question });
-      if (mine !== latest) return;
-      first.replaceChildren(...headline(explanation));
-      details.replaceChildren(...render(question, explanation, note));
+      const query = parseQuery(text);
+      const explanation = await request("POST", "/api/explain", { body: query });
+      if (current !== generation) return;
+      headlineElement.replaceChildren(...headline(explanation));
+      details.replaceChildren(...render(query, explanation, note));
     } catch (problem) {
-      if (mine !== latest) return;
-      first.replaceChildren(element("span", { class: "problem" }, sentence(problem.message)));
+      if (current !== generation) return;
+      headlineElement.replaceChildren(element("span", { class: "problem" }, longText(problem.message)));
       details.replaceChildren();
     }
     result.removeAttribute("aria-busy");
   };
 
-  // The button that was pressed goes with the answer before; who pressed it stays here.
+  // The pressed button is replaced with the old result, so the focus moves to the new result.
   const showAgain = async (note) => {
     await show(input.value, note);
     if (document.activeElement === document.body) result.focus({ preventScroll: true });
   };
 
-  // The address is what is shown, so that it can be sent to somebody, and gone back from.
-  const go = async (text) => {
-    const wanted = HASH + encodeURIComponent(text);
+  // Stores the query in the address, for links and the back button.
+  const open = async (text) => {
+    const hash = HASH + encodeURIComponent(text);
     input.value = text;
-    if (location.hash !== wanted) history.pushState(null, "", wanted);
+    if (location.hash !== hash) history.pushState(null, "", hash);
     await show(text);
   };
 
-  // Query from elsewhere on the page: goes there, too.
-  const goThere = async (text) => {
-    await go(text);
+  const openAndScroll = async (text) => {
+    await open(text);
     byId("why").scrollIntoView({ block: "start" });
     result.focus({ preventScroll: true });
   };
 
   const close = () => {
     history.pushState(null, "", location.pathname);
-    follow();
+    openLinked();
     input.focus();
   };
 
-  const follow = () => {
-    const text = linked();
+  const openLinked = () => {
+    const text = linkedText();
     input.value = text ?? "";
     if (text === null) result.hidden = true;
     else show(text);
@@ -143,15 +141,15 @@ export const createWhy = ({ recent, isAdmin, onOverride }) => {
 
   byId("why-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    go(input.value);
+    open(input.value);
   });
-  // Other places of the page, such as where the skip link leads, are no questions.
+  // Other hashes, such as that of the skip link, are not queries.
   addEventListener("popstate", () => {
-    if (location.hash === "" || linked() !== null) follow();
+    if (location.hash === "" || linkedText() !== null) openLinked();
   });
-  // Who may do more, or less, sees other buttons.
-  const again = () => {
-    if (!result.hidden && linked() !== null) show(linked());
+  // Updates the buttons after a login or logout.
+  const refresh = () => {
+    if (!result.hidden && linkedText() !== null) show(linkedText());
   };
-  return { go: goThere, follow, again };
+  return { open: openAndScroll, openLinked, refresh };
 };

@@ -1,4 +1,4 @@
-// Light and dark, and whether all can be read.
+// Light and dark theme, and the contrast of all text.
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import { startFleet } from "./fleet.mjs";
@@ -7,28 +7,28 @@ import { open, pageTest } from "./page.mjs";
 const fleet = await startFleet();
 after(() => fleet.stop());
 
-const scheme = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
 
 pageTest(
-  "it is as dark as the system, until told otherwise, and remembers that",
+  "the theme follows the system unless the user selects one",
   { colorScheme: "dark" },
   async (page) => {
     await open(page, fleet.first);
-    const dark = await scheme(page);
+    const dark = await background(page);
     await page.getByRole("button", { name: "Light" }).click();
-    const light = await scheme(page);
+    const light = await background(page);
     assert.notEqual(light, dark);
     await page.reload();
-    assert.equal(await scheme(page), light);
+    assert.equal(await background(page), light);
     await page.getByRole("button", { name: "Dark" }).click();
-    assert.equal(await scheme(page), dark);
+    assert.equal(await background(page), dark);
     await page.emulateMedia({ colorScheme: "light" });
-    assert.equal(await scheme(page), light, "it follows the system again");
+    assert.equal(await background(page), light, "the page follows the system again");
   },
 );
 
-// The contrast of every text with what is behind it, by the formula of WCAG; those below 4.5.
-const faint = () => {
+// Texts whose contrast with their background is below 4.5, by the formula of WCAG.
+const lowContrastTexts = () => {
   const channels = (colour) => {
     const pen = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", {
       willReadFrequently: true,
@@ -42,10 +42,10 @@ const faint = () => {
       .slice(0, 3)
       .map((value) => value / 255)
       .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
-      .reduce((sum, value, at) => sum + value * [0.2126, 0.7152, 0.0722][at], 0);
-  const behind = (node) => {
-    for (let at = node; at; at = at.parentElement) {
-      const colour = getComputedStyle(at).backgroundColor;
+      .reduce((sum, value, index) => sum + value * [0.2126, 0.7152, 0.0722][index], 0);
+  const backgroundOf = (node) => {
+    for (let parent = node; parent; parent = parent.parentElement) {
+      const colour = getComputedStyle(parent).backgroundColor;
       if (channels(colour)[3] === 255) return colour;
     }
     return "white";
@@ -56,22 +56,22 @@ const faint = () => {
         node.checkVisibility() && [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()),
     )
     .map((node) => {
-      const [one, other] = [luminance(getComputedStyle(node).color), luminance(behind(node))];
+      const [text, back] = [luminance(getComputedStyle(node).color), luminance(backgroundOf(node))];
       return {
         text: node.textContent.slice(0, 40),
-        contrast: (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05),
+        contrast: (Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05),
       };
     })
     .filter(({ contrast }) => contrast < 4.5);
 };
 
 for (const colorScheme of ["light", "dark"]) {
-  pageTest(`every text stands out in ${colorScheme}`, { colorScheme }, async (page) => {
+  pageTest(`all text has enough contrast in the ${colorScheme} theme`, { colorScheme }, async (page) => {
     await fleet.check(fleet.second, { client: colorScheme, path: "/once" });
     await fleet.check(fleet.second, { client: colorScheme, path: "/once" });
     await open(page, `${fleet.first}/#why=client%3D${colorScheme}%20path%3D%2Fonce`);
     await page.locator("#why-headline").filter({ hasText: "Refused now" }).waitFor();
     await page.locator("#refused-table tbody tr").first().waitFor();
-    assert.deepEqual(await page.evaluate(faint), []);
+    assert.deepEqual(await page.evaluate(lowContrastTexts), []);
   });
 }
