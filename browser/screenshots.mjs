@@ -71,7 +71,7 @@ const takeScreenshots = async (browser, fleet, size, colorScheme) => {
   await page.locator("#blocks-form button").click();
   await page.locator("#rollout").scrollIntoViewIfNeeded();
   await page.evaluate(() => scrollTo(0, 0));
-  await save("whole", true);
+  await save("full", true);
   await page.close();
 };
 

@@ -64,7 +64,7 @@ fn sends_read_token_or_admin_token() {
         let mut command = tollgate(&["top", "--once", "--server", &server.url]);
         command.envs(names.iter().map(|name| (name, name)));
         assert_eq!(Ended::from(command.output().expect("the binary runs")).code, 0);
-        let head = server.requests().last().expect("it was asked").to_lowercase();
+        let head = server.requests().last().expect("a request was received").to_lowercase();
         assert!(head.contains(expected), "{head}");
         assert!(head.contains("accept: text/event-stream\r\n"), "{head}");
         assert_eq!(head.contains("bearer"), expected.contains("bearer"), "{head}");
