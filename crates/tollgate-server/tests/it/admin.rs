@@ -1,10 +1,10 @@
-//! What an administrator does on a node that is alone.
+//! Admin API of a node without Redis.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::admin_client::{TOKEN, a_day, admin, administered, audit, limits_of, put};
+use crate::admin_client::{TOKEN, admin, audit, daily_limit, limits_of, put, start_with_admin};
 use crate::metrics_text::Scrape;
 use crate::openapi::{check, description};
 use crate::service::{Scratch, Service, eventually};
@@ -21,12 +21,12 @@ rules:
 fn with_policy(args: &[&str]) -> (Scratch, Service) {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", POLICY);
-    let service = administered(&[&["--policy", &path], args].concat());
+    let service = start_with_admin(&[&["--policy", &path], args].concat());
     (scratch, service)
 }
 
 #[test]
-fn a_client_s_own_limits_are_set_read_and_removed() {
+fn sets_reads_and_removes_overrides() {
     let (_scratch, service) = with_policy(&[]);
     let path = limits_of("c1");
     assert_eq!(admin(&service, "GET", &path, "").status, 404);
@@ -35,9 +35,13 @@ fn a_client_s_own_limits_are_set_read_and_removed() {
     let stored = put(&service, "c1", 20);
     assert_eq!(stored["applies_to"], json!(["pages", "trial", "default"]));
     assert_eq!((&stored["reason"], &stored["author"]), (&json!("tests"), &json!("kim")));
-    let answer = service.check("c1");
-    assert_eq!((&answer["limit"], &answer["remaining"]), (&json!(20), &json!(18)), "1 stays used");
-    assert_eq!(service.check("c2")["limit"], 10, "nobody else");
+    let decision = service.check("c1");
+    assert_eq!(
+        (&decision["limit"], &decision["remaining"]),
+        (&json!(20), &json!(18)),
+        "the used count is kept"
+    );
+    assert_eq!(service.check("c2")["limit"], 10, "other clients keep the policy limit");
     let read = admin(&service, "GET", &path, "");
     assert_eq!((read.status, read.json()), (200, stored.clone()));
     let listed = admin(&service, "GET", "/admin/overrides", "").json();
@@ -52,32 +56,32 @@ fn a_client_s_own_limits_are_set_read_and_removed() {
 }
 
 #[test]
-fn explain_tells_of_a_client_s_own_limits() {
+fn explain_shows_the_override() {
     let (_scratch, service) = with_policy(&[]);
     put(&service, "c1", 20);
-    let told = service.post("/explain", r#"{"key":"c1"}"#).json();
-    assert_eq!(told["override"]["client"], "c1");
-    assert_eq!(told["override"]["applies_to"], json!(["pages", "trial", "default"]));
-    assert!(told["override"].get("reason").is_none(), "that is for administrators");
-    assert_eq!(told["takes"][0]["numbers"]["limit"], 20);
-    let told = service.post("/explain", r#"{"key":"c2"}"#).json();
-    assert_eq!(told["override"], Value::Null);
+    let explained = service.post("/explain", r#"{"key":"c1"}"#).json();
+    assert_eq!(explained["override"]["client"], "c1");
+    assert_eq!(explained["override"]["applies_to"], json!(["pages", "trial", "default"]));
+    assert!(explained["override"].get("reason").is_none(), "only admins may read the reason");
+    assert_eq!(explained["takes"][0]["numbers"]["limit"], 20);
+    let explained = service.post("/explain", r#"{"key":"c2"}"#).json();
+    assert_eq!(explained["override"], Value::Null);
 }
 
 #[test]
-fn stats_and_reset_are_of_all_that_a_client_has_used() {
+fn stats_and_reset_cover_all_counters_of_a_client() {
     let (_scratch, service) = with_policy(&[]);
-    let ask = |facts: Value| service.post("/check", json!({ "facts": facts }).to_string()).json();
+    let check = |facts: Value| service.post("/check", json!({ "facts": facts }).to_string()).json();
     for page in ["a", "b"] {
-        ask(json!({"client": "c1", "path": "/pages", "page": page}));
+        check(json!({"client": "c1", "path": "/pages", "page": page}));
     }
-    ask(json!({"client": "c1", "path": "/trial"}));
-    ask(json!({"client": "c1"}));
-    ask(json!({"client": "c2"}));
-    ask(json!({"ip": "192.0.2.1", "client": "c1", "path": "/site"}));
-    let own = r#"{"key":"c1","limits":[{"limit":5,"window_ms":86400000}]}"#;
-    service.post("/check", own);
-    let path = |what: &str| format!("/admin/external/clients/c1/{what}");
+    check(json!({"client": "c1", "path": "/trial"}));
+    check(json!({"client": "c1"}));
+    check(json!({"client": "c2"}));
+    check(json!({"ip": "192.0.2.1", "client": "c1", "path": "/site"}));
+    let inline = r#"{"key":"c1","limits":[{"limit":5,"window_ms":86400000}]}"#;
+    service.post("/check", inline);
+    let path = |operation: &str| format!("/admin/external/clients/c1/{operation}");
     let stats = admin(&service, "GET", &path("stats"), "").json();
     assert_eq!((&stats["complete"], &stats["overridden"]), (&json!(true), &json!(false)));
     let mut used: Vec<(String, String, u64)> = stats["counters"]
@@ -105,13 +109,13 @@ fn stats_and_reset_are_of_all_that_a_client_has_used() {
     for counter in stats["counters"].as_array().unwrap() {
         assert_eq!(counter["count"], 0, "{counter}");
     }
-    assert_eq!(service.check("c2")["remaining"], 8, "nobody else");
-    let site = ask(json!({"ip": "192.0.2.1", "path": "/site"}));
-    assert_eq!(site["remaining"], 8, "what is not counted per client is not the client's");
+    assert_eq!(service.check("c2")["remaining"], 8, "other clients are not reset");
+    let site = check(json!({"ip": "192.0.2.1", "path": "/site"}));
+    assert_eq!(site["remaining"], 8, "a rule without client in `per` is not reset");
 }
 
 #[test]
-fn every_change_is_audited_from_old_to_new() {
+fn audits_every_change_with_old_and_new_values() {
     let (_scratch, service) = with_policy(&[]);
     put(&service, "c1", 20);
     put(&service, "c1", 30);
@@ -119,7 +123,7 @@ fn every_change_is_audited_from_old_to_new() {
     admin(&service, "DELETE", &limits_of("c1"), "");
     admin(&service, "POST", "/admin/external/clients/c%3A1/reset?tenant=acme", "");
     admin(&service, "POST", "/admin/policy/reload", "");
-    let told: Vec<_> = audit(&service)
+    let entries: Vec<_> = audit(&service)
         .iter()
         .map(|entry| {
             let limit = |side: &str| entry[side]["limits"][0]["limit"].clone();
@@ -128,7 +132,7 @@ fn every_change_is_audited_from_old_to_new() {
         .collect();
     let null = Value::Null;
     assert_eq!(
-        told,
+        entries,
         [
             (json!("policy.reload"), json!(""), null.clone(), null.clone()),
             (json!("client.reset"), json!(""), null.clone(), null.clone()),
@@ -139,7 +143,7 @@ fn every_change_is_audited_from_old_to_new() {
     );
     let entries = audit(&service);
     assert_eq!((&entries[1]["client"], &entries[1]["tenant"]), (&json!("c:1"), &json!("acme")));
-    assert_eq!(entries[0]["old"], entries[0]["new"], "the same policy again");
+    assert_eq!(entries[0]["old"], entries[0]["new"], "the policy is unchanged");
     assert_eq!((&entries[2]["reason"], &entries[2]["peer"]), (&json!("over"), &json!("127.0.0.1")));
     assert_eq!(entries[2]["token"].as_str().map(str::len), Some(8));
     service.wait_for_log("action=\"override.remove\" client=\"c1\"");
@@ -150,7 +154,7 @@ fn every_change_is_audited_from_old_to_new() {
 }
 
 #[test]
-fn an_override_ends_when_it_is_to() {
+fn override_expires() {
     let (_scratch, service) = with_policy(&[]);
     let now = service.get("/api/status").json()["node"]["now"].as_str().unwrap().to_owned();
     let past = json!({"limits": [{"limit": 1, "window_ms": 1000}], "expires_at": now});
@@ -162,7 +166,7 @@ fn an_override_ends_when_it_is_to() {
         json!({"limits": [{"limit": 20, "window_ms": 86_400_000}], "expires_at": end.to_string()});
     let reply = admin(&service, "PUT", &limits_of("c1"), &body.to_string());
     assert_eq!(reply.status, 200, "{}", reply.body);
-    eventually("the end", || {
+    eventually("the override expires", || {
         let limit = service.check("c1")["limit"].clone();
         assert!(limit == 20 || jiff::Timestamp::now() >= end, "too early");
         limit == 10
@@ -171,7 +175,7 @@ fn an_override_ends_when_it_is_to() {
 }
 
 #[test]
-fn what_cannot_be_in_force_is_refused_by_its_field() {
+fn rejects_invalid_overrides_naming_the_field() {
     let (_scratch, service) = with_policy(&[]);
     let limit = |rest: &str| format!(r#"{{"limits":[{{"limit":20,{rest}}}]}}"#);
     for (body, field) in [
@@ -226,21 +230,21 @@ fn what_cannot_be_in_force_is_refused_by_its_field() {
         (limits_of("c1") + "?tenant=%FF", "tenant"),
         (limits_of("c1") + "?reason=%FF", "reason"),
     ] {
-        let reply = admin(&service, "PUT", &path, &a_day(1));
+        let reply = admin(&service, "PUT", &path, &daily_limit(1));
         assert_eq!((reply.status, &reply.json()["field"]), (400, &json!(field)), "{path}");
     }
-    assert_eq!(audit(&service).len(), 0, "nothing was changed");
-    let hostile = "a%2Fb%00%0D%0A%3Cimg%3E%E2%80%AE";
-    assert_eq!(put(&service, hostile, 1)["client"], "a/b\0\r\n<img>\u{202e}");
+    assert_eq!(audit(&service).len(), 0, "no change was audited");
+    let unusual = "a%2Fb%00%0D%0A%3Cimg%3E%E2%80%AE";
+    assert_eq!(put(&service, unusual, 1)["client"], "a/b\0\r\n<img>\u{202e}");
 }
 
 #[test]
-fn a_reload_is_told_or_refused_with_the_reason() {
+fn reload_succeeds_or_is_422_with_the_reason() {
     let (scratch, service) = with_policy(&[]);
     scratch.write("policy.yaml", "version: 1\ndefaults: { limit: 7/d }\n");
     let reply = admin(&service, "POST", "/admin/policy/reload", "");
     assert_eq!((reply.status, &reply.json()["rules"]), (200, &json!(0)));
-    assert_eq!(service.check("c1")["limit"], 7, "at once");
+    assert_eq!(service.check("c1")["limit"], 7, "immediately");
     scratch.write("policy.yaml", "version: 1\nrulez: []\n");
     let reply = admin(&service, "POST", "/admin/policy/reload", "");
     assert_eq!(reply.status, 422);
@@ -250,28 +254,28 @@ fn a_reload_is_told_or_refused_with_the_reason() {
         reply.body
     );
     assert_eq!(service.check("c1")["limit"], 7);
-    // Also if the file is mended before anybody looks at it again.
+    // The failure is counted even if the file is repaired before the next poll.
     scratch.write("policy.yaml", "version: 1\ndefaults: { limit: 7/d }\n");
     let failed = Scrape::of(&service).value(r#"tollgate_policy_reloads_total{result="error"}"#);
     assert!(failed >= 1.0, "{failed}");
-    eventually("nothing is wrong", || {
+    eventually("the policy error is cleared", || {
         service.get("/api/status").json()["policy"]["error"].is_null()
     });
-    let without = administered(&[]);
+    let without = start_with_admin(&[]);
     assert_eq!(admin(&without, "POST", "/admin/policy/reload", "").status, 422);
 }
 
 #[test]
-fn overrides_and_audit_survive_restarts_in_the_data_directory() {
+fn data_directory_keeps_overrides_and_audit() {
     let scratch = Scratch::new();
     let directory = scratch.path().join("data");
     let args = ["--data-dir", directory.to_str().unwrap()];
-    let service = administered(&args);
+    let service = start_with_admin(&args);
     assert_eq!(admin(&service, "GET", "/admin/overrides", "").json()["kept_in"], "data_dir");
     let stored = put(&service, "c1", 20);
-    // Without a chance to save anything on the way out.
+    // SIGKILL: nothing can be saved on exit.
     service.kill();
-    let service = administered(&args);
+    let service = start_with_admin(&args);
     assert_eq!(admin(&service, "GET", &limits_of("c1"), "").json(), stored);
     assert_eq!(audit(&service).len(), 1);
     assert!(service.stop().0.success());
@@ -280,27 +284,27 @@ fn overrides_and_audit_survive_restarts_in_the_data_directory() {
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("administration.json"), "{}", refused.stderr);
     assert!(refused.stderr.contains("--discard-bad-state"), "{}", refused.stderr);
-    let service = administered(&[&args[..], &["--discard-bad-state"]].concat());
+    let service = start_with_admin(&[&args[..], &["--discard-bad-state"]].concat());
     assert_eq!(admin(&service, "GET", "/admin/overrides", "").json()["overrides"], json!([]));
     assert!(directory.join("administration.json.bad").exists());
 }
 
 #[test]
-fn without_a_place_to_keep_them_it_is_told_that_overrides_are_forgotten() {
-    let service = administered(&[]);
+fn warns_that_overrides_in_memory_are_lost() {
+    let service = start_with_admin(&[]);
     service.wait_for_log("overrides are stored in memory only");
     assert_eq!(admin(&service, "GET", "/admin/overrides", "").json()["kept_in"], "memory");
 }
 
 #[test]
-fn who_hangs_up_leaves_nothing_half_done() {
+fn disconnecting_client_leaves_no_partial_change() {
     let scratch = Scratch::new();
     let directory = scratch.path().join("data");
-    let service = administered(&["--data-dir", directory.to_str().unwrap()]);
+    let service = start_with_admin(&["--data-dir", directory.to_str().unwrap()]);
     let file = directory.join("administration.json");
     for round in 0..60 {
         for nth in 0..3 {
-            let body = a_day(round * 3 + nth);
+            let body = daily_limit(round * 3 + nth);
             let head = format!(
                 "PUT {} HTTP/1.1\r\nhost: t\r\nauthorization: Bearer {TOKEN}\r\n\
                  content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
@@ -311,31 +315,32 @@ fn who_hangs_up_leaves_nothing_half_done() {
             client.send(head.as_bytes()).unwrap();
         }
         let text = fs::read_to_string(&file).unwrap_or_else(|_| "{}".to_owned());
-        assert!(serde_json::from_str::<Value>(&text).is_ok(), "torn: {text}");
+        assert!(serde_json::from_str::<Value>(&text).is_ok(), "incomplete: {text}");
     }
     put(&service, "last", 7);
-    let in_force = admin(&service, "GET", "/admin/overrides", "").json()["overrides"].clone();
+    let active = admin(&service, "GET", "/admin/overrides", "").json()["overrides"].clone();
     service.kill();
-    let service = administered(&["--data-dir", directory.to_str().unwrap()]);
-    let kept = admin(&service, "GET", "/admin/overrides", "").json()["overrides"].clone();
-    // Of those who hung up some may have been served after it was looked at: nothing is older than it was then.
-    for seen in in_force.as_array().unwrap() {
-        let same = kept.as_array().unwrap().iter().find(|own| own["client"] == seen["client"]);
-        let [now, then] =
-            [&same.expect("it is kept")["set_at"], &seen["set_at"]].map(Value::as_str);
-        assert!(now >= then, "{seen} {kept}");
+    let service = start_with_admin(&["--data-dir", directory.to_str().unwrap()]);
+    let saved = admin(&service, "GET", "/admin/overrides", "").json()["overrides"].clone();
+    // Some requests may have completed after the listing: no saved override is older than the listed one.
+    for listed in active.as_array().unwrap() {
+        let mut overrides = saved.as_array().unwrap().iter();
+        let same = overrides.find(|override_| override_["client"] == listed["client"]);
+        let [saved_at, listed_at] =
+            [&same.expect("the override is saved")["set_at"], &listed["set_at"]].map(Value::as_str);
+        assert!(saved_at >= listed_at, "{listed} {saved}");
     }
 }
 
 #[test]
-fn what_is_set_at_the_same_time_is_all_in_force() {
-    let service = administered(&[]);
+fn concurrent_changes_all_become_active() {
+    let service = start_with_admin(&[]);
     let (service, clients) = (&service, 0..320);
     std::thread::scope(|scope| {
         for worker in 0..16 {
-            let mine = clients.clone().filter(move |nth| nth % 16 == worker);
+            let share = clients.clone().filter(move |nth| nth % 16 == worker);
             scope.spawn(move || {
-                for nth in mine {
+                for nth in share {
                     let client = format!("c{nth}");
                     put(service, &client, 5);
                     assert_eq!(
@@ -352,7 +357,7 @@ fn what_is_set_at_the_same_time_is_all_in_force() {
 }
 
 #[test]
-fn no_override_makes_requests_too_many_limits() {
+fn override_cannot_exceed_the_takes_of_a_plan() {
     let scratch = Scratch::new();
     let chain = |limits: &str| {
         let rule =
@@ -360,7 +365,7 @@ fn no_override_makes_requests_too_many_limits() {
         format!("version: 1\nrules:\n{}{}{}", rule("a"), rule("b"), rule("c"))
     };
     let path = scratch.write("policy.yaml", &chain("10/d"));
-    let service = administered(&["--policy", &path]);
+    let service = start_with_admin(&["--policy", &path]);
     let limits: Vec<Value> =
         (1..=6).map(|nth| json!({"limit": 9, "window_ms": nth * 1000})).collect();
     let body = |count: usize| json!({"limits": limits[..count]}).to_string();
@@ -369,17 +374,17 @@ fn no_override_makes_requests_too_many_limits() {
     assert!(refused.body.contains("24 takes"), "{}", refused.body);
     assert_eq!(admin(&service, "PUT", &limits_of("c1"), &body(4)).status, 200);
     assert_eq!(service.check("c1")["limit"], 9);
-    // A policy that leaves no room for what is stored.
+    // With this policy the stored override would exceed the maximum number of takes.
     let rest = "  - { name: d, limits: [10/d], continue: true }\n  - { name: e, limits: [10/d] }\n";
     scratch.write("policy.yaml", &(chain("10/d") + rest));
     assert_eq!(admin(&service, "POST", "/admin/policy/reload", "").status, 200);
-    assert_eq!(service.check("c1")["limit"], 10, "without it, rather than not at all");
-    let told = admin(&service, "GET", &limits_of("c1"), "").json();
-    assert!(told["problem"].as_str().unwrap().contains("takes"), "{told}");
+    assert_eq!(service.check("c1")["limit"], 10, "the policy limit applies instead");
+    let stored = admin(&service, "GET", &limits_of("c1"), "").json();
+    assert!(stored["problem"].as_str().unwrap().contains("takes"), "{stored}");
 }
 
 #[test]
-fn overrides_are_listed_page_by_page() {
+fn lists_overrides_in_pages() {
     let (_scratch, service) = with_policy(&[]);
     for client in ["a1", "a2", "b1", "a3"] {
         put(&service, client, 1);
@@ -388,7 +393,7 @@ fn overrides_are_listed_page_by_page() {
         let reply = admin(&service, "GET", &format!("/admin/overrides?{query}"), "").json();
         let clients = reply["overrides"].as_array().unwrap().iter();
         let clients: Vec<String> =
-            clients.map(|own| own["client"].as_str().unwrap().to_owned()).collect();
+            clients.map(|override_| override_["client"].as_str().unwrap().to_owned()).collect();
         (clients, reply["cursor"].as_str().map(str::to_owned))
     };
     let (first, cursor) = list("limit=2");
@@ -404,7 +409,7 @@ fn overrides_are_listed_page_by_page() {
 }
 
 #[test]
-fn all_answers_fit_their_schemas() {
+fn admin_responses_match_their_schemas() {
     let (_scratch, service) = with_policy(&[]);
     let description = description();
     let limits = "/admin/external/clients/{id}/limits";
@@ -418,7 +423,7 @@ fn all_answers_fit_their_schemas() {
         "rule": "pages", "reason": "r", "author": "a", "expires_at": "2100-01-01T00:00:00Z",
     });
     service.check("c1");
-    let described = |method: &str, template: &str, path: &str, body: &str| {
+    let checked = |method: &str, template: &str, path: &str, body: &str| {
         let reply = admin(&service, method, path, body);
         if reply.status != 204 {
             check(&description, template, &method.to_lowercase(), &reply);
@@ -430,7 +435,7 @@ fn all_answers_fit_their_schemas() {
         ("GET", limits, String::new(), 404),
         ("DELETE", limits, String::new(), 404),
         ("PUT", limits, full.to_string(), 200),
-        ("PUT", limits, a_day(3), 200),
+        ("PUT", limits, daily_limit(3), 200),
         ("PUT", limits, "{".to_owned(), 400),
         ("GET", limits, String::new(), 200),
         ("GET", stats, String::new(), 200),
@@ -440,15 +445,11 @@ fn all_answers_fit_their_schemas() {
         ("DELETE", limits, String::new(), 204),
         ("GET", "/admin/audit", String::new(), 200),
     ] {
-        assert_eq!(
-            described(method, template, &of(template), &body),
-            status,
-            "{method} {template}"
-        );
+        assert_eq!(checked(method, template, &of(template), &body), status, "{method} {template}");
     }
     put(&service, "c1", 3);
     check(&description, "/explain", "post", &service.post("/explain", r#"{"key":"c1"}"#));
     check(&description, "/api/limits", "get", &service.get("/api/limits"));
-    assert_eq!(described("GET", "/admin/audit", "/admin/audit?cursor=x", ""), 400);
-    assert_eq!(described("GET", "/admin/overrides", "/admin/overrides?limit=0", ""), 400);
+    assert_eq!(checked("GET", "/admin/audit", "/admin/audit?cursor=x", ""), 400);
+    assert_eq!(checked("GET", "/admin/overrides", "/admin/overrides?limit=0", ""), 400);
 }

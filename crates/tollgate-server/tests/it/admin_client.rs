@@ -1,4 +1,4 @@
-//! A service with an administrator, and what that one asks.
+//! Helpers for tests of the admin API.
 
 use serde_json::{Value, json};
 
@@ -7,12 +7,12 @@ use crate::service::Service;
 
 pub(crate) const TOKEN: &str = "a-token-of-tests-0123456789abcdef";
 
-/// `tollgate serve` with a token for administrators.
-pub(crate) fn administered(args: &[&str]) -> Service {
+/// Starts `tollgate serve` with an admin token.
+pub(crate) fn start_with_admin(args: &[&str]) -> Service {
     Service::start_with(args, &[("TOLLGATE_ADMIN_TOKEN", TOKEN)])
 }
 
-/// One request of an administrator.
+/// Sends a request with the admin token.
 pub(crate) fn admin(service: &Service, method: &str, path: &str, body: &str) -> Reply {
     let authorization = format!("Bearer {TOKEN}");
     let headers = [("authorization", authorization.as_str())];
@@ -23,20 +23,20 @@ pub(crate) fn limits_of(client: &str) -> String {
     format!("/admin/external/clients/{client}/limits")
 }
 
-/// So many in a day, as a body.
-pub(crate) fn a_day(limit: u64) -> String {
+/// Returns the body of an override with this limit per day.
+pub(crate) fn daily_limit(limit: u64) -> String {
     json!({"limits": [{"limit": limit, "window_ms": 86_400_000}], "reason": "tests", "author": "kim"})
         .to_string()
 }
 
-/// Sets a client's own limit.
+/// Sets the override of a client to this limit per day.
 pub(crate) fn put(service: &Service, client: &str, limit: u64) -> Value {
-    let reply = admin(service, "PUT", &limits_of(client), &a_day(limit));
+    let reply = admin(service, "PUT", &limits_of(client), &daily_limit(limit));
     assert_eq!(reply.status, 200, "{}", reply.body);
     reply.json()
 }
 
-/// The audit, newest first.
+/// Returns the audit log, newest entry first.
 pub(crate) fn audit(service: &Service) -> Vec<Value> {
     let reply = admin(service, "GET", "/admin/audit", "");
     assert_eq!(reply.status, 200, "{}", reply.body);

@@ -1,6 +1,6 @@
 //! `tollgate override` and `tollgate reset`.
 
-use crate::admin_client::{TOKEN, administered, audit};
+use crate::admin_client::{TOKEN, audit, start_with_admin};
 use crate::service::{Ended, Service, run, tollgate};
 
 fn run_as_admin(service: &Service, args: &[&str]) -> Ended {
@@ -15,7 +15,7 @@ fn run_with(service: &Service, args: &[&str], environment: &[(&str, &str)]) -> E
 
 #[test]
 fn overrides_and_resets_a_client() {
-    let service = administered(&[]);
+    let service = start_with_admin(&[]);
     service.check("c 1");
     let set = run_as_admin(
         &service,
@@ -52,7 +52,7 @@ fn overrides_and_resets_a_client() {
 
 #[test]
 fn accepts_any_client_name_and_tenant() {
-    let service = administered(&[]);
+    let service = start_with_admin(&[]);
     for client in ["..", ".", "a/b", "ä?#%", "x&tenant=y"] {
         let set = run_as_admin(
             &service,
@@ -71,7 +71,7 @@ fn accepts_any_client_name_and_tenant() {
 
 #[test]
 fn errors_name_the_problem() {
-    let service = administered(&[]);
+    let service = start_with_admin(&[]);
     let fails = |args: &[&str], words: &str| {
         let ended = run_as_admin(&service, args);
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{args:?}: {}", ended.stderr);

@@ -1,12 +1,12 @@
-//! Wrong questions: a problem that names the field, nothing taken, the next one served.
+//! Invalid requests: the problem names the field, nothing is taken, and the connection stays usable.
 
 use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::service::Service;
 
-/// A body, and the field its problem names (`-` for the body as a whole).
-fn wrong_questions() -> Vec<(String, &'static str)> {
+/// Invalid bodies with the field that the problem names (`-` for none).
+fn invalid_bodies() -> Vec<(String, &'static str)> {
     let limit = |limit: Value| json!({"key": "k", "limits": [limit]}).to_string();
     let long = "x".repeat(1025);
     let text = |body: &str| body.to_owned();
@@ -112,10 +112,10 @@ fn wrong_questions() -> Vec<(String, &'static str)> {
 }
 
 #[test]
-fn each_is_a_problem_that_names_its_field() {
+fn problems_name_the_invalid_field() {
     let service = Service::start(&[]);
     let mut client = service.client();
-    for (body, field) in wrong_questions() {
+    for (body, field) in invalid_bodies() {
         for path in ["/check", "/peek", "/refund", "/explain"] {
             let reply = client.post(path, &body);
             assert_eq!(reply.status, 400, "{path} {body}: {}", reply.body);
@@ -131,7 +131,7 @@ fn each_is_a_problem_that_names_its_field() {
 }
 
 #[test]
-fn a_list_is_not_taken_for_an_object() {
+fn rejects_lists_in_place_of_objects() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let permit = "00000000000000000000000000000001@ninline/concurrency{:k}";
@@ -154,7 +154,7 @@ fn a_list_is_not_taken_for_an_object() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_a_problem() {
+fn rejects_bodies_that_are_not_utf8() {
     let service = Service::start(&[]);
     for body in [&b"\xff\xfe"[..], b"{\"key\":\"\xff\"}", br#"{"key":"\ud800"}"#, b"\0"] {
         assert_eq!(service.post("/check", body).status, 400, "{body:?}");
@@ -162,7 +162,7 @@ fn bytes_that_are_no_text_are_a_problem() {
 }
 
 #[test]
-fn deep_nesting_is_a_problem() {
+fn rejects_deep_nesting() {
     let service = Service::start(&[]);
     let deep = |open: &str, count: usize| format!(r#"{{"key":{}"#, open.repeat(count));
     for body in [deep("[", 30_000), deep(r#"{"a":"#, 10_000)] {
@@ -173,7 +173,7 @@ fn deep_nesting_is_a_problem() {
 }
 
 #[test]
-fn the_content_type_must_be_json() {
+fn content_type_must_be_json() {
     let service = Service::start(&[]);
     let status = |headers: &str| {
         let mut client = service.client();
@@ -192,11 +192,11 @@ fn the_content_type_must_be_json() {
     assert_eq!(status("content-type: application/jsonx\r\n"), 415);
     assert_eq!(status("content-type: application/x-www-form-urlencoded\r\n"), 415);
     assert_eq!(status("content-type: application/json\r\ncontent-type: text/plain\r\n"), 415);
-    assert_eq!(service.check("k")["remaining"], 97, "only the two good ones took");
+    assert_eq!(service.check("k")["remaining"], 97, "only the two valid requests took");
 }
 
 #[test]
-fn wrong_paths_and_methods_are_problems() {
+fn unknown_paths_and_methods_are_problems() {
     let service = Service::start(&[]);
     let mut client = service.client();
     for (path, status) in [("/dash", 404), ("/chec", 404), ("/check/", 404), ("/check", 405)] {
@@ -211,7 +211,7 @@ fn wrong_paths_and_methods_are_problems() {
 }
 
 #[test]
-fn queries_are_checked() {
+fn rejects_invalid_query_parameters() {
     let service = Service::start(&[]);
     let mut client = service.client();
     for query in
@@ -225,7 +225,7 @@ fn queries_are_checked() {
 }
 
 #[test]
-fn a_request_that_is_not_http_is_closed() {
+fn closes_connections_that_are_not_http() {
     let service = Service::start(&[]);
     let mut client = service.client();
     client.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n").unwrap();

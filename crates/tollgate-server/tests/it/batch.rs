@@ -1,4 +1,4 @@
-//! POST /check/batch.
+//! `POST /check/batch`.
 
 use serde_json::{Value, json};
 
@@ -7,15 +7,15 @@ use crate::service::Service;
 fn results(service: &Service, requests: &Value) -> Vec<Value> {
     let reply = service.post("/check/batch", json!({ "requests": requests }).to_string());
     assert_eq!(reply.status, 200, "{}", reply.body);
-    let answer = reply.json();
-    answer["results"].as_array().expect("a list").clone()
+    let body = reply.json();
+    body["results"].as_array().expect("a list").clone()
 }
 
 #[test]
-fn questions_are_decided_in_order_each_by_itself() {
+fn decides_items_in_order_and_independently() {
     let service = Service::start(&[]);
-    let one = json!({"key": "a", "limits": [{"limit": 2, "window_ms": 60_000}]});
-    let results = results(&service, &json!([one, one, one, {"key": "b"}]));
+    let item = json!({"key": "a", "limits": [{"limit": 2, "window_ms": 60_000}]});
+    let results = results(&service, &json!([item, item, item, {"key": "b"}]));
     let allowed: Vec<bool> =
         results.iter().map(|result| result["allowed"].as_bool().unwrap()).collect();
     assert_eq!(allowed, [true, true, false, true]);
@@ -23,7 +23,7 @@ fn questions_are_decided_in_order_each_by_itself() {
 }
 
 #[test]
-fn a_bad_item_is_a_problem_in_its_place() {
+fn invalid_item_is_a_problem_in_its_position() {
     let service = Service::start(&[]);
     let results = results(
         &service,
@@ -37,18 +37,18 @@ fn a_bad_item_is_a_problem_in_its_place() {
 }
 
 #[test]
-fn a_thousand_fit_and_one_more_does_not() {
+fn accepts_1000_items_and_rejects_1001() {
     let service = Service::start(&[]);
     assert_eq!(results(&service, &json!([])).len(), 0);
     assert_eq!(results(&service, &json!(vec![json!({"key": "k"}); 1000])).len(), 1000);
-    let more = json!({"requests": vec![json!({"key": "other"}); 1001]}).to_string();
-    let reply = service.post("/check/batch", more);
+    let body = json!({"requests": vec![json!({"key": "other"}); 1001]}).to_string();
+    let reply = service.post("/check/batch", body);
     assert_eq!((reply.status, &reply.json()["field"]), (400, &json!("requests")));
     assert_eq!(service.check("other")["remaining"], 99);
 }
 
 #[test]
-fn a_batch_that_is_not_one_is_a_problem() {
+fn rejects_malformed_batches() {
     let service = Service::start(&[]);
     for body in ["", "[]", "{}", r#"{"requests":{}}"#, r#"{"requests":[],"requests":[]}"#] {
         assert_eq!(service.post("/check/batch", body).status, 400, "{body}");

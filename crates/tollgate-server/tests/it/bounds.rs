@@ -1,4 +1,4 @@
-//! What is too large, too slow or too much.
+//! Limits on size, time, connections and memory of requests.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 use crate::client::Client;
 use crate::service::{Service, eventually};
 
-/// The memory a process holds, in kilobytes.
-fn resident(service: &Service) -> u64 {
+/// Returns the resident_kib memory of the process in KiB.
+fn resident_kib(service: &Service) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", service.id()));
-    let status = status.expect("the process is there");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("it has memory");
+    let status = status.expect("the process runs");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a VmRSS line");
     line.split_whitespace().nth(1).and_then(|kb| kb.parse().ok()).expect("a number")
 }
 
 #[test]
-fn a_long_body_is_413_and_costs_no_memory() {
+fn long_body_is_413_and_uses_no_memory() {
     let service = Service::start(&[]);
     service.check("warm");
-    let before = resident(&service);
+    let before = resident_kib(&service);
     for path in ["/check", "/check/batch"] {
         let mut client = service.client();
         let head = format!(
@@ -28,7 +28,7 @@ fn a_long_body_is_413_and_costs_no_memory() {
         );
         client.send(head.as_bytes()).unwrap();
         let chunk = vec![b' '; 1 << 20];
-        // The service stops listening at some point, which is its right.
+        // The server may close the connection before all is sent.
         for _ in 0..64 {
             if client.send(&chunk).is_err() {
                 break;
@@ -40,13 +40,13 @@ fn a_long_body_is_413_and_costs_no_memory() {
     }
     let body = format!(r#"{{"key":"{}"}}"#, "x".repeat(65_536));
     assert_eq!(service.post("/check", body).status, 413);
-    let grown = resident(&service).saturating_sub(before);
-    assert!(grown < 8 * 1024, "{grown} kB more");
+    let grown = resident_kib(&service).saturating_sub(before);
+    assert!(grown < 8 * 1024, "{grown} KiB more");
     assert_eq!(service.check("after")["remaining"], 99);
 }
 
 #[test]
-fn a_body_of_the_most_bytes_is_read() {
+fn accepts_body_of_maximum_size() {
     let service = Service::start(&[]);
     let body = |length: usize| {
         let mut body = br#"{"key":"k"}"#.to_vec();
@@ -58,7 +58,7 @@ fn a_body_of_the_most_bytes_is_read() {
 }
 
 #[test]
-fn a_long_head_is_refused() {
+fn rejects_long_heads() {
     let service = Service::start(&[]);
     for head in [
         format!("GET /healthz HTTP/1.1\r\nhost: t\r\nx: {}\r\n\r\n", "y".repeat(1 << 20)),
@@ -75,7 +75,7 @@ fn a_long_head_is_refused() {
 }
 
 #[test]
-fn a_body_in_pieces_is_one_body() {
+fn reads_bodies_sent_in_pieces() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let body = br#"{"key":"pieces"}"#;
@@ -94,7 +94,7 @@ fn a_body_in_pieces_is_one_body() {
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_order() {
+fn responds_to_pipelined_requests_in_order() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let body = r#"{"key":"p"}"#;
@@ -104,26 +104,26 @@ fn pipelined_requests_are_answered_in_order() {
         body.len()
     );
     client.send(request.repeat(50).as_bytes()).unwrap();
-    for left in (50..100).rev() {
-        assert_eq!(client.reply().unwrap().json()["remaining"], left);
+    for remaining in (50..100).rev() {
+        assert_eq!(client.reply().unwrap().json()["remaining"], remaining);
     }
 }
 
 #[test]
-fn a_head_that_does_not_come_is_not_waited_for() {
+fn closes_connections_with_an_incomplete_head() {
     let service = Service::start(&[]);
     let mut slow = TcpStream::connect(service.address()).unwrap();
     slow.write_all(b"POST /check HTTP/1.1\r\nhost: t\r\n").unwrap();
     slow.set_read_timeout(Some(Duration::from_secs(50))).unwrap();
-    let began = Instant::now();
-    let mut told = Vec::new();
-    let _ = slow.read_to_end(&mut told);
-    let took = began.elapsed();
+    let start = Instant::now();
+    let mut response = Vec::new();
+    let _ = slow.read_to_end(&mut response);
+    let took = start.elapsed();
     assert!((Duration::from_secs(9)..Duration::from_secs(40)).contains(&took), "{took:?}");
 }
 
 #[test]
-fn no_more_connections_than_allowed_are_served_at_once() {
+fn serves_at_most_max_connections() {
     let service = Service::start(&["--max-connections", "2"]);
     let mut held: Vec<Client> = (0..2).map(|_| service.client()).collect();
     for client in &mut held {
@@ -132,49 +132,47 @@ fn no_more_connections_than_allowed_are_served_at_once() {
     let mut waiting = service.client();
     waiting.send(b"GET /healthz HTTP/1.1\r\nhost: t\r\n\r\n").unwrap();
     held.pop();
-    assert_eq!(waiting.reply().unwrap().status, 200, "a place became free");
+    assert_eq!(waiting.reply().unwrap().status, 200, "a connection was closed");
 }
 
 #[test]
-fn a_crowd_waits_to_be_accepted_without_trying_again() {
+fn accept_queue_holds_many_connections() {
     let service = Service::start(&[]);
     service.signal("STOP");
-    // Who found no room would try again after a second, and then after longer and longer.
-    let patience = Duration::from_secs(30);
-    let crowd: Vec<TcpStream> = (0..400)
-        .map(|_| TcpStream::connect_timeout(&service.address(), patience).expect("there is room"))
+    // A client that finds the queue full would retry after a second, and then with increasing delays.
+    let timeout = Duration::from_secs(30);
+    let queued: Vec<TcpStream> = (0..400)
+        .map(|_| TcpStream::connect_timeout(&service.address(), timeout).expect("queue not full"))
         .collect();
     service.signal("CONT");
-    for mut waiting in crowd {
-        waiting
-            .write_all(b"GET /healthz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n")
-            .unwrap();
-        let mut told = String::new();
-        waiting.read_to_string(&mut told).unwrap();
-        assert!(told.starts_with("HTTP/1.1 200"), "{told}");
+    for mut stream in queued {
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n").unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
     }
 }
 
 #[test]
-fn without_file_descriptors_it_waits_and_recovers() {
+fn recovers_from_file_descriptor_exhaustion() {
     let service = Service::start(&[]);
     let limited = std::process::Command::new("prlimit")
         .args([&format!("--pid={}", service.id()), "--nofile=24:24"])
         .status()
-        .expect("prlimit is there (Debian package util-linux)");
+        .expect("prlimit is installed (Debian package util-linux)");
     assert!(limited.success());
     let mut held: Vec<Client> = Vec::new();
     for _ in 0..40 {
         held.push(service.client());
     }
-    let busy = cpu_ticks(&service);
+    let before = cpu_ticks(&service);
     service.wait_for_log("cannot accept a connection; retrying");
     drop(held);
     eventually("served again", || {
         let client = Client::try_connect(service.address());
         client.is_ok_and(|mut client| client.get("/healthz").status == 200)
     });
-    assert!(cpu_ticks(&service) - busy < 100, "it must not spin");
+    assert!(cpu_ticks(&service) - before < 100, "the accept loop must not spin");
 }
 
 fn cpu_ticks(service: &Service) -> u64 {
@@ -184,7 +182,7 @@ fn cpu_ticks(service: &Service) -> u64 {
 }
 
 #[test]
-fn a_body_that_does_not_come_is_not_waited_for() {
+fn incomplete_body_is_408() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let head = "POST /check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n";
@@ -193,63 +191,64 @@ fn a_body_that_does_not_come_is_not_waited_for() {
 }
 
 #[test]
-fn an_answer_that_is_not_read_is_not_waited_for() {
+fn closes_connections_that_do_not_read() {
     let service = Service::start(&[]);
-    let mut deaf = TcpStream::connect(service.address()).unwrap();
-    deaf.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut stream = TcpStream::connect(service.address()).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
     let request = b"GET /openapi.json HTTP/1.1\r\nhost: t\r\n\r\n".repeat(100);
-    // Until the service has given up on a client that asks and never reads.
-    let began = Instant::now();
-    while deaf.write_all(&request).is_ok() {
-        assert!(began.elapsed() < Duration::from_secs(120), "it is still being served");
+    // Sends requests without reading until the server closes the connection.
+    let start = Instant::now();
+    while stream.write_all(&request).is_ok() {
+        assert!(start.elapsed() < Duration::from_secs(120), "the connection is still open");
     }
     assert_eq!(service.get("/healthz").status, 200);
 }
 
 #[test]
-fn bodies_on_their_way_share_one_budget() {
+fn incomplete_bodies_share_a_memory_budget() {
     let service = Service::start(&[]);
     service.check("warm");
-    let before = resident(&service);
+    let before = resident_kib(&service);
     let head = "POST /release HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
                 content-length: 2000000\r\n\r\n";
     let held: Vec<TcpStream> = (0..150)
         .map(|_| {
             let mut slow = TcpStream::connect(service.address()).unwrap();
-            // Those beyond the budget are not read from, so they must not be waited for here.
+            // The server does not read bodies beyond the budget, so a blocking write would hang.
             slow.set_nonblocking(true).unwrap();
             let _ = slow.write_all(head.as_bytes());
             let _ = slow.write_all(&vec![b' '; 1_900_000]);
             slow
         })
         .collect();
-    assert_eq!(service.check("k")["remaining"], 99, "who sends all at once is served");
-    let grown = resident(&service).saturating_sub(before);
-    assert!(grown < 128 * 1024, "{grown} kB more for {} bodies", held.len());
+    assert_eq!(service.check("k")["remaining"], 99, "a complete body needs no budget");
+    let grown = resident_kib(&service).saturating_sub(before);
+    assert!(grown < 128 * 1024, "{grown} KiB more for {} bodies", held.len());
 }
 
 #[test]
-fn who_announces_much_and_sends_nothing_holds_up_nobody() {
+fn announced_length_alone_reserves_no_memory() {
     let service = Service::start(&[]);
-    let announced = |path: &str, how: &str| {
+    let announce = |path: &str, length: &str| {
         let mut slow = TcpStream::connect(service.address()).unwrap();
-        let head =
-            format!("POST {path} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n{how}");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n{length}"
+        );
         slow.write_all(head.as_bytes()).unwrap();
         slow
     };
-    // Together more than all bodies that are on their way may have.
+    // Together more than the memory budget of incomplete bodies.
     let held: Vec<TcpStream> = (0..100)
         .flat_map(|_| {
             [
-                announced("/release", "content-length: 2000000\r\n\r\n{"),
-                announced("/check/batch", "transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"),
+                announce("/release", "content-length: 2000000\r\n\r\n{"),
+                announce("/check/batch", "transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"),
             ]
         })
         .collect();
     let body = r#"{"key":"late"}"#;
     let mut late = service.client();
-    let began = Instant::now();
+    let start = Instant::now();
     late.send(
         format!(
             "POST /check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
@@ -259,9 +258,9 @@ fn who_announces_much_and_sends_nothing_holds_up_nobody() {
         .as_bytes(),
     )
     .unwrap();
-    assert_eq!(late.reply().unwrap().status, 100, "the body is being waited for");
+    assert_eq!(late.reply().unwrap().status, 100, "the server waits for the body");
     late.send(body.as_bytes()).unwrap();
     assert_eq!(late.reply().unwrap().json()["remaining"], 99);
-    let took = began.elapsed();
-    assert!(took < Duration::from_secs(20), "{took:?} beside {} slow ones", held.len());
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?} with {} slow connections", held.len());
 }

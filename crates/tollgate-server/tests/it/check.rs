@@ -1,34 +1,34 @@
-//! POST /check, /peek, /refund.
+//! `POST /check`, `/peek` and `/refund`.
 
 use serde_json::json;
 
 use crate::service::{Scratch, Service};
 
 #[test]
-fn with_nothing_configured_it_is_a_hundred_a_minute() {
+fn default_limit_is_100_per_minute() {
     let service = Service::start(&[]);
     let mut client = service.client();
-    for left in (0..100).rev() {
-        let answer = client.post("/check", r#"{"key":"user:1"}"#).json();
-        assert_eq!(answer["allowed"], true);
-        assert_eq!((&answer["limit"], &answer["remaining"]), (&json!(100), &json!(left)));
+    for remaining in (0..100).rev() {
+        let decision = client.post("/check", r#"{"key":"user:1"}"#).json();
+        assert_eq!(decision["allowed"], true);
+        assert_eq!((&decision["limit"], &decision["remaining"]), (&json!(100), &json!(remaining)));
     }
     let refused = client.post("/check", r#"{"key":"user:1"}"#);
-    assert_eq!(refused.status, 200, "the question was answered");
+    assert_eq!(refused.status, 200, "a refusal is a successful decision");
     let refused = refused.json();
     assert_eq!((&refused["allowed"], &refused["verdict"]), (&json!(false), &json!("deny")));
     assert_eq!(service.check("user:2")["remaining"], 99);
 }
 
 #[test]
-fn an_answer_has_every_field_of_the_contract() {
+fn decision_has_every_field_of_the_contract() {
     let service = Service::start(&[]);
     let reply = service.post("/check", r#"{"key":"user:1"}"#);
     assert_eq!(reply.header("content-type"), Some("application/json"));
-    let mut answer = reply.json();
-    let reset = answer["reset_after_ms"].take();
+    let mut decision = reply.json();
+    let reset = decision["reset_after_ms"].take();
     assert!((59_000..=60_000).contains(&reset.as_u64().unwrap()), "{reset}");
-    answer["limits"][0]["reset_after_ms"].take();
+    decision["limits"][0]["reset_after_ms"].take();
     let expected = json!({
         "allowed": true, "verdict": "allow", "rule": "default", "key": "user:1",
         "limit": 100, "count": 1, "remaining": 99,
@@ -40,11 +40,11 @@ fn an_answer_has_every_field_of_the_contract() {
             "retry_after_ms": null, "mode": "enforce", "allowed": true
         }]
     });
-    assert_eq!(answer, expected);
+    assert_eq!(decision, expected);
 }
 
 #[test]
-fn a_refusal_says_when_to_come_back() {
+fn refusal_has_retry_after() {
     let service = Service::start(&[]);
     let body = r#"{"key":"k","cost":10,"limits":[{"limit":10,"window_ms":60000}]}"#;
     assert_eq!(service.post("/check", body).json()["remaining"], 0);
@@ -52,7 +52,7 @@ fn a_refusal_says_when_to_come_back() {
         service.post("/check", r#"{"key":"k","limits":[{"limit":10,"window_ms":60000}]}"#);
     let refused = refused.json();
     let ms = refused["retry_after_ms"].as_u64().unwrap();
-    assert!((1..=6000).contains(&ms), "one of ten a minute returns within six seconds: {ms}");
+    assert!((1..=6000).contains(&ms), "a token of 10/min refills within 6 s: {ms}");
     let seconds = refused["retry_after"].as_f64().unwrap();
     let millis = u32::try_from(ms).map(f64::from).unwrap();
     assert_eq!((seconds * 1000.0).round(), millis);
@@ -61,16 +61,19 @@ fn a_refusal_says_when_to_come_back() {
 }
 
 #[test]
-fn a_cost_above_the_burst_never_fits_and_takes_nothing() {
+fn cost_above_the_limit_is_never_and_takes_nothing() {
     let service = Service::start(&[]);
-    let answer = service.post("/check", r#"{"key":"k","cost":101}"#).json();
-    assert_eq!((&answer["verdict"], &answer["allowed"]), (&json!("never"), &json!(false)));
-    assert_eq!((&answer["retry_after"], &answer["retry_after_ms"]), (&json!(null), &json!(null)));
+    let decision = service.post("/check", r#"{"key":"k","cost":101}"#).json();
+    assert_eq!((&decision["verdict"], &decision["allowed"]), (&json!("never"), &json!(false)));
+    assert_eq!(
+        (&decision["retry_after"], &decision["retry_after_ms"]),
+        (&json!(null), &json!(null))
+    );
     assert_eq!(service.check("k")["remaining"], 99);
 }
 
 #[test]
-fn peeks_take_nothing_and_refunds_give_back() {
+fn peek_takes_nothing_and_refund_returns_cost() {
     let service = Service::start(&[]);
     let mut client = service.client();
     client.post("/check", r#"{"key":"k","cost":30}"#);
@@ -82,9 +85,9 @@ fn peeks_take_nothing_and_refunds_give_back() {
 }
 
 #[test]
-fn both_limits_or_neither() {
+fn takes_all_limits_or_none() {
     let service = Service::start(&[]);
-    let ask = |cost: u64| {
+    let check = |cost: u64| {
         let limits = json!([
             {"name": "minute", "limit": 10, "window_ms": 60_000},
             {"name": "hour", "algorithm": "fixed_window", "limit": 100, "window_ms": 3_600_000},
@@ -92,15 +95,15 @@ fn both_limits_or_neither() {
         let body = json!({"key": "c", "cost": cost, "limits": limits});
         service.post("/check", body.to_string()).json()
     };
-    assert_eq!(ask(10)["allowed"], true);
-    let refused = ask(1);
+    assert_eq!(check(10)["allowed"], true);
+    let refused = check(1);
     assert_eq!(refused["allowed"], false);
     assert_eq!(refused["limits"][0]["allowed"], false);
-    assert_eq!(refused["limits"][1]["remaining"], 90, "the hour was not charged");
+    assert_eq!(refused["limits"][1]["remaining"], 90, "the hourly limit was not charged");
 }
 
 #[test]
-fn every_algorithm_can_come_with_a_request() {
+fn inline_limits_support_every_algorithm() {
     let service = Service::start(&[]);
     for (limit, capacity) in [
         (json!({"algorithm": "token_bucket", "limit": 10, "window_ms": 60_000, "burst": 5}), 5),
@@ -113,20 +116,20 @@ fn every_algorithm_can_come_with_a_request() {
         ),
         (json!({"algorithm": "concurrency", "limit": 10, "ttl_ms": 60_000}), 10),
     ] {
-        let ask = |cost: u64| {
+        let check = |cost: u64| {
             let body = json!({"key": limit.to_string(), "cost": cost, "limits": [limit]});
             service.post("/check", body.to_string()).json()
         };
-        assert_eq!(ask(capacity)["remaining"], 0, "{limit}");
-        assert_eq!(ask(1)["verdict"], "deny", "{limit}");
+        assert_eq!(check(capacity)["remaining"], 0, "{limit}");
+        assert_eq!(check(1)["verdict"], "deny", "{limit}");
     }
     let block = json!({"key": "k", "limits": [{"limit": 0}]});
-    let answer = service.post("/check", block.to_string()).json();
-    assert_eq!((&answer["verdict"], &answer["limit"]), (&json!("never"), &json!(0)));
+    let decision = service.post("/check", block.to_string()).json();
+    assert_eq!((&decision["verdict"], &decision["limit"]), (&json!("never"), &json!(0)));
 }
 
 #[test]
-fn a_policy_decides_by_facts() {
+fn policy_decides_by_facts() {
     let scratch = Scratch::new();
     let policy = scratch.write(
         "policy.yaml",
@@ -138,26 +141,26 @@ fn a_policy_decides_by_facts() {
          \x20 - { name: blocked, match: { ip: 10.0.0.0/8 }, limits: [0] }\n",
     );
     let service = Service::start(&["--policy", &policy]);
-    let ask = |facts: serde_json::Value| {
+    let check = |facts: serde_json::Value| {
         service.post("/check", json!({ "facts": facts }).to_string()).json()
     };
-    let job = ask(json!({"tier": "internal", "client": "c"}));
+    let job = check(json!({"tier": "internal", "client": "c"}));
     assert_eq!((&job["allowed"], &job["rule"]), (&json!(true), &json!("jobs")));
     assert_eq!(
         (&job["limit"], &job["count"], &job["limits"]),
         (&json!(null), &json!(null), &json!([]))
     );
     let search = json!({"method": "get", "path": "/search/a?b", "user": "u1"});
-    assert_eq!(ask(search.clone())["remaining"], 1);
-    assert_eq!(ask(search.clone())["key"], "u1");
-    let refused = ask(search);
+    assert_eq!(check(search.clone())["remaining"], 1);
+    assert_eq!(check(search.clone())["key"], "u1");
+    let refused = check(search);
     assert_eq!((&refused["allowed"], &refused["rule"]), (&json!(false), &json!("search")));
-    assert_eq!(ask(json!({"ip": "10.1.2.3"}))["verdict"], "never");
-    assert_eq!(ask(json!({"ip": "11.1.2.3"}))["rule"], "default");
+    assert_eq!(check(json!({"ip": "10.1.2.3"}))["verdict"], "never");
+    assert_eq!(check(json!({"ip": "11.1.2.3"}))["rule"], "default");
 }
 
 #[test]
-fn tenants_and_hostile_keys_never_share_a_counter() {
+fn tenants_and_unusual_keys_have_separate_counters() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let bodies = [
@@ -174,7 +177,7 @@ fn tenants_and_hostile_keys_never_share_a_counter() {
         json!({"facts": {"client": "a:b", "tenant": "t"}}),
     ];
     for body in bodies {
-        let answer = client.post("/check", body.to_string()).json();
-        assert_eq!(answer["remaining"], 99, "{body}");
+        let decision = client.post("/check", body.to_string()).json();
+        assert_eq!(decision["remaining"], 99, "{body}");
     }
 }

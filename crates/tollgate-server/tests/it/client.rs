@@ -1,4 +1,4 @@
-//! The smallest HTTP client: what it sends and reads is what went over the wire.
+//! A minimal blocking HTTP client that sends and reads raw bytes.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// What a connection is made over.
+/// A plain or TLS stream.
 pub(crate) trait Stream: Read + Write + Send {}
 
 impl<T: Read + Write + Send> Stream for T {}
 
-/// One connection.
+/// One HTTP connection.
 pub(crate) struct Client {
     stream: Box<dyn Stream>,
     unread: Vec<u8>,
 }
 
-/// One response.
+/// One HTTP response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -27,12 +27,12 @@ pub(crate) struct Reply {
 
 impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Self {
-        Self::try_connect(address).expect("the service accepts connections")
+        Self::try_connect(address).expect("the server accepts connections")
     }
 
     pub(crate) fn try_connect(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
-        // Longer than anything the service waits for: a test that hangs fails instead.
+        // Longer than any timeout of the server, so that a hanging test fails.
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         stream.set_nodelay(true)?;
         Ok(Self::over(stream))
@@ -42,9 +42,9 @@ impl Client {
         Self { stream: Box::new(stream), unread: Vec::new() }
     }
 
-    /// Posts JSON and reads the answer.
+    /// Posts JSON and reads the response.
     pub(crate) fn post(&mut self, path: &str, json: impl AsRef<[u8]>) -> Reply {
-        self.try_post(path, json.as_ref()).expect("the service answers")
+        self.try_post(path, json.as_ref()).expect("the server responds")
     }
 
     pub(crate) fn try_post(&mut self, path: &str, json: &[u8]) -> io::Result<Reply> {
@@ -60,10 +60,10 @@ impl Client {
     pub(crate) fn get(&mut self, path: &str) -> Reply {
         self.send(format!("GET {path} HTTP/1.1\r\nhost: tollgate\r\n\r\n").as_bytes())
             .and_then(|()| self.reply())
-            .expect("the service answers")
+            .expect("the server responds")
     }
 
-    /// A request with a head of its own, and JSON if there is a body.
+    /// Sends a request with these headers, and with a JSON body unless it is empty.
     pub(crate) fn request(
         &mut self,
         method: &str,
@@ -79,7 +79,7 @@ impl Client {
             head.push_str("content-type: application/json\r\n");
         }
         head.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
-        self.send(head.as_bytes()).and_then(|()| self.reply()).expect("the service answers")
+        self.send(head.as_bytes()).and_then(|()| self.reply()).expect("the server responds")
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -89,8 +89,8 @@ impl Client {
     /// Reads one response.
     pub(crate) fn reply(&mut self) -> io::Result<Reply> {
         let end = loop {
-            if let Some(at) = self.unread.windows(4).position(|four| four == b"\r\n\r\n") {
-                break at + 4;
+            if let Some(end) = self.unread.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                break end + 4;
             }
             self.read_more()?;
         };

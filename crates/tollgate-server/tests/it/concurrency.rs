@@ -1,4 +1,4 @@
-//! Concurrency limits over HTTP: slots, and the permits that hold them.
+//! Concurrency limits over HTTP: slots and permits.
 
 use std::time::{Duration, Instant};
 
@@ -15,45 +15,47 @@ fn slots(key: &str, limit: u64, ttl_ms: u64) -> String {
     json!({"key": key, "limits": [slots]}).to_string()
 }
 
-fn permit_of(answer: &Value) -> &str {
-    answer["permit"].as_str().unwrap_or_else(|| panic!("no permit in {answer}"))
+fn permit_of(decision: &Value) -> &str {
+    decision["permit"].as_str().unwrap_or_else(|| panic!("no permit in {decision}"))
 }
 
-fn moment(value: &Value) -> Timestamp {
+fn parse_time(value: &Value) -> Timestamp {
     let text = value.as_str().unwrap_or_else(|| panic!("no time: {value}"));
     text.parse().unwrap_or_else(|error| panic!("{text} is not RFC 3339: {error}"))
 }
 
-fn ask_of_permit(client: &mut Client, path: &str, permit: &str) -> Value {
+fn post_permit(client: &mut Client, path: &str, permit: &str) -> Value {
     let reply = client.post(path, json!({ "permit": permit }).to_string());
     assert_eq!(reply.status, 200, "{}", reply.body);
     reply.json()
 }
 
 #[test]
-fn a_slot_comes_with_a_permit_and_its_expiry() {
+fn take_returns_permit_and_expiry() {
     let service = Service::start(&[]);
     let before = Timestamp::now();
-    let answer = service.post("/check", slots("jobs", 2, MINUTE_MS)).json();
+    let decision = service.post("/check", slots("jobs", 2, MINUTE_MS)).json();
     let after = Timestamp::now();
-    assert_eq!((&answer["allowed"], &answer["remaining"]), (&json!(true), &json!(1)));
-    assert!(permit_of(&answer).ends_with("{:jobs}"), "{answer}");
+    assert_eq!((&decision["allowed"], &decision["remaining"]), (&json!(true), &json!(1)));
+    assert!(permit_of(&decision).ends_with("{:jobs}"), "{decision}");
     let ttl = Duration::from_millis(MINUTE_MS);
-    let expires = moment(&answer["expires_at"]);
-    // Wall clocks are read apart by the service and by us: a millisecond of doubt on each side.
-    let doubt = Duration::from_millis(1);
-    assert!(expires >= before + ttl - doubt && expires <= after + ttl + doubt, "{answer}");
-    let limit = &answer["limits"][0];
+    let expires = parse_time(&decision["expires_at"]);
+    // The server and the test read the wall clock separately: tolerate a millisecond on each side.
+    let tolerance = Duration::from_millis(1);
+    let range = before + ttl - tolerance..=after + ttl + tolerance;
+    assert!(range.contains(&expires), "{decision}");
+    let limit = &decision["limits"][0];
     assert_eq!((&limit["algorithm"], &limit["ttl_ms"]), (&json!("concurrency"), &json!(MINUTE_MS)));
     assert_eq!(limit["window_ms"], json!(null));
 }
 
 #[test]
-fn when_all_slots_are_held_the_wait_is_until_the_first_returns() {
+fn refusal_waits_for_the_first_slot_to_expire() {
     let service = Service::start(&[]);
     let mut client = service.client();
-    for left in [2, 1, 0] {
-        assert_eq!(client.post("/check", slots("jobs", 3, MINUTE_MS)).json()["remaining"], left);
+    for remaining in [2, 1, 0] {
+        let decision = client.post("/check", slots("jobs", 3, MINUTE_MS)).json();
+        assert_eq!(decision["remaining"], remaining);
     }
     let refused = client.post("/check", slots("jobs", 3, MINUTE_MS)).json();
     assert_eq!((&refused["verdict"], &refused["count"]), (&json!("deny"), &json!(3)));
@@ -61,32 +63,26 @@ fn when_all_slots_are_held_the_wait_is_until_the_first_returns() {
     assert!((1..=MINUTE_MS).contains(&wait), "{refused}");
     assert_eq!((refused.get("permit"), refused.get("expires_at")), (None, None));
     let other = client.post("/check", slots("other", 3, MINUTE_MS)).json();
-    assert_eq!(other["remaining"], 2, "another key has slots of its own");
+    assert_eq!(other["remaining"], 2, "each key has its own slots");
 }
 
 #[test]
-fn a_release_frees_at_once_and_only_once() {
+fn release_frees_a_slot_exactly_once() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let held = client.post("/check", slots("jobs", 1, MINUTE_MS)).json();
     assert_eq!(client.post("/check", slots("jobs", 1, MINUTE_MS)).json()["allowed"], false);
-    assert_eq!(ask_of_permit(&mut client, "/release", permit_of(&held)), json!({"released": true}));
-    assert_eq!(
-        ask_of_permit(&mut client, "/release", permit_of(&held)),
-        json!({"released": false})
-    );
+    assert_eq!(post_permit(&mut client, "/release", permit_of(&held)), json!({"released": true}));
+    assert_eq!(post_permit(&mut client, "/release", permit_of(&held)), json!({"released": false}));
     let next = client.post("/check", slots("jobs", 1, MINUTE_MS)).json();
     assert_eq!(next["allowed"], true);
-    assert_ne!(permit_of(&next), permit_of(&held), "every take has a permit of its own");
-    assert_eq!(
-        ask_of_permit(&mut client, "/release", permit_of(&held)),
-        json!({"released": false})
-    );
+    assert_ne!(permit_of(&next), permit_of(&held), "each take has its own permit");
+    assert_eq!(post_permit(&mut client, "/release", permit_of(&held)), json!({"released": false}));
     assert_eq!(client.post("/peek", slots("jobs", 1, MINUTE_MS)).json()["remaining"], 0);
 }
 
 #[test]
-fn a_take_of_several_slots_is_released_whole() {
+fn release_frees_all_slots_of_a_take() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let mut body: Value = serde_json::from_str(&slots("jobs", 5, MINUTE_MS)).unwrap();
@@ -94,63 +90,63 @@ fn a_take_of_several_slots_is_released_whole() {
     let held = client.post("/check", body.to_string()).json();
     assert_eq!(held["remaining"], 2);
     assert_eq!(client.post("/check", body.to_string()).json()["verdict"], "deny");
-    assert_eq!(ask_of_permit(&mut client, "/release", permit_of(&held))["released"], true);
+    assert_eq!(post_permit(&mut client, "/release", permit_of(&held))["released"], true);
     assert_eq!(client.post("/peek", body.to_string()).json()["remaining"], 5);
 }
 
 #[test]
-fn a_renewal_puts_the_expiry_off() {
+fn renew_extends_the_expiry() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let held = client.post("/check", slots("jobs", 1, MINUTE_MS)).json();
-    let renewed = ask_of_permit(&mut client, "/renew", permit_of(&held));
+    let renewed = post_permit(&mut client, "/renew", permit_of(&held));
     assert_eq!(renewed["renewed"], true);
-    assert!(moment(&renewed["expires_at"]) > moment(&held["expires_at"]), "{held} {renewed}");
+    assert!(
+        parse_time(&renewed["expires_at"]) > parse_time(&held["expires_at"]),
+        "{held} {renewed}"
+    );
 }
 
 #[test]
-fn a_slot_that_is_renewed_outlives_its_time() {
+fn renewed_slot_outlives_its_first_ttl() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let ttl = Duration::from_secs(3);
-    let began = Instant::now();
+    let start = Instant::now();
     let held = client.post("/check", slots("jobs", 1, 3000)).json();
     eventually("the first ttl is over", || {
-        assert_eq!(ask_of_permit(&mut client, "/renew", permit_of(&held))["renewed"], true);
-        began.elapsed() > ttl + Duration::from_millis(500)
+        assert_eq!(post_permit(&mut client, "/renew", permit_of(&held))["renewed"], true);
+        start.elapsed() > ttl + Duration::from_millis(500)
     });
     assert_eq!(client.post("/check", slots("jobs", 1, 3000)).json()["allowed"], false);
 }
 
 #[test]
-fn what_has_expired_cannot_be_renewed_or_released() {
+fn expired_permit_cannot_be_renewed_or_released() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let held = client.post("/check", slots("jobs", 1, 40)).json();
-    eventually("the slot returns by itself", || {
+    eventually("the slot expires", || {
         client.post("/peek", slots("jobs", 1, 40)).json()["remaining"] == 1
     });
-    let gone = json!({"renewed": false, "expires_at": null});
-    assert_eq!(ask_of_permit(&mut client, "/renew", permit_of(&held)), gone);
-    assert_eq!(
-        ask_of_permit(&mut client, "/release", permit_of(&held)),
-        json!({"released": false})
-    );
+    let not_renewed = json!({"renewed": false, "expires_at": null});
+    assert_eq!(post_permit(&mut client, "/renew", permit_of(&held)), not_renewed);
+    assert_eq!(post_permit(&mut client, "/release", permit_of(&held)), json!({"released": false}));
 }
 
 #[test]
-fn what_was_released_cannot_be_renewed() {
+fn released_permit_cannot_be_renewed() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let held = client.post("/check", slots("jobs", 1, MINUTE_MS)).json();
-    ask_of_permit(&mut client, "/release", permit_of(&held));
-    let gone = json!({"renewed": false, "expires_at": null});
-    assert_eq!(ask_of_permit(&mut client, "/renew", permit_of(&held)), gone);
+    post_permit(&mut client, "/release", permit_of(&held));
+    let not_renewed = json!({"renewed": false, "expires_at": null});
+    assert_eq!(post_permit(&mut client, "/renew", permit_of(&held)), not_renewed);
     assert_eq!(client.post("/peek", slots("jobs", 1, MINUTE_MS)).json()["remaining"], 1);
 }
 
 #[test]
-fn a_forged_permit_releases_nothing() {
+fn forged_permit_releases_nothing() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let held = client.post("/check", slots("jobs", 1, MINUTE_MS)).json();
@@ -162,17 +158,17 @@ fn a_forged_permit_releases_nothing() {
         format!("{id}{}", key.replace("concurrency", "never-seen")),
     ];
     for forged in forged {
-        let answer = ask_of_permit(&mut client, "/release", &forged);
-        assert_eq!(answer, json!({"released": false}), "{forged}");
-        let answer = ask_of_permit(&mut client, "/renew", &forged);
-        assert_eq!(answer, json!({"renewed": false, "expires_at": null}), "{forged}");
+        let decision = post_permit(&mut client, "/release", &forged);
+        assert_eq!(decision, json!({"released": false}), "{forged}");
+        let decision = post_permit(&mut client, "/renew", &forged);
+        assert_eq!(decision, json!({"renewed": false, "expires_at": null}), "{forged}");
     }
     assert_eq!(client.post("/peek", slots("jobs", 1, MINUTE_MS)).json()["remaining"], 0);
-    assert_eq!(ask_of_permit(&mut client, "/release", permit)["released"], true);
+    assert_eq!(post_permit(&mut client, "/release", permit)["released"], true);
 }
 
 #[test]
-fn a_malformed_permit_is_a_problem_that_names_it() {
+fn malformed_permit_is_a_problem_naming_the_field() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let held = client.post("/check", slots("jobs", 1, MINUTE_MS)).json();
@@ -180,7 +176,7 @@ fn a_malformed_permit_is_a_problem_that_names_it() {
     let zero = format!("{:032}{}", 0, &permit[32..]);
     let bucket = format!("{}@binline/60s{{:jobs}}", &permit[..32]);
     let long = format!("{permit}{}", "x".repeat(40_000));
-    let wrong = [
+    let malformed = [
         "",
         "l1",
         "not a permit",
@@ -198,8 +194,8 @@ fn a_malformed_permit_is_a_problem_that_names_it() {
         "\u{e4}".repeat(16).as_str(),
     ]
     .map(|permit| json!({ "permit": permit }));
-    let wrong = wrong.into_iter().chain([json!({"permit": 7}), json!({"permit": null})]);
-    for body in wrong {
+    let other_types = [json!({"permit": 7}), json!({"permit": null})];
+    for body in malformed.into_iter().chain(other_types) {
         for path in ["/release", "/renew"] {
             let reply = client.post(path, body.to_string());
             assert_eq!(reply.status, 400, "{path} {body}: {}", reply.body);
@@ -213,7 +209,7 @@ fn a_malformed_permit_is_a_problem_that_names_it() {
 }
 
 #[test]
-fn every_permit_that_is_given_can_be_given_back() {
+fn every_issued_permit_is_accepted() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let limits: Vec<Value> = (0..16)
@@ -227,36 +223,36 @@ fn every_permit_that_is_given_can_be_given_back() {
             let permit = json!({"permit": permit_of(&held)}).to_string();
             for (path, done) in [("/renew", "renewed"), ("/release", "released")] {
                 let reply = client.post(path, &permit);
-                let shown = format!("{path} of a permit of {} bytes: {}", permit.len(), reply.body);
-                assert_eq!(reply.status, 200, "{shown}");
-                assert_eq!(reply.json()[done], true, "{shown}");
+                let context = format!("{path}, permit of {} bytes: {}", permit.len(), reply.body);
+                assert_eq!(reply.status, 200, "{context}");
+                assert_eq!(reply.json()[done], true, "{context}");
             }
         }
     }
 }
 
 #[test]
-fn peeks_and_refunds_give_no_permit() {
+fn peek_and_refund_return_no_permit() {
     let service = Service::start(&[]);
     let mut client = service.client();
     client.post("/check", slots("jobs", 2, MINUTE_MS));
-    let mut nothing: Value = serde_json::from_str(&slots("jobs", 2, MINUTE_MS)).unwrap();
-    nothing["cost"] = json!(0);
+    let mut zero_cost: Value = serde_json::from_str(&slots("jobs", 2, MINUTE_MS)).unwrap();
+    zero_cost["cost"] = json!(0);
     for (path, body) in [
         ("/peek", slots("jobs", 2, MINUTE_MS)),
         ("/refund", slots("jobs", 2, MINUTE_MS)),
-        ("/check", nothing.to_string()),
+        ("/check", zero_cost.to_string()),
     ] {
-        let answer = client.post(path, body).json();
-        assert_eq!(answer["remaining"], 1, "{path}: only a permit gives slots back");
-        assert_eq!((answer.get("permit"), answer.get("expires_at")), (None, None), "{path}");
+        let decision = client.post(path, body).json();
+        assert_eq!(decision["remaining"], 1, "{path}: only a release frees slots");
+        assert_eq!((decision.get("permit"), decision.get("expires_at")), (None, None), "{path}");
     }
     let explained = client.post("/explain", slots("jobs", 2, MINUTE_MS)).json();
-    assert_eq!(explained["answer"].get("permit"), None);
+    assert_eq!(explained["decision"].get("permit"), None);
 }
 
 #[test]
-fn a_bucket_and_slots_are_taken_together_or_not_at_all() {
+fn takes_rate_and_slots_together_or_not_at_all() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let body = json!({"key": "c", "limits": [
@@ -264,29 +260,33 @@ fn a_bucket_and_slots_are_taken_together_or_not_at_all() {
         {"name": "flight", "algorithm": "concurrency", "limit": 2, "ttl_ms": MINUTE_MS},
     ]})
     .to_string();
-    let left = |answer: &Value| {
-        [&answer["limits"][0]["remaining"], &answer["limits"][1]["remaining"]]
-            .map(|left| left.as_u64().unwrap())
+    let remaining = |decision: &Value| {
+        [&decision["limits"][0]["remaining"], &decision["limits"][1]["remaining"]]
+            .map(|remaining| remaining.as_u64().unwrap())
     };
     let first = client.post("/check", &body).json();
-    assert_eq!(left(&first), [2, 1]);
-    assert_eq!(left(&client.post("/check", &body).json()), [1, 0]);
+    assert_eq!(remaining(&first), [2, 1]);
+    assert_eq!(remaining(&client.post("/check", &body).json()), [1, 0]);
     let refused = client.post("/check", &body).json();
     assert_eq!((&refused["allowed"], refused.get("permit")), (&json!(false), None));
-    assert_eq!(left(&refused), [1, 0], "no slot, so the rate is not charged");
+    assert_eq!(remaining(&refused), [1, 0], "without a slot the rate is not charged");
     assert!(refused["retry_after_ms"].as_u64().unwrap() <= MINUTE_MS);
-    ask_of_permit(&mut client, "/release", permit_of(&first));
-    assert_eq!(left(&client.post("/peek", &body).json()), [1, 1], "a permit gives back slots only");
+    post_permit(&mut client, "/release", permit_of(&first));
+    assert_eq!(
+        remaining(&client.post("/peek", &body).json()),
+        [1, 1],
+        "a release does not refund the rate"
+    );
     let third = client.post("/check", &body).json();
-    assert_eq!(left(&third), [0, 0]);
-    ask_of_permit(&mut client, "/release", permit_of(&third));
+    assert_eq!(remaining(&third), [0, 0]);
+    post_permit(&mut client, "/release", permit_of(&third));
     let refused = client.post("/check", &body).json();
     assert_eq!((&refused["allowed"], refused.get("permit")), (&json!(false), None));
-    assert_eq!(left(&refused), [0, 1], "no room in the rate, so no slot is held");
+    assert_eq!(remaining(&refused), [0, 1], "without rate no slot is held");
 }
 
 #[test]
-fn slots_of_a_policy_are_held_by_one_permit() {
+fn one_permit_holds_the_slots_of_all_rules() {
     let scratch = Scratch::new();
     let policy = scratch.write(
         "policy.yaml",
@@ -298,47 +298,47 @@ fn slots_of_a_policy_are_held_by_one_permit() {
     );
     let service = Service::start(&["--policy", &policy]);
     let mut client = service.client();
-    let mut ask = |user: &str| {
+    let mut check = |user: &str| {
         let facts = json!({"path": "/export", "user": user});
         client.post("/check", json!({ "facts": facts }).to_string()).json()
     };
-    let first = ask("u1");
+    let first = check("u1");
     assert_eq!((&first["rule"], &first["key"]), (&json!("exports"), &json!("u1")));
-    let wait = moment(&first["expires_at"]).duration_since(Timestamp::now());
-    assert!(wait.as_secs() <= 30, "the first slot that returns: {first}");
-    ask("u1");
-    let refused = ask("u1");
+    let wait = parse_time(&first["expires_at"]).duration_since(Timestamp::now());
+    assert!(wait.as_secs() <= 30, "expiry of the first slot: {first}");
+    check("u1");
+    let refused = check("u1");
     assert_eq!((&refused["allowed"], &refused["rule"]), (&json!(false), &json!("exports")));
-    ask("u2");
-    let refused = ask("u2");
+    check("u2");
+    let refused = check("u2");
     assert_eq!((&refused["allowed"], &refused["rule"]), (&json!(false), &json!("everyone")));
     assert_eq!(refused["key"], "*");
     let mut other = service.client();
-    assert_eq!(ask_of_permit(&mut other, "/release", permit_of(&first))["released"], true);
-    let mut ask = |user: &str| {
+    assert_eq!(post_permit(&mut other, "/release", permit_of(&first))["released"], true);
+    let mut check = |user: &str| {
         let facts = json!({"path": "/export", "user": user});
         other.post("/check", json!({ "facts": facts }).to_string()).json()
     };
-    assert_eq!(ask("u1")["allowed"], true, "both of its slots came back");
+    assert_eq!(check("u1")["allowed"], true, "the slots of both rules were released");
 }
 
 #[test]
-fn each_question_of_a_batch_has_a_permit_of_its_own() {
+fn each_batch_item_has_its_own_permit() {
     let service = Service::start(&[]);
     let mut client = service.client();
-    let one = slots("jobs", 2, MINUTE_MS);
-    let batch = format!(r#"{{"requests":[{one},{one},{one}]}}"#);
+    let item = slots("jobs", 2, MINUTE_MS);
+    let batch = format!(r#"{{"requests":[{item},{item},{item}]}}"#);
     let results = client.post("/check/batch", batch).json()["results"].clone();
     assert_ne!(permit_of(&results[0]), permit_of(&results[1]));
     assert_eq!((&results[2]["allowed"], results[2].get("permit")), (&json!(false), None));
     for result in [&results[0], &results[1]] {
-        assert_eq!(ask_of_permit(&mut client, "/release", permit_of(result))["released"], true);
+        assert_eq!(post_permit(&mut client, "/release", permit_of(result))["released"], true);
     }
-    assert_eq!(client.post("/peek", one).json()["remaining"], 2);
+    assert_eq!(client.post("/peek", item).json()["remaining"], 2);
 }
 
 #[test]
-fn never_more_are_in_flight_than_there_are_slots() {
+fn never_exceeds_the_slots_under_load() {
     use std::sync::atomic::{AtomicU64, Ordering};
     let service = Service::start(&[]);
     let (in_flight, held) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -347,12 +347,12 @@ fn never_more_are_in_flight_than_there_are_slots() {
             threads.spawn(|| {
                 let mut client = service.client();
                 for _ in 0..300 {
-                    let answer = client.post("/check", slots("shared", 3, MINUTE_MS)).json();
-                    if answer["allowed"] == true {
+                    let decision = client.post("/check", slots("shared", 3, MINUTE_MS)).json();
+                    if decision["allowed"] == true {
                         held.fetch_add(1, Ordering::SeqCst);
                         assert!(in_flight.fetch_add(1, Ordering::SeqCst) < 3, "a fourth in flight");
                         in_flight.fetch_sub(1, Ordering::SeqCst);
-                        let released = ask_of_permit(&mut client, "/release", permit_of(&answer));
+                        let released = post_permit(&mut client, "/release", permit_of(&decision));
                         assert_eq!(released["released"], true);
                     }
                 }

@@ -1,4 +1,4 @@
-//! What the README and the pages beside it show is what happens.
+//! The examples in README.md and docs/SERVING.md work as shown.
 
 use tollgate_testkit::server::{Flavor, Server};
 
@@ -8,39 +8,39 @@ use crate::service::{Scratch, Service, run, tollgate};
 const README: &str = include_str!("../../../../README.md");
 const SERVING: &str = include_str!("../../../../docs/SERVING.md");
 
-/// The blocks of a language.
+/// Returns the code blocks of a language.
 fn blocks(page: &'static str, language: &str) -> impl Iterator<Item = &'static str> {
     let opening = format!("```{language}\n");
     let parts: Vec<&'static str> = page.split(&opening).skip(1).collect();
     parts.into_iter().map(|part| part.split("```").next().expect("a block ends"))
 }
 
-/// Commands and what they print.
+/// Returns the commands of console blocks with their output.
 fn commands(page: &'static str) -> impl Iterator<Item = (&'static str, String)> {
     blocks(page, "console").flat_map(|block| {
-        block.split("$ ").skip(1).map(|one| {
-            let (command, printed) = one.split_once('\n').expect("a command ends its line");
+        block.split("$ ").skip(1).map(|example| {
+            let (command, printed) = example.split_once('\n').expect("a command line");
             (command, printed.to_owned())
         })
     })
 }
 
 #[test]
-fn the_pages_show_what_the_service_answers() {
+fn responses_in_examples_are_exact() {
     let service = Service::start(&[]);
-    let mut asked = 0;
+    let mut examples = 0;
     for (command, printed) in commands(README).chain(commands(SERVING)) {
         let Some(rest) = command.strip_prefix("curl --json '") else { continue };
         let (body, path) = rest.split_once("' localhost:8080").expect("an address of the pages");
-        // Long answers are shown on several lines.
+        // Long responses are wrapped.
         assert_eq!(service.post(path, body).body, printed.lines().collect::<String>(), "{command}");
-        asked += 1;
+        examples += 1;
     }
-    assert!(asked >= 3, "the pages have their examples");
+    assert!(examples >= 3, "only {examples} examples found");
 }
 
 #[test]
-fn the_readme_shows_what_its_policy_does() {
+fn readme_policy_explains_as_shown() {
     let scratch = Scratch::new();
     let text = blocks(README, "yaml").next().expect("the README has a policy");
     assert_eq!(text.lines().count(), 10, "the policy in ten lines");
@@ -57,14 +57,14 @@ fn the_readme_shows_what_its_policy_does() {
 }
 
 #[test]
-fn the_two_commands_that_share_a_redis_do() {
+fn example_nodes_share_redis() {
     let server = Server::start(Flavor::Redis);
     let serving = commands(SERVING).filter(|(command, _)| command.starts_with("tollgate serve"));
     let nodes: Vec<Service> = serving
         .map(|(command, _)| {
-            let own = server.url();
+            let url = server.url();
             let args = command.split(' ').skip(1).map(|arg| match arg {
-                "redis://localhost:6379" => &own,
+                "redis://localhost:6379" => &url,
                 "127.0.0.1:8080" | "127.0.0.1:8081" => "127.0.0.1:0",
                 other => other,
             });

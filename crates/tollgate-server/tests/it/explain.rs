@@ -1,4 +1,4 @@
-//! POST /explain: what it foretells is what happens, and telling changes nothing.
+//! `POST /explain`: predicts what `/check` does and consumes nothing.
 
 use serde_json::{Value, json};
 use tollgate_testkit::random::Random;
@@ -6,7 +6,7 @@ use tollgate_testkit::random::Random;
 use crate::client::Client;
 use crate::service::{Scratch, Service};
 
-/// Windows of hours, so that the clock has no say between a question and the next.
+/// Windows of hours, so that no state changes with time between two requests.
 const POLICY: &str = "\
 version: 1
 defaults: { limit: 40/12h, algorithm: fixed_window }
@@ -42,15 +42,16 @@ fn with_policy(text: &str) -> (Scratch, Service) {
     (scratch, service)
 }
 
-/// A request that some rule is for, or that brings its own limits.
-fn question(random: &mut Random) -> Value {
+/// Returns a random request, by policy or with inline limits.
+fn random_query(random: &mut Random) -> Value {
     let cost = match random.within(0, 9) {
         0 => 0,
         1 => random.magnitude(40),
         _ => random.magnitude(6),
     };
     if random.one_in(4) {
-        return json!({"key": one_of(random, &["a", "b"]), "cost": cost, "limits": inline(random)});
+        let limits = inline_limits(random);
+        return json!({"key": one_of(random, &["a", "b"]), "cost": cost, "limits": limits});
     }
     let mut facts = serde_json::Map::new();
     let paths = ["/login", "/search/books", "/search/a/b?q", "/shared", "/other"];
@@ -74,7 +75,7 @@ fn one_of(random: &mut Random, values: &[&str]) -> Value {
     json!(random.pick(values))
 }
 
-fn inline(random: &mut Random) -> Vec<Value> {
+fn inline_limits(random: &mut Random) -> Vec<Value> {
     const DAY: u64 = 86_400_000;
     let all = [
         json!({"name": "tb", "algorithm": "token_bucket", "limit": 1, "window_ms": 3_600_000, "burst": 50}),
@@ -91,14 +92,14 @@ fn inline(random: &mut Random) -> Vec<Value> {
     }
 }
 
-/// What an explanation says that time does not change between two questions.
-fn lasting(explained: &Value) -> Value {
-    let mut takes = explained["takes"].clone();
+/// Returns the parts of an explanation that do not depend on the time.
+fn time_independent(explanation: &Value) -> Value {
+    let mut takes = explanation["takes"].clone();
     for take in takes.as_array_mut().unwrap() {
         take["retry_after_ms"].take();
     }
-    let answer = &explained["answer"];
-    json!([takes, answer["verdict"], answer["rule"], answer["key"], explained["rules"]])
+    let answer = &explanation["answer"];
+    json!([takes, answer["verdict"], answer["rule"], answer["key"], explanation["rules"]])
 }
 
 fn post(client: &mut Client, path: &str, body: &Value) -> Value {
@@ -108,42 +109,46 @@ fn post(client: &mut Client, path: &str, body: &Value) -> Value {
 }
 
 #[test]
-fn what_is_foretold_is_what_happens() {
+fn explanation_predicts_the_decision() {
     let (_scratch, service) = with_policy(POLICY);
     let mut client = service.client();
     let (mut random, mut seen) = (Random::new(7), std::collections::BTreeMap::new());
     for number in 0..300 {
-        let body = question(&mut random);
-        let told = post(&mut client, "/explain", &body);
-        let again = post(&mut client, "/explain", &body);
-        assert_eq!(lasting(&told), lasting(&again), "{number}: telling changed something: {body}");
-        let done = post(&mut client, "/check", &body);
-        let shown = format!("{number}: {body}\nexplained {told}\ndecided {done}");
+        let body = random_query(&mut random);
+        let explained = post(&mut client, "/explain", &body);
+        let repeated = post(&mut client, "/explain", &body);
+        assert_eq!(
+            time_independent(&explained),
+            time_independent(&repeated),
+            "{number}: explain changed the state: {body}"
+        );
+        let decided = post(&mut client, "/check", &body);
+        let context = format!("{number}: {body}\nexplained {explained}\ndecided {decided}");
         for field in ["verdict", "allowed", "rule", "key", "limit", "source"] {
-            assert_eq!(told["answer"][field], done[field], "{field} of {shown}");
+            assert_eq!(explained["answer"][field], decided[field], "{field} of {context}");
         }
         let (takes, limits) =
-            (told["takes"].as_array().unwrap(), done["limits"].as_array().unwrap());
-        assert_eq!(takes.len(), limits.len(), "{shown}");
+            (explained["takes"].as_array().unwrap(), decided["limits"].as_array().unwrap());
+        assert_eq!(takes.len(), limits.len(), "{context}");
         for (take, limit) in takes.iter().zip(limits) {
             assert_eq!(
                 (&take["rule"], &take["limit"]),
                 (&limit["rule"], &limit["name"]),
-                "{shown}"
+                "{context}"
             );
-            assert_eq!(take["after"]["count"], limit["count"], "{shown}");
-            assert_eq!(take["after"]["remaining"], limit["remaining"], "{shown}");
-            assert_eq!(take["mode"], limit["mode"], "{shown}");
-            assert_eq!(take["verdict"] == "allow", limit["allowed"] == true, "{shown}");
-            let would = format!("{} {}", take["mode"], take["verdict"]);
-            *seen.entry(would).or_insert(0) += 1;
+            assert_eq!(take["after"]["count"], limit["count"], "{context}");
+            assert_eq!(take["after"]["remaining"], limit["remaining"], "{context}");
+            assert_eq!(take["mode"], limit["mode"], "{context}");
+            assert_eq!(take["verdict"] == "allow", limit["allowed"] == true, "{context}");
+            let outcome = format!("{} {}", take["mode"], take["verdict"]);
+            *seen.entry(outcome).or_insert(0) += 1;
         }
         let matched =
-            told["rules"].as_array().unwrap().iter().filter(|rule| rule["matched"] == true);
+            explained["rules"].as_array().unwrap().iter().filter(|rule| rule["matched"] == true);
         *seen.entry(format!("{} rules", matched.count())).or_insert(0) += 1;
-        *seen.entry(format!("rule {}", done["rule"])).or_insert(0) += 1;
+        *seen.entry(format!("rule {}", decided["rule"])).or_insert(0) += 1;
     }
-    for wanted in [
+    for expected in [
         "\"enforce\" \"allow\"",
         "\"enforce\" \"deny\"",
         "\"enforce\" \"never\"",
@@ -160,12 +165,12 @@ fn what_is_foretold_is_what_happens() {
         "rule \"shared\"",
         "rule \"inline\"",
     ] {
-        assert!(seen.contains_key(wanted), "{wanted} never came: {seen:#?}");
+        assert!(seen.contains_key(expected), "{expected} did not occur: {seen:#?}");
     }
 }
 
 #[test]
-fn the_rule_that_is_named_is_the_one_that_will_be() {
+fn explanation_names_the_deciding_rule() {
     let (_scratch, service) = with_policy(
         "version: 1\n\
          rules:\n\
@@ -174,31 +179,31 @@ fn the_rule_that_is_named_is_the_one_that_will_be() {
     );
     let mut client = service.client();
     let body = json!({"key": "c"});
-    let told = post(&mut client, "/explain", &body);
-    let done = post(&mut client, "/check", &body);
-    assert_eq!(told["takes"][1]["after"]["remaining"], 7);
-    assert_eq!((&done["rule"], &done["remaining"]), (&json!("dear"), &json!(7)));
-    assert_eq!(told["answer"]["rule"], done["rule"], "what /check would say");
+    let explained = post(&mut client, "/explain", &body);
+    let decided = post(&mut client, "/check", &body);
+    assert_eq!(explained["takes"][1]["after"]["remaining"], 7);
+    assert_eq!((&decided["rule"], &decided["remaining"]), (&json!("dear"), &json!(7)));
+    assert_eq!(explained["answer"]["rule"], decided["rule"]);
 }
 
 #[test]
-fn it_tells_why_rules_are_not_for_a_request() {
+fn explains_why_rules_do_not_match() {
     let (_scratch, service) = with_policy(POLICY);
     let mut client = service.client();
-    let told =
+    let explained =
         post(&mut client, "/explain", &json!({"facts": {"path": "/search/x", "client": "c"}}));
-    let rules = told["rules"].as_array().unwrap();
+    let rules = explained["rules"].as_array().unwrap();
     let rule = |name: &str| rules.iter().find(|rule| rule["rule"] == name).unwrap();
     let because = |name: &str| rule(name)["because"].as_str().unwrap_or_default().to_owned();
-    assert!(because("jobs").contains("tier"), "{told}");
-    assert!(because("login").contains("/search/x"), "{told}");
-    assert!(because("search").contains("user is missing"), "{told}");
+    assert!(because("jobs").contains("tier"), "{explained}");
+    assert!(because("login").contains("/search/x"), "{explained}");
+    assert!(because("search").contains("user is missing"), "{explained}");
     assert_eq!(
         (&rule("everyone")["matched"], rule("everyone").get("because")),
         (&json!(true), None)
     );
     assert_eq!(rules.iter().filter(|rule| rule["rule"] == "default").count(), 0, "a rule matched");
-    assert_eq!(told["override"], json!(null));
+    assert_eq!(explained["override"], json!(null));
 }
 
 #[test]
@@ -206,9 +211,9 @@ fn inline_limits_try_no_rule() {
     let (_scratch, service) = with_policy(POLICY);
     let mut client = service.client();
     let body = json!({"key": "a", "cost": 3, "limits": [{"limit": 10, "window_ms": 3_600_000}]});
-    let told = post(&mut client, "/explain", &body);
-    assert_eq!(told["rules"], json!([]));
-    let take = &told["takes"][0];
+    let explained = post(&mut client, "/explain", &body);
+    assert_eq!(explained["rules"], json!([]));
+    let take = &explained["takes"][0];
     assert_eq!((&take["cost"], &take["before"]["remaining"]), (&json!(3), &json!(10)));
     assert_eq!(take["after"], json!({"count": 3, "remaining": 7}));
     assert_eq!(service.post("/peek", body.to_string()).json()["remaining"], 10);

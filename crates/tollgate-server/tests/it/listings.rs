@@ -1,19 +1,19 @@
-//! What is counted and who is refused, page by page.
+//! Listings of counters and blocks with the memory store.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::read_api::{get, moment, with_policy};
+use crate::read_api::{get, parse_time, with_policy};
 use crate::service::{Scratch, Service, eventually};
 
-/// What a query may hold without meaning something else.
-fn quoted(text: &str) -> String {
+/// Percent-encodes a query value.
+fn percent_encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// Every item of a listing, page by page, and how many the longest page held.
+/// Returns all items of a listing and the length of its longest page.
 pub(crate) fn all_pages(
     service: &Service,
     path: &str,
@@ -23,19 +23,19 @@ pub(crate) fn all_pages(
     let (mut items, mut longest, mut cursor) = (Vec::new(), 0, Value::Null);
     let mut client = service.client();
     for _ in 0..1000 {
-        let next = cursor.as_str().map(|cursor| format!("&cursor={}", quoted(cursor)));
+        let next = cursor.as_str().map(|cursor| format!("&cursor={}", percent_encoded(cursor)));
         let reply = client.get(&format!("{path}?{query}{}", next.unwrap_or_default()));
         assert_eq!(reply.status, 200, "{}", reply.body);
         let mut page = reply.json();
-        let more = page[list].as_array().expect("a list").clone();
-        longest = longest.max(more.len());
-        items.extend(more);
+        let page_items = page[list].as_array().expect("a list").clone();
+        longest = longest.max(page_items.len());
+        items.extend(page_items);
         cursor = page["cursor"].take();
         if cursor.is_null() {
             return (items, longest);
         }
     }
-    panic!("the pages do not end");
+    panic!("more than 1000 pages");
 }
 
 pub(crate) fn keys(items: &[Value]) -> Vec<String> {
@@ -45,11 +45,11 @@ pub(crate) fn keys(items: &[Value]) -> Vec<String> {
     keys
 }
 
-fn counted(service: &Service, query: &str) -> Vec<String> {
+fn counter_keys(service: &Service, query: &str) -> Vec<String> {
     keys(&all_pages(service, "/api/counters", "counters", query).0)
 }
 
-fn blocked(service: &Service, query: &str) -> Vec<String> {
+fn blocked_keys(service: &Service, query: &str) -> Vec<String> {
     keys(&all_pages(service, "/api/blocks", "blocked", query).0)
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn take(service: &Service, body: &Value) -> Value {
 }
 
 #[test]
-fn paging_gives_every_counter_once() {
+fn paging_lists_every_counter_once() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let mut costs = BTreeMap::new();
@@ -77,27 +77,28 @@ fn paging_gives_every_counter_once() {
         assert_eq!(counter["remaining"].as_u64(), cost.map(|cost| 100 - cost), "{counter}");
         assert_eq!((&counter["limit"], &counter["window_ms"]), (&json!(100), &json!(60_000)));
     }
-    assert!(costs.is_empty(), "each was listed once");
-    assert_eq!(counted(&service, "limit=1000").len(), 250);
+    assert!(costs.is_empty(), "a counter was not listed");
+    assert_eq!(counter_keys(&service, "limit=1000").len(), 250);
     let page = get(&service, "/api/counters");
-    assert_eq!(page["counters"].as_array().unwrap().len(), 100, "a page unless asked otherwise");
+    assert_eq!(page["counters"].as_array().unwrap().len(), 100, "the default page size");
     assert!(page["cursor"].is_string());
 }
 
 #[test]
-fn a_listing_that_is_empty_has_no_cursor() {
+fn empty_listing_has_no_cursor() {
     let service = Service::start(&[]);
     assert_eq!(get(&service, "/api/counters"), json!({"counters": [], "cursor": null}));
     assert_eq!(get(&service, "/api/blocks"), json!({"blocked": [], "cursor": null}));
 }
 
 #[test]
-fn a_prefix_narrows_the_counters() {
+fn prefix_filters_counters() {
     let service = Service::start(&[]);
     for key in ["user:1", "user:2", "user:10", "job:1", "%41", "%", "a/b", "äpfel", "Äpfel"] {
         take(&service, &json!({ "key": key }));
     }
-    let found = |prefix: &str| counted(&service, &format!("prefix={}", quoted(prefix)));
+    let found =
+        |prefix: &str| counter_keys(&service, &format!("prefix={}", percent_encoded(prefix)));
     assert_eq!(found("user:1"), ["user:1", "user:10"]);
     assert_eq!(found("user:"), ["user:1", "user:10", "user:2"]);
     assert_eq!(found("%"), ["%", "%41"]);
@@ -111,23 +112,23 @@ fn a_prefix_narrows_the_counters() {
 }
 
 #[test]
-fn a_tenant_narrows_the_counters() {
+fn tenant_filters_counters() {
     let service = Service::start(&[]);
     for (tenant, key) in [("acme", "u1"), ("acme", "v1"), ("acme:eu", "u1"), ("zeta", "u1")] {
         take(&service, &json!({"key": key, "tenant": tenant}));
     }
     take(&service, &json!({"key": "u1"}));
-    assert_eq!(counted(&service, "limit=100").len(), 5);
-    assert_eq!(counted(&service, "tenant=acme"), ["u1", "v1"]);
-    assert_eq!(counted(&service, "tenant=acme&prefix=u"), ["u1"]);
-    assert_eq!(counted(&service, &format!("tenant={}", quoted("acme:eu"))), ["u1"]);
-    assert_eq!(counted(&service, "tenant=acm"), [""; 0], "a tenant is whole, not a beginning");
+    assert_eq!(counter_keys(&service, "limit=100").len(), 5);
+    assert_eq!(counter_keys(&service, "tenant=acme"), ["u1", "v1"]);
+    assert_eq!(counter_keys(&service, "tenant=acme&prefix=u"), ["u1"]);
+    assert_eq!(counter_keys(&service, &format!("tenant={}", percent_encoded("acme:eu"))), ["u1"]);
+    assert_eq!(counter_keys(&service, "tenant=acm"), [""; 0], "a tenant is not a prefix");
     let listed = all_pages(&service, "/api/counters", "counters", "tenant=zeta").0;
     assert_eq!(listed[0]["tenant"], "zeta");
 }
 
 #[test]
-fn what_a_listing_shows_can_be_looked_for() {
+fn listed_keys_work_as_prefix() {
     let scratch = Scratch::new();
     let path = scratch.write(
         "policy.yaml",
@@ -136,24 +137,24 @@ fn what_a_listing_shows_can_be_looked_for() {
     let service = Service::start(&["--policy", &path]);
     take(&service, &json!({"facts": {"client": "c1", "user": "u1"}}));
     take(&service, &json!({"facts": {"client": "c2", "user": "u1"}}));
-    assert_eq!(counted(&service, "limit=10"), ["c1:u1", "c2:u1"]);
-    assert_eq!(counted(&service, "prefix=c1"), ["c1:u1"]);
-    assert_eq!(counted(&service, "prefix=c1:u1"), ["c1:u1"], "as it was shown");
+    assert_eq!(counter_keys(&service, "limit=10"), ["c1:u1", "c2:u1"]);
+    assert_eq!(counter_keys(&service, "prefix=c1"), ["c1:u1"]);
+    assert_eq!(counter_keys(&service, "prefix=c1:u1"), ["c1:u1"], "as listed");
 }
 
 #[test]
-fn a_prefix_is_looked_for_in_the_tenant_of_the_policy() {
+fn prefix_also_searches_the_tenant_of_the_policy() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", "version: 1\ntenant: acme\n");
     let service = Service::start(&["--policy", &path]);
     take(&service, &json!({"key": "user:1"}));
-    assert_eq!(counted(&service, "limit=10"), ["user:1"]);
-    assert_eq!(counted(&service, "tenant=acme&prefix=user"), ["user:1"]);
-    assert_eq!(counted(&service, "prefix=user"), ["user:1"], "no other tenant was ever named");
+    assert_eq!(counter_keys(&service, "limit=10"), ["user:1"]);
+    assert_eq!(counter_keys(&service, "tenant=acme&prefix=user"), ["user:1"]);
+    assert_eq!(counter_keys(&service, "prefix=user"), ["user:1"], "without a tenant parameter");
 }
 
 #[test]
-fn hostile_keys_are_shown_as_they_are() {
+fn unusual_keys_are_listed_unchanged() {
     let service = Service::start(&[]);
     let long = "x".repeat(1024);
     let hostile = [
@@ -183,9 +184,9 @@ fn hostile_keys_are_shown_as_they_are() {
     }
     let mut expected: Vec<String> = hostile.map(str::to_owned).into();
     expected.sort();
-    assert_eq!(counted(&service, "limit=7"), expected);
+    assert_eq!(counter_keys(&service, "limit=7"), expected);
     for key in hostile {
-        let found = counted(&service, &format!("limit=1000&prefix={}", quoted(key)));
+        let found = counter_keys(&service, &format!("limit=1000&prefix={}", percent_encoded(key)));
         assert!(found.iter().any(|found| found == key), "{key:?} is not among {found:?}");
     }
     let reply = service.get("/api/counters");
@@ -193,7 +194,7 @@ fn hostile_keys_are_shown_as_they_are() {
 }
 
 #[test]
-fn counters_tell_rule_limit_and_algorithm() {
+fn counters_show_rule_limit_and_algorithm() {
     let (_scratch, service) = with_policy();
     let facts = json!({"method": "GET", "path": "/find", "user": "u1"});
     take(&service, &json!({ "facts": facts }));
@@ -210,7 +211,7 @@ fn counters_tell_rule_limit_and_algorithm() {
 }
 
 #[test]
-fn only_keys_that_are_refused_now_are_blocked() {
+fn blocks_list_only_keys_refused_now() {
     let (_scratch, service) = with_policy();
     take(&service, &json!({"key": "full", "cost": 50}));
     take(&service, &json!({"key": "almost", "cost": 49}));
@@ -219,23 +220,23 @@ fn only_keys_that_are_refused_now_are_blocked() {
     let (items, _) = all_pages(&service, "/api/blocks", "blocked", "limit=10");
     assert_eq!(keys(&items), ["full", "u1"]);
     for item in &items {
-        let until = moment(&item["blocked_until"]).duration_since(Timestamp::now());
+        let until = parse_time(&item["blocked_until"]).duration_since(Timestamp::now());
         assert!(until.as_secs_f64() > 0.0, "{item}");
-        let (rule, limit, most) = match item["key"].as_str() {
+        let (rule, limit, max) = match item["key"].as_str() {
             Some("full") => ("default", "600s", 600),
             _ => ("search", "hourly", 3600),
         };
-        assert!(until.as_secs() <= most, "{item}");
+        assert!(until.as_secs() <= max, "{item}");
         let reason = item["reason"].as_str().unwrap();
         assert!(reason.contains(rule) && reason.contains(limit), "{reason}");
     }
     let refund = json!({"key": "full"}).to_string();
     service.post("/refund", refund);
-    assert_eq!(blocked(&service, "limit=10"), ["u1"], "one was given back");
+    assert_eq!(blocked_keys(&service, "limit=10"), ["u1"], "the refund unblocks it");
 }
 
 #[test]
-fn trials_block_nobody() {
+fn shadow_and_trial_limits_block_no_key() {
     let (_scratch, service) = with_policy();
     for path in ["/watched", "/tried"] {
         for _ in 0..3 {
@@ -243,35 +244,35 @@ fn trials_block_nobody() {
             assert_eq!(answer["allowed"], true);
         }
     }
-    assert_eq!(blocked(&service, "limit=10"), [""; 0]);
+    assert_eq!(blocked_keys(&service, "limit=10"), [""; 0]);
 }
 
 #[test]
-fn what_a_rule_charges_decides_who_is_blocked() {
+fn blocks_use_the_cost_of_the_rule() {
     let (_scratch, service) = with_policy();
-    let ask = json!({"facts": {"client": "c", "path": "/dear"}});
-    take(&service, &ask);
-    assert_eq!(blocked(&service, "limit=10"), [""; 0]);
-    assert_eq!(take(&service, &ask)["remaining"], 2);
-    assert_eq!(take(&service, &ask)["allowed"], false, "two are left and four are charged");
-    assert_eq!(blocked(&service, "limit=10"), ["c"]);
+    let body = json!({"facts": {"client": "c", "path": "/dear"}});
+    take(&service, &body);
+    assert_eq!(blocked_keys(&service, "limit=10"), [""; 0]);
+    assert_eq!(take(&service, &body)["remaining"], 2);
+    assert_eq!(take(&service, &body)["allowed"], false, "2 remain and the rule costs 4");
+    assert_eq!(blocked_keys(&service, "limit=10"), ["c"]);
 }
 
 #[test]
-fn a_block_ends_by_itself() {
+fn block_expires() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", "version: 1\ndefaults: { limit: 1/1s }\n");
     let service = Service::start(&["--policy", &path]);
-    // A slow machine may take longer than the second to look.
-    eventually("it is blocked", || {
+    // On a slow machine the listing may take longer than the block.
+    eventually("the key is blocked", || {
         service.check("c");
-        blocked(&service, "limit=10") == ["c"]
+        blocked_keys(&service, "limit=10") == ["c"]
     });
-    eventually("it is free", || blocked(&service, "limit=10").is_empty());
+    eventually("the block expires", || blocked_keys(&service, "limit=10").is_empty());
 }
 
 #[test]
-fn paging_gives_every_block_once_and_no_page_is_too_long() {
+fn paging_lists_every_block_once_within_page_size() {
     let service = Service::start(&[]);
     let mut client = service.client();
     let mut expected = Vec::new();
@@ -285,12 +286,12 @@ fn paging_gives_every_block_once_and_no_page_is_too_long() {
     }
     let (items, longest) = all_pages(&service, "/api/blocks", "blocked", "limit=7");
     assert_eq!(keys(&items), expected);
-    assert!(longest <= 7, "a page of {longest} where 7 was asked for");
-    assert_eq!(blocked(&service, "limit=7&prefix=user:11").len(), 7);
+    assert!(longest <= 7, "{longest} items on a page of 7");
+    assert_eq!(blocked_keys(&service, "limit=7&prefix=user:11").len(), 7);
 }
 
 #[test]
-fn what_is_shown_can_be_searched_for_however_it_is_escaped() {
+fn escaped_keys_work_as_prefix() {
     let scratch = Scratch::new();
     let path = scratch.write(
         "policy.yaml",
@@ -320,11 +321,11 @@ fn what_is_shown_can_be_searched_for_however_it_is_escaped() {
 }
 
 #[test]
-fn a_limit_of_a_request_may_be_called_as_trials_are() {
+fn inline_limit_named_like_a_trial_can_block() {
     let service = Service::start(&[]);
     let body = json!({"key": "k", "cost": 5, "limits": [
         {"name": "next.x", "limit": 5, "window_ms": 3_600_000},
     ]});
     service.post("/check", body.to_string());
-    assert_eq!(blocked(&service, "limit=10"), ["k"]);
+    assert_eq!(blocked_keys(&service, "limit=10"), ["k"]);
 }

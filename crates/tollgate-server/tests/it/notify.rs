@@ -1,4 +1,4 @@
-//! What a service manager such as systemd is told, over a socket as it gives one.
+//! Notifications to a service manager such as systemd, over its socket.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use crate::service::{Scratch, Service, eventually, signal, tollgate};
 
 const SERVE: [&str; 3] = ["serve", "--http", "127.0.0.1:0"];
 
-/// The manager's end.
+/// The socket of the service manager.
 struct Manager {
     socket: UnixDatagram,
     name: String,
@@ -31,13 +31,13 @@ impl Manager {
     }
 
     fn of(socket: UnixDatagram, name: String, scratch: Scratch) -> Self {
-        // For who is told nothing although something was owed.
+        // Fails the test if an expected message does not arrive.
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         Self { socket, name, _scratch: scratch }
     }
 
     fn next(&self) -> String {
-        self.try_next().expect("something was owed")
+        self.try_next().expect("a message")
     }
 
     fn try_next(&self) -> Option<String> {
@@ -49,7 +49,7 @@ impl Manager {
         }
     }
 
-    /// What has come already. Of one that has ended: all that ever will.
+    /// Returns the messages received so far.
     fn rest(&self) -> Vec<String> {
         self.socket.set_nonblocking(true).unwrap();
         std::iter::from_fn(|| self.try_next()).collect()
@@ -62,7 +62,7 @@ impl Manager {
     }
 }
 
-/// Ended when a test is done with it.
+/// A process that is killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -73,21 +73,21 @@ impl Drop for Running {
 }
 
 #[test]
-fn it_is_ready_when_it_listens_and_not_before() {
+fn ready_is_sent_when_it_listens() {
     let (manager, scratch) = (Manager::new(), Scratch::new());
     let log = scratch.path().join("log");
     let mut command = tollgate(&SERVE);
     command.env("NOTIFY_SOCKET", &manager.name).stderr(Stdio::from(File::create(&log).unwrap()));
     let _running = Running(command.spawn().unwrap());
     assert_eq!(manager.next(), "READY=1\nSTATUS=serving");
-    let told = fs::read_to_string(log).unwrap();
-    let address = told.lines().find_map(|line| line.strip_prefix("listening on http://"));
-    let address = address.unwrap_or_else(|| panic!("ready, and it does not listen: {told}"));
-    TcpStream::connect(address).expect("whoever waited for it gets in");
+    let log = fs::read_to_string(log).unwrap();
+    let address = log.lines().find_map(|line| line.strip_prefix("listening on http://"));
+    let address = address.unwrap_or_else(|| panic!("ready but not listening: {log}"));
+    TcpStream::connect(address).expect("the server accepts connections");
 }
 
 #[test]
-fn one_that_does_not_start_is_never_ready() {
+fn failed_start_sends_nothing() {
     let manager = Manager::new();
     let taken = Service::start(&[]);
     let mut command = tollgate(&["serve", "--http", &taken.address().to_string()]);
@@ -97,7 +97,7 @@ fn one_that_does_not_start_is_never_ready() {
 }
 
 #[test]
-fn the_end_is_told_when_it_begins() {
+fn stopping_is_sent_when_the_drain_begins() {
     for drain in ["0", "1500"] {
         let manager = Manager::new();
         let mut service = manager.start(&["--drain-ms", drain], &[]);
@@ -105,15 +105,15 @@ fn the_end_is_told_when_it_begins() {
         service.signal("TERM");
         assert_eq!(manager.next(), "STOPPING=1\nSTATUS=draining", "drain {drain}");
         if drain != "0" {
-            assert_eq!(service.check("k")["allowed"], true, "told before it is through");
+            assert_eq!(service.check("k")["allowed"], true, "still serving while draining");
         }
         assert_eq!(service.wait().0.code(), Some(0));
-        assert_eq!(manager.rest(), [] as [&str; 0], "it is told once");
+        assert_eq!(manager.rest(), [] as [&str; 0], "STOPPING is sent once");
     }
 }
 
 #[test]
-fn a_watchdog_hears_of_it_until_the_end() {
+fn watchdog_messages_continue_until_exit() {
     let manager = Manager::new();
     let mut service = manager.start(&["--drain-ms", "1000"], &[("WATCHDOG_USEC", "200000")]);
     assert_eq!(manager.next(), "READY=1\nSTATUS=serving");
@@ -122,18 +122,18 @@ fn a_watchdog_hears_of_it_until_the_end() {
     }
     service.signal("TERM");
     while manager.next() != "STOPPING=1\nSTATUS=draining" {}
-    assert_eq!(manager.next(), "WATCHDOG=1", "draining is no silence");
+    assert_eq!(manager.next(), "WATCHDOG=1", "also while draining");
     assert_eq!(service.wait().0.code(), Some(0));
 }
 
 #[test]
-fn a_process_that_hangs_says_nothing_and_one_that_goes_on_does() {
+fn stopped_process_sends_no_watchdog_message() {
     let manager = Manager::new();
     let service = manager.start(&[], &[("WATCHDOG_USEC", "100000")]);
     while manager.next() != "WATCHDOG=1" {}
     service.signal("STOP");
     let state = || fs::read_to_string(format!("/proc/{}/stat", service.id())).unwrap();
-    eventually("it is stopped", || state().contains(") T "));
+    eventually("the process is stopped", || state().contains(") T "));
     manager.rest();
     manager.socket.set_nonblocking(false).unwrap();
     manager.socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
@@ -144,7 +144,7 @@ fn a_process_that_hangs_says_nothing_and_one_that_goes_on_does() {
 }
 
 #[test]
-fn the_watchdog_of_another_process_is_none_of_ours() {
+fn ignores_the_watchdog_of_another_process() {
     let manager = Manager::new();
     let environment = [("WATCHDOG_USEC", "1000"), ("WATCHDOG_PID", "1")];
     let service = manager.start(&[], &environment);
@@ -154,7 +154,7 @@ fn the_watchdog_of_another_process_is_none_of_ours() {
 }
 
 #[test]
-fn a_lost_store_is_its_status() {
+fn status_reports_a_lost_store() {
     let (manager, server) = (Manager::new(), Server::start(Flavor::Redis));
     let url = server.url();
     let args =
@@ -163,14 +163,14 @@ fn a_lost_store_is_its_status() {
     let service = manager.start(&args, &[]);
     assert_eq!(manager.next(), "READY=1\nSTATUS=serving");
     server.kill();
-    eventually("it decides alone", || service.check("k")["degraded"] == true);
+    eventually("degraded mode", || service.check("k")["degraded"] == true);
     assert_eq!(manager.next(), "STATUS=serving, degraded: store unavailable");
     server.restart();
     assert_eq!(manager.next(), "STATUS=serving");
 }
 
 #[test]
-fn an_abstract_name_is_a_name_too() {
+fn supports_abstract_socket_names() {
     let name = format!("tollgate-notify-{}", std::process::id());
     let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
     let manager = Manager::of(socket, format!("@{name}"), Scratch::new());
@@ -180,7 +180,7 @@ fn an_abstract_name_is_a_name_too() {
 }
 
 #[test]
-fn where_nobody_listens_it_serves_all_the_same() {
+fn serves_without_a_service_manager() {
     let quiet = Service::start_with(&[], &[("WATCHDOG_USEC", "1000")]);
     assert_eq!(quiet.check("k")["allowed"], true);
     let (status, log) = quiet.stop();
@@ -194,7 +194,7 @@ fn where_nobody_listens_it_serves_all_the_same() {
 }
 
 #[test]
-fn a_hangup_is_not_the_end() {
+fn sighup_does_not_stop() {
     let manager = Manager::new();
     let service = manager.start(&[], &[]);
     signal(service.id(), "HUP");

@@ -1,21 +1,21 @@
-//! The committed description of the API says what the service does, and the page that shows it is safe.
+//! The OpenAPI document matches the routes and responses of the server, and the `/docs` page is safe.
 
 use std::collections::BTreeSet;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::admin_client::{admin, administered};
+use crate::admin_client::{admin, start_with_admin};
 use crate::client::Reply;
 use crate::service::{Scratch, Service, eventually};
 
 const DESCRIPTION: &str = include_str!("../../assets/openapi.json");
 const ROUTES: &str = include_str!("../../src/http/routes.rs");
 
-/// It answers for minutes.
+/// A stream that stays open.
 const LIVE: &str = "/api/live";
 
-/// The page that shows the description, and its parts: for people, so no operations.
+/// The `/docs` page and its files, which are not API operations.
 const PAGE: [&str; 3] = ["/docs", "/docs/page.js", "/docs/page.css"];
 
 const POLICY: &str = "\
@@ -45,21 +45,21 @@ rules:
 ";
 
 pub(crate) fn description() -> Value {
-    serde_json::from_str(DESCRIPTION).expect("the description is JSON")
+    serde_json::from_str(DESCRIPTION).expect("the document is JSON")
 }
 
-/// Every path with its methods and what is said of them.
+/// Returns every (path, method, operation).
 fn operations(description: &Value) -> Vec<(String, String, Value)> {
-    let paths = description["paths"].as_object().expect("there are paths");
+    let paths = description["paths"].as_object().expect("paths");
     let of_path = |(path, methods): (&String, &Value)| {
         let methods = methods.as_object().expect("methods").clone();
         let path = path.clone();
-        methods.into_iter().map(move |(method, told)| (path.clone(), method, told))
+        methods.into_iter().map(move |(method, operation)| (path.clone(), method, operation))
     };
     paths.iter().flat_map(of_path).collect()
 }
 
-/// Paths and methods as the router has them, taken from its text.
+/// Returns every (path, method) of the router, parsed from its source.
 fn routes() -> BTreeSet<(String, String)> {
     let mut routes = BTreeSet::new();
     for after in ROUTES.split(".route(\"").skip(1) {
@@ -70,44 +70,45 @@ fn routes() -> BTreeSet<(String, String)> {
             ("one(", &["post"]),
             ("limits)", &["put", "get", "delete"]),
         ];
-        let found = known.iter().find(|(begin, _)| handler.starts_with(begin));
-        let (_, methods) = found.unwrap_or_else(|| panic!("an unknown kind of handler for {path}"));
+        let found = known.iter().find(|(start, _)| handler.starts_with(start));
+        let (_, methods) = found.unwrap_or_else(|| panic!("unknown kind of handler for {path}"));
         routes.extend(methods.iter().map(|method| (path.to_owned(), (*method).to_owned())));
     }
     routes
 }
 
-/// The schema of one response, with all that it may refer to.
+/// Returns a validator for one schema with all components.
 fn validator(description: &Value, schema: &Value) -> Validator {
-    let whole = json!({
+    let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "allOf": [schema],
         "components": description["components"],
     });
-    jsonschema::validator_for(&whole).expect("the schema is one")
+    jsonschema::validator_for(&schema).expect("a valid schema")
 }
 
-/// Holds a reply against what the description says of its status and type.
+/// Asserts that a reply matches the documented schema of its status and content type.
 pub(crate) fn check(description: &Value, path: &str, method: &str, reply: &Reply) {
     let status = reply.status.to_string();
     let response = &description["paths"][path][method]["responses"][&status];
-    let shown = format!("{method} {path} -> {status} {}", reply.body);
-    assert!(response.is_object(), "the status is not described: {shown}");
+    let context = format!("{method} {path} -> {status} {}", reply.body);
+    assert!(response.is_object(), "the status is not documented: {context}");
     let content = response["content"].as_object().expect("a response has content");
-    let kind = reply.header("content-type").expect("a reply has a type");
-    let essence = kind.split(';').next().expect("there is a first part");
-    let schema = content.get(essence).unwrap_or_else(|| panic!("{kind} is not described: {shown}"));
+    let kind = reply.header("content-type").expect("a reply has a content type");
+    let essence = kind.split(';').next().expect("a media type");
+    let schema =
+        content.get(essence).unwrap_or_else(|| panic!("{kind} is not documented: {context}"));
     let value = if essence.ends_with("json") { reply.json() } else { json!(reply.body) };
     let validator = validator(description, &schema["schema"]);
     let errors: Vec<String> = validator
         .iter_errors(&value)
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
-    assert!(errors.is_empty(), "{shown}\n{}", errors.join("\n"));
+    assert!(errors.is_empty(), "{context}\n{}", errors.join("\n"));
 }
 
 #[test]
-fn the_description_is_served_as_it_is_committed() {
+fn serves_the_committed_document() {
     let service = Service::start(&[]);
     let reply = service.get("/openapi.json");
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")));
@@ -118,37 +119,40 @@ fn the_description_is_served_as_it_is_committed() {
 }
 
 #[test]
-fn every_route_is_described_and_nothing_else() {
+fn documents_exactly_the_routes() {
     let described: BTreeSet<(String, String)> =
         operations(&description()).into_iter().map(|(path, method, _)| (path, method)).collect();
     let mut routes = routes();
-    assert!(routes.len() > 15, "the routes were found: {routes:?}");
-    // Pages and their parts are for people, so no operations.
+    assert!(routes.len() > 15, "routes not found: {routes:?}");
+    // Pages and their files are not operations.
     let is_page = |path: &str| path == "/" || path.starts_with("/d");
     routes.retain(|(path, _)| !is_page(path));
     assert_eq!(described, routes);
 }
 
 #[test]
-fn every_described_path_answers() {
-    let service = administered(&[]);
-    let all = operations(&description());
-    for (path, method, _) in &all {
-        let is_there = |method: &str| all.iter().any(|(of, has, _)| of == path && has == method);
-        for other in ["get", "post", "put", "delete", "patch"] {
-            if (other, &**path) == ("get", LIVE) {
+fn documented_paths_and_methods_exist() {
+    let service = start_with_admin(&[]);
+    let operations = operations(&description());
+    for (path, method, _) in &operations {
+        let is_documented = |method: &str| {
+            operations.iter().any(|operation| operation.0 == *path && operation.1 == method)
+        };
+        for tried in ["get", "post", "put", "delete", "patch"] {
+            if (tried, &**path) == ("get", LIVE) {
                 continue;
             }
-            // Nobody's token is right: what is there wants one.
-            let reply = service.client().request(&other.to_uppercase(), path, &[], "{}");
-            assert_eq!(reply.status == 405, !is_there(other), "{other} {path}: {}", reply.status);
+            // Without a token: existing paths return 401 or accept the request.
+            let reply = service.client().request(&tried.to_uppercase(), path, &[], "{}");
+            let is_rejected = reply.status == 405;
+            assert_eq!(is_rejected, !is_documented(tried), "{tried} {path}: {}", reply.status);
             assert_ne!(reply.status, 404, "{method} {path}");
         }
     }
 }
 
 #[test]
-fn what_is_referred_to_is_there_and_used() {
+fn references_resolve_and_schemas_are_used() {
     fn references(value: &Value, found: &mut BTreeSet<String>) {
         match value {
             Value::Object(fields) => {
@@ -159,33 +163,37 @@ fn what_is_referred_to_is_there_and_used() {
             _ => {}
         }
     }
-    let (description, mut referred) = (description(), BTreeSet::new());
-    references(&description, &mut referred);
-    for reference in &referred {
-        let pointer = reference.strip_prefix('#').expect("nothing outside is referred to");
+    let (description, mut referenced) = (description(), BTreeSet::new());
+    references(&description, &mut referenced);
+    for reference in &referenced {
+        let pointer = reference.strip_prefix('#').expect("a local reference");
         assert!(description.pointer(pointer).is_some(), "{reference}");
     }
     for name in description["components"]["schemas"].as_object().unwrap().keys() {
-        assert!(referred.contains(&format!("#/components/schemas/{name}")), "{name} is not used");
+        assert!(referenced.contains(&format!("#/components/schemas/{name}")), "{name} is not used");
+        let definitions = DESCRIPTION.matches(&format!("\n   \"{name}\": {{")).count();
+        assert_eq!(definitions, 1, "definitions of {name}");
     }
     let mut ids = BTreeSet::new();
-    for (path, method, told) in operations(&description) {
-        let id = told["operationId"].as_str().expect("an operation has an id").to_owned();
-        assert!(ids.insert(id), "{method} {path}: an id twice");
-        assert!(told["summary"].as_str().is_some_and(|text| !text.is_empty()), "{method} {path}");
+    for (path, method, operation) in operations(&description) {
+        let id = operation["operationId"].as_str().expect("an operation has an id").to_owned();
+        assert!(ids.insert(id), "{method} {path}: duplicate id");
+        let summary = operation["summary"].as_str();
+        assert!(summary.is_some_and(|text| !text.is_empty()), "{method} {path}");
     }
 }
 
 #[test]
-fn the_examples_are_accepted_and_fit_their_schemas() {
-    let service = administered(&[]);
+fn examples_are_accepted_and_match_their_schemas() {
+    let service = start_with_admin(&[]);
     let description = description();
     let mut tried = 0;
-    for (path, method, told) in operations(&description) {
-        let Some(content) = told["requestBody"]["content"]["application/json"].as_object() else {
-            let is_without =
+    for (path, method, operation) in operations(&description) {
+        let body = &operation["requestBody"]["content"]["application/json"];
+        let Some(content) = body.as_object() else {
+            let needs_none =
                 method != "post" || path.starts_with("/admin") || path == "/api/logout";
-            assert!(is_without, "{method} {path} has no body");
+            assert!(needs_none, "{method} {path} has no body");
             continue;
         };
         let validator = validator(&description, &content["schema"]);
@@ -196,7 +204,7 @@ fn the_examples_are_accepted_and_fit_their_schemas() {
         for example in examples {
             assert!(validator.is_valid(example), "{path}: {example}");
             if path == "/api/login" {
-                // A browser's headers are wanted there.
+                // This path requires the headers of a browser.
                 tried += 1;
                 continue;
             }
@@ -210,25 +218,25 @@ fn the_examples_are_accepted_and_fit_their_schemas() {
 }
 
 #[test]
-fn an_answer_that_does_not_fit_would_be_noticed() {
+fn decision_schema_rejects_other_values() {
     let (service, description) = (Service::start(&[]), description());
-    let answer = service.check("k");
-    let schema = validator(&description, &json!({"$ref": "#/components/schemas/Answer"}));
-    assert!(schema.is_valid(&answer));
+    let decision = service.check("k");
+    let schema = validator(&description, &json!({"$ref": "#/components/schemas/Decision"}));
+    assert!(schema.is_valid(&decision));
     for (field, value) in
         [("verdict", json!("maybe")), ("remaining", json!(-1)), ("more", json!(1))]
     {
-        let mut wrong = answer.clone();
-        wrong[field] = value;
-        assert!(!schema.is_valid(&wrong), "{wrong}");
+        let mut invalid = decision.clone();
+        invalid[field] = value;
+        assert!(!schema.is_valid(&invalid), "{invalid}");
     }
-    let mut less = answer;
-    less["limits"][0].as_object_mut().unwrap().remove("mode");
-    assert!(!schema.is_valid(&less), "{less}");
+    let mut incomplete = decision;
+    incomplete["limits"][0].as_object_mut().unwrap().remove("mode");
+    assert!(!schema.is_valid(&incomplete), "{incomplete}");
 }
 
-/// Questions whose answers differ in shape.
-fn questions() -> Vec<Value> {
+/// Queries whose decisions differ in structure.
+fn queries() -> Vec<Value> {
     let kinds = json!({"client": "c", "path": "/kinds", "header:x-plan": "pro"});
     vec![
         json!({"key": "user:1"}),
@@ -246,7 +254,7 @@ fn questions() -> Vec<Value> {
         json!({"facts": kinds, "cost": 9_007_199_254_740_991_u64}),
         json!({"facts": {"path": "/kinds", "header:x-plan": "pro"}}),
         json!({"facts": {"path": "/login"}}),
-        json!({"facts": {"user": "nobody"}}),
+        json!({"facts": {"user": "unknown"}}),
         json!({"key": "i", "limits": [{"limit": 0}]}),
         json!({"key": "i", "limits": [{"limit": 1, "window_ms": 1}]}),
         json!({"key": "i", "limits": [{"algorithm": "fixed_window", "limit": 1, "align": "year", "tz": "Asia/Tokyo"}]}),
@@ -263,20 +271,20 @@ fn with_policy() -> (Scratch, Service) {
 }
 
 #[test]
-fn answers_fit_their_schemas() {
+fn decisions_match_their_schemas() {
     let (_scratch, service) = with_policy();
     let description = description();
     let mut client = service.client();
-    let question = validator(&description, &json!({"$ref": "#/components/schemas/Question"}));
-    for body in questions() {
-        assert!(question.is_valid(&body), "{body}");
+    let schema = validator(&description, &json!({"$ref": "#/components/schemas/Query"}));
+    for body in queries() {
+        assert!(schema.is_valid(&body), "{body}");
         for path in ["/explain", "/api/explain", "/peek", "/check", "/check", "/refund"] {
             let reply = client.post(path, body.to_string());
             assert_eq!(reply.status, 200, "{path} {body}: {}", reply.body);
             check(&description, path, "post", &reply);
         }
     }
-    let mut batch = questions();
+    let mut batch = queries();
     batch.extend([json!({"key": ""}), json!(7)]);
     let reply = client.post("/check/batch", json!({ "requests": batch }).to_string());
     assert_eq!(reply.status, 200);
@@ -293,7 +301,7 @@ fn answers_fit_their_schemas() {
 }
 
 #[test]
-fn problems_fit_their_schemas() {
+fn problems_match_their_schemas() {
     let (_scratch, service) = with_policy();
     let description = description();
     let paths = ["/check", "/peek", "/refund", "/explain", "/api/explain", "/check/batch"];
@@ -323,7 +331,7 @@ fn problems_fit_their_schemas() {
 }
 
 #[test]
-fn listings_fit_their_schemas() {
+fn listings_match_their_schemas() {
     let (scratch, service) = with_policy();
     let description = description();
     let gets = [
@@ -338,22 +346,22 @@ fn listings_fit_their_schemas() {
         "/readyz",
         "/openapi.json",
     ];
-    let all = || {
+    let check_all = || {
         for path in gets {
             let reply = service.get(path);
             assert_eq!(reply.status, 200, "{path}");
             check(&description, path, "get", &reply);
         }
     };
-    all();
-    for body in questions() {
+    check_all();
+    for body in queries() {
         for _ in 0..3 {
             service.post("/check", body.to_string());
         }
     }
-    all();
+    check_all();
     let blocks = service.get("/api/blocks?limit=1");
-    assert!(blocks.json()["cursor"].is_string(), "more than a page: {}", blocks.body);
+    assert!(blocks.json()["cursor"].is_string(), "expected a second page: {}", blocks.body);
     check(&description, "/api/blocks", "get", &blocks);
     check(
         &description,
@@ -362,18 +370,20 @@ fn listings_fit_their_schemas() {
         &service.get("/api/counters?limit=1&prefix=c&tenant=acme"),
     );
     scratch.write("policy.yaml", "version: 7\n");
-    eventually("an error", || service.get("/api/status").json()["policy"]["error"].is_string());
-    all();
-    let bare = Service::start(&["--max-keys", "1"]);
-    bare.check("a");
-    bare.check("b");
+    eventually("a policy error", || {
+        service.get("/api/status").json()["policy"]["error"].is_string()
+    });
+    check_all();
+    let full = Service::start(&["--max-keys", "1"]);
+    full.check("a");
+    full.check("b");
     for path in gets {
-        check(&description, path, "get", &bare.get(path));
+        check(&description, path, "get", &full.get(path));
     }
 }
 
 #[test]
-fn a_node_that_drains_answers_as_described() {
+fn draining_readiness_matches_its_schema() {
     let service = Service::start(&["--drain-ms", "3000"]);
     service.signal("TERM");
     service.wait_for_log("draining");
@@ -383,7 +393,7 @@ fn a_node_that_drains_answers_as_described() {
 }
 
 #[test]
-fn the_page_needs_no_other_host_and_runs_no_strange_script() {
+fn docs_page_uses_no_other_host_or_inline_script() {
     let service = Service::start(&[]);
     for (path, kind) in PAGE.into_iter().zip(["text/html", "text/javascript", "text/css"]) {
         let reply = service.get(path);
@@ -407,7 +417,7 @@ fn the_page_needs_no_other_host_and_runs_no_strange_script() {
         }
         assert!(!policy.contains("unsafe"), "{path}: {policy}");
         for elsewhere in ["http:", "https:", "\"//", "'//", "url(//", "(//", "@import", "data:"] {
-            assert!(!reply.body.contains(elsewhere), "{path} refers elsewhere: {elsewhere}");
+            assert!(!reply.body.contains(elsewhere), "{path} references another host: {elsewhere}");
         }
         for danger in [
             "innerHTML",
@@ -418,12 +428,12 @@ fn the_page_needs_no_other_host_and_runs_no_strange_script() {
             " onclick=",
             " style=",
         ] {
-            assert!(!reply.body.contains(danger), "{path} has {danger}");
+            assert!(!reply.body.contains(danger), "{path} contains {danger}");
         }
     }
     let page = service.get("/docs").body;
     for part in page.split(['"', '\'']).filter(|part| part.starts_with('/') && part.len() > 1) {
         assert_eq!(service.get(part).status, 200, "{part}");
     }
-    assert!(!page.contains("<script>") && !page.contains("<style"), "nothing inline");
+    assert!(!page.contains("<script>") && !page.contains("<style"), "no inline script or style");
 }

@@ -1,4 +1,4 @@
-//! What operators read: nodes, limits, counters, blocks, status and probes.
+//! Read API: nodes, limits, status and probes, and the separate listener of `--admin`.
 
 use std::time::Duration;
 
@@ -39,14 +39,14 @@ pub(crate) fn get(service: &Service, path: &str) -> Value {
     reply.json()
 }
 
-pub(crate) fn moment(value: &Value) -> Timestamp {
+pub(crate) fn parse_time(value: &Value) -> Timestamp {
     let text = value.as_str().unwrap_or_else(|| panic!("no time: {value}"));
-    assert!(text.ends_with('Z'), "{text} is in UTC");
+    assert!(text.ends_with('Z'), "{text} is not in UTC");
     text.parse().unwrap_or_else(|error| panic!("{text} is not RFC 3339: {error}"))
 }
 
 #[test]
-fn this_node_is_the_one_there_is() {
+fn memory_store_lists_this_node_only() {
     let before = Timestamp::now();
     let service = Service::start(&["--node-id", "node-7.eu_west"]);
     let nodes = get(&service, "/api/nodes");
@@ -54,12 +54,12 @@ fn this_node_is_the_one_there_is() {
     assert_eq!(nodes["nodes"].as_array().unwrap().len(), 1);
     assert_eq!((&node["id"], &node["state"]), (&json!("node-7.eu_west"), &json!("Up")));
     assert_eq!(node["address"], service.address().to_string());
-    let registered = moment(&node["registered_at"]);
+    let registered = parse_time(&node["registered_at"]);
     assert!(registered <= Timestamp::now() && registered > before - Duration::from_secs(1));
 }
 
 #[test]
-fn without_a_policy_the_limits_are_the_default() {
+fn limits_without_policy_are_the_default() {
     let service = Service::start(&[]);
     let limits = get(&service, "/api/limits");
     assert_eq!(
@@ -70,7 +70,7 @@ fn without_a_policy_the_limits_are_the_default() {
 }
 
 #[test]
-fn the_limits_are_those_of_the_policy_in_its_order() {
+fn limits_follow_the_policy_in_order() {
     let (scratch, service) = with_policy();
     let limits = get(&service, "/api/limits");
     assert_eq!(
@@ -88,7 +88,8 @@ fn the_limits_are_those_of_the_policy_in_its_order() {
         (&search["limits"][1]["limit"], &search["limits"][1]["window_ms"]),
         (&json!(20), &json!(86_400_000))
     );
-    let path = search["match"].as_array().unwrap().iter().find(|one| one["fact"] == "path");
+    let conditions = search["match"].as_array().unwrap();
+    let path = conditions.iter().find(|condition| condition["fact"] == "path");
     assert_eq!(path.unwrap()["any_of"], json!(["/search", "/find"]));
     assert_eq!((&rules[2]["mode"], &rules[1]["mode"]), (&json!("shadow"), &json!("enforce")));
     assert_eq!(rules[3]["next"][0]["limit"], 1);
@@ -99,7 +100,7 @@ fn the_limits_are_those_of_the_policy_in_its_order() {
 }
 
 #[test]
-fn an_unlimited_default_has_no_numbers() {
+fn unlimited_default_has_null_numbers() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", "version: 1\ndefaults: { limit: unlimited }\n");
     let service = Service::start(&["--policy", &path]);
@@ -111,7 +112,7 @@ fn an_unlimited_default_has_no_numbers() {
 }
 
 #[test]
-fn the_status_tells_how_the_node_fares() {
+fn status_reports_store_and_policy() {
     let (_scratch, service) = with_policy();
     take(&service, &json!({"key": "a"}));
     take(&service, &json!({"key": "b"}));
@@ -121,7 +122,8 @@ fn the_status_tells_how_the_node_fares() {
         (&json!(true), &json!(env!("CARGO_PKG_VERSION")))
     );
     assert_eq!(status["node"]["address"], service.address().to_string());
-    let (started, now) = (moment(&status["node"]["started_at"]), moment(&status["node"]["now"]));
+    let (started, now) =
+        (parse_time(&status["node"]["started_at"]), parse_time(&status["node"]["now"]));
     assert!(started <= now, "{status}");
     assert_eq!(
         (&status["store"]["kind"], &status["store"]["why"]),
@@ -135,16 +137,16 @@ fn the_status_tells_how_the_node_fares() {
         (&status["store"]["untracked"], &status["store"]["warning"]),
         (&json!(0), &json!(null))
     );
-    assert_eq!(status["breaker"], json!(null), "there is none that could be closed");
+    assert_eq!(status["breaker"], json!(null), "the memory store has no breaker");
     let policy = &status["policy"];
     assert_eq!((&policy["rules"], &policy["error"]), (&json!(5), &json!(null)));
     assert!(policy["file"].as_str().unwrap().ends_with("policy.yaml"));
     assert_eq!(policy["version"].as_str().unwrap().len(), 12);
-    moment(&policy["loaded_at"]);
+    parse_time(&policy["loaded_at"]);
 }
 
 #[test]
-fn without_a_policy_the_status_says_so() {
+fn status_without_policy_reports_builtin() {
     let service = Service::start(&[]);
     let policy = get(&service, "/api/status")["policy"].clone();
     assert_eq!((&policy["version"], &policy["file"]), (&json!("builtin"), &json!(null)));
@@ -152,7 +154,7 @@ fn without_a_policy_the_status_says_so() {
 }
 
 #[test]
-fn probes_are_short_and_never_kept() {
+fn probes_are_short_and_uncached() {
     let service = Service::start(&[]);
     for (path, body) in [("/healthz", "ok\n"), ("/readyz", "ready\n")] {
         let reply = service.get(path);
@@ -162,12 +164,12 @@ fn probes_are_short_and_never_kept() {
 }
 
 #[test]
-fn it_is_ready_once_it_says_where_it_listens() {
+fn ready_as_soon_as_it_listens() {
     for _ in 0..25 {
         let service = Service::start(&[]);
         let reply = service.get("/readyz");
         assert_eq!((reply.status, reply.body.as_str()), (200, "ready\n"));
-        assert_eq!(reply.header("connection"), None, "the connection may be used again");
+        assert_eq!(reply.header("connection"), None, "the connection stays open");
     }
 }
 
@@ -177,7 +179,7 @@ const DECIDING: [&str; 7] =
     ["/check", "/peek", "/refund", "/explain", "/check/batch", "/release", "/renew"];
 
 #[test]
-fn an_address_of_their_own_takes_the_operating_paths_away() {
+fn admin_listener_takes_over_operator_paths() {
     let service = Service::start(&["--admin", "127.0.0.1:0"]);
     let admin = service.admin_address();
     assert_ne!(admin, service.address());
@@ -191,11 +193,11 @@ fn an_address_of_their_own_takes_the_operating_paths_away() {
     }
     service.check("seen");
     let counters = Client::connect(admin).get("/api/counters").json();
-    assert_eq!(counters["counters"][0]["key"], "seen", "both speak of one store");
+    assert_eq!(counters["counters"][0]["key"], "seen", "both listeners share the store");
 }
 
 #[test]
-fn an_address_of_their_own_does_not_decide() {
+fn admin_listener_does_not_decide() {
     let service = Service::start(&["--admin", "127.0.0.1:0"]);
     let admin = service.admin_address();
     for path in DECIDING {

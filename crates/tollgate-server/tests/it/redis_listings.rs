@@ -1,16 +1,16 @@
-//! What nodes count together, and whom they refuse, told by any of them.
+//! Counters and blocks that are stored in Redis, listed by any node.
 
 use serde_json::json;
 use tollgate_testkit::server::{Flavor, Server};
 
 use crate::listings::{all_pages, keys, take};
 use crate::openapi::{check, description};
-use crate::read_api::{get, moment};
+use crate::read_api::{get, parse_time};
 use crate::redis::{node, policy};
 use crate::service::Scratch;
 
 #[test]
-fn a_node_tells_what_another_has_counted() {
+fn node_lists_counters_of_another_node() {
     let scratch = Scratch::new();
     let file = policy(&scratch, "5/d");
     let server = Server::start(Flavor::Redis);
@@ -37,7 +37,7 @@ fn a_node_tells_what_another_has_counted() {
 }
 
 #[test]
-fn a_node_tells_whom_another_has_refused() {
+fn node_lists_keys_blocked_by_another_node() {
     let scratch = Scratch::new();
     let file = policy(&scratch, "2/d");
     let server = Server::start(Flavor::Redis);
@@ -47,7 +47,7 @@ fn a_node_tells_whom_another_has_refused() {
     }
     let blocked = get(&other, "/api/blocks")["blocked"].clone();
     assert_eq!(keys(blocked.as_array().unwrap()), ["full"]);
-    assert!(moment(&blocked[0]["blocked_until"]) > jiff::Timestamp::now());
+    assert!(parse_time(&blocked[0]["blocked_until"]) > jiff::Timestamp::now());
     let reason = blocked[0]["reason"].as_str().unwrap();
     assert!(reason.starts_with("rule default, limit 86400s: 2 of 2 used"), "{reason}");
     one.post("/refund", r#"{"key":"full"}"#);
@@ -55,7 +55,7 @@ fn a_node_tells_whom_another_has_refused() {
 }
 
 #[test]
-fn pages_hold_every_counter_and_cost_few_calls() {
+fn pages_list_every_counter_with_few_calls() {
     let scratch = Scratch::new();
     let server = Server::start(Flavor::Redis);
     let service = node(&server, &["--policy", &policy(&scratch, "5/d")]);
@@ -67,17 +67,17 @@ fn pages_hold_every_counter_and_cost_few_calls() {
     let scripts = calls(&server, "evalsha") + calls(&server, "eval");
     assert!(scripts < 250, "{scripts} calls for 500 counters");
     let mut seen = keys(&counters);
-    // A key that moves while the pages are turned may be told twice.
+    // A key that moves during the scan may be listed twice.
     seen.dedup();
     assert_eq!(seen.len(), 500);
     assert!(counters.iter().all(|counter| counter["count"] == 1 && counter["remaining"] == 4));
-    let (some, _) = all_pages(&service, "/api/counters", "counters", "limit=1000&prefix=k49");
-    let mut some = keys(&some);
-    some.dedup();
-    assert_eq!(some.len(), 11, "k49 and k490 to k499: {some:?}");
+    let (filtered, _) = all_pages(&service, "/api/counters", "counters", "limit=1000&prefix=k49");
+    let mut filtered = keys(&filtered);
+    filtered.dedup();
+    assert_eq!(filtered.len(), 11, "k49 and k490 to k499: {filtered:?}");
 }
 
-/// How often the server has run a command.
+/// Returns how often Redis has run a command.
 fn calls(server: &Server, command: &str) -> u64 {
     let stats = server.raw().call(&["INFO", "commandstats"]);
     let begin = format!("cmdstat_{command}:calls=");
@@ -86,7 +86,7 @@ fn calls(server: &Server, command: &str) -> u64 {
 }
 
 #[test]
-fn a_cursor_that_no_page_gave_is_the_callers_mistake() {
+fn unknown_cursor_is_400_and_not_a_store_error() {
     let server = Server::start(Flavor::Redis);
     let service = node(&server, &[]);
     for path in ["/api/counters", "/api/blocks"] {

@@ -5,7 +5,7 @@ use tollgate_testkit::server::{Flavor, Server};
 
 use crate::listings::all_pages;
 use crate::openapi::{check, description};
-use crate::read_api::{get, moment};
+use crate::read_api::{get, parse_time};
 use crate::redis::node;
 use crate::service::{Service, eventually};
 
@@ -31,7 +31,7 @@ fn every_node_lists_all_nodes() {
         let nodes = get(service, "/api/nodes")["nodes"].clone();
         assert_eq!(nodes[0]["address"], first.address().to_string());
         assert_eq!(nodes[1]["address"], second.address().to_string());
-        assert!(moment(&nodes[0]["registered_at"]) <= moment(&nodes[1]["registered_at"]));
+        assert!(parse_time(&nodes[0]["registered_at"]) <= parse_time(&nodes[1]["registered_at"]));
     }
 }
 

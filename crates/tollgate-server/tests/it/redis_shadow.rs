@@ -1,4 +1,4 @@
-//! Rules that move to Redis one by one, and are only tried there first.
+//! Rules with `distributed: shadow` or `off`, and the flag `--distributed`.
 
 use serde_json::{Value, json};
 use tollgate_testkit::server::{Flavor, Server};
@@ -16,7 +16,7 @@ rules:
   - { name: near, match: { path: /near }, limits: [4/d], distributed: off }
 ";
 
-fn ask(service: &Service, path: &str) -> Value {
+fn check_path(service: &Service, path: &str) -> Value {
     let body = json!({"facts": {"client": "c", "path": path}}).to_string();
     let reply = service.post("/check", body);
     check(&description(), "/check", "post", &reply);
@@ -24,11 +24,11 @@ fn ask(service: &Service, path: &str) -> Value {
     reply.json()
 }
 
-fn allowed(service: &Service, path: &str, asked: usize) -> usize {
-    (0..asked).filter(|_| ask(service, path)["allowed"] == true).count()
+fn allowed(service: &Service, path: &str, requests: usize) -> usize {
+    (0..requests).filter(|_| check_path(service, path)["allowed"] == true).count()
 }
 
-fn diverged(service: &Service, rule: &str) -> f64 {
+fn divergence(service: &Service, rule: &str) -> f64 {
     Scrape::of(service).value(&format!(r#"rate_limit_shadow_divergence_total{{rule="{rule}"}}"#))
 }
 
@@ -39,22 +39,22 @@ fn nodes(server: &Server, args: &[&str]) -> [Service; 2] {
 }
 
 #[test]
-fn a_rule_in_shadow_enforces_what_it_did_and_counts_what_would_differ() {
+fn shadow_rule_decides_locally_and_counts_divergence() {
     let server = Server::start(Flavor::Redis);
     let [one, other] = nodes(&server, &[]);
-    // LocalDecisions it sees what Redis sees.
+    // With one node, Redis counts the same as the node.
     assert_eq!(allowed(&one, "/tried", 6), 4);
-    assert!(diverged(&one, "tried") == 0.0);
-    let answer = ask(&one, "/tried");
-    assert_eq!((&answer["source"], &answer["degraded"]), (&json!("local"), &json!(false)));
-    // The replica multiplies the limit, as it does today. Redis would not have let it.
+    assert!(divergence(&one, "tried") == 0.0);
+    let decision = check_path(&one, "/tried");
+    assert_eq!((&decision["source"], &decision["degraded"]), (&json!("local"), &json!(false)));
+    // The second node admits the limit again. Redis would have refused these requests.
     assert_eq!(allowed(&other, "/tried", 6), 4);
-    assert!(diverged(&other, "tried") == 4.0, "{}", diverged(&other, "tried"));
-    assert!(diverged(&other, "default") == 0.0);
+    assert!(divergence(&other, "tried") == 4.0, "{}", divergence(&other, "tried"));
+    assert!(divergence(&other, "default") == 0.0);
 }
 
 #[test]
-fn both_sides_of_a_rule_in_shadow_are_explained() {
+fn explain_shows_both_sides_of_a_shadow_rule() {
     let server = Server::start(Flavor::Redis);
     let [one, other] = nodes(&server, &[]);
     allowed(&one, "/tried", 4);
@@ -69,38 +69,41 @@ fn both_sides_of_a_rule_in_shadow_are_explained() {
 }
 
 #[test]
-fn a_rule_that_is_off_asks_nobody() {
+fn rule_with_distributed_off_does_not_use_redis() {
     let server = Server::start(Flavor::Redis);
     let [one, other] = nodes(&server, &[]);
     assert_eq!(allowed(&one, "/near", 6) + allowed(&other, "/near", 6), 8);
     assert_eq!(server.raw().call(&["KEYS", "rl:*near*"]).array().len(), 0);
-    assert!(diverged(&one, "near") == 0.0);
+    assert!(divergence(&one, "near") == 0.0);
     server.kill();
-    let answer = ask(&one, "/near");
-    assert_eq!((&answer["allowed"], &answer["degraded"]), (&json!(false), &json!(false)));
+    let decision = check_path(&one, "/near");
+    assert_eq!((&decision["allowed"], &decision["degraded"]), (&json!(false), &json!(false)));
 }
 
 #[test]
-fn one_switch_holds_every_rule_back() {
+fn distributed_flag_caps_every_rule() {
     let server = Server::start(Flavor::Redis);
     let [one, other] = nodes(&server, &["--distributed", "shadow"]);
     assert_eq!(allowed(&one, "/", 6) + allowed(&other, "/", 6), 8);
-    assert!(diverged(&other, "default") == 4.0);
+    assert!(divergence(&other, "default") == 4.0);
     let [one, other] = nodes(&server, &["--distributed", "off", "--redis-prefix", "other:"]);
     assert_eq!(allowed(&one, "/", 6) + allowed(&other, "/", 6), 8);
-    assert!(diverged(&other, "default") == 0.0);
+    assert!(divergence(&other, "default") == 0.0);
 }
 
 #[test]
-fn a_rule_in_shadow_does_not_care_whether_redis_is_there() {
+fn shadow_rule_decides_without_redis() {
     let server = Server::start(Flavor::Redis);
     let [one, _] = nodes(&server, &[]);
     assert_eq!(allowed(&one, "/tried", 1), 1);
     server.kill();
-    for left in [2, 1, 0] {
-        let answer = ask(&one, "/tried");
-        assert_eq!((&answer["remaining"], &answer["degraded"]), (&json!(left), &json!(false)));
+    for remaining in [2, 1, 0] {
+        let decision = check_path(&one, "/tried");
+        assert_eq!(
+            (&decision["remaining"], &decision["degraded"]),
+            (&json!(remaining), &json!(false))
+        );
     }
-    assert_eq!(ask(&one, "/tried")["allowed"], false);
-    assert!(diverged(&one, "tried") == 0.0, "who cannot be asked does not differ");
+    assert_eq!(check_path(&one, "/tried")["allowed"], false);
+    assert!(divergence(&one, "tried") == 0.0, "an unavailable Redis does not diverge");
 }

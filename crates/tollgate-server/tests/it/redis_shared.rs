@@ -1,4 +1,4 @@
-//! Nodes that share a Redis share its limits, exactly, whatever becomes of a node.
+//! Nodes with one Redis enforce each limit exactly, also across restarts.
 
 use serde_json::json;
 use tollgate_testkit::server::{Flavor, Server};
@@ -7,7 +7,7 @@ use crate::redis::{LONG_TIMEOUT, admitted, node, policy};
 use crate::service::{Scratch, Service};
 
 #[test]
-fn two_nodes_admit_exactly_the_limit_together() {
+fn two_nodes_together_admit_exactly_the_limit() {
     let scratch = Scratch::new();
     let file = policy(&scratch, "100/d");
     for flavor in Flavor::ALL {
@@ -19,7 +19,7 @@ fn two_nodes_admit_exactly_the_limit_together() {
 }
 
 #[test]
-fn a_node_that_restarts_or_dies_changes_nothing() {
+fn restart_or_crash_of_a_node_keeps_counts() {
     let scratch = Scratch::new();
     let file = policy(&scratch, "100/d");
     let server = Server::start(Flavor::Redis);
@@ -35,7 +35,7 @@ fn a_node_that_restarts_or_dies_changes_nothing() {
 }
 
 #[test]
-fn nodes_of_another_prefix_or_database_share_nothing() {
+fn nodes_with_another_prefix_or_database_are_separate() {
     let server = Server::start(Flavor::Redis);
     let one = node(&server, &[]);
     let prefixed = node(&server, &["--redis-prefix", "shop:"]);
@@ -51,7 +51,7 @@ fn nodes_of_another_prefix_or_database_share_nothing() {
 }
 
 #[test]
-fn a_permit_of_one_node_is_released_at_another() {
+fn permit_can_be_released_on_another_node() {
     let server = Server::start(Flavor::Redis);
     let [one, other] = [(); 2].map(|()| node(&server, &[]));
     let body = json!({"key": "k", "limits": [{"algorithm": "concurrency", "limit": 1, "ttl_ms": 86_400_000}]});
@@ -64,7 +64,7 @@ fn a_permit_of_one_node_is_released_at_another() {
 }
 
 #[test]
-fn a_batch_is_decided_in_its_order() {
+fn batch_is_decided_in_order() {
     let scratch = Scratch::new();
     let server = Server::start(Flavor::Redis);
     let service = node(&server, &["--policy", &policy(&scratch, "100/d")]);

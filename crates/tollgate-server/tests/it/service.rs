@@ -1,4 +1,4 @@
-//! The real binary on a free port, stopped when a test is done with it.
+//! Runs the real binary on a free port and stops it at the end of the test.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ pub(crate) use tollgate_testkit::wait::eventually;
 
 use crate::client::{Client, Reply};
 
-/// A running service.
+/// A running `tollgate serve`.
 pub(crate) struct Service {
     process: Child,
     scheme: &'static str,
@@ -24,31 +24,31 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// `tollgate serve` on a free port, with nothing from the environment.
+    /// Starts `tollgate serve` on a free port, without settings from the environment.
     pub(crate) fn start(args: &[&str]) -> Self {
         Self::start_as(&mut tollgate(&[&["serve", "--http", "127.0.0.1:0"], args].concat()))
     }
 
-    /// The same, with these in the environment.
+    /// Starts `tollgate serve` on a free port with these environment variables.
     pub(crate) fn start_with(args: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = tollgate(&[&["serve", "--http", "127.0.0.1:0"], args].concat());
         Self::start_as(command.envs(environment.iter().copied()))
     }
 
-    /// A command that serves, whatever its flags and environment.
+    /// Starts a `serve` command and waits until it listens.
     pub(crate) fn start_as(command: &mut Command) -> Self {
         let mut process =
             command.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().expect("the binary starts");
         let mut stderr = BufReader::new(process.stderr.take().expect("stderr is piped"));
-        let (mut told, mut found) = (String::new(), None);
+        let (mut log, mut found) = (String::new(), None);
         while found.is_none() {
             let mut line = String::new();
             let read = stderr.read_line(&mut line).expect("stderr is text");
-            told.push_str(&line);
-            assert_ne!(read, 0, "the service did not start: {told}");
+            log.push_str(&line);
+            assert_ne!(read, 0, "the server did not start: {log}");
             found = listening(line.trim());
         }
-        let log = Arc::new(Mutex::new(told));
+        let log = Arc::new(Mutex::new(log));
         let (reader, (scheme, address)) =
             (follow(stderr, Arc::clone(&log)), found.expect("just found"));
         Self { process, scheme, address, log, reader: Some(reader) }
@@ -58,7 +58,7 @@ impl Service {
         self.address
     }
 
-    /// Where `--admin` listens: the second address that is told.
+    /// Returns the address of `--admin`: the second one in the log.
     pub(crate) fn admin_address(&self) -> SocketAddr {
         let second = || {
             let log = self.log();
@@ -77,7 +77,7 @@ impl Service {
         Client::connect(self.address)
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on a new connection.
     pub(crate) fn post(&self, path: &str, json: impl AsRef<[u8]>) -> Reply {
         self.client().post(path, json)
     }
@@ -86,14 +86,14 @@ impl Service {
         self.client().get(path)
     }
 
-    /// Takes one for a key, and tells the answer.
+    /// Checks a key with cost 1 and returns the decision.
     pub(crate) fn check(&self, key: &str) -> Value {
         let reply = self.post("/check", format!(r#"{{"key":"{key}"}}"#));
         assert_eq!(reply.status, 200, "{}", reply.body);
         reply.json()
     }
 
-    /// The process.
+    /// Returns the process id.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
@@ -102,39 +102,39 @@ impl Service {
         signal(self.process.id(), name);
     }
 
-    /// The name of a log line that must come, soon.
+    /// Waits until the log contains these words.
     pub(crate) fn wait_for_log(&self, words: &str) {
         eventually(words, || self.log().contains(words));
     }
 
     pub(crate) fn log(&self) -> String {
-        self.log.lock().expect("nobody panics here").clone()
+        self.log.lock().expect("not poisoned").clone()
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Sends SIGTERM and waits for the exit.
     pub(crate) fn stop(mut self) -> (ExitStatus, String) {
         self.signal("TERM");
         self.wait()
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits for the exit; returns the status and the log.
     pub(crate) fn wait(&mut self) -> (ExitStatus, String) {
         let status = self.process.wait().expect("it can be waited for");
         if let Some(reader) = self.reader.take() {
-            reader.join().expect("the reader ends with its process");
+            reader.join().expect("the reader stops with the process");
         }
         (status, self.log())
     }
 
-    /// All that it says on its standard output, if that is piped.
+    /// Reads the whole standard output, which must be piped.
     pub(crate) fn take_stdout(&mut self) -> String {
-        let mut told = String::new();
+        let mut text = String::new();
         let mut stdout = self.process.stdout.take().expect("stdout is piped");
-        stdout.read_to_string(&mut told).expect("stdout is text");
-        told
+        stdout.read_to_string(&mut text).expect("stdout is text");
+        text
     }
 
-    /// Ends it at once, without its knowing.
+    /// Kills the process with SIGKILL.
     pub(crate) fn kill(mut self) {
         self.process.kill().expect("it can be killed");
         let _ = self.wait();
@@ -148,7 +148,7 @@ impl Drop for Service {
     }
 }
 
-/// What is spoken where, if the line tells that.
+/// Returns the scheme and address of a `listening on` line.
 fn listening(line: &str) -> Option<(&'static str, SocketAddr)> {
     ["http", "https"].into_iter().find_map(|scheme| {
         let address = line.strip_prefix(&format!("listening on {scheme}://"))?;
@@ -161,18 +161,18 @@ fn follow(mut stderr: impl Read + Send + 'static, log: Arc<Mutex<String>>) -> Jo
         let mut bytes = [0; 4096];
         while let Ok(read @ 1..) = stderr.read(&mut bytes) {
             let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
-            log.lock().expect("nobody panics here").push_str(&text);
+            log.lock().expect("not poisoned").push_str(&text);
         }
     })
 }
 
-/// The binary with these arguments, and an environment without settings.
+/// Returns a command of the binary with these arguments and no settings in the environment.
 pub(crate) fn tollgate(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
     for (name, _) in std::env::vars() {
         let is_setting = ["TOLLGATE_", "RATE_LIMIT_", "OTEL_", "NOTIFY_", "WATCHDOG_"]
             .iter()
-            .any(|ours| name.starts_with(ours));
+            .any(|prefix| name.starts_with(prefix));
         if is_setting || name == "REDIS_URL" || name == "ENABLE_DISTRIBUTED_RATE_LIMITING" {
             command.env_remove(name);
         }
@@ -181,26 +181,26 @@ pub(crate) fn tollgate(args: &[&str]) -> Command {
     command
 }
 
-/// Runs a command to its end.
+/// Runs a command until it exits.
 pub(crate) fn run(args: &[&str]) -> Ended {
     Ended::from(tollgate(args).stdin(Stdio::null()).output().expect("the binary runs"))
 }
 
-/// Runs a command to its end with this on its standard input.
+/// Runs a command with this standard input until it exits.
 pub(crate) fn run_with_input(args: &[&str], input: &str) -> Ended {
     let mut command = tollgate(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn().expect("the binary runs");
     let mut stdin = process.stdin.take().expect("it is piped");
     let input = input.to_owned();
-    // It may stop listening, which is its right.
+    // The command may close its input early.
     let writer = thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
     let output = process.wait_with_output().expect("the binary runs");
-    writer.join().expect("the writer ends with its process");
+    writer.join().expect("the writer stops with the process");
     Ended::from(output)
 }
 
-/// How a command ended.
+/// Exit code and output of a command.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: i32,
@@ -224,7 +224,7 @@ pub(crate) fn signal(process: u32, name: &str) {
     assert!(sent.success(), "{script}");
 }
 
-/// A directory that is gone when the test is over.
+/// A temporary directory, deleted on drop.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -241,12 +241,12 @@ impl Scratch {
         &self.0
     }
 
-    /// Writes a file whole, as editors do: beside it, then in its place.
+    /// Replaces a file atomically, as editors do: writes a new file, then renames it.
     pub(crate) fn write(&self, name: &str, text: &str) -> String {
         let (path, new) = (self.0.join(name), self.0.join(format!("{name}.new")));
         fs::write(&new, text).expect("the directory can be written to");
         fs::rename(&new, &path).expect("the directory can be written to");
-        path.to_str().expect("a path of ours is text").to_owned()
+        path.to_str().expect("the path is UTF-8").to_owned()
     }
 }
 

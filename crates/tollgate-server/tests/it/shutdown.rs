@@ -1,4 +1,4 @@
-//! The end of a service: not ready, still answering, and nobody cut off.
+//! Graceful shutdown: not ready, still serving, no aborted request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -11,38 +11,39 @@ fn is_last(reply: &Reply) -> bool {
     reply.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
 }
 
-/// Asks without pause until the service says that it wants no more; how often it answered.
-pub(crate) fn ask_until_told(mut client: Client, answered: &AtomicU64) -> u64 {
+/// Sends requests until a response closes the connection. Returns the number of responses.
+pub(crate) fn check_until_closed(mut client: Client, responses: &AtomicU64) -> u64 {
     let mut count = 0;
     loop {
         let reply = client.try_post("/check", br#"{"key":"k","cost":0}"#);
-        let reply = reply.unwrap_or_else(|error| panic!("cut off after {count} answers: {error}"));
+        let reply =
+            reply.unwrap_or_else(|error| panic!("aborted after {count} responses: {error}"));
         assert_eq!(reply.status, 200, "{}", reply.body);
         count += 1;
-        answered.fetch_add(1, Ordering::Relaxed);
+        responses.fetch_add(1, Ordering::Relaxed);
         if is_last(&reply) {
             return count;
         }
     }
 }
 
-fn ends_under_load(signal: &str) {
+fn shuts_down_under_load(signal: &str) {
     let mut service = Service::start(&["--drain-ms", "1500"]);
-    let answered: Vec<AtomicU64> = (0..8).map(|_| AtomicU64::new(0)).collect();
+    let responses: Vec<AtomicU64> = (0..8).map(|_| AtomicU64::new(0)).collect();
     thread::scope(|threads| {
-        let asking: Vec<_> = answered
+        let clients: Vec<_> = responses
             .iter()
-            .map(|answered| {
+            .map(|responses| {
                 let client = service.client();
-                threads.spawn(|| ask_until_told(client, answered))
+                threads.spawn(|| check_until_closed(client, responses))
             })
             .collect();
-        eventually("all are being served", || {
-            answered.iter().all(|count| count.load(Ordering::Relaxed) > 100)
+        eventually("all clients are served", || {
+            responses.iter().all(|count| count.load(Ordering::Relaxed) > 100)
         });
         service.signal(signal);
-        for client in asking {
-            assert!(client.join().expect("nobody is cut off") > 100);
+        for client in clients {
+            assert!(client.join().expect("no request is aborted") > 100);
         }
     });
     let (status, log) = service.wait();
@@ -52,17 +53,17 @@ fn ends_under_load(signal: &str) {
 }
 
 #[test]
-fn a_termination_under_load_loses_no_request() {
-    ends_under_load("TERM");
+fn sigterm_under_load_loses_no_request() {
+    shuts_down_under_load("TERM");
 }
 
 #[test]
-fn an_interrupt_is_a_termination() {
-    ends_under_load("INT");
+fn sigint_under_load_loses_no_request() {
+    shuts_down_under_load("INT");
 }
 
 #[test]
-fn while_draining_it_is_alive_but_not_ready_and_still_decides() {
+fn draining_node_is_alive_not_ready_and_decides() {
     let mut service = Service::start(&["--drain-ms", "2000"]);
     assert_eq!(service.get("/readyz").status, 200);
     service.signal("TERM");
@@ -78,7 +79,7 @@ fn while_draining_it_is_alive_but_not_ready_and_still_decides() {
 }
 
 #[test]
-fn a_request_that_is_half_sent_is_still_answered() {
+fn incomplete_request_is_completed_during_shutdown() {
     for drain in ["0", "300"] {
         let mut service = Service::start(&["--drain-ms", drain]);
         let mut client = service.client();
@@ -89,33 +90,33 @@ fn a_request_that_is_half_sent_is_still_answered() {
             body.len()
         );
         client.send(head.as_bytes()).unwrap();
-        assert_eq!(client.reply().unwrap().status, 100, "the body is being waited for");
+        assert_eq!(client.reply().unwrap().status, 100, "the server waits for the body");
         service.signal("TERM");
         service.wait_for_log("draining");
         let stopped = service.address();
-        eventually("the listener is gone", || Client::try_connect(stopped).is_err());
+        eventually("the listener is closed", || Client::try_connect(stopped).is_err());
         client.send(body.as_bytes()).unwrap();
-        let reply = client.reply().expect("an answer, for the request was under way");
+        let reply = client.reply().expect("a response to the request in progress");
         assert_eq!((reply.status, is_last(&reply)), (200, true), "{}", reply.body);
         assert_eq!(service.wait().0.code(), Some(0));
     }
 }
 
 #[test]
-fn connections_that_ask_nothing_do_not_hold_up_the_end() {
+fn idle_connections_do_not_delay_shutdown() {
     let mut service = Service::start(&["--drain-ms", "0"]);
     let mut idle: Vec<Client> = (0..20).map(|_| service.client()).collect();
     for client in idle.iter_mut().take(10) {
         assert_eq!(client.get("/healthz").status, 200);
     }
-    let began = Instant::now();
+    let start = Instant::now();
     service.signal("TERM");
     assert_eq!(service.wait().0.code(), Some(0));
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
 }
 
 #[test]
-fn the_port_is_free_for_the_next_service() {
+fn port_can_be_bound_again_immediately() {
     let service = Service::start(&["--drain-ms", "0"]);
     let address = service.address().to_string();
     let mut client = service.client();
@@ -140,14 +141,14 @@ fn both_listeners_drain() {
 }
 
 #[test]
-fn clients_that_come_back_on_new_connections_lose_nothing() {
+fn reconnecting_clients_lose_no_request() {
     let service = Service::start(&["--drain-ms", "300"]);
     let address = service.address();
     let clients: Vec<_> = (0..8)
         .map(|n| {
             thread::spawn(move || {
                 let mut lost = Vec::new();
-                // A refused connection is the end; one that was accepted is owed an answer.
+                // The loop stops at a refused connection; an accepted one must get a response.
                 while let Ok(mut client) = Client::try_connect(address) {
                     loop {
                         match client.try_post("/check", format!(r#"{{"key":"c{n}"}}"#).as_bytes()) {
@@ -164,16 +165,16 @@ fn clients_that_come_back_on_new_connections_lose_nothing() {
             })
         })
         .collect();
-    eventually("they are at work", || service.check("probe")["count"].as_u64() > Some(3));
+    eventually("the clients are served", || service.check("probe")["count"].as_u64() > Some(3));
     let (status, _) = service.stop();
     assert!(status.success());
     let lost: Vec<_> = clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
-    // Between the last look at the queue and its closing the kernel may let one more in.
+    // The kernel may accept one more connection between the last `accept` and the close.
     assert!(lost.len() <= 1, "{lost:?}");
 }
 
 #[test]
-fn a_second_signal_ends_the_drain() {
+fn second_signal_skips_the_drain() {
     let service = Service::start(&["--drain-ms", "600000"]);
     service.signal("TERM");
     service.wait_for_log("draining");

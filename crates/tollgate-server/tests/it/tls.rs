@@ -16,7 +16,7 @@ use tollgate_testkit::wait::MAX_WAIT;
 use crate::client::Client;
 use crate::service::{Ended, Scratch, Service, eventually, run, tollgate};
 use crate::settings::{refused, start};
-use crate::shutdown::ask_until_told;
+use crate::shutdown::check_until_closed;
 use crate::tls_client::TlsClient;
 
 fn text(path: &Path) -> &str {
@@ -456,7 +456,7 @@ fn sigterm_under_load_loses_no_request() {
     thread::scope(|threads| {
         for answered in &answered {
             let client = connect(&service, &certificates);
-            threads.spawn(|| ask_until_told(client, answered));
+            threads.spawn(|| check_until_closed(client, answered));
         }
         eventually("responses for every client", || {
             answered.iter().all(|count| count.load(Ordering::Relaxed) > 50)

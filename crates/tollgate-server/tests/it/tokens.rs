@@ -1,10 +1,10 @@
-//! Who may come in where.
+//! Access control by tokens.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use serde_json::json;
 
-use crate::admin_client::{TOKEN, a_day, admin, administered, limits_of, put};
+use crate::admin_client::{TOKEN, admin, daily_limit, limits_of, put, start_with_admin};
 use crate::client::{Client, Reply};
 use crate::service::{Scratch, Service, run, tollgate};
 
@@ -30,7 +30,7 @@ fn with_token(service: &Service, method: &str, path: &str, token: &str) -> Reply
 }
 
 #[test]
-fn without_a_token_configured_there_is_nothing_for_administrators() {
+fn admin_paths_are_404_without_an_admin_token() {
     let service = Service::start(&[]);
     for (method, path) in ADMIN_PATHS {
         let reply = with_token(&service, method, path, TOKEN);
@@ -39,20 +39,20 @@ fn without_a_token_configured_there_is_nothing_for_administrators() {
 }
 
 #[test]
-fn a_missing_or_wrong_token_is_401_and_changes_nothing() {
+fn missing_or_invalid_token_is_401_and_changes_nothing() {
     for (method, path) in ADMIN_PATHS.into_iter().take(8) {
-        let service = administered(&[]);
+        let service = start_with_admin(&[]);
         let mut client = service.client();
-        let right = format!("Bearer {TOKEN}");
-        let wrong = [
+        let valid = format!("Bearer {TOKEN}");
+        let invalid = [
             vec![],
             vec![("authorization", "Bearer wrong")],
             vec![("authorization", "Basic YTpi")],
             vec![("authorization", TOKEN)],
-            vec![("authorization", right.as_str()), ("authorization", right.as_str())],
+            vec![("authorization", valid.as_str()), ("authorization", valid.as_str())],
         ];
-        for headers in wrong {
-            let reply = client.request(method, path, &headers, &a_day(1));
+        for headers in invalid {
+            let reply = client.request(method, path, &headers, &daily_limit(1));
             assert_eq!(reply.status, 401, "{method} {path} {headers:?}: {}", reply.body);
             assert_eq!(reply.header("www-authenticate"), Some("Bearer realm=\"tollgate\""));
         }
@@ -61,8 +61,8 @@ fn a_missing_or_wrong_token_is_401_and_changes_nothing() {
 }
 
 #[test]
-fn after_ten_failures_the_eleventh_is_429_and_so_is_the_right_one() {
-    let service = administered(&[]);
+fn after_ten_failures_even_the_valid_token_is_429() {
+    let service = start_with_admin(&[]);
     for nth in 0..10 {
         let reply = with_token(&service, "GET", "/admin/overrides", OTHER);
         assert_eq!(reply.status, 401, "{nth}");
@@ -73,27 +73,27 @@ fn after_ten_failures_the_eleventh_is_429_and_so_is_the_right_one() {
         let wait: u64 = reply.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=60).contains(&wait), "{wait}");
     }
-    assert_eq!(service.get("/api/status").status, 200, "others are not concerned");
+    assert_eq!(service.get("/api/status").status, 200, "other paths are not affected");
     assert!(service.check("c1")["allowed"] == true);
     let metrics = service.get("/metrics").body;
     assert!(metrics.contains("tollgate_auth_failures_total{token=\"admin\"} 10\n"), "{metrics}");
 }
 
 #[test]
-fn nobody_goes_on_guessing_at_the_admin_token_where_it_only_reads() {
+fn read_api_limits_guesses_of_the_admin_token() {
     let tokens = [("TOLLGATE_READ_TOKEN", READ), ("TOLLGATE_ADMIN_TOKEN", TOKEN)];
     let service = Service::start_with(&[], &tokens);
     let read = |token: &str| with_token(&service, "GET", "/api/limits", token).status;
     assert_eq!(read(TOKEN), 200);
-    let told: Vec<u16> = (0..12).map(|_| read(OTHER)).collect();
-    assert_eq!(told, [[401; 10].as_slice(), &[429; 2]].concat());
-    assert_eq!(read(TOKEN), 429, "not even if it is right");
-    assert_eq!(read(READ), 200, "programs are not locked out");
+    let statuses: Vec<u16> = (0..12).map(|_| read(OTHER)).collect();
+    assert_eq!(statuses, [[401; 10].as_slice(), &[429; 2]].concat());
+    assert_eq!(read(TOKEN), 429, "even though the token is valid");
+    assert_eq!(read(READ), 200, "a valid read token is always accepted");
     assert_eq!(with_token(&service, "GET", "/admin/overrides", TOKEN).status, 200);
 }
 
 #[test]
-fn two_tokens_are_valid_at_once() {
+fn two_tokens_are_valid_during_rotation() {
     let both = format!("{TOKEN},{OTHER}");
     let service = Service::start_with(&[], &[("TOLLGATE_ADMIN_TOKEN", &both)]);
     for token in [TOKEN, OTHER] {
@@ -108,19 +108,19 @@ fn two_tokens_are_valid_at_once() {
 }
 
 #[test]
-fn pages_of_other_sites_are_refused() {
-    let service = administered(&[]);
-    let right = format!("Bearer {TOKEN}");
+fn cross_site_requests_are_403() {
+    let service = start_with_admin(&[]);
+    let valid = format!("Bearer {TOKEN}");
     for (name, value) in
         [("origin", "http://evil.example"), ("origin", "null"), ("sec-fetch-site", "cross-site")]
     {
-        let headers = [("authorization", right.as_str()), (name, value)];
-        let reply = service.client().request("PUT", &limits_of("c1"), &headers, &a_day(1));
+        let headers = [("authorization", valid.as_str()), (name, value)];
+        let reply = service.client().request("PUT", &limits_of("c1"), &headers, &daily_limit(1));
         assert_eq!(reply.status, 403, "{name}: {value}: {}", reply.body);
     }
     assert_eq!(admin(&service, "GET", &limits_of("c1"), "").status, 404);
-    let ours = [("authorization", right.as_str()), ("origin", "http://tollgate")];
-    let reply = service.client().request("PUT", &limits_of("c1"), &ours, &a_day(1));
+    let same_site = [("authorization", valid.as_str()), ("origin", "http://tollgate")];
+    let reply = service.client().request("PUT", &limits_of("c1"), &same_site, &daily_limit(1));
     assert_eq!(reply.status, 200);
     let preflight = [("origin", "http://evil.example"), ("access-control-request-method", "PUT")];
     let reply = service.client().request("OPTIONS", &limits_of("c1"), &preflight, "");
@@ -130,14 +130,14 @@ fn pages_of_other_sites_are_refused() {
 }
 
 #[test]
-fn checks_and_reading_want_their_tokens_where_they_are_set() {
+fn check_and_read_paths_require_their_tokens() {
     let tokens = [
         ("TOLLGATE_CHECK_TOKEN", CHECK),
         ("TOLLGATE_READ_TOKEN", READ),
         ("TOLLGATE_ADMIN_TOKEN", TOKEN),
     ];
     let service = Service::start_with(&[], &tokens);
-    let ask = |token: Option<&str>, path: &str, body: &str| {
+    let status = |token: Option<&str>, path: &str, body: &str| {
         let authorization = token.map(|token| format!("Bearer {token}"));
         let headers: Vec<(&str, &str)> =
             authorization.iter().map(|value| ("authorization", value.as_str())).collect();
@@ -146,43 +146,43 @@ fn checks_and_reading_want_their_tokens_where_they_are_set() {
     };
     let key = r#"{"key":"c1"}"#;
     for path in ["/check", "/peek", "/refund", "/explain"] {
-        assert_eq!(ask(None, path, key), 401, "{path}");
-        assert_eq!(ask(Some(CHECK), path, key), 200, "{path}");
+        assert_eq!(status(None, path, key), 401, "{path}");
+        assert_eq!(status(Some(CHECK), path, key), 200, "{path}");
     }
     for (path, body) in
         [("/check/batch", r#"{"requests":[]}"#), ("/release", "{}"), ("/renew", "{}")]
     {
-        assert_eq!(ask(None, path, body), 401, "{path}");
-        assert_ne!(ask(Some(CHECK), path, body), 401, "{path}");
+        assert_eq!(status(None, path, body), 401, "{path}");
+        assert_ne!(status(Some(CHECK), path, body), 401, "{path}");
     }
     for path in ["/api/nodes", "/api/counters", "/api/limits", "/api/blocks", "/api/status"] {
-        assert_eq!(ask(None, path, ""), 401, "{path}");
-        assert_eq!(ask(Some(READ), path, ""), 200, "{path}");
-        assert_eq!(ask(Some(TOKEN), path, ""), 200, "{path}: an administrator may look");
+        assert_eq!(status(None, path, ""), 401, "{path}");
+        assert_eq!(status(Some(READ), path, ""), 200, "{path}");
+        assert_eq!(status(Some(TOKEN), path, ""), 200, "{path}: the admin token permits reading");
     }
-    assert_eq!(ask(Some(READ), "/check", key), 401);
-    assert_eq!(ask(Some(CHECK), "/api/status", ""), 401);
-    assert_eq!(ask(Some(READ), "/admin/overrides", ""), 401);
+    assert_eq!(status(Some(READ), "/check", key), 401);
+    assert_eq!(status(Some(CHECK), "/api/status", ""), 401);
+    assert_eq!(status(Some(READ), "/admin/overrides", ""), 401);
     for path in ["/metrics", "/healthz", "/readyz", "/openapi.json", "/docs"] {
-        assert_eq!(ask(None, path, ""), 200, "{path}");
+        assert_eq!(status(None, path, ""), 200, "{path}");
     }
 }
 
 #[test]
-fn a_program_with_the_right_token_is_never_locked_out_by_its_neighbours() {
+fn valid_check_token_is_accepted_after_failures_of_others() {
     let service = Service::start_with(&[], &[("TOLLGATE_CHECK_TOKEN", CHECK)]);
     let check = |token: &str| {
         let authorization = format!("Bearer {token}");
         let headers = [("authorization", authorization.as_str())];
         service.client().request("POST", "/check", &headers, r#"{"key":"c1"}"#).status
     };
-    let told: Vec<u16> = (0..12).map(|_| check(OTHER)).collect();
-    assert_eq!(told, [[401; 10].as_slice(), &[429; 2]].concat());
+    let statuses: Vec<u16> = (0..12).map(|_| check(OTHER)).collect();
+    assert_eq!(statuses, [[401; 10].as_slice(), &[429; 2]].concat());
     assert_eq!(check(CHECK), 200);
 }
 
 #[test]
-fn bad_tokens_end_the_start_without_being_shown() {
+fn invalid_token_settings_fail_without_showing_them() {
     let scratch = Scratch::new();
     let empty = scratch.write("empty", "\n");
     for (name, value) in [
@@ -205,12 +205,12 @@ fn bad_tokens_end_the_start_without_being_shown() {
         assert!(stderr.starts_with(&format!("tollgate: {name}: ")), "{stderr}");
         assert!(!stderr.contains("canary") && !stderr.contains("hunter2"), "{stderr}");
     }
-    let told = run(&["serve", "--help"]).stdout;
-    assert!(!told.contains("-token"), "a token is never an argument");
+    let help = run(&["serve", "--help"]).stdout;
+    assert!(!help.contains("-token"), "a token is never an argument");
 }
 
 #[test]
-fn beyond_loopback_each_kind_of_path_wants_its_token_or_the_flag() {
+fn non_loopback_listener_requires_tokens_or_the_flag() {
     let refused = |args: &[&str], tokens: &[(&str, &str)]| {
         let mut command = tollgate(&[&["serve"], args].concat());
         let ended = command.envs(tokens.iter().copied()).output().unwrap();
@@ -218,40 +218,40 @@ fn beyond_loopback_each_kind_of_path_wants_its_token_or_the_flag() {
         String::from_utf8(ended.stderr).unwrap()
     };
     let (check, read) = (("TOLLGATE_CHECK_TOKEN", CHECK), ("TOLLGATE_READ_TOKEN", READ));
-    let wide = ["--http", "0.0.0.0:0"];
-    assert!(refused(&wide, &[]).contains("set TOLLGATE_CHECK_TOKEN"));
-    assert!(refused(&wide, &[check]).contains("set TOLLGATE_READ_TOKEN"));
-    let apart = ["--http", "127.0.0.1:0", "--admin", "0.0.0.0:0"];
-    let told = refused(&apart, &[]);
-    assert!(told.contains("--admin: ") && told.contains("set TOLLGATE_READ_TOKEN"), "{told}");
+    let public = ["--http", "0.0.0.0:0"];
+    assert!(refused(&public, &[]).contains("set TOLLGATE_CHECK_TOKEN"));
+    assert!(refused(&public, &[check]).contains("set TOLLGATE_READ_TOKEN"));
+    let public_admin = ["--http", "127.0.0.1:0", "--admin", "0.0.0.0:0"];
+    let error = refused(&public_admin, &[]);
+    assert!(error.contains("--admin: ") && error.contains("set TOLLGATE_READ_TOKEN"), "{error}");
 
     let start = |args: &[&str], tokens: &[(&str, &str)]| {
         let mut command = tollgate(&[&["serve"], args].concat());
         Service::start_as(command.envs(tokens.iter().copied()))
     };
-    let protected = start(&wide, &[check, read]);
+    let protected = start(&public, &[check, read]);
     assert!(!protected.log().contains("unprotected"), "{}", protected.log());
-    let reach = SocketAddr::from((Ipv4Addr::LOCALHOST, protected.address().port()));
-    assert_eq!(Client::connect(reach).post("/check", r#"{"key":"c1"}"#).status, 401);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, protected.address().port()));
+    assert_eq!(Client::connect(address).post("/check", r#"{"key":"c1"}"#).status, 401);
     drop(start(&["--http", "0.0.0.0:0", "--admin", "127.0.0.1:0"], &[check]));
     let open = start(&["--http", "0.0.0.0:0", "--allow-unprotected"], &[read]);
     let log = open.log();
-    let warned = log.lines().filter(|line| line.contains("unprotected")).collect::<Vec<_>>();
-    assert!(matches!(warned.as_slice(), [one] if one.contains("/check")), "{log}");
+    let warnings = log.lines().filter(|line| line.contains("unprotected")).collect::<Vec<_>>();
+    assert!(matches!(warnings.as_slice(), [line] if line.contains("/check")), "{log}");
 }
 
 #[test]
-fn what_is_for_administrators_moves_with_their_address() {
-    let service = administered(&["--admin", "127.0.0.1:0"]);
+fn admin_api_moves_to_the_admin_listener() {
+    let service = start_with_admin(&["--admin", "127.0.0.1:0"]);
     assert_eq!(admin(&service, "GET", "/admin/overrides", "").status, 404);
-    let right = format!("Bearer {TOKEN}");
-    let mut there = Client::connect(service.admin_address());
-    let headers = [("authorization", right.as_str())];
-    assert_eq!(there.request("GET", "/admin/overrides", &headers, "").status, 200);
+    let valid = format!("Bearer {TOKEN}");
+    let mut client = Client::connect(service.admin_address());
+    let headers = [("authorization", valid.as_str())];
+    assert_eq!(client.request("GET", "/admin/overrides", &headers, "").status, 200);
 }
 
 #[test]
-fn tokens_are_in_nothing_that_is_told() {
+fn tokens_appear_in_no_output() {
     let scratch = Scratch::new();
     let policy = scratch.write("policy.yaml", "version: 1\n");
     let args = ["--policy", &policy, "--data-dir", scratch.path().to_str().unwrap()];
@@ -263,17 +263,17 @@ fn tokens_are_in_nothing_that_is_told() {
     ];
     let service = Service::start_with(&args, &tokens);
     put(&service, "c1", 20);
-    let mut told = String::new();
+    let mut output = String::new();
     for (method, path) in ADMIN_PATHS.into_iter().filter(|(method, _)| *method == "GET") {
         let reply = with_token(&service, method, path, TOKEN);
-        told += &format!("{:?}{}", reply.headers, reply.body);
+        output += &format!("{:?}{}", reply.headers, reply.body);
     }
     for path in
         ["/api/status", "/api/limits", "/api/nodes", "/metrics", "/openapi.json", "/nowhere"]
     {
         for token in [READ, OTHER] {
             let reply = with_token(&service, "GET", path, token);
-            told += &format!("{:?}{}", reply.headers, reply.body);
+            output += &format!("{:?}{}", reply.headers, reply.body);
         }
     }
     let wrong = service.client().request(
@@ -282,14 +282,14 @@ fn tokens_are_in_nothing_that_is_told() {
         &[("authorization", &format!("Bearer {OTHER}"))],
         r#"{"key":"c1"}"#,
     );
-    told += &format!("{:?}{}", wrong.headers, wrong.body);
-    told += &std::fs::read_to_string(scratch.path().join("administration.json")).unwrap();
+    output += &format!("{:?}{}", wrong.headers, wrong.body);
+    output += &std::fs::read_to_string(scratch.path().join("administration.json")).unwrap();
     let (status, log) = service.stop();
     assert!(status.success());
     assert!(log.contains("override.set"), "{log}");
-    told += &log;
-    assert_eq!(json!(told.contains("kim")), json!(true), "something was told");
+    output += &log;
+    assert_eq!(json!(output.contains("kim")), json!(true), "the output contains the author");
     for secret in [CHECK, READ, TOKEN, OTHER] {
-        assert!(!told.contains(secret), "{secret} was told");
+        assert!(!output.contains(secret), "{secret} is in the output");
     }
 }

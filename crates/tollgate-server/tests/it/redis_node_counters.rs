@@ -1,4 +1,4 @@
-//! What a node on Redis counts by itself, because a rule is not counted there: told by that node, and as its own.
+//! Counters that a node with Redis keeps itself, for rules with `distributed: off` or `shadow`.
 
 use serde_json::{Value, json};
 use tollgate_testkit::server::{Flavor, Server};
@@ -26,29 +26,29 @@ fn nodes(server: &Server, args: &[&str]) -> [Service; 2] {
     let scratch = Scratch::new();
     let file = scratch.write("policy.yaml", POLICY);
     ["one", "other"].map(|id| {
-        let own = ["--redis", &server.url(), "--policy", &file, "--node-id", id];
-        let args = [&own, &LONG_TIMEOUT[..], args].concat();
+        let node_args = ["--redis", &server.url(), "--policy", &file, "--node-id", id];
+        let args = [&node_args, &LONG_TIMEOUT[..], args].concat();
         Service::start_with(&args, &[("TOLLGATE_ADMIN_TOKEN", TOKEN)])
     })
 }
 
-fn ask(service: &Service, path: &str, times: usize) {
-    for _ in 0..times {
+fn check_path(service: &Service, path: &str, requests: usize) {
+    for _ in 0..requests {
         take(service, &json!({"facts": {"client": "bob", "path": path}}));
     }
 }
 
-/// What is told of the rules, each as (rule, figure, node).
-fn told(items: &Value, figure: &str) -> Vec<(String, Value, Value)> {
+/// Returns (rule, value of the field, node) of each item, sorted.
+fn rows(items: &Value, field: &str) -> Vec<(String, Value, Value)> {
     let items = items.as_array().expect("a list").iter();
-    let mut told: Vec<_> = items
+    let mut rows: Vec<_> = items
         .map(|item| {
             let rule = item["rule"].as_str().expect("a rule").to_owned();
-            (rule, item[figure].clone(), item["node"].clone())
+            (rule, item[field].clone(), item["node"].clone())
         })
         .collect();
-    told.sort_by_key(|(rule, _, node)| (rule.clone(), node.to_string()));
-    told
+    rows.sort_by_key(|(rule, _, node)| (rule.clone(), node.to_string()));
+    rows
 }
 
 fn stats(service: &Service) -> Vec<(String, Value, Value)> {
@@ -56,22 +56,22 @@ fn stats(service: &Service) -> Vec<(String, Value, Value)> {
     assert_eq!(reply.status, 200, "{}", reply.body);
     check(&description(), "/admin/external/clients/{id}/stats", "get", &reply);
     assert_eq!(reply.json()["complete"], true);
-    told(&reply.json()["counters"], "count")
+    rows(&reply.json()["counters"], "count")
 }
 
-fn row(rule: &str, figure: impl Into<Value>, node: Option<&str>) -> (String, Value, Value) {
-    (rule.to_owned(), figure.into(), node.into())
+fn row(rule: &str, value: impl Into<Value>, node: Option<&str>) -> (String, Value, Value) {
+    (rule.to_owned(), value.into(), node.into())
 }
 
 #[test]
-fn a_client_s_stats_are_those_by_which_it_is_decided_and_a_reset_forgets_them() {
+fn stats_show_deciding_counters_and_reset_clears_them() {
     let server = Server::start(Flavor::Redis);
     let [one, other] = nodes(&server, &[]);
-    ask(&one, "/near", 2);
-    ask(&one, "/tried", 1);
-    ask(&one, "/each", 1);
-    ask(&one, "/", 3);
-    // The rule for another client is none of this one's.
+    check_path(&one, "/near", 2);
+    check_path(&one, "/tried", 1);
+    check_path(&one, "/each", 1);
+    check_path(&one, "/", 3);
+    // The rule `banned` cannot match this client.
     let all = [
         row("default", 3, None),
         row("each", 1, Some("one")),
@@ -87,34 +87,34 @@ fn a_client_s_stats_are_those_by_which_it_is_decided_and_a_reset_forgets_them() 
     let none = ["default", "near", "tried"]
         .map(|rule| row(rule, 0, Some("one").filter(|_| rule != "default")));
     assert_eq!(stats(&one), none);
-    ask(&one, "/each", 2);
+    check_path(&one, "/each", 2);
     let blocks = one.get("/api/blocks").json();
-    assert_eq!(told(&blocks["blocked"], "key"), [row("each", "%2Feach:bob", Some("one"))]);
+    assert_eq!(rows(&blocks["blocked"], "key"), [row("each", "%2Feach:bob", Some("one"))]);
 }
 
 #[test]
-fn who_is_refused_is_told_by_the_node_that_refuses() {
+fn blocks_are_listed_by_the_node_that_counts() {
     let server = Server::start(Flavor::Redis);
     let [one, other] = nodes(&server, &[]);
-    ask(&one, "/near", 2);
-    ask(&one, "/tried", 2);
+    check_path(&one, "/near", 2);
+    check_path(&one, "/tried", 2);
     let reply = one.get("/api/blocks");
     check(&description(), "/api/blocks", "get", &reply);
     let refused = [row("near", "bob", Some("one")), row("tried", "bob", Some("one"))];
-    assert_eq!(told(&reply.json()["blocked"], "key"), refused);
-    // Redis has counted the trial too, but nobody is refused by it.
+    assert_eq!(rows(&reply.json()["blocked"], "key"), refused);
+    // Redis has counted the shadow rule too, but it refuses no request.
     assert_eq!(other.get("/api/blocks").json()["blocked"], json!([]));
     let counters = one.get("/api/counters");
     check(&description(), "/api/counters", "get", &counters);
     let counted =
         [row("near", 2, Some("one")), row("tried", 2, Some("one")), row("tried", 2, None)];
-    let mut told = told(&counters.json()["counters"], "count");
-    told.sort_by_key(|(rule, _, node)| (rule.clone(), node.is_null()));
-    assert_eq!(told, counted);
+    let mut listed = rows(&counters.json()["counters"], "count");
+    listed.sort_by_key(|(rule, _, node)| (rule.clone(), node.is_null()));
+    assert_eq!(listed, counted);
 }
 
 #[test]
-fn pages_go_on_from_the_store_to_the_node() {
+fn paging_continues_from_redis_to_the_node() {
     let server = Server::start(Flavor::Redis);
     let [one, other] = nodes(&server, &[]);
     for nth in 0..40 {
@@ -124,25 +124,25 @@ fn pages_go_on_from_the_store_to_the_node() {
         }
     }
     let (counters, longest) = all_pages(&one, "/api/counters", "counters", "limit=10");
-    let own = counters.iter().filter(|counter| counter["node"] == "one").count();
-    assert_eq!((counters.len(), own), (80, 40));
+    let on_node = counters.iter().filter(|counter| counter["node"] == "one").count();
+    assert_eq!((counters.len(), on_node), (80, 40));
     assert!(longest < 40, "{longest} on a page");
-    for wrong in ["node:x", "node:x@one", "node:", "0"] {
-        let reply = one.get(&format!("/api/counters?cursor={wrong}"));
-        assert_eq!((reply.status, &reply.json()["field"]), (400, &json!("cursor")), "{wrong}");
+    for invalid in ["node:x", "node:x@one", "node:", "0"] {
+        let reply = one.get(&format!("/api/counters?cursor={invalid}"));
+        assert_eq!((reply.status, &reply.json()["field"]), (400, &json!("cursor")), "{invalid}");
     }
     let elsewhere = other.get("/api/counters?cursor=node:0@one");
     assert_eq!(elsewhere.status, 400, "{}", elsewhere.body);
     assert!(elsewhere.body.contains("belongs to node \\\"one\\\""), "{}", elsewhere.body);
 }
 
-/// What only Redis counts, on trial, is forgotten too, also by a node that never heard of it.
+/// A reset also deletes the shadow counters in Redis, on a node that did not count them itself.
 #[test]
-fn a_reset_forgets_trials_wherever_they_were_counted() {
+fn reset_clears_shadow_counters_in_redis() {
     let server = Server::start(Flavor::Redis);
     let [one, other] = nodes(&server, &[]);
     for path in ["/", "/tried", "/pairs"] {
-        ask(&one, path, 1);
+        check_path(&one, path, 1);
     }
     assert_eq!(server.raw().call(&["KEYS", "rl:{*bob}*"]).array().len(), 3);
     let reset = admin(&other, "POST", "/admin/external/clients/bob/reset", "");
@@ -150,37 +150,37 @@ fn a_reset_forgets_trials_wherever_they_were_counted() {
     assert_eq!(server.raw().call(&["KEYS", "rl:{*bob}*"]).array().len(), 0);
 }
 
-/// The shares that a node counted while Redis was lost are no counters of its own.
+/// The counters of a node's share during an outage are not node counters.
 #[test]
-fn what_was_counted_in_an_outage_is_not_told_as_the_node_s_own() {
+fn outage_counters_are_not_listed_as_node_counters() {
     let server = Server::start(Flavor::Redis);
     let [one, _] = nodes(&server, &["--breaker-failures", "1"]);
     server.kill();
-    ask(&one, "/", 9);
-    ask(&one, "/near", 1);
+    check_path(&one, "/", 9);
+    check_path(&one, "/near", 1);
     server.restart();
     eventually("Redis is back", || one.get("/api/counters").status == 200);
-    eventually("it was told", || {
+    eventually("the outage is debited", || {
         let counters = one.get("/api/counters").json();
-        told(&counters["counters"], "rule")
+        rows(&counters["counters"], "rule")
             == [row("default", "default", None), row("near", "near", Some("one"))]
     });
 }
 
 #[test]
-fn where_nothing_is_counted_in_redis_its_loss_hides_nothing() {
+fn listings_work_without_redis_if_it_counts_nothing() {
     let server = Server::start(Flavor::Redis);
     let [one, _] = nodes(&server, &["--distributed", "off"]);
     let [tried, _] = nodes(&server, &["--distributed", "shadow"]);
-    ask(&one, "/", 9);
-    ask(&tried, "/", 9);
+    check_path(&one, "/", 9);
+    check_path(&tried, "/", 9);
     server.kill();
     assert_eq!(one.get("/api/counters").status, 200);
     for node in [&one, &tried] {
         let blocks = node.get("/api/blocks");
         assert_eq!(blocks.status, 200, "{}", blocks.body);
-        assert_eq!(told(&blocks.json()["blocked"], "key"), [row("default", "bob", Some("one"))]);
+        assert_eq!(rows(&blocks.json()["blocked"], "key"), [row("default", "bob", Some("one"))]);
         assert!(stats(node).contains(&row("default", 9, Some("one"))));
     }
-    assert_eq!(one.get("/api/counters?cursor=0.0").status, 400, "a cursor of Redis");
+    assert_eq!(one.get("/api/counters?cursor=0.0").status, 400, "a cursor from Redis");
 }

@@ -1,4 +1,4 @@
-//! A Redis that answers, and cannot do what it is asked.
+//! A Redis that replies with errors: out of memory, evicting keys, keys of another type.
 
 use tollgate_testkit::server::{Builder, Flavor, Server};
 
@@ -6,25 +6,29 @@ use crate::redis::node;
 use crate::service::eventually;
 
 #[test]
-fn without_memory_it_is_as_good_as_lost() {
+fn redis_without_memory_causes_degraded_mode() {
     let server = Server::builder(Flavor::Redis).arg("--maxmemory-policy").arg("noeviction").start();
     let service = node(&server, &["--probe-ms", "50"]);
     assert_eq!(service.check("k")["remaining"], 99);
     server.raw().call(&["CONFIG", "SET", "maxmemory", "1"]);
-    let answer = service.check("k");
-    assert_eq!((&answer["source"], &answer["degraded"]), (&"local".into(), &true.into()));
+    let decision = service.check("k");
+    assert_eq!((&decision["source"], &decision["degraded"]), (&"local".into(), &true.into()));
     let warning = service.get("/api/status").json()["store"]["warning"].clone();
     assert!(warning.as_str().is_some_and(|text| text.contains("out of memory")), "{warning}");
-    // A probe that could not write does not find it back.
+    // A probe that cannot write does not close the breaker.
     (0..10).for_each(|_| assert_eq!(service.check("k")["degraded"], true));
     assert_eq!(service.get("/api/status").json()["breaker"], "open");
     server.raw().call(&["CONFIG", "SET", "maxmemory", "0"]);
-    eventually("it is back", || service.check("other")["degraded"] == false);
-    assert_eq!(service.check("k")["remaining"], 100 - 1 - 11 - 1, "what was spent alone is known");
+    eventually("Redis is used again", || service.check("other")["degraded"] == false);
+    assert_eq!(
+        service.check("k")["remaining"],
+        100 - 1 - 11 - 1,
+        "admissions of the outage are debited"
+    );
 }
 
 #[test]
-fn one_that_evicts_is_warned_of() {
+fn warns_of_evicting_redis_at_start() {
     let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
     let builder = evicting.into_iter().fold(Server::builder(Flavor::Redis), Builder::arg);
     let service = node(&builder.start(), &[]);
@@ -34,7 +38,7 @@ fn one_that_evicts_is_warned_of() {
 }
 
 #[test]
-fn one_that_begins_to_evict_is_warned_of_until_it_no_longer_does() {
+fn warns_while_redis_evicts() {
     let server = Server::start(Flavor::Redis);
     let service = node(&server, &["--heartbeat-ms", "10"]);
     let warning = || service.get("/api/status").json()["store"]["warning"].clone();
@@ -53,7 +57,7 @@ fn one_that_begins_to_evict_is_warned_of_until_it_no_longer_does() {
 }
 
 #[test]
-fn a_foreign_key_fails_alone() {
+fn key_of_another_type_fails_alone() {
     let server = Server::start(Flavor::Redis);
     let service = node(&server, &[]);
     service.check("theirs");
@@ -66,13 +70,13 @@ fn a_foreign_key_fails_alone() {
     let results = service.post("/check/batch", batch).json()["results"].clone();
     assert_eq!((&results[0]["count"], &results[2]["count"]), (&1.into(), &2.into()), "{results}");
     assert_eq!((&results[1]["degraded"], &results[0]["degraded"]), (&true.into(), &false.into()));
-    // However often it cannot be read, others are asked about.
+    // Failures of one key do not open the breaker.
     (0..20).for_each(|_| assert_eq!(service.check("theirs")["degraded"], true));
     assert_eq!(service.check("ours")["degraded"], false);
     service.wait_for_log("the store cannot read a key");
     let log = service.log();
     assert_eq!(log.matches("the store cannot read a key").count(), 1, "{log}");
-    // And the log goes on telling of all else.
+    // Other failures are still logged.
     server.kill();
     (0..5).for_each(|_| assert_eq!(service.check("ours")["degraded"], true));
     service.wait_for_log("store lost");
