@@ -1,6 +1,8 @@
 #![doc = include_str!("lib.md")]
 
 mod address;
+#[cfg(feature = "axum")]
+pub mod admin;
 mod background;
 mod facts;
 mod header_value;

@@ -56,7 +56,8 @@ pub use keyed::{KeyedCall, KeyedLimiter};
 pub use limit::{Algorithm, Limit};
 #[cfg(feature = "policy")]
 pub use limiter::{
-    ActivePolicy, Explanation, Limiter, LimiterCall, LimiterError, Observation, Observer, Outcome,
+    ActivePolicy, ClientCounter, ClientId, ClientUsage, Explanation, Limiter, LimiterCall,
+    LimiterError, Observation, Observer, Outcome,
 };
 pub use listing::{Cursor, ListedKey, Listing, Page};
 pub use local::{LocalLimiter, LocalLimiterBuilder, RateLimitExceeded};
@@ -69,8 +70,8 @@ pub use permit::{HeldKey, Permit, PermitError, PermitId};
 pub use plan::{Key, MAX_TAKES, Mode, Plan, PlanError, PlanErrorKind, Take};
 #[cfg(feature = "policy")]
 pub use policy::{
-    Override, OverrideEffect, OverrideError, OverrideErrorKind, OverrideLimit, Overrides, Policy,
-    PolicyError, PolicyErrorKind,
+    Override, OverrideEffect, OverrideError, OverrideErrorKind, OverrideLimit, OverrideStorage,
+    Overrides, Policy, PolicyError, PolicyErrorKind,
 };
 #[cfg(feature = "policy")]
 pub use query::{Inline, Query, ResolvedQuery};

@@ -2,6 +2,7 @@
 
 mod active_policy;
 mod call;
+mod client;
 mod error;
 mod observer;
 mod outcome;
@@ -13,6 +14,7 @@ use arc_swap::ArcSwap;
 
 pub use active_policy::ActivePolicy;
 pub use call::LimiterCall;
+pub use client::{ClientCounter, ClientId, ClientUsage};
 pub use error::LimiterError;
 pub use observer::{Observation, Observer};
 pub use outcome::{Explanation, Outcome};

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use tollgate::{StoreError, Subject, Timestamp, jittered};
+use tollgate::{Override, OverrideStorage, StoreError, Subject, Timestamp, jittered};
 
 use super::{Change, Directory, Event, StoredOverrides};
 
@@ -125,6 +125,29 @@ impl OverrideFollower {
             self.shared.wake.notify_one();
         }
         result
+    }
+}
+
+/// Stores overrides in Redis for all nodes, and applies a change here before it returns.
+impl OverrideStorage for OverrideFollower {
+    async fn set_override(
+        &self,
+        client: &Subject,
+        new_override: Option<&Override>,
+        audit_entry: &str,
+    ) -> Result<bool, StoreError> {
+        let directory = &self.shared.directory;
+        let previous = match new_override {
+            Some(new_override) => directory.put_override(client, new_override, audit_entry).await?,
+            None => directory.remove_override(client, audit_entry).await?,
+        };
+        // The change is stored; if it cannot be read now, the follower retries.
+        let _ = self.refresh(client).await;
+        Ok(previous.is_some())
+    }
+
+    async fn record_audit(&self, audit_entry: &str) -> Result<(), StoreError> {
+        self.shared.directory.record(audit_entry).await
     }
 }
 

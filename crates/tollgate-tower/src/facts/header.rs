@@ -94,7 +94,7 @@ impl FactSource for ApiKey {
 }
 
 /// Returns the token of a bearer scheme, which is case-insensitive.
-fn bearer_token(value: &[u8]) -> Option<&[u8]> {
+pub(crate) fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     let (scheme, key) = value.split_at_checked("bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| key.trim_ascii())
 }

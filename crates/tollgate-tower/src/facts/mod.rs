@@ -15,8 +15,12 @@ use tollgate::{Facts, MAX_FACT_LENGTH, Policy};
 use crate::address::ClientAddress;
 use crate::header_value::single_value;
 
+#[cfg(feature = "axum")]
+pub(crate) use header::bearer_token;
 pub use header::{ApiKey, Header};
 pub use peer::PeerAddress;
+#[cfg(feature = "axum")]
+pub(crate) use peer::peer_ip;
 pub use request_head::RequestHead;
 #[cfg(feature = "axum")]
 pub use route::MatchedRoute;

@@ -19,7 +19,7 @@ use crate::address::ClientAddress;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerAddress(pub SocketAddr);
 
-fn peer_ip(request: &RequestHead<'_>) -> Option<IpAddr> {
+pub(crate) fn peer_ip(request: &RequestHead<'_>) -> Option<IpAddr> {
     if let Some(PeerAddress(peer)) = request.extensions.get() {
         return Some(peer.ip());
     }

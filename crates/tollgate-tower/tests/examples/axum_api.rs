@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use reqwest::{Client, Response};
 use tollgate_testkit::server::{Flavor, Server};
+use tollgate_testkit::wait::MAX_WAIT;
 
 use crate::process::{Serving, run};
 
@@ -101,9 +102,65 @@ async fn killed_redis_causes_no_errors() {
     assert!(serving.is_running());
 }
 
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// Sets the limit of client `c1` to 20 per minute and returns the status.
+async fn put_override(url: &str, token: &str) -> u16 {
+    let request = Client::new().put(format!("{url}/admin/external/clients/c1/limits"));
+    let body = serde_json::json!({ "limits": [{ "limit": 20, "window_ms": 60_000 }] });
+    let response = request.bearer_auth(token).json(&body).send().await.unwrap();
+    response.status().as_u16()
+}
+
+#[tokio::test]
+async fn serves_quota_metrics_and_admin_routes() {
+    let serving = Serving::start("axum_api", &[("ADMIN_TOKEN", TOKEN)]);
+    let (client, url) = (Client::new(), serving.url());
+    let quota = send(&client, &format!("{url}/quota"), "c1").await.text().await.unwrap();
+    assert!(quota.starts_with("external-api 60s: 9 of 10 left, full again in 6 s\n"), "{quota}");
+    assert!(quota.contains("external-api 3600s: 99 of 100 left"), "{quota}");
+    assert_eq!(put_override(url, "wrong").await, 401);
+    assert_eq!(put_override(url, TOKEN).await, 200);
+    assert_eq!(number(&send(&client, url, "c1").await, "x-ratelimit-limit"), 20);
+    let metrics = client.get(format!("{url}/metrics")).send().await.unwrap().text().await.unwrap();
+    for line in [
+        r#"ratelimiter_requests_checked_total{result="allowed"} 2"#,
+        r#"ratelimiter_requests_checked_total{result="blocked"} 0"#,
+        "ratelimiter_check_duration_seconds_count 2",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "missing {line} in\n{metrics}");
+    }
+    assert!(!metrics.contains("c1"), "{metrics}");
+}
+
+#[tokio::test]
+async fn admin_routes_are_absent_without_a_token() {
+    let serving = Serving::start("axum_api", &[]);
+    assert_eq!(put_override(serving.url(), TOKEN).await, 404);
+}
+
+#[tokio::test]
+async fn processes_follow_overrides_over_redis() {
+    let redis = Server::start(Flavor::Redis);
+    let url = redis.url();
+    let first = Serving::start("axum_api", &[("REDIS_URL", &url), ("ADMIN_TOKEN", TOKEN)]);
+    // Follows overrides although it has no admin API.
+    let second = Serving::start("axum_api", &[("REDIS_URL", &url)]);
+    assert_eq!(put_override(first.url(), TOKEN).await, 200);
+    let client = Client::new();
+    let followed = tokio::time::timeout(MAX_WAIT, async {
+        while number(&send(&client, second.url(), "c1").await, "x-ratelimit-limit") != 20 {
+            tokio::task::yield_now().await;
+        }
+    });
+    followed.await.expect("the other process follows");
+}
+
 #[test]
 fn invalid_settings_are_named() {
-    for (name, value) in [("PORT", "abc"), ("PORT", "70000"), ("REDIS_URL", "bogus")] {
+    for (name, value) in
+        [("PORT", "abc"), ("PORT", "70000"), ("REDIS_URL", "bogus"), ("ADMIN_TOKEN", "short")]
+    {
         let process = run("axum_api", &[(name, value)]);
         assert_eq!(process.status.code(), Some(2), "{name}={value}");
         let stderr = String::from_utf8(process.stderr).unwrap();

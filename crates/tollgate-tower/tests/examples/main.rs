@@ -8,6 +8,7 @@
     reason = "tests and their helpers fail by panicking"
 )]
 
+#[cfg(feature = "metrics")]
 mod axum_api;
 mod console_output;
 mod process;

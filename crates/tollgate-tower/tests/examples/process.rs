@@ -22,7 +22,11 @@ pub(crate) fn run(name: &str, environment: &[(&str, &str)]) -> Output {
 
 fn command(name: &str, environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(program(name));
-    command.env_remove("REDIS_URL").env_remove("PORT").envs(environment.iter().copied());
+    command
+        .env_remove("REDIS_URL")
+        .env_remove("PORT")
+        .env_remove("ADMIN_TOKEN")
+        .envs(environment.iter().copied());
     command.stdin(Stdio::null());
     command
 }

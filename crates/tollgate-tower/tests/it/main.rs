@@ -8,6 +8,8 @@
     reason = "tests and their helpers fail by panicking"
 )]
 
+#[cfg(feature = "axum")]
+mod admin;
 mod inbound_overrides;
 #[cfg(feature = "metrics")]
 mod metrics;

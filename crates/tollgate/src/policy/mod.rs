@@ -62,7 +62,8 @@ pub use fact_name::FactName;
 pub use limiters::{AcquireMode, NamedLimits};
 pub(crate) use overrides::ActiveOverrides;
 pub use overrides::{
-    Override, OverrideEffect, OverrideError, OverrideErrorKind, OverrideLimit, Overrides,
+    Override, OverrideEffect, OverrideError, OverrideErrorKind, OverrideLimit, OverrideStorage,
+    Overrides,
 };
 pub use policy_plan::{MatchedRule, PolicyPlan};
 pub use rule::{OnMissingFact, Rule, RuleMode};

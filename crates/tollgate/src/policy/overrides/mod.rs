@@ -6,12 +6,14 @@ mod effect;
 mod error;
 mod json;
 mod override_limit;
+mod storage;
 
 pub(crate) use active::ActiveOverrides;
 pub use collection::Overrides;
 pub use effect::OverrideEffect;
 pub use error::{OverrideError, OverrideErrorKind};
 pub use override_limit::OverrideLimit;
+pub use storage::OverrideStorage;
 
 use super::CLIENT;
 use super::rule::Rule;

@@ -1,0 +1,31 @@
+//! An admin API for axum: overrides, usage and reset of single clients.
+//!
+//! [`AdminRouter`] serves the client endpoints of the Tollgate server, to be nested at any path, for example
+//! `/admin/external`:
+//!
+//! | request | effect | status |
+//! |---|---|---|
+//! | `PUT /clients/{id}/limits` | sets the client's override | 200 |
+//! | `GET /clients/{id}/limits` | returns it | 200, 404 |
+//! | `DELETE /clients/{id}/limits` | removes it | 204, 404 |
+//! | `GET /clients/{id}/stats` | returns the client's usage | 200 |
+//! | `POST /clients/{id}/reset` | resets the client's usage | 204 |
+//!
+//! Every request needs `Authorization: Bearer TOKEN`. A missing or wrong token returns 401; after 10 failures within a
+//! minute a peer receives 429, even with the correct token. The body of PUT is
+//! `{"limits":[{"limit":20,"window_ms":60000}],"rule":"…","reason":"…","author":"…","expires_at":"2030-01-31T18:00:00Z"}`.
+//! If several rules count the client, it must name one `rule` or set `"all_rules":true`; `"fresh":true` also resets the
+//! client's usage. `?tenant=` selects a tenant. Errors are `application/problem+json` and name the field.
+
+mod audit_entry;
+mod auth;
+mod handlers;
+mod in_process;
+mod override_body;
+mod problem;
+mod router;
+mod views;
+
+pub use auth::{AdminToken, AdminTokenError};
+pub use in_process::InProcessOverrides;
+pub use router::AdminRouter;

@@ -1,0 +1,288 @@
+//! Usage of one client: its counters in the store, and their reset.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use super::{ActivePolicy, Limiter, Observer};
+use crate::facts::MAX_FACT_LENGTH;
+use crate::limit::Limit;
+use crate::listing::Listing;
+use crate::plan::Key;
+use crate::policy::{Policy, Rule, RuleMode};
+use crate::store::{Store, StoreError};
+use crate::subject::Subject;
+
+/// Maximum time to search all keys for further counters of a client, for its usage and for a reset.
+const USAGE_SEARCH: Duration = Duration::from_secs(2);
+const RESET_SEARCH: Duration = Duration::from_secs(30);
+/// Keys per page of the search.
+const PAGE_SIZE: usize = 1000;
+/// Maximum number of counters of one client.
+const MAX_COUNTERS: usize = 10_000;
+
+const CLIENT: &str = "client";
+const TENANT: &str = "tenant";
+
+/// A client of a tenant: the value of the fact `client`, for overrides, usage and resets.
+///
+/// ```
+/// use tollgate::{ClientId, Policy};
+///
+/// let client = ClientId::new("c1", Policy::builtin().tenant());
+/// assert_eq!(client.map(|client| client.id().to_owned()), Some("c1".to_owned()));
+/// assert_eq!(ClientId::new("", ""), None);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ClientId {
+    id: String,
+    tenant: String,
+}
+
+impl ClientId {
+    /// Creates the id of a client. Returns `None` if `id` is empty or longer than [`MAX_FACT_LENGTH`].
+    pub fn new(id: impl Into<String>, tenant: impl Into<String>) -> Option<Self> {
+        let id = id.into();
+        let is_valid = (1..=MAX_FACT_LENGTH).contains(&id.len());
+        is_valid.then(|| Self { id, tenant: tenant.into() })
+    }
+
+    /// The value of the fact `client`.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The tenant; empty without one.
+    #[must_use]
+    pub fn tenant(&self) -> &str {
+        &self.tenant
+    }
+
+    /// Returns the rules that can count requests of this client and that an override can change, the default last. A
+    /// rule without conditions ends the list unless it continues.
+    ///
+    /// ```
+    /// use tollgate::{ClientId, Policy};
+    ///
+    /// let text = "version: 1\nrules:\n  - { name: api, per: [client], limits: [10/min] }\n";
+    /// let policy = Policy::from_yaml("policy.yaml", text, Policy::builtin_limit())?;
+    /// let client = ClientId::new("c1", "");
+    /// assert_eq!(client.map(|client| client.overridable_rules(&policy)), Some(vec!["api"]));
+    /// # Ok::<(), tollgate::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub fn overridable_rules<'p>(&self, policy: &'p Policy) -> Vec<&'p str> {
+        let mut names = Vec::new();
+        for rule in policy.rules().iter().chain([policy.default_rule()]) {
+            if rule.is_per_client() && can_match(rule, self) {
+                names.push(rule.name());
+            }
+            if rule.conditions().is_empty() && !rule.continues() {
+                break;
+            }
+        }
+        names
+    }
+
+    /// The subject under which overrides of the client are stored.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        Subject::in_tenant(&self.tenant, [&self.id])
+    }
+}
+
+/// The usage of one client.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ClientUsage {
+    /// The counters of the client.
+    pub counters: Vec<ClientCounter>,
+    /// Whether the search for counters of rules keyed by further facts, and of inline limits, was complete.
+    pub is_complete: bool,
+}
+
+/// One counter of a client.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ClientCounter {
+    /// The subject of the counter.
+    pub subject: Subject,
+    /// The limit, with its rule.
+    pub limit: Limit,
+    /// The amount used now.
+    pub count: u64,
+    /// The amount that can be taken now.
+    pub remaining: u64,
+    /// The time until the limit is full again.
+    pub reset_after: Duration,
+    /// Whether the limit is evaluated but not enforced: a shadow rule, or a trial (`next`) limit.
+    pub is_shadow: bool,
+}
+
+impl<S: Store, O: Observer> Limiter<S, O> {
+    /// Returns the usage of one client: of the rules that count per client alone, and for up to 2 s of other keys in
+    /// use that contain the client.
+    ///
+    /// ```
+    /// use tollgate::{ClientId, Facts, Limiter, MemoryStore, Policy};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
+    /// let _ = limiter.check(&Facts::of([("client", "c1")])?).await?;
+    /// let client = ClientId::new("c1", "").ok_or("invalid client")?;
+    /// assert_eq!(limiter.client_usage(&client).await?.counters[0].count, 1);
+    /// assert!(limiter.reset_client(&client).await?);
+    /// assert_eq!(limiter.client_usage(&client).await?.counters[0].count, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn client_usage(&self, client: &ClientId) -> Result<ClientUsage, StoreError> {
+        let active = self.active_policy();
+        let mut found = Counters::from_policy(&active, client);
+        found.search(&self.store, &active, client, USAGE_SEARCH).await?;
+        let mut counters = Vec::with_capacity(found.all.len());
+        for (subject, limit) in found.all {
+            let status = self.store.stats(&Key::new(&subject, &limit)).await?;
+            let (count, remaining) = (status.count(), status.remaining());
+            let (reset_after, is_shadow) =
+                (status.reset_after(), is_shadow(active.policy(), &limit));
+            counters.push(ClientCounter {
+                subject,
+                limit,
+                count,
+                remaining,
+                reset_after,
+                is_shadow,
+            });
+        }
+        Ok(ClientUsage { counters, is_complete: found.is_complete })
+    }
+
+    /// Resets all usage of one client. Returns `false` if 30 s were not enough to search all keys in use; what was
+    /// found is then reset.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn reset_client(&self, client: &ClientId) -> Result<bool, StoreError> {
+        let active = self.active_policy();
+        let mut found = Counters::from_policy(&active, client);
+        // The known counters first: they are most of the usage, and a caller may stop waiting for the search.
+        self.reset_all(&found.all).await?;
+        let known = found.all.len();
+        found.search(&self.store, &active, client, RESET_SEARCH).await?;
+        self.reset_all(found.all.get(known..).unwrap_or_default()).await?;
+        Ok(found.is_complete)
+    }
+
+    async fn reset_all(&self, counters: &[(Subject, Limit)]) -> Result<(), StoreError> {
+        for (subject, limit) in counters {
+            self.store.reset(&Key::new(subject, limit)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The counters of one client.
+struct Counters {
+    all: Vec<(Subject, Limit)>,
+    is_complete: bool,
+}
+
+impl Counters {
+    /// Returns the counters of rules keyed per client alone, whose keys are known.
+    fn from_policy<H>(active: &ActivePolicy<H>, client: &ClientId) -> Self {
+        let mut counters = Self { all: Vec::new(), is_complete: true };
+        let (subject, policy) = (client.subject(), active.policy());
+        for rule in policy.rules().iter().chain([policy.default_rule()]) {
+            if matches!(rule.per(), [fact] if fact.as_str() == CLIENT) && can_match(rule, client) {
+                counters.add_rule(active, &subject, rule);
+            }
+        }
+        counters
+    }
+
+    fn add_rule<H>(&mut self, active: &ActivePolicy<H>, subject: &Subject, rule: &Rule) {
+        let overridden = active.override_limits(subject, rule.name());
+        let current = overridden.as_deref().unwrap_or(rule.limits());
+        // Includes usage from before an override was set.
+        let replaced = rule.limits().iter().filter(|limit| !contains(current, limit));
+        for limit in current.iter().chain(replaced).chain(rule.next()) {
+            self.all.push((subject.clone(), limit.clone()));
+        }
+    }
+
+    /// Adds counters of rules keyed by further facts and of inline limits, found among all keys in use within
+    /// `max_time`.
+    async fn search<S: Store, H: Send + Sync>(
+        &mut self,
+        store: &S,
+        active: &ActivePolicy<H>,
+        client: &ClientId,
+        max_time: Duration,
+    ) -> Result<(), StoreError> {
+        let known = self.all.iter().map(|(subject, limit)| (subject.to_string(), limit.identity()));
+        let mut known: HashSet<(String, String)> = known.collect();
+        let prefix = Subject::in_tenant(&client.tenant, [""; 0]);
+        let mut listing =
+            Listing::all().with_prefix(prefix.as_str().to_owned()).with_page_size(PAGE_SIZE);
+        let start = Instant::now();
+        loop {
+            let page = store.list(&listing).await?;
+            for listed in &page.keys {
+                let Some(subject) = Subject::from_escaped(&listed.subject) else { continue };
+                if !is_of_client(&subject, client, active.policy().rule(&listed.rule)) {
+                    continue;
+                }
+                let limit = active.limit(&subject, &listed.rule, &listed.limit, listed.algorithm);
+                let Some(limit) = limit.or_else(|| listed.known.clone()) else { continue };
+                if known.insert((listed.subject.clone(), limit.identity())) {
+                    self.all.push((subject, limit));
+                }
+            }
+            let Some(next) = page.next else { return Ok(()) };
+            if start.elapsed() >= max_time || self.all.len() >= MAX_COUNTERS {
+                self.is_complete = false;
+                return Ok(());
+            }
+            listing = listing.after(next);
+        }
+    }
+}
+
+/// Returns whether a rule can match requests of this client.
+fn can_match(rule: &Rule, client: &ClientId) -> bool {
+    rule.conditions().iter().all(|condition| match condition.fact().as_str() {
+        CLIENT => condition.accepts(client.id.as_bytes()),
+        TENANT => condition.accepts(client.tenant.as_bytes()),
+        _ => true,
+    })
+}
+
+fn contains(limits: &[Limit], wanted: &Limit) -> bool {
+    limits.iter().any(|limit| limit.identity() == wanted.identity())
+}
+
+/// Returns whether a counter is of this client: by the position of `client` in its rule, or for an inline limit by its
+/// only fact.
+fn is_of_client(subject: &Subject, client: &ClientId, rule: Option<&Rule>) -> bool {
+    let position = match rule {
+        Some(rule) => rule.per().iter().position(|fact| fact.as_str() == CLIENT),
+        None => Some(0),
+    };
+    let (Some(position), Some(parts)) = (position, Subject::parse(subject.as_str())) else {
+        return false;
+    };
+    let fact = parts.facts.get(position).and_then(Option::as_deref);
+    (rule.is_some() || parts.facts.len() == 1)
+        && fact == Some(client.id.as_bytes())
+        && parts.tenant == client.tenant.as_bytes()
+}
+
+fn is_shadow(policy: &Policy, limit: &Limit) -> bool {
+    policy
+        .rule(limit.rule())
+        .is_some_and(|rule| rule.mode() == RuleMode::Shadow || rule.is_on_trial(limit.name()))
+}
