@@ -96,7 +96,6 @@ where
     }
 
     /// Builds the router, to be nested into an app.
-    #[must_use]
     pub fn build<T: Clone + Send + Sync + 'static>(self) -> Router<T> {
         let state = Arc::new(self.state);
         let limits = get(handlers::get_limits::<S, O, R>)
