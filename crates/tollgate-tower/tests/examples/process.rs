@@ -56,6 +56,7 @@ impl Serving {
         &self.url
     }
 
+    #[cfg(feature = "metrics")]
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("the child process exists").is_none()
     }
