@@ -1,4 +1,4 @@
-//! One decision at a time, for use while changing the code. `scripts/bench` compares with peers.
+//! Times single decisions during development. `scripts/bench` runs the comparison with peers.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tollgate_bench::limiter::{self, Limiter};
 const KEY: &str = "user:00001234";
 const PLENTY: Quota = Quota::per_day(1_000_000_000);
 
-/// One hot key that every algorithm allows.
+/// Benchmarks allowed decisions on one hot key, per algorithm.
 fn algorithms(criterion: &mut Criterion) -> Outcome<()> {
     let mut group = criterion.benchmark_group("allowed");
     let zone = "America/New_York";
@@ -29,7 +29,8 @@ fn algorithms(criterion: &mut Criterion) -> Outcome<()> {
     Ok(())
 }
 
-/// A log that stays as long as it is: with every decision one entry leaves and one comes.
+/// Benchmarks a sliding-window log of constant length: each decision expires one entry and adds
+/// one.
 fn sliding_windows(criterion: &mut Criterion) -> Outcome<()> {
     let mut group = criterion.benchmark_group("allowed/sliding_window");
     let step = Duration::from_micros(100);
@@ -52,7 +53,7 @@ fn sliding_windows(criterion: &mut Criterion) -> Outcome<()> {
     Ok(())
 }
 
-/// Two limits for one key: both, or none.
+/// Benchmarks a plan of two limits on one key.
 fn plan(criterion: &mut Criterion) -> Outcome<()> {
     let limiter = LocalLimiter::builder()
         .limit(limiter::limit()?)
@@ -64,20 +65,20 @@ fn plan(criterion: &mut Criterion) -> Outcome<()> {
     Ok(())
 }
 
-/// A hot key of the peers, with the quota of `allowed/token_bucket`.
+/// Benchmarks the peers on one hot key, with the quota of `allowed/token_bucket`.
 fn peers(criterion: &mut Criterion) -> Outcome<()> {
     let mut group = criterion.benchmark_group("allowed/peers");
     let key = KEY.to_owned();
     let governor = limiter::governor()?;
     group.bench_function("governor", |bencher| bencher.iter(|| governor.admit(black_box(&key))));
-    let mut throttlecrab = limiter::adaptive_of_slots(7 << 10);
+    let mut throttlecrab = limiter::adaptive_with_slots(7 << 10);
     group.bench_function("throttlecrab", |bencher| {
-        bencher.iter(|| throttlecrab.admit_alone(black_box(&key)));
+        bencher.iter(|| throttlecrab.admit_exclusive(black_box(&key)));
     });
     Ok(())
 }
 
-/// A hot key that has used up its quota.
+/// Benchmarks refusals of a hot key without remaining quota.
 fn refused(criterion: &mut Criterion) -> Outcome<()> {
     let mut group = criterion.benchmark_group("refused");
     let limiter = LocalLimiter::new(Limit::token_bucket(Quota::per_day(1))?);
@@ -85,7 +86,7 @@ fn refused(criterion: &mut Criterion) -> Outcome<()> {
     group.bench_function("token_bucket", |bencher| bencher.iter(|| limiter.take(black_box(KEY))));
 
     let day = Duration::from_secs(86_400);
-    let quota = governor::Quota::with_period(day).ok_or("governor wants a period")?;
+    let quota = governor::Quota::with_period(day).ok_or("governor rejected the period")?;
     let governor = DefaultKeyedRateLimiter::keyed(quota);
     let key = KEY.to_owned();
     assert!(governor.check_key(&key).is_ok());
@@ -95,7 +96,7 @@ fn refused(criterion: &mut Criterion) -> Outcome<()> {
     Ok(())
 }
 
-#[expect(clippy::panic, reason = "a benchmark that cannot be set up has nothing to return to")]
+#[expect(clippy::panic, reason = "criterion groups cannot return errors")]
 fn all(criterion: &mut Criterion) {
     let groups = [algorithms, sliding_windows, plan, peers, refused];
     for group in groups {

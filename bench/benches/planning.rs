@@ -1,4 +1,4 @@
-//! Planning a request by a policy of one rule, and of ten thousand: it should take about as long.
+//! Compares planning with 1 rule and with 10 000 rules. Both should take about the same time.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -10,7 +10,8 @@ use tollgate_bench::Outcome;
 const MANY: usize = 10_000;
 const REQUESTS: usize = 1000;
 
-/// A name, what rules match, and the request of one of them.
+/// A benchmark name, the match condition of rule `n`, and the facts of a request that matches rule
+/// `n`.
 type Kind = (&'static str, fn(usize) -> String, fn(usize) -> [(&'static str, String); 3]);
 
 const KINDS: [Kind; 4] = [
@@ -49,7 +50,8 @@ fn compare(criterion: &mut Criterion) -> Outcome<()> {
         let mut group = criterion.benchmark_group(format!("plan/{name}"));
         for rules in [1, MANY] {
             let policy = policy(rules, matching)?;
-            // Requests in turn, spread over all rules: neither they nor the rules are at hand.
+            // Cycle through requests that are spread over all rules, so that neither are in the CPU
+            // cache.
             let nth = |n: usize| MANY - 1 - n * rules / REQUESTS;
             let facts: Vec<_> = (0..REQUESTS).map(|n| facts(nth(n))).collect();
             let requests: Vec<_> = facts
@@ -67,7 +69,7 @@ fn compare(criterion: &mut Criterion) -> Outcome<()> {
     Ok(())
 }
 
-#[expect(clippy::panic, reason = "a benchmark that cannot be set up has nothing to return to")]
+#[expect(clippy::panic, reason = "criterion groups cannot return errors")]
 fn all(criterion: &mut Criterion) {
     if let Err(error) = compare(criterion) {
         panic!("{error}");

@@ -1,27 +1,28 @@
-//! What the programs of all subjects take and how they end.
+//! Command line and exit codes shared by all benchmark programs.
 
 use std::process::ExitCode;
 
 use crate::Outcome;
-use crate::machine::Given;
+use crate::machine::RunInfo;
 
-/// What every subject's program takes.
+/// The options of every benchmark program.
 pub const OPTIONS: &str = "[--quick] [--date TEXT] [--rustc TEXT]";
 
-/// What a subject's program was asked for.
+/// Parsed arguments of a benchmark program.
 #[derive(Debug, Clone)]
-pub struct Query {
-    /// A few seconds' worth only.
-    pub quick: bool,
-    /// What the program cannot know by itself.
-    pub given: Given,
+pub struct Arguments {
+    /// Runs a short version, to test the program.
+    pub is_quick: bool,
+    /// Date, compiler and command for the report.
+    pub run_info: RunInfo,
 }
 
-impl Query {
-    /// Reads the arguments after the program's name; nothing if they are not [`OPTIONS`].
+impl Arguments {
+    /// Parses the arguments after the program name. Returns `None` if they do not match
+    /// [`OPTIONS`].
     pub fn parse(subject: &str, arguments: impl IntoIterator<Item = String>) -> Option<Self> {
-        let mut quick = false;
-        let mut given = Given {
+        let mut is_quick = false;
+        let mut run_info = RunInfo {
             date: "not given".to_owned(),
             rustc: "not given".to_owned(),
             command: format!("scripts/bench {subject}"),
@@ -29,20 +30,20 @@ impl Query {
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
-                "--quick" => quick = true,
-                "--date" => given.date = arguments.next()?,
-                "--rustc" => given.rustc = arguments.next()?,
+                "--quick" => is_quick = true,
+                "--date" => run_info.date = arguments.next()?,
+                "--rustc" => run_info.rustc = arguments.next()?,
                 _ => return None,
             }
         }
-        if quick {
-            given.command.push_str(" --quick");
+        if is_quick {
+            run_info.command.push_str(" --quick");
         }
-        Some(Self { quick, given })
+        Some(Self { is_quick, run_info })
     }
 }
 
-/// Prints what came out, or why nothing did.
+/// Prints the report to standard output, or the error to standard error, and returns the exit code.
 #[must_use]
 pub fn finish(program: &str, printed: Outcome<String>) -> ExitCode {
     match printed {
@@ -57,7 +58,7 @@ pub fn finish(program: &str, printed: Outcome<String>) -> ExitCode {
     }
 }
 
-/// Says how a program is called.
+/// Prints the usage to standard error and returns exit code 2.
 #[must_use]
 pub fn usage(program: &str, options: &str) -> ExitCode {
     eprintln!("usage: {program} {options}");
@@ -68,21 +69,21 @@ pub fn usage(program: &str, options: &str) -> ExitCode {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Option<Query> {
-        Query::parse("core", line.split_whitespace().map(str::to_owned))
+    fn parse(line: &str) -> Option<Arguments> {
+        Arguments::parse("core", line.split_whitespace().map(str::to_owned))
     }
 
     #[test]
-    fn a_quick_run_is_told_from_a_full_one_by_its_command() {
+    fn command_in_report_includes_quick() {
         let full = parse("--date today --rustc 1.95").unwrap();
-        assert!(!full.quick);
-        assert_eq!([full.given.date, full.given.rustc], ["today", "1.95"]);
-        assert_eq!(full.given.command, "scripts/bench core");
-        assert_eq!(parse("--quick").unwrap().given.command, "scripts/bench core --quick");
+        assert!(!full.is_quick);
+        assert_eq!([full.run_info.date, full.run_info.rustc], ["today", "1.95"]);
+        assert_eq!(full.run_info.command, "scripts/bench core");
+        assert_eq!(parse("--quick").unwrap().run_info.command, "scripts/bench core --quick");
     }
 
     #[test]
-    fn unknown_and_unfinished_options_are_refused() {
+    fn rejects_unknown_and_incomplete_options() {
         assert!(parse("--slow").is_none());
         assert!(parse("--date").is_none());
     }

@@ -1,43 +1,43 @@
-//! One subject's part of the benchmarks: where and how it was taken, then its tables.
+//! One section of `docs/BENCHMARKS.md`: environment and method, then the tables.
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::machine::{self, Given};
+use crate::machine::{self, RunInfo};
 use crate::markdown::Table;
 
-/// Everything between the markers of a subject.
+/// The text between the markers of one benchmark subject.
 #[derive(Debug)]
 pub struct Document<'g> {
-    /// What was measured.
+    /// The heading.
     pub title: &'static str,
-    /// When and with what.
-    pub given: &'g Given,
-    /// Beside whom, with versions.
+    /// Date, compiler and command.
+    pub run_info: &'g RunInfo,
+    /// Compared programs and libraries, with versions.
     pub peers: Vec<String>,
-    /// How one figure comes about.
+    /// How the figures were measured.
     pub figures: String,
-    /// What came out.
+    /// The results.
     pub sections: Vec<Section>,
 }
 
-/// One question: what was done, and its answer.
+/// One measurement: a description and its tables.
 #[derive(Debug)]
 pub struct Section {
-    /// The question.
+    /// The heading.
     pub title: &'static str,
-    /// What was done.
+    /// A description of the measurement.
     pub note: String,
-    /// What came out.
+    /// The results.
     pub tables: Vec<Table>,
 }
 
-/// How a figure of timed runs comes about, where everyone has a turn in each round.
+/// Describes figures of timed runs in which every candidate runs once per round.
 #[must_use]
-pub fn by_turns(rounds: u32, window: Duration, warm_up: Duration) -> String {
+pub fn timed_rounds(rounds: u32, window: Duration, warm_up: Duration) -> String {
     format!(
-        "median (least–most) of {rounds} rounds of {} s, each after {} s that do not count; \
-         everyone's turn in each round, ratios taken round by round",
+        "median (min–max) of {rounds} rounds of {} s, each after {} s of warm-up; every candidate runs \
+         once per round, ratios are computed per round",
         window.as_secs_f64(),
         warm_up.as_secs_f64(),
     )
@@ -45,7 +45,7 @@ pub fn by_turns(rounds: u32, window: Duration, warm_up: Duration) -> String {
 
 impl fmt::Display for Document<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Given { date, rustc, command } = self.given;
+        let RunInfo { date, rustc, command } = self.run_info;
         writeln!(f, "## {}\n", self.title)?;
         writeln!(f, "- Machine: {}", machine::describe())?;
         writeln!(f, "- Date: {date}")?;
@@ -70,8 +70,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_says_how_it_was_taken_before_what_came_out() {
-        let given = Given {
+    fn document_lists_environment_before_results() {
+        let run_info = RunInfo {
             date: "today".to_owned(),
             rustc: "rustc 1".to_owned(),
             command: "scripts/bench some".to_owned(),
@@ -80,7 +80,7 @@ mod tests {
         table.push(["1".to_owned()]);
         let document = Document {
             title: "Some",
-            given: &given,
+            run_info: &run_info,
             peers: vec!["one 1.0".to_owned(), "two 2.0".to_owned()],
             figures: "medians".to_owned(),
             sections: vec![Section {

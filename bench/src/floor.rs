@@ -1,8 +1,8 @@
-//! The floor: a decision without anything that could be left out.
+//! The floor: a lower bound for the cost of a decision.
 //!
-//! A fixed table, a hash in place of the key, one word of state, the processor's own clock; no bound,
-//! no cleaning, nothing to tell the caller. Keys of one hash share a bucket: this is a yardstick, not
-//! a limiter.
+//! A fixed table, a hash in place of the key, one word of state and the CPU's time-stamp counter;
+//! no key limit, no cleanup, no status for the caller. Keys with equal hashes share a bucket, so
+//! this is a baseline and not a correct limiter.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,16 +12,16 @@ use tollgate::DefaultHasher;
 
 use crate::limiter::{BURST, Limiter, PER_TOKEN};
 
-/// One key's bucket.
+/// The bucket of one key.
 #[derive(Debug, Default)]
 struct Slot {
-    /// Its key's hash; 0 when it has none.
+    /// Hash of the key; 0 if the slot is free.
     tag: AtomicU64,
-    /// When it will be full again, in nanoseconds.
+    /// Time at which the bucket is full, in nanoseconds.
     full_at: AtomicU64,
 }
 
-/// A table of buckets.
+/// A fixed table of buckets.
 #[derive(Debug)]
 pub struct Floor {
     slots: Box<[Slot]>,
@@ -31,7 +31,7 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// Twice as many slots as keys: probes stay short.
+    /// Allocates at least two slots per key, which keeps probe sequences short.
     #[must_use]
     pub fn new(keys: usize) -> Self {
         let clock = quanta::Clock::new();
@@ -40,7 +40,7 @@ impl Floor {
         Self { slots, hasher: DefaultHasher::default(), clock, start }
     }
 
-    /// The slot of this hash, claimed if need be.
+    /// Returns the slot of this hash; claims a free one if there is none.
     #[inline]
     fn slot(&self, hash: u64) -> Option<&Slot> {
         let tag = hash | 1;
@@ -65,12 +65,12 @@ impl Slot {
 
     #[inline]
     fn take(&self, now: u64) -> bool {
-        let most = nanos(PER_TOKEN) * u64::from(BURST);
-        let taken = |full_at: u64| {
+        let max_wait = nanos(PER_TOKEN) * u64::from(BURST);
+        let take_token = |full_at: u64| {
             let full_at = full_at.max(now) + nanos(PER_TOKEN);
-            (full_at - now <= most).then_some(full_at)
+            (full_at - now <= max_wait).then_some(full_at)
         };
-        self.full_at.fetch_update(Relaxed, Relaxed, taken).is_ok()
+        self.full_at.fetch_update(Relaxed, Relaxed, take_token).is_ok()
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_refuses_past_its_burst() {
+    fn bucket_refuses_after_its_burst() {
         let slot = Slot::default();
         slot.full_at.store(nanos(PER_TOKEN) * u64::from(BURST - 1), Relaxed);
         assert!(slot.take(0));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_find_their_own_slots_again() {
+    fn keys_keep_their_slots() {
         let floor = Floor::new(100);
         let keys: Vec<String> = (0..100).map(|key| format!("user:{key}")).collect();
         for key in keys.iter().chain(&keys) {

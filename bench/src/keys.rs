@@ -1,25 +1,25 @@
-//! Key texts, and the ways to draw a key for the next decision.
+//! Key texts, and how the key of each decision is chosen.
 
-/// The two digits of every number below 100. Formatting through `write!` would cost as much as the
-/// decision it is subtracted from.
+/// The two digits of every number below 100. Formatting with `write!` would cost as much as the
+/// decision that is measured.
 const PAIRS: &str = "\
     0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849\
     5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 
-/// What keys look like.
+/// The format of key texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum KeyFormat {
     /// `user:00001234`, 13 bytes.
     User,
     /// The form of a UUID, 36 bytes.
     Uuid,
 }
 
-impl Shape {
-    /// Both.
+impl KeyFormat {
+    /// All formats.
     pub const ALL: [Self; 2] = [Self::User, Self::Uuid];
 
-    /// Its name on the command line.
+    /// The name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl Shape {
         }
     }
 
-    /// How long a key is.
+    /// The length of a key in bytes.
     #[must_use]
     pub const fn bytes(self) -> u32 {
         match self {
@@ -45,7 +45,7 @@ impl Shape {
     }
 }
 
-/// A key's text in a buffer that is written over and over.
+/// A reusable buffer for key texts.
 #[derive(Debug)]
 pub struct KeyText {
     text: String,
@@ -53,13 +53,13 @@ pub struct KeyText {
 }
 
 impl KeyText {
-    /// A buffer for keys of this shape.
+    /// Creates a buffer for keys of this format.
     #[must_use]
-    pub fn new(shape: Shape) -> Self {
-        Self { text: shape.prefix().to_owned(), prefix: shape.prefix().len() }
+    pub fn new(key_format: KeyFormat) -> Self {
+        Self { text: key_format.prefix().to_owned(), prefix: key_format.prefix().len() }
     }
 
-    /// The key of this number, in eight digits.
+    /// Writes and returns the key with this number, as eight digits.
     #[inline]
     pub fn write(&mut self, number: u32) -> &String {
         self.text.truncate(self.prefix);
@@ -70,7 +70,7 @@ impl KeyText {
     }
 }
 
-/// The last eight digits of a number, in pairs.
+/// Returns the last eight digits of a number, in pairs.
 #[inline]
 pub(crate) fn digits(number: u32) -> [&'static str; 4] {
     [1_000_000, 10_000, 100, 1].map(|scale| {
@@ -79,51 +79,51 @@ pub(crate) fn digits(number: u32) -> [&'static str; 4] {
     })
 }
 
-/// So many keys, each in an allocation of its own.
+/// Creates `count` keys, each in its own allocation.
 #[must_use]
 pub fn array(count: u32) -> Vec<String> {
-    let mut text = KeyText::new(Shape::User);
+    let mut text = KeyText::new(KeyFormat::User);
     (0..count).map(|number| text.write(number).clone()).collect()
 }
 
-/// How the key of the next decision comes about.
+/// How the key of each decision is chosen.
 #[derive(Debug, Clone, Copy)]
 pub enum Draw<'k> {
     /// Always the same key.
     Hot,
-    /// One of the first `below` keys at random, its text written just before the decision.
+    /// A random key of the first `below` keys. Its text is written just before the decision.
     Written {
-        /// How many keys there are.
+        /// The number of keys.
         below: u32,
-        /// What they look like.
-        shape: Shape,
+        /// The key format.
+        key_format: KeyFormat,
     },
-    /// One of an array at random: its text is seldom in cache.
+    /// A random key of an array. Its text is rarely in the CPU cache.
     Array(&'k [String]),
-    /// One after the other, for keys never seen.
-    InTurn {
-        /// The first one's number.
+    /// Consecutive keys, to add new ones.
+    Sequential {
+        /// The number of the first key.
         from: u32,
-        /// What they look like.
-        shape: Shape,
+        /// The key format.
+        key_format: KeyFormat,
     },
 }
 
-/// Numbers that look random and cost a nanosecond.
+/// A pseudo-random number generator that takes about 1 ns per number.
 #[derive(Debug)]
-pub struct Picks(u64);
+pub struct Rng(u64);
 
-impl Picks {
-    /// The same seed gives the same numbers.
+impl Rng {
+    /// Creates a generator. Equal seeds produce equal numbers.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number, below `bound`.
+    /// Returns the next number, less than `bound`.
     #[inline]
     pub fn below(&mut self, bound: u32) -> u32 {
-        // Knuth's MMIX generator, whose high half is the random one.
+        // Knuth's MMIX generator. Only its high half is random enough.
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let high = ((self.0 >> 32) * u64::from(bound)) >> 32;
@@ -136,23 +136,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_as_long_as_they_say_and_end_in_their_number() {
-        for shape in Shape::ALL {
-            let mut text = KeyText::new(shape);
+    fn keys_have_the_stated_length_and_end_in_their_number() {
+        for key_format in KeyFormat::ALL {
+            let mut text = KeyText::new(key_format);
             for number in [0, 1, 1234, 99_999_999] {
                 let key = text.write(number);
-                assert_eq!(key.len(), shape.bytes() as usize);
+                assert_eq!(key.len(), key_format.bytes() as usize);
                 assert!(key.ends_with(&format!("{number:08}")), "{key}");
             }
         }
     }
 
     #[test]
-    fn picks_stay_below_their_bound_and_reach_all_of_it() {
-        let mut picks = Picks::new(1);
+    fn random_numbers_cover_the_range_below_the_bound() {
+        let mut rng = Rng::new(1);
         let mut seen = [false; 10];
         for _ in 0..1000 {
-            seen[picks.below(10) as usize] = true;
+            seen[rng.below(10) as usize] = true;
         }
         assert_eq!(seen, [true; 10]);
     }

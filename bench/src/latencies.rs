@@ -1,4 +1,4 @@
-//! How long answers took.
+//! Latency histogram.
 
 use std::time::Duration;
 
@@ -6,42 +6,42 @@ use hdrhistogram::Histogram;
 
 use crate::Outcome;
 
-/// Latencies are kept to three digits, which is finer than their spread, and up to a minute.
+/// Resolution of three significant digits, finer than the spread between runs, up to one minute.
 const DIGITS: u8 = 3;
 const LONGEST_NANOS: u64 = 60_000_000_000;
 
-/// A histogram of them.
+/// A histogram of latencies.
 #[derive(Debug)]
 pub struct Latencies(Histogram<u32>);
 
 impl Latencies {
-    /// None yet.
+    /// Creates an empty histogram.
     ///
     /// # Errors
-    /// Never, but the histogram cannot know that.
+    /// Never with these constants.
     pub fn new() -> Outcome<Self> {
         Ok(Self(Histogram::new_with_max(LONGEST_NANOS, DIGITS)?))
     }
 
-    /// One more.
+    /// Records one latency.
     pub fn push(&mut self, latency: Duration) {
         self.0.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// How many there are.
+    /// Returns the number of recorded latencies.
     ///
     /// # Errors
-    /// None, of which nothing can be said.
+    /// There are none, so quantiles do not exist.
     pub fn count(&self) -> Outcome<f64> {
         match u32::try_from(self.0.len())? {
-            0 => Err("no answer within the window".into()),
+            0 => Err("no response within the measured window".into()),
             count => Ok(f64::from(count)),
         }
     }
 
-    /// What this share of the answers took at most, in microseconds.
+    /// Returns the latency at this quantile (0.0 to 1.0), in microseconds.
     #[must_use]
-    pub fn micros(&self, share: f64) -> f64 {
-        Duration::from_nanos(self.0.value_at_quantile(share)).as_secs_f64() * 1e6
+    pub fn quantile_micros(&self, quantile: f64) -> f64 {
+        Duration::from_nanos(self.0.value_at_quantile(quantile)).as_secs_f64() * 1e6
     }
 }

@@ -1,27 +1,31 @@
-//! Measures tollgate beside its peers, side by side in one run.
+//! Benchmarks of tollgate and comparable rate limiters, interleaved in one run.
 //!
-//! The core library is measured in one process: a [`timed_run`] is one timed stretch of decisions of one
-//! [`entrant`], with [`keys`] drawn in one way. [`speed`], [`fullness`], [`pauses`] and [`memory`] repeat
-//! passes and keep every [`rounds`]' figure; [`report`] gathers them. A [`server`] in a process of its own is
-//! measured by [`http`] and by [`redis`], each with a load that counts [`latencies`] within a [`window`].
-//! A [`layer`]
-//! is measured in process too, before a route of axum; a [`page`] by what it costs a busy node. What they have in common is the command line in [`cli`], and the [`document`] of [`markdown`] tables.
+//! - Core library, in process: a [`timed_run`] times decisions of one [`candidate`] for a choice of
+//!   [`keys`]. [`speed`], [`near_cap`], [`pauses`] and [`memory`] repeat runs and keep one figure per
+//!   round ([`rounds`]); [`report`] collects them.
+//! - [`http`] and [`redis`] measure a [`server`] in its own process, with a load generator that records
+//!   [`latencies`] within a [`window`].
+//! - [`layer`] measures the Tower layer in front of an axum route, in process.
+//! - [`page`] measures the cost of the dashboard for a busy node.
+//!
+//! All share the command line in [`cli`] and produce a [`document`] of [`markdown`] tables.
 
+pub mod candidate;
 pub mod cli;
 pub mod cpu;
 pub mod document;
-pub mod entrant;
+pub mod figure_lines;
 pub mod floor;
-pub mod fullness;
 pub mod http;
 pub mod keys;
 pub mod latencies;
 pub mod layer;
 pub mod limiter;
-pub mod lines;
+pub mod load_mode;
 pub mod machine;
 pub mod markdown;
 pub mod memory;
+pub mod near_cap;
 pub mod page;
 pub mod pauses;
 pub mod redis;
@@ -32,8 +36,7 @@ pub mod server;
 pub mod speed;
 pub mod timed_run;
 pub mod window;
-pub mod work;
 pub mod workload;
 
-/// What a measurement gives, or why there is none.
+/// The result of a measurement, or the reason why it failed.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;

@@ -1,7 +1,7 @@
-//! One call for every limiter, and one quota that none of them ever refuses.
+//! A common interface to all limiters, and one quota that is never exhausted.
 //!
-//! The burst outlasts the longest run, and after one decision a key is not fresh again for a minute,
-//! which no store takes to fill: no entrant gets to drop a key, so all of them do the same work.
+//! The burst is larger than the longest run. A key needs a minute to refill after one decision, and
+//! filling a store takes less than that: no limiter can drop a key, so all do the same work.
 
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -13,23 +13,24 @@ use tollgate::{Clock, DefaultHasher, Limit, LocalLimiter, Quota, QuotaError};
 use crate::Outcome;
 
 pub(crate) const BURST: u32 = 100_000_000;
-/// What one token takes to come back.
+/// Refill time of one token.
 pub(crate) const PER_TOKEN: Duration = Duration::from_secs(60);
 
-/// Decides one request of one key.
+/// A rate limiter under measurement.
 pub trait Limiter: Sync {
-    /// Whether it may pass, asked by any thread.
-    #[expect(clippy::ptr_arg, reason = "governor looks its keys up by &String")]
+    /// Decides one request with cost 1. Callable from any thread.
+    #[expect(clippy::ptr_arg, reason = "governor requires &String for key lookups")]
     fn admit(&self, key: &String) -> bool;
 
-    /// The same by the only user, who needs no lock around it.
+    /// Like [`Limiter::admit`], with exclusive access and therefore without a lock.
     #[inline]
-    fn admit_alone(&mut self, key: &String) -> bool {
+    fn admit_exclusive(&mut self, key: &String) -> bool {
         self.admit(key)
     }
 
-    /// How many keys it has dropped, where it can tell: whoever drops keys is measured at that.
-    fn dropped(&self) -> u64 {
+    /// Returns the number of dropped keys, if known. A limiter that drops keys does different work,
+    /// so its figures are invalid.
+    fn dropped_keys(&self) -> u64 {
         0
     }
 }
@@ -40,7 +41,7 @@ impl<C: Clock> Limiter for LocalLimiter<C, DefaultHasher> {
         self.take(key).is_allowed()
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped_keys(&self) -> u64 {
         self.occupancy().evicted
     }
 }
@@ -59,18 +60,18 @@ impl<S: Store + Send> Limiter for Mutex<RateLimiter<S>> {
     }
 
     #[inline]
-    fn admit_alone(&mut self, key: &String) -> bool {
+    fn admit_exclusive(&mut self, key: &String) -> bool {
         self.get_mut().is_ok_and(|limiter| admits(limiter, key))
     }
 }
 
 #[inline]
 fn admits<S: Store>(limiter: &mut RateLimiter<S>, key: &str) -> bool {
-    let answer = limiter.rate_limit(key, i64::from(BURST), 1, 60, 1, SystemTime::now());
-    answer.is_ok_and(|(allowed, _)| allowed)
+    let result = limiter.rate_limit(key, i64::from(BURST), 1, 60, 1, SystemTime::now());
+    result.is_ok_and(|(allowed, _)| allowed)
 }
 
-/// The quota as tollgate's.
+/// Returns the common quota as a tollgate limit.
 ///
 /// # Errors
 /// Never, with these numbers.
@@ -78,24 +79,24 @@ pub fn limit() -> Result<Limit, QuotaError> {
     Limit::token_bucket(Quota::new(1, PER_TOKEN).burst(u64::from(BURST)))
 }
 
-/// governor as it comes, with the quota.
+/// Creates a governor limiter with its defaults and the common quota.
 ///
 /// # Errors
 /// Never, with these numbers.
 pub fn governor() -> Outcome<DefaultKeyedRateLimiter<String>> {
-    let quota = governor::Quota::with_period(PER_TOKEN).ok_or("governor wants a period")?;
+    let quota = governor::Quota::with_period(PER_TOKEN).ok_or("governor rejected the period")?;
     Ok(DefaultKeyedRateLimiter::keyed(quota.allow_burst(BURST.try_into()?)))
 }
 
-/// throttlecrab with one of its stores.
+/// Creates a throttlecrab limiter with the given store.
 pub fn throttlecrab<S: Store>(store: S) -> Mutex<RateLimiter<S>> {
     Mutex::new(RateLimiter::new(store))
 }
 
-/// throttlecrab's default store, in a map that holds exactly `slots` where that is 7/8 of a power of
-/// two. It asks its map for 1.3 times what it is told.
+/// Creates throttlecrab's default store with a map that holds exactly `slots` keys if that is 7/8
+/// of a power of two. throttlecrab allocates 1.3 times the capacity that it is given.
 #[must_use]
-pub fn adaptive_of_slots(slots: u32) -> Mutex<RateLimiter<AdaptiveStore>> {
-    let told = slots as usize * 10 / 13;
-    throttlecrab(AdaptiveStore::builder().capacity(told).build())
+pub fn adaptive_with_slots(slots: u32) -> Mutex<RateLimiter<AdaptiveStore>> {
+    let capacity = slots as usize * 10 / 13;
+    throttlecrab(AdaptiveStore::builder().capacity(capacity).build())
 }

@@ -1,20 +1,20 @@
-//! Where and with what the figures were taken.
+//! Environment of a benchmark: machine, compiler, versions.
 
 use std::fs;
 use std::thread;
 
-/// What the program cannot know by itself.
+/// Values that the calling script passes in.
 #[derive(Debug, Clone)]
-pub struct Given {
-    /// When.
+pub struct RunInfo {
+    /// Date and time of the run.
     pub date: String,
-    /// The compiler's version.
+    /// Output of `rustc --version`.
     pub rustc: String,
-    /// What to type to get the same document.
+    /// The command that reproduces the report.
     pub command: String,
 }
 
-/// The processor, its cores and the kernel, in one line.
+/// Describes the CPU model, the number of cores and the kernel in one line.
 #[must_use]
 pub fn describe() -> String {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -24,7 +24,7 @@ pub fn describe() -> String {
     format!("{model}, {cores} cores, Linux {}", kernel.trim())
 }
 
-/// The version of a peer that this program was built with.
+/// Returns the name and locked version of a dependency.
 #[must_use]
 pub fn peer(name: &str) -> String {
     let version = locked_version(include_str!("../../Cargo.lock"), name);
@@ -51,21 +51,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_model_among_other_lines() {
+    fn finds_the_cpu_model() {
         let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\nmodel\t: 1\n";
         assert_eq!(cpu_model(cpuinfo), Some("Some CPU @ 3 GHz"));
     }
 
     #[test]
-    fn finds_the_version_behind_the_name() {
+    fn finds_the_version_of_a_package() {
         let lock = "[[package]]\nname = \"other\"\nversion = \"1.0.0\"\n\n\
                     [[package]]\nname = \"peer\"\nversion = \"0.10.4\"\n";
         assert_eq!(locked_version(lock, "peer"), Some("0.10.4"));
-        assert_eq!(locked_version(lock, "nobody"), None);
+        assert_eq!(locked_version(lock, "absent"), None);
     }
 
     #[test]
-    fn knows_the_versions_of_the_peers() {
+    fn finds_the_locked_peer_versions() {
         assert!(peer("governor").starts_with("governor 0.10."));
         assert!(peer("throttlecrab").starts_with("throttlecrab 0.4."));
     }

@@ -1,8 +1,8 @@
-//! Markdown tables and the verdicts in them.
+//! Markdown tables and performance targets.
 
 use std::fmt;
 
-/// A table: a header and rows of as many cells.
+/// A Markdown table.
 #[derive(Debug, Clone)]
 pub struct Table {
     header: Vec<String>,
@@ -10,18 +10,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(header: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// One more row.
+    /// Appends a row.
     pub fn push(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 }
 
-/// With a line break at the end.
+/// Ends with a line break.
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "| {} |", self.header.join(" | "))?;
@@ -33,19 +33,19 @@ impl fmt::Display for Table {
     }
 }
 
-/// What a figure has to be.
+/// A performance target for one figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Target {
-    /// This or less.
+    /// The figure must be at most this.
     AtMost(f64),
-    /// This or more.
+    /// The figure must be at least this.
     AtLeast(f64),
-    /// More than this.
+    /// The figure must be greater than this.
     Above(f64),
 }
 
 impl Target {
-    /// Whether this figure is within it, in words.
+    /// Returns `met` or `not met` for a figure.
     #[must_use]
     pub fn verdict(self, figure: f64) -> &'static str {
         let met = match self {
@@ -72,14 +72,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_markdown() {
+    fn renders_a_markdown_table() {
         let mut table = Table::new(["a", "b"]);
         table.push(["1".to_owned(), "2".to_owned()]);
         assert_eq!(table.to_string(), "| a | b |\n|---|---|\n| 1 | 2 |\n");
     }
 
     #[test]
-    fn a_target_is_met_up_to_itself_and_never_by_nothing() {
+    fn target_includes_its_bound_and_rejects_nan() {
         assert_eq!(Target::AtMost(0.5).verdict(0.5), "met");
         assert_eq!(Target::AtMost(0.5).verdict(0.51), "not met");
         assert_eq!(Target::AtLeast(0.9).verdict(0.9), "met");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_shown_with_its_direction() {
+    fn target_is_displayed_with_its_direction() {
         let targets = [Target::AtMost(0.5), Target::AtLeast(0.9), Target::Above(1.0)];
         assert_eq!(targets.map(|target| target.to_string()), ["≤ 0.5", "≥ 0.9", "> 1"]);
     }

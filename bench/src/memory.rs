@@ -1,95 +1,101 @@
-//! Bytes per key: how much a process grows when one store is filled in it and nothing else.
+//! Bytes per key: growth of a process that does nothing but fill one store.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use crate::Outcome;
-use crate::entrant::Entrant;
-use crate::keys::{Draw, Shape};
+use crate::candidate::Candidate;
+use crate::keys::{Draw, KeyFormat};
 use crate::markdown::{Table, Target};
 use crate::rounds::Rounds;
-use crate::scale::{Scale, spoken};
+use crate::scale::{Scale, short_count};
 use crate::timed_run::Run;
 
-/// The argument that makes the program a child of [`measure`].
+/// The argument with which [`measure`] starts the program as a child.
 pub const CHILD: &str = "--memory";
 
-/// Bytes beside the key's own.
+/// Maximum bytes per key, excluding the key text.
 const TARGET: Target = Target::AtMost(64.0);
 
-/// Enough to have all code and its first allocations in memory before counting begins.
+/// Number of decisions that load all code and make the first allocations before the measurement.
 const WARM_UP: u32 = 1000;
 
-/// The clock makes no difference to memory, so one tollgate is enough.
-const ENTRANTS: [Entrant; 5] = [
-    Entrant::Tollgate,
-    Entrant::Governor,
-    Entrant::Adaptive,
-    Entrant::Periodic,
-    Entrant::Probabilistic,
+/// Measured limiters. The clock does not affect memory, so tollgate is measured once.
+const CANDIDATES: [Candidate; 5] = [
+    Candidate::Tollgate,
+    Candidate::Governor,
+    Candidate::Adaptive,
+    Candidate::Periodic,
+    Candidate::Probabilistic,
 ];
 
-/// One store's bytes per key.
+/// Bytes per key of one store.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Whose.
-    pub entrant: Entrant,
-    /// The keys' form.
-    pub shape: Shape,
-    /// Everything, the key included.
+    /// The limiter.
+    pub candidate: Candidate,
+    /// The key format.
+    pub key_format: KeyFormat,
+    /// Bytes per key, including the key text.
     pub bytes: Rounds,
 }
 
-/// Runs `program` as a fresh child for every figure.
+/// Measures all stores. Starts `program` as a new child process for each figure.
 ///
 /// # Errors
-/// A child that fails or prints something else.
+/// A child process fails or does not print a number.
 pub fn measure(program: &Path, scale: &Scale) -> Outcome<Vec<Row>> {
     let mut rows = Vec::new();
-    for shape in Shape::ALL {
-        for entrant in ENTRANTS {
-            let rounds = (0..scale.refills).map(|_| ask(program, entrant, shape, scale.filled));
-            rows.push(Row { entrant, shape, bytes: rounds.collect::<Outcome<_>>()? });
+    for key_format in KeyFormat::ALL {
+        for candidate in CANDIDATES {
+            let rounds =
+                (0..scale.refills).map(|_| run_child(program, candidate, key_format, scale.filled));
+            rows.push(Row { candidate, key_format, bytes: rounds.collect::<Outcome<_>>()? });
         }
     }
     Ok(rows)
 }
 
-fn ask(program: &Path, entrant: Entrant, shape: Shape, keys: u32) -> Outcome<f64> {
-    let arguments = [CHILD, entrant.name(), shape.name(), &keys.to_string()];
+fn run_child(
+    program: &Path,
+    candidate: Candidate,
+    key_format: KeyFormat,
+    keys: u32,
+) -> Outcome<f64> {
+    let arguments = [CHILD, candidate.name(), key_format.name(), &keys.to_string()];
     let output = Command::new(program).args(arguments).output()?;
     if !output.status.success() {
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{}: {}", entrant.name(), complaint.trim()).into());
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{}: {}", candidate.name(), message.trim()).into());
     }
     Ok(String::from_utf8(output.stdout)?.trim().parse()?)
 }
 
-/// What a child prints, given the arguments after [`CHILD`].
+/// Returns the output of a child process, given the arguments after [`CHILD`].
 ///
 /// # Errors
-/// Arguments that [`measure`] does not give, or a system without `/proc`.
+/// The arguments are invalid, or the system has no `/proc`.
 pub fn child(arguments: &[String]) -> Outcome<String> {
-    let [entrant, shape, keys] = arguments else {
-        return Err("a child is given an entrant, a shape and a number of keys".into());
+    let [candidate, key_format, keys] = arguments else {
+        return Err("expected a limiter, a key format and a number of keys".into());
     };
-    let entrant = ENTRANTS.into_iter().find(|known| known.name() == entrant);
-    let shape = Shape::ALL.into_iter().find(|known| known.name() == shape);
-    let (Some(entrant), Some(shape)) = (entrant, shape) else {
-        return Err("no such entrant or shape".into());
+    let candidate = CANDIDATES.into_iter().find(|known| known.name() == candidate);
+    let key_format = KeyFormat::ALL.into_iter().find(|known| known.name() == key_format);
+    let (Some(candidate), Some(key_format)) = (candidate, key_format) else {
+        return Err("unknown limiter or key format".into());
     };
-    Ok(grown(entrant, shape, keys.parse()?)?.to_string())
+    Ok(measure_growth(candidate, key_format, keys.parse()?)?.to_string())
 }
 
-fn grown(entrant: Entrant, shape: Shape, keys: u32) -> Outcome<f64> {
-    let draw = Draw::InTurn { from: 0, shape };
-    entrant.build(WARM_UP)?.alone(&Run { draw, decisions: WARM_UP }).nanos()?;
+fn measure_growth(candidate: Candidate, key_format: KeyFormat, keys: u32) -> Outcome<f64> {
+    let draw = Draw::Sequential { from: 0, key_format };
+    candidate.build(WARM_UP)?.run_exclusive(&Run { draw, decisions: WARM_UP }).nanos()?;
     let before = resident_kib()?;
-    let mut contestant = entrant.build(keys)?;
-    contestant.alone(&Run { draw, decisions: keys }).nanos()?;
+    let mut limiter = candidate.build(keys)?;
+    limiter.run_exclusive(&Run { draw, decisions: keys }).nanos()?;
     let after = resident_kib()?;
-    contestant.holds_all()?;
+    limiter.check_no_drops()?;
     Ok(f64::from(after.saturating_sub(before)) * 1024.0 / f64::from(keys))
 }
 
@@ -100,19 +106,21 @@ fn resident_kib() -> Outcome<u32> {
     Ok(figure.ok_or("no VmRSS in /proc/self/status")?.parse()?)
 }
 
-/// The figures as a table.
+/// Returns the figures as a table.
 #[must_use]
 pub fn table(rows: &[Row], scale: &Scale) -> Table {
-    let keys = format!("bytes per key, {} keys", spoken(scale.filled));
-    let mut table = Table::new([&keys, "in total", "less the key", "target", ""]);
+    let keys = format!("bytes per key, {} keys", short_count(scale.filled));
+    let mut table = Table::new([&keys, "total", "without key text", "target", ""]);
     for row in rows {
-        let less = row.bytes.less(f64::from(row.shape.bytes()));
-        let (target, verdict) = match row.entrant {
-            Entrant::Tollgate => (TARGET.to_string(), TARGET.verdict(less.median()).to_owned()),
+        let without_key = row.bytes.minus_constant(f64::from(row.key_format.bytes()));
+        let (target, verdict) = match row.candidate {
+            Candidate::Tollgate => {
+                (TARGET.to_string(), TARGET.verdict(without_key.median()).to_owned())
+            }
             _ => Default::default(),
         };
-        let label = format!("{}, keys of {} bytes", row.entrant.name(), row.shape.bytes());
-        table.push([label, row.bytes.to_string(), less.to_string(), target, verdict]);
+        let label = format!("{}, keys of {} bytes", row.candidate.name(), row.key_format.bytes());
+        table.push([label, row.bytes.to_string(), without_key.to_string(), target, verdict]);
     }
     table
 }

@@ -1,43 +1,43 @@
-//! The slowest single decisions while a store fills: growing and cleaning must not make one wait.
+//! The slowest single decisions while a store fills. Growth and cleanup must not delay a decision.
 
 use crate::Outcome;
-use crate::entrant::Entrant;
-use crate::keys::{Draw, Shape};
+use crate::candidate::Candidate;
+use crate::keys::{Draw, KeyFormat};
 use crate::markdown::Table;
 use crate::rounds::Rounds;
-use crate::scale::{Scale, spoken};
-use crate::timed_run::{Run, each_nothing};
+use crate::scale::{Scale, short_count};
+use crate::timed_run::{Run, time_each_empty};
 
-/// One store's slowest decisions, in microseconds.
+/// The slowest decisions of one store, in microseconds.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Whose; of the measurement itself when nobody's.
-    pub entrant: Option<Entrant>,
-    /// What one in a thousand exceeds.
+    /// The limiter; `None` measures the timing loop itself.
+    pub candidate: Option<Candidate>,
+    /// The 99.9th percentile.
     pub p999: Rounds,
-    /// The slowest.
+    /// The maximum.
     pub slowest: Rounds,
 }
 
-/// Fills every store anew in every round.
+/// Measures all stores. Each round starts with empty stores.
 ///
 /// # Errors
-/// A store that cannot be built or that drops keys.
+/// A store cannot be built, or drops keys.
 pub fn measure(scale: &Scale) -> Outcome<Vec<Row>> {
-    let everyone = std::iter::once(None).chain(Entrant::ALL.map(Some));
-    let mut rows: Vec<Row> = everyone
-        .map(|entrant| Row { entrant, p999: Rounds::default(), slowest: Rounds::default() })
+    let candidates = std::iter::once(None).chain(Candidate::ALL.map(Some));
+    let mut rows: Vec<Row> = candidates
+        .map(|candidate| Row { candidate, p999: Rounds::default(), slowest: Rounds::default() })
         .collect();
-    let draw = Draw::InTurn { from: 0, shape: Shape::User };
+    let draw = Draw::Sequential { from: 0, key_format: KeyFormat::User };
     let run = Run { draw, decisions: scale.filled };
     for _ in 0..scale.refills {
         for row in &mut rows {
-            let mut nanos = match row.entrant {
-                None => each_nothing(&run),
-                Some(entrant) => {
-                    let mut contestant = entrant.build(scale.filled)?;
-                    let nanos = contestant.each(&run);
-                    contestant.holds_all()?;
+            let mut nanos = match row.candidate {
+                None => time_each_empty(&run),
+                Some(candidate) => {
+                    let mut limiter = candidate.build(scale.filled)?;
+                    let nanos = limiter.time_each(&run);
+                    limiter.check_no_drops()?;
                     nanos
                 }
             };
@@ -53,13 +53,13 @@ pub fn measure(scale: &Scale) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// The figures as a table.
+/// Returns the figures as a table.
 #[must_use]
 pub fn table(rows: &[Row], scale: &Scale) -> Table {
-    let new_keys = format!("µs per decision, {} new keys", spoken(scale.filled));
-    let mut table = Table::new([new_keys.as_str(), "99.9 % within", "slowest"]);
+    let new_keys = format!("µs per decision, {} new keys", short_count(scale.filled));
+    let mut table = Table::new([new_keys.as_str(), "p99.9", "slowest"]);
     for row in rows {
-        let name = row.entrant.map_or("no limiter at all", Entrant::name).to_owned();
+        let name = row.candidate.map_or("no limiter", Candidate::name).to_owned();
         table.push([name, format!("{:.2}", row.p999), format!("{:.0}", row.slowest)]);
     }
     table

@@ -1,84 +1,85 @@
-//! All figures of the core library.
+//! The report on the core library.
 
 use std::fmt;
 use std::path::Path;
 
 use crate::document::{Document, Section};
-use crate::machine::{self, Given};
+use crate::machine::{self, RunInfo};
 use crate::scale::Scale;
 use crate::speed::Speed;
-use crate::{Outcome, fullness, memory, pauses, speed};
+use crate::{Outcome, memory, near_cap, pauses, speed};
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Clone)]
 pub struct Report {
-    given: Given,
+    run_info: RunInfo,
     scale: Scale,
     speed: Speed,
-    fullness: Vec<fullness::Row>,
+    near_cap: Vec<near_cap::Row>,
     pauses: Vec<pauses::Row>,
     memory: Vec<memory::Row>,
 }
 
 impl Report {
-    /// Measures everything. `program` is this package's `core`, which is its own child.
+    /// Runs all measurements. `program` is this package's `core` binary, which is also started as a
+    /// child process.
     ///
     /// # Errors
-    /// A measurement that would not be one: a refused decision, a child that failed.
-    pub fn measure(scale: Scale, program: &Path, given: Given) -> Outcome<Self> {
+    /// A measurement is invalid: a decision was refused, or a child process failed.
+    pub fn measure(scale: Scale, program: &Path, run_info: RunInfo) -> Outcome<Self> {
         eprintln!("memory");
         let memory = memory::measure(program, &scale)?;
         eprintln!("speed");
         let speed = speed::measure(&scale)?;
-        eprintln!("fullness");
-        let fullness = fullness::measure(&scale, speed.writing)?;
+        eprintln!("near the cap");
+        let near_cap = near_cap::measure(&scale, speed.key_write_nanos)?;
         eprintln!("pauses");
         let pauses = pauses::measure(&scale)?;
-        Ok(Self { given, scale, speed, fullness, pauses, memory })
+        Ok(Self { run_info, scale, speed, near_cap, pauses, memory })
     }
 
-    /// Every figure in it.
+    /// Returns all figures, to check that they are valid.
     #[must_use]
     pub fn figures(&self) -> Vec<f64> {
         let speed = self.speed.rows.iter().flat_map(|row| &row.nanos).map(|(_, nanos)| nanos);
-        let costs = self.fullness.iter().flat_map(|row| [&row.tollgate, &row.throttlecrab]);
-        let fullness = costs.flat_map(|costs| [&costs.known, &costs.new]);
+        let costs = self.near_cap.iter().flat_map(|row| [&row.tollgate, &row.throttlecrab]);
+        let near_cap = costs.flat_map(|costs| [&costs.known, &costs.new]);
         let pauses = self.pauses.iter().flat_map(|row| [&row.p999, &row.slowest]);
         let memory = self.memory.iter().map(|row| &row.bytes);
-        let all = speed.chain(fullness).chain(pauses).chain(memory);
-        all.flat_map(|rounds| [rounds.least(), rounds.median(), rounds.most()]).collect()
+        let all = speed.chain(near_cap).chain(pauses).chain(memory);
+        all.flat_map(|rounds| [rounds.min(), rounds.median(), rounds.max()]).collect()
     }
 
     fn document(&self) -> Document<'_> {
         let Scale { rounds, refills, .. } = self.scale;
         Document {
             title: "Core library, in process",
-            given: &self.given,
+            run_info: &self.run_info,
             peers: vec![machine::peer("governor"), machine::peer("throttlecrab")],
             figures: format!(
-                "median (least–most) of {rounds} rounds of decisions, and of {refills} where stores are \
-                 filled anew; everyone's turn in each round, ratios taken round by round"
+                "median (min–max) of {rounds} rounds, or of {refills} where each round fills an empty \
+                 store; every candidate runs once per round, ratios are computed per round"
             ),
             sections: vec![self.decisions(), self.near_the_cap(), self.pauses(), self.memory()],
         }
     }
 
     fn decisions(&self) -> Section {
-        let writing = self.speed.writing;
+        let key_write_nanos = self.speed.key_write_nanos;
         let note = format!(
-            "Token bucket; string keys drawn at random, of 13 bytes where nothing else is said; every \
-             decision allowed and no key ever dropped. Time is what the asking thread waits. An untimed \
-             pass of a quarter's length goes before each.\n\n\
-             - *In cache*: the key's text is written into one reused string just before the decision. \
-             Writing it takes {writing:.1} ns by itself, which is subtracted.\n\
-             - *From an array*: the key's text is read from an array of as many strings. That is not \
+            "Token bucket; random string keys of 13 bytes unless stated otherwise; every decision is \
+             allowed and no key is dropped. The time is the latency for the calling thread. An untimed \
+             run with a quarter of the decisions precedes each timed run.\n\n\
+             - *In cache*: the key text is written into a reused string just before the decision. This \
+             takes {key_write_nanos:.1} ns, which are subtracted.\n\
+             - *From an array*: the key text is read from an array of all keys. This time is not \
              subtracted.\n\
-             - *throttlecrab* has the number of keys as its capacity. It needs exclusive access: two \
-             threads share it behind a `Mutex`, one thread does without. Its passes have a third of the \
-             others' decisions.\n\
-             - *Floor*: a fixed table of 16-byte slots, a hash in place of the key, the processor's own \
-             clock, no bound, no cleaning. So much of every figure is the key's text and the machine's \
-             memory."
+             - *throttlecrab*: its capacity is the number of keys. It needs exclusive access: two \
+             threads share it through a `Mutex`, one thread uses it without a lock. Its runs have a \
+             third of the decisions of the others.\n\
+             - *Floor*: a lower bound: a fixed table of 16-byte slots, a hash in place of the key, the \
+             CPU's time-stamp counter, no key limit, no cleanup. It shows which part of every figure \
+             is due to the key text and to memory access."
         );
         let tables = vec![self.speed.figures(), self.speed.ratios()];
         Section { title: "Decisions", note, tables }
@@ -86,24 +87,25 @@ impl Report {
 
     fn near_the_cap(&self) -> Section {
         let note = format!(
-            "One thread, keys in cache, a cap of {} keys: tollgate's `max_keys`, and what throttlecrab's \
-             map has room for before it grows. New keys are the last 1 % before each share. Above its \
-             cap tollgate lets new keys pass untracked; throttlecrab's map doubles once it is full.",
+            "One thread, keys in cache, a cap of {} keys: tollgate's `max_keys`, and the size at which \
+             throttlecrab's map grows. New keys are the last 1 % before each fill level. Above its \
+             cap, tollgate allows new keys without tracking them; throttlecrab's map doubles when it \
+             is full.",
             self.scale.cap,
         );
-        Section { title: "Near the cap", note, tables: vec![fullness::table(&self.fullness)] }
+        Section { title: "Near the cap", note, tables: vec![near_cap::table(&self.near_cap)] }
     }
 
     fn pauses(&self) -> Section {
-        let note = "One thread adds key after key to an empty store, every decision timed by itself. \
-                    The first row times nothing at all: what it shows is the machine's own.";
+        let note = "One thread adds new keys to an empty store; each decision is timed separately. The \
+                    first row times an empty operation and shows the pauses of the machine itself.";
         let tables = vec![pauses::table(&self.pauses, &self.scale)];
         Section { title: "Pauses", note: note.to_owned(), tables }
     }
 
     fn memory(&self) -> Section {
-        let note = "Growth of a fresh process's resident memory. throttlecrab has the number of keys as \
-                    its capacity.";
+        let note = "Growth of the resident memory of a new process. throttlecrab's capacity is the \
+                    number of keys.";
         let tables = vec![memory::table(&self.memory, &self.scale)];
         Section { title: "Memory", note: note.to_owned(), tables }
     }

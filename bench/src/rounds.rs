@@ -1,18 +1,18 @@
-//! The same figure from several rounds.
+//! One figure, measured in several rounds.
 
 use std::fmt;
 
-/// One figure per round, in the order they were taken. Shown as the median and the range.
+/// One value per round, in order of measurement. Displayed as median and range.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rounds(Vec<f64>);
 
 impl Rounds {
-    /// One more.
+    /// Adds the value of a round.
     pub fn push(&mut self, figure: f64) {
         self.0.push(figure);
     }
 
-    /// The one in the middle; of an even number the lower. Not a number when there is none.
+    /// Returns the median; for an even number of rounds the lower middle value. NaN without rounds.
     #[must_use]
     pub fn median(&self) -> f64 {
         let sorted = self.sorted();
@@ -20,34 +20,34 @@ impl Rounds {
         sorted.get(middle).copied().unwrap_or(f64::NAN)
     }
 
-    /// The least.
+    /// Returns the minimum. NaN without rounds.
     #[must_use]
-    pub fn least(&self) -> f64 {
+    pub fn min(&self) -> f64 {
         self.0.iter().copied().fold(f64::NAN, f64::min)
     }
 
-    /// The most.
+    /// Returns the maximum. NaN without rounds.
     #[must_use]
-    pub fn most(&self) -> f64 {
+    pub fn max(&self) -> f64 {
         self.0.iter().copied().fold(f64::NAN, f64::max)
     }
 
-    /// Each round's figure as a multiple of another's in the same round: what slows the machine
-    /// slows both.
+    /// Divides each value by the value of the same round in `other`: disturbances of the machine
+    /// affect both.
     #[must_use]
     pub fn relative_to(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(ours, theirs)| ours / theirs).collect())
+        Self(self.0.iter().zip(&other.0).map(|(value, divisor)| value / divisor).collect())
     }
 
-    /// Each round's figure less another's in the same round.
+    /// Subtracts the value of the same round in `other` from each value.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(ours, theirs)| ours - theirs).collect())
+        Self(self.0.iter().zip(&other.0).map(|(value, subtrahend)| value - subtrahend).collect())
     }
 
-    /// Each round's figure less a constant.
+    /// Subtracts a constant from each value.
     #[must_use]
-    pub fn less(&self, constant: f64) -> Self {
+    pub fn minus_constant(&self, constant: f64) -> Self {
         Self(self.0.iter().map(|figure| figure - constant).collect())
     }
 
@@ -64,12 +64,12 @@ impl FromIterator<f64> for Rounds {
     }
 }
 
-/// `median (least–most)`, with the precision of the format.
+/// `median (min–max)`, with the precision of the format.
 impl fmt::Display for Rounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(0);
-        let (median, least, most) = (self.median(), self.least(), self.most());
-        write!(f, "{median:.digits$} ({least:.digits$}–{most:.digits$})")
+        let (median, min, max) = (self.median(), self.min(), self.max());
+        write!(f, "{median:.digits$} ({min:.digits$}–{max:.digits$})")
     }
 }
 
@@ -78,21 +78,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shows_median_and_range() {
+    fn displays_median_and_range() {
         let rounds: Rounds = [30.4, 10.0, 20.0].into_iter().collect();
         assert_eq!(rounds.to_string(), "20 (10–30)");
         assert_eq!(format!("{rounds:.1}"), "20.0 (10.0–30.4)");
     }
 
     #[test]
-    fn ratios_are_taken_round_by_round() {
+    fn ratios_are_computed_per_round() {
         let ours: Rounds = [10.0, 40.0].into_iter().collect();
         let theirs: Rounds = [20.0, 80.0].into_iter().collect();
         assert_eq!(format!("{:.1}", ours.relative_to(&theirs)), "0.5 (0.5–0.5)");
     }
 
     #[test]
-    fn nothing_has_no_median() {
+    fn median_without_rounds_is_nan() {
         assert!(Rounds::default().median().is_nan());
     }
 }

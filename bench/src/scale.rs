@@ -1,25 +1,25 @@
-//! How much is measured.
+//! Size of the core benchmarks.
 
-/// The counts of a run.
+/// The numbers of rounds, keys and decisions.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// How often each figure is taken of stores that are full already.
+    /// Rounds of measurements on filled stores.
     pub rounds: u32,
-    /// How often each figure is taken that needs a store to be filled anew.
+    /// Rounds of measurements that fill an empty store.
     pub refills: u32,
-    /// How many keys the workloads of many keys have.
+    /// Numbers of keys in the workloads with many keys.
     pub keys: [u32; 2],
-    /// Decisions of a pass.
+    /// Decisions per run.
     pub decisions: u32,
-    /// Keys that are filled in to measure memory and pauses.
+    /// Number of keys added to measure memory and pauses.
     pub filled: u32,
-    /// The cap that shares are taken of: 7/8 of a power of two, so that it is exactly what a peer's
-    /// map holds.
+    /// Maximum number of keys near which decisions are measured: 7/8 of a power of two, the exact
+    /// capacity of a peer's map.
     pub cap: u32,
 }
 
 impl Scale {
-    /// Minutes.
+    /// A full run; takes minutes.
     pub const FULL: Self = Self {
         rounds: 9,
         refills: 3,
@@ -29,7 +29,7 @@ impl Scale {
         cap: 7 << 14,
     };
 
-    /// Seconds; enough to see that everything works, not to quote.
+    /// A run of seconds, to test the program. Do not quote its figures.
     pub const QUICK: Self = Self {
         rounds: 3,
         refills: 2,
@@ -40,9 +40,9 @@ impl Scale {
     };
 }
 
-/// A count as people say it: `100 k`, `1 M`.
+/// Formats a count with a unit: `100 k`, `1 M`.
 #[must_use]
-pub fn spoken(count: u32) -> String {
+pub fn short_count(count: u32) -> String {
     if count >= 1_000_000 && count.is_multiple_of(1_000_000) {
         format!("{} M", count / 1_000_000)
     } else if count >= 1000 && count.is_multiple_of(1000) {
@@ -57,11 +57,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_spoken_without_rounding() {
-        assert_eq!(spoken(1), "1");
-        assert_eq!(spoken(100_000), "100 k");
-        assert_eq!(spoken(1_000_000), "1 M");
-        assert_eq!(spoken(1_500_000), "1500 k");
-        assert_eq!(spoken(114_688), "114688");
+    fn counts_are_not_rounded() {
+        assert_eq!(short_count(1), "1");
+        assert_eq!(short_count(100_000), "100 k");
+        assert_eq!(short_count(1_000_000), "1 M");
+        assert_eq!(short_count(1_500_000), "1500 k");
+        assert_eq!(short_count(114_688), "114688");
     }
 }

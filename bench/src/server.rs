@@ -1,4 +1,4 @@
-//! A server under measurement, in a process and on a core of its own.
+//! A server process under measurement, optionally pinned to a core.
 
 use std::env;
 use std::error::Error;
@@ -13,32 +13,32 @@ use std::time::{Duration, Instant};
 
 use crate::Outcome;
 
-/// A server is listening by then, whatever policy it has to read.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time until a server listens, including the time to load a large policy.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What comes before a server's address on its standard error.
-const ANNOUNCED: &str = "listening on http://";
+/// The text before the server's address on its standard error.
+const LISTENING_PREFIX: &str = "listening on http://";
 
-/// Where processes run.
+/// CPU placement of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cores {
-    /// The server and the load on a core each: how figures are taken.
-    Apart,
-    /// Wherever the system likes: how it is tried that all of this works.
+    /// The server and the load generator each have their own core. Used for published figures.
+    Pinned,
+    /// No pinning. Used in tests.
     Any,
 }
 
-/// A process's part in the measurement.
+/// The role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// On the first core.
+    /// The server, on core 0.
     Server,
-    /// On the second.
+    /// The load generator, on core 1.
     Load,
 }
 
 impl Cores {
-    /// Starts a program where it belongs, with nothing in its environment that could configure it.
+    /// Creates a command for a program on its core, with an environment that contains only `PATH`.
     #[must_use]
     pub fn command(self, role: Role, program: &PathBuf) -> Command {
         let core = match role {
@@ -47,10 +47,10 @@ impl Cores {
         };
         let mut command = match self {
             Self::Any => Command::new(program),
-            Self::Apart => Command::new("taskset"),
+            Self::Pinned => Command::new("taskset"),
         };
-        if self == Self::Apart {
-            // It becomes the program: their process numbers are the same.
+        if self == Self::Pinned {
+            // `taskset` execs the program, so the process id stays the same.
             command.args(["--cpu-list", core]).arg(program);
         }
         command.env_clear().envs(env::var_os("PATH").map(|path| ("PATH", path)));
@@ -58,26 +58,27 @@ impl Cores {
     }
 }
 
-/// How to learn where a server listens.
+/// How to find the listening address of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address {
-    /// It says so on its standard error.
-    Announced,
-    /// It was told, and says nothing when it is ready.
-    Told(SocketAddr),
+    /// The server logs it to standard error.
+    Logged,
+    /// The address is configured; the server is ready when it accepts connections.
+    Fixed(SocketAddr),
 }
 
 impl Address {
-    /// A port that was free a moment ago, for servers that cannot pick one and say which.
+    /// Returns a local address with a currently free port, for servers that cannot choose and log
+    /// one.
     ///
     /// # Errors
-    /// None is free.
+    /// No port is free.
     pub fn free() -> Outcome<SocketAddr> {
         Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?)
     }
 }
 
-/// A running server, killed when dropped.
+/// A running server process. Killed on drop.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
@@ -85,43 +86,47 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it and waits until it listens.
+    /// Starts the server and waits until it listens.
     ///
     /// # Errors
-    /// It ends instead, and what it said.
+    /// The server exits or does not listen in time. The error contains its standard error output.
     pub fn start(mut command: Command, address: Address) -> Outcome<Self> {
         let line = command_line(&command);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("{line}: {error}"))?;
-        let said = child.stderr.take().map(lines).ok_or("no standard error")?;
-        // From here on it is killed, also when it does not get as far as listening.
+        let stderr = child.stderr.take().map(read_lines).ok_or("no standard error")?;
+        // From here on the child is killed on every return path, also if it never listens.
         let mut server = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
         let listening = match address {
-            Address::Announced => announced(&said),
-            Address::Told(address) => server.connected(address, &said),
+            Address::Logged => logged_address(&stderr),
+            Address::Fixed(address) => server.wait_for_connection(address, &stderr),
         };
-        server.address = listening.map_err(|complaint| format!("{line}: {complaint}"))?;
+        server.address = listening.map_err(|message| format!("{line}: {message}"))?;
         Ok(server)
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its process.
+    /// Returns the process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits until somebody takes connections there.
-    fn connected(&mut self, at: SocketAddr, said: &Receiver<String>) -> Outcome<SocketAddr> {
-        let deadline = Instant::now() + PATIENCE;
+    /// Waits until the address accepts connections.
+    fn wait_for_connection(
+        &mut self,
+        at: SocketAddr,
+        stderr: &Receiver<String>,
+    ) -> Outcome<SocketAddr> {
+        let deadline = Instant::now() + START_TIMEOUT;
         while TcpStream::connect(at).is_err() {
             if self.child.try_wait()?.is_some() {
-                return Err(ended(&said.iter().collect::<Vec<_>>()));
+                return Err(exited(&stderr.iter().collect::<Vec<_>>()));
             }
             if Instant::now() > deadline {
                 return Err(format!("not listening on {at}").into());
@@ -134,54 +139,56 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Neither can fail but for a process that is gone already.
+        // Both fail only if the process has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Without the environment, which is nobody's business.
+/// Formats program and arguments, without the environment.
 fn command_line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
-fn ended(said: &[String]) -> Box<dyn Error + Send + Sync> {
-    format!("ended before it listened\n{}", said.join("\n")).into()
+fn exited(stderr: &[String]) -> Box<dyn Error + Send + Sync> {
+    format!("exited before it listened\n{}", stderr.join("\n")).into()
 }
 
-/// Reads on for as long as the process lives, lest it wait for room to write.
-fn lines(stderr: ChildStderr) -> Receiver<String> {
+/// Reads standard error until the process exits, so that the process never blocks on a full pipe.
+fn read_lines(stderr: ChildStderr) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-            // Nobody listens once the server does.
+            // The receiver is dropped once the server listens.
             let _ = sender.send(line);
         }
     });
     receiver
 }
 
-fn announced(said: &Receiver<String>) -> Outcome<SocketAddr> {
-    let deadline = Instant::now() + PATIENCE;
+fn logged_address(stderr: &Receiver<String>) -> Outcome<SocketAddr> {
+    let deadline = Instant::now() + START_TIMEOUT;
     let mut before = Vec::new();
     loop {
-        match said.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        match stderr.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(line) => match address_in(&line) {
                 Some(address) => return Ok(address),
                 None => before.push(line),
             },
-            Err(RecvTimeoutError::Disconnected) => return Err(ended(&before)),
+            Err(RecvTimeoutError::Disconnected) => return Err(exited(&before)),
             Err(RecvTimeoutError::Timeout) => {
-                return Err(format!("does not say where it listens\n{}", before.join("\n")).into());
+                return Err(
+                    format!("did not log its listening address\n{}", before.join("\n")).into()
+                );
             }
         }
     }
 }
 
-/// The line may have a time before and anything after the address.
+/// Extracts the address. A time stamp may precede it, and any text may follow.
 fn address_in(line: &str) -> Option<SocketAddr> {
-    let (_, address) = line.split_once(ANNOUNCED)?;
+    let (_, address) = line.split_once(LISTENING_PREFIX)?;
     address.split_whitespace().next()?.trim_end_matches('/').parse().ok()
 }
 
@@ -196,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_port_is_found_wherever_the_line_has_it() {
+    fn finds_the_address_anywhere_in_a_line() {
         let address = Some(SocketAddr::from(([127, 0, 0, 1], 4711)));
         assert_eq!(address_in("listening on http://127.0.0.1:4711"), address);
         assert_eq!(address_in("12:00 INFO listening on http://127.0.0.1:4711/ (memory)"), address);
@@ -205,10 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn a_server_says_where_it_is_and_dies_with_its_handle() {
+    fn server_is_killed_on_drop() {
         let script =
             "echo store: memory >&2; echo listening on http://127.0.0.1:4711 >&2; exec cat <&2";
-        let server = Server::start(shell(script), Address::Announced).unwrap();
+        let server = Server::start(shell(script), Address::Logged).unwrap();
         assert_eq!(server.address().port(), 4711);
         let process = PathBuf::from(format!("/proc/{}", server.id()));
         assert!(process.exists());
@@ -217,20 +224,20 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_ends_is_quoted() {
-        for address in [Address::Announced, Address::Told(Address::free().unwrap())] {
+    fn error_contains_output_of_a_server_that_exits() {
+        for address in [Address::Logged, Address::Fixed(Address::free().unwrap())] {
             let error = Server::start(shell("echo no such flag >&2; exit 2"), address).unwrap_err();
             let error = error.to_string();
             assert!(error.starts_with("sh -c echo no such flag"), "{error}");
-            assert!(error.ends_with(": ended before it listened\nno such flag"), "{error}");
+            assert!(error.ends_with(": exited before it listened\nno such flag"), "{error}");
         }
     }
 
     #[test]
-    fn nothing_of_our_environment_reaches_a_server() {
+    fn server_does_not_inherit_the_environment() {
         let script =
             r#"test -z "$CARGO" && echo listening on http://127.0.0.1:1 >&2 && exec sleep 60"#;
         assert!(env::var_os("CARGO").is_some(), "cargo sets it for tests");
-        assert!(Server::start(shell(script), Address::Announced).is_ok());
+        assert!(Server::start(shell(script), Address::Logged).is_ok());
     }
 }

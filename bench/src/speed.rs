@@ -1,154 +1,155 @@
-//! Nanoseconds per decision, side by side.
+//! Nanoseconds per decision of all limiters.
 
 use crate::Outcome;
-use crate::entrant::Entrant;
-use crate::keys::{self, Draw, Shape};
+use crate::candidate::Candidate;
+use crate::keys::{self, Draw, KeyFormat};
 use crate::markdown::Table;
 use crate::rounds::Rounds;
 use crate::scale::Scale;
-use crate::timed_run::{Contestant, Run, draw_only};
-use crate::workload::{Reading, Workload};
+use crate::timed_run::{Run, TimedLimiter, draw_only};
+use crate::workload::{KeySource, Workload};
 
 const THREADS: [u32; 2] = [1, 2];
 
-/// One workload's figures, one per entrant.
+/// Figures of one workload, one per limiter.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What was asked.
+    /// The workload.
     pub workload: Workload,
-    /// What it cost each.
-    pub nanos: [(Entrant, Rounds); Entrant::ALL.len()],
+    /// Nanoseconds per decision of each limiter.
+    pub nanos: [(Candidate, Rounds); Candidate::ALL.len()],
 }
 
 impl Row {
-    /// The same without what writing the keys cost, where they were written.
-    fn without(self, writing: f64) -> Self {
-        if self.workload.reading != Reading::InCache {
+    /// Subtracts the time to write a key text, for workloads that write it.
+    fn minus_key_write(self, key_write_nanos: f64) -> Self {
+        if self.workload.key_source != KeySource::InCache {
             return self;
         }
-        let nanos = self.nanos.map(|(entrant, nanos)| (entrant, nanos.less(writing)));
+        let nanos =
+            self.nanos.map(|(candidate, nanos)| (candidate, nanos.minus_constant(key_write_nanos)));
         Self { nanos, ..self }
     }
 
-    fn ratio(&self, entrant: Entrant) -> Rounds {
-        let of = |wanted| self.nanos.iter().find(|(one, _)| *one == wanted);
-        match (of(entrant), of(Entrant::Governor)) {
-            (Some((_, figures)), Some((_, theirs))) => figures.relative_to(theirs),
+    fn ratio(&self, candidate: Candidate) -> Rounds {
+        let of = |wanted| self.nanos.iter().find(|(candidate, _)| *candidate == wanted);
+        match (of(candidate), of(Candidate::Governor)) {
+            (Some((_, figures)), Some((_, baseline))) => figures.relative_to(baseline),
             _ => Rounds::default(),
         }
     }
 }
 
-/// The whole comparison.
+/// The results of all workloads.
 #[derive(Debug, Clone)]
 pub struct Speed {
     /// One row per workload.
     pub rows: Vec<Row>,
-    /// What writing a key cost: already subtracted.
-    pub writing: f64,
+    /// Time to write a key text in nanoseconds; already subtracted.
+    pub key_write_nanos: f64,
 }
 
-/// Keys that are asked for in several ways once everyone holds them.
-struct Field {
+/// A set of keys that all limiters hold, and the workloads on it.
+struct KeySet {
     keys: u32,
-    shape: Shape,
-    readings: &'static [Reading],
+    key_format: KeyFormat,
+    key_sources: &'static [KeySource],
 }
 
-/// Takes every workload's figures.
+/// Measures all workloads.
 ///
 /// # Errors
 /// A decision was refused, or a key dropped.
 pub fn measure(scale: &Scale) -> Outcome<Speed> {
-    let mut writing = Rounds::default();
-    let [some, many] = scale.keys;
-    let readings = &[Reading::InCache, Reading::FromArray];
+    let mut key_write_nanos = Rounds::default();
+    let [fewer, more] = scale.keys;
+    let key_sources = &[KeySource::InCache, KeySource::FromArray];
     let mut rows = Vec::new();
-    for field in [
-        Field { keys: 1, shape: Shape::User, readings: &[Reading::Hot] },
-        Field { keys: some, shape: Shape::User, readings },
-        Field { keys: many, shape: Shape::User, readings },
-        Field { keys: many, shape: Shape::Uuid, readings: &[Reading::InCache] },
+    for key_set in [
+        KeySet { keys: 1, key_format: KeyFormat::User, key_sources: &[KeySource::Hot] },
+        KeySet { keys: fewer, key_format: KeyFormat::User, key_sources },
+        KeySet { keys: more, key_format: KeyFormat::User, key_sources },
+        KeySet { keys: more, key_format: KeyFormat::Uuid, key_sources: &[KeySource::InCache] },
     ] {
-        rows.extend(field.rows(scale, &mut writing)?);
+        rows.extend(key_set.rows(scale, &mut key_write_nanos)?);
     }
-    // The least of the whole run, lest a disturbed one be subtracted.
-    let writing = writing.least();
-    let rows = rows.into_iter().map(|row| row.without(writing)).collect();
-    Ok(Speed { rows, writing })
+    // The minimum of all runs, so that a disturbed run is not subtracted.
+    let key_write_nanos = key_write_nanos.min();
+    let rows = rows.into_iter().map(|row| row.minus_key_write(key_write_nanos)).collect();
+    Ok(Speed { rows, key_write_nanos })
 }
 
-/// What drawing and writing a key costs by itself.
-fn writing_cost(scale: &Scale) -> Outcome<f64> {
-    let draw = Draw::Written { below: scale.filled, shape: Shape::User };
+/// Measures the time to choose and write a key, in nanoseconds.
+fn measure_key_write(scale: &Scale) -> Outcome<f64> {
+    let draw = Draw::Written { below: scale.filled, key_format: KeyFormat::User };
     draw_only(&Run { draw, decisions: scale.decisions }).nanos()
 }
 
-impl Field {
-    fn rows(&self, scale: &Scale, writing: &mut Rounds) -> Outcome<Vec<Row>> {
-        let &Self { keys, shape, readings } = self;
+impl KeySet {
+    fn rows(&self, scale: &Scale, key_write_nanos: &mut Rounds) -> Outcome<Vec<Row>> {
+        let &Self { keys, key_format, key_sources } = self;
         let array = keys::array(keys);
-        let mut contestants = Vec::new();
-        for entrant in Entrant::ALL {
-            contestants.push(self.filled(entrant)?);
+        let mut limiters = Vec::new();
+        for candidate in Candidate::ALL {
+            limiters.push(self.filled(candidate)?);
         }
         let mut rows = Vec::new();
-        for &reading in readings {
-            // A hot key is so fast that a usual pass would be over within a scheduler's tick.
-            let longer = if reading == Reading::Hot { 5 } else { 1 };
+        for &key_source in key_sources {
+            // A hot key is so fast that a normal run would fit in one scheduler tick.
+            let factor = if key_source == KeySource::Hot { 5 } else { 1 };
             for threads in THREADS {
-                let workload = Workload { keys, shape, reading, threads };
+                let workload = Workload { keys, key_format, key_source, threads };
                 eprintln!("  {}", workload.label());
-                writing.push(writing_cost(scale)?);
-                let run = Run { draw: workload.draw(&array), decisions: scale.decisions * longer };
-                let nanos = interleaved(&mut contestants, &run, threads, scale.rounds)?;
+                key_write_nanos.push(measure_key_write(scale)?);
+                let run = Run { draw: workload.draw(&array), decisions: scale.decisions * factor };
+                let nanos = interleaved(&mut limiters, &run, threads, scale.rounds)?;
                 rows.push(Row { workload, nanos });
             }
         }
         Ok(rows)
     }
 
-    fn filled(&self, entrant: Entrant) -> Outcome<Box<dyn Contestant>> {
-        let mut contestant = entrant.build(self.keys)?;
-        let draw = Draw::InTurn { from: 0, shape: self.shape };
-        contestant.alone(&Run { draw, decisions: self.keys }).nanos()?;
-        Ok(contestant)
+    fn filled(&self, candidate: Candidate) -> Outcome<Box<dyn TimedLimiter>> {
+        let mut limiter = candidate.build(self.keys)?;
+        let draw = Draw::Sequential { from: 0, key_format: self.key_format };
+        limiter.run_exclusive(&Run { draw, decisions: self.keys }).nanos()?;
+        Ok(limiter)
     }
 }
 
-/// Everyone's turn in every round, so that what disturbs the machine disturbs all of them.
+/// Runs every limiter once per round, so that disturbances of the machine affect all of them.
 fn interleaved(
-    contestants: &mut [Box<dyn Contestant>],
+    limiters: &mut [Box<dyn TimedLimiter>],
     run: &Run<'_>,
     threads: u32,
     rounds: u32,
-) -> Outcome<[(Entrant, Rounds); Entrant::ALL.len()]> {
-    let mut figures = Entrant::ALL.map(|entrant| (entrant, Rounds::default()));
+) -> Outcome<[(Candidate, Rounds); Candidate::ALL.len()]> {
+    let mut figures = Candidate::ALL.map(|candidate| (candidate, Rounds::default()));
     for _ in 0..rounds {
-        for (contestant, (entrant, taken)) in contestants.iter_mut().zip(&mut figures) {
-            let run = Run { decisions: entrant.decisions(run.decisions), ..*run };
-            let nanos = pass(contestant.as_mut(), &run, threads);
-            taken.push(nanos.map_err(|error| format!("{}: {error}", entrant.name()))?);
+        for (limiter, (candidate, rounds)) in limiters.iter_mut().zip(&mut figures) {
+            let run = Run { decisions: candidate.decisions(run.decisions), ..*run };
+            let nanos = warm_and_time(limiter.as_mut(), &run, threads);
+            rounds.push(nanos.map_err(|error| format!("{}: {error}", candidate.name()))?);
         }
     }
     Ok(figures)
 }
 
-fn pass(contestant: &mut dyn Contestant, run: &Run<'_>, threads: u32) -> Outcome<f64> {
-    contestant.warm_up(&Run { decisions: run.decisions / 4, ..*run });
-    let pass = match threads {
-        1 => contestant.alone(run),
-        _ => contestant.together(run, threads),
+fn warm_and_time(limiter: &mut dyn TimedLimiter, run: &Run<'_>, threads: u32) -> Outcome<f64> {
+    limiter.warm_up(&Run { decisions: run.decisions / 4, ..*run });
+    let timing = match threads {
+        1 => limiter.run_exclusive(run),
+        _ => limiter.run_threads(run, threads),
     };
-    contestant.holds_all()?;
-    pass.nanos()
+    limiter.check_no_drops()?;
+    timing.nanos()
 }
 
 impl Speed {
-    /// The figures as a table.
+    /// Returns the figures as a table.
     #[must_use]
     pub fn figures(&self) -> Table {
-        let names = Entrant::ALL.map(Entrant::name);
+        let names = Candidate::ALL.map(Candidate::name);
         let mut table = Table::new(std::iter::once("ns per decision").chain(names));
         for row in &self.rows {
             let cells = row.nanos.iter().map(|(_, nanos)| nanos.to_string());
@@ -157,7 +158,7 @@ impl Speed {
         table
     }
 
-    /// The ratios to governor as a table, with targets.
+    /// Returns the ratios to governor as a table, with targets.
     #[must_use]
     pub fn ratios(&self) -> Table {
         let mut table = Table::new([
@@ -172,12 +173,12 @@ impl Speed {
         for row in &self.rows {
             let target = row.workload.target();
             let mut cells = vec![row.workload.label(), target.to_string()];
-            for entrant in [Entrant::Tollgate, Entrant::Ticking] {
-                let ratio = row.ratio(entrant);
+            for candidate in [Candidate::Tollgate, Candidate::Ticking] {
+                let ratio = row.ratio(candidate);
                 cells.push(format!("{ratio:.2}"));
                 cells.push(target.verdict(ratio.median()).to_owned());
             }
-            cells.push(format!("{:.2}", row.ratio(Entrant::Floor)));
+            cells.push(format!("{:.2}", row.ratio(Candidate::Floor)));
             table.push(cells);
         }
         table

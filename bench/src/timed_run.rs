@@ -1,4 +1,4 @@
-//! A pass: one timed stretch of decisions of one contestant.
+//! A timed run: consecutive decisions of one limiter.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -6,32 +6,32 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::Outcome;
-use crate::keys::{Draw, KeyText, Picks, Shape};
+use crate::keys::{Draw, KeyFormat, KeyText, Rng};
 use crate::limiter::Limiter;
 
-/// What a pass is to do.
+/// The parameters of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'k> {
-    /// Where keys come from.
+    /// How keys are chosen.
     pub draw: Draw<'k>,
-    /// How many decisions each thread takes.
+    /// Decisions per thread.
     pub decisions: u32,
 }
 
-/// How a pass went.
+/// The result of a run.
 #[derive(Debug, Clone, Copy)]
 #[must_use]
-pub struct Pass {
+pub struct Timing {
     elapsed: Duration,
     decisions: u32,
     refused: u32,
 }
 
-impl Pass {
-    /// Nanoseconds per decision, as the thread that asks for it waits.
+impl Timing {
+    /// Returns nanoseconds per decision, as seen by the calling thread.
     ///
     /// # Errors
-    /// A decision was refused: it then measured something else.
+    /// A decision was refused, so the run is invalid.
     pub fn nanos(&self) -> Outcome<f64> {
         let Self { elapsed, decisions, refused } = *self;
         if refused > 0 {
@@ -41,79 +41,80 @@ impl Pass {
     }
 }
 
-/// A limiter that runs whole passes, so that each has a loop compiled for it.
-pub trait Contestant {
-    /// By one thread that has the limiter to itself.
-    fn alone(&mut self, run: &Run<'_>) -> Pass;
+/// A limiter that executes whole runs. Each implementation gets its own compiled loop.
+pub trait TimedLimiter {
+    /// Runs on one thread with exclusive access.
+    fn run_exclusive(&mut self, run: &Run<'_>) -> Timing;
 
-    /// A pass nobody times, with keys drawn anew: it brings the limiter back into the
-    /// caches that its rivals have filled.
+    /// Executes an untimed run with different random keys. It reloads the limiter into the CPU
+    /// caches that the other limiters have filled.
     fn warm_up(&mut self, run: &Run<'_>);
 
-    /// By so many threads at once.
-    fn together(&self, run: &Run<'_>, threads: u32) -> Pass;
+    /// Runs on several threads concurrently.
+    fn run_threads(&self, run: &Run<'_>, threads: u32) -> Timing;
 
-    /// Every single decision's time in nanoseconds, by one thread.
-    fn each(&mut self, run: &Run<'_>) -> Vec<u32>;
+    /// Runs on one thread and returns the time of each decision, in nanoseconds.
+    fn time_each(&mut self, run: &Run<'_>) -> Vec<u32>;
 
-    /// Makes sure that it still holds every key it was given.
+    /// Checks that the limiter still holds all keys.
     ///
     /// # Errors
-    /// It has dropped some, and so has done other work than the rest.
-    fn holds_all(&self) -> Outcome<()>;
+    /// The limiter dropped keys, so it did different work than the others.
+    fn check_no_drops(&self) -> Outcome<()>;
 }
 
-impl<L: Limiter> Contestant for L {
-    fn alone(&mut self, run: &Run<'_>) -> Pass {
-        drive(run, 1, |key| self.admit_alone(key))
+impl<L: Limiter> TimedLimiter for L {
+    fn run_exclusive(&mut self, run: &Run<'_>) -> Timing {
+        drive(run, 1, |key| self.admit_exclusive(key))
     }
 
     fn warm_up(&mut self, run: &Run<'_>) {
-        let _ = drive(run, u64::MAX, |key| self.admit_alone(key));
+        let _ = drive(run, u64::MAX, |key| self.admit_exclusive(key));
     }
 
-    fn together(&self, run: &Run<'_>, threads: u32) -> Pass {
+    fn run_threads(&self, run: &Run<'_>, threads: u32) -> Timing {
         let start = Barrier::new(threads as usize);
-        let one = |seed: u32| {
+        let run_thread = |seed: u32| {
             start.wait();
             drive(run, u64::from(seed), |key| self.admit(key))
         };
-        let passes: Vec<Pass> = thread::scope(|scope| {
-            let one = &one;
-            let spawned: Vec<_> = (0..threads).map(|seed| scope.spawn(move || one(seed))).collect();
+        let timings: Vec<Timing> = thread::scope(|scope| {
+            let run_thread = &run_thread;
+            let spawned: Vec<_> =
+                (0..threads).map(|seed| scope.spawn(move || run_thread(seed))).collect();
             spawned.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
-        Pass {
-            elapsed: passes.iter().map(|pass| pass.elapsed).sum::<Duration>() / threads,
+        Timing {
+            elapsed: timings.iter().map(|timing| timing.elapsed).sum::<Duration>() / threads,
             decisions: run.decisions,
-            refused: passes.iter().map(|pass| pass.refused).sum(),
+            refused: timings.iter().map(|timing| timing.refused).sum(),
         }
     }
 
-    fn each(&mut self, run: &Run<'_>) -> Vec<u32> {
-        each(run, |key| self.admit_alone(key))
+    fn time_each(&mut self, run: &Run<'_>) -> Vec<u32> {
+        time_each(run, |key| self.admit_exclusive(key))
     }
 
-    fn holds_all(&self) -> Outcome<()> {
-        match self.dropped() {
+    fn check_no_drops(&self) -> Outcome<()> {
+        match self.dropped_keys() {
             0 => Ok(()),
             dropped => Err(format!("{dropped} keys were dropped").into()),
         }
     }
 }
 
-/// A pass that decides nothing: what drawing keys costs by itself.
-pub fn draw_only(run: &Run<'_>) -> Pass {
+/// Executes a run without decisions, to measure the cost of choosing keys.
+pub fn draw_only(run: &Run<'_>) -> Timing {
     drive(run, 1, |key| black_box(key).len() > 1)
 }
 
-/// [`Contestant::each`] deciding nothing: what the machine itself does to a measurement.
+/// Like [`TimedLimiter::time_each`] without decisions, to measure the pauses of the machine itself.
 #[must_use]
-pub fn each_nothing(run: &Run<'_>) -> Vec<u32> {
-    each(run, |key| black_box(key).len() > 1)
+pub fn time_each_empty(run: &Run<'_>) -> Vec<u32> {
+    time_each(run, |key| black_box(key).len() > 1)
 }
 
-fn each(run: &Run<'_>, mut admit: impl FnMut(&String) -> bool) -> Vec<u32> {
+fn time_each(run: &Run<'_>, mut admit: impl FnMut(&String) -> bool) -> Vec<u32> {
     let mut nanos = Vec::with_capacity(run.decisions as usize);
     let _ = drive(run, 1, |key| {
         let started = Instant::now();
@@ -125,11 +126,11 @@ fn each(run: &Run<'_>, mut admit: impl FnMut(&String) -> bool) -> Vec<u32> {
 }
 
 #[inline]
-fn drive(run: &Run<'_>, seed: u64, mut admit: impl FnMut(&String) -> bool) -> Pass {
-    let mut picks = Picks::new(seed);
+fn drive(run: &Run<'_>, seed: u64, mut admit: impl FnMut(&String) -> bool) -> Timing {
+    let mut rng = Rng::new(seed);
     let mut text = KeyText::new(match run.draw {
-        Draw::Written { shape, .. } | Draw::InTurn { shape, .. } => shape,
-        Draw::Hot | Draw::Array(_) => Shape::User,
+        Draw::Written { key_format, .. } | Draw::Sequential { key_format, .. } => key_format,
+        Draw::Hot | Draw::Array(_) => KeyFormat::User,
     });
     let mut refused = 0;
     let started = Instant::now();
@@ -139,17 +140,17 @@ fn drive(run: &Run<'_>, seed: u64, mut admit: impl FnMut(&String) -> bool) -> Pa
             (0..run.decisions).for_each(|_| refused += u32::from(!admit(key)));
         }
         Draw::Written { below, .. } => (0..run.decisions).for_each(|_| {
-            refused += u32::from(!admit(text.write(picks.below(below))));
+            refused += u32::from(!admit(text.write(rng.below(below))));
         }),
         Draw::Array(keys) => {
             let count = u32::try_from(keys.len()).unwrap_or(u32::MAX);
-            let picked = (0..run.decisions).map(|_| picks.below(count) as usize);
+            let picked = (0..run.decisions).map(|_| rng.below(count) as usize);
             let keys = picked.filter_map(|index| keys.get(index));
             keys.for_each(|key| refused += u32::from(!admit(key)));
         }
-        Draw::InTurn { from, .. } => (from..from + run.decisions).for_each(|number| {
+        Draw::Sequential { from, .. } => (from..from + run.decisions).for_each(|number| {
             refused += u32::from(!admit(text.write(number)));
         }),
     }
-    Pass { elapsed: started.elapsed(), decisions: run.decisions, refused }
+    Timing { elapsed: started.elapsed(), decisions: run.decisions, refused }
 }

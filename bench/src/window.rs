@@ -1,16 +1,17 @@
-//! The part of a run that counts: its length, and the processor time of both sides within it.
+//! The measured part of a run: its length, and the CPU time of servers and load generator in it.
 
 use std::time::{Duration, Instant};
 
 use crate::Outcome;
 use crate::cpu::Meter;
 
-/// A window that opens some time after the run began and closes by itself, or when it is told to.
+/// A window that opens after the warm-up and closes after its length, or when [`Window::close`] is
+/// called.
 #[derive(Debug)]
 pub struct Window {
-    begun: Instant,
+    started: Instant,
     warm_up: Duration,
-    /// Without one it is open until it is told to close.
+    /// `None`: the window stays open until [`Window::close`].
     length: Option<Duration>,
     servers: Vec<Meter>,
     load: Meter,
@@ -18,41 +19,41 @@ pub struct Window {
     span: Option<Span>,
 }
 
-/// How long a window was.
+/// Duration and CPU times of a closed window, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Span {
-    /// By the clock.
+    /// Wall-clock time.
     pub seconds: f64,
-    /// The processor time of all servers.
+    /// CPU time of all servers.
     pub server: f64,
-    /// That of this process, which is the load.
+    /// CPU time of this process, the load generator.
     pub load: f64,
 }
 
 impl Window {
-    /// Begins a run against the processes of these numbers.
+    /// Starts a run against the servers with these process ids.
     ///
     /// # Errors
-    /// A system that does not tell how it counts time.
+    /// `getconf CLK_TCK` fails.
     pub fn begin(servers: &[u32], warm_up: Duration, length: Option<Duration>) -> Outcome<Self> {
         let servers = servers.iter().map(|server| Meter::of(&server.to_string()));
         let (servers, load) = (servers.collect::<Outcome<_>>()?, Meter::of("self")?);
-        let begun = Instant::now();
-        Ok(Self { begun, warm_up, length, servers, load, opened: None, span: None })
+        let started = Instant::now();
+        Ok(Self { started, warm_up, length, servers, load, opened: None, span: None })
     }
 
-    /// Opens or closes it, if it is time.
+    /// Opens or closes the window if the time has come.
     ///
     /// # Errors
-    /// A server that is no more.
-    pub fn keep(&mut self, now: Instant) -> Outcome<()> {
+    /// A server has exited.
+    pub fn update(&mut self, now: Instant) -> Outcome<()> {
         match self.opened {
-            None if now.saturating_duration_since(self.begun) >= self.warm_up => {
+            None if now.saturating_duration_since(self.started) >= self.warm_up => {
                 self.opened = Some((now, self.cpu()?));
             }
             Some((opened, _)) if self.is_open() => {
-                let passed = now.saturating_duration_since(opened);
-                if self.length.is_some_and(|length| passed >= length) {
+                let elapsed = now.saturating_duration_since(opened);
+                if self.length.is_some_and(|length| elapsed >= length) {
                     self.close(now)?;
                 }
             }
@@ -61,10 +62,10 @@ impl Window {
         Ok(())
     }
 
-    /// Closes it, unless it is closed already.
+    /// Closes the window if it is open.
     ///
     /// # Errors
-    /// A server that is no more.
+    /// A server has exited.
     pub fn close(&mut self, now: Instant) -> Outcome<()> {
         if let (Some((opened, before)), None) = (self.opened, self.span) {
             let [server, load] = self.cpu()?;
@@ -78,13 +79,13 @@ impl Window {
         Ok(())
     }
 
-    /// Whether what happens now counts.
+    /// Returns whether the window is open.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.opened.is_some() && self.span.is_none()
     }
 
-    /// How long it was, once it is closed.
+    /// Returns duration and CPU times once the window is closed.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
         self.span
@@ -105,26 +106,26 @@ mod tests {
     }
 
     fn at(window: &Window, seconds: u64) -> Instant {
-        window.begun + Duration::from_secs(seconds)
+        window.started + Duration::from_secs(seconds)
     }
 
     #[test]
-    fn a_window_is_open_between_its_warm_up_and_its_end() {
+    fn window_is_open_after_warm_up_until_its_end() {
         let mut window = window(Some(Duration::from_secs(5)));
         for (second, is_open) in [(0, false), (1, true), (5, true), (7, false), (8, false)] {
             let now = at(&window, second);
-            window.keep(now).unwrap();
+            window.update(now).unwrap();
             assert_eq!(window.is_open(), is_open, "after {second} s");
         }
         assert_eq!(window.span().map(|span| span.seconds), Some(6.0));
     }
 
     #[test]
-    fn a_window_without_a_length_is_open_until_it_is_closed() {
+    fn window_without_length_stays_open_until_closed() {
         let mut window = window(None);
         for second in [1, 1000] {
             let now = at(&window, second);
-            window.keep(now).unwrap();
+            window.update(now).unwrap();
         }
         assert!(window.is_open() && window.span().is_none());
         window.close(at(&window, 1001)).unwrap();

@@ -1,65 +1,67 @@
-//! What is asked of every entrant.
+//! Workloads of the in-process benchmarks.
 
-use crate::keys::{Draw, Shape};
+use crate::keys::{Draw, KeyFormat};
 use crate::markdown::Target;
-use crate::scale::spoken;
+use crate::scale::short_count;
 
-/// Where a decision finds its key's text.
+/// Where the key text of a decision is in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    /// In one place, always the same.
+pub enum KeySource {
+    /// Always the same key in the same place.
     Hot,
-    /// Just written, hence in cache.
+    /// Just written, so in the CPU cache.
     InCache,
-    /// Somewhere in a large array.
+    /// A random place in a large array.
     FromArray,
 }
 
-/// So many keys, asked for in one way by so many threads.
+/// Number and format of keys, where their texts are, and the number of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Workload {
-    /// How many keys there are.
+    /// The number of keys.
     pub keys: u32,
-    /// What they look like.
-    pub shape: Shape,
-    /// Where their text is.
-    pub reading: Reading,
-    /// How many threads ask.
+    /// The key format.
+    pub key_format: KeyFormat,
+    /// Where the key texts are.
+    pub key_source: KeySource,
+    /// The number of threads.
     pub threads: u32,
 }
 
 impl Workload {
-    /// The most that it may cost as a multiple of governor.
+    /// Returns the target for the time per decision, as a multiple of governor's.
     #[must_use]
     pub fn target(&self) -> Target {
-        Target::AtMost(if self.reading == Reading::Hot { 1.0 } else { 0.5 })
+        Target::AtMost(if self.key_source == KeySource::Hot { 1.0 } else { 0.5 })
     }
 
-    /// How its keys are drawn, the last way from this array.
+    /// Returns how keys are chosen; `array` is used for [`KeySource::FromArray`].
     #[must_use]
     pub fn draw<'k>(&self, array: &'k [String]) -> Draw<'k> {
-        match self.reading {
-            Reading::Hot => Draw::Hot,
-            Reading::InCache => Draw::Written { below: self.keys, shape: self.shape },
-            Reading::FromArray => Draw::Array(array),
+        match self.key_source {
+            KeySource::Hot => Draw::Hot,
+            KeySource::InCache => Draw::Written { below: self.keys, key_format: self.key_format },
+            KeySource::FromArray => Draw::Array(array),
         }
     }
 
-    /// Its name in the tables.
+    /// Returns the name in the tables.
     #[must_use]
     pub fn label(&self) -> String {
-        let reading = match self.reading {
-            Reading::Hot => "hot",
-            Reading::InCache => "in cache",
-            Reading::FromArray => "from an array",
+        let key_source = match self.key_source {
+            KeySource::Hot => "hot",
+            KeySource::InCache => "in cache",
+            KeySource::FromArray => "from an array",
         };
-        let keys = match (self.keys, self.shape) {
+        let keys = match (self.keys, self.key_format) {
             (1, _) => "1 key".to_owned(),
-            (keys, Shape::User) => format!("{} keys", spoken(keys)),
-            (keys, Shape::Uuid) => format!("{} keys of {} bytes", spoken(keys), self.shape.bytes()),
+            (keys, KeyFormat::User) => format!("{} keys", short_count(keys)),
+            (keys, KeyFormat::Uuid) => {
+                format!("{} keys of {} bytes", short_count(keys), self.key_format.bytes())
+            }
         };
         let threads = if self.threads == 1 { "thread" } else { "threads" };
-        format!("{keys}, {reading}, {} {threads}", self.threads)
+        format!("{keys}, {key_source}, {} {threads}", self.threads)
     }
 }
 
@@ -68,19 +70,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_tell_workloads_apart() {
-        let hot = Workload { keys: 1, shape: Shape::User, reading: Reading::Hot, threads: 1 };
+    fn labels_distinguish_workloads() {
+        let hot = Workload {
+            keys: 1,
+            key_format: KeyFormat::User,
+            key_source: KeySource::Hot,
+            threads: 1,
+        };
         assert_eq!(hot.label(), "1 key, hot, 1 thread");
-        let short = Workload { keys: 100_000, reading: Reading::FromArray, threads: 2, ..hot };
+        let short = Workload { keys: 100_000, key_source: KeySource::FromArray, threads: 2, ..hot };
         assert_eq!(short.label(), "100 k keys, from an array, 2 threads");
-        let long = Workload { shape: Shape::Uuid, reading: Reading::InCache, ..short };
+        let long =
+            Workload { key_format: KeyFormat::Uuid, key_source: KeySource::InCache, ..short };
         assert_eq!(long.label(), "100 k keys of 36 bytes, in cache, 2 threads");
     }
 
     #[test]
-    fn a_hot_key_may_cost_as_much_as_governors() {
-        let hot = Workload { keys: 1, shape: Shape::User, reading: Reading::Hot, threads: 1 };
+    fn hot_key_target_equals_governor() {
+        let hot = Workload {
+            keys: 1,
+            key_format: KeyFormat::User,
+            key_source: KeySource::Hot,
+            threads: 1,
+        };
         assert_eq!(hot.target(), Target::AtMost(1.0));
-        assert_eq!(Workload { reading: Reading::InCache, ..hot }.target(), Target::AtMost(0.5));
+        assert_eq!(
+            Workload { key_source: KeySource::InCache, ..hot }.target(),
+            Target::AtMost(0.5)
+        );
     }
 }

@@ -1,24 +1,24 @@
-//! The quick form of the core library's benchmarks, from end to end. Nothing here depends on speed.
+//! Runs the quick core benchmarks end to end. No test depends on speed.
 
 use std::path::Path;
 
 use tollgate_bench::Outcome;
-use tollgate_bench::entrant::Entrant;
-use tollgate_bench::machine::Given;
+use tollgate_bench::candidate::Candidate;
+use tollgate_bench::machine::RunInfo;
 use tollgate_bench::report::Report;
 use tollgate_bench::scale::Scale;
 
 fn quick_report() -> Outcome<Report> {
-    let given = Given {
+    let run_info = RunInfo {
         date: "today".to_owned(),
         rustc: "rustc".to_owned(),
         command: "scripts/bench core --quick".to_owned(),
     };
-    Report::measure(Scale::QUICK, Path::new(env!("CARGO_BIN_EXE_core")), given)
+    Report::measure(Scale::QUICK, Path::new(env!("CARGO_BIN_EXE_core")), run_info)
 }
 
 #[test]
-fn a_quick_report_is_complete_and_every_figure_in_it_is_one() {
+fn quick_report_is_complete_with_valid_figures() {
     let report = quick_report().unwrap();
     for figure in report.figures() {
         assert!(figure.is_finite() && figure > 0.0, "{figure} in\n{report}");
@@ -26,7 +26,7 @@ fn a_quick_report_is_complete_and_every_figure_in_it_is_one() {
 
     let text = report.to_string();
     let starting = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
-    for reading in [
+    for workload in [
         "1 key, hot",
         "1 k keys, in cache",
         "1 k keys, from an array",
@@ -35,15 +35,15 @@ fn a_quick_report_is_complete_and_every_figure_in_it_is_one() {
         "10 k keys of 36 bytes, in cache",
     ] {
         for threads in ["1 thread", "2 threads"] {
-            // Once among the figures, once among the ratios.
-            assert_eq!(starting(&format!("| {reading}, {threads} |")), 2, "{reading}\n{text}");
+            // Once in the figures, once in the ratios.
+            assert_eq!(starting(&format!("| {workload}, {threads} |")), 2, "{workload}\n{text}");
         }
     }
-    for share in ["75 % of the cap", "90 % of", "99 % of", "100 % of", "above the cap"] {
-        assert_eq!(starting(&format!("| {share}")), 1, "{share}\n{text}");
+    for fill_level in ["75 % of the cap", "90 % of", "99 % of", "100 % of", "above the cap"] {
+        assert_eq!(starting(&format!("| {fill_level}")), 1, "{fill_level}\n{text}");
     }
-    for entrant in Entrant::ALL {
-        assert_eq!(starting(&format!("| {} |", entrant.name())), 1, "{entrant:?}\n{text}");
+    for candidate in Candidate::ALL {
+        assert_eq!(starting(&format!("| {} |", candidate.name())), 1, "{candidate:?}\n{text}");
     }
     for bytes in [13, 36] {
         assert_eq!(starting(&format!("| tollgate, keys of {bytes} bytes |")), 1, "{text}");

@@ -1,6 +1,6 @@
-//! The HTTP benchmarks' parts in processes of their own. Nothing here depends on speed.
+//! Tests of the HTTP benchmarks with real processes. No test depends on speed.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
@@ -16,24 +16,24 @@ use axum::http::StatusCode;
 use axum::middleware;
 use axum::routing::post;
 use tempfile::TempDir;
+use tollgate_bench::http::candidate::Programs;
 use tollgate_bench::http::constant;
-use tollgate_bench::http::contender::Stage;
 use tollgate_bench::http::report::Report;
 use tollgate_bench::http::sample::Sample;
 use tollgate_bench::http::scale::Scale;
-use tollgate_bench::http::task::{Ask, Task};
-use tollgate_bench::machine::Given;
+use tollgate_bench::http::task::{RequestSpec, Task};
+use tollgate_bench::load_mode::LoadMode;
+use tollgate_bench::machine::RunInfo;
 use tollgate_bench::server::Cores;
-use tollgate_bench::work::Work;
 
 const CONSTANT: &str = env!("CARGO_BIN_EXE_axum_constant");
 const LOAD: &str = env!("CARGO_BIN_EXE_http_load");
 const BODY_BYTES: usize = 321;
 
-const BLINK: Work =
-    Work::Timed { warm_up: Duration::from_millis(20), window: Duration::from_millis(200) };
+const SHORT_RUN: LoadMode =
+    LoadMode::Timed { warm_up: Duration::from_millis(20), window: Duration::from_millis(200) };
 
-/// Serves for as long as the tests run.
+/// Serves the router until the test process exits.
 fn serve(router: Router) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -48,24 +48,24 @@ fn serve(router: Router) -> SocketAddr {
     address
 }
 
-fn load(address: SocketAddr, work: Work) -> Output {
-    let ask = Ask {
+fn load(address: SocketAddr, mode: LoadMode) -> Output {
+    let requests = RequestSpec {
         path: "/check".to_owned(),
         body: r#"{"key":"user:%k"}"#.to_owned(),
         keys: 1000,
         rules: 1,
     };
-    let task = Task { address, server: process::id(), connections: 7, ask, work };
+    let task = Task { address, server: process::id(), connections: 7, requests, mode };
     Command::new(LOAD).args(task.arguments()).output().unwrap()
 }
 
-fn complaint(output: &Output) -> String {
+fn message(output: &Output) -> String {
     assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 #[test]
-fn the_load_counts_what_the_server_counts() {
+fn load_and_server_count_the_same_requests() {
     let served = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&served);
     let router = constant::router("/check", BODY_BYTES);
@@ -75,9 +75,9 @@ fn the_load_counts_what_the_server_counts() {
             next.run(request)
         },
     )));
-    for (work, exactly) in [(Work::Fill, Some(1000.0)), (BLINK, None)] {
+    for (mode, exactly) in [(LoadMode::Fill, Some(1000.0)), (SHORT_RUN, None)] {
         served.store(0, Relaxed);
-        let output = load(address, work);
+        let output = load(address, mode);
         assert!(output.status.success(), "{output:?}");
         let sample: Sample = String::from_utf8(output.stdout).unwrap().parse().unwrap();
         assert_eq!(sample.answered, f64::from(served.load(Relaxed)));
@@ -89,31 +89,34 @@ fn the_load_counts_what_the_server_counts() {
 }
 
 #[test]
-fn an_answer_that_is_not_the_right_one_ends_the_run_and_is_shown() {
-    let failing = (StatusCode::INTERNAL_SERVER_ERROR, "the store is gone");
+fn unexpected_response_aborts_the_run_with_its_body() {
+    let failing = (StatusCode::INTERNAL_SERVER_ERROR, "store unavailable");
     let refusing = (StatusCode::OK, r#"{"allowed":false}"#);
     for (status, body) in [failing, refusing] {
         let answered = AtomicU32::new(0);
-        let answer = Arc::new(move || {
-            // Right at first: what comes later must not be overlooked either.
+        let response = Arc::new(move || {
+            // The first responses are correct: later ones must be checked too.
             let right = answered.fetch_add(1, Relaxed) < 100;
             if right { (StatusCode::OK, r#"{"allowed":true}"#) } else { (status, body) }
         });
-        let address = serve(Router::new().route("/check", post(async move || answer())));
-        let complaint = complaint(&load(address, BLINK));
-        assert_eq!(complaint, format!("http_load: answered {} with: {body}\n", status.as_u16()));
+        let address = serve(Router::new().route("/check", post(async move || response())));
+        let message = message(&load(address, SHORT_RUN));
+        assert_eq!(
+            message,
+            format!("http_load: unexpected response {}: {body}\n", status.as_u16())
+        );
     }
 }
 
 #[test]
-fn a_server_that_is_not_there_ends_the_run() {
-    let nobody = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
-    assert!(complaint(&load(nobody, BLINK)).contains("refused"));
+fn refused_connection_aborts_the_run() {
+    let closed_port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+    assert!(message(&load(closed_port, SHORT_RUN)).contains("refused"));
 }
 
-/// A program of the name that does what the script says. Another process writes it: a file that this
-/// one has open while a thread starts a process may not be run.
-fn stand_in(directory: &Path, name: &str, script: &str) -> PathBuf {
+/// Creates an executable shell script. Another process writes it: a file that this process has open
+/// for writing while a thread forks cannot be executed.
+fn fake_program(directory: &Path, name: &str, script: &str) -> PathBuf {
     let path = directory.join(name);
     let mut install = Command::new("install");
     install.args(["-m", "755", "/dev/stdin"]).arg(&path).stdin(Stdio::piped());
@@ -123,8 +126,8 @@ fn stand_in(directory: &Path, name: &str, script: &str) -> PathBuf {
     path
 }
 
-/// The yardstick in place of both servers, once it has seen the arguments they would get.
-fn stage(directory: &TempDir) -> Stage {
+/// Replaces both servers with the baseline server, after a check of their arguments.
+fn programs(directory: &TempDir) -> Programs {
     let tollgate = format!(
         r#"[ "$1 $2 $3 $4" = "serve --http 127.0.0.1:0 --policy" ] && grep -q '^version: 1$' "$5" || exit 2
            exec {CONSTANT} 127.0.0.1:0 /check {BODY_BYTES}"#
@@ -134,9 +137,9 @@ fn stage(directory: &TempDir) -> Stage {
            [ "$1 $2 $3 $4" = "--http --http-host 127.0.0.1 --http-port" ] || exit 2
            exec {CONSTANT} "127.0.0.1:$5" /throttle 70"#
     );
-    Stage {
-        tollgate: stand_in(directory.path(), "tollgate", &tollgate),
-        throttlecrab: stand_in(directory.path(), "throttlecrab-server", &throttlecrab),
+    Programs {
+        tollgate: fake_program(directory.path(), "tollgate", &tollgate),
+        throttlecrab: fake_program(directory.path(), "throttlecrab-server", &throttlecrab),
         constant: CONSTANT.into(),
         load: LOAD.into(),
         cores: Cores::Any,
@@ -144,24 +147,24 @@ fn stage(directory: &TempDir) -> Stage {
 }
 
 #[test]
-fn a_report_is_complete_and_every_figure_in_it_is_one() {
+fn report_is_complete_with_valid_figures() {
     let scale = Scale {
         warm_up: Duration::from_millis(10),
         window: Duration::from_millis(50),
         keys: 100,
-        growth: &[10, 1000],
+        key_counts: &[10, 1000],
         rules: [1, 100],
         ..Scale::QUICK
     };
-    let given = Given {
+    let run_info = RunInfo {
         date: "today".to_owned(),
         rustc: "rustc".to_owned(),
         command: "scripts/bench http --quick".to_owned(),
     };
     let directory = TempDir::new().unwrap();
-    let report = Report::measure(scale, &stage(&directory), given).unwrap();
+    let report = Report::measure(scale, &programs(&directory), run_info).unwrap();
     for figure in report.figures() {
-        // Time is counted in ticks of which so short a window may have none.
+        // CPU time may be 0: a short window can be less than one clock tick.
         assert!(figure.is_finite() && figure >= 0.0, "{figure} in\n{report}");
     }
     let text = report.to_string();
@@ -170,12 +173,12 @@ fn a_report_is_complete_and_every_figure_in_it_is_one() {
     for row in [
         "tollgate",
         "throttlecrab-server",
-        "axum answering a constant",
+        "axum, constant response",
         "× axum constant",
         "× throttlecrab-server",
         "10",
         "1 k",
-        "no rule, the default limit",
+        "no rules, default limit",
         "1 rule",
         "100 rules",
         "1 rule with two limits",

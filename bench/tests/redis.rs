@@ -1,19 +1,20 @@
-//! The Redis benchmarks' parts in processes of their own. Nothing here depends on speed.
+//! Tests of the Redis benchmarks with real processes. No test depends on speed.
 
 use std::time::Duration;
 
-use tollgate_bench::machine::Given;
+use tollgate_bench::load_mode::LoadMode;
+use tollgate_bench::machine::RunInfo;
 use tollgate_bench::redis::cluster_report::ClusterReport;
+use tollgate_bench::redis::deployment::{Deployment, Programs};
 use tollgate_bench::redis::limits::Limits;
+use tollgate_bench::redis::method::Method;
 use tollgate_bench::redis::report::Report;
 use tollgate_bench::redis::scale::Scale;
-use tollgate_bench::redis::stage::{Programs, Stage};
-use tollgate_bench::redis::task::Ask;
-use tollgate_bench::redis::way::Way;
+use tollgate_bench::redis::task::RequestSpec;
 use tollgate_bench::server::Cores;
-use tollgate_bench::work::Work;
 
-const BLINK: Work = Work::Timed { warm_up: Duration::ZERO, window: Duration::from_millis(100) };
+const SHORT_RUN: LoadMode =
+    LoadMode::Timed { warm_up: Duration::ZERO, window: Duration::from_millis(100) };
 
 fn programs() -> Programs {
     let redis = std::env::var_os("TOLLGATE_REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
@@ -22,45 +23,58 @@ fn programs() -> Programs {
 }
 
 #[test]
-fn every_way_admits_exactly_what_the_limit_does() {
-    let stage = Stage::start(programs()).unwrap();
-    for way in [Way::Tollgate, Way::Remembering, Way::Multiplexed, Way::Pool] {
-        let first = stage.fresh(5);
-        let ask = Ask { keys: 5, first, limits: Limits::TokenBucket, burst: 2 };
-        let sample = stage.load(way, 7, ask, BLINK).unwrap();
-        // Had a key that asked got more or less than its limit admits, the load would have ended in an error.
-        assert!(sample.allowed <= 10.0, "{way:?}: {sample}");
-        assert!(sample.answered >= sample.allowed && sample.commands > 0.0, "{way:?}: {sample}");
+fn every_method_admits_exactly_the_burst() {
+    let deployment = Deployment::start(programs()).unwrap();
+    for method in [Method::Tollgate, Method::TollgateCached, Method::Multiplexed, Method::Pool] {
+        let first = deployment.unused_keys(5);
+        let requests = RequestSpec { keys: 5, first, limits: Limits::TokenBucket, burst: 2 };
+        let sample = deployment.load(method, 7, requests, SHORT_RUN).unwrap();
+        // The load fails if any key gets more or less than its limit admits.
+        assert!(sample.allowed <= 10.0, "{method:?}: {sample}");
+        assert!(sample.answered >= sample.allowed && sample.commands > 0.0, "{method:?}: {sample}");
     }
 }
 
 #[test]
-fn every_key_asks_once_where_keys_are_filled_in() {
-    let stage = Stage::start(programs()).unwrap();
+fn fill_sends_one_request_per_key() {
+    let deployment = Deployment::start(programs()).unwrap();
     for limits in Limits::ALL {
-        let ask = Ask { keys: 500, first: stage.fresh(500), limits, burst: limits.plenty() };
-        let sample = stage.load(Way::Tollgate, 7, ask, Work::Fill).unwrap();
+        let requests = RequestSpec {
+            keys: 500,
+            first: deployment.unused_keys(500),
+            limits,
+            burst: limits.ample_burst(),
+        };
+        let sample = deployment.load(Method::Tollgate, 7, requests, LoadMode::Fill).unwrap();
         assert_eq!([sample.answered, sample.allowed], [500.0; 2], "{limits:?}");
     }
 }
 
 #[test]
-fn an_answer_that_is_not_the_right_one_ends_the_run_and_is_told() {
-    let stage = Stage::start(programs()).unwrap();
-    for way in [Way::Tollgate, Way::Multiplexed] {
-        let ask = Ask { keys: 1, first: stage.fresh(1), limits: Limits::TokenBucket, burst: 2 };
-        stage.load(way, 3, ask, BLINK).unwrap();
-        // What the limit had is gone, which the second run does not know.
-        let error = stage.load(way, 3, ask, BLINK).unwrap_err().to_string();
-        let rest = format!("{}: redis_load: 0 of ", way.name());
-        assert!(error.starts_with(&rest) && error.ends_with(" passed, not 2"), "{error}");
+fn wrong_decision_aborts_the_run_with_details() {
+    let deployment = Deployment::start(programs()).unwrap();
+    for method in [Method::Tollgate, Method::Multiplexed] {
+        let requests = RequestSpec {
+            keys: 1,
+            first: deployment.unused_keys(1),
+            limits: Limits::TokenBucket,
+            burst: 2,
+        };
+        deployment.load(method, 3, requests, SHORT_RUN).unwrap();
+        // The first run has exhausted the limit; the second run expects a full one.
+        let error = deployment.load(method, 3, requests, SHORT_RUN).unwrap_err().to_string();
+        let rest = format!("{}: redis_load: 0 of ", method.name());
+        assert!(
+            error.starts_with(&rest) && error.ends_with(" requests were allowed; expected 2"),
+            "{error}"
+        );
     }
-    let other = Ask { keys: 1, first: 0, limits: Limits::FixedWindow, burst: 2 };
-    let error = stage.load(Way::Pool, 1, other, BLINK).unwrap_err().to_string();
-    assert!(error.ends_with("only tollgate is asked about fixed_window"), "{error}");
+    let other = RequestSpec { keys: 1, first: 0, limits: Limits::FixedWindow, burst: 2 };
+    let error = deployment.load(Method::Pool, 1, other, SHORT_RUN).unwrap_err().to_string();
+    assert!(error.ends_with("fixed_window is only supported with tollgate"), "{error}");
 }
 
-const BRIEF: Scale = Scale {
+const SHORT_SCALE: Scale = Scale {
     rounds: 1,
     warm_up: Duration::from_millis(100),
     window: Duration::from_millis(100),
@@ -70,8 +84,8 @@ const BRIEF: Scale = Scale {
     logs: 2,
 };
 
-fn given() -> Given {
-    Given {
+fn run_info() -> RunInfo {
+    RunInfo {
         date: "today".to_owned(),
         rustc: "rustc".to_owned(),
         command: "scripts/bench redis --quick".to_owned(),
@@ -79,39 +93,46 @@ fn given() -> Given {
 }
 
 #[test]
-fn the_nodes_of_a_cluster_share_the_keys_and_admit_exactly_what_the_limit_does() {
-    let stage = Stage::cluster(programs(), 3).unwrap();
+fn cluster_spreads_keys_and_admits_exactly_the_burst() {
+    let deployment = Deployment::cluster(programs(), 3).unwrap();
     let all = [Limits::TokenBucket, Limits::TwoLimits, Limits::TwoSubjects];
-    let ask = |limits| Ask { keys: 50, first: stage.fresh(50), limits, burst: 2 };
+    let requests =
+        |limits| RequestSpec { keys: 50, first: deployment.unused_keys(50), limits, burst: 2 };
     for limits in all {
-        let sample = stage.load(Way::Tollgate, 7, ask(limits), Work::Fill).unwrap();
+        let sample =
+            deployment.load(Method::Tollgate, 7, requests(limits), LoadMode::Fill).unwrap();
         assert_eq!(sample.allowed, 50.0, "{limits:?}");
     }
-    // Fifty keys of one bucket, and a hundred of two: about a third of them is here.
-    let [here, _] = stage.inside().unwrap().keys().unwrap();
+    // 50 keys of one bucket and 200 of two buckets: about a third is on this node.
+    let [here, _] = deployment.admin().unwrap().keys().unwrap();
     assert!((30..=130).contains(&here), "{here} of 250 keys");
     for limits in all {
-        let sample = stage.load(Way::Tollgate, 7, ask(limits), BLINK).unwrap();
+        let sample = deployment.load(Method::Tollgate, 7, requests(limits), SHORT_RUN).unwrap();
         assert!(sample.allowed <= 100.0, "{limits:?}: {sample}");
     }
 }
 
 #[test]
-fn a_plan_of_two_subjects_is_two_calls_on_a_cluster_and_one_of_two_limits_is_one() {
-    let stage = Stage::cluster(programs(), 3).unwrap();
-    let [within, across] = [Limits::TwoLimits, Limits::TwoSubjects].map(|limits| {
-        // Of keys that have asked before, by programs that are known.
-        let ask = Ask { keys: 200, first: stage.fresh(200), limits, burst: limits.plenty() };
-        stage.load(Way::Tollgate, 1, ask, Work::Fill).unwrap();
-        stage.load(Way::Tollgate, 1, ask, Work::Fill).unwrap().commands
+fn two_subjects_take_two_cluster_calls_and_two_limits_one() {
+    let deployment = Deployment::cluster(programs(), 3).unwrap();
+    let [one_slot, two_slots] = [Limits::TwoLimits, Limits::TwoSubjects].map(|limits| {
+        // Measured with used keys and loaded scripts.
+        let requests = RequestSpec {
+            keys: 200,
+            first: deployment.unused_keys(200),
+            limits,
+            burst: limits.ample_burst(),
+        };
+        deployment.load(Method::Tollgate, 1, requests, LoadMode::Fill).unwrap();
+        deployment.load(Method::Tollgate, 1, requests, LoadMode::Fill).unwrap().commands
     });
-    // A call, the time, one read, a write for each key: five commands, and twice four.
-    assert!(within < 1100.0 && across > 1550.0, "{within} and {across}");
+    // One call, the time, one read, one write per key: 5 commands in one slot, 2 × 4 in two.
+    assert!(one_slot < 1100.0 && two_slots > 1550.0, "{one_slot} and {two_slots}");
 }
 
 #[test]
-fn a_clusters_report_is_complete_and_every_figure_in_it_is_one() {
-    let report = ClusterReport::measure(BRIEF, &programs(), given()).unwrap();
+fn cluster_report_is_complete_with_valid_figures() {
+    let report = ClusterReport::measure(SHORT_SCALE, &programs(), run_info()).unwrap();
     for figure in report.figures() {
         assert!(figure.is_finite() && figure >= 0.0, "{figure} in\n{report}");
     }
@@ -130,23 +151,23 @@ fn a_clusters_report_is_complete_and_every_figure_in_it_is_one() {
 }
 
 #[test]
-fn a_report_is_complete_and_every_figure_in_it_is_one() {
-    let report = Report::measure(BRIEF, programs(), given()).unwrap();
+fn report_is_complete_with_valid_figures() {
+    let report = Report::measure(SHORT_SCALE, programs(), run_info()).unwrap();
     for figure in report.figures() {
-        // Time is counted in ticks of which so short a window may have none.
+        // CPU time may be 0: a short window can be less than one clock tick.
         assert!(figure.is_finite() && figure >= 0.0, "{figure} in\n{report}");
     }
     let text = report.to_string();
     assert!(text.contains(", redis 1.8.1 (client)\n"), "{text}");
     let starting = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
     for (row, times) in [
-        // Many keys and one; figures and ratios.
+        // Many keys and one key; figures and ratios.
         ("4 callers, tollgate", 4),
-        ("8 callers, EVALSHA each, one connection", 2),
-        ("8 callers, EVALSHA each, a pool", 4),
-        ("EVALSHA of the same, pipelines of 16", 1),
+        ("8 callers, EVALSHA per decision, one connection", 2),
+        ("8 callers, EVALSHA per decision, pool", 4),
+        ("EVALSHA of return 1, pipelines of 16", 1),
         ("redis-benchmark, PING", 1),
-        ("tollgate, remembering refusals", 1),
+        ("tollgate, refusal cache", 1),
         ("sliding window", 1),
         ("two limits", 1),
         ("tollgate, token bucket", 1),

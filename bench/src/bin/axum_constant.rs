@@ -1,4 +1,4 @@
-//! Serves the HTTP benchmarks' yardstick.
+//! The baseline server of the HTTP benchmarks: axum with a constant response.
 
 use std::env;
 use std::process::ExitCode;

@@ -1,12 +1,12 @@
-//! Prints the HTTP front end's benchmarks as one markdown document.
+//! Benchmarks the HTTP server and prints a Markdown report.
 
 use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tollgate_bench::Outcome;
-use tollgate_bench::cli::{self, Query};
-use tollgate_bench::http::contender::Stage;
+use tollgate_bench::cli::{self, Arguments};
+use tollgate_bench::http::candidate::Programs;
 use tollgate_bench::http::report::Report;
 use tollgate_bench::http::scale::Scale;
 use tollgate_bench::server::Cores;
@@ -14,24 +14,24 @@ use tollgate_bench::server::Cores;
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);
     let programs = arguments.next().zip(arguments.next());
-    match programs.zip(Query::parse("http", arguments)) {
-        Some(((tollgate, throttlecrab), asked)) => {
-            cli::finish("http", report(tollgate.into(), throttlecrab.into(), asked))
+    match programs.zip(Arguments::parse("http", arguments)) {
+        Some(((tollgate, throttlecrab), arguments)) => {
+            cli::finish("http", report(tollgate.into(), throttlecrab.into(), arguments))
         }
         None => cli::usage("http", &format!("TOLLGATE THROTTLECRAB_SERVER {}", cli::OPTIONS)),
     }
 }
 
-fn report(tollgate: PathBuf, throttlecrab: PathBuf, asked: Query) -> Outcome<String> {
+fn report(tollgate: PathBuf, throttlecrab: PathBuf, arguments: Arguments) -> Outcome<String> {
     let here = env::current_exe()?;
-    let stage = Stage {
+    let programs = Programs {
         tollgate,
         throttlecrab,
-        // They are built together.
+        // Built into the same directory.
         constant: here.with_file_name("axum_constant"),
         load: here.with_file_name("http_load"),
-        cores: Cores::Apart,
+        cores: Cores::Pinned,
     };
-    let scale = if asked.quick { Scale::QUICK } else { Scale::FULL };
-    Ok(Report::measure(scale, &stage, asked.given)?.to_string())
+    let scale = if arguments.is_quick { Scale::QUICK } else { Scale::FULL };
+    Ok(Report::measure(scale, &programs, arguments.run_info)?.to_string())
 }

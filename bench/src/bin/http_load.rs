@@ -1,4 +1,4 @@
-//! Asks an HTTP server from fifty connections or so, and prints how long its answers took.
+//! HTTP load generator. Prints rate, latencies and CPU times.
 
 use std::env;
 use std::process::ExitCode;

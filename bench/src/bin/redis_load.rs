@@ -1,4 +1,4 @@
-//! Lets many callers ask Redis for decisions, and prints how fast they had them.
+//! Redis load generator with concurrent callers. Prints rate, latencies and CPU times.
 
 use std::env;
 use std::process::ExitCode;

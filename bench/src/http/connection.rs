@@ -1,4 +1,4 @@
-//! One socket with one request on its way.
+//! A client connection with one request in flight.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -7,14 +7,14 @@ use std::time::Instant;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 
-use super::answer::Answer;
 use super::request::{Numbers, Request};
+use super::response::Response;
 use crate::Outcome;
 
-/// More than any answer that is expected, or any problem worth showing.
-const ROOM: usize = 16 << 10;
+/// Buffer size in bytes, larger than any expected response or error.
+const BUFFER_BYTES: usize = 16 << 10;
 
-/// A connection that is kept alive.
+/// A keep-alive connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
@@ -24,17 +24,17 @@ pub(super) struct Connection {
     sent: Instant,
 }
 
-/// A whole answer has come.
+/// A complete response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Received {
-    /// When its request was sent.
+    /// When the request was sent.
     pub(super) sent: Instant,
-    /// How long its body was.
+    /// Length of the body in bytes.
     pub(super) body_bytes: usize,
 }
 
 impl Connection {
-    /// Connects, and asks for the readiness of the socket under this token.
+    /// Connects and registers the socket for read events with this token.
     pub(super) fn open(
         address: SocketAddr,
         request: Request,
@@ -46,42 +46,43 @@ impl Connection {
         stream.set_nonblocking(true)?;
         let mut stream = TcpStream::from_std(stream);
         registry.register(&mut stream, token, Interest::READABLE)?;
-        let received = vec![0; ROOM].into_boxed_slice();
+        let received = vec![0; BUFFER_BYTES].into_boxed_slice();
         Ok(Self { stream, request, received, filled: 0, sent: Instant::now() })
     }
 
-    /// Sends a request; the time it is given counts as the time of sending.
+    /// Sends a request. `now` is recorded as the time of sending.
     pub(super) fn send(&mut self, numbers: Numbers, now: Instant) -> Outcome<()> {
-        let bytes = self.request.about(numbers);
+        let bytes = self.request.with_numbers(numbers);
         self.sent = now;
-        // The last request was answered, so the socket's buffer is empty and takes this one whole.
+        // The previous request was answered, so the send buffer is empty and takes the whole
+        // request.
         if self.stream.write(bytes)? == bytes.len() {
             return Ok(());
         }
-        Err("a request did not fit into its socket's buffer".into())
+        Err("the request did not fit into the send buffer".into())
     }
 
-    /// Reads what has come.
+    /// Reads available bytes; returns a response once it is complete.
     ///
-    /// Readiness is told once per arrival. Nothing is read beyond the end of an answer, since nothing
-    /// more can come before the next request, whose answer is an arrival of its own.
+    /// Events are edge-triggered. It is safe to stop reading at the end of a response: the next
+    /// bytes arrive only after the next request, with their own event.
     pub(super) fn receive(&mut self) -> Outcome<Option<Received>> {
         loop {
-            let room = self.received.get_mut(self.filled..).unwrap_or_default();
-            if room.is_empty() {
-                return Err(format!("an answer of more than {ROOM} bytes").into());
+            let buffer = self.received.get_mut(self.filled..).unwrap_or_default();
+            if buffer.is_empty() {
+                return Err(format!("response of more than {BUFFER_BYTES} bytes").into());
             }
-            match self.stream.read(room) {
-                Ok(0) => return Err("the server closed a connection".into()),
+            match self.stream.read(buffer) {
+                Ok(0) => return Err("the server closed the connection".into()),
                 Ok(count) => self.filled += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.into()),
             }
             let received = self.received.get(..self.filled).unwrap_or_default();
-            if let Some(answer) = Answer::parse(received)? {
-                answer.must_allow()?;
-                let received = Received { sent: self.sent, body_bytes: answer.body.len() };
+            if let Some(response) = Response::parse(received)? {
+                response.ensure_allowed()?;
+                let received = Received { sent: self.sent, body_bytes: response.body.len() };
                 self.filled = 0;
                 return Ok(Some(received));
             }

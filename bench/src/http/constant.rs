@@ -1,4 +1,4 @@
-//! The yardstick: axum answering the same to everyone.
+//! The baseline server: axum with a constant response.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -9,10 +9,11 @@ use axum::routing::post;
 use tokio::net::TcpListener;
 use tokio::runtime;
 
-use super::answer::ALLOWED;
+use super::response::ALLOWED;
 use crate::Outcome;
 
-/// Answers `POST path` with JSON of so many bytes, or of the fewest that it takes.
+/// Creates a router that responds to `POST path` with a JSON body of `bytes` bytes, or of the
+/// minimum length.
 pub fn router(path: &str, bytes: usize) -> Router {
     let body: &'static str = body(bytes).leak();
     Router::new().route(path, post(async move || ([(CONTENT_TYPE, "application/json")], body)))
@@ -24,11 +25,11 @@ fn body(bytes: usize) -> String {
     [&begin, padding.as_str(), end].concat()
 }
 
-/// Serves it as `axum::serve` is usually run, with as many workers as the one core it gets. Says on
-/// standard error where, as tollgate does.
+/// Runs `axum::serve` with one worker, since the process has one core. Logs the listening address
+/// to standard error, as tollgate does.
 ///
 /// # Errors
-/// An address that cannot be listened on.
+/// The address cannot be bound.
 pub fn serve(listen: SocketAddr, router: Router) -> Outcome<()> {
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
@@ -43,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_json_of_the_length_asked_for() {
+    fn body_is_json_of_the_requested_length() {
         assert_eq!(body(0), r#"{"allowed":true,"padding":""}"#);
         assert_eq!(body(32), r#"{"allowed":true,"padding":"xxx"}"#);
         assert_eq!(body(345).len(), 345);

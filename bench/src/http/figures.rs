@@ -1,27 +1,27 @@
-//! The samples of several rounds.
+//! Figures of several rounds.
 
 use super::sample::Sample;
 use crate::rounds::Rounds;
 
-/// One server's figures, a round each; see [`Sample`].
+/// Figures of one server, one value per round; see [`Sample`].
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
-    /// Answers a second.
+    /// Responses per second.
     pub per_second: Rounds,
-    /// Latencies in microseconds.
+    /// Median latency in microseconds.
     pub p50: Rounds,
     /// See [`Sample::p99`].
     pub p99: Rounds,
     /// See [`Sample::p999`].
     pub p999: Rounds,
-    /// The server's processor time per answer, in microseconds.
+    /// CPU time of the server per response, in microseconds.
     pub server_micros: Rounds,
-    /// The load generator's share of its core.
+    /// Share of its core that the load generator used.
     pub load_share: Rounds,
 }
 
 impl Figures {
-    /// One more round.
+    /// Adds the figures of a round.
     pub fn push(&mut self, sample: &Sample) {
         self.per_second.push(sample.per_second);
         self.p50.push(sample.p50);
@@ -31,7 +31,7 @@ impl Figures {
         self.load_share.push(sample.load_share);
     }
 
-    /// All of them.
+    /// Returns all figures.
     #[must_use]
     pub fn all(&self) -> [&Rounds; 6] {
         let Self { per_second, p50, p99, p999, server_micros, load_share } = self;

@@ -1,34 +1,33 @@
-//! What rules and limits cost.
+//! Cost of a check by policy.
 
-use super::contest::Contest;
 use super::figures::Figures;
 use super::policy::Policy;
+use super::runner::Runner;
 use crate::Outcome;
 use crate::markdown::Table;
 
-/// tollgate's figures under one policy.
+/// Figures of tollgate with one policy.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Which.
+    /// The policy.
     pub policy: Policy,
-    /// What came out.
+    /// The figures.
     pub figures: Figures,
 }
 
-/// Takes the figures of all policies side by side. The first row's is the one that others are
-/// compared with.
+/// Measures all policies. The others are compared with the first row.
 ///
 /// # Errors
-/// A server that does not start or does not let every request pass.
-pub fn measure(contest: Contest<'_>) -> Outcome<[Row; 4]> {
-    let [few, many] = contest.scale.rules;
+/// A server does not start, or does not allow every request.
+pub fn measure(runner: Runner<'_>) -> Outcome<[Row; 4]> {
+    let [few, many] = runner.scale.rules;
     let policies = [Policy::Rules(few), Policy::Rules(many), Policy::TwoLimits, Policy::Default];
     let [few, many, two, default] = policies.map(|policy| {
-        let contender = contest.stage.tollgate(policy, contest.scale.keys)?;
-        contest.fill(&contender)?;
-        Outcome::Ok(contender)
+        let candidate = runner.programs.tollgate(policy, runner.scale.keys)?;
+        runner.fill(&candidate)?;
+        Outcome::Ok(candidate)
     });
-    let figures = contest.rounds([&few?, &many?, &two?, &default?])?;
+    let figures = runner.rounds([&few?, &many?, &two?, &default?])?;
     let mut rows = policies.map(|policy| Row { policy, figures: Figures::default() });
     for (row, figures) in rows.iter_mut().zip(figures) {
         row.figures = figures;
@@ -36,10 +35,10 @@ pub fn measure(contest: Contest<'_>) -> Outcome<[Row; 4]> {
     Ok(rows)
 }
 
-/// The figures as a table.
+/// Returns the figures as a table.
 #[must_use]
 pub fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(["tollgate with", "requests/s", "server CPU µs", "CPU × the first"]);
+    let mut table = Table::new(["tollgate policy", "requests/s", "server CPU µs", "CPU × 1 rule"]);
     let first = rows.first();
     for Row { policy, figures } in rows {
         let ratio = first.map(|first| {

@@ -1,8 +1,8 @@
-//! The policies that tollgate is given, and what is asked of it under each.
+//! Policies of the measured tollgate server, and the request bodies for each.
 //!
-//! Every limit is a token bucket whose burst outlasts the run, and a key that has asked once is not
-//! fresh again before an hour is over. A faster refill would make keys droppable within microseconds,
-//! and whoever cleans up sooner would be measured with an almost empty store.
+//! Every limit is a token bucket whose burst is larger than a run, and a key needs an hour to
+//! refill after one request. With a faster refill, keys could be dropped within microseconds, and a
+//! server that cleans up early would be measured with an almost empty store.
 
 use std::io::Write;
 
@@ -11,36 +11,36 @@ use tempfile::NamedTempFile;
 use super::request::{KEY, RULE};
 use crate::Outcome;
 
-/// How many requests a key may make at once: more than it makes in all.
+/// Burst per key, more requests than a key makes in a run.
 pub const BURST: u32 = 1_000_000;
 
-/// One token comes back in so many seconds.
+/// Refill time of one token in seconds.
 pub const PERIOD_SECONDS: u32 = 3600;
 
-/// Which rules there are.
+/// The rules of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// None: the default limit for everyone.
+    /// No rules: the default limit applies.
     Default,
-    /// So many rules, each for paths of its own, with one limit.
+    /// This many rules, each with one limit and its own paths.
     Rules(u32),
     /// One rule with two limits.
     TwoLimits,
 }
 
 impl Policy {
-    /// Its name in the tables.
+    /// Returns the name in the tables.
     #[must_use]
     pub fn label(self) -> String {
         match self {
-            Self::Default => "no rule, the default limit".to_owned(),
+            Self::Default => "no rules, default limit".to_owned(),
             Self::Rules(1) => "1 rule".to_owned(),
             Self::Rules(count) => format!("{count} rules"),
             Self::TwoLimits => "1 rule with two limits".to_owned(),
         }
     }
 
-    /// How many rules requests are spread over.
+    /// Returns the number of rules that requests are spread over.
     #[must_use]
     pub fn rules(self) -> u32 {
         match self {
@@ -49,7 +49,7 @@ impl Policy {
         }
     }
 
-    /// The body of a request under it.
+    /// Returns the body of a request; see [`super::request`] for the placeholders.
     #[must_use]
     pub fn body(self) -> String {
         match self {
@@ -60,10 +60,10 @@ impl Policy {
         }
     }
 
-    /// The file, which is there as long as the value is.
+    /// Writes the policy to a temporary file, deleted on drop.
     ///
     /// # Errors
-    /// No place for temporary files.
+    /// The file cannot be written.
     pub fn file(self) -> Outcome<NamedTempFile> {
         let mut file = tempfile::Builder::new().suffix(".yaml").tempfile()?;
         file.write_all(self.text().as_bytes())?;
@@ -106,7 +106,7 @@ mod tests {
     const HOURLY: &str = "{ rate: 1/3600s, burst: 1000000, algorithm: token_bucket }";
 
     #[test]
-    fn the_default_policy_has_no_rules() {
+    fn default_policy_has_no_rules() {
         let text = format!("version: 1\ndefaults: {{ limit: {HOURLY} }}\n");
         assert_eq!(Policy::Default.text(), text);
         let file = Policy::Default.file().unwrap();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_has_paths_of_its_own() {
+    fn every_rule_has_its_own_paths() {
         let text = Policy::Rules(3).text();
         let rule = |name: &str, path: &str| {
             format!(
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn two_limits_are_in_one_rule() {
+    fn two_limits_policy_has_one_rule() {
         let minutely = HOURLY.replace("3600", "60");
         let text = Policy::TwoLimits.text();
         assert!(text.ends_with(&format!("limits: [{minutely}, {HOURLY}] }}\n")), "{text}");

@@ -1,65 +1,64 @@
-//! All figures of the HTTP front end.
+//! The report on the HTTP server.
 
 use std::fmt;
 
-use super::contender::Stage;
-use super::contest::Contest;
+use super::candidate::Programs;
+use super::comparison::Comparison;
 use super::figures::Figures;
-use super::front::Front;
+use super::runner::Runner;
 use super::scale::Scale;
-use super::{growth, policies};
+use super::{key_counts, policies};
 use crate::Outcome;
-use crate::document::{Document, Section, by_turns};
-use crate::machine::{self, Given};
-use crate::scale::spoken;
+use crate::document::{Document, Section, timed_rounds};
+use crate::machine::{self, RunInfo};
+use crate::scale::short_count;
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Clone)]
 pub struct Report {
-    given: Given,
+    run_info: RunInfo,
     scale: Scale,
     peers: Vec<String>,
-    front: Front,
-    growth: Vec<growth::Row>,
+    comparison: Comparison,
+    key_counts: Vec<key_counts::Row>,
     policies: [policies::Row; 4],
 }
 
 impl Report {
-    /// Measures everything.
+    /// Runs all measurements.
     ///
     /// # Errors
-    /// A measurement that would not be one: a server that does not start, an answer that is not the
-    /// right one.
-    pub fn measure(scale: Scale, stage: &Stage, given: Given) -> Outcome<Self> {
-        let contest = Contest { stage, scale: &scale };
-        let peers = vec![stage.peer()?, machine::peer("axum")];
-        eprintln!("front");
-        let front = Front::measure(contest)?;
-        eprintln!("growth");
-        let growth = growth::measure(contest)?;
+    /// A server does not start, or a response is not the expected one.
+    pub fn measure(scale: Scale, programs: &Programs, run_info: RunInfo) -> Outcome<Self> {
+        let runner = Runner { programs, scale: &scale };
+        let peers = vec![programs.throttlecrab_version()?, machine::peer("axum")];
+        eprintln!("comparison");
+        let comparison = Comparison::measure(runner)?;
+        eprintln!("numbers of keys");
+        let key_counts = key_counts::measure(runner)?;
         eprintln!("policies");
-        let policies = policies::measure(contest)?;
-        Ok(Self { given, scale, peers, front, growth, policies })
+        let policies = policies::measure(runner)?;
+        Ok(Self { run_info, scale, peers, comparison, key_counts, policies })
     }
 
-    /// Every figure in it.
+    /// Returns all figures, to check that they are valid.
     #[must_use]
     pub fn figures(&self) -> Vec<f64> {
-        let Front { tollgate, throttlecrab, constant, .. } = &self.front;
-        let growth = self.growth.iter().flat_map(|row| [&row.tollgate, &row.throttlecrab]);
+        let Comparison { tollgate, throttlecrab, constant, .. } = &self.comparison;
+        let key_counts = self.key_counts.iter().flat_map(|row| [&row.tollgate, &row.throttlecrab]);
         let policies = self.policies.iter().map(|row| &row.figures);
-        let all = [tollgate, throttlecrab, constant].into_iter().chain(growth).chain(policies);
+        let all = [tollgate, throttlecrab, constant].into_iter().chain(key_counts).chain(policies);
         let rounds = all.flat_map(Figures::all);
-        rounds.flat_map(|rounds| [rounds.least(), rounds.median(), rounds.most()]).collect()
+        rounds.flat_map(|rounds| [rounds.min(), rounds.median(), rounds.max()]).collect()
     }
 
     fn document(&self) -> Document<'_> {
         let Scale { rounds, window, warm_up, .. } = self.scale;
         Document {
             title: "HTTP, memory store",
-            given: &self.given,
+            run_info: &self.run_info,
             peers: self.peers.clone(),
-            figures: by_turns(rounds, window, warm_up),
+            figures: timed_rounds(rounds, window, warm_up),
             sections: vec![self.checks(), self.keys(), self.rules()],
         }
     }
@@ -67,40 +66,41 @@ impl Report {
     fn checks(&self) -> Section {
         let Scale { connections, keys, .. } = self.scale;
         let note = format!(
-            "{connections} connections that are kept alive, each with one request on its way; {} keys, \
-             drawn at random, all of which have asked before. Token bucket, every request allowed, no \
-             key ever dropped; any other answer would have ended the run. The server has one core, the \
-             load generator the other, of which it used {:.0} % at most.\n\n\
-             - *tollgate*: `tollgate serve`, `POST /check` by the default limit of a policy file.\n\
-             - *throttlecrab-server*: HTTP only, `POST /throttle` with the same quota in the request; its \
-             default store, with room for all keys and no cleaning while it is measured.\n\
-             - *axum answering a constant*: JSON of the same {} bytes as tollgate's answer, the request \
-             unread.",
-            spoken(keys),
-            self.front.busiest_load() * 100.0,
-            self.front.body_bytes,
+            "{connections} keep-alive connections, each with one request in flight; {} random keys, \
+             all of which were used before. Token bucket, every request is allowed and no key is \
+             dropped; any other response aborts the run. The server runs on one core and the load \
+             generator on the other, of which it used at most {:.0} %.\n\n\
+             - *tollgate*: `tollgate serve`, `POST /check` with the default limit of a policy file.\n\
+             - *throttlecrab-server*: HTTP only, `POST /throttle` with the same quota in the request; \
+             its default store, with capacity for all keys and without cleanup during the measurement.\n\
+             - *axum, constant response*: JSON of the same {} bytes as tollgate's response; the \
+             request body is not read.",
+            short_count(keys),
+            self.comparison.max_load_share() * 100.0,
+            self.comparison.body_bytes,
         );
-        let tables = vec![self.front.figures(), self.front.ratios()];
+        let tables = vec![self.comparison.figures(), self.comparison.ratios()];
         Section { title: "Checks over HTTP", note, tables }
     }
 
     fn keys(&self) -> Section {
-        let note = "As above, with other numbers of keys: every key has asked once before. Up to a million \
-                    tollgate has its default of `--max-keys 1000000`, beyond that as many as there are \
-                    keys; throttlecrab-server always has the number of keys as its capacity."
+        let note = "As above, with other numbers of keys; every key was used once before. tollgate \
+                    runs with its default of `--max-keys 1000000`, and with the number of keys where \
+                    that is larger. The capacity of throttlecrab-server is always the number of keys."
             .to_owned();
         Section {
-            title: "Checks over HTTP, by keys",
+            title: "Checks over HTTP, by number of keys",
             note,
-            tables: vec![growth::table(&self.growth)],
+            tables: vec![key_counts::table(&self.key_counts)],
         }
     }
 
     fn rules(&self) -> Section {
         let note = format!(
-            "As above, {} keys. Under rules a request tells `client` and `path`; every rule has paths of \
-             its own, and each is as likely. The two limits are token buckets, of a minute and of an hour.",
-            spoken(self.scale.keys),
+            "As above, {} keys. With rules, a request contains the facts `client` and `path`; every \
+             rule has its own paths, with equal probability. The two limits are token buckets that \
+             refill one token per minute and per hour.",
+            short_count(self.scale.keys),
         );
         let tables = vec![policies::table(&self.policies)];
         Section { title: "Checks over HTTP, by policy", note, tables }

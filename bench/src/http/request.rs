@@ -1,22 +1,22 @@
-//! Requests that are written once and sent many times with other numbers in them.
+//! Request templates: formatted once, sent many times with different key and rule numbers.
 
 use crate::keys;
 
-/// What stands for a key's number in a body, and what for a rule's.
+/// Placeholder of the key number in a body.
 pub const KEY: &str = "%k";
-/// See [`KEY`].
+/// Placeholder of the rule number in a body.
 pub const RULE: &str = "%r";
 
-/// What one request is about.
+/// The key and rule of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
-    /// Which key asks.
+    /// The key number.
     pub key: u32,
-    /// Which rule it falls under, where there are any.
+    /// The number of the matching rule, if there are rules.
     pub rule: u32,
 }
 
-/// The bytes of a request. All numbers have eight digits, so that nothing but digits ever changes.
+/// The bytes of a request. Numbers have eight digits, so that only these digits change.
 #[derive(Debug, Clone)]
 pub struct Request {
     bytes: Vec<u8>,
@@ -25,7 +25,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A `POST` of a JSON body in which [`KEY`] and [`RULE`] may stand once each.
+    /// Creates a `POST` with a JSON body that may contain [`KEY`] and [`RULE`] once each.
     #[must_use]
     pub fn post(path: &str, body: &str) -> Self {
         let zeros = keys::digits(0).concat();
@@ -43,9 +43,9 @@ impl Request {
         Self { bytes: [head, filled].concat().into_bytes(), key, rule }
     }
 
-    /// The same request about something else.
+    /// Writes the numbers into the request and returns its bytes.
     #[inline]
-    pub fn about(&mut self, numbers: Numbers) -> &[u8] {
+    pub fn with_numbers(&mut self, numbers: Numbers) -> &[u8] {
         for (offset, number) in [(self.key, numbers.key), (self.rule, numbers.rule)] {
             let Some(offset) = offset else { continue };
             let places = self.bytes.iter_mut().skip(offset);
@@ -63,11 +63,11 @@ mod tests {
     use super::*;
 
     fn about(request: &mut Request, key: u32, rule: u32) -> String {
-        String::from_utf8(request.about(Numbers { key, rule }).to_vec()).unwrap()
+        String::from_utf8(request.with_numbers(Numbers { key, rule }).to_vec()).unwrap()
     }
 
     #[test]
-    fn a_request_is_whole_and_as_long_as_it_says() {
+    fn request_is_complete_with_correct_content_length() {
         let mut request = Request::post("/check", r#"{"key":"user:%k"}"#);
         let text = about(&mut request, 1234, 0);
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_anew_in_whatever_order_they_stand() {
+    fn numbers_are_replaced_in_any_order() {
         for body in ["%k of %r", "%r of %k", "%r", "nothing"] {
             let mut request = Request::post("/", body);
             for (key, rule) in [(12_345_678, 9), (1, 87_654_321)] {

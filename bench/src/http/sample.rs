@@ -1,41 +1,41 @@
-//! What one run of the load generator saw, and how it tells.
+//! Figures of one load run, and their text format.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Outcome, lines};
+use crate::{Outcome, figure_lines};
 
-/// The figures of one run; from `per_second` on, those of the window that counts.
+/// Figures of one run; `per_second` and below refer to the measured window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Answers of the whole run, counted or not.
+    /// Responses in the whole run.
     pub answered: f64,
-    /// The length of the last answer's body.
+    /// Body length of the last response in bytes.
     pub body_bytes: f64,
-    /// Answers a second.
+    /// Responses per second.
     pub per_second: f64,
-    /// What half of the answers took at most, in microseconds.
+    /// Median latency in microseconds.
     pub p50: f64,
-    /// The same for 99 %.
+    /// 99th percentile of the latency in microseconds.
     pub p99: f64,
-    /// The same for 99.9 %.
+    /// 99.9th percentile of the latency in microseconds.
     pub p999: f64,
-    /// Microseconds of the server's processor time per answer.
+    /// CPU time of the server per response, in microseconds.
     pub server_micros: f64,
-    /// The share of one processor that the load generator itself used.
+    /// Share of one core that the load generator used.
     pub load_share: f64,
 }
 
 const NAMES: [&str; 8] =
     ["answered", "body_bytes", "per_second", "p50", "p99", "p999", "server_micros", "load_share"];
 
-/// A line per figure.
+/// One line per figure.
 impl fmt::Display for Sample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { answered, body_bytes, per_second, p50, p99, p999, server_micros, load_share } =
             self;
         let figures = [answered, body_bytes, per_second, p50, p99, p999, server_micros, load_share];
-        lines::write(f, &NAMES, figures)
+        figure_lines::write(f, &NAMES, figures)
     }
 }
 
@@ -44,7 +44,7 @@ impl FromStr for Sample {
 
     fn from_str(text: &str) -> Outcome<Self> {
         let [answered, body_bytes, per_second, p50, p99, p999, server_micros, load_share] =
-            lines::read(&NAMES, text)?;
+            figure_lines::read(&NAMES, text)?;
         Ok(Self { answered, body_bytes, per_second, p50, p99, p999, server_micros, load_share })
     }
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_is_read_as_it_was_written() {
+    fn sample_text_round_trips() {
         let sample = Sample {
             answered: 600_123.0,
             body_bytes: 345.0,
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_figure_is_named() {
+    fn error_names_the_missing_figure() {
         let error = "answered 1\np50 2\n".parse::<Sample>().unwrap_err();
         assert!(error.to_string().starts_with("no body_bytes in: "), "{error}");
     }

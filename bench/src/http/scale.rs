@@ -1,48 +1,48 @@
-//! How much is measured over HTTP.
+//! Size of the HTTP benchmarks.
 
-use crate::work::Work;
+use crate::load_mode::LoadMode;
 use std::time::Duration;
 
-/// The counts and times of a run.
+/// The numbers of rounds, connections and keys, and the times.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// How often each figure is taken.
+    /// Rounds per measurement.
     pub rounds: u32,
-    /// What goes before each and does not count.
+    /// Time before each measured window.
     pub warm_up: Duration,
-    /// How long each takes.
+    /// Length of each measured window.
     pub window: Duration,
-    /// Connections, each with one request on its way.
+    /// Connections, each with one request in flight.
     pub connections: u32,
-    /// How many keys there are where nothing else is said.
+    /// Default number of keys.
     pub keys: u32,
-    /// How many there are where the number of keys is the question.
-    pub growth: &'static [u32],
-    /// How many rules, where that is the question.
+    /// Numbers of keys in the measurement by number of keys.
+    pub key_counts: &'static [u32],
+    /// Numbers of rules in the measurement by policy.
     pub rules: [u32; 2],
 }
 
 impl Scale {
-    /// Some ten minutes, of which filling in the most keys takes a third.
+    /// A full run; takes about ten minutes, a third of it to fill in the ten million keys.
     pub const FULL: Self = Self {
         rounds: 3,
         warm_up: Duration::from_secs(1),
         window: Duration::from_secs(5),
         connections: 50,
         keys: 100_000,
-        growth: &[1_000, 100_000, 1_000_000, 10_000_000],
+        key_counts: &[1_000, 100_000, 1_000_000, 10_000_000],
         rules: [1, 10_000],
     };
 
-    /// A minute; enough to see that everything works, not to quote.
+    /// A run of one minute, to test the program. Do not quote its figures.
     pub const QUICK: Self = Self {
         warm_up: Duration::from_millis(200),
         window: Duration::from_secs(1),
-        growth: &[1_000, 100_000],
+        key_counts: &[1_000, 100_000],
         ..Self::FULL
     };
 
-    pub(super) fn work(&self) -> Work {
-        Work::Timed { warm_up: self.warm_up, window: self.window }
+    pub(super) fn timed_mode(&self) -> LoadMode {
+        LoadMode::Timed { warm_up: self.warm_up, window: self.window }
     }
 }

@@ -1,48 +1,48 @@
-//! What the load generator is told to do, and how it is told.
+//! Parameters of the HTTP load generator, and their command line.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::Outcome;
-use crate::work::Work;
+use crate::load_mode::LoadMode;
 
-/// What requests are about.
+/// Template of the requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
-    /// Where to.
+pub struct RequestSpec {
+    /// The path.
     pub path: String,
-    /// With places for numbers: see [`super::request`].
+    /// The body with placeholders; see [`super::request`].
     pub body: String,
-    /// Keys are drawn below this.
+    /// Random key numbers are below this.
     pub keys: u32,
-    /// Rules are drawn below this.
+    /// Random rule numbers are below this.
     pub rules: u32,
 }
 
 /// One run of the load generator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Who is asked.
+    /// Address of the server.
     pub address: SocketAddr,
-    /// The process whose time is read.
+    /// Process id of the server, to read its CPU time.
     pub server: u32,
-    /// Sockets, each with one request on its way.
+    /// Connections, each with one request in flight.
     pub connections: u32,
-    /// What is asked.
-    pub ask: Ask,
-    /// How long.
-    pub work: Work,
+    /// The requests.
+    pub requests: RequestSpec,
+    /// Fill or timed run.
+    pub mode: LoadMode,
 }
 
-/// The arguments in the order they are given.
+/// The positional arguments.
 pub const OPTIONS: &str =
     "ADDRESS SERVER_PID CONNECTIONS PATH BODY KEYS RULES fill | … timed WARM_UP_MS WINDOW_MS";
 
 impl Task {
-    /// As arguments.
+    /// Formats the task as command-line arguments.
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
-        let Ask { path, body, keys, rules } = &self.ask;
+        let RequestSpec { path, body, keys, rules } = &self.requests;
         let mut arguments = vec![
             self.address.to_string(),
             self.server.to_string(),
@@ -52,9 +52,9 @@ impl Task {
             keys.to_string(),
             rules.to_string(),
         ];
-        match self.work {
-            Work::Fill => arguments.push("fill".to_owned()),
-            Work::Timed { warm_up, window } => {
+        match self.mode {
+            LoadMode::Fill => arguments.push("fill".to_owned()),
+            LoadMode::Timed { warm_up, window } => {
                 arguments.push("timed".to_owned());
                 arguments.extend([warm_up, window].map(|time| time.as_millis().to_string()));
             }
@@ -62,15 +62,15 @@ impl Task {
         arguments
     }
 
-    /// From arguments.
+    /// Parses command-line arguments.
     ///
     /// # Errors
-    /// Arguments that are not [`OPTIONS`].
+    /// The arguments do not match [`OPTIONS`].
     pub fn parse(arguments: &[String]) -> Outcome<Self> {
-        let [address, server, connections, path, body, keys, rules, work @ ..] = arguments else {
+        let [address, server, connections, path, body, keys, rules, mode @ ..] = arguments else {
             return Err(OPTIONS.into());
         };
-        let ask = Ask {
+        let requests = RequestSpec {
             path: path.clone(),
             body: body.clone(),
             keys: positive(keys)?,
@@ -80,18 +80,18 @@ impl Task {
             address: address.parse()?,
             server: server.parse()?,
             connections: positive(connections)?,
-            ask,
-            work: work_of(work)?,
+            requests,
+            mode: parse_mode(mode)?,
         })
     }
 }
 
-fn work_of(arguments: &[String]) -> Outcome<Work> {
+fn parse_mode(arguments: &[String]) -> Outcome<LoadMode> {
     let millis = |text: &str| Outcome::Ok(Duration::from_millis(text.parse()?));
     match arguments {
-        [fill] if fill == "fill" => Ok(Work::Fill),
+        [fill] if fill == "fill" => Ok(LoadMode::Fill),
         [timed, warm_up, window] if timed == "timed" => {
-            Ok(Work::Timed { warm_up: millis(warm_up)?, window: millis(window)? })
+            Ok(LoadMode::Timed { warm_up: millis(warm_up)?, window: millis(window)? })
         }
         _ => Err(OPTIONS.into()),
     }
@@ -99,39 +99,39 @@ fn work_of(arguments: &[String]) -> Outcome<Work> {
 
 fn positive(text: &str) -> Outcome<u32> {
     let number = text.parse()?;
-    if number == 0 { Err("none is too few".into()) } else { Ok(number) }
+    if number == 0 { Err("must be at least 1".into()) } else { Ok(number) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn task(work: Work) -> Task {
-        let ask = Ask {
+    fn task(mode: LoadMode) -> Task {
+        let requests = RequestSpec {
             path: "/check".to_owned(),
             body: r#"{"key":"user:%k"}"#.to_owned(),
             keys: 1000,
             rules: 1,
         };
         let address = SocketAddr::from(([127, 0, 0, 1], 8080));
-        Task { address, server: 42, connections: 50, ask, work }
+        Task { address, server: 42, connections: 50, requests, mode }
     }
 
     #[test]
-    fn a_task_is_understood_as_it_is_told() {
+    fn task_arguments_round_trip() {
         let timed =
-            Work::Timed { warm_up: Duration::from_millis(200), window: Duration::from_secs(5) };
-        for work in [Work::Fill, timed] {
-            assert_eq!(Task::parse(&task(work).arguments()).unwrap(), task(work));
+            LoadMode::Timed { warm_up: Duration::from_millis(200), window: Duration::from_secs(5) };
+        for mode in [LoadMode::Fill, timed] {
+            assert_eq!(Task::parse(&task(mode).arguments()).unwrap(), task(mode));
         }
     }
 
     #[test]
-    fn anything_else_is_refused() {
-        let whole = task(Work::Fill).arguments();
-        assert!(Task::parse(&whole[..whole.len() - 1]).is_err());
+    fn rejects_invalid_arguments() {
+        let complete = task(LoadMode::Fill).arguments();
+        assert!(Task::parse(&complete[..complete.len() - 1]).is_err());
         for (place, text) in [(0, "nowhere"), (2, "0"), (5, "0"), (6, "-1"), (7, "empty")] {
-            let mut changed = whole.clone();
+            let mut changed = complete.clone();
             changed[place] = text.to_owned();
             assert!(Task::parse(&changed).is_err(), "{changed:?}");
         }

@@ -1,5 +1,5 @@
-//! What a layer in front of an axum route costs, beside `tower_governor`.
+//! Cost of the Tower layer in front of an axum route, compared with `tower_governor`.
 
-mod contender;
-mod contest;
+mod candidate;
 pub mod report;
+mod runner;

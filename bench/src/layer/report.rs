@@ -1,46 +1,46 @@
-//! The part of the benchmarks that is about the layer.
+//! The report on the Tower layer.
 
 use std::fmt;
 
-use super::contender::Contender;
-use super::contest::{Scale, measure};
+use super::candidate::Candidate;
+use super::runner::{Scale, measure};
 use crate::Outcome;
 use crate::document::{Document, Section};
-use crate::machine::{self, Given};
+use crate::machine::{self, RunInfo};
 use crate::markdown::{Table, Target};
 use crate::rounds::Rounds;
-use crate::scale::spoken;
+use crate::scale::short_count;
 
-/// What the layer may add to a request, in nanoseconds.
-const OVERHEAD: Target = Target::AtMost(1000.0);
+/// Target for the overhead per request, in nanoseconds.
+const MAX_OVERHEAD: Target = Target::AtMost(1000.0);
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug)]
 pub struct Report {
     scale: Scale,
-    given: Given,
+    run_info: RunInfo,
     tables: Vec<Figures>,
 }
 
-/// With so many clients.
+/// Figures for one number of clients.
 #[derive(Debug)]
 struct Figures {
-    peers: u32,
-    of: Vec<(Contender, Rounds)>,
+    clients: u32,
+    rows: Vec<(Candidate, Rounds)>,
 }
 
 impl Report {
-    /// Measures for seconds, or for half a minute.
+    /// Runs all measurements; takes half a minute, or seconds if `is_quick`.
     ///
     /// # Errors
-    /// A request was refused, or there is no runtime.
-    pub fn measure(is_quick: bool, given: Given) -> Outcome<Self> {
+    /// A request was refused, or the runtime cannot start.
+    pub fn measure(is_quick: bool, run_info: RunInfo) -> Outcome<Self> {
         let scale = if is_quick { Scale::QUICK } else { Scale::FULL };
         let mut tables = Vec::new();
-        for peers in scale.peers {
-            tables.push(Figures { peers, of: measure(scale, peers)? });
+        for clients in scale.clients {
+            tables.push(Figures { clients, rows: measure(scale, clients)? });
         }
-        Ok(Self { scale, given, tables })
+        Ok(Self { scale, run_info, tables })
     }
 
     fn sections(&self) -> Vec<Section> {
@@ -51,41 +51,40 @@ impl Report {
 }
 
 impl Figures {
-    fn rounds(&self, wanted: Contender) -> Option<&Rounds> {
-        self.of.iter().find(|(contender, _)| *contender == wanted).map(|(_, rounds)| rounds)
+    fn rounds(&self, wanted: Candidate) -> Option<&Rounds> {
+        self.rows.iter().find(|(candidate, _)| *candidate == wanted).map(|(_, rounds)| rounds)
     }
 
-    /// What a layer adds, round by round.
-    fn added(&self, contender: Contender) -> Option<Rounds> {
-        Some(self.rounds(contender)?.minus(self.rounds(Contender::Bare)?))
+    /// Returns the overhead of a layer, per round.
+    fn overhead(&self, candidate: Candidate) -> Option<Rounds> {
+        Some(self.rounds(candidate)?.minus(self.rounds(Candidate::NoLayer)?))
     }
 
     fn section(&self, title: &'static str) -> Section {
-        let added = self.added(Contender::Tollgate).unwrap_or_default().median();
+        let overhead = self.overhead(Candidate::Tollgate).unwrap_or_default().median();
         let note = format!(
-            "Clients are {}, told apart by the connection's address; nobody is refused. Wanted of one limit with \
-             headers: {OVERHEAD} ns added: {}.",
-            spoken(self.peers),
-            OVERHEAD.verdict(added),
+            "Number of clients: {}, identified by peer address; no request is refused. Target for one \
+             limit with headers: {MAX_OVERHEAD} ns overhead: {}.",
+            short_count(self.clients),
+            MAX_OVERHEAD.verdict(overhead),
         );
         Section { title, note, tables: vec![self.table()] }
     }
 
     fn table(&self) -> Table {
-        let mut table =
-            Table::new(["before the route", "ns a request", "added, ns", "× the peer's added"]);
-        for (contender, rounds) in &self.of {
-            let added = self.added(*contender).filter(|_| *contender != Contender::Bare);
-            let ratio = contender
-                .peer()
-                .and_then(|peer| Some(self.added(*contender)?.relative_to(&self.added(peer)?)));
+        let mut table = Table::new(["layer", "ns per request", "overhead, ns", "overhead × peer"]);
+        for (candidate, rounds) in &self.rows {
+            let overhead = self.overhead(*candidate).filter(|_| *candidate != Candidate::NoLayer);
+            let ratio = candidate.peer().and_then(|peer| {
+                Some(self.overhead(*candidate)?.relative_to(&self.overhead(peer)?))
+            });
             let cell = |rounds: Option<Rounds>, digits: usize| {
                 rounds.map_or_else(String::new, |rounds| format!("{rounds:.digits$}"))
             };
             table.push([
-                contender.name().to_owned(),
+                candidate.name().to_owned(),
                 format!("{rounds}"),
-                cell(added, 0),
+                cell(overhead, 0),
                 cell(ratio, 2),
             ]);
         }
@@ -96,15 +95,15 @@ impl Figures {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let document = Document {
-            title: "The layer",
-            given: &self.given,
+            title: "Tower layer",
+            run_info: &self.run_info,
             peers: ["tower_governor", "governor", "axum"].map(machine::peer).to_vec(),
             figures: format!(
-                "a `Router` of axum that answers a constant, called in process on one thread, so that what a layer \
-                 adds is seen; median (least–most) of {} rounds of {} requests, a thousand at a time by turns, \
-                 differences and ratios taken round by round",
+                "an axum `Router` with a constant response, called in process on one thread, which \
+                 isolates the overhead of a layer; median (min–max) of {} rounds of {} requests in \
+                 interleaved batches of a thousand; differences and ratios are computed per round",
                 self.scale.rounds,
-                spoken(self.scale.requests),
+                short_count(self.scale.requests),
             ),
             sections: self.sections(),
         };

@@ -1,4 +1,4 @@
-//! Checks at a steady rate, some of them refused.
+//! Sends checks at a constant rate; some are refused.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,63 +11,63 @@ use super::{Scale, wait_until};
 use crate::Outcome;
 
 const CONNECTIONS: u32 = 4;
-/// Of so many checks one is of a key that has nothing left.
-const REFUSED: u32 = 10;
-/// As many as fit a batch.
-const AT_ONCE: u32 = 1000;
+/// One in this many checks is for a blocked key.
+const REFUSED_EVERY: u32 = 10;
+/// Maximum number of checks in a batch request.
+const MAX_BATCH: u32 = 1000;
 
-/// The load, as long as this lives.
+/// A running load. Stopped with [`Load::end`].
 #[derive(Debug)]
 pub(super) struct Load {
     threads: Vec<JoinHandle<Outcome<()>>>,
     answered: Arc<AtomicU32>,
-    is_over: Arc<AtomicBool>,
+    is_stopped: Arc<AtomicBool>,
 }
 
 impl Load {
-    /// Puts all keys in use, then asks at the rate.
+    /// Uses every key once, then sends checks at the rate of `scale`.
     pub(super) fn begin(node: SocketAddr, scale: Scale) -> Outcome<Self> {
         fill(node, scale.keys)?;
         let answered: Arc<AtomicU32> = Arc::default();
-        let is_over = Arc::new(AtomicBool::new(false));
-        let every = Duration::from_secs(1) * CONNECTIONS / scale.rate;
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let interval = Duration::from_secs(1) * CONNECTIONS / scale.rate;
         let mut threads = Vec::new();
         for first in 0..CONNECTIONS {
-            let (answered, is_over) = (Arc::clone(&answered), Arc::clone(&is_over));
+            let (answered, is_stopped) = (Arc::clone(&answered), Arc::clone(&is_stopped));
             let mut connection = Connection::open(node)?;
             threads.push(thread::spawn(move || {
                 let (mut next, mut nth) = (Instant::now(), first);
-                while !is_over.load(Ordering::Relaxed) {
-                    connection.post("/check", &question(nth, scale.keys))?;
+                while !is_stopped.load(Ordering::Relaxed) {
+                    connection.post("/check", &check_body(nth, scale.keys))?;
                     answered.fetch_add(1, Ordering::Relaxed);
                     nth = nth.wrapping_add(CONNECTIONS);
-                    next += every;
+                    next += interval;
                     wait_until(next);
                 }
                 Ok(())
             }));
         }
-        Ok(Self { threads, answered, is_over })
+        Ok(Self { threads, answered, is_stopped })
     }
 
-    /// How many checks were answered up to now.
+    /// Returns the number of completed checks.
     pub(super) fn answered(&self) -> u32 {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Ends it.
+    /// Stops the load.
     pub(super) fn end(self) -> Outcome<()> {
-        self.is_over.store(true, Ordering::Relaxed);
+        self.is_stopped.store(true, Ordering::Relaxed);
         for thread in self.threads {
-            thread.join().map_err(|_| "the load panicked")??;
+            thread.join().map_err(|_| "a load thread panicked")??;
         }
         Ok(())
     }
 }
 
-fn question(nth: u32, keys: u32) -> String {
-    if nth.is_multiple_of(REFUSED) {
-        let refused = nth / REFUSED % 50;
+fn check_body(nth: u32, keys: u32) -> String {
+    if nth.is_multiple_of(REFUSED_EVERY) {
+        let refused = nth / REFUSED_EVERY % 50;
         return format!(r#"{{"key":"refused:{refused}","limits":[{{"limit":0}}]}}"#);
     }
     format!(r#"{{"key":"user:{}"}}"#, nth % keys)
@@ -75,16 +75,16 @@ fn question(nth: u32, keys: u32) -> String {
 
 fn fill(node: SocketAddr, keys: u32) -> Outcome<()> {
     let mut connection = Connection::open(node)?;
-    for first in (0..keys).step_by(AT_ONCE as usize) {
+    for first in (0..keys).step_by(MAX_BATCH as usize) {
         let some =
-            (first..keys.min(first + AT_ONCE)).map(|key| format!(r#"{{"key":"user:{key}"}}"#));
+            (first..keys.min(first + MAX_BATCH)).map(|key| format!(r#"{{"key":"user:{key}"}}"#));
         let batch = some.collect::<Vec<_>>().join(",");
         connection.post("/check/batch", &format!(r#"{{"requests":[{batch}]}}"#))?;
     }
     Ok(())
 }
 
-/// One connection, which asks and waits in turn.
+/// A connection with one request in flight.
 #[derive(Debug)]
 struct Connection {
     stream: BufReader<TcpStream>,
@@ -107,7 +107,7 @@ impl Connection {
         let (mut line, mut length) = (String::new(), 0);
         self.stream.read_line(&mut line)?;
         if !line.starts_with("HTTP/1.1 200") {
-            return Err(format!("{path} was answered {line}").into());
+            return Err(format!("unexpected response to {path}: {line}").into());
         }
         while line != "\r\n" {
             line.clear();
@@ -117,8 +117,8 @@ impl Connection {
                 length = value.trim().parse()?;
             }
         }
-        let mut answer = vec![0; length];
-        self.stream.read_exact(&mut answer)?;
+        let mut response = vec![0; length];
+        self.stream.read_exact(&mut response)?;
         Ok(())
     }
 }

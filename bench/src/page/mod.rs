@@ -1,8 +1,8 @@
-//! What the dashboard costs a node that is busy with something else.
+//! Cost of the dashboard for a busy node.
 
 mod load;
+mod open_pages;
 pub mod report;
-mod watching;
 
 use std::path::PathBuf;
 use std::thread;
@@ -13,74 +13,74 @@ use crate::cpu::Meter;
 use crate::rounds::Rounds;
 use crate::server::{Address, Cores, Role, Server};
 use load::Load;
-use watching::Watching;
+use open_pages::OpenPages;
 
-/// How much is measured.
+/// Size of the benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// Keys in use.
+    /// Number of keys in use.
     pub keys: u32,
-    /// Checks a second.
+    /// Checks per second.
     pub rate: u32,
-    /// By turns with and without.
+    /// Rounds, each with 0, 1 and 10 pages.
     pub rounds: u32,
-    /// How long each of them is.
+    /// Length of each measurement.
     pub window: Duration,
 }
 
 impl Scale {
-    /// As figures are written down.
+    /// A full run.
     pub const FULL: Self =
         Self { keys: 100_000, rate: 5000, rounds: 5, window: Duration::from_secs(10) };
-    /// To try it.
+    /// A short run, to test the program.
     pub const QUICK: Self =
         Self { keys: 10_000, rate: 1000, rounds: 1, window: Duration::from_secs(3) };
 }
 
-/// The programs that take part.
+/// Paths of the programs.
 #[derive(Debug, Clone)]
 pub struct Programs {
-    /// Ours.
+    /// The tollgate server.
     pub tollgate: PathBuf,
-    /// The server that nodes share.
+    /// `redis-server`.
     pub redis: PathBuf,
 }
 
-/// Processor time of the node in hundredths of a core, by how many watch it.
+/// CPU time of the node in percent of a core, by number of open pages.
 #[derive(Debug, Default)]
 pub struct Figures {
-    nobody: Rounds,
+    none: Rounds,
     one: Rounds,
     ten: Rounds,
-    /// Bytes a second that one who watches is sent.
+    /// Bytes per second sent to one page.
     bytes: Rounds,
-    /// Checks a second that were answered.
+    /// Completed checks per second.
     rate: Rounds,
 }
 
-/// Measures a node by turns: nobody watches, one does, ten do.
+/// Measures a node with 0, 1 and 10 open pages in turn.
 ///
 /// # Errors
-/// A program does not start, or ends too soon.
+/// A program does not start, or exits early.
 pub fn measure(programs: &Programs, scale: Scale) -> Outcome<Figures> {
     let redis = start_redis(programs)?;
     let mut command = Cores::Any.command(Role::Server, &programs.tollgate);
     let url = format!("redis://{}", redis.address());
     command.args(["serve", "--http", "127.0.0.1:0", "--redis", &url]);
-    let node = Server::start(command, Address::Announced)?;
+    let node = Server::start(command, Address::Logged)?;
     let meter = Meter::of(&node.id().to_string())?;
     let load = Load::begin(node.address(), scale)?;
     let mut figures = Figures::default();
     for _ in 0..scale.rounds {
-        for watchers in [0_u8, 1, 10] {
-            let watching = Watching::begin(node.address(), watchers)?;
-            let (before, answered, begun) = (meter.seconds()?, load.answered(), Instant::now());
-            wait_until(begun + scale.window);
-            let (seconds, lasted) = (meter.seconds()? - before, begun.elapsed().as_secs_f64());
+        for pages in [0_u8, 1, 10] {
+            let open_pages = OpenPages::begin(node.address(), pages)?;
+            let (before, answered, started) = (meter.seconds()?, load.answered(), Instant::now());
+            wait_until(started + scale.window);
+            let (seconds, lasted) = (meter.seconds()? - before, started.elapsed().as_secs_f64());
             let checks = f64::from(load.answered() - answered) / lasted;
-            let read = watching.end()?;
-            match watchers {
-                0 => figures.nobody.push(seconds / lasted * 100.0),
+            let read = open_pages.end()?;
+            match pages {
+                0 => figures.none.push(seconds / lasted * 100.0),
                 1 => {
                     figures.one.push(seconds / lasted * 100.0);
                     figures.bytes.push(f64::from(read) / lasted);
@@ -94,7 +94,7 @@ pub fn measure(programs: &Programs, scale: Scale) -> Outcome<Figures> {
     Ok(figures)
 }
 
-/// Waits, also when something wakes this thread before.
+/// Waits until `end`, also after spurious wake-ups.
 fn wait_until(end: Instant) {
     loop {
         let left = end.saturating_duration_since(Instant::now());
@@ -110,5 +110,5 @@ fn start_redis(programs: &Programs) -> Outcome<Server> {
     let mut command = Cores::Any.command(Role::Server, &programs.redis);
     command.args(["--port", &address.port().to_string(), "--bind", "127.0.0.1"]);
     command.args(["--save", "", "--appendonly", "no"]);
-    Server::start(command, Address::Told(address))
+    Server::start(command, Address::Fixed(address))
 }

@@ -1,32 +1,32 @@
-//! What the other algorithms cost.
+//! Cost of decisions per algorithm.
 
-use super::contest::{Contest, Entry, Keys};
 use super::figures::Figures;
 use super::limits::Limits;
-use super::way::Way;
+use super::method::Method;
+use super::runner::{Keys, Runner, Scenario};
 use crate::Outcome;
 use crate::markdown::Table;
 
-/// tollgate's figures under some limits.
+/// Figures of tollgate for one kind of limits.
 #[derive(Debug, Clone)]
 pub struct Row {
     limits: Limits,
-    /// What came out.
+    /// The figures.
     pub figures: Figures,
 }
 
-/// Takes the figures of all side by side, the token bucket's first.
+/// Measures all algorithms, the token bucket first.
 ///
 /// # Errors
-/// An answer that is not the right one.
-pub fn measure(contest: Contest<'_>) -> Outcome<Vec<Row>> {
-    let [callers, _] = contest.scale.callers;
+/// A decision is wrong.
+pub fn measure(runner: Runner<'_>) -> Outcome<Vec<Row>> {
+    let [callers, _] = runner.scale.callers;
     for limits in Limits::OF_ONE_KEY {
-        contest.prove(Way::Tollgate, limits)?;
-        contest.fill(Way::Tollgate, limits)?;
+        runner.check_exactness(Method::Tollgate, limits)?;
+        runner.fill(Method::Tollgate, limits)?;
     }
-    let entry = |limits| Entry::plenty(Way::Tollgate, callers, Keys::Many, limits);
-    let figures = contest.rounds(&Limits::OF_ONE_KEY.map(entry))?;
+    let scenario = |limits| Scenario::always_allowed(Method::Tollgate, callers, Keys::Many, limits);
+    let figures = runner.rounds(&Limits::OF_ONE_KEY.map(scenario))?;
     Ok(Limits::OF_ONE_KEY
         .into_iter()
         .zip(figures)
@@ -34,15 +34,15 @@ pub fn measure(contest: Contest<'_>) -> Outcome<Vec<Row>> {
         .collect())
 }
 
-/// The figures as a table.
+/// Returns the figures as a table.
 #[must_use]
 pub fn table(rows: &[Row]) -> Table {
     let mut table = Table::new([
         "tollgate",
         "decisions/s",
         "p99 µs",
-        "Redis CPU µs a decision",
-        "Redis CPU × the first",
+        "Redis CPU µs per decision",
+        "Redis CPU × token bucket",
     ]);
     let first = rows.first();
     for Row { limits, figures } in rows {

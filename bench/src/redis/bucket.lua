@@ -1,5 +1,7 @@
--- A token bucket as one number: when it is full again. ARGV: microseconds a token, burst, cost.
--- Returns what to wait, what is left, and in what time it is full, both times in microseconds.
+-- A token bucket, stored as the time at which it is full. ARGV: microseconds per token, burst,
+-- cost.
+-- Returns the wait (0 if allowed), the remaining tokens and the time until full; times in
+-- microseconds.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local interval, burst, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -1,55 +1,59 @@
-//! All figures of decisions by a cluster.
+//! The report on the Redis store on a cluster.
 
 use std::fmt;
 
-use super::contest::Contest;
+use super::deployment::{Deployment, Programs};
 use super::figures::Figures;
+use super::runner::Runner;
 use super::scale::Scale;
-use super::stage::{Programs, Stage};
-use super::{across, notes, spread};
+use super::{cluster_overhead, cross_slot, notes};
 use crate::Outcome;
-use crate::document::{Document, Section, by_turns};
-use crate::machine::Given;
+use crate::document::{Document, Section, timed_rounds};
+use crate::machine::RunInfo;
 
-/// How many primaries share the slots, where it is more than one.
+/// Number of primaries of the larger cluster.
 pub(super) const PRIMARIES: u16 = 3;
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Clone)]
 pub struct ClusterReport {
-    given: Given,
+    run_info: RunInfo,
     scale: Scale,
     server: String,
-    spread: Vec<spread::Row>,
-    across: Vec<across::Row>,
+    cluster_overhead: Vec<cluster_overhead::Row>,
+    cross_slot: Vec<cross_slot::Row>,
 }
 
 impl ClusterReport {
-    /// Measures everything.
+    /// Runs all measurements.
     ///
     /// # Errors
-    /// A measurement that would not be one: servers that become no cluster, an answer that is not the
-    /// right one.
-    pub fn measure(scale: Scale, programs: &Programs, given: Given) -> Outcome<Self> {
-        let one = Stage::start(programs.clone())?;
-        let alone = Stage::cluster(programs.clone(), 1)?;
-        let all = Stage::cluster(programs.clone(), PRIMARIES)?;
-        let server = format!("redis-server {}", one.inside()?.version()?);
-        eprintln!("keys over slots");
-        let stages = [("one server", &one), ("1 primary", &alone), ("3 primaries", &all)];
-        let spread = spread::measure(&stages, &scale)?;
-        eprintln!("plans across slots");
-        let across = across::measure(Contest { stage: &all, scale: &scale })?;
-        Ok(Self { given, scale, server, spread, across })
+    /// The servers do not form a cluster, or a decision is wrong.
+    pub fn measure(scale: Scale, programs: &Programs, run_info: RunInfo) -> Outcome<Self> {
+        let single_server = Deployment::start(programs.clone())?;
+        let one_primary = Deployment::cluster(programs.clone(), 1)?;
+        let three_primaries = Deployment::cluster(programs.clone(), PRIMARIES)?;
+        let server = format!("redis-server {}", single_server.admin()?.version()?);
+        eprintln!("cluster overhead");
+        let deployments = [
+            ("one server", &single_server),
+            ("1 primary", &one_primary),
+            ("3 primaries", &three_primaries),
+        ];
+        let cluster_overhead = cluster_overhead::measure(&deployments, &scale)?;
+        eprintln!("plans in two slots");
+        let cross_slot =
+            cross_slot::measure(Runner { deployment: &three_primaries, scale: &scale })?;
+        Ok(Self { run_info, scale, server, cluster_overhead, cross_slot })
     }
 
-    /// Every figure in it.
+    /// Returns all figures, to check that they are valid.
     #[must_use]
     pub fn figures(&self) -> Vec<f64> {
-        let spread = self.spread.iter().map(|row| &row.figures);
-        let across = self.across.iter().flat_map(|row| [&row.within, &row.across]);
-        let rounds = spread.chain(across).flat_map(Figures::all);
-        rounds.flat_map(|rounds| [rounds.least(), rounds.median(), rounds.most()]).collect()
+        let cluster_overhead = self.cluster_overhead.iter().map(|row| &row.figures);
+        let cross_slot = self.cross_slot.iter().flat_map(|row| [&row.one_slot, &row.two_slots]);
+        let rounds = cluster_overhead.chain(cross_slot).flat_map(Figures::all);
+        rounds.flat_map(|rounds| [rounds.min(), rounds.median(), rounds.max()]).collect()
     }
 
     fn document(&self) -> Document<'_> {
@@ -57,19 +61,22 @@ impl ClusterReport {
         let section = |title, note, tables| Section { title, note, tables };
         Document {
             title: "Redis store on a cluster",
-            given: &self.given,
+            run_info: &self.run_info,
             peers: vec![self.server.clone()],
-            figures: by_turns(rounds, window, warm_up),
+            figures: timed_rounds(rounds, window, warm_up),
             sections: vec![
                 section(
-                    "Keys over slots",
-                    notes::spread(&self.scale),
-                    vec![spread::figures(&self.spread), spread::ratios(&self.spread)],
+                    "Cost of a cluster",
+                    notes::cluster_overhead(&self.scale),
+                    vec![
+                        cluster_overhead::figures(&self.cluster_overhead),
+                        cluster_overhead::ratios(&self.cluster_overhead),
+                    ],
                 ),
                 section(
-                    "A plan across slots",
-                    notes::across(&self.scale),
-                    vec![across::table(&self.across)],
+                    "Plans in two slots",
+                    notes::cross_slot(&self.scale),
+                    vec![cross_slot::table(&self.cross_slot)],
                 ),
             ],
         }

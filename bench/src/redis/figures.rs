@@ -1,27 +1,27 @@
-//! The samples of several rounds.
+//! Figures of several rounds.
 
 use super::sample::Sample;
 use crate::rounds::Rounds;
 
-/// The figures of one way of asking, a round each; see [`Sample`].
+/// Figures of one scenario, one value per round; see [`Sample`].
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
-    /// Decisions a second.
+    /// Decisions per second.
     pub per_second: Rounds,
-    /// Latencies in microseconds.
+    /// Median latency in microseconds.
     pub p50: Rounds,
     /// See [`Sample::p99`].
     pub p99: Rounds,
-    /// Redis's processor time per decision, in microseconds.
+    /// CPU time of Redis per decision, in microseconds.
     pub redis_micros: Rounds,
-    /// The same of the process that asks.
+    /// CPU time of the load generator per decision, in microseconds.
     pub client_micros: Rounds,
-    /// Commands of Redis per decision, those of scripts included.
+    /// Redis commands per decision, including those of scripts.
     pub commands: Rounds,
 }
 
 impl Figures {
-    /// One more round.
+    /// Adds the figures of a round.
     pub fn push(&mut self, sample: &Sample) {
         self.per_second.push(sample.per_second);
         self.p50.push(sample.p50);
@@ -31,7 +31,7 @@ impl Figures {
         self.commands.push(sample.commands / sample.answered);
     }
 
-    /// All of them.
+    /// Returns all figures.
     #[must_use]
     pub fn all(&self) -> [&Rounds; 6] {
         let Self { per_second, p50, p99, redis_micros, client_micros, commands } = self;

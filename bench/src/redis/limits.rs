@@ -1,4 +1,4 @@
-//! The limits that are asked about.
+//! The limits of the measured decisions.
 
 use std::time::Duration;
 
@@ -6,29 +6,29 @@ use tollgate::{Limit, Quota};
 
 use crate::Outcome;
 
-/// One token comes back in so long, and windows are as long. Then nothing changes by itself within a run,
-/// and no key is gone before it asks again.
+/// Refill time of one token, and length of windows. Longer than a run, so that no quota refills and
+/// no key expires during it.
 pub const PERIOD: Duration = Duration::from_secs(600);
 
-/// Which limits a decision is made under.
+/// The limits of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limits {
     /// One token bucket.
     TokenBucket,
-    /// One log of all that passed.
+    /// One sliding window (log of admitted requests).
     SlidingWindow,
-    /// One weighted pair of counters.
+    /// One sliding counter (two weighted counters).
     SlidingCounter,
-    /// One counter that starts over.
+    /// One fixed window.
     FixedWindow,
-    /// Two token buckets of the same key, in one plan.
+    /// Two token buckets of the same subject, in one plan.
     TwoLimits,
-    /// The same of two keys, which a cluster has in two slots.
+    /// Two token buckets of two subjects, which are in two slots of a cluster.
     TwoSubjects,
 }
 
 impl Limits {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 6] = [
         Self::TokenBucket,
         Self::SlidingWindow,
@@ -38,7 +38,7 @@ impl Limits {
         Self::TwoSubjects,
     ];
 
-    /// Those of one key.
+    /// The kinds with one subject.
     pub const OF_ONE_KEY: [Self; 5] = [
         Self::TokenBucket,
         Self::SlidingWindow,
@@ -47,7 +47,7 @@ impl Limits {
         Self::TwoLimits,
     ];
 
-    /// Their name on the command line, and in policies where it is an algorithm's.
+    /// The name on the command line. Names of algorithms are those in policies.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,29 +60,30 @@ impl Limits {
         }
     }
 
-    /// Those of this name.
+    /// Parses a name.
     ///
     /// # Errors
-    /// None have it.
-    pub fn named(name: &str) -> Outcome<Self> {
+    /// The name is unknown.
+    pub fn parse(name: &str) -> Outcome<Self> {
         let limits = Self::ALL.into_iter().find(|limits| limits.name() == name);
-        limits.ok_or_else(|| format!("no algorithm is called {name}").into())
+        limits.ok_or_else(|| format!("unknown --algorithm {name}").into())
     }
 
-    /// More than any key asks for in a run, if there are many keys; a log has to hold them all.
+    /// A burst that no key exhausts in a run with many keys. A log must hold all of its entries, so
+    /// its burst is smaller.
     #[must_use]
-    pub const fn plenty(self) -> u32 {
+    pub const fn ample_burst(self) -> u32 {
         match self {
             Self::SlidingWindow => 100_000,
             _ => 10_000_000,
         }
     }
 
-    /// The limits, each of so much at once.
+    /// Creates the limits with this burst.
     ///
     /// # Errors
-    /// More than a limit can be exact about.
-    pub fn of(self, burst: u32) -> Outcome<Vec<Limit>> {
+    /// The burst exceeds the exact range of a limit.
+    pub fn build(self, burst: u32) -> Outcome<Vec<Limit>> {
         let burst = u64::from(burst);
         let bucket = |period| Limit::token_bucket(Quota::try_new(1, period)?.try_burst(burst)?);
         let window = Quota::try_new(burst, PERIOD)?;
@@ -101,11 +102,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_can_be_exact_about_plenty_and_have_their_names() {
+    fn limits_accept_ample_burst_and_parse_from_names() {
         for limits in Limits::ALL {
-            assert_eq!(Limits::named(limits.name()).unwrap(), limits);
-            for limit in limits.of(limits.plenty()).unwrap() {
-                assert_eq!(limit.capacity(), u64::from(limits.plenty()), "{limits:?}");
+            assert_eq!(Limits::parse(limits.name()).unwrap(), limits);
+            for limit in limits.build(limits.ample_burst()).unwrap() {
+                assert_eq!(limit.capacity(), u64::from(limits.ample_burst()), "{limits:?}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The load: every caller asks again as soon as it is answered.
+//! The load generator: each caller sends its next request as soon as it has the reply.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -6,61 +6,61 @@ use std::time::Instant;
 use tokio::runtime;
 use tokio::task::{JoinSet, yield_now};
 
-use super::asker::Asker;
-use super::course::Course;
-use super::inside::Inside;
+use super::admin::AdminConnection;
+use super::caller::Caller;
+use super::run_state::RunState;
 use super::sample::Sample;
 use super::task::Task;
 use crate::Outcome;
 use crate::keys::digits;
 
-/// A caller who never has to wait lets others go on after so many decisions.
-const STRETCH: u32 = 64;
+/// A caller whose decisions complete without waiting yields after this many decisions.
+const YIELD_INTERVAL: u32 = 64;
 
-/// Does what the task says, with as many workers as the one core it gets.
+/// Executes the task on a runtime with one worker, since the process has one core.
 ///
 /// # Errors
-/// A decision that is not the right one, or none.
+/// A decision is wrong or fails.
 pub fn run(task: &Task) -> Outcome<Sample> {
-    let mut insides = task.servers().map(Inside::connect).collect::<Outcome<Vec<_>>>()?;
-    let servers = insides.iter_mut().map(Inside::process).collect::<Outcome<Vec<_>>>()?;
-    let mut commands = || insides.iter_mut().map(Inside::commands).sum::<Outcome<f64>>();
+    let mut admins = task.servers().map(AdminConnection::connect).collect::<Outcome<Vec<_>>>()?;
+    let servers = admins.iter_mut().map(AdminConnection::process).collect::<Outcome<Vec<_>>>()?;
+    let mut commands = || admins.iter_mut().map(AdminConnection::commands).sum::<Outcome<f64>>();
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
-        let asker = Asker::connect(task).await?;
+        let caller = Caller::connect(task).await?;
         let before = commands()?;
-        let course = Arc::new(Mutex::new(Course::new(task, &servers)?));
+        let run_state = Arc::new(Mutex::new(RunState::new(task, &servers)?));
         let mut callers = JoinSet::new();
         for _ in 0..task.callers {
-            callers.spawn(call(asker.clone(), Arc::clone(&course)));
+            callers.spawn(call(caller.clone(), Arc::clone(&run_state)));
         }
         while let Some(caller) = callers.join_next().await {
             caller??;
         }
         let now = Instant::now();
         let commands = commands()? - before;
-        let course = Arc::into_inner(course).ok_or("somebody still asks")?;
-        course.into_inner().unwrap_or_else(PoisonError::into_inner).finish(now, commands)
+        let run_state = Arc::into_inner(run_state).ok_or("a caller is still running")?;
+        run_state.into_inner().unwrap_or_else(PoisonError::into_inner).finish(now, commands)
     })
 }
 
-/// One caller, until nobody asks any more.
-async fn call(mut asker: Asker, course: Arc<Mutex<Course>>) -> Outcome<()> {
+/// Runs one caller until the run is over.
+async fn call(mut caller: Caller, run_state: Arc<Mutex<RunState>>) -> Outcome<()> {
     let mut text = String::new();
     let mut sent = Instant::now();
     for turn in 1.. {
-        let next = course.lock().unwrap_or_else(PoisonError::into_inner).next(sent)?;
+        let next = run_state.lock().unwrap_or_else(PoisonError::into_inner).next(sent)?;
         let Some(number) = next else { break };
         text.clear();
         text.push_str("user");
         text.extend(digits(number));
-        let answer = asker.ask(&text).await?;
+        let reply = caller.decide(&text).await?;
         let now = Instant::now();
-        course.lock().unwrap_or_else(PoisonError::into_inner).answered(answer, sent, now);
+        run_state.lock().unwrap_or_else(PoisonError::into_inner).record(reply, sent, now);
         sent = now;
-        if turn % STRETCH == 0 {
+        if turn % YIELD_INTERVAL == 0 {
             yield_now().await;
-            // The others' turns are nothing that this one waited for.
+            // The time of the other callers is not part of the next latency.
             sent = Instant::now();
         }
     }

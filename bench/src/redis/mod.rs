@@ -1,36 +1,36 @@
-//! Measures decisions that Redis makes, by the way it is asked.
+//! Benchmarks of the Redis store, compared with other methods to get a decision from Redis.
 //!
-//! On a [`stage`] runs a server, and the [`load`], which does one [`task`] in a process of its own: its
-//! callers ask one [`way`] under some [`limits`], as fast as they are answered, and a [`sample`] is
-//! printed if every answer was right. A [`contest`] gives everyone a turn in each round and keeps the
-//! [`figures`]; [`asking`], [`idle`], [`refused`] and [`algorithms`] are its questions. [`floor`] asks
-//! Redis's own benchmark, [`memory`] looks [`inside`], and [`report`] is the document. On a cluster [`spread`]
-//! and [`across`] are the questions, and [`cluster_report`] is the document.
+//! A [`deployment`] is a running server or cluster. The [`load`] generator executes one [`task`] in its own
+//! process: its callers use one [`method`] with some [`limits`], each sending its next request as soon as it has
+//! the reply. It verifies every decision and prints a [`sample`]. A [`runner`] runs every scenario once per round
+//! and collects the [`figures`]. Measurements on one server: [`method_comparison`], [`single_caller`],
+//! [`refusals`], [`algorithms`], [`redis_benchmark`] and [`memory`], collected in [`report`]. On a cluster:
+//! [`cluster_overhead`] and [`cross_slot`], collected in [`cluster_report`].
 
-pub mod across;
+pub mod admin;
 pub mod algorithms;
-mod asker;
-pub mod asking;
-mod cluster;
+mod caller;
+pub mod cluster_overhead;
 pub mod cluster_report;
-pub mod contest;
-mod course;
+mod cluster_setup;
+pub mod cross_slot;
+pub mod deployment;
 pub mod figures;
-pub mod floor;
-pub mod idle;
-pub mod inside;
 pub mod limits;
 pub mod load;
 pub mod memory;
+pub mod method;
+pub mod method_comparison;
 mod notes;
-mod ours;
-mod plain;
-pub mod refused;
+mod peer_callers;
+pub mod redis_benchmark;
+pub mod refusals;
 pub mod report;
+mod run_state;
+pub mod runner;
 pub mod sample;
 pub mod scale;
-pub mod spread;
-pub mod stage;
+pub mod single_caller;
+mod stored_state;
 pub mod task;
-pub mod way;
-mod weighed;
+mod tollgate_caller;

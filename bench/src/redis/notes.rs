@@ -1,105 +1,107 @@
-//! What the document says of each question.
+//! Descriptions of the measurements in the reports.
 
 use super::cluster_report::PRIMARIES;
-use super::plain::CONNECTIONS;
+use super::method::Method;
+use super::peer_callers::CONNECTIONS;
 use super::scale::Scale;
-use super::way::Way;
-use crate::scale::spoken;
+use crate::scale::short_count;
 
 pub(super) fn many(scale: &Scale) -> String {
     let [few, many] = scale.callers;
     format!(
-        "{few} and {many} callers, tasks of one process that ask again as soon as they are answered; \
-         {} keys, drawn at random, all of which have asked before. Token bucket, every request allowed; \
-         any other answer would have ended the run. Before that, everyone was asked under a limit that \
-         was soon used up, and had to admit exactly that many. redis-server has one core, without \
-         persistence; the callers have the other, on which they also choose keys and keep time.\n\n\
-         - *{}*: `RedisStore` with its defaults, but no refusals remembered and more patience.\n\
-         - *{}*: the client library, one shared connection without Nagle's delay, one call a decision \
-         of [a script](../bench/src/redis/bucket.lua) that keeps one number with `GET` and `SET … PX` \
-         by the server's clock.\n\
-         - *{}*: the same with {CONNECTIONS} connections, each with one call on its way.\n\
-         - *{}*: `CL.THROTTLE` of the native module over one shared connection, in the version that \
-         the registry has.",
-        spoken(scale.keys),
-        Way::Tollgate.label(),
-        Way::Multiplexed.label(),
-        Way::Pool.label(),
-        Way::Cell.label(),
+        "{few} and {many} callers: tasks of one process, each of which sends its next request as soon \
+         as it has the reply; {} random keys, all of which were used before. Token bucket, every \
+         request is allowed; any other reply aborts the run. A preceding check verifies that every \
+         method admits exactly the burst of a small limit. redis-server runs on one core, without \
+         persistence; the callers run on the other one, which also chooses keys and records times.\n\n\
+         - *{}*: `RedisStore` with its defaults, but without the refusal cache and with a longer timeout.\n\
+         - *{}*: the Redis client library with one shared connection (`TCP_NODELAY`) and one call per \
+         decision of [a script](../bench/src/redis/bucket.lua) that stores one number with `GET` and \
+         `SET … PX` and uses the server's clock.\n\
+         - *{}*: the same script with {CONNECTIONS} connections, each with one call in flight.\n\
+         - *{}*: `CL.THROTTLE` of the native module over one shared connection; the newest version in \
+         the registry.",
+        short_count(scale.keys),
+        Method::Tollgate.label(),
+        Method::Multiplexed.label(),
+        Method::Pool.label(),
+        Method::Cell.label(),
     )
 }
 
 pub(super) fn hot() -> String {
-    "As above, but everyone asks about the same key, which is another in every run. What is left to it at \
-     the end had to be what was admitted less."
+    "As above, but all callers use the same key, a new one in every run. Each run verifies the \
+     remaining quota at its end."
         .to_owned()
 }
 
-pub(super) fn floors(scale: &Scale) -> String {
+pub(super) fn redis_benchmark(scale: &Scale) -> String {
     let [requests, more] = scale.requests;
     format!(
-        "`redis-benchmark`, {} requests, and {} through pipelines; {} keys at random. It does not look \
-         at answers, and runs on the core that callers have above.",
-        spoken(requests),
-        spoken(requests * more),
-        spoken(scale.keys),
+        "`redis-benchmark`, {} requests, or {} when pipelined; {} random keys. It does not parse \
+         replies. It runs on the core of the callers.",
+        short_count(requests),
+        short_count(requests * more),
+        short_count(scale.keys),
     )
 }
 
-pub(super) fn idle() -> String {
-    "One caller alone, many keys. Nobody to wait for: a decision is one round trip and the script."
+pub(super) fn single_caller() -> String {
+    "A single caller, many keys. There is no queueing: a decision takes one round trip and the script."
         .to_owned()
 }
 
-pub(super) fn refused(scale: &Scale) -> String {
+pub(super) fn refusals(scale: &Scale) -> String {
     let [callers, _] = scale.callers;
     format!(
-        "{callers} callers ask about one key that may ask once in ten minutes: exactly one request passed \
-         in each run. Commands are those of the whole run, scripts' own included. Where Redis is not asked \
-         the callers' own bookkeeping is most of the time.",
+        "{callers} callers use one key with a limit of one request per ten minutes: exactly one \
+         request was allowed in each run. Commands are those of the whole run, including those of \
+         scripts. With the refusal cache, most of the time is spent in the load generator itself.",
     )
 }
 
 pub(super) fn algorithms(scale: &Scale) -> String {
     let [callers, _] = scale.callers;
     format!(
-        "{callers} callers, {} keys at random, every request allowed. Two limits are two token buckets of \
-         the same key, decided together.",
-        spoken(scale.keys),
+        "{callers} callers, {} random keys, every request is allowed. *Two limits* are two token \
+         buckets of the same key, decided together.",
+        short_count(scale.keys),
     )
 }
 
-pub(super) fn spread(scale: &Scale) -> String {
+pub(super) fn cluster_overhead(scale: &Scale) -> String {
     let [few, many] = scale.callers;
     format!(
-        "{few} and {many} callers of `RedisStore`, {} keys drawn at random, all of which have asked before and \
-         every request allowed, as for one server above. *One server* is no cluster; *1 primary* is a cluster \
-         that has all slots on one; *{PRIMARIES} primaries* share them equally. Before that, each had to admit \
-         exactly what a limit that was soon used up does. Commands are those of scripts too.\n\n\
-         All servers have the same core, and the callers the other: {PRIMARIES} primaries have no more processor \
-         time here than one, so these figures say nothing of what they gain where each has a core. What they do \
-         say is what a cluster costs: a call carries the plans of one slot only, and with keys all over the \
-         slots hardly any two plans share one, which the commands a decision show. Whatever else runs on the \
-         servers' core favours {PRIMARIES} processes over one: only a run on a quiet machine compares them.",
-        spoken(scale.keys),
+        "{few} and {many} callers of `RedisStore`, {} random keys, all of which were used before; \
+         every request is allowed. *One server* is not a cluster; *1 primary* is a cluster with all \
+         slots on one node; *{PRIMARIES} primaries* share the slots equally. A preceding check \
+         verifies that each deployment admits exactly the burst of a small limit. Commands include \
+         those of scripts.\n\n\
+         All servers share one core and the callers use the other: {PRIMARIES} primaries have no more \
+         CPU time here than one server, so these figures do not show the gain of a cluster whose nodes \
+         have separate cores. They show the cost of a cluster: a call contains plans of one slot only, \
+         and with keys in all slots hardly any two plans share a slot, as the commands per decision \
+         show. Other processes on the servers' core favour {PRIMARIES} processes over one: compare \
+         figures only from an otherwise single_caller machine.",
+        short_count(scale.keys),
     )
 }
 
-pub(super) fn across(scale: &Scale) -> String {
+pub(super) fn cross_slot(scale: &Scale) -> String {
     format!(
-        "On the {PRIMARIES} primaries, plans of two token buckets each, every request allowed; {} keys at random. \
-         *One slot*: both are of one subject, decided in one call. *Two slots*: they are of two subjects; one is \
-         taken from, then the other, by one call each, one after the other.",
-        spoken(scale.keys),
+        "On the {PRIMARIES} primaries; each plan has two token buckets, every request is allowed; {} \
+         random keys. *One slot*: both buckets have the same subject and are decided in one call. *Two \
+         slots*: the buckets have two subjects and are taken one after the other, with one call each.",
+        short_count(scale.keys),
     )
 }
 
 pub(super) fn memory(scale: &Scale) -> String {
     format!(
-        "Keys of the same length, each with an expiry, in an empty Redis; weighed once, since nothing of it \
-         is by chance. `used_memory` grows also by Redis's own tables of keys and of expiries. Logs are \
-         {} keys, by `MEMORY USAGE` of all entries; a sorted set has the time as its score and as its \
-         member.",
-        spoken(scale.logs),
+        "Keys of equal length, each with an expiry, in an empty Redis; measured once, since the result \
+         is deterministic. `used_memory` includes Redis's hash tables of keys and of expiries. Logs: \
+         {} keys, bytes per key by `MEMORY USAGE` of all entries; the sorted set uses the time as \
+         score and as member.",
+        short_count(scale.logs),
     )
 }

@@ -1,82 +1,96 @@
-//! All figures of decisions by Redis.
+//! The report on the Redis store.
 
 use std::fmt;
 
-use super::asking;
-use super::contest::{Contest, Keys};
+use super::deployment::{Deployment, Programs};
 use super::figures::Figures;
-use super::idle::Idle;
 use super::limits::Limits;
 use super::memory::Memory;
+use super::method_comparison;
+use super::runner::{Keys, Runner};
 use super::scale::Scale;
-use super::stage::{Programs, Stage};
-use super::{algorithms, floor, notes, refused};
+use super::single_caller::SingleCaller;
+use super::{algorithms, notes, redis_benchmark, refusals};
 use crate::Outcome;
-use crate::document::{Document, Section, by_turns};
-use crate::machine::{self, Given};
+use crate::document::{Document, Section, timed_rounds};
+use crate::machine::{self, RunInfo};
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Clone)]
 pub struct Report {
-    given: Given,
+    run_info: RunInfo,
     scale: Scale,
     peers: Vec<String>,
-    many: Vec<asking::Row>,
-    hot: Vec<asking::Row>,
-    floors: Vec<floor::Row>,
-    idle: Idle,
-    refused: Vec<refused::Row>,
+    many: Vec<method_comparison::Row>,
+    hot: Vec<method_comparison::Row>,
+    benchmark: Vec<redis_benchmark::Row>,
+    single_caller: SingleCaller,
+    refusals: Vec<refusals::Row>,
     algorithms: Vec<algorithms::Row>,
     memory: Memory,
 }
 
 impl Report {
-    /// Measures everything.
+    /// Runs all measurements.
     ///
     /// # Errors
-    /// A measurement that would not be one: a server that does not start, an answer that is not the
-    /// right one.
-    pub fn measure(scale: Scale, programs: Programs, given: Given) -> Outcome<Self> {
-        let stage = Stage::start(programs)?;
-        let contest = Contest { stage: &stage, scale: &scale };
-        let peers = peers(&stage)?;
-        eprintln!("proofs");
-        for way in stage.ways() {
-            contest.prove(way, Limits::TokenBucket)?;
-            contest.fill(way, Limits::TokenBucket)?;
+    /// A server does not start, or a decision is wrong.
+    pub fn measure(scale: Scale, programs: Programs, run_info: RunInfo) -> Outcome<Self> {
+        let deployment = Deployment::start(programs)?;
+        let runner = Runner { deployment: &deployment, scale: &scale };
+        let peers = peers(&deployment)?;
+        eprintln!("correctness checks");
+        for method in deployment.methods() {
+            runner.check_exactness(method, Limits::TokenBucket)?;
+            runner.fill(method, Limits::TokenBucket)?;
         }
         eprintln!("many keys");
-        let many = asking::measure(contest, Keys::Many)?;
+        let many = method_comparison::measure(runner, Keys::Many)?;
         eprintln!("one hot key");
-        let hot = asking::measure(contest, Keys::Hot)?;
+        let hot = method_comparison::measure(runner, Keys::Hot)?;
         eprintln!("redis-benchmark");
-        let floors = floor::measure(contest)?;
-        eprintln!("one caller");
-        let idle = Idle::measure(contest)?;
+        let benchmark = redis_benchmark::measure(runner)?;
+        eprintln!("single caller");
+        let single_caller = SingleCaller::measure(runner)?;
         eprintln!("refusals");
-        let refused = refused::measure(contest)?;
+        let refusals = refusals::measure(runner)?;
         eprintln!("algorithms");
-        let algorithms = algorithms::measure(contest)?;
+        let algorithms = algorithms::measure(runner)?;
         eprintln!("memory");
-        let memory = Memory::measure(contest)?;
-        Ok(Self { given, scale, peers, many, hot, floors, idle, refused, algorithms, memory })
+        let memory = Memory::measure(runner)?;
+        Ok(Self {
+            run_info,
+            scale,
+            peers,
+            many,
+            hot,
+            benchmark,
+            single_caller,
+            refusals,
+            algorithms,
+            memory,
+        })
     }
 
-    /// Every figure in it.
+    /// Returns all figures, to check that they are valid.
     #[must_use]
     pub fn figures(&self) -> Vec<f64> {
-        let asking = self.many.iter().chain(&self.hot).map(|row| &row.figures);
-        let refused = self.refused.iter().map(|row| &row.figures);
+        let method_comparison = self.many.iter().chain(&self.hot).map(|row| &row.figures);
+        let refusals = self.refusals.iter().map(|row| &row.figures);
         let algorithms = self.algorithms.iter().map(|row| &row.figures);
-        let idle = [&self.idle.tollgate, &self.idle.usual];
-        let loads = asking.chain(refused).chain(algorithms).chain(idle).flat_map(Figures::all);
-        let floors = self.floors.iter().flat_map(|row| [&row.per_second, &row.redis_micros]);
+        let single_caller = [&self.single_caller.tollgate, &self.single_caller.baseline];
+        let loads = method_comparison
+            .chain(refusals)
+            .chain(algorithms)
+            .chain(single_caller)
+            .flat_map(Figures::all);
+        let benchmark = self.benchmark.iter().flat_map(|row| [&row.per_second, &row.redis_micros]);
         let counters = self.memory.counters.iter();
-        let counters = counters.flat_map(|(_, weight)| [weight.growth, weight.usage]);
-        let logs = self.memory.logs.iter().flat_map(|(_, both)| both).map(|weight| weight.usage);
-        let rounds = loads.chain(floors).chain([&self.idle.ping]);
+        let counters = counters.flat_map(|(_, size)| [size.growth, size.usage]);
+        let logs = self.memory.logs.iter().flat_map(|(_, both)| both).map(|size| size.usage);
+        let rounds = loads.chain(benchmark).chain([&self.single_caller.ping]);
         rounds
-            .flat_map(|rounds| [rounds.least(), rounds.median(), rounds.most()])
+            .flat_map(|rounds| [rounds.min(), rounds.median(), rounds.max()])
             .chain(counters)
             .chain(logs)
             .collect()
@@ -86,27 +100,40 @@ impl Report {
         let Scale { rounds, window, warm_up, .. } = self.scale;
         Document {
             title: "Redis store",
-            given: &self.given,
+            run_info: &self.run_info,
             peers: self.peers.clone(),
-            figures: by_turns(rounds, window, warm_up),
+            figures: timed_rounds(rounds, window, warm_up),
             sections: self.sections(),
         }
     }
 
     fn sections(&self) -> Vec<Section> {
         let section = |title, note: String, tables| Section { title, note, tables };
-        let asking =
-            |rows| vec![asking::figures(rows), asking::ratios(rows), asking::targets(rows)];
+        let method_comparison = |rows| {
+            vec![
+                method_comparison::figures(rows),
+                method_comparison::ratios(rows),
+                method_comparison::targets(rows),
+            ]
+        };
         vec![
-            section("Many callers, many keys", notes::many(&self.scale), asking(&self.many)),
-            section("Many callers, one key", notes::hot(), asking(&self.hot)),
             section(
-                "What Redis can do",
-                notes::floors(&self.scale),
-                vec![floor::table(&self.floors)],
+                "Many callers, many keys",
+                notes::many(&self.scale),
+                method_comparison(&self.many),
             ),
-            section("One caller", notes::idle(), vec![self.idle.table()]),
-            section("Refusals", notes::refused(&self.scale), vec![refused::table(&self.refused)]),
+            section("Many callers, one key", notes::hot(), method_comparison(&self.hot)),
+            section(
+                "Throughput of Redis",
+                notes::redis_benchmark(&self.scale),
+                vec![redis_benchmark::table(&self.benchmark)],
+            ),
+            section("Single caller", notes::single_caller(), vec![self.single_caller.table()]),
+            section(
+                "Refusals",
+                notes::refusals(&self.scale),
+                vec![refusals::table(&self.refusals)],
+            ),
             section(
                 "Algorithms",
                 notes::algorithms(&self.scale),
@@ -121,10 +148,10 @@ impl Report {
     }
 }
 
-fn peers(stage: &Stage) -> Outcome<Vec<String>> {
-    let server = format!("redis-server {}", stage.inside()?.version()?);
+fn peers(deployment: &Deployment) -> Outcome<Vec<String>> {
+    let server = format!("redis-server {}", deployment.admin()?.version()?);
     let client = format!("{} (client)", machine::peer("redis"));
-    let cell = stage.cell().map(|version| format!("redis-cell {version}"));
+    let cell = deployment.cell().map(|version| format!("redis-cell {version}"));
     Ok([server, client].into_iter().chain(cell).collect())
 }
 

@@ -1,28 +1,28 @@
-//! What one run of the load on Redis saw, and how it tells.
+//! Figures of one load run, and their text format.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Outcome, lines};
+use crate::{Outcome, figure_lines};
 
-/// The figures of one run; from `per_second` on, those of the window that counts.
+/// Figures of one run; `per_second` and below refer to the measured window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Decisions of the whole run, counted or not.
+    /// Decisions in the whole run.
     pub answered: f64,
-    /// How many of them let a request pass.
+    /// Allowed decisions in the whole run.
     pub allowed: f64,
-    /// Commands that Redis did for the whole run, those of scripts included.
+    /// Redis commands in the whole run, including those of scripts.
     pub commands: f64,
-    /// Decisions a second.
+    /// Decisions per second.
     pub per_second: f64,
-    /// What half of the decisions took at most, in microseconds.
+    /// Median latency in microseconds.
     pub p50: f64,
-    /// The same for 99 %.
+    /// 99th percentile of the latency in microseconds.
     pub p99: f64,
-    /// Microseconds of Redis's processor time per decision.
+    /// CPU time of Redis per decision, in microseconds.
     pub redis_micros: f64,
-    /// The same of the process that asks.
+    /// CPU time of the load generator per decision, in microseconds.
     pub client_micros: f64,
 }
 
@@ -37,14 +37,14 @@ const NAMES: [&str; 8] = [
     "client_micros",
 ];
 
-/// A line per figure.
+/// One line per figure.
 impl fmt::Display for Sample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { answered, allowed, commands, per_second, p50, p99, redis_micros, client_micros } =
             self;
         let figures =
             [answered, allowed, commands, per_second, p50, p99, redis_micros, client_micros];
-        lines::write(f, &NAMES, figures)
+        figure_lines::write(f, &NAMES, figures)
     }
 }
 
@@ -53,7 +53,7 @@ impl FromStr for Sample {
 
     fn from_str(text: &str) -> Outcome<Self> {
         let [answered, allowed, commands, per_second, p50, p99, redis_micros, client_micros] =
-            lines::read(&NAMES, text)?;
+            figure_lines::read(&NAMES, text)?;
         Ok(Self { answered, allowed, commands, per_second, p50, p99, redis_micros, client_micros })
     }
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_is_read_as_it_was_written() {
+    fn sample_text_round_trips() {
         let sample = Sample {
             answered: 600_123.0,
             allowed: 600_000.0,
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_figure_is_named() {
+    fn error_names_the_missing_figure() {
         let error = "answered 1\np50 2\n".parse::<Sample>().unwrap_err();
         assert!(error.to_string().starts_with("no allowed in: "), "{error}");
     }

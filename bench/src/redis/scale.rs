@@ -1,29 +1,29 @@
-//! How much is measured of Redis.
+//! Size of the Redis benchmarks.
 
-use crate::work::Work;
+use crate::load_mode::LoadMode;
 use std::time::Duration;
 
-/// The counts and times of a run.
+/// The numbers of rounds, callers and keys, and the times.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// How often each figure is taken.
+    /// Rounds per measurement.
     pub rounds: u32,
-    /// What goes before each and does not count.
+    /// Time before each measured window.
     pub warm_up: Duration,
-    /// How long each takes.
+    /// Length of each measured window.
     pub window: Duration,
-    /// How many callers there are, where that is the question; the first number also where it is not.
+    /// Numbers of callers in the main comparison. The other measurements use the first number.
     pub callers: [u32; 2],
-    /// How many keys, where there is not one.
+    /// Number of keys in measurements with many keys.
     pub keys: u32,
-    /// How many requests `redis-benchmark` makes without a pipeline, and how many times more with one.
+    /// Requests of `redis-benchmark` without pipelining, and the factor for pipelined runs.
     pub requests: [u32; 2],
-    /// How many logs are weighed.
+    /// Number of logs whose memory is measured.
     pub logs: u32,
 }
 
 impl Scale {
-    /// Some ten minutes.
+    /// A full run; takes about ten minutes.
     pub const FULL: Self = Self {
         rounds: 3,
         warm_up: Duration::from_secs(1),
@@ -34,7 +34,7 @@ impl Scale {
         logs: 100,
     };
 
-    /// A minute or two; enough to see that everything works, not to quote.
+    /// A run of one or two minutes, to test the program. Do not quote its figures.
     pub const QUICK: Self = Self {
         warm_up: Duration::from_millis(100),
         window: Duration::from_millis(400),
@@ -43,12 +43,12 @@ impl Scale {
         ..Self::FULL
     };
 
-    /// Short, since only what passes is of interest.
-    pub(super) fn proof(&self) -> Work {
-        Work::Timed { warm_up: Duration::ZERO, window: self.warm_up }
+    /// Returns a short run, for checks of which only the number of allowed requests matters.
+    pub(super) fn check_mode(&self) -> LoadMode {
+        LoadMode::Timed { warm_up: Duration::ZERO, window: self.warm_up }
     }
 
-    pub(super) fn work(&self) -> Work {
-        Work::Timed { warm_up: self.warm_up, window: self.window }
+    pub(super) fn timed_mode(&self) -> LoadMode {
+        LoadMode::Timed { warm_up: self.warm_up, window: self.window }
     }
 }

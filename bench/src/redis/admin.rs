@@ -1,4 +1,4 @@
-//! What a Redis server tells of itself, and what is put into it by hand.
+//! Administrative access to a Redis server: `INFO`, memory, test data, cluster commands.
 
 use std::fmt;
 
@@ -6,130 +6,131 @@ use redis::{Connection, FromRedisValue};
 
 use crate::Outcome;
 
-/// A connection of its own.
-pub struct Inside(Connection);
+/// A separate connection for administrative commands.
+pub struct AdminConnection(Connection);
 
-impl Inside {
-    /// Connects.
+impl AdminConnection {
+    /// Connects to the server.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// The connection is refused.
     pub fn connect(url: impl AsRef<str>) -> Outcome<Self> {
         Ok(Self(redis::Client::open(url.as_ref())?.get_connection()?))
     }
 
-    /// The server's process.
+    /// Returns the process id of the server.
     ///
     /// # Errors
-    /// It does not tell.
+    /// `INFO` fails or lacks the field.
     pub fn process(&mut self) -> Outcome<u32> {
         Ok(self.info("process_id")?.parse()?)
     }
 
-    /// How many commands it has done so far, this one not included.
+    /// Returns the number of commands executed so far, excluding this one.
     ///
     /// # Errors
-    /// It does not tell.
+    /// `INFO` fails or lacks the field.
     pub fn commands(&mut self) -> Outcome<f64> {
         Ok(self.info("total_commands_processed")?.parse()?)
     }
 
-    /// How many of them it has answered with an error.
+    /// Returns the number of error replies so far.
     ///
     /// # Errors
-    /// It does not tell.
+    /// `INFO` fails or lacks the field.
     pub fn errors(&mut self) -> Outcome<f64> {
         Ok(self.info("total_error_replies")?.parse()?)
     }
 
-    /// The version it gives itself.
+    /// Returns the version of the server.
     ///
     /// # Errors
-    /// It does not tell.
+    /// `INFO` fails or lacks the field.
     pub fn version(&mut self) -> Outcome<String> {
         self.info("redis_version")
     }
 
-    /// The bytes that its allocator has given out.
+    /// Returns `used_memory` in bytes.
     ///
     /// # Errors
-    /// It does not tell.
+    /// `INFO` fails or lacks the field.
     pub fn used_memory(&mut self) -> Outcome<f64> {
         Ok(self.info("used_memory")?.parse()?)
     }
 
-    /// How many keys there are, and how many of them expire.
+    /// Returns the number of keys, and the number of keys with an expiry.
     ///
     /// # Errors
-    /// It does not tell.
+    /// `INFO` fails or lacks the field.
     pub fn keys(&mut self) -> Outcome<[u32; 2]> {
         let line = self.info("db0")?;
         let mut fields = line.split(',').filter_map(|field| field.split_once('='));
         let mut number = |name| {
-            let (_, value) = fields.find(|(key, _)| *key == name).ok_or("no such field")?;
+            let (_, value) =
+                fields.find(|(key, _)| *key == name).ok_or("INFO keyspace has no such field")?;
             Outcome::Ok(value.parse()?)
         };
         Ok([number("keys")?, number("expires")?])
     }
 
-    /// Forgets everything.
+    /// Deletes all keys.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The connection is lost.
     pub fn clear(&mut self) -> Outcome<()> {
         self.call(redis::cmd("FLUSHALL").arg("SYNC"))
     }
 
-    /// Some of the keys.
+    /// Returns up to about 1000 keys.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The connection is lost.
     pub fn some_keys(&mut self) -> Outcome<Vec<String>> {
         let (_, keys): (u64, Vec<String>) =
             self.call(redis::cmd("SCAN").arg(0).arg("COUNT").arg(1000))?;
         Ok(keys)
     }
 
-    /// What a key and all of its value take, by `MEMORY USAGE`.
+    /// Returns the bytes of a key and its whole value, by `MEMORY USAGE`.
     ///
     /// # Errors
-    /// No such key.
+    /// The key does not exist.
     pub fn usage(&mut self, key: &str) -> Outcome<f64> {
         self.call(redis::cmd("MEMORY").arg("USAGE").arg(key).arg("SAMPLES").arg(0))
     }
 
-    /// Many commands at once.
+    /// Sends a pipeline of commands.
     ///
     /// # Errors
     /// One of them failed.
-    pub fn all(&mut self, commands: &redis::Pipeline) -> Outcome<()> {
+    pub fn pipeline(&mut self, commands: &redis::Pipeline) -> Outcome<()> {
         Ok(commands.exec(&mut self.0)?)
     }
 
-    /// Tells it something about its cluster.
+    /// Sends a `CLUSTER` command.
     ///
     /// # Errors
-    /// It refuses.
+    /// The server returns an error.
     pub fn cluster<'w>(&mut self, words: impl IntoIterator<Item = &'w str>) -> Outcome<()> {
         let mut command = redis::cmd("CLUSTER");
         command.arg(words.into_iter().collect::<Vec<_>>());
         self.call(&command)
     }
 
-    /// Whether every slot has a node, of so many, and it knows which.
+    /// Returns whether the cluster has this many primaries and every slot has an owner.
     ///
     /// # Errors
-    /// The server is gone.
-    pub fn is_whole(&mut self, nodes: usize) -> Outcome<bool> {
-        let told: String = self.call(redis::cmd("CLUSTER").arg("INFO"))?;
+    /// The connection is lost.
+    pub fn is_cluster_ready(&mut self, nodes: usize) -> Outcome<bool> {
+        let info: String = self.call(redis::cmd("CLUSTER").arg("INFO"))?;
         let size = format!("cluster_size:{nodes}");
-        Ok(["cluster_state:ok", &size].iter().all(|fact| told.lines().any(|line| line == *fact)))
+        Ok(["cluster_state:ok", &size].iter().all(|fact| info.lines().any(|line| line == *fact)))
     }
 
     fn info(&mut self, name: &str) -> Outcome<String> {
-        let all: String = self.call(&redis::cmd("INFO"))?;
-        let value = all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        Ok(value.ok_or_else(|| format!("the server does not tell its {name}"))?.trim().to_owned())
+        let info: String = self.call(&redis::cmd("INFO"))?;
+        let value = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        Ok(value.ok_or_else(|| format!("INFO has no field {name}"))?.trim().to_owned())
     }
 
     fn call<T: FromRedisValue>(&mut self, command: &redis::Cmd) -> Outcome<T> {
@@ -137,8 +138,8 @@ impl Inside {
     }
 }
 
-impl fmt::Debug for Inside {
+impl fmt::Debug for AdminConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inside").finish_non_exhaustive()
+        f.debug_struct("AdminConnection").finish_non_exhaustive()
     }
 }

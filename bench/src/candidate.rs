@@ -1,4 +1,4 @@
-//! Who takes part.
+//! The in-process limiters that are compared.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use tollgate::{LocalLimiter, TickingClock};
 use crate::Outcome;
 use crate::floor::Floor;
 use crate::limiter;
-use crate::timed_run::Contestant;
+use crate::timed_run::TimedLimiter;
 
-/// A limiter in one configuration.
+/// A limiter with one configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entrant {
-    /// tollgate as it comes.
+pub enum Candidate {
+    /// tollgate with its defaults.
     Tollgate,
-    /// tollgate with a clock that ticks every millisecond.
+    /// tollgate with a `TickingClock` of 1 ms.
     Ticking,
-    /// governor keyed by `String`, as it comes.
+    /// governor with `String` keys and its defaults.
     Governor,
     /// throttlecrab's default store.
     Adaptive,
-    /// throttlecrab's store that cleans once a minute.
+    /// throttlecrab's store that removes expired keys once a minute.
     Periodic,
-    /// throttlecrab's store that cleans once in so many calls.
+    /// throttlecrab's store that removes expired keys once per 10 000 calls on average.
     Probabilistic,
-    /// No limiter: the least that a decision could cost.
+    /// A lower bound: the minimal work of a decision. See [`Floor`].
     Floor,
 }
 
-impl Entrant {
-    /// Everyone, in the order of the tables.
+impl Candidate {
+    /// All candidates, in the order of the tables.
     pub const ALL: [Self; 7] = [
         Self::Tollgate,
         Self::Ticking,
@@ -41,7 +41,7 @@ impl Entrant {
         Self::Floor,
     ];
 
-    /// Its name in tables and on the command line.
+    /// The name in tables and on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,8 +55,9 @@ impl Entrant {
         }
     }
 
-    /// How many decisions its passes have, of so many. throttlecrab is several times slower than the
-    /// rest and nobody's yardstick: the time is better spent on more rounds.
+    /// Returns the number of decisions per run, given the default number. throttlecrab gets a
+    /// third: it is several times slower and no target refers to it, so the time is spent on more
+    /// rounds instead.
     #[must_use]
     pub const fn decisions(self, of: u32) -> u32 {
         match self {
@@ -65,13 +66,14 @@ impl Entrant {
         }
     }
 
-    /// A new one for about so many keys.
+    /// Creates the limiter for about `keys` keys.
     ///
-    /// Only throttlecrab and the floor want to know the number; throttlecrab's other settings are those of its documentation.
+    /// Only throttlecrab and the floor use the number. throttlecrab's other settings follow its
+    /// documentation.
     ///
     /// # Errors
-    /// A quota that it does not take.
-    pub fn build(self, keys: u32) -> Outcome<Box<dyn Contestant>> {
+    /// The limiter rejects the quota.
+    pub fn build(self, keys: u32) -> Outcome<Box<dyn TimedLimiter>> {
         let keys = keys as usize;
         Ok(match self {
             Self::Tollgate => Box::new(LocalLimiter::new(limiter::limit()?)),
@@ -90,7 +92,7 @@ impl Entrant {
                 Box::new(limiter::throttlecrab(store.build()))
             }
             Self::Probabilistic => {
-                // By default it looks through the whole map once in a thousand calls.
+                // The default scans the whole map once per 1000 calls.
                 let store = ProbabilisticStore::builder().capacity(keys);
                 let store = store.cleanup_probability(10_000);
                 Box::new(limiter::throttlecrab(store.build()))

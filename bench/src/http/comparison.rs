@@ -1,42 +1,42 @@
-//! The main question: how close to doing nothing, and how far ahead of the peer.
+//! The main comparison: tollgate, throttlecrab-server and a constant response.
 
-use super::contest::Contest;
 use super::figures::Figures;
 use super::policy::Policy;
+use super::runner::Runner;
 use crate::Outcome;
 use crate::markdown::{Table, Target};
 use crate::rounds::Rounds;
 
-const OF_CONSTANT: Target = Target::AtLeast(0.9);
-const OF_PEER: Target = Target::Above(1.0);
+const VS_CONSTANT: Target = Target::AtLeast(0.9);
+const VS_PEER: Target = Target::Above(1.0);
 
-/// The figures of all three.
+/// Figures of all three servers.
 #[derive(Debug, Clone)]
-pub struct Front {
-    /// Of tollgate.
+pub struct Comparison {
+    /// Figures of tollgate.
     pub tollgate: Figures,
-    /// Of throttlecrab's server.
+    /// Figures of throttlecrab-server.
     pub throttlecrab: Figures,
-    /// Of axum answering a constant.
+    /// Figures of axum with a constant response.
     pub constant: Figures,
-    /// The length of tollgate's answer, and of the constant.
+    /// Body length of tollgate's response and of the constant one, in bytes.
     pub body_bytes: f64,
 }
 
-impl Front {
-    /// Takes them.
+impl Comparison {
+    /// Measures all three servers.
     ///
     /// # Errors
-    /// A server that does not start or does not let every request pass.
-    pub fn measure(contest: Contest<'_>) -> Outcome<Self> {
-        let keys = contest.scale.keys;
-        let tollgate = contest.stage.tollgate(Policy::Default, keys)?;
-        let body_bytes = contest.fill(&tollgate)?.body_bytes;
-        let throttlecrab = contest.stage.throttlecrab(keys)?;
-        contest.fill(&throttlecrab)?;
-        let constant = contest.stage.constant(body_bytes, keys)?;
+    /// A server does not start, or does not allow every request.
+    pub fn measure(runner: Runner<'_>) -> Outcome<Self> {
+        let keys = runner.scale.keys;
+        let tollgate = runner.programs.tollgate(Policy::Default, keys)?;
+        let body_bytes = runner.fill(&tollgate)?.body_bytes;
+        let throttlecrab = runner.programs.throttlecrab(keys)?;
+        runner.fill(&throttlecrab)?;
+        let constant = runner.programs.constant(body_bytes, keys)?;
         let [tollgate, throttlecrab, constant] =
-            contest.rounds([&tollgate, &throttlecrab, &constant])?;
+            runner.rounds([&tollgate, &throttlecrab, &constant])?;
         Ok(Self { tollgate, throttlecrab, constant, body_bytes })
     }
 
@@ -44,18 +44,18 @@ impl Front {
         [
             ("tollgate", &self.tollgate),
             ("throttlecrab-server", &self.throttlecrab),
-            ("axum answering a constant", &self.constant),
+            ("axum, constant response", &self.constant),
         ]
     }
 
-    /// The figures as a table.
+    /// Returns the figures as a table.
     #[must_use]
     pub fn figures(&self) -> Table {
         let mut table = Table::new([
             "",
             "requests/s",
             "× axum constant",
-            "server CPU µs a request",
+            "server CPU µs per request",
             "p50 µs",
             "p99 µs",
             "p99.9 µs",
@@ -75,15 +75,15 @@ impl Front {
         table
     }
 
-    /// The ratios as a table, with targets. Time has no target; it is steadier, and its ratios are
-    /// turned so that more is better here too.
+    /// Returns the ratios as a table, with targets. CPU time has no target but varies less; its
+    /// ratios are inverted so that higher is better.
     #[must_use]
     pub fn ratios(&self) -> Table {
         let Self { tollgate, throttlecrab, constant, .. } = self;
         let mut table = Table::new(["tollgate", "requests/s", "target", "", "server CPU, inverse"]);
         for (name, other, target) in [
-            ("× axum constant", constant, OF_CONSTANT),
-            ("× throttlecrab-server", throttlecrab, OF_PEER),
+            ("× axum constant", constant, VS_CONSTANT),
+            ("× throttlecrab-server", throttlecrab, VS_PEER),
         ] {
             let ratio = tollgate.per_second.relative_to(&other.per_second);
             let time = other.server_micros.relative_to(&tollgate.server_micros);
@@ -100,11 +100,12 @@ impl Front {
         table
     }
 
-    /// The most that the load generator used of its core: near 1 it would be what is measured.
+    /// Returns the maximum share of its core that the load generator used. Near 1 the load
+    /// generator itself would be the bottleneck.
     #[must_use]
-    pub fn busiest_load(&self) -> f64 {
-        let shares = self.named().map(|(_, figures)| figures.load_share.most());
-        shares.into_iter().collect::<Rounds>().most()
+    pub fn max_load_share(&self) -> f64 {
+        let shares = self.named().map(|(_, figures)| figures.load_share.max());
+        shares.into_iter().collect::<Rounds>().max()
     }
 }
 
@@ -131,8 +132,8 @@ mod tests {
         figures
     }
 
-    fn front() -> Front {
-        Front {
+    fn comparison() -> Comparison {
+        Comparison {
             tollgate: figures([92_000.0, 90_000.0, 40_000.0], 10.0),
             throttlecrab: figures([60_000.0, 50_000.0, 50_000.0], 14.0),
             constant: figures([100_000.0, 100_000.0, 50_000.0], 9.0),
@@ -141,21 +142,19 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_medians_with_their_spread() {
-        let text = front().figures().to_string();
+    fn rows_show_median_and_range() {
+        let text = comparison().figures().to_string();
         let row = "| tollgate | 90000 (40000–92000) | 0.90 (0.80–0.92) | 10.00 (10.00–10.00) | \
                    500 (500–500) | 800 (800–800) | 900 (900–900) |\n";
         assert!(text.contains(row), "{text}");
         assert!(
-            text.contains(
-                "| axum answering a constant | 100000 (50000–100000) | 1.00 (1.00–1.00) |"
-            )
+            text.contains("| axum, constant response | 100000 (50000–100000) | 1.00 (1.00–1.00) |")
         );
     }
 
     #[test]
-    fn ratios_are_held_against_their_targets() {
-        let text = front().ratios().to_string();
+    fn ratios_are_compared_with_targets() {
+        let text = comparison().ratios().to_string();
         for row in [
             "| × axum constant | 0.90 (0.80–0.92) | ≥ 0.9 | met | 0.90 (0.90–0.90) |\n",
             "| × throttlecrab-server | 1.53 (0.80–1.80) | > 1 | met | 1.40 (1.40–1.40) |\n",
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_load_is_of_any_server_and_round() {
-        assert!((front().busiest_load() - 0.5).abs() < 1e-9);
+    fn busiest_load_is_the_maximum_of_all_servers_and_rounds() {
+        assert!((comparison().max_load_share() - 0.5).abs() < 1e-9);
     }
 }

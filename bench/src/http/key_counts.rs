@@ -1,42 +1,42 @@
-//! What more keys cost.
+//! Cost of a check by number of keys.
 
-use super::contest::Contest;
 use super::figures::Figures;
 use super::policy::Policy;
+use super::runner::Runner;
 use crate::Outcome;
 use crate::markdown::Table;
-use crate::scale::spoken;
+use crate::scale::short_count;
 
-/// Both servers' figures with so many keys.
+/// Figures of both servers for one number of keys.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// How many keys they hold.
+    /// The number of keys.
     pub keys: u32,
-    /// Of tollgate.
+    /// Figures of tollgate.
     pub tollgate: Figures,
-    /// Of throttlecrab's server.
+    /// Figures of throttlecrab-server.
     pub throttlecrab: Figures,
 }
 
-/// Takes the figures of every number of keys, of servers that hold all of them.
+/// Measures every number of keys, with servers that hold all of them.
 ///
 /// # Errors
-/// A server that does not start or does not let every request pass.
-pub fn measure(contest: Contest<'_>) -> Outcome<Vec<Row>> {
+/// A server does not start, or does not allow every request.
+pub fn measure(runner: Runner<'_>) -> Outcome<Vec<Row>> {
     let mut rows = Vec::new();
-    for &keys in contest.scale.growth {
-        eprintln!("  {} keys", spoken(keys));
-        let tollgate = contest.stage.tollgate(Policy::Default, keys)?;
-        contest.fill(&tollgate)?;
-        let throttlecrab = contest.stage.throttlecrab(keys)?;
-        contest.fill(&throttlecrab)?;
-        let [tollgate, throttlecrab] = contest.rounds([&tollgate, &throttlecrab])?;
+    for &keys in runner.scale.key_counts {
+        eprintln!("  {} keys", short_count(keys));
+        let tollgate = runner.programs.tollgate(Policy::Default, keys)?;
+        runner.fill(&tollgate)?;
+        let throttlecrab = runner.programs.throttlecrab(keys)?;
+        runner.fill(&throttlecrab)?;
+        let [tollgate, throttlecrab] = runner.rounds([&tollgate, &throttlecrab])?;
         rows.push(Row { keys, tollgate, throttlecrab });
     }
     Ok(rows)
 }
 
-/// The figures as a table.
+/// Returns the figures as a table.
 #[must_use]
 pub fn table(rows: &[Row]) -> Table {
     let mut table = Table::new([
@@ -48,7 +48,7 @@ pub fn table(rows: &[Row]) -> Table {
     ]);
     for Row { keys, tollgate, throttlecrab } in rows {
         table.push([
-            spoken(*keys),
+            short_count(*keys),
             tollgate.per_second.to_string(),
             throttlecrab.per_second.to_string(),
             format!("{:.2}", tollgate.server_micros),

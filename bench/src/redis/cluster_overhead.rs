@@ -1,58 +1,59 @@
-//! Keys over the slots of a cluster, beside one server that has them all.
+//! Cost of a cluster, compared with one server.
 
-use super::contest::{Contest, Entry, Keys};
+use super::deployment::Deployment;
 use super::figures::Figures;
 use super::limits::Limits;
+use super::method::Method;
+use super::runner::{Keys, Runner, Scenario};
 use super::scale::Scale;
-use super::stage::Stage;
-use super::way::Way;
 use crate::Outcome;
 use crate::markdown::Table;
 
-/// A deployment and what it is called.
-pub type Named<'s> = (&'static str, &'s Stage);
+/// A deployment with its label.
+pub type LabeledDeployment<'s> = (&'static str, &'s Deployment);
 
-/// The figures of one deployment with so many callers.
+/// Figures of one deployment with one number of callers.
 #[derive(Debug, Clone)]
 pub struct Row {
     callers: u32,
     name: &'static str,
-    /// What came out.
+    /// The figures.
     pub figures: Figures,
-    /// What the first deployment had.
+    /// The figures of the first deployment.
     first: Figures,
 }
 
-/// Takes the figures of all deployments side by side, with both numbers of callers.
+/// Measures all deployments, with both numbers of callers.
 ///
 /// # Errors
-/// An answer that is not the right one.
-pub fn measure(stages: &[Named<'_>], scale: &Scale) -> Outcome<Vec<Row>> {
-    for (_, stage) in stages {
-        let contest = Contest { stage, scale };
-        contest.prove(Way::Tollgate, Limits::TokenBucket)?;
-        contest.fill(Way::Tollgate, Limits::TokenBucket)?;
+/// A decision is wrong.
+pub fn measure(deployments: &[LabeledDeployment<'_>], scale: &Scale) -> Outcome<Vec<Row>> {
+    for (_, deployment) in deployments {
+        let runner = Runner { deployment, scale };
+        runner.check_exactness(Method::Tollgate, Limits::TokenBucket)?;
+        runner.fill(Method::Tollgate, Limits::TokenBucket)?;
     }
     let mut rows = Vec::new();
     for callers in scale.callers {
-        let entry = Entry::plenty(Way::Tollgate, callers, Keys::Many, Limits::TokenBucket);
-        let mut taken = vec![Figures::default(); stages.len()];
+        let scenario =
+            Scenario::always_allowed(Method::Tollgate, callers, Keys::Many, Limits::TokenBucket);
+        let mut results = vec![Figures::default(); deployments.len()];
         for _ in 0..scale.rounds {
-            for ((_, stage), figures) in stages.iter().zip(&mut taken) {
-                figures.push(&Contest { stage, scale }.turn(entry)?);
+            for ((_, deployment), figures) in deployments.iter().zip(&mut results) {
+                figures.push(&Runner { deployment, scale }.run_once(scenario)?);
             }
         }
-        let first = taken.first().cloned().unwrap_or_default();
-        let row = |((name, _), figures): (&Named<'_>, Figures)| {
+        let first = results.first().cloned().unwrap_or_default();
+        let row = |((name, _), figures): (&LabeledDeployment<'_>, Figures)| {
             let first = first.clone();
             Row { callers, name, figures, first }
         };
-        rows.extend(stages.iter().zip(taken).map(row));
+        rows.extend(deployments.iter().zip(results).map(row));
     }
     Ok(rows)
 }
 
-/// The figures as a table.
+/// Returns the figures as a table.
 #[must_use]
 pub fn figures(rows: &[Row]) -> Table {
     let mut table = Table::new([
@@ -60,9 +61,9 @@ pub fn figures(rows: &[Row]) -> Table {
         "decisions/s",
         "p50 µs",
         "p99 µs",
-        "Redis CPU µs a decision",
-        "client CPU µs a decision",
-        "commands a decision",
+        "Redis CPU µs per decision",
+        "client CPU µs per decision",
+        "commands per decision",
     ]);
     for Row { callers, name, figures, .. } in rows {
         table.push([
@@ -78,13 +79,13 @@ pub fn figures(rows: &[Row]) -> Table {
     table
 }
 
-/// The ratios to the first deployment as a table.
+/// Returns the ratios to the first deployment as a table.
 #[must_use]
 pub fn ratios(rows: &[Row]) -> Table {
     let first = rows.first().map(|row| format!("× {}", row.name)).unwrap_or_default();
     let mut table = Table::new([&first, "decisions/s", "p50", "p99", "Redis CPU", "client CPU"]);
     for Row { callers, name, figures, first } in rows {
-        // The first beside itself tells nothing.
+        // Skip the ratio of the first deployment to itself.
         if rows.first().is_some_and(|row| row.name == *name) {
             continue;
         }

@@ -1,13 +1,14 @@
-//! Figures as lines of text, each after its name: how a load in another process tells them.
+//! Text format of figures: one `name value` line each. Load generators print it to the parent
+//! process.
 
 use std::fmt;
 
 use crate::Outcome;
 
-/// A line per figure.
+/// Writes one line per figure.
 ///
 /// # Errors
-/// What it is written to fails.
+/// Writing fails.
 pub fn write<const N: usize>(
     f: &mut fmt::Formatter<'_>,
     names: &[&str; N],
@@ -16,10 +17,10 @@ pub fn write<const N: usize>(
     names.iter().zip(figures).try_for_each(|(name, figure)| writeln!(f, "{name} {figure}"))
 }
 
-/// The figures of these names, in their order.
+/// Parses the figures with these names, in this order.
 ///
 /// # Errors
-/// A line that is missing, or that is none.
+/// A line is missing or has no number.
 pub fn read<const N: usize>(names: &[&str; N], text: &str) -> Outcome<[f64; N]> {
     let (mut lines, mut figures) = (text.lines(), [0.0; N]);
     for (name, figure) in names.iter().zip(&mut figures) {
