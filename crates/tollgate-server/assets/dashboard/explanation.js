@@ -7,19 +7,9 @@ import { longText, shortText } from "./text.js";
 // Maximum number of rules without a match that are shown.
 const MAX_UNMATCHED_RULES = 12;
 
-// The enforced take that decided: for a refusal the one with the longest retry time, otherwise the one with the least
-// remaining quota.
-const decidingTake = ({ answer, takes }) => {
-  const enforced = takes.filter(({ mode, rule }) => mode === "enforce" && rule === answer.rule);
-  if (!answer.allowed) {
-    const refusing = enforced.filter(({ verdict }) => verdict !== "allow");
-    return (
-      refusing.find(({ verdict }) => verdict === "never") ??
-      refusing.sort((a, b) => b.retry_after_ms - a.retry_after_ms)[0]
-    );
-  }
-  return enforced.find(({ after }) => after.remaining === answer.remaining) ?? enforced[0];
-};
+// The take of the deciding limit; undefined if the request is unlimited.
+const decidingTake = ({ answer, takes }) =>
+  takes.find(({ mode, rule, limit }) => mode === "enforce" && rule === answer.rule && limit === answer.limit_name);
 
 const retryText = (answer) => {
   if (answer.verdict === "never") return "Retrying does not help.";

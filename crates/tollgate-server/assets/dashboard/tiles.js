@@ -37,7 +37,7 @@ const nodesTile = (frame, lastTotal) => {
 
 const degradedText = ({ now, store }) => {
   if (store.kind === "memory") return "does not apply to memory";
-  return now.degraded > 0 ? "decided without Redis" : "none decided without Redis";
+  return now.degraded > 0 ? "decided without Redis" : "none without Redis";
 };
 
 const TILES = {

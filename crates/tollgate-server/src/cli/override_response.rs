@@ -32,6 +32,7 @@ impl OverrideReply {
     /// Returns the override in one line.
     pub(super) fn line(&self) -> String {
         let limit = |limit: &OverrideLimit| match limit.window_ms {
+            _ if limit.limit == 0 => "blocked".to_owned(),
             Some(window) => format!("{} per {window} ms", limit.limit),
             None => format!("{} concurrent", limit.limit),
         };

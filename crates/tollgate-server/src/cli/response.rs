@@ -20,18 +20,6 @@ pub(super) struct CheckReply {
     remaining: Option<u64>,
     /// Seconds.
     retry_after: Option<f64>,
-    reset_after_ms: Option<u64>,
-    limits: Vec<LimitStatus>,
-}
-
-#[derive(Debug, Deserialize)]
-struct LimitStatus {
-    rule: String,
-    name: String,
-    mode: String,
-    allowed: bool,
-    remaining: u64,
-    reset_after_ms: u64,
 }
 
 /// Response of /explain.
@@ -75,7 +63,7 @@ impl CheckReply {
     /// Returns the decision on a request of this cost in one line.
     pub(super) fn line(&self, cost: u64) -> String {
         let rule = &self.rule;
-        let mut source = match self.limit_name.as_ref().or_else(|| self.guess_limit()) {
+        let mut source = match &self.limit_name {
             Some(limit) => format!("rule {rule}, limit {limit}"),
             None => format!("rule {rule}"),
         };
@@ -97,18 +85,6 @@ impl CheckReply {
                 None => format!("refused ({source})"),
             },
         }
-    }
-
-    /// Finds the limit with the top-level figures, for services that do not send `limit_name`.
-    fn guess_limit(&self) -> Option<&String> {
-        let limit = self.limits.iter().find(|limit| {
-            limit.mode == "enforce"
-                && limit.rule == self.rule
-                && limit.allowed == self.allowed
-                && Some(limit.remaining) == self.remaining
-                && Some(limit.reset_after_ms) == self.reset_after_ms
-        });
-        limit.map(|limit| &limit.name)
     }
 
     /// Returns the largest cost that the deciding limit can ever allow, and what that number is called.

@@ -68,6 +68,9 @@ fn describe(error: &serde_saphyr::Error, text: &str) -> String {
         Some((_, rest)) => {
             format!("line {line}: unknown field{}", rest.lines().next().unwrap_or(""))
         }
-        None => format!("line {line}: {key}: invalid or duplicate value"),
+        None if key.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_') => {
+            format!("line {line}: {key}: invalid or duplicate value")
+        }
+        None => format!("line {line}: not a setting; write NAME: VALUE, such as max_keys: 50000"),
     }
 }
