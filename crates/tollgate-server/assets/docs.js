@@ -22,10 +22,14 @@ const typeOf = (schema, resolve) => {
   return resolved.title ?? [resolved.type].flat().join(" or ");
 };
 
+// The object among the alternatives of a schema, such as a limit that may also be a string.
+const objectOf = (schema, resolve) =>
+  (schema.anyOf ?? []).map(resolve).find((alternative) => alternative.properties) ?? schema;
+
 // Rows for the fields of an object and, below each, those of nested objects. A type is not expanded inside itself.
 const fieldRows = (schema, resolve, prefix = "", seen = new Set()) => {
   const resolved = resolve(schema);
-  const object = resolved.type === "array" ? resolve(resolved.items) : resolved;
+  const object = objectOf(resolved.type === "array" ? resolve(resolved.items) : resolved, resolve);
   if (!object.properties || seen.has(object.title)) return [];
   const seenHere = new Set(seen).add(object.title);
   return Object.entries(object.properties).flatMap(([name, field]) => {

@@ -111,6 +111,10 @@ impl ShortLimit<'_> {
                 None => Ok(None),
             };
         };
+        if algorithm == Some(Algorithm::Concurrency) {
+            let detail = "concurrency is not supported in the short form; use `limits`";
+            return Err(ApiError::invalid(detail).at("algorithm"));
+        }
         if window_ms.is_none() {
             return Err(ApiError::invalid("is required with `limit`").at("window_ms"));
         }

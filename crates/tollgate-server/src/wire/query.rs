@@ -46,19 +46,17 @@ impl<'a> QueryBody<'a> {
         let cost = self.cost.map_or(1, |cost| cost.0);
         let facts = build_facts(self.key, self.facts, self.tenant)?;
         let Self { limits, limit, window_ms, algorithm, burst, name, .. } = self;
-        let short = ShortLimit { limit, window_ms, algorithm, burst, name };
-        match (limits, short.build()?) {
-            (None, None) => Ok(Query::ByPolicy(Request::new(facts).with_cost(cost))),
-            (Some(limits), None) => {
-                let limits = build_limits(&limits)?;
-                Ok(Query::Inline(inline(&facts, limits, "limits", cost)?))
-            }
-            (None, Some(limit)) => Ok(Query::Inline(inline(&facts, vec![limit], "limit", cost)?)),
-            (Some(_), Some(_)) => {
-                let detail = "`limit` and `limits` exclude each other; send one of them";
-                Err(ApiError::invalid(detail).at("limit"))
-            }
+        if limits.is_some() && limit.is_some() {
+            let detail = "`limit` and `limits` exclude each other; send one of them";
+            return Err(ApiError::invalid(detail).at("limit"));
         }
+        let short = ShortLimit { limit, window_ms, algorithm, burst, name };
+        let (field, limits) = match (short.build()?, limits) {
+            (Some(limit), _) => ("limit", vec![limit]),
+            (None, Some(limits)) => ("limits", build_limits(&limits)?),
+            (None, None) => return Ok(Query::ByPolicy(Request::new(facts).with_cost(cost))),
+        };
+        Ok(Query::Inline(inline(&facts, limits, field, cost)?))
     }
 }
 

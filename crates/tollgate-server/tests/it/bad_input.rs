@@ -56,6 +56,33 @@ fn invalid_bodies() -> Vec<(String, &'static str)> {
             "limits",
         ),
         (limit(json!(["m", "token_bucket", 1, 1000])), "limits[0]"),
+        (limit(json!("10")), "limits[0]"),
+        (limit(json!("10/m")), "limits[0]"),
+        (limit(json!("10/month")), "limits[0]"),
+        (limit(json!("-1/s")), "limits[0]"),
+        (limit(json!("1/101w0")), "limits[0]"),
+        (limit(json!("9007199254740993/s")), "limits[0]"),
+        (limit(json!(10)), "limits[0]"),
+        (limit(json!(null)), "limits[0]"),
+        (json!({"key": "k", "limits": ["10/min", "1/"]}).to_string(), "limits[1]"),
+        (text(r#"{"key":"k","limit":10}"#), "window_ms"),
+        (text(r#"{"key":"k","limit":0}"#), "window_ms"),
+        (text(r#"{"key":"k","limit":null,"window_ms":1000}"#), "limit"),
+        (text(r#"{"key":"k","limit":-1,"window_ms":1000}"#), "limit"),
+        (text(r#"{"key":"k","limit":10,"window_ms":0}"#), "window_ms"),
+        (text(r#"{"key":"k","window_ms":1000}"#), "window_ms"),
+        (text(r#"{"key":"k","algorithm":"token_bucket"}"#), "algorithm"),
+        (text(r#"{"key":"k","burst":1}"#), "burst"),
+        (text(r#"{"key":"k","name":"a"}"#), "name"),
+        (text(r#"{"key":"k","limit":1,"window_ms":1000,"burst":0}"#), "burst"),
+        (text(r#"{"key":"k","limit":1,"window_ms":1000,"name":"a b"}"#), "name"),
+        (text(r#"{"key":"k","limit":1,"window_ms":1000,"unit":"tokens"}"#), "unit"),
+        (text(r#"{"key":"k","limit":1,"window_ms":1000,"algorithm":"leaky"}"#), "algorithm"),
+        (text(r#"{"key":"k","limit":1,"window_ms":1000,"algorithm":"concurrency"}"#), "algorithm"),
+        (text(r#"{"facts":{"user":"u"},"limit":1,"window_ms":1}"#), "limit"),
+        (text(r#"{"key":"k","limit":1,"limits":["1/s"]}"#), "limit"),
+        (text(r#"{"key":"k","limit":1,"window_ms":1000,"limits":["1/s"]}"#), "limit"),
+        (text(r#"{"key":"k","window_ms":1000,"limits":["1/s"]}"#), "window_ms"),
         (limit(json!({"window_ms": 1000})), "limits[0].limit"),
         (limit(json!({"limit": 1})), "limits[0].window_ms"),
         (limit(json!({"limit": 1, "window_ms": 0})), "limits[0].window_ms"),
@@ -128,6 +155,15 @@ fn problems_name_the_invalid_field() {
         }
     }
     assert_eq!(service.check("k")["remaining"], 99, "nothing was taken");
+}
+
+#[test]
+fn limit_with_limits_names_both_fields() {
+    let service = Service::start(&[]);
+    let body = r#"{"key":"k","limit":1,"window_ms":1000,"limits":["1/s"]}"#;
+    let problem = service.post("/check", body).json();
+    let expected = "limit: `limit` and `limits` exclude each other; send one of them";
+    assert_eq!(problem["detail"], expected);
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn decision_has_every_field_of_the_contract() {
     assert!((59_000..=60_000).contains(&reset.as_u64().unwrap()), "{reset}");
     decision["limits"][0]["reset_after_ms"].take();
     let expected = json!({
-        "allowed": true, "verdict": "allow", "rule": "default", "key": "user:1",
+        "allowed": true, "verdict": "allow", "rule": "default", "limit_name": "60s", "key": "user:1",
         "limit": 100, "count": 1, "remaining": 99,
         "retry_after": null, "retry_after_ms": null, "reset_after_ms": null,
         "source": "store", "degraded": false,
@@ -129,6 +129,94 @@ fn inline_limits_support_every_algorithm() {
 }
 
 #[test]
+fn every_decision_names_the_deciding_limit() {
+    let service = Service::start(&[]);
+    let mut client = service.client();
+    let limits = json!([
+        {"name": "minute", "limit": 5, "window_ms": 60_000},
+        {"name": "hour", "algorithm": "fixed_window", "limit": 2, "window_ms": 3_600_000},
+    ]);
+    let body = |cost: u64| json!({"key": "c", "cost": cost, "limits": limits}).to_string();
+    for (path, cost, verdict) in [
+        ("/check", 2, "allow"),
+        ("/check", 1, "deny"),
+        ("/peek", 1, "deny"),
+        ("/peek", 4, "never"),
+        ("/refund", 1, "allow"),
+        ("/peek", 0, "allow"),
+    ] {
+        let decision = client.post(path, body(cost)).json();
+        assert_eq!(
+            (&decision["verdict"], &decision["limit_name"]),
+            (&json!(verdict), &json!("hour"))
+        );
+    }
+    let explained = client.post("/explain", body(1)).json();
+    assert_eq!(explained["answer"]["limit_name"], "hour", "{explained}");
+    let batch = format!(r#"{{"requests":[{},{{"key":"c"}}]}}"#, body(1));
+    let results = client.post("/check/batch", batch).json()["results"].clone();
+    let names = (&results[0]["limit_name"], &results[1]["limit_name"]);
+    assert_eq!(names, (&json!("hour"), &json!("60s")));
+}
+
+#[test]
+fn inline_limits_accept_rates() {
+    let service = Service::start(&[]);
+    let body = json!({"key": "c", "limits": [
+        "10/min", "100/h", {"algorithm": "fixed_window", "limit": 20, "window_ms": 60_000}, "5/250ms",
+    ]});
+    let decision = service.post("/check", body.to_string()).json();
+    let limits: Vec<(&str, &str, u64, u64)> = decision["limits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|limit| {
+            let text = |field: &str| limit[field].as_str().unwrap();
+            let number = |field: &str| limit[field].as_u64().unwrap();
+            (text("name"), text("algorithm"), number("limit"), number("remaining"))
+        })
+        .collect();
+    let expected = [
+        ("60s", "token_bucket", 10, 9),
+        ("3600s", "token_bucket", 100, 99),
+        ("60s#2", "fixed_window", 20, 19),
+        ("250ms", "token_bucket", 5, 4),
+    ];
+    assert_eq!(limits, expected);
+    let same = json!({"key": "c", "limits": [{"limit": 10, "window_ms": 60_000}]});
+    let peeked = service.post("/peek", same.to_string()).json();
+    assert_eq!(peeked["remaining"], 9, "a rate and its object share a counter");
+    let blocked = service.post("/check", r#"{"key":"c","limits":["0"]}"#).json();
+    assert_eq!((&blocked["verdict"], &blocked["limit"]), (&json!("never"), &json!(0)));
+}
+
+#[test]
+fn short_form_is_one_inline_limit() {
+    let service = Service::start(&[]);
+    let short = json!({"key": "user:1", "limit": 10, "window_ms": 60_000});
+    let long = json!({"key": "user:1", "limits": [{"limit": 10, "window_ms": 60_000}]});
+    for (body, remaining) in [(&short, 9), (&long, 8), (&short, 7)] {
+        let decision = service.post("/check", body.to_string()).json();
+        assert_eq!(decision["remaining"], remaining, "{body}");
+        assert_eq!((&decision["rule"], &decision["limit_name"]), (&json!("inline"), &json!("60s")));
+    }
+    let batch = json!({"requests": [&short, {"facts": {"client": "user:1"}, "limit": 10, "window_ms": 60_000}]});
+    let results = service.post("/check/batch", batch.to_string()).json()["results"].clone();
+    assert_eq!((&results[0]["remaining"], &results[1]["remaining"]), (&json!(6), &json!(5)));
+    let full = json!({
+        "key": "user:2", "cost": 2, "limit": 10, "window_ms": 60_000, "burst": 30, "name": "api",
+        "algorithm": "token_bucket",
+    });
+    let decision = service.post("/check", full.to_string()).json();
+    assert_eq!((&decision["limit_name"], &decision["burst"]), (&json!("api"), &json!(30)));
+    assert_eq!(decision["remaining"], 28);
+    let window =
+        json!({"key": "user:3", "limit": 3, "window_ms": 60_000, "algorithm": "sliding_window"});
+    let decision = service.post("/explain", window.to_string()).json();
+    assert_eq!(decision["takes"][0]["algorithm"], "sliding_window");
+}
+
+#[test]
 fn policy_decides_by_facts() {
     let scratch = Scratch::new();
     let policy = scratch.write(
@@ -146,6 +234,7 @@ fn policy_decides_by_facts() {
     };
     let job = check(json!({"tier": "internal", "client": "c"}));
     assert_eq!((&job["allowed"], &job["rule"]), (&json!(true), &json!("jobs")));
+    assert_eq!(job.get("limit_name"), Some(&json!(null)), "unlimited");
     assert_eq!(
         (&job["limit"], &job["count"], &job["limits"]),
         (&json!(null), &json!(null), &json!([]))

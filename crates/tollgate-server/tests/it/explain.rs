@@ -124,7 +124,7 @@ fn explanation_predicts_the_decision() {
         );
         let decided = post(&mut client, "/check", &body);
         let context = format!("{number}: {body}\nexplained {explained}\ndecided {decided}");
-        for field in ["verdict", "allowed", "rule", "key", "limit", "source"] {
+        for field in ["verdict", "allowed", "rule", "limit_name", "key", "limit", "source"] {
             assert_eq!(explained["answer"][field], decided[field], "{field} of {context}");
         }
         let (takes, limits) =

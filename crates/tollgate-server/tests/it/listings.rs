@@ -211,6 +211,19 @@ fn counters_show_rule_limit_and_algorithm() {
 }
 
 #[test]
+fn counters_show_the_burst_of_a_token_bucket_as_limit() {
+    let service = Service::start(&[]);
+    for (key, burst) in [("more", 25), ("less", 5)] {
+        take(&service, &json!({"key": key, "limit": 10, "window_ms": 86_400_000, "burst": burst}));
+        let (counters, _) =
+            all_pages(&service, "/api/counters", "counters", &format!("prefix={key}"));
+        let counter = &counters[0];
+        assert_eq!((&counter["limit"], &counter["burst"]), (&json!(burst), &json!(burst)));
+        assert_eq!((&counter["count"], &counter["remaining"]), (&json!(1), &json!(burst - 1)));
+    }
+}
+
+#[test]
 fn blocks_list_only_keys_refused_now() {
     let (_scratch, service) = with_policy();
     take(&service, &json!({"key": "full", "cost": 50}));

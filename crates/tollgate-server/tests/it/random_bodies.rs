@@ -81,13 +81,29 @@ fn random_query(random: &mut Random) -> Value {
         fields.insert("tenant".to_owned(), text(random));
     }
     if random.one_in(2) {
-        let limits = (0..=random.within(0, 2)).map(|_| limit(random)).collect();
+        let entry = |random: &mut Random| match random.one_in(4) {
+            true => rate(random),
+            false => limit(random),
+        };
+        let limits = (0..=random.within(0, 2)).map(|_| entry(random)).collect();
         fields.insert("limits".to_owned(), Value::Array(limits));
+    } else if random.one_in(4) {
+        fields.insert("limit".to_owned(), number(random));
+        fields.insert("window_ms".to_owned(), number(random));
+        if random.one_in(4) {
+            fields.insert("burst".to_owned(), number(random));
+        }
     }
     if random.one_in(30) {
         fields.insert("unknown".to_owned(), number(random));
     }
     Value::Object(fields)
+}
+
+fn rate(random: &mut Random) -> Value {
+    let units = ["ms", "s", "min", "h", "d", "w", "month", "", "m", "s/s"];
+    let unit = random.pick(&units).copied().unwrap_or_default();
+    json!(format!("{}/{}{unit}", random.magnitude(1 << 60), random.magnitude(1 << 40)))
 }
 
 fn limit(random: &mut Random) -> Value {

@@ -100,6 +100,22 @@ fn limits_follow_the_policy_in_order() {
 }
 
 #[test]
+fn default_limit_is_the_burst_of_a_token_bucket() {
+    let scratch = Scratch::new();
+    for (default, expected) in [
+        ("{ rate: 10/min, burst: 25, algorithm: token_bucket }", 25),
+        ("{ rate: 10/min, burst: 5, algorithm: token_bucket }", 5),
+        ("{ rate: 10/min, algorithm: fixed_window }", 10),
+    ] {
+        let text = format!("version: 1\ndefaults: {{ limit: {default} }}\n");
+        let service = Service::start(&["--policy", &scratch.write("policy.yaml", &text)]);
+        let limits = get(&service, "/api/limits");
+        assert_eq!(limits["default_limit"], expected, "{default}");
+        assert_eq!(limits["default"]["limits"][0]["limit"], 10, "the configured count");
+    }
+}
+
+#[test]
 fn unlimited_default_has_null_numbers() {
     let scratch = Scratch::new();
     let path = scratch.write("policy.yaml", "version: 1\ndefaults: { limit: unlimited }\n");

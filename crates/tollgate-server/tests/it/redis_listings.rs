@@ -31,7 +31,7 @@ fn node_lists_counters_of_another_node() {
             json!({"key": "a", "tenant": "", "rule": "default", "name": "86400s", "algorithm": "sliding_window",
                 "count": 2, "remaining": 3, "limit": 5, "window_ms": 86_400_000}),
             json!({"key": "b", "tenant": "", "rule": "inline", "name": "m", "algorithm": "token_bucket",
-                "count": 3, "remaining": 17, "limit": 10, "burst": 20, "window_ms": 86_400_000}),
+                "count": 3, "remaining": 17, "limit": 20, "burst": 20, "window_ms": 86_400_000}),
         ]
     );
 }

@@ -285,3 +285,26 @@ fn overlong_line_is_a_problem_and_is_skipped() {
     assert_eq!(replies[2]["remaining"], 98);
     assert_eq!(replies[3]["line"], 4);
 }
+
+#[test]
+fn accepts_rates_and_the_short_form() {
+    let short = json!({"key": "k", "limit": 2, "window_ms": 1000});
+    let replies = simulate_ok(&[
+        short.clone(),
+        json!({"key": "k", "limits": ["2/s"]}),
+        short,
+        json!({"at_ms": 500, "key": "k", "limit": 2, "window_ms": 1000, "algorithm": "token_bucket"}),
+    ]);
+    let seen: Vec<_> = replies.iter().map(|reply| reply["allowed"] == true).collect();
+    assert_eq!(seen, [true, true, false, true], "one counter for all forms");
+    assert!(replies.iter().all(|reply| reply["limit_name"] == "1s"), "{replies:?}");
+    let (replies, ended) = simulate(&[
+        json!({"key": "k", "limit": 2}),
+        json!({"op": "release", "permit": "l1", "limit": 2, "window_ms": 1000}),
+    ]);
+    assert_eq!(ended.code, 2);
+    assert_eq!(
+        (&replies[0]["field"], &replies[1]["field"]),
+        (&json!("window_ms"), &json!("limit"))
+    );
+}

@@ -119,7 +119,7 @@ pub(crate) async fn stats(app: &App, client: &Client) -> Result<Stats, ApiError>
             reset_after_ms: rounding::millis(status.reset_after()),
             mode: mode(&active, limit),
             node: counted_by.node(app),
-            numbers: LimitNumbers::of(limit),
+            numbers: LimitNumbers::with_capacity(limit),
         });
     }
     Ok(Stats {
