@@ -9,7 +9,7 @@ pub(crate) fn rfc3339(time: Timestamp) -> String {
     Instant::from_microsecond(micros).unwrap_or(Instant::MAX).to_string()
 }
 
-/// Parses a time. The error says what is wrong with the text.
+/// Parses a time. The error describes what is wrong with the text.
 pub(crate) fn parse_rfc3339(text: &str) -> Result<Timestamp, String> {
     let invalid = "must be an RFC 3339 time such as 2030-01-31T18:00:00Z";
     let time: Instant = text.parse().map_err(|_| invalid.to_owned())?;

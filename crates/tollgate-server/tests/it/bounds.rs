@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::client::Client;
 use crate::service::{Service, eventually};
 
-/// Returns the resident_kib memory of the process in KiB.
+/// Returns the resident memory of the process in KiB.
 fn resident_kib(service: &Service) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", service.id()));
     let status = status.expect("the process runs");

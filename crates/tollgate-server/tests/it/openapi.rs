@@ -1,4 +1,4 @@
-//! The OpenAPI document matches the routes and responses of the server, and the `/docs` page is safe.
+//! The `OpenAPI` document matches the routes and responses of the server, and the `/docs` page is safe.
 
 use std::collections::BTreeSet;
 
