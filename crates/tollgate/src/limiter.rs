@@ -54,7 +54,7 @@ pub struct Limiter<S, O: Observer = ()> {
     store: S,
     observer: O,
     current: ArcSwap<ActivePolicy<O::Handles>>,
-    /// Replaces what the policy says, if set.
+    /// Replaces the behaviour set in the policy, if any.
     on_store_loss: Option<OnStoreLoss>,
 }
 

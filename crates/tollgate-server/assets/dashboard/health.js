@@ -58,7 +58,7 @@ const nodeProblems = ({ nodes, store }, policy, silent) => {
 const createSilentNodes = () => {
   let since = new Map();
   return ({ t, scope, nodes }) => {
-    const silent = scope === "fleet" ? nodes.filter(({ state, heard }) => state === "Up" && !heard) : [];
+    const silent = scope === "fleet" ? nodes.filter(({ state, reporting }) => state === "Up" && !reporting) : [];
     since = new Map(silent.map(({ id }) => [id, since.get(id) ?? t]));
     return silent.filter(({ id }) => t - since.get(id) >= REPORT_GRACE_MS);
   };

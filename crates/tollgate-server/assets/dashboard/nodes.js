@@ -41,16 +41,16 @@ const makeRow = () => {
     state.title = `registered ${moment(node.registered_at)}`;
     setText(store, storeText(node));
     setClass(store, node.breaker === null || node.breaker === "closed" ? "" : "bad");
-    setText(allowed, node.heard ? rate(node.allowed) : "–");
-    setText(refused, node.heard ? rate(node.refused) : "–");
-    setText(p99, node.heard ? latency(node.p99_us) : "–");
+    setText(allowed, node.reporting ? rate(node.allowed) : "–");
+    setText(refused, node.reporting ? rate(node.refused) : "–");
+    setText(p99, node.reporting ? latency(node.p99_us) : "–");
     fill(policy, [node.policy, node.hasOtherPolicy], () => [
       element("code", {}, shortText(node.policy?.slice(0, 12) ?? "–")),
       node.hasOtherPolicy ? element("span", { class: "tag warn" }, "differs") : "",
     ]);
     fill(version, node.version, () => shortText(node.version ?? "–"));
-    fill(warning, [node.warning, node.heard, isUp], () =>
-      longText(node.warning ?? (node.heard || !isUp ? "–" : "sends no reports")),
+    fill(warning, [node.warning, node.reporting, isUp], () =>
+      longText(node.warning ?? (node.reporting || !isUp ? "–" : "sends no reports")),
     );
     setClass(warning, node.warning ? "warn" : "dim");
   };

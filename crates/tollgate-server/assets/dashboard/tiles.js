@@ -16,7 +16,7 @@ const storeTile = ({ store }) => {
 
 const reportState = (nodes) => {
   const down = nodes.filter(({ state }) => state !== "Up").length;
-  const silent = nodes.filter(({ state, heard }) => state === "Up" && !heard).length;
+  const silent = nodes.filter(({ state, reporting }) => state === "Up" && !reporting).length;
   if (down > 0) return `${count(down)} down`;
   return silent > 0 ? `${count(silent)} not reporting` : "all nodes reporting";
 };

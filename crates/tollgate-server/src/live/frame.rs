@@ -139,7 +139,7 @@ pub(super) struct Node<'a> {
     refused: Thousandths,
     p99_us: Option<Thousandths>,
     /// Whether the node has reported recently.
-    #[serde(rename = "heard")]
+    #[serde(rename = "reporting")]
     has_reported: bool,
     breaker: Option<&'a str>,
     version: Option<&'a str>,

@@ -110,7 +110,7 @@ fn frame_contains_node_store_and_policy() {
     assert_eq!(frame["store"]["kind"], "memory");
     let node = &frame["nodes"][0];
     assert_eq!(
-        (&node["id"], &node["state"], &node["heard"]),
+        (&node["id"], &node["state"], &node["reporting"]),
         (&json!("alone"), &json!("Up"), &json!(true))
     );
     assert_eq!(node["address"], service.address().to_string());

@@ -1,4 +1,4 @@
-//! A snapshot of everything the product says: error messages, log templates and help texts, in
+//! A snapshot of every text of the product: error messages, log templates and help texts, in
 //! `testdata/messages.txt`. The test scans the sources, so a new message that is not in the file fails it.
 //!
 //! `UPDATE_SNAPSHOTS=1 cargo test -p tollgate-server --test messages` writes the file. Read the difference: every

@@ -41,7 +41,7 @@ pub(crate) fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
-        if stem == "tests" || stem.ends_with("_tests") || stem == "fixtures" {
+        if stem == "tests" || stem.ends_with("_tests") || stem == "fixtures" || stem == "sample" {
             continue;
         }
         if path.is_dir() {

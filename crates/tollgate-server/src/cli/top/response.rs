@@ -97,7 +97,7 @@ pub(super) struct Node {
     pub(super) refused: Option<f64>,
     pub(super) p99_us: Option<f64>,
     /// Whether the node sent a report recently.
-    pub(super) heard: bool,
+    pub(super) reporting: bool,
     pub(super) breaker: Option<String>,
     pub(super) version: Option<String>,
     pub(super) policy: Option<String>,

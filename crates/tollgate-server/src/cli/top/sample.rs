@@ -18,8 +18,8 @@ pub(super) const FRAME: &str = r#"{"t":1794843604000,"node":"web-1","scope":"fle
     "now":{"allowed":1234.5,"refused":61.7,"degraded":0,"errors":0,"p50_us":210,"p99_us":1900},
     "store":{"kind":"redis","address":"10.0.0.5:6379","server":"valkey 9.1","breaker":"closed","keys":null,"max_keys":null,"warning":null},
     "nodes":[
-        {"id":"web-1","address":"10.0.0.7:8080","state":"Up","registered_at":"2026-11-16T15:00:00Z","allowed":1000,"refused":60,"p99_us":1900,"heard":true,"breaker":"closed","version":"0.1.0","policy":"9f3c","warning":null},
-        {"id":"web-2","address":"10.0.0.8:8080","state":"Up","registered_at":"2026-11-16T15:00:00Z","allowed":0,"refused":0,"p99_us":null,"heard":false,"breaker":null,"version":null,"policy":null,"warning":null}],
+        {"id":"web-1","address":"10.0.0.7:8080","state":"Up","registered_at":"2026-11-16T15:00:00Z","allowed":1000,"refused":60,"p99_us":1900,"reporting":true,"breaker":"closed","version":"0.1.0","policy":"9f3c","warning":null},
+        {"id":"web-2","address":"10.0.0.8:8080","state":"Up","registered_at":"2026-11-16T15:00:00Z","allowed":0,"refused":0,"p99_us":null,"reporting":false,"breaker":null,"version":null,"policy":null,"warning":null}],
     "refused":[
         {"key":"c1","tenant":"","rule":"search","limit":"60s","count":37,"last_at":1794843602500,"facts":{"client":"c1","path":"/search a"}},
         {"key":"\u001b[2J\u001b]0;owned\u0007","tenant":"acme","rule":"default","limit":"60s","count":12,"last_at":1794843600123,"facts":null},

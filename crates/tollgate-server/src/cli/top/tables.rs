@@ -159,7 +159,7 @@ fn refused_row(refused: &RefusedKey, frame: &Frame) -> Vec<String> {
 fn node_row(node: &Node) -> Vec<String> {
     // A node without a report is not idle, so its rates are unknown.
     let rate = |number: Option<f64>| match number {
-        Some(number) if node.heard => count(number),
+        Some(number) if node.reporting => count(number),
         _ => MISSING.to_owned(),
     };
     vec![
@@ -167,7 +167,7 @@ fn node_row(node: &Node) -> Vec<String> {
         or_missing(&node.state),
         rate(node.allowed),
         rate(node.refused),
-        micros(node.p99_us.filter(|_| node.heard)),
+        micros(node.p99_us.filter(|_| node.reporting)),
         optional(node.breaker.as_ref()),
         optional(node.policy.as_ref()),
         optional(node.version.as_ref()),

@@ -3,7 +3,7 @@
 mod bounds;
 mod calls;
 mod decisions;
-mod ledger;
+mod expected_ledger;
 mod node_model;
 mod replay;
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use tollgate::OnStoreLoss;
 
-use super::ledger::{KeyLedger, Replay};
+use super::expected_ledger::{KeyLedger, Replay};
 use crate::answer::{Answer, VerdictKind};
 use crate::simulator::request::{Action, KeyCost, Oracles, Request};
 use crate::simulator::scenario::{SECOND, Scenario, share};

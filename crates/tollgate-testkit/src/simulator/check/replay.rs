@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ledger::{KeyLedger, Replay};
+use super::expected_ledger::{KeyLedger, Replay};
 use super::{Check, Outcome};
 use crate::simulator::request::{Action, Request};
 use crate::simulator::virtual_time::TaskId;
