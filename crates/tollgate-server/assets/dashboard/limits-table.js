@@ -44,7 +44,7 @@ const resultElement = (take) => {
 const DISTRIBUTION_TEXT = { off: "counted on this node only", shadow: "compared with Redis" };
 
 // Result of Redis under `distributed: shadow`.
-const redisElement = ({ beside: redis, distributed }) => {
+const redisElement = ({ shared_store: redis, distributed }) => {
   if (!redis) {
     const text = DISTRIBUTION_TEXT[distributed];
     return text ? element("div", { class: "dim" }, text) : null;

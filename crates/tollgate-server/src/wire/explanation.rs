@@ -80,7 +80,7 @@ struct TakeView<'a> {
     /// The effective distribution: `on`, `shadow` or `off`.
     distributed: &'static str,
     /// The status in the shared store, with `distributed: shadow`.
-    #[serde(rename = "beside", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "shared_store", skip_serializing_if = "Option::is_none")]
     shadow: Option<ShadowStatus>,
 }
 

@@ -64,8 +64,8 @@ fn explain_shows_both_sides_of_a_shadow_rule() {
     check(&description(), "/explain", "post", &reply);
     let take = reply.json()["takes"][0].clone();
     assert_eq!((&take["distributed"], &take["verdict"]), (&json!("shadow"), &json!("allow")));
-    assert_eq!((&take["before"]["count"], &take["beside"]["count"]), (&json!(1), &json!(4)));
-    assert_eq!(take["beside"]["verdict"], "deny");
+    assert_eq!((&take["before"]["count"], &take["shared_store"]["count"]), (&json!(1), &json!(4)));
+    assert_eq!(take["shared_store"]["verdict"], "deny");
 }
 
 #[test]

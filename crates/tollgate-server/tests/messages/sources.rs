@@ -78,7 +78,7 @@ fn scan(tokens: TokenStream, within: Option<Kind>, found: &mut Vec<Message>) {
                 let at = index + usize::from(is_inner);
                 let Some(TokenTree::Group(group)) = tokens.get(at) else { continue };
                 index = at + 1;
-                if is_test_only(group.stream()) {
+                if is_test_only(&group.stream()) {
                     index = after_item(&tokens, index);
                 } else if starts_with(group.stream(), "error") {
                     scan(group.stream(), Some(Kind::Error), found);
@@ -146,7 +146,7 @@ fn starts_with(attribute: TokenStream, name: &str) -> bool {
 }
 
 /// Whether an attribute marks an item that only tests have: `#[test]` or `#[cfg(test)]`.
-fn is_test_only(attribute: TokenStream) -> bool {
+fn is_test_only(attribute: &TokenStream) -> bool {
     let text = attribute.to_string().replace(' ', "");
     text == "test"
         || text == "tokio::test"
