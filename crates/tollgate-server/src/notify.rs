@@ -19,7 +19,7 @@ use crate::shutdown::{Shutdown, StageWaiter};
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 const SERVING: &str = "serving";
-const DEGRADED: &str = "serving, degraded: store unavailable";
+const DEGRADED: &str = "serving, degraded: store lost";
 
 /// Notifies the service manager of readiness, then of status changes until shutdown. Call it after the listeners are
 /// bound.

@@ -24,7 +24,7 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Reply {
     let (status, text) = match (app.is_ready(), app.is_degraded()) {
         (true, false) => (StatusCode::OK, "ready\n"),
         // Still ready: the other nodes share the same store.
-        (true, true) => (StatusCode::OK, "ready, degraded: store unavailable\n"),
+        (true, true) => (StatusCode::OK, "ready, degraded: store lost\n"),
         (false, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
     };
     uncached(with_type(status, TEXT, text.into()))

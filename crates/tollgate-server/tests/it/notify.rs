@@ -164,7 +164,7 @@ fn status_reports_a_lost_store() {
     assert_eq!(manager.next(), "READY=1\nSTATUS=serving");
     server.kill();
     eventually("degraded mode", || service.check("k")["degraded"] == true);
-    assert_eq!(manager.next(), "STATUS=serving, degraded: store unavailable");
+    assert_eq!(manager.next(), "STATUS=serving, degraded: store lost");
     server.restart();
     assert_eq!(manager.next(), "STATUS=serving");
 }

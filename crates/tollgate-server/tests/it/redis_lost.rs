@@ -146,7 +146,7 @@ fn admissions_of_an_outage_are_debited_afterwards() {
         let warning = status(node)["store"]["warning"].clone();
         let text = warning.as_str().unwrap_or_default();
         assert!(text.contains("store lost, degraded mode: Redis"), "{warning}");
-        assert_eq!(node.get("/readyz").body, "ready, degraded: store unavailable\n");
+        assert_eq!(node.get("/readyz").body, "ready, degraded: store lost\n");
     }
     // Each node's share of 5 is 3.
     let decisions: Vec<Value> = (0..4).map(|_| nodes[0].check("k")).collect();
