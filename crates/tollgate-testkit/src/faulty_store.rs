@@ -1,7 +1,10 @@
 //! A store that fails on demand.
 
+use std::future::poll_fn;
+use std::mem;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use tollgate::{
@@ -21,6 +24,8 @@ pub enum StoreFault {
     ReplyLost,
     /// Calls fail because the stored value cannot be read.
     Unreadable,
+    /// Calls take effect, and their reply waits until another fault is set.
+    Suspended,
 }
 
 /// A store whose calls fail as configured.
@@ -30,12 +35,19 @@ pub struct FaultyStore<S> {
     /// Fault, and number of calls that still succeed before it.
     fault: Mutex<(StoreFault, u64)>,
     calls: AtomicU64,
+    /// Tasks that wait for the end of [`StoreFault::Suspended`].
+    suspended: Mutex<Vec<Waker>>,
 }
 
 impl<S> FaultyStore<S> {
     /// Wraps a store; without faults at first.
     pub fn new(store: S) -> Self {
-        Self { store, fault: Mutex::default(), calls: AtomicU64::new(0) }
+        Self {
+            store,
+            fault: Mutex::default(),
+            calls: AtomicU64::new(0),
+            suspended: Mutex::default(),
+        }
     }
 
     /// Returns the wrapped store, which never fails.
@@ -51,6 +63,8 @@ impl<S> FaultyStore<S> {
     /// Sets the fault that begins after this number of successful calls.
     pub fn fail_after(&self, calls: u64, fault: StoreFault) {
         *self.fault.lock().expect("lock is not poisoned") = (fault, calls);
+        let suspended = mem::take(&mut *self.suspended.lock().expect("lock is not poisoned"));
+        suspended.into_iter().for_each(Waker::wake);
     }
 
     /// Returns the fault of the next call.
@@ -80,8 +94,28 @@ impl<S> FaultyStore<S> {
                 StoreErrorKind::Timeout
             }
             StoreFault::Unreadable => StoreErrorKind::Incompatible,
+            StoreFault::Suspended => {
+                let reply = operation.await;
+                self.resumed().await;
+                return reply;
+            }
         };
         Err(StoreError::new(kind, format!("{fault:?}")))
+    }
+
+    /// Waits until the fault is not [`StoreFault::Suspended`].
+    async fn resumed(&self) {
+        poll_fn(|context| {
+            // Held over the check, so that no wake-up is missed.
+            let mut suspended = self.suspended.lock().expect("lock is not poisoned");
+            let (fault, _) = *self.fault.lock().expect("lock is not poisoned");
+            if fault != StoreFault::Suspended {
+                return Poll::Ready(());
+            }
+            suspended.push(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
     }
 }
 

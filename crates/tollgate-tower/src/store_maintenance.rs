@@ -26,12 +26,13 @@ const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 /// # drop(maintenance);
 /// # }
 /// ```
-pub fn run_store_maintenance<S, C>(
-    store: &Arc<FallbackStore<S, C>>,
-) -> impl Future<Output = ()> + Send + use<S, C>
+pub fn run_store_maintenance<S, C, L>(
+    store: &Arc<FallbackStore<S, C, L>>,
+) -> impl Future<Output = ()> + Send + use<S, C, L>
 where
     S: Store + 'static,
     C: Clock + 'static,
+    L: Store + 'static,
 {
     let store = Arc::downgrade(store);
     async move {

@@ -16,16 +16,18 @@ use super::share_cache::ShareCache;
 use crate::clock::{Clock, SystemClock};
 use crate::distribution::Distributed;
 use crate::memory::{AtCap, DEFAULT_MAX_KEYS, MemoryStore};
+use crate::store::Store;
 
 /// Default number of consecutive failures that opens the breaker.
 const DEFAULT_OPEN_AFTER: u32 = 5;
 /// Default time without a probe after which a request probes.
 const DEFAULT_OPEN_FOR: Duration = Duration::from_secs(30);
 
-/// Builder of a [`FallbackStore`].
+/// Builder of a [`FallbackStore`]. `L` is the local store; `()` if none is set, for a new [`MemoryStore`].
 #[derive(Debug)]
-pub struct FallbackStoreBuilder<S, C = SystemClock> {
+pub struct FallbackStoreBuilder<S, C = SystemClock, L = ()> {
     store: S,
+    local: L,
     clock: C,
     nodes: NonZeroU32,
     open_after: u32,
@@ -40,6 +42,7 @@ impl<S> FallbackStoreBuilder<S> {
     pub(super) fn new(store: S) -> Self {
         Self {
             store,
+            local: (),
             clock: SystemClock::new(),
             nodes: NonZeroU32::MIN,
             open_after: DEFAULT_OPEN_AFTER,
@@ -52,7 +55,7 @@ impl<S> FallbackStoreBuilder<S> {
     }
 }
 
-impl<S, C> FallbackStoreBuilder<S, C> {
+impl<S, C, L> FallbackStoreBuilder<S, C, L> {
     /// Sets the number of nodes that limits are divided by during an outage; 1 by default.
     #[must_use]
     pub fn nodes(self, nodes: NonZeroU32) -> Self {
@@ -72,16 +75,10 @@ impl<S, C> FallbackStoreBuilder<S, C> {
         Self { open_for, ..self }
     }
 
-    /// Sets the maximum number of keys in this node's memory, and in the outage ledger; one million by default.
+    /// Sets the maximum number of keys in the outage ledger, and in the default local store; one million by default.
     #[must_use]
     pub fn max_keys(self, max_keys: usize) -> Self {
         Self { max_keys, ..self }
-    }
-
-    /// Sets what happens to a new key when this node's memory holds [`max_keys`](Self::max_keys) keys.
-    #[must_use]
-    pub fn at_cap(self, at_cap: AtCap) -> Self {
-        Self { at_cap, ..self }
     }
 
     /// Sets an upper bound on the role of the shared store, for every take; [`Distributed::On`] by default.
@@ -96,43 +93,80 @@ impl<S, C> FallbackStoreBuilder<S, C> {
         Self { listener: Listener::new(callback), ..self }
     }
 
-    /// Sets the clock, for tests.
+    /// Sets the store that decides while the shared store is lost; a new [`MemoryStore`] by default. Only this
+    /// node may use it. It should reply quickly: there is no time-out for it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{FallbackStore, MemoryStore};
+    ///
+    /// # let shared = MemoryStore::new();
+    /// let local = Arc::new(MemoryStore::new());
+    /// let store = FallbackStore::builder(shared).local(Arc::clone(&local)).build();
+    /// assert!(Arc::ptr_eq(store.local(), &local));
+    /// ```
     #[must_use]
-    pub fn clock<D>(self, clock: D) -> FallbackStoreBuilder<S, D> {
-        let Self {
-            store,
-            nodes,
-            open_after,
-            open_for,
-            max_keys,
-            at_cap,
-            max_distribution,
-            listener,
-            ..
-        } = self;
+    pub fn local<N: Store>(self, local: N) -> FallbackStoreBuilder<S, C, N> {
+        self.replace_local(local)
+    }
+
+    /// Sets the clock, for tests. A local store that is set has its own.
+    #[must_use]
+    pub fn clock<D>(self, clock: D) -> FallbackStoreBuilder<S, D, L> {
         FallbackStoreBuilder {
-            store,
+            store: self.store,
+            local: self.local,
             clock,
-            nodes,
-            open_after,
-            open_for,
-            max_keys,
-            at_cap,
-            max_distribution,
-            listener,
+            nodes: self.nodes,
+            open_after: self.open_after,
+            open_for: self.open_for,
+            max_keys: self.max_keys,
+            at_cap: self.at_cap,
+            max_distribution: self.max_distribution,
+            listener: self.listener,
         }
     }
 
-    /// Builds the store.
+    fn replace_local<N>(self, local: N) -> FallbackStoreBuilder<S, C, N> {
+        FallbackStoreBuilder {
+            store: self.store,
+            local,
+            clock: self.clock,
+            nodes: self.nodes,
+            open_after: self.open_after,
+            open_for: self.open_for,
+            max_keys: self.max_keys,
+            at_cap: self.at_cap,
+            max_distribution: self.max_distribution,
+            listener: self.listener,
+        }
+    }
+}
+
+impl<S, C> FallbackStoreBuilder<S, C> {
+    /// Sets what happens to a new key when the default local store holds [`max_keys`](Self::max_keys) keys.
+    #[must_use]
+    pub fn at_cap(self, at_cap: AtCap) -> Self {
+        Self { at_cap, ..self }
+    }
+
+    /// Builds the store, with a new [`MemoryStore`] as its local store.
     pub fn build(self) -> FallbackStore<S, C>
     where
         C: Clock + Clone,
     {
         let local = MemoryStore::builder().max_keys(self.max_keys).at_cap(self.at_cap);
-        let local = local.clock(self.clock.clone());
+        let local = local.clock(self.clock.clone()).build();
+        self.replace_local(local).build()
+    }
+}
+
+impl<S, C, L: Store> FallbackStoreBuilder<S, C, L> {
+    /// Builds the store.
+    pub fn build(self) -> FallbackStore<S, C, L> {
         FallbackStore {
             store: self.store,
-            local: local.build(),
+            local: self.local,
             clock: self.clock,
             breaker: Breaker::new(self.open_after, self.open_for),
             shares: ShareCache::new(self.nodes),

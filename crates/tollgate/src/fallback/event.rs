@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use crate::store::StoreError;
 
-/// An event between a [`FallbackStore`](super::FallbackStore) and its shared store.
+/// An event between a [`FallbackStore`](super::FallbackStore) and its stores.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum StoreEvent<'e> {
     /// A call to the shared store failed. Sent once per call.
     Failed(&'e StoreError),
+    /// A call to the local store failed. Sent once per call. A [`MemoryStore`](crate::MemoryStore) never fails.
+    LocalFailed(&'e StoreError),
     /// The breaker opened: this node decides without the shared store.
     Lost {
         /// Number of consecutive failures.

@@ -1,22 +1,26 @@
 //! Decisions without the shared store: by this node's share of each limit, or as `on_store_loss` requires.
 
+use std::future::poll_fn;
+use std::mem;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use smallvec::SmallVec;
 
 use super::FallbackStore;
 use super::admissions::Admission;
+use super::event::StoreEvent;
 use super::outage_ledger::Ledger;
 use super::share_cache::NodeShare;
 use crate::algorithm::Reply;
 use crate::clock::Clock;
 use crate::decision::{Decision, Source, Verdict};
 use crate::distribution::OnStoreLoss;
-use crate::memory::MemoryStore;
 use crate::plan::{Key, Mode, Plan, Take};
 use crate::status::Status;
-use crate::time::Timestamp;
+use crate::store::{Store, StoreError};
 
 /// `retry_after` of refusals that end with the outage, whose end is unknown.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -60,14 +64,31 @@ impl Counters {
     }
 }
 
-impl<S, C: Clock> FallbackStore<S, C> {
-    /// Decides a plan without the shared store, and records in the ledger what to replay there.
-    pub(super) fn decide_locally<'a>(
+/// Why a plan is decided without the shared store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LocalReason {
+    BreakerOpen,
+    CallFailed,
+}
+
+impl<S, C: Clock, L: Store> FallbackStore<S, C, L> {
+    /// Decides a plan without the shared store, and records in the ledger what to replay there. Returns `None` if the
+    /// reason is an open breaker and it has closed.
+    ///
+    /// The ledger's lock is not async, so it is never held across an await: a slow local store blocks neither other
+    /// requests nor recovery. The reply of the local store is recorded in the poll that receives it, so a caller
+    /// never gets an admission that is not recorded, even if its future is dropped or the breaker closes meanwhile.
+    ///
+    /// An immediate store replies in its first poll. That poll runs under the lock, together with the check of the
+    /// breaker and the record. The breaker closes under the same lock, so the decision is recorded before the breaker
+    /// closes, or is not made. With other stores the breaker may close during the decision. Its record then stays in
+    /// the ledger until the next `maintain`, like that of a single failed call.
+    pub(super) async fn decide_locally<'a>(
         &self,
         operation: Operation,
         plan: &Plan<'a>,
-        ledger: &mut Ledger,
-    ) -> Decision<'a> {
+        reason: LocalReason,
+    ) -> Option<Decision<'a>> {
         let loss = strictest_loss(plan);
         // A refused plan takes and refunds nothing.
         let local_operation = match operation {
@@ -76,25 +97,69 @@ impl<S, C: Clock> FallbackStore<S, C> {
         };
         let shares: NodeShares =
             plan.takes().iter().map(|take| self.shares.get(take.key().limit())).collect();
-        let (at, statuses) = self.statuses(local_operation, plan, &shares);
-        let decision = Decision::new(at, statuses).from_source(Source::Local).degraded(loss);
-        self.record(operation, plan, &shares, &decision, ledger);
-        decision
+        let local_plan = share_plan(plan, &shares);
+        let mut call = pin!(self.call_local(local_operation, &local_plan));
+        let mut must_check_breaker = reason == LocalReason::BreakerOpen;
+        let (decision, reply) = poll_fn(|context| {
+            let mut ledger = L::IS_IMMEDIATE.then(|| self.ledger.lock());
+            if mem::take(&mut must_check_breaker) && self.breaker.is_closed() {
+                return Poll::Ready(None);
+            }
+            let reply = ready!(call.as_mut().poll(context));
+            let decision = self.degraded_decision(plan, &shares, loss, reply.as_ref().ok());
+            let ledger = ledger.get_or_insert_with(|| self.ledger.lock());
+            self.record(operation, plan, &shares, &decision, ledger);
+            Poll::Ready(Some((decision, reply)))
+        })
+        .await?;
+        // Not under the lock: the listener is foreign code.
+        let _ = self.report_local(reply);
+        Some(decision)
     }
 
-    fn statuses<'a>(
+    /// Applies an operation to the local store.
+    pub(super) async fn call_local<'a>(
         &self,
         operation: Operation,
         plan: &Plan<'a>,
+    ) -> Result<Decision<'a>, StoreError> {
+        if plan.takes().is_empty() {
+            return Ok(Decision::new(self.clock.now(), []));
+        }
+        operation.apply(&self.local, plan).await
+    }
+
+    /// Decides the takes that only the local store counts, from its reply. If it failed, `on_store_loss` decides.
+    pub(super) fn local_decision<'a>(
+        &self,
+        plan: &Plan<'a>,
+        reply: Result<Decision<'a>, StoreError>,
+    ) -> Decision<'a> {
+        self.report_local(reply).unwrap_or_else(|_| {
+            let status = |take: &Take<'a>| {
+                Status::new_unclamped(take.key().limit(), take.mode(), uncounted(take))
+            };
+            let statuses = plan.takes().iter().map(status);
+            let loss = without_local_store(strictest_loss(plan));
+            Decision::new(self.clock.now(), statuses).from_source(Source::Local).degraded(loss)
+        })
+    }
+
+    /// Notifies the listener if a call to the local store failed.
+    pub(super) fn report_local<T>(&self, reply: Result<T, StoreError>) -> Result<T, StoreError> {
+        reply.inspect_err(|error| self.listener.notify(StoreEvent::LocalFailed(error)))
+    }
+
+    /// Builds the decision of a plan from the local store's reply; `None` if the local store failed.
+    fn degraded_decision<'a>(
+        &self,
+        plan: &Plan<'a>,
         shares: &[NodeShare],
-    ) -> (Timestamp, SmallVec<[Status<'a>; 2]>) {
-        let takes = plan.takes().iter().zip(shares);
-        let counted = takes.clone().filter(|(take, _)| is_counted(take));
-        let counted = counted
-            .map(|(take, share)| take.of_key(Key::private(take.key().subject(), &share.share)));
-        let local_plan = Plan::of_distinct(counted).held_by(plan.permit());
-        let decision = operation.apply(&self.local, &local_plan);
-        let mut replies = decision.statuses().iter().map(|status| status.reply);
+        loss: OnStoreLoss,
+        reply: Option<&Decision<'_>>,
+    ) -> Decision<'a> {
+        let replies = reply.into_iter().flat_map(Decision::statuses);
+        let mut replies = replies.map(|status| status.reply);
         let status = |(take, share): (&Take<'a>, &NodeShare)| {
             let (limit, mode) = (take.key().limit(), take.mode());
             if is_counted(take) {
@@ -104,7 +169,10 @@ impl<S, C: Clock> FallbackStore<S, C> {
                 Status::new_unclamped(limit, mode, uncounted(take))
             }
         };
-        (decision.at(), takes.map(status).collect())
+        let statuses = plan.takes().iter().zip(shares).map(status);
+        let at = reply.map_or_else(|| self.clock.now(), Decision::at);
+        let loss = if reply.is_some() { loss } else { without_local_store(loss) };
+        Decision::new(at, statuses).from_source(Source::Local).degraded(loss)
     }
 
     fn record(
@@ -115,7 +183,8 @@ impl<S, C: Clock> FallbackStore<S, C> {
         decision: &Decision<'_>,
         ledger: &mut Ledger,
     ) {
-        let at = decision.at();
+        // Not the time of the decision: the local store may have another clock than the replay.
+        let now = self.clock.now();
         let takes = plan.takes().iter().zip(shares);
         match operation {
             Operation::Take => {
@@ -125,21 +194,21 @@ impl<S, C: Clock> FallbackStore<S, C> {
                 counter.fetch_add(1, Ordering::Relaxed);
                 for (take, share) in takes.filter(|(take, _)| decision.took(take.mode())) {
                     let permit = plan.permit().filter(|_| take.holds_slots());
-                    let admission = Admission { at, cost: take.cost(), permit };
-                    ledger.admit(take.key().subject(), &share.limit, admission, at);
+                    let admission = Admission { at: now, cost: take.cost(), permit };
+                    ledger.admit(take.key().subject(), &share.limit, admission, now);
                 }
             }
             Operation::Peek => {}
             Operation::Refund if decision.loss() == Some(OnStoreLoss::Deny) => {}
             Operation::Refund => {
                 for take in plan.takes() {
-                    ledger.refund(&take.key(), take.cost(), at);
+                    ledger.refund(&take.key(), take.cost(), now);
                 }
             }
             Operation::Debit(age) => {
                 for (take, share) in takes {
-                    let admission = Admission { at: at - age, cost: take.cost(), permit: None };
-                    ledger.admit(take.key().subject(), &share.limit, admission, at);
+                    let admission = Admission { at: now - age, cost: take.cost(), permit: None };
+                    ledger.admit(take.key().subject(), &share.limit, admission, now);
                 }
             }
         }
@@ -147,19 +216,26 @@ impl<S, C: Clock> FallbackStore<S, C> {
 }
 
 impl Operation {
-    /// Applies the operation to a memory store.
-    pub(super) fn apply<'a, C: Clock>(
+    pub(super) async fn apply<'a>(
         self,
-        store: &MemoryStore<C>,
+        store: &impl Store,
         plan: &Plan<'a>,
-    ) -> Decision<'a> {
+    ) -> Result<Decision<'a>, StoreError> {
         match self {
-            Self::Take => store.take(plan),
-            Self::Peek => store.peek(plan),
-            Self::Refund => store.refund(plan),
-            Self::Debit(age) => store.debit(plan, age),
+            Self::Take => store.take(plan).await,
+            Self::Peek => store.peek(plan).await,
+            Self::Refund => store.refund(plan).await,
+            Self::Debit(age) => store.debit(plan, age).await,
         }
     }
+}
+
+/// Returns the plan for the local store: the counted takes, with this node's shares as their limits.
+fn share_plan<'s>(plan: &'s Plan<'_>, shares: &'s [NodeShare]) -> Plan<'s> {
+    let counted = plan.takes().iter().zip(shares).filter(|(take, _)| is_counted(take));
+    let takes =
+        counted.map(|(take, share)| take.of_key(Key::private(take.key().subject(), &share.share)));
+    Plan::of_distinct(takes).held_by(plan.permit())
 }
 
 /// This node's share of the limit of each take.
@@ -176,24 +252,31 @@ fn on_store_loss(take: &Take<'_>) -> OnStoreLoss {
 
 /// Returns the strictest `on_store_loss` of the plan's enforced takes.
 fn strictest_loss(plan: &Plan<'_>) -> OnStoreLoss {
-    let has = |wanted| {
-        let enforced = |take: &&Take<'_>| take.mode() == Mode::Enforce || plan.is_shadow_only();
-        plan.takes().iter().filter(enforced).any(|take| on_store_loss(take) == wanted)
-    };
-    if has(OnStoreLoss::Deny) {
-        OnStoreLoss::Deny
-    } else if has(OnStoreLoss::Local) {
-        OnStoreLoss::Local
-    } else {
-        OnStoreLoss::Allow
-    }
+    let is_enforced = |take: &&Take<'_>| take.mode() == Mode::Enforce || plan.is_shadow_only();
+    strictest(plan.takes().iter().filter(is_enforced).map(on_store_loss))
+        .unwrap_or(OnStoreLoss::Allow)
 }
 
-/// Returns the reply for a limit that is not counted during an outage.
+pub(super) fn strictest(losses: impl Iterator<Item = OnStoreLoss>) -> Option<OnStoreLoss> {
+    losses.max_by_key(|loss| match loss {
+        OnStoreLoss::Allow => 0,
+        OnStoreLoss::Local => 1,
+        OnStoreLoss::Deny => 2,
+    })
+}
+
+/// Returns how a limit is decided if the local store fails too: `local` becomes `deny`.
+fn without_local_store(loss: OnStoreLoss) -> OnStoreLoss {
+    if loss == OnStoreLoss::Local { OnStoreLoss::Deny } else { loss }
+}
+
+/// Returns the reply for a limit that no available store counts.
 fn uncounted(take: &Take<'_>) -> Reply {
     match on_store_loss(take) {
-        OnStoreLoss::Deny => refusal(),
-        _ => Reply::new(Verdict::Allow, take.key().limit().capacity(), Duration::ZERO),
+        OnStoreLoss::Allow => {
+            Reply::new(Verdict::Allow, take.key().limit().capacity(), Duration::ZERO)
+        }
+        OnStoreLoss::Local | OnStoreLoss::Deny => refusal(),
     }
 }
 
@@ -213,8 +296,11 @@ fn refusal() -> Reply {
 mod tests {
     use std::num::NonZeroU32;
 
+    use tollgate_testkit::runtime::block_on;
+
     use super::*;
     use crate::limit::Limit;
+    use crate::memory::MemoryStore;
     use crate::quota::Quota;
     use crate::subject::Subject;
 
@@ -226,7 +312,8 @@ mod tests {
             (Limit::sliding_window(Quota::per_minute(9)).unwrap(), Subject::of(["a"]));
         let verdicts = [3, 4, 9, 10].map(|cost| {
             let plan = Plan::of_distinct([Take::new(Key::new(&subject, &limit), cost)]);
-            store.decide_locally(Operation::Peek, &plan, &mut store.ledger.lock()).verdict()
+            let decision = store.decide_locally(Operation::Peek, &plan, LocalReason::CallFailed);
+            block_on(decision).unwrap().verdict()
         });
         let deny = Verdict::Deny { retry_after: RETRY_AFTER };
         assert_eq!(verdicts, [Verdict::Allow, deny, deny, Verdict::Never]);

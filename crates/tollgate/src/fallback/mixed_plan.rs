@@ -1,7 +1,7 @@
 //! Plans with takes that this node counts itself: their rules are not distributed, or only in shadow.
 
 use super::FallbackStore;
-use super::local_decisions::Operation;
+use super::local_decisions::{Operation, strictest};
 use crate::clock::Clock;
 use crate::decision::{Decision, Source};
 use crate::distribution::Distributed;
@@ -9,7 +9,7 @@ use crate::permit::Permit;
 use crate::plan::{Mode, Plan, Take};
 use crate::store::Store;
 
-impl<S: Store, C: Clock> FallbackStore<S, C> {
+impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
     /// Returns where a take is counted.
     pub(super) fn distributed(&self, take: &Take<'_>) -> Distributed {
         take.distribution().distributed.min(self.max_distribution)
@@ -59,26 +59,31 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         local: &Plan<'a>,
         shared: &Plan<'a>,
     ) -> (Decision<'a>, Option<Decision<'a>>) {
-        let in_local = operation.apply(&self.local, local);
+        let reply = self.call_local(operation, local).await;
+        let has_replied = reply.is_ok();
+        let in_local = self.local_decision(local, reply);
         if shared.takes().is_empty() {
             return (in_local, None);
         }
         let is_take = operation == Operation::Take;
         let is_refused = is_take && !in_local.is_allowed();
         let in_shared = self.decide_shared(peek_if(is_refused, operation), shared).await;
-        if !is_take || is_refused || in_shared.is_allowed() {
+        if !is_take || is_refused || !has_replied || in_shared.is_allowed() {
             return (in_local, Some(in_shared));
         }
-        self.refund_local(local, &in_local);
-        (self.local.peek(local), Some(in_shared))
+        self.refund_local(local, &in_local).await;
+        let peeked = self.call_local(Operation::Peek, local).await;
+        (self.local_decision(local, peeked), Some(in_shared))
     }
 
-    /// Refunds what a plan took in the local store, and releases its slots.
-    fn refund_local(&self, plan: &Plan<'_>, decision: &Decision<'_>) {
+    /// Refunds what a plan took in the local store, and releases its slots. If that fails, they stay in use until
+    /// they refill or expire.
+    async fn refund_local(&self, plan: &Plan<'_>, decision: &Decision<'_>) {
         let taken = plan.takes().iter().filter(|take| decision.took(take.mode()));
-        let _ = self.local.refund(&Plan::of_distinct(taken.copied()));
+        let taken = Plan::of_distinct(taken.copied());
+        let _ = self.report_local(self.call_local(Operation::Refund, &taken).await);
         if let Some(permit) = Permit::of(plan, decision) {
-            self.local.release(&permit);
+            let _ = self.report_local(self.local.release(&permit).await);
         }
     }
 
@@ -102,7 +107,8 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
             _ => Source::Local,
         };
         let merged = merged.from_source(source);
-        match in_shared.and_then(Decision::loss) {
+        let losses = [in_local.loss(), in_shared.and_then(Decision::loss)];
+        match strictest(losses.into_iter().flatten()) {
             Some(loss) => merged.degraded(loss),
             None => merged,
         }
@@ -126,7 +132,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
             return None;
         }
         let permission = self.breaker.permission();
-        let reply = self.call_store(operation, plan).await;
+        let reply = operation.apply(&self.store, plan).await;
         self.handle_reply(permission, reply).ok()
     }
 }

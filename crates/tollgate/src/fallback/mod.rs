@@ -35,12 +35,12 @@ use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::time::Timestamp;
 use breaker::{Breaker, CallPermission};
 use event::Listener;
-use local_decisions::{Counters, Operation};
+use local_decisions::{Counters, LocalReason, Operation};
 use outage_ledger::Ledger;
 use recovery::Probe;
 use share_cache::ShareCache;
 
-/// A store that decides in a shared store, or in this node's memory while the shared store is lost.
+/// A store that decides in a shared store, or in a local store while the shared store is lost.
 ///
 /// While the shared store replies, it decides. When a call fails, this node decides each limit as its take requires
 /// ([`Distribution`](crate::Distribution)): by this node's share of it, by admitting, or by refusing. After some
@@ -53,6 +53,21 @@ use share_cache::ShareCache;
 ///
 /// It has no thread and no timer: call [`maintain`](Self::maintain) about once a second. Otherwise a request probes
 /// the lost store every [`open_for`](FallbackStoreBuilder::open_for).
+///
+/// # Local store
+///
+/// The local store is a [`MemoryStore`], unless [`local`](FallbackStoreBuilder::local) sets another one. It counts this
+/// node's shares, and limits that are not in the shared store. With any local store:
+///
+/// - A degraded decision is recorded in the outage ledger in the same poll in which the local store returns it, so no
+///   admission that a caller receives is lost. A request that is dropped before that admits nothing, but may have
+///   used quota in the local store. A [`MemoryStore`] replies in the first poll, so it cannot be dropped in between.
+/// - If the breaker closes while the local store decides, the admission is still recorded, and the next
+///   [`maintain`](Self::maintain) debits it. With a store that is [immediate](Store::IS_IMMEDIATE), like a
+///   [`MemoryStore`], the breaker cannot close in between.
+/// - If the local store fails, limits with [`Allow`](crate::OnStoreLoss::Allow) admit and all others refuse, as
+///   [`Deny`](crate::OnStoreLoss::Deny) does, and the decision is marked so. [`StoreEvent::LocalFailed`] reports the
+///   error. There is no time-out and no breaker for the local store.
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -73,14 +88,14 @@ use share_cache::ShareCache;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct FallbackStore<S, C = SystemClock> {
+pub struct FallbackStore<S, C = SystemClock, L = MemoryStore<C>> {
     store: S,
     /// Counts this node's shares during an outage, and limits that are not in the shared store.
-    local: MemoryStore<C>,
+    local: L,
     clock: C,
     breaker: Breaker,
     shares: ShareCache,
-    /// Locked while a local decision is made and recorded, and while the breaker closes.
+    /// Locked while admissions are recorded, and while the breaker closes. See `decide_locally`.
     ledger: Mutex<Ledger>,
     counters: Counters,
     is_maintaining: AtomicBool,
@@ -97,7 +112,7 @@ impl<S> FallbackStore<S> {
     }
 }
 
-impl<S, C> FallbackStore<S, C> {
+impl<S, C, L> FallbackStore<S, C, L> {
     /// Returns the shared store.
     #[must_use]
     pub const fn store(&self) -> &S {
@@ -107,7 +122,7 @@ impl<S, C> FallbackStore<S, C> {
     /// Returns the local store. It counts limits that are not in the shared store, and this node's shares of the
     /// others during an outage.
     #[must_use]
-    pub const fn local(&self) -> &MemoryStore<C> {
+    pub const fn local(&self) -> &L {
         &self.local
     }
 
@@ -153,7 +168,7 @@ impl<S, C> FallbackStore<S, C> {
     }
 }
 
-impl<S: Store, C: Clock> FallbackStore<S, C> {
+impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
     async fn decide<'a>(&self, operation: Operation, plan: &Plan<'a>) -> Decision<'a> {
         if plan.takes().iter().all(|take| self.distributed(take) == Distributed::On) {
             self.decide_shared(operation, plan).await
@@ -167,34 +182,24 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         if plan.takes().is_empty() {
             return Decision::new(self.clock.now(), []);
         }
-        if !self.breaker.is_closed() {
-            if self.breaker.is_probe_due(self.clock.now()) {
-                self.maintain_briefly().await;
+        loop {
+            let reason = if self.breaker.is_closed() {
+                let permission = self.breaker.permission();
+                let reply = operation.apply(&self.store, plan).await;
+                match self.handle_reply(permission, reply) {
+                    Ok(decision) => return decision,
+                    Err(_) => LocalReason::CallFailed,
+                }
+            } else {
+                if self.breaker.is_probe_due(self.clock.now()) {
+                    self.maintain_briefly().await;
+                }
+                LocalReason::BreakerOpen
+            };
+            // `None` means that the breaker has closed: the shared store decides.
+            if let Some(decision) = self.decide_locally(operation, plan, reason).await {
+                return decision;
             }
-            let mut ledger = self.ledger.lock();
-            // It may have closed before this thread got the lock.
-            if !self.breaker.is_closed() {
-                return self.decide_locally(operation, plan, &mut ledger);
-            }
-        }
-        let permission = self.breaker.permission();
-        let reply = self.call_store(operation, plan).await;
-        match self.handle_reply(permission, reply) {
-            Ok(decision) => decision,
-            Err(_) => self.decide_locally(operation, plan, &mut self.ledger.lock()),
-        }
-    }
-
-    async fn call_store<'a>(
-        &self,
-        operation: Operation,
-        plan: &Plan<'a>,
-    ) -> Result<Decision<'a>, StoreError> {
-        match operation {
-            Operation::Take => self.store.take(plan).await,
-            Operation::Peek => self.store.peek(plan).await,
-            Operation::Refund => self.store.refund(plan).await,
-            Operation::Debit(age) => self.store.debit(plan, age).await,
         }
     }
 
@@ -245,8 +250,8 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
     }
 }
 
-/// `release` and `renew` try the local store, the outage ledger and the shared store: each may hold slots of the permit.
-impl<S: Store, C: Clock> Store for FallbackStore<S, C> {
+/// `release` and `renew` try the outage ledger, the local store and the shared store: each may hold slots of the permit.
+impl<S: Store, C: Clock, L: Store> Store for FallbackStore<S, C, L> {
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
         Ok(self.decide(Operation::Take, plan).await)
     }
@@ -263,40 +268,43 @@ impl<S: Store, C: Clock> Store for FallbackStore<S, C> {
         Ok(self.decide(Operation::Debit(age), plan).await)
     }
 
-    /// During an outage the pause holds in this node, and is replayed in the shared store afterwards.
+    /// During an outage the pause holds in this node, and is replayed in the shared store afterwards. Fails if the
+    /// local store fails; then the key is paused in the shared store only.
     async fn pause(&self, key: &Key<'_>, length: Duration) -> Result<(), StoreError> {
-        self.local.pause(key, length);
+        let in_local = self.report_local(self.local.pause(key, length).await);
         if self.call_shared_only(self.store.pause(key, length)).await.is_err() {
             let limit = self.shares.get(key.limit()).limit;
             self.ledger.lock().pause(key.subject(), &limit, self.clock.now(), length);
         }
-        Ok(())
+        in_local
     }
 
     async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
         self.call_shared_only(self.store.reset(key)).await?;
-        self.local.reset(key);
         self.ledger.lock().forget(key);
-        Ok(())
+        self.report_local(self.local.reset(key).await)
     }
 
     async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
-        let (in_local, now) = (self.local.release(permit), self.clock.now());
         // The ledger also has slots of `allow` rules, which the local store does not count.
-        let in_node = self.ledger.lock().release(permit, now) || in_local;
+        let in_ledger = self.ledger.lock().release(permit, self.clock.now());
+        let in_local = self.report_local(self.local.release(permit).await);
+        let in_node = in_ledger || matches!(in_local, Ok(true));
         match self.call_shared_only(self.store.release(permit)).await {
-            Ok(in_shared) => Ok(in_node || in_shared),
+            Ok(in_shared) if in_node || in_shared => Ok(true),
+            Ok(_) => in_local,
             Err(_) if in_node => Ok(true),
             Err(error) => Err(error),
         }
     }
 
     async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
-        let (in_local, now) = (self.local.renew(permit), self.clock.now());
-        let in_ledger = self.ledger.lock().renew(permit, now);
-        let in_node = in_local.or(in_ledger);
+        let in_ledger = self.ledger.lock().renew(permit, self.clock.now());
+        let in_local = self.report_local(self.local.renew(permit).await);
+        let in_node = in_local.as_ref().ok().copied().flatten().or(in_ledger);
         match self.call_shared_only(self.store.renew(permit)).await {
-            Ok(in_shared) => Ok(in_shared.or(in_node)),
+            Ok(in_shared) if in_shared.or(in_node).is_some() => Ok(in_shared.or(in_node)),
+            Ok(_) => in_local,
             Err(_) if in_node.is_some() => Ok(in_node),
             Err(error) => Err(error),
         }

@@ -78,13 +78,15 @@ impl Drop for MaintenanceGuard<'_> {
     }
 }
 
-impl<S: Store, C: Clock> FallbackStore<S, C> {
-    /// Probes a lost shared store, and replays the outage ledger in a restored one. Call it about once a second, with
-    /// jitter between nodes.
+impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
+    /// Probes a lost shared store, and replays the outage ledger in a restored one. Then maintains both stores. Call
+    /// it about once a second, with jitter between nodes.
     ///
     /// Takes as long as the shared store's replies; returns immediately if there is nothing to do.
     pub async fn maintain(&self) {
         self.maintain_until(ReplayUntil::LedgerEmpty).await;
+        self.store.maintain().await;
+        self.local.maintain().await;
     }
 
     /// Like [`maintain`](Self::maintain), within a request: leaves the rest of a long replay to the next call.
@@ -159,7 +161,7 @@ impl<S: Store, C: Clock> FallbackStore<S, C> {
         until: ReplayUntil,
     ) -> Vec<(AccountKey, Account)> {
         let now = self.clock.now();
-        // Local decisions hold this lock too: no admission gets in between an empty ledger and the close.
+        // Local decisions are recorded under this lock: none gets in between an empty ledger and the close.
         let mut ledger = self.ledger.lock();
         let batch = match is_late && until == ReplayUntil::TimeUp {
             true => Vec::new(),
