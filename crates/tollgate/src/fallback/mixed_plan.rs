@@ -1,4 +1,4 @@
-//! Plans with takes that this node counts itself: their rules are not distributed, or only in shadow.
+//! Plans whose takes are not all counted in one store, or are in shadow in the shared store.
 
 use super::FallbackStore;
 use super::local_decisions::{Operation, strictest};
@@ -131,9 +131,7 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
         if !self.breaker.is_closed() {
             return None;
         }
-        let permission = self.breaker.permission();
-        let reply = operation.apply(&self.store, plan).await;
-        self.handle_reply(permission, reply).ok()
+        self.call_shared(operation, plan).await.ok()
     }
 }
 

@@ -170,10 +170,15 @@ impl<S, C, L> FallbackStore<S, C, L> {
 
 impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
     async fn decide<'a>(&self, operation: Operation, plan: &Plan<'a>) -> Decision<'a> {
-        if plan.takes().iter().all(|take| self.distributed(take) == Distributed::On) {
+        let are_all = |wanted| plan.takes().iter().all(|take| self.distributed(take) == wanted);
+        if are_all(Distributed::On) {
             self.decide_shared(operation, plan).await
+        } else if are_all(Distributed::Off) {
+            let reply = operation.apply(&self.local, plan).await;
+            self.local_decision(plan, reply).from_source(Source::Local)
         } else {
-            self.decide_mixed(operation, plan).await
+            // Boxed, so that it does not enlarge the future of every request.
+            Box::pin(self.decide_mixed(operation, plan)).await
         }
     }
 
@@ -182,48 +187,67 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
         if plan.takes().is_empty() {
             return Decision::new(self.clock.now(), []);
         }
+        let mut reason = LocalReason::BreakerOpen;
+        if self.breaker.is_closed() {
+            let permission = self.breaker.permission();
+            match operation.apply(&self.store, plan).await {
+                Ok(decision) => {
+                    self.record_success(&decision);
+                    return decision;
+                }
+                Err(error) => self.record_failure(permission, &error),
+            }
+            reason = LocalReason::CallFailed;
+        }
+        // Boxed for the same reason as a mixed plan.
+        Box::pin(self.decide_in_outage(operation, plan, reason)).await
+    }
+
+    async fn decide_in_outage<'a>(
+        &self,
+        operation: Operation,
+        plan: &Plan<'a>,
+        mut reason: LocalReason,
+    ) -> Decision<'a> {
         loop {
-            let reason = if self.breaker.is_closed() {
-                let permission = self.breaker.permission();
-                let reply = operation.apply(&self.store, plan).await;
-                match self.handle_reply(permission, reply) {
-                    Ok(decision) => return decision,
-                    Err(_) => LocalReason::CallFailed,
-                }
-            } else {
-                if self.breaker.is_probe_due(self.clock.now()) {
-                    self.maintain_briefly().await;
-                }
-                LocalReason::BreakerOpen
-            };
-            // `None` means that the breaker has closed: the shared store decides.
+            if reason == LocalReason::BreakerOpen && self.breaker.is_probe_due(self.clock.now()) {
+                self.maintain_briefly().await;
+            }
             if let Some(decision) = self.decide_locally(operation, plan, reason).await {
                 return decision;
             }
-        }
-    }
-
-    /// Records the result of a call. A reply from a cache in front of the store does not count as a success.
-    fn handle_reply<'a>(
-        &self,
-        permission: CallPermission,
-        reply: Result<Decision<'a>, StoreError>,
-    ) -> Result<Decision<'a>, StoreError> {
-        match reply {
-            Ok(decision) => {
-                if decision.source() == Source::Store {
-                    self.breaker.record_success();
-                }
-                Ok(decision)
+            // The breaker has closed: the shared store decides.
+            match self.call_shared(operation, plan).await {
+                Ok(decision) => return decision,
+                Err(_) => reason = LocalReason::CallFailed,
             }
-            Err(error) => Err(self.handle_failure(permission, error)),
         }
     }
 
-    fn handle_failure(&self, permission: CallPermission, error: StoreError) -> StoreError {
+    /// Calls the shared store, and records the result for the breaker.
+    async fn call_shared<'a>(
+        &self,
+        operation: Operation,
+        plan: &Plan<'a>,
+    ) -> Result<Decision<'a>, StoreError> {
+        let permission = self.breaker.permission();
+        let reply = operation.apply(&self.store, plan).await;
+        reply
+            .inspect(|decision| self.record_success(decision))
+            .inspect_err(|error| self.record_failure(permission, error))
+    }
+
+    /// Records a reply. One from a cache in front of the store does not count as a success.
+    fn record_success(&self, decision: &Decision<'_>) {
+        if decision.source() == Source::Store {
+            self.breaker.record_success();
+        }
+    }
+
+    fn record_failure(&self, permission: CallPermission, error: &StoreError) {
         // An invalid cursor is the caller's mistake.
         if error.kind() != StoreErrorKind::Cursor {
-            self.listener.notify(StoreEvent::Failed(&error));
+            self.listener.notify(StoreEvent::Failed(error));
         }
         // An unreadable value is a fault of one key, not of the store.
         if error.is_transient()
@@ -231,9 +255,8 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
         {
             let nodes = self.nodes();
             let _ = self.counters.take();
-            self.listener.notify(StoreEvent::Lost { failures, reason: &error, nodes });
+            self.listener.notify(StoreEvent::Lost { failures, reason: error, nodes });
         }
-        error
     }
 
     /// Makes a call that only the shared store can serve, unless the breaker is open.
@@ -246,7 +269,7 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
         let reply = call.await;
         reply
             .inspect(|_| self.breaker.record_success())
-            .map_err(|error| self.handle_failure(permission, error))
+            .inspect_err(|error| self.record_failure(permission, error))
     }
 }
 
