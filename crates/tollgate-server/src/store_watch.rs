@@ -35,7 +35,7 @@ enum OutageLog {
     NotLogged,
 }
 
-/// What has happened, and what was logged.
+/// The state of the store, and what was already logged about it.
 #[derive(Debug, Default)]
 struct WatchState {
     /// The last error, unless a call has succeeded since.

@@ -168,7 +168,7 @@ fn override_expires_on_all_nodes() {
     put(&store.directory(), &Subject::of(["c"]), &expiring_at(micros(end)), "");
     wait_for(&received, &[":c"]);
     wait_for(&received, &[]);
-    assert!(std::time::SystemTime::now() >= end, "it lasts as long as it was to");
+    assert!(std::time::SystemTime::now() >= end, "the override ended early");
 }
 
 #[test]

@@ -107,7 +107,10 @@ impl ShortLimit<'_> {
                 ("name", name.is_some()),
             ];
             return match fields.into_iter().find(|(_, is_present)| *is_present) {
-                Some((field, _)) => Err(ApiError::invalid("requires `limit`").at(field)),
+                Some((field, _)) => {
+                    Err(ApiError::invalid("requires `limit`, and cannot be combined with `limits`")
+                        .at(field))
+                }
                 None => Ok(None),
             };
         };

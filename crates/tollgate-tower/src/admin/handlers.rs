@@ -1,5 +1,6 @@
 //! Request handlers.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use axum::body::to_bytes;
@@ -8,6 +9,7 @@ use axum::extract::{Path, Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use serde_json::Value;
 use tollgate::{ClientId, Clock, MAX_FACT_LENGTH, Observer, OverrideStorage, Store, SystemClock};
@@ -48,6 +50,15 @@ impl Parameters {
             .map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, rejection.body_text()))?;
         check_length("tenant", parameters.tenant.as_deref(), MAX_FACT_LENGTH)?;
         Ok(parameters)
+    }
+
+    /// Parses the parameters of an endpoint that has no `?rule=`.
+    fn parse_without_rule(uri: &Uri) -> Result<Self, Problem> {
+        let parameters = Self::parse(uri)?;
+        match parameters.rule {
+            Some(_) => Err(Problem::invalid("rule", "is a parameter of DELETE only")),
+            None => Ok(parameters),
+        }
     }
 }
 
@@ -121,6 +132,21 @@ fn no_override(client: &ClientId) -> Problem {
     Problem::new(StatusCode::NOT_FOUND, format!("client {id:?} has no override"))
 }
 
+fn other_rule(client: &ClientId, rule: &str) -> Problem {
+    let shorten = |text: &str| text.chars().take(100).collect::<String>();
+    let (id, rule) = (shorten(client.id()), shorten(rule));
+    Problem::new(StatusCode::NOT_FOUND, format!("the override of {id:?} is not for rule {rule:?}"))
+}
+
+/// A body that is too long, or that the client did not finish.
+fn body_problem(error: &axum::Error) -> Problem {
+    if error.source().is_some_and(<dyn Error>::is::<LengthLimitError>) {
+        let detail = format!("the body exceeds {MAX_BODY} bytes");
+        return Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail);
+    }
+    Problem::new(StatusCode::BAD_REQUEST, "the body ended early")
+}
+
 /// Sets the override of a client.
 pub(super) async fn put_limits<S, O, R>(
     State(state): Shared<S, O, R>,
@@ -132,13 +158,11 @@ where
     O: Observer + 'static,
     R: OverrideStorage + 'static,
 {
-    let parameters = Parameters::parse(request.uri())?;
+    let parameters = Parameters::parse_without_rule(request.uri())?;
     let client = state.client(path, &parameters)?;
     check_content_type(request.headers())?;
     let (head, body) = request.into_parts();
-    let body = to_bytes(body, MAX_BODY).await.map_err(|_| {
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body exceeds {MAX_BODY} bytes"))
-    })?;
+    let body = to_bytes(body, MAX_BODY).await.map_err(|error| body_problem(&error))?;
     let body = OverrideBody::parse(&body)?;
     let stated =
         (body.author.clone().or(parameters.author), body.reason.clone().or(parameters.reason));
@@ -156,10 +180,12 @@ where
     finish(async move {
         let entry = audit_entry(Action::SetOverride, &client, &author);
         let subject = client.subject();
-        state.storage.set_override(&subject, Some(&new_override), &entry).await?;
+        let stored = state.storage.set_override(&subject, Some(&new_override), &entry).await;
+        stored.map_err(|error| Problem::write_failure(&error))?;
         state.notify(&entry);
         if body.fresh {
-            state.reset_client(&client).await?;
+            let reset = state.reset_client(&client).await;
+            reset.map_err(|problem| problem.context("override stored; usage not reset"))?;
         }
         let active = state.limiter.active_policy();
         Ok(json(&override_view(&client, &new_override, active.policy())))
@@ -188,7 +214,7 @@ where
     O: Observer + 'static,
     R: OverrideStorage + 'static,
 {
-    let client = state.client(path, &Parameters::parse(&uri)?)?;
+    let client = state.client(path, &Parameters::parse_without_rule(&uri)?)?;
     let active = state.limiter.active_policy();
     let stored = active.overrides().get(&client.subject()).ok_or_else(|| no_override(&client))?;
     Ok(json(&override_view(&client, stored, active.policy())))
@@ -212,13 +238,15 @@ where
     if let Some(rule) = parameters.rule {
         let active = state.limiter.active_policy();
         let stored = active.overrides().get(&client.subject());
-        if stored.is_none_or(|stored| stored.rule.as_deref() != Some(rule.as_str())) {
-            return Err(no_override(&client));
+        let Some(stored) = stored else { return Err(no_override(&client)) };
+        if stored.rule.as_deref() != Some(rule.as_str()) {
+            return Err(other_rule(&client, &rule));
         }
     }
     finish(async move {
         let entry = audit_entry(Action::RemoveOverride, &client, &author);
-        if !state.storage.set_override(&client.subject(), None, &entry).await? {
+        let removed = state.storage.set_override(&client.subject(), None, &entry).await;
+        if !removed.map_err(|error| Problem::write_failure(&error))? {
             return Err(no_override(&client));
         }
         state.notify(&entry);
@@ -238,7 +266,7 @@ where
     O: Observer + 'static,
     R: OverrideStorage + 'static,
 {
-    let client = state.client(path, &Parameters::parse(&uri)?)?;
+    let client = state.client(path, &Parameters::parse_without_rule(&uri)?)?;
     let usage = state.limiter.client_usage(&client).await?;
     let active = state.limiter.active_policy();
     let is_overridden = active.overrides().get(&client.subject()).is_some();
@@ -256,7 +284,7 @@ where
     O: Observer + 'static,
     R: OverrideStorage + 'static,
 {
-    let parameters = Parameters::parse(request.uri())?;
+    let parameters = Parameters::parse_without_rule(request.uri())?;
     let client = state.client(path, &parameters)?;
     let author =
         state.author(&RequestHead::from(&request), (parameters.author, parameters.reason))?;

@@ -1,6 +1,6 @@
 //! An admin API for axum: overrides, usage and reset of single clients.
 //!
-//! [`AdminRouter`] serves the client endpoints of the Tollgate server, to be nested at any path, for example
+//! [`AdminRouter`] serves endpoints for single clients, to be nested at any path, for example
 //! `/admin/external`:
 //!
 //! | request | effect | status |
@@ -15,7 +15,10 @@
 //! minute a peer receives 429, even with the correct token. The body of PUT is
 //! `{"limits":[{"limit":20,"window_ms":60000}],"rule":"…","reason":"…","author":"…","expires_at":"2030-01-31T18:00:00Z"}`.
 //! If several rules count the client, it must name one `rule` or set `"all_rules":true`; `"fresh":true` also resets the
-//! client's usage. `?tenant=` selects a tenant. Errors are `application/problem+json` and name the field.
+//! client's usage. `?tenant=` selects a tenant, `?rule=` on DELETE the rule. Errors are `application/problem+json` and name
+//! the field of a rejected value.
+//!
+//! Failures are counted by TCP peer. Behind a reverse proxy all callers share one peer, so restrict the path there.
 
 mod audit_entry;
 mod auth;

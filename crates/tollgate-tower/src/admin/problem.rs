@@ -38,6 +38,21 @@ impl Problem {
         Self { retry_after: Some(1), ..problem }
     }
 
+    /// The failure of a write to the override storage. After a time-out the write may have happened.
+    pub(super) fn write_failure(error: &StoreError) -> Self {
+        match error.kind() {
+            StoreErrorKind::Timeout => Self::unavailable(format!(
+                "{error}; the change may have been stored: read the override before you retry"
+            )),
+            _ => Self::unavailable(error.to_string()),
+        }
+    }
+
+    /// Adds context in front of the detail.
+    pub(super) fn context(self, context: &str) -> Self {
+        Self { detail: format!("{context}: {}", self.detail), ..self }
+    }
+
     fn at(self, field: &str) -> Self {
         Self { field: Some(field.to_owned()), ..self }
     }
@@ -45,12 +60,7 @@ impl Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        match error.kind() {
-            StoreErrorKind::Timeout => Self::unavailable(format!(
-                "{error}; the change may have been stored, so check before you repeat it"
-            )),
-            _ => Self::unavailable(error.to_string()),
-        }
+        Self::unavailable(error.to_string())
     }
 }
 

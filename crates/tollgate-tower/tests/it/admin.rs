@@ -330,6 +330,38 @@ async fn store_failure_returns_503() {
     }
 }
 
+#[tokio::test]
+async fn timed_out_read_does_not_claim_a_change() {
+    let store = FaultyStore::new(MemoryStore::new());
+    store.set(StoreFault::ReplyLost);
+    let limiter = Arc::new(Limiter::new(store, policy(POLICY)));
+    let app = app(Arc::clone(&limiter), AdminRouter::new(limiter, token()));
+    let reply = call(&app, Method::GET, "c1/stats", Value::Null).await;
+    assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE.as_u16());
+    let detail = reply.body["detail"].as_str().unwrap();
+    assert!(!detail.contains("may have been stored"), "{detail}");
+}
+
+#[tokio::test]
+async fn rule_parameter_selects_the_override_on_delete_only() {
+    let app = memory_app(POLICY);
+    let set = call(&app, Method::PUT, "c1/limits", twenty_per_minute()).await;
+    assert_eq!(set.status, 200, "{}", set.body);
+    for (method, path) in [
+        (Method::PUT, "c1/limits?rule=x"),
+        (Method::GET, "c1/limits?rule=x"),
+        (Method::GET, "c1/stats?rule=x"),
+        (Method::POST, "c1/reset?rule=x"),
+    ] {
+        let reply = call(&app, method, path, twenty_per_minute()).await;
+        assert_eq!((reply.status, &reply.body["field"]), (400, &"rule".into()), "{path}");
+    }
+    let other = call(&app, Method::DELETE, "c1/limits?rule=x", Value::Null).await;
+    assert_eq!(other.status, 404);
+    assert_eq!(other.body["detail"], "the override of \"c1\" is not for rule \"x\"");
+    assert_eq!(call(&app, Method::GET, "c1/limits", Value::Null).await.status, 200);
+}
+
 /// One node of a fleet: its app, whose admin API stores overrides in Redis.
 async fn redis_node(server: &Server) -> (Router, RedisStore) {
     let address = server.url().parse().unwrap();
