@@ -5,50 +5,37 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tollgate::Limiter;
 use tracing::{error, info, warn};
 
-use crate::api::admin::OverrideStore;
-use crate::app::App;
-use crate::http::{Listener, Surface, listen};
-use crate::membership::Membership;
-use crate::node_report;
-use crate::notify;
-use crate::policy_file::PolicyFile;
-use crate::reload::{self, ReloadReply, ReloadRequests};
-use crate::saved_state::SavedState;
+use crate::access::Guard;
+use crate::api::Service;
+use crate::error::ServeError;
+use crate::files::policy_file::PolicyFile;
+use crate::http::{Http, Surface};
+use crate::listener::{Listener, ListenerContext, ListenerLimits, Protocol, bind, listen};
+use crate::metrics::{Exhausted, Metrics};
+use crate::node::overrides::OverrideStore;
+use crate::node::reload::{self, ReloadReply, ReloadRequests};
+use crate::node::{
+    Identity, Membership, NodeContext, SavedState, notify, report, store_maintenance,
+};
 use crate::settings::{Settings, TlsSettings};
-use crate::shutdown::Shutdown;
-use crate::store_maintenance;
-use crate::store_setup::StoreSetup;
+use crate::shutdown::{Readiness, Shutdown};
+use crate::store::{Backend, StoreSetup};
 use crate::telemetry::Traces;
 use crate::tls::{self, CurrentConfig};
 
-/// Length of the accept queue. A client that finds it full retries after a second, and the usual 128 is too short when
-/// all clients reconnect at the same time.
-const ACCEPT_QUEUE: u32 = 4096;
-
-/// The reason why the server could not start or continue.
-#[derive(Debug)]
-pub(crate) struct ServeError(String);
-
-impl ServeError {
-    pub(crate) fn new(reason: impl fmt::Display) -> Self {
-        Self(reason.to_string())
-    }
-}
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// Serves until a shutdown is requested, then finishes the requests in progress.
-pub(crate) async fn serve(settings: Settings, traces: &Traces) -> Result<(), ServeError> {
+pub(crate) async fn serve(
+    settings: Settings,
+    front_ends: Vec<FrontEnd>,
+    traces: &Traces,
+) -> Result<(), ServeError> {
     let source = PolicyFile::new(settings.policy.clone(), settings.default_limit.clone());
     let text = source.read().map_err(ServeError::new)?;
     let policy = source.compile(text.as_deref()).map_err(ServeError::new)?;
@@ -58,29 +45,41 @@ pub(crate) async fn serve(settings: Settings, traces: &Traces) -> Result<(), Ser
     let shutdown = Shutdown::on_signals().map_err(ServeError::new)?;
     // Register the handler before slow steps: an unhandled SIGHUP terminates the process.
     let hangup = signal(SignalKind::hangup()).map_err(ServeError::new)?;
-    let store = StoreSetup::open(&settings).await?;
-    let listeners = Listeners::bind(&settings)?;
-    let (reloads, reload_requests) = ReloadRequests::new();
-    let address = listeners.address()?;
-    let app = Arc::new(App::new(&settings, store, address, policy, source, reloads));
-    let saved = SavedState::open(&settings, &app)?;
-    app.set_override_store(OverrideStore::open(&app, &settings).await?);
-    log_start(&app, &settings);
-    let membership = Membership::register(&app, &settings).await;
+    let StoreSetup { backend, info, watch } = StoreSetup::open(&settings).await?;
+    let listeners = Listeners::bind(&settings, front_ends)?;
+    let exhausted = match &backend {
+        Backend::Memory(_) => Exhausted::Local,
+        Backend::Redis(_) => Exhausted::Distributed,
+    };
+    let limiter = Limiter::with_observer(backend, policy, Metrics::new(exhausted, watch));
+    let limiter = Arc::new(limiter);
+    let saved = SavedState::open(&settings, &limiter)?;
+    let overrides = Arc::new(OverrideStore::open(Arc::clone(&limiter), &settings).await?);
     let maintenance = tokio::spawn(store_maintenance::run(
-        Arc::clone(&app),
+        Arc::clone(&limiter),
         settings.redis.probe,
         shutdown.finished(),
     ));
+    let identity = Identity::new(&settings.node_id, listeners.address()?);
+    let readiness = Arc::new(Readiness::default());
+    let node = NodeContext::new(limiter, overrides, source, identity, info, Arc::clone(&readiness));
+    let node = Arc::new(node);
+    log_start(&node, &settings);
+    let membership = Membership::register(&node, &settings).await;
+    let (reloads, reload_requests) = ReloadRequests::new();
     let reload = (hangup, reload_requests, text);
-    let background = BackgroundTasks::start(&app, &shutdown, saved, membership, reload);
-
+    let background = BackgroundTasks::start(&node, &shutdown, saved, membership, reload);
     let tls = watch_tls(settings.tls.as_ref(), &shutdown)?;
 
     // Before the first request, because a response of a node that is not ready closes its connection.
-    app.set_ready();
-    let listening = listeners.listen(tls.as_ref(), &app, traces, &shutdown, &settings);
-    let notifier = notify::start(&app, &shutdown);
+    readiness.set_ready();
+    let gauge = node.metrics().connections();
+    let guard = Guard::new(settings.tokens.clone());
+    let service = Arc::new(Service::new(Arc::clone(&node), guard, reloads, traces.clone()));
+    let limits = ListenerLimits { connections: settings.max_connections, drain: settings.drain };
+    let context = ListenerContext { limits, readiness, gauge };
+    let listening = listeners.listen(tls.as_ref(), &service, &context, &shutdown);
+    let notifier = notify::start(&node, &shutdown);
     for listener in listening {
         listener.await.map_err(ServeError::new)?;
     }
@@ -93,18 +92,17 @@ pub(crate) async fn serve(settings: Settings, traces: &Traces) -> Result<(), Ser
 }
 
 /// Logs the store and the setting that selected it, and warnings about the settings.
-fn log_start(app: &App, settings: &Settings) {
-    let info = app.store_info();
+fn log_start(node: &NodeContext, settings: &Settings) {
+    let info = node.store_info();
     let (address, server) = (info.address.as_deref(), info.server.as_deref());
-    info!(store = info.kind, why = info.why, address, server, node = app.node_id(), "starting");
+    info!(store = info.kind, why = info.why, address, server, node = node.node_id(), "starting");
     for warning in &settings.unprotected {
         warn!(%warning, "unprotected (--allow-unprotected)");
     }
     if settings.tokens.is_shared() {
         warn!("the admin token is also a check or read token: its holders can change everything");
     }
-    let is_volatile = app.override_store().is_some_and(|store| store.kept_in() == "memory");
-    if app.guard().has_admin() && is_volatile {
+    if settings.tokens.admin.is_some() && node.overrides().kept_in() == "memory" {
         warn!("overrides are stored in memory only and lost on exit; use --data-dir to keep them");
     }
 }
@@ -138,24 +136,27 @@ struct BackgroundTasks {
 
 impl BackgroundTasks {
     fn start(
-        app: &Arc<App>,
+        node: &Arc<NodeContext>,
         shutdown: &Shutdown,
         saved: Option<SavedState>,
         membership: Option<Membership>,
         (hangup, requests, text): (Signal, mpsc::Receiver<ReloadReply>, Option<String>),
     ) -> Self {
-        let app = || Arc::clone(app);
+        let shared = || Arc::clone(node);
+        let overrides = Arc::clone(node.overrides());
         Self {
             policy_reload: tokio::spawn(reload::watch(
-                app(),
+                shared(),
                 text,
                 (hangup, requests),
                 shutdown.requested(),
             )),
-            override_expiry: tokio::spawn(OverrideStore::run_expiry(app(), shutdown.finished())),
-            node_report: tokio::spawn(node_report::run(app(), shutdown.requested())),
-            membership: membership.map(|node| tokio::spawn(node.run(app(), shutdown.finished()))),
-            saved_state: saved.map(|saved| tokio::spawn(saved.run(app(), shutdown.finished()))),
+            override_expiry: tokio::spawn(overrides.run_expiry(shutdown.finished())),
+            node_report: tokio::spawn(report::run(shared(), shutdown.requested())),
+            membership: membership
+                .map(|membership| tokio::spawn(membership.run(shared(), shutdown.finished()))),
+            saved_state: saved
+                .map(|saved| tokio::spawn(saved.run(node.shared_limiter(), shutdown.finished()))),
         }
     }
 
@@ -174,21 +175,54 @@ impl BackgroundTasks {
     }
 }
 
+/// Starts a front end on a bound listener.
+type StartFrontEnd =
+    dyn FnOnce(Arc<Service>, Listener, ListenerContext, &Shutdown) -> JoinHandle<()> + Send;
+
+/// A further front end of `tollgate serve`: a protocol and the address that it listens on.
+pub struct FrontEnd {
+    setting: String,
+    address: SocketAddr,
+    start: Box<StartFrontEnd>,
+}
+
+impl FrontEnd {
+    /// Creates a front end. `setting` names the flag or variable of the address, for errors. `protocol` receives the
+    /// service when it is ready.
+    pub fn new<P: Protocol>(
+        setting: &str,
+        address: SocketAddr,
+        protocol: impl FnOnce(Arc<Service>) -> P + Send + 'static,
+    ) -> Self {
+        let start = |service, listener, context, shutdown: &Shutdown| {
+            listen(listener, protocol(service), context, shutdown)
+        };
+        Self { setting: setting.to_owned(), address, start: Box::new(start) }
+    }
+}
+
+impl fmt::Debug for FrontEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrontEnd").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
 /// The bound sockets of the server.
 struct Listeners {
     main: TcpListener,
     /// The separate socket of `--admin`.
     admin: Option<TcpListener>,
+    further: Vec<(TcpListener, Box<StartFrontEnd>)>,
 }
 
 impl Listeners {
-    fn bind(settings: &Settings) -> Result<Self, ServeError> {
+    fn bind(settings: &Settings, front_ends: Vec<FrontEnd>) -> Result<Self, ServeError> {
         let main = bind("--http", settings.http)?;
-        let admin = match settings.admin {
-            Some(address) => Some(bind("--admin", address)?),
-            None => None,
-        };
-        Ok(Self { main, admin })
+        let admin = settings.admin.map(|address| bind("--admin", address)).transpose()?;
+        let further = front_ends
+            .into_iter()
+            .map(|FrontEnd { setting, address, start }| Ok((bind(&setting, address)?, start)));
+        Ok(Self { main, admin, further: further.collect::<Result<_, ServeError>>()? })
     }
 
     fn address(&self) -> Result<SocketAddr, ServeError> {
@@ -198,31 +232,20 @@ impl Listeners {
     fn listen(
         self,
         tls: Option<&Arc<CurrentConfig>>,
-        app: &Arc<App>,
-        traces: &Traces,
+        service: &Arc<Service>,
+        context: &ListenerContext,
         shutdown: &Shutdown,
-        settings: &Settings,
     ) -> Vec<JoinHandle<()>> {
         let surface = if self.admin.is_some() { Surface::Decisions } else { Surface::All };
         let admin = self.admin.map(|socket| (socket, Surface::Operations));
-        let sockets = [(self.main, surface)].into_iter().chain(admin);
-        let listeners =
-            sockets.map(|(socket, surface)| Listener { socket, surface, tls: tls.cloned() });
-        listeners
-            .map(|listener| listen(listener, Arc::clone(app), traces, shutdown, settings))
-            .collect()
+        let listener = |socket| Listener { socket, tls: tls.cloned() };
+        let http = [(self.main, surface)].into_iter().chain(admin).map(|(socket, surface)| {
+            let protocol = Http::new(Arc::clone(service), surface);
+            listen(listener(socket), protocol, context.clone(), shutdown)
+        });
+        let further = self.further.into_iter().map(|(socket, start)| {
+            start(Arc::clone(service), listener(socket), context.clone(), shutdown)
+        });
+        http.chain(further).collect()
     }
-}
-
-fn bind(setting: &str, address: SocketAddr) -> Result<TcpListener, ServeError> {
-    listener(address)
-        .map_err(|error| ServeError::new(format!("{setting}: cannot listen on {address}: {error}")))
-}
-
-fn listener(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Allows an immediate restart while old connections are in TIME_WAIT.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(ACCEPT_QUEUE)
 }

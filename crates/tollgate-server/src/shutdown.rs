@@ -1,6 +1,7 @@
-//! The stages of a shutdown: requested, drain skipped, finished.
+//! The stages of a shutdown (requested, drain skipped, finished), and the readiness of this node.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -15,6 +16,24 @@ enum Stage {
     DrainSkipped,
     /// All requests are complete.
     Finished,
+}
+
+/// Whether this node should receive requests.
+#[derive(Debug, Default)]
+pub(crate) struct Readiness(AtomicBool);
+
+impl Readiness {
+    pub(crate) fn is_ready(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_ready(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_not_ready(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
 }
 
 /// The shutdown state of the process.

@@ -4,18 +4,17 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hyper::header::{AUTHORIZATION, HeaderMap};
 use tollgate::rounding;
 
+use super::credentials::{Credentials, PresentedToken};
 use super::failures::Failures;
 use super::session::{self, Session, SessionState};
-use super::tokens::{Fingerprint, Tokens};
+use super::tokens::{Fingerprint, RoleTokens, Tokens};
 use crate::error::{ApiError, ApiErrorKind};
-use crate::settings::TokenSettings;
 
 /// The role of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
     /// Decision calls.
     Check,
     /// The read API.
@@ -61,13 +60,13 @@ impl Admission {
 /// Checks requests against the configured tokens.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    tokens: TokenSettings,
+    tokens: RoleTokens,
     failures: Failures,
     failure_counts: [AtomicU64; Role::ALL.len()],
 }
 
 impl Guard {
-    pub(crate) fn new(tokens: TokenSettings) -> Self {
+    pub(crate) fn new(tokens: RoleTokens) -> Self {
         Self { tokens, failures: Failures::new(), failure_counts: Default::default() }
     }
 
@@ -86,7 +85,7 @@ impl Guard {
         self.tokens.admin.is_some() || self.tokens.read.is_some()
     }
 
-    /// Starts a session for a valid read or admin token. Returns the session and its `Set-Cookie` value.
+    /// Starts a session for a valid read or admin token. Returns the session and its signed text.
     pub(crate) fn log_in(&self, token: &str, peer: IpAddr) -> Result<(Session, String), ApiError> {
         if let Some(wait) = self.failures.retry_after(Role::Admin, peer) {
             return Err(too_many(wait));
@@ -95,7 +94,7 @@ impl Guard {
         let mut configured = roles.filter_map(|role| Some((role, self.tokens_of(role)?)));
         let login = configured.find_map(|(role, tokens)| {
             let session = Session::begin(role, tokens.find(token.as_bytes())?);
-            Some((session, session.cookie(tokens)?))
+            Some((session, session.signed(tokens)?))
         });
         login.ok_or_else(|| {
             self.fail(Role::Admin, peer, "invalid token; log in with the read or admin token")
@@ -103,8 +102,8 @@ impl Guard {
     }
 
     /// Returns the session of a request, if it is valid.
-    pub(crate) fn session(&self, headers: &HeaderMap) -> Option<Session> {
-        match session::session_state(headers, |role| self.tokens_of(role)) {
+    pub(crate) fn session(&self, credentials: &Credentials<'_>) -> Option<Session> {
+        match session::session_state(&credentials.sessions, |role| self.tokens_of(role)) {
             SessionState::Valid(session) => Some(session),
             SessionState::Absent | SessionState::Invalid => None,
         }
@@ -123,23 +122,23 @@ impl Guard {
     pub(crate) fn admit(
         &self,
         role: Role,
-        headers: &HeaderMap,
+        credentials: &Credentials<'_>,
         peer: IpAddr,
     ) -> Result<Admission, ApiError> {
         let Some(tokens) = self.tokens_of(role) else { return Ok(Admission::Open) };
-        self.authenticate(role, tokens, headers, peer)
+        self.authenticate(role, tokens, credentials, peer)
     }
 
     fn authenticate(
         &self,
         role: Role,
         tokens: &Tokens,
-        headers: &HeaderMap,
+        credentials: &Credentials<'_>,
         peer: IpAddr,
     ) -> Result<Admission, ApiError> {
         // Decision calls have no sessions, and a token takes precedence over a cookie.
-        if role != Role::Check && !headers.contains_key(AUTHORIZATION) {
-            match session::session_state(headers, |role| self.tokens_of(role)) {
+        if role != Role::Check && credentials.token == PresentedToken::Absent {
+            match session::session_state(&credentials.sessions, |role| self.tokens_of(role)) {
                 SessionState::Valid(session) if session.permits(role) => {
                     return Ok(Admission::Session(session));
                 }
@@ -154,7 +153,7 @@ impl Guard {
         {
             return Err(too_many(wait));
         }
-        let presented = bearer(headers);
+        let presented = credentials.token.bytes();
         // The admin token also permits reading, unless the address has failed too often: the read API must not be a
         // way to go on guessing the admin token.
         let is_below_limit = || {
@@ -223,12 +222,4 @@ fn token_required(role: Role, presented: Option<&[u8]>) -> String {
             format!("missing token; send the {role} token as `Authorization: Bearer TOKEN`")
         }
     }
-}
-
-/// Returns the token of the only `Authorization` header; `None` if there are several.
-fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    let mut values = headers.get_all(AUTHORIZATION).iter();
-    let (Some(value), None) = (values.next(), values.next()) else { return None };
-    let (scheme, token) = value.as_bytes().split_at_checked("Bearer ".len())?;
-    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii())
 }

@@ -1,12 +1,14 @@
-//! Access control: tokens, sessions, cross-site checks and the limit on failed attempts.
+//! Access control: tokens, sessions and the limit on failed attempts.
 
+mod credentials;
 mod failures;
 mod guard;
-mod origin;
 mod session;
 mod tokens;
 
-pub(crate) use guard::{Admission, Guard, Role};
-pub(crate) use origin::{ensure_from_dashboard, is_cross_site};
-pub(crate) use session::{Session, expired_cookie};
-pub(crate) use tokens::{Fingerprint, Tokens};
+pub use credentials::Credentials;
+pub(crate) use credentials::PresentedToken;
+pub use guard::Role;
+pub(crate) use guard::{Admission, Guard};
+pub(crate) use session::{SESSION_LIFETIME, Session};
+pub(crate) use tokens::{Fingerprint, RoleTokens, Tokens};

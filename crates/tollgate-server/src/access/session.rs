@@ -1,20 +1,18 @@
-//! Stateless login sessions in a signed cookie.
+//! Stateless login sessions as signed text.
 //!
-//! The cookie contains role, expiry and token fingerprint, signed with the digest of the token. Every node with that
+//! The text contains role, expiry and token fingerprint, signed with the digest of the token. Every node with that
 //! token accepts it, no node stores it, and it becomes invalid when the token is removed.
 
 use std::time::Duration;
 
-use hyper::header::{COOKIE, HeaderMap, HeaderValue};
 use ring::hmac;
 use tollgate::{Clock, SystemClock, Timestamp};
 
 use super::guard::Role;
 use super::tokens::{Fingerprint, Tokens};
 
-const NAME: &str = "tollgate_session";
 /// Lifetime of a session.
-const LIFETIME: Duration = Duration::from_secs(8 * 3600);
+pub(crate) const SESSION_LIFETIME: Duration = Duration::from_secs(8 * 3600);
 /// Prefix of the signed text, so that the signature is valid for nothing else.
 const PURPOSE: &str = "tollgate session 1";
 
@@ -31,9 +29,9 @@ pub(crate) struct Session {
 /// The session state of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionState {
-    /// No session cookie.
+    /// No session.
     Absent,
-    /// The cookie is expired, forged or of a removed token.
+    /// The session is expired, forged or of a removed token.
     Invalid,
     Valid(Session),
 }
@@ -41,15 +39,14 @@ pub(super) enum SessionState {
 impl Session {
     /// Starts a session now.
     pub(super) fn begin(role: Role, token: Fingerprint) -> Self {
-        Self { role, token, until: whole_seconds(SystemClock::new().now() + LIFETIME) }
+        Self { role, token, until: whole_seconds(SystemClock::new().now() + SESSION_LIFETIME) }
     }
 
-    /// Returns the `Set-Cookie` value of the session, if its token is one of these.
-    pub(super) fn cookie(&self, tokens: &Tokens) -> Option<String> {
+    /// Returns the signed text of the session, if its token is one of these.
+    pub(super) fn signed(&self, tokens: &Tokens) -> Option<String> {
         let payload = self.payload();
         let tag = hmac::sign(&key(tokens, self.token)?, signed_text(&payload).as_bytes());
-        let value = format!("{payload}.{}", hex(tag.as_ref()));
-        Some(cookie(&value, LIFETIME))
+        Some(format!("{payload}.{}", hex(tag.as_ref())))
     }
 
     /// Returns whether the session permits a role. The admin role includes reading.
@@ -64,7 +61,7 @@ impl Session {
         format!("{}.{}.{}", self.role.as_str(), self.until.as_micros() / 1_000_000, self.token)
     }
 
-    /// Parses a cookie value, if it is signed with one of the tokens. Does not check the expiry.
+    /// Parses a signed text, if it is signed with one of the tokens. Does not check the expiry.
     fn verified<'t>(value: &str, tokens: impl Fn(Role) -> Option<&'t Tokens>) -> Option<Self> {
         let (payload, tag) = value.rsplit_once('.')?;
         let mut parts = payload.split('.');
@@ -84,13 +81,13 @@ impl Session {
     }
 }
 
-/// Returns the session state of a request.
+/// Returns the session state of a request that presents these texts.
 pub(super) fn session_state<'t>(
-    headers: &HeaderMap,
+    texts: &[&str],
     tokens: impl Fn(Role) -> Option<&'t Tokens>,
 ) -> SessionState {
     let mut state = SessionState::Absent;
-    for value in cookie_values(headers) {
+    for value in texts {
         match Session::verified(value, &tokens) {
             Some(session) if session.until > SystemClock::new().now() => {
                 return SessionState::Valid(session);
@@ -99,26 +96,6 @@ pub(super) fn session_state<'t>(
         }
     }
     state
-}
-
-/// Returns the `Set-Cookie` value that deletes the session cookie.
-pub(crate) fn expired_cookie() -> String {
-    cookie("", Duration::ZERO)
-}
-
-fn cookie(value: &str, max_age: Duration) -> String {
-    let seconds = max_age.as_secs();
-    format!("{NAME}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict; Secure")
-}
-
-/// Returns the values of our cookie. There may be several, and other cookies of the host may contain any bytes.
-fn cookie_values(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let all = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes);
-    let pairs = all.flat_map(|value| value.split(|byte| *byte == b';'));
-    let texts = pairs.filter_map(|pair| std::str::from_utf8(pair.trim_ascii()).ok());
-    texts
-        .filter_map(|pair| pair.split_once('=').filter(|(name, _)| *name == NAME))
-        .map(|pair| pair.1)
 }
 
 fn key(tokens: &Tokens, token: Fingerprint) -> Option<hmac::Key> {
@@ -163,15 +140,11 @@ mod tests {
     fn session(role: Role) -> (Session, String) {
         let tokens = tokens(TOKEN);
         let session = Session::begin(role, tokens.find(TOKEN.as_bytes()).unwrap());
-        let cookie = session.cookie(&tokens).unwrap();
-        let value = cookie.split(['=', ';']).nth(1).unwrap().to_owned();
-        (session, value)
+        (session, session.signed(&tokens).unwrap())
     }
 
     fn read(value: &str, valid: &Tokens) -> SessionState {
-        let mut headers = HeaderMap::new();
-        headers.insert(COOKIE, format!("a=b; {NAME}={value}").parse().unwrap());
-        session_state(&headers, |_| Some(valid))
+        session_state(&[value], |_| Some(valid))
     }
 
     #[test]
@@ -181,18 +154,16 @@ mod tests {
         let rotated = tokens(&format!("{OTHER} {TOKEN}"));
         assert_eq!(read(&value, &rotated), SessionState::Valid(session));
         assert_eq!(read(&value, &tokens(OTHER)), SessionState::Invalid, "the token was removed");
-        assert_eq!(session_state(&HeaderMap::new(), |_| None), SessionState::Absent);
+        assert_eq!(session_state(&[], |_| None), SessionState::Absent);
         assert_eq!(read("", &tokens(TOKEN)), SessionState::Invalid);
     }
 
     #[test]
-    fn finds_session_among_other_cookies() {
+    fn prefers_a_valid_session_to_an_outdated_one() {
         let (session, value) = session(Role::Admin);
-        let cookies = format!("other=J\u{fc}rg; {NAME}=old; {NAME}={value}");
-        let mut headers = HeaderMap::new();
-        headers.insert(COOKIE, HeaderValue::from_bytes(cookies.as_bytes()).unwrap());
         let valid = tokens(TOKEN);
-        assert_eq!(session_state(&headers, |_| Some(&valid)), SessionState::Valid(session));
+        let state = session_state(&["old", &value], |_| Some(&valid));
+        assert_eq!(state, SessionState::Valid(session));
     }
 
     #[test]
@@ -224,16 +195,6 @@ mod tests {
         let token = valid.find(TOKEN.as_bytes()).unwrap();
         let expired =
             Session { role: Role::Admin, token, until: Timestamp::from_micros(1_000_000) };
-        let cookie = expired.cookie(&valid).unwrap();
-        assert_eq!(read(cookie.split(['=', ';']).nth(1).unwrap(), &valid), SessionState::Invalid);
-    }
-
-    #[test]
-    fn cookie_is_hidden_from_scripts_and_other_sites() {
-        let (session, _) = session(Role::Admin);
-        let cookie = session.cookie(&tokens(TOKEN)).unwrap();
-        assert!(cookie.ends_with("; HttpOnly; SameSite=Strict; Secure"), "{cookie}");
-        assert!(!cookie.contains(TOKEN));
-        assert!(expired_cookie().contains("Max-Age=0"));
+        assert_eq!(read(&expired.signed(&valid).unwrap(), &valid), SessionState::Invalid);
     }
 }

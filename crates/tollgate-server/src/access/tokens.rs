@@ -86,6 +86,25 @@ impl Tokens {
     }
 }
 
+/// The configured tokens of each role. Without a check or read token, those calls are open; without an admin token,
+/// admin calls do not exist.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RoleTokens {
+    pub(crate) check: Option<Tokens>,
+    pub(crate) read: Option<Tokens>,
+    pub(crate) admin: Option<Tokens>,
+}
+
+impl RoleTokens {
+    /// Returns whether a check or read token is also an admin token.
+    pub(crate) fn is_shared(&self) -> bool {
+        let pairs = [(&self.check, &self.admin), (&self.read, &self.admin)];
+        let both =
+            pairs.iter().filter_map(|(tokens, admin)| Some((tokens.as_ref()?, admin.as_ref()?)));
+        both.into_iter().any(|(tokens, admin)| tokens.has_any_of(admin))
+    }
+}
+
 impl Fingerprint {
     fn of(digest: &[u8; 32]) -> Self {
         let [first, second, third, fourth, ..] = *digest;

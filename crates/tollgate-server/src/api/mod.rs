@@ -1,4 +1,16 @@
-//! Operations that are not decisions: the read API for operators and the admin API.
+//! The service: every operation of a node, with typed requests and replies, for any transport.
+//!
+//! A front end decodes a request, calls [`Service`], and encodes the reply. Authentication, decisions, spans, metrics and
+//! audit are done here, once for all front ends. This module knows no transport.
 
 pub(crate) mod admin;
+mod decisions;
+mod permits;
 pub(crate) mod read;
+mod service;
+
+pub use crate::access::{Credentials, Role};
+pub use crate::telemetry::Span;
+pub(crate) use decisions::ExplainReply;
+pub use decisions::MAX_BATCH;
+pub use service::Service;

@@ -5,6 +5,7 @@ mod admin_args;
 mod args;
 mod block_on;
 mod check;
+mod client;
 mod exit;
 mod facts;
 mod man;
@@ -19,8 +20,7 @@ mod stdout;
 mod top;
 
 pub(crate) use admin_args::{ChangeArgs, OverrideCommand, ResetArgs, SetArgs};
-pub(crate) use args::{AtCapArg, DistributedArg, LogArg, ScriptingArg, ServeArgs};
-pub use args::{Cli, run};
+pub use args::{Cli, run, run_with};
 pub use exit::Exit;
 pub(crate) use server_args::ServerArgs;
 pub(crate) use top::TopArgs;

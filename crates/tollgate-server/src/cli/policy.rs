@@ -12,7 +12,7 @@ use super::block_on::block_on;
 use super::facts::request_body;
 use super::response::ExplainReply;
 use super::stdout::print;
-use crate::policy_file::{LoadError, PolicyFile};
+use crate::files::policy_file::{LoadError, PolicyFile};
 use crate::wire::explanation::ExplainResponse;
 use crate::wire::query;
 

@@ -7,8 +7,8 @@ use tokio::runtime;
 
 use super::response::Problem;
 use super::{Exit, ServerArgs};
-use crate::client::{ClientError, Server};
-use crate::settings::{Environment, SettingsError};
+use crate::cli::client::{ClientError, Server};
+use crate::{error::SettingsError, settings::Environment};
 
 /// Error text for a response that no Tollgate service sends.
 pub(super) const NOT_TOLLGATE: &str =

@@ -2,12 +2,13 @@
 
 use tokio::runtime;
 
-use super::{Exit, ServeArgs};
-use crate::serve::serve;
+use super::Exit;
+use crate::serve::{FrontEnd, serve};
+use crate::settings::args::ServeArgs;
 use crate::settings::{Environment, Settings, SettingsFile};
 use crate::telemetry::{Traces, log_to_stderr};
 
-pub(super) fn run(args: ServeArgs) -> Exit {
+pub(super) fn run(args: ServeArgs, front_ends: Vec<FrontEnd>) -> Exit {
     let environment = Environment::of_process();
     let file = SettingsFile::read(args.config.as_deref());
     let settings = file.and_then(|file| {
@@ -30,7 +31,7 @@ pub(super) fn run(args: ServeArgs) -> Exit {
         }
     };
     let traces = Traces::start(&environment, &settings.node_id, settings.traced_decisions);
-    let served = runtime.block_on(serve(settings, &traces));
+    let served = runtime.block_on(serve(settings, front_ends, &traces));
     traces.shutdown();
     match served {
         Ok(()) => Exit::Success,

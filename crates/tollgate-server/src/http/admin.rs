@@ -8,20 +8,19 @@ use bytes::Bytes;
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use hyper::{StatusCode, Uri};
-use serde::{Deserialize, Serialize};
-use tokio::task::spawn_blocking;
-use tollgate::{Clock, Override, SystemClock};
+use serde::Deserialize;
+use tollgate::Override;
+use tollgate::policy::Policy;
 
 use super::auth::AuthToken;
 use super::body::{MAX_BODY, read};
-use super::connection::Peer;
 use super::listings::page_request;
+use super::protocol::Peer;
 use super::reply::{Reply, json, uncached, with_type};
-use crate::api::admin::{
-    self, Action, Author, Change, ChangeOutcome, Client, OverrideStore, run_to_completion,
-};
-use crate::app::App;
-use crate::error::{ApiError, ApiErrorKind};
+use crate::api::Service;
+use crate::api::admin::ChangeRequest;
+use crate::error::ApiError;
+use crate::node::overrides::{Author, Client};
 use crate::wire::override_body;
 use crate::wire::override_view::OverrideResponse;
 
@@ -31,7 +30,7 @@ const MAX_REASON: usize = 1000;
 const MAX_AUTHOR: usize = 200;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-type Shared = State<Arc<App>>;
+type Shared = State<Arc<Service>>;
 type Id = Result<Path<String>, PathRejection>;
 
 /// The caller of an admin request: its peer address and token.
@@ -41,10 +40,10 @@ pub(super) struct Caller {
     token: AuthToken,
 }
 
-impl FromRequestParts<Arc<App>> for Caller {
+impl FromRequestParts<Arc<Service>> for Caller {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Service>) -> Result<Self, ApiError> {
         let (peer, token) = (parts.extensions.get(), parts.extensions.get());
         // The connection and the authentication middleware set them.
         let (Some(&peer), Some(&token)) = (peer, token) else {
@@ -91,19 +90,21 @@ fn ensure_length(field: &str, text: Option<&str>, max: usize) -> Result<(), ApiE
     Ok(())
 }
 
-fn client(app: &App, id: Id, query: &ChangeQuery) -> Result<Client, ApiError> {
+fn client(service: &Service, id: Id, query: &ChangeQuery) -> Result<Client, ApiError> {
     let Path(id) = id.map_err(|rejection| ApiError::invalid(rejection.body_text()).at("id"))?;
-    let policy_tenant = || app.limiter().active_policy().policy().tenant().to_owned();
-    Client::new(id, query.tenant.clone().unwrap_or_else(policy_tenant))
+    service.client(id, query.tenant.clone())
 }
 
-fn change(app: &App, action: Action, caller: &Caller, query: &ChangeQuery) -> Change {
-    let author = Author {
-        name: query.author.clone().unwrap_or_default(),
-        token: caller.token.0,
-        peer: caller.peer.0.ip(),
-    };
-    Change::new(action, author, app.node_id(), query.reason.clone().unwrap_or_default())
+impl Caller {
+    /// Returns the author and reason of a change by this caller.
+    fn change(self, query: ChangeQuery) -> ChangeRequest {
+        let author = Author {
+            name: query.author.unwrap_or_default(),
+            token: self.token.0,
+            peer: self.peer.0.ip(),
+        };
+        ChangeRequest { author, reason: query.reason.unwrap_or_default() }
+    }
 }
 
 /// Returns an empty 204 response.
@@ -113,15 +114,20 @@ fn no_content() -> Reply {
     reply
 }
 
+fn override_reply(client: &Client, override_: &Override, policy: &Policy) -> Reply {
+    let response = OverrideResponse::new(&client.id, &client.tenant, override_, policy);
+    uncached(json(&response))
+}
+
 /// PUT /admin/external/clients/{id}/limits.
 pub(super) async fn put_limits(
-    State(app): Shared,
+    State(service): Shared,
     id: Id,
     caller: Caller,
     request: Request,
 ) -> Result<Reply, ApiError> {
     let query = ChangeQuery::parse(request.uri())?;
-    let client = client(&app, id, &query)?;
+    let client = client(&service, id, &query)?;
     let body = read(request, MAX_BODY).await?;
     let body = override_body::read(&body)?;
     let query = ChangeQuery {
@@ -131,118 +137,70 @@ pub(super) async fn put_limits(
     };
     ensure_length("author", query.author.as_deref(), MAX_AUTHOR)?;
     ensure_length("reason", query.reason.as_deref(), MAX_REASON)?;
-    let override_ = validated(&app, body.override_, &query)?;
-    let change = change(&app, Action::SetOverride, &caller, &query);
-    OverrideStore::set(&app, &client, Some(override_.clone()), change.of(&client)).await?;
-    let active = app.limiter().active_policy();
-    Ok(uncached(json(&OverrideResponse::new(
-        &client.id,
-        &client.tenant,
-        &override_,
-        active.policy(),
-    ))))
-}
-
-/// Checks that an override can apply to the active policy, and adds its author, reason and time.
-fn validated(app: &App, override_: Override, query: &ChangeQuery) -> Result<Override, ApiError> {
-    let now = SystemClock::new().now();
-    if override_.is_expired(now) {
-        return Err(ApiError::invalid("must be in the future").at("expires_at"));
-    }
-    let active = app.limiter().active_policy();
-    override_.applies_to(active.policy()).map_err(|error| override_body::override_error(&error))?;
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let expires_at = override_.expires_at;
-    let recorded = override_.recorded_by(text(&query.author), text(&query.reason));
-    Ok(recorded.valid(now, expires_at))
+    let stored = service.put_override(&client, body.override_, caller.change(query)).await?;
+    Ok(service.with_policy(|policy| override_reply(&client, &stored, policy)))
 }
 
 /// GET /admin/external/clients/{id}/limits.
-pub(super) async fn get_limits(State(app): Shared, id: Id, uri: Uri) -> Result<Reply, ApiError> {
-    let client = client(&app, id, &ChangeQuery::parse(&uri)?)?;
-    let active = app.limiter().active_policy();
-    let override_ =
-        active.overrides().get(&client.subject()).ok_or_else(|| no_override(&client))?;
-    Ok(uncached(json(&OverrideResponse::new(
-        &client.id,
-        &client.tenant,
-        override_,
-        active.policy(),
-    ))))
-}
-
-fn no_override(client: &Client) -> ApiError {
-    let id: String = client.id.chars().take(100).collect();
-    ApiError::new(ApiErrorKind::NotFound, format!("client {id:?} has no override"))
+pub(super) async fn get_limits(
+    State(service): Shared,
+    id: Id,
+    uri: Uri,
+) -> Result<Reply, ApiError> {
+    let client = client(&service, id, &ChangeQuery::parse(&uri)?)?;
+    service.get_override(&client, |override_, policy| override_reply(&client, override_, policy))
 }
 
 /// DELETE /admin/external/clients/{id}/limits.
 pub(super) async fn delete_limits(
-    State(app): Shared,
+    State(service): Shared,
     id: Id,
     caller: Caller,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
     let query = ChangeQuery::parse(&uri)?;
-    let client = client(&app, id, &query)?;
-    let change = change(&app, Action::RemoveOverride, &caller, &query);
-    match OverrideStore::set(&app, &client, None, change.of(&client)).await? {
-        ChangeOutcome::Replaced(_) => Ok(no_content()),
-        ChangeOutcome::NotFound => Err(no_override(&client)),
-    }
+    let client = client(&service, id, &query)?;
+    service.remove_override(&client, caller.change(query)).await?;
+    Ok(no_content())
 }
 
 /// GET /admin/external/clients/{id}/stats.
-pub(super) async fn stats(State(app): Shared, id: Id, uri: Uri) -> Result<Reply, ApiError> {
-    let client = client(&app, id, &ChangeQuery::parse(&uri)?)?;
-    Ok(uncached(json(&admin::stats(&app, &client).await?)))
+pub(super) async fn stats(State(service): Shared, id: Id, uri: Uri) -> Result<Reply, ApiError> {
+    let client = client(&service, id, &ChangeQuery::parse(&uri)?)?;
+    Ok(uncached(json(&service.stats(&client).await?)))
 }
 
 /// POST /admin/external/clients/{id}/reset.
 pub(super) async fn reset(
-    State(app): Shared,
+    State(service): Shared,
     id: Id,
     caller: Caller,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
     let query = ChangeQuery::parse(&uri)?;
-    let client = client(&app, id, &query)?;
-    let change = change(&app, Action::Reset, &caller, &query);
-    OverrideStore::record(&app, change.of(&client)).await?;
-    run_to_completion(async move { admin::reset(&app, &client).await }).await?;
+    let client = client(&service, id, &query)?;
+    service.reset(client, caller.change(query)).await?;
     Ok(no_content())
 }
 
 /// GET /admin/overrides.
-pub(super) async fn overrides(State(app): Shared, uri: Uri) -> Result<Reply, ApiError> {
-    let page = page_request(&uri)?;
-    let kept_in = app.override_store().map_or("memory", OverrideStore::kept_in);
-    let active = app.limiter().active_policy();
-    let source = (active.overrides(), active.policy());
-    Ok(uncached(json(&admin::OverrideList::page(source, &page, kept_in))))
+pub(super) async fn overrides(State(service): Shared, uri: Uri) -> Result<Reply, ApiError> {
+    Ok(uncached(service.overrides(&page_request(&uri)?, |list| json(list))))
 }
 
 /// GET /admin/audit.
-pub(super) async fn audit(State(app): Shared, uri: Uri) -> Result<Reply, ApiError> {
+pub(super) async fn audit(State(service): Shared, uri: Uri) -> Result<Reply, ApiError> {
     let page = page_request(&uri)?;
     if !page.prefix.is_empty() || page.tenant.is_some() {
         let detail = "`prefix` and `tenant` are not supported here; use `limit` and `cursor`";
         return Err(ApiError::invalid(detail));
     }
-    let entries = admin::audit(&app, page.cursor.as_deref(), page.page_size).await?;
-    Ok(uncached(json(&entries)))
-}
-
-#[derive(Debug, Serialize)]
-struct ReloadResponse {
-    version: String,
-    rules: usize,
-    warnings: Vec<String>,
+    Ok(uncached(json(&service.audit(page.cursor.as_deref(), page.page_size).await?)))
 }
 
 /// POST /admin/policy/reload.
 pub(super) async fn reload(
-    State(app): Shared,
+    State(service): Shared,
     caller: Caller,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
@@ -251,33 +209,5 @@ pub(super) async fn reload(
         let detail = "is not supported here: a policy applies to all tenants";
         return Err(ApiError::invalid(detail).at("tenant"));
     }
-    let unprocessable = |reason: String| ApiError::new(ApiErrorKind::Unprocessable, reason);
-    let version = || app.limiter().active_policy().policy().version().to_owned();
-    let before = version();
-    let next = match file_version(&app).await {
-        Ok(next) => next,
-        // Reload anyway, so that the file watcher reports the error until the file is repaired.
-        Err(_) => app.reload().await.map(|()| version()).map_err(unprocessable)?,
-    };
-    let change = change(&app, Action::Reload, &caller, &query);
-    OverrideStore::record(&app, change.between(&before, &next)).await?;
-    app.reload().await.map_err(unprocessable)?;
-    let active = app.limiter().active_policy();
-    let policy = active.policy();
-    Ok(uncached(json(&ReloadResponse {
-        version: policy.version().to_owned(),
-        rules: policy.rules().len(),
-        warnings: policy.warnings().to_vec(),
-    })))
-}
-
-/// Returns the version of the policy that the file currently contains.
-async fn file_version(app: &Arc<App>) -> Result<String, String> {
-    let file = app.policy_file().clone();
-    if file.path().is_none() {
-        return Err("no policy file is configured".to_owned());
-    }
-    let version = spawn_blocking(move || file.load().map(|policy| policy.version().to_owned()));
-    let version = version.await.map_err(|_| "the server is shutting down".to_owned())?;
-    version.map_err(|error| error.to_string())
+    Ok(uncached(json(&service.reload(caller.change(query)).await?)))
 }

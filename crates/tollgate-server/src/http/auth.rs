@@ -1,5 +1,6 @@
-//! Authentication middleware of the router's paths: tokens, sessions and cross-site checks.
+//! Authentication of requests: tokens, sessions and cross-site checks.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -7,33 +8,51 @@ use axum::middleware::Next;
 use axum::response::Response;
 use hyper::Method;
 
-use super::connection::Peer;
-use crate::access::{Admission, Fingerprint, Role, ensure_from_dashboard, is_cross_site};
-use crate::app::App;
+use super::credentials::{credentials, token_credentials};
+use super::origin::{ensure_from_dashboard, is_cross_site};
+use super::protocol::Peer;
+use super::reply::{Reply, problem};
+use crate::access::{Admission, Fingerprint, Role};
+use crate::api::Service;
 use crate::error::{ApiError, ApiErrorKind};
 
 /// The token that authenticated a request, stored in its extensions. `None` if the path needs no token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AuthToken(pub(super) Option<Fingerprint>);
 
+/// Authenticates a decision call, or returns the response that refuses it.
+#[inline]
+#[expect(clippy::result_large_err, reason = "the error is the response, which is sent at once")]
+pub(super) fn admit_check<B>(
+    service: &Service,
+    request: &hyper::Request<B>,
+    peer: IpAddr,
+) -> Result<(), Reply> {
+    if service.is_open(Role::Check) {
+        return Ok(());
+    }
+    let credentials = token_credentials(request.headers());
+    service.authenticate(Role::Check, &credentials, peer).map_err(|error| problem(&error))
+}
+
 pub(super) async fn check(
-    State(app): State<Arc<App>>,
+    State(service): State<Arc<Service>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    authenticate(&app, Role::Check, request, next).await
+    authenticate(&service, Role::Check, request, next).await
 }
 
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(service): State<Arc<Service>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    authenticate(&app, Role::Read, request, next).await
+    authenticate(&service, Role::Read, request, next).await
 }
 
 pub(super) async fn admin(
-    State(app): State<Arc<App>>,
+    State(service): State<Arc<Service>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
@@ -41,11 +60,11 @@ pub(super) async fn admin(
         let detail = "cross-site request rejected: Origin or Sec-Fetch-Site names another site";
         return Err(ApiError::new(ApiErrorKind::Forbidden, detail));
     }
-    authenticate(&app, Role::Admin, request, next).await
+    authenticate(&service, Role::Admin, request, next).await
 }
 
 async fn authenticate(
-    app: &App,
+    service: &Service,
     role: Role,
     mut request: Request,
     next: Next,
@@ -53,7 +72,7 @@ async fn authenticate(
     let Some(Peer(peer)) = request.extensions().get::<Peer>() else {
         return Err(ApiError::peer_missing());
     };
-    let admission = app.guard().admit(role, request.headers(), peer.ip())?;
+    let admission = service.admit(role, &credentials(request.headers()), peer.ip())?;
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     if matches!(admission, Admission::Session(_)) && !is_read {
         ensure_from_dashboard(request.headers())?;

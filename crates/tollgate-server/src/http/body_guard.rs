@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use axum::body::HttpBody;
 use hyper::body::{Frame, SizeHint};
 
-use super::timeouts::Progress;
+use crate::listener::Progress;
 
 /// Records the end of the response when the body is dropped, sent or not.
 #[derive(Debug)]

@@ -1,19 +1,15 @@
 //! Handlers of the decision paths.
 
-use std::sync::Arc;
-
 use axum::body::HttpBody;
 use bytes::Bytes;
-use futures_util::future::join_all;
 use hyper::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tollgate::{Distributed, FallbackStore, Outcome, Permit, Refusal, Verb};
+use tollgate::{Outcome, Permit, Query, Refusal, Verb};
 
 use super::body::{MAX_BATCH_BODY, MAX_BODY, MAX_PERMIT_BODY, read};
 use super::reply::{Reply, json, json_bytes, or_problem, unavailable};
-use crate::api::admin::Client;
-use crate::app::App;
+use crate::api::{ExplainReply, Service};
 use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
 use crate::wire::decision::decision_json;
@@ -24,33 +20,23 @@ use crate::wire::permit::{ReleaseResponse, RenewResponse};
 use crate::wire::query;
 use crate::wire::scalar::Text;
 
-/// Maximum number of items in a batch.
-const MAX_BATCH: usize = 1000;
-
 /// POST /check, /peek, /refund.
-pub(super) async fn decide<B>(app: &App, verb: Verb, request: Request<B>, span: &mut Span) -> Reply
+pub(super) async fn decide<B>(
+    service: &Service,
+    verb: Verb,
+    request: Request<B>,
+    span: &mut Span,
+) -> Reply
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    or_problem(match read(request, MAX_BODY).await {
-        Ok(body) => decide_one(app, verb, &body, span).await,
-        Err(error) => Err(error),
-    })
-}
-
-async fn decide_one(
-    app: &App,
-    verb: Verb,
-    body: &[u8],
-    span: &mut Span,
-) -> Result<Reply, ApiError> {
-    let query = query::read(body)?;
-    let encode = |outcome: &Outcome<'_, '_>| {
-        span.decided(outcome);
-        decision_reply(outcome)
-    };
-    let reply = app.decide(verb, &query, encode).await;
-    reply.map_err(|error| ApiError::from(&error))
+    or_problem(
+        async {
+            let body = read(request, MAX_BODY).await?;
+            service.decide(verb, &query::read(&body)?, span, decision_reply).await
+        }
+        .await,
+    )
 }
 
 /// Encodes a decision: status 200 whether it allows or refuses, 503 for `on_store_loss: deny` without the store.
@@ -65,27 +51,19 @@ fn decision_reply(outcome: &Outcome<'_, '_>) -> Reply {
 }
 
 /// POST /explain.
-pub(super) async fn explain<B>(app: Arc<App>, request: Request<B>) -> Result<Reply, ApiError>
+pub(super) async fn explain<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let body = read(request, MAX_BODY).await?;
-    let query = query::read(&body)?;
-    let max_distribution =
-        app.backend().fallback().map_or(Distributed::On, FallbackStore::max_distribution);
-    let active = app.limiter().active_policy();
-    let client = Client::of_query(&query, active.policy());
-    let override_ = client.as_ref().and_then(|client| {
-        let override_ = active.overrides().get(&client.subject())?;
-        Some(
-            OverrideResponse::new(&client.id, &client.tenant, override_, active.policy())
-                .without_reasons(),
-        )
+    service.explain(&query::read(&body)?, explain_reply).await
+}
+
+fn explain_reply(reply: &ExplainReply<'_, '_, '_>) -> Reply {
+    let override_ = reply.override_.map(|(client, override_)| {
+        OverrideResponse::new(&client.id, &client.tenant, override_, reply.policy).without_reasons()
     });
-    let reply = app.limiter().explain(&query, |explanation| {
-        json(&ExplainResponse::new(explanation, max_distribution, override_))
-    });
-    reply.await.map_err(|error| ApiError::from(&error))
+    json(&ExplainResponse::new(reply.explanation, reply.max_distribution, override_))
 }
 
 #[derive(Debug, Deserialize)]
@@ -96,46 +74,28 @@ struct Batch<'a> {
 }
 
 /// POST /check/batch: decides each item independently, in order. An invalid item yields a problem in its position.
-pub(super) async fn batch<B>(app: Arc<App>, request: Request<B>) -> Result<Reply, ApiError>
+pub(super) async fn batch<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let body = read(request, MAX_BATCH_BODY).await?;
     let batch: Batch<'_> = parse(&body)?;
-    if batch.requests.len() > MAX_BATCH {
-        let detail = format!("has {} items; the maximum is {MAX_BATCH}", batch.requests.len());
-        return Err(ApiError::invalid(detail).at("requests"));
-    }
-    let results = decide_all(&app, &batch.requests).await;
-    Ok(json_bytes([br#"{"results":["#, &*results.join(&b','), b"]}"].concat()))
+    let queries = batch.requests.into_iter().map(read_item).collect();
+    let results = service.batch(queries, decision_json).await?;
+    let items: Vec<Vec<u8>> = results
+        .into_iter()
+        .map(|result| result.unwrap_or_else(|error| error.to_json(None)))
+        .collect();
+    Ok(json_bytes([br#"{"results":["#, &*items.join(&b','), b"]}"].concat()))
 }
 
-/// Decides the items in order. With Redis they are decided concurrently, so that they share calls and the batch takes
-/// about as long as one item.
-async fn decide_all(app: &App, items: &[&RawValue]) -> Vec<Vec<u8>> {
-    let decide = async |item: &&RawValue| {
-        let result = decide_item(app, item).await;
-        result.unwrap_or_else(|error| error.to_json(None))
-    };
-    if app.backend().redis().is_some() {
-        return join_all(items.iter().map(decide)).await;
-    }
-    let mut results = Vec::with_capacity(items.len());
-    for item in items {
-        results.push(decide(item).await);
-    }
-    results
-}
-
-async fn decide_item(app: &App, item: &RawValue) -> Result<Vec<u8>, ApiError> {
+fn read_item(item: &RawValue) -> Result<Query<'_>, ApiError> {
     let text = item.get().as_bytes();
     if text.len() > MAX_BODY {
         let detail = format!("the batch item exceeds {MAX_BODY} bytes");
         return Err(ApiError::new(ApiErrorKind::TooLarge, detail));
     }
-    let query = query::read(text)?;
-    let decision = app.decide(Verb::Take, &query, decision_json).await;
-    decision.map_err(|error| ApiError::from(&error))
+    query::read(text)
 }
 
 #[derive(Debug, Deserialize)]
@@ -146,22 +106,20 @@ struct PermitBody<'a> {
 }
 
 /// POST /release: releases concurrency slots before they expire.
-pub(super) async fn release<B>(app: Arc<App>, request: Request<B>) -> Result<Reply, ApiError>
+pub(super) async fn release<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    let permit = read_permit(request).await?;
-    let released = app.limiter().release(&permit).await.map_err(|error| ApiError::from(&error))?;
+    let released = service.release(&read_permit(request).await?).await?;
     Ok(json(&ReleaseResponse { released }))
 }
 
 /// POST /renew: extends concurrency slots by their full lifetime from now.
-pub(super) async fn renew<B>(app: Arc<App>, request: Request<B>) -> Result<Reply, ApiError>
+pub(super) async fn renew<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    let permit = read_permit(request).await?;
-    let expires_at = app.limiter().renew(&permit).await.map_err(|error| ApiError::from(&error))?;
+    let expires_at = service.renew(&read_permit(request).await?).await?;
     Ok(json(&RenewResponse::new(expires_at)))
 }
 

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
-use tollgate::{FallbackStore, MemoryStore};
 
 use super::reply::{Reply, uncached, with_type};
-use crate::app::App;
-use crate::metrics::{Readiness, ScrapeContext};
+use crate::api::Service;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -20,8 +18,8 @@ pub(super) async fn healthz() -> Reply {
 }
 
 /// GET /readyz: readiness.
-pub(super) async fn readyz(State(app): State<Arc<App>>) -> Reply {
-    let (status, text) = match (app.is_ready(), app.is_degraded()) {
+pub(super) async fn readyz(State(service): State<Arc<Service>>) -> Reply {
+    let (status, text) = match (service.is_ready(), service.is_degraded()) {
         (true, false) => (StatusCode::OK, "ready\n"),
         // Still ready: the other nodes share the same store.
         (true, true) => (StatusCode::OK, "ready, degraded: store lost\n"),
@@ -30,17 +28,6 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Reply {
     uncached(with_type(status, TEXT, text.into()))
 }
 
-pub(super) async fn metrics(State(app): State<Arc<App>>) -> Reply {
-    let current = app.limiter().active_policy();
-    let text = app.metrics().render(&ScrapeContext {
-        occupancy: app.backend().memory().map(MemoryStore::occupancy),
-        breaker: app.backend().fallback().map(FallbackStore::breaker),
-        guard: app.guard(),
-        overrides: current.overrides().len(),
-        policy: current.policy().version(),
-        readiness: if app.is_ready() { Readiness::Ready } else { Readiness::NotReady },
-        watchers: app.live().watchers(),
-        started: app.node().started,
-    });
-    uncached(with_type(StatusCode::OK, METRICS, text.into()))
+pub(super) async fn metrics(State(service): State<Arc<Service>>) -> Reply {
+    uncached(with_type(StatusCode::OK, METRICS, service.metrics().into()))
 }

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use tollgate::MAX_FACT_LENGTH;
 
 use super::reply::{Reply, json, uncached};
-use crate::api::read::{self, PageRequest};
-use crate::app::App;
+use crate::api::Service;
+use crate::api::read::PageRequest;
 use crate::error::ApiError;
 
 const DEFAULT_PAGE_SIZE: usize = 100;
@@ -53,23 +53,34 @@ pub(super) fn page_request(uri: &Uri) -> Result<PageRequest, ApiError> {
     Ok(PageRequest { tenant, prefix, page_size, cursor })
 }
 
-pub(super) async fn counters(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
-    Ok(uncached(json(&read::counters(&app, &page_request(&uri)?).await?)))
+pub(super) async fn counters(
+    State(service): State<Arc<Service>>,
+    uri: Uri,
+) -> Result<Reply, ApiError> {
+    Ok(uncached(json(&service.counters(&page_request(&uri)?).await?)))
 }
 
-pub(super) async fn blocks(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
-    Ok(uncached(json(&read::blocks(&app, &page_request(&uri)?).await?)))
+pub(super) async fn blocks(
+    State(service): State<Arc<Service>>,
+    uri: Uri,
+) -> Result<Reply, ApiError> {
+    Ok(uncached(json(&service.blocks(&page_request(&uri)?).await?)))
 }
 
-pub(super) async fn limits(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
-    let (active, page) = (app.limiter().active_policy(), page_request(&uri)?);
-    Ok(uncached(json(&read::limits(active.policy(), active.overrides(), &page))))
+pub(super) async fn limits(
+    State(service): State<Arc<Service>>,
+    uri: Uri,
+) -> Result<Reply, ApiError> {
+    Ok(uncached(service.limits(&page_request(&uri)?, |limits| json(limits))))
 }
 
-pub(super) async fn nodes(State(app): State<Arc<App>>, uri: Uri) -> Result<Reply, ApiError> {
-    Ok(uncached(json(&read::nodes(&app, &page_request(&uri)?).await?)))
+pub(super) async fn nodes(
+    State(service): State<Arc<Service>>,
+    uri: Uri,
+) -> Result<Reply, ApiError> {
+    Ok(uncached(json(&service.nodes(&page_request(&uri)?).await?)))
 }
 
-pub(super) async fn status(State(app): State<Arc<App>>) -> Reply {
-    uncached(json(&read::status(&app, app.limiter().active_policy().policy())))
+pub(super) async fn status(State(service): State<Arc<Service>>) -> Reply {
+    uncached(service.status(|status| json(status)))
 }

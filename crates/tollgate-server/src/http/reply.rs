@@ -34,7 +34,9 @@ pub(super) fn json_bytes(text: Vec<u8>) -> Reply {
 
 /// Returns the error as problem details (RFC 9457).
 pub(super) fn problem(error: &ApiError) -> Reply {
-    let mut reply = with_type(error.kind().status(), PROBLEM, error.to_json(None).into());
+    let status = StatusCode::from_u16(error.kind().statuses().http);
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut reply = with_type(status, PROBLEM, error.to_json(None).into());
     if let Some(seconds) = error.retry_after_seconds() {
         reply.headers_mut().insert(RETRY_AFTER, seconds.into());
     }

@@ -9,18 +9,19 @@ use axum::routing::{get, post, put};
 use hyper::{Method, Uri};
 use tollgate::Verb;
 
+use super::protocol::Surface;
 use super::reply::Reply;
-use super::{Surface, admin, auth, dashboard, decide, docs, health, listings, live, session};
-use crate::app::App;
+use super::{admin, auth, dashboard, decide, docs, health, listings, live, session};
+use crate::api::Service;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
 
 /// Returns the router of a surface.
-pub(super) fn router(surface: Surface, app: Arc<App>) -> Router {
+pub(super) fn router(surface: Surface, service: Arc<Service>) -> Router {
     let router = match surface {
-        Surface::All => decision_routes(&app).merge(operator_routes(&app)),
-        Surface::Decisions => decision_routes(&app),
-        Surface::Operations => operator_routes(&app),
+        Surface::All => decision_routes(&service).merge(operator_routes(&service)),
+        Surface::Decisions => decision_routes(&service),
+        Surface::Operations => operator_routes(&service),
     };
     router
         .route("/metrics", get(health::metrics))
@@ -33,13 +34,13 @@ pub(super) fn router(surface: Surface, app: Arc<App>) -> Router {
         .route("/docs/icon.svg", get(docs::icon))
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
-        .with_state(app)
+        .with_state(service)
 }
 
-fn decision_routes(app: &Arc<App>) -> Router<Arc<App>> {
+fn decision_routes(service: &Arc<Service>) -> Router<Arc<Service>> {
     let one = |verb: Verb| {
-        post(move |State(app): State<Arc<App>>, request: Request| async move {
-            decide::decide(&app, verb, request, &mut Span::none()).await
+        post(move |State(service): State<Arc<Service>>, request: Request| async move {
+            decide::decide(&service, verb, request, &mut Span::none()).await
         })
     };
     Router::new()
@@ -50,10 +51,10 @@ fn decision_routes(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/check/batch", post(batch))
         .route("/release", post(release))
         .route("/renew", post(renew))
-        .route_layer(from_fn_with_state(Arc::clone(app), auth::check))
+        .route_layer(from_fn_with_state(Arc::clone(service), auth::check))
 }
 
-fn operator_routes(app: &Arc<App>) -> Router<Arc<App>> {
+fn operator_routes(service: &Arc<Service>) -> Router<Arc<Service>> {
     let protected = Router::new()
         .route("/api/nodes", get(listings::nodes))
         .route("/api/counters", get(listings::counters))
@@ -62,7 +63,7 @@ fn operator_routes(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/api/status", get(listings::status))
         .route("/api/live", get(live::live))
         .route("/api/explain", post(explain))
-        .route_layer(from_fn_with_state(Arc::clone(app), auth::read));
+        .route_layer(from_fn_with_state(Arc::clone(service), auth::read));
     let routes = protected
         .route("/", get(dashboard::page))
         .route("/dashboard/{file}", get(dashboard::file))
@@ -70,10 +71,10 @@ fn operator_routes(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/api/login", post(session::login))
         .route("/api/logout", post(session::logout));
     // Without an admin token the admin paths do not exist.
-    if app.guard().has_admin() { routes.merge(admin_routes(app)) } else { routes }
+    if service.guard().has_admin() { routes.merge(admin_routes(service)) } else { routes }
 }
 
-fn admin_routes(app: &Arc<App>) -> Router<Arc<App>> {
+fn admin_routes(service: &Arc<Service>) -> Router<Arc<Service>> {
     let limits = put(admin::put_limits).get(admin::get_limits).delete(admin::delete_limits);
     Router::new()
         .route("/admin/external/clients/{id}/limits", limits)
@@ -82,23 +83,23 @@ fn admin_routes(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/admin/overrides", get(admin::overrides))
         .route("/admin/audit", get(admin::audit))
         .route("/admin/policy/reload", post(admin::reload))
-        .route_layer(from_fn_with_state(Arc::clone(app), auth::admin))
+        .route_layer(from_fn_with_state(Arc::clone(service), auth::admin))
 }
 
-async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Reply, ApiError> {
-    decide::explain(app, request).await
+async fn explain(State(service): State<Arc<Service>>, request: Request) -> Result<Reply, ApiError> {
+    decide::explain(&service, request).await
 }
 
-async fn batch(State(app): State<Arc<App>>, request: Request) -> Result<Reply, ApiError> {
-    decide::batch(app, request).await
+async fn batch(State(service): State<Arc<Service>>, request: Request) -> Result<Reply, ApiError> {
+    decide::batch(&service, request).await
 }
 
-async fn release(State(app): State<Arc<App>>, request: Request) -> Result<Reply, ApiError> {
-    decide::release(app, request).await
+async fn release(State(service): State<Arc<Service>>, request: Request) -> Result<Reply, ApiError> {
+    decide::release(&service, request).await
 }
 
-async fn renew(State(app): State<Arc<App>>, request: Request) -> Result<Reply, ApiError> {
-    decide::renew(app, request).await
+async fn renew(State(service): State<Arc<Service>>, request: Request) -> Result<Reply, ApiError> {
+    decide::renew(&service, request).await
 }
 
 async fn not_found(uri: Uri) -> ApiError {

@@ -9,10 +9,12 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, SET_COOKIE};
 use serde::{Deserialize, Serialize};
 
 use super::body::read;
-use super::connection::Peer;
+use super::credentials::{credentials, expired_cookie, session_cookie};
+use super::origin::ensure_from_dashboard;
+use super::protocol::Peer;
 use super::reply::{Reply, json, uncached, with_type};
-use crate::access::{Role, Session, ensure_from_dashboard, expired_cookie};
-use crate::app::App;
+use crate::access::{Role, Session};
+use crate::api::Service;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::wire::parse::parse;
 use crate::wire::scalar::Text;
@@ -34,8 +36,8 @@ struct SessionResponse {
 }
 
 impl SessionResponse {
-    fn of(app: &App, session: Option<Session>) -> Self {
-        let guard = app.guard();
+    fn of(service: &Service, session: Option<Session>) -> Self {
+        let guard = service.guard();
         let permits = |role: Role| session.is_some_and(|session| session.permits(role));
         Self {
             read: guard.is_open(Role::Read) || permits(Role::Read),
@@ -48,8 +50,8 @@ impl SessionResponse {
 }
 
 /// GET /api/session.
-pub(super) async fn session(State(app): State<Arc<App>>, headers: HeaderMap) -> Reply {
-    uncached(json(&SessionResponse::of(&app, app.guard().session(&headers))))
+pub(super) async fn session(State(service): State<Arc<Service>>, headers: HeaderMap) -> Reply {
+    uncached(json(&SessionResponse::of(&service, service.guard().session(&credentials(&headers)))))
 }
 
 #[derive(Debug, Deserialize)]
@@ -61,10 +63,10 @@ struct Login<'a> {
 
 /// POST /api/login.
 pub(super) async fn login(
-    State(app): State<Arc<App>>,
+    State(service): State<Arc<Service>>,
     request: Request,
 ) -> Result<Reply, ApiError> {
-    if !app.guard().has_login() {
+    if !service.guard().has_login() {
         let detail = "login is disabled: no read or admin token is configured (see SECURITY.md)";
         return Err(ApiError::new(ApiErrorKind::NotFound, detail));
     }
@@ -73,9 +75,9 @@ pub(super) async fn login(
     let Peer(peer) = peer.ok_or_else(ApiError::peer_missing)?;
     let body = read(request, MAX_LOGIN_BODY).await?;
     let login: Login<'_> = parse(&body)?;
-    let (session, cookie) = app.guard().log_in(login.token.as_str(), peer.ip())?;
-    let reply = uncached(json(&SessionResponse::of(&app, Some(session))));
-    Ok(with_cookie(reply, &cookie))
+    let (session, signed) = service.guard().log_in(login.token.as_str(), peer.ip())?;
+    let reply = uncached(json(&SessionResponse::of(&service, Some(session))));
+    Ok(with_cookie(reply, &session_cookie(&signed)))
 }
 
 /// POST /api/logout.

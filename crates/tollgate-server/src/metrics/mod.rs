@@ -25,7 +25,7 @@ pub(crate) use tally::{RuleTally, Slice, Tally};
 use text::Exposition;
 
 use crate::access::{Guard, Role};
-use crate::store_watch::StoreWatch;
+use crate::store::StoreWatch;
 
 /// Counters of one node.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ pub(crate) enum Readiness {
 pub(crate) struct CountGuard(Arc<AtomicU64>);
 
 impl CountGuard {
-    pub(crate) fn new(gauge: &Arc<AtomicU64>) -> Self {
+    fn new(gauge: &Arc<AtomicU64>) -> Self {
         add_one(gauge);
         Self(Arc::clone(gauge))
     }
@@ -96,6 +96,17 @@ impl CountGuard {
 impl Drop for CountGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The gauge of open connections.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectionGauge(Arc<AtomicU64>);
+
+impl ConnectionGauge {
+    /// Counts a connection as open until the guard is dropped.
+    pub(crate) fn count(&self) -> CountGuard {
+        CountGuard::new(&self.0)
     }
 }
 
@@ -217,9 +228,9 @@ impl Metrics {
         self.nodes_down.store(down as u64, Ordering::Relaxed);
     }
 
-    /// Counts a connection as open until the guard is dropped.
-    pub(crate) fn connection(&self) -> CountGuard {
-        CountGuard::new(&self.connections)
+    /// Returns the gauge of open connections.
+    pub(crate) fn connections(&self) -> ConnectionGauge {
+        ConnectionGauge(Arc::clone(&self.connections))
     }
 
     /// Returns the failure state of the store.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 
-use super::SettingsError;
+use crate::error::SettingsError;
 
 /// Resolves the address of a listener.
 pub(super) fn address(setting: &str, text: &str) -> Result<SocketAddr, SettingsError> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
-use super::SettingsError;
+use crate::error::SettingsError;
 
 /// Snapshot of the environment variables.
 #[derive(Clone, Default)]

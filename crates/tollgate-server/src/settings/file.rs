@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::SettingsError;
-use crate::cli::{AtCapArg, DistributedArg, LogArg, ScriptingArg};
+use crate::error::SettingsError;
+use crate::settings::args::{AtCapArg, DistributedArg, LogArg, ScriptingArg};
 
 /// Contents of a settings file. The field names are those of the flags.
 #[derive(Debug, Default, Deserialize)]

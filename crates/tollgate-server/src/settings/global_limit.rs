@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tollgate::{Limit, Policy, Quota};
 
-use super::{Environment, SettingsError};
+use super::Environment;
+use crate::error::SettingsError;
 
 const CAPACITY: &str = "RATE_LIMIT_GLOBAL_CAPACITY";
 const REFILL: &str = "RATE_LIMIT_GLOBAL_REFILL_PER_SEC";

@@ -1,5 +1,6 @@
 //! Settings of `tollgate serve`. Precedence: flag, environment variable, settings file, default.
 
+pub(crate) mod args;
 mod checks;
 mod environment;
 mod file;
@@ -11,15 +12,15 @@ mod store_choice;
 mod tls;
 mod tokens;
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate::{AtCap, DEFAULT_MAX_KEYS, Limit};
 
-use crate::cli::ServeArgs;
-use crate::telemetry::TracedDecisions;
+use crate::access::RoleTokens;
+use crate::error::SettingsError;
+use args::ServeArgs;
 use checks::{address, count_up_to, within};
 pub(crate) use environment::Environment;
 pub(crate) use file::SettingsFile;
@@ -27,7 +28,6 @@ use protection::Listeners;
 pub(crate) use redis::RedisSettings;
 pub(crate) use store_choice::StoreChoice;
 pub(crate) use tls::TlsSettings;
-pub(crate) use tokens::TokenSettings;
 
 const DEFAULT_HTTP: &str = "127.0.0.1:8080";
 const DEFAULT_MAX_CONNECTIONS: usize = 10_000;
@@ -52,11 +52,30 @@ pub(crate) struct Settings {
     pub(crate) default_limit: Limit,
     pub(crate) store: StoreChoice,
     pub(crate) redis: RedisSettings,
-    pub(crate) tokens: TokenSettings,
+    pub(crate) tokens: RoleTokens,
     pub(crate) traced_decisions: TracedDecisions,
     /// Warnings about listeners without authentication, which `--allow-unprotected` permits.
     pub(crate) unprotected: Vec<String>,
     pub(crate) tls: Option<TlsSettings>,
+}
+
+/// Which decisions get a span when traces are enabled. A span often costs more than the decision itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TracedDecisions {
+    /// Only those whose caller sampled the request (`traceparent`).
+    CallerSampled,
+    /// Every decision.
+    All,
+}
+
+impl TracedDecisions {
+    /// Creates it from `--trace-decisions`; the default is `CallerSampled`.
+    const fn of(all: Option<bool>) -> Self {
+        match all {
+            Some(true) => Self::All,
+            Some(false) | None => Self::CallerSampled,
+        }
+    }
 }
 
 /// Action when the saved state cannot be read.
@@ -67,24 +86,6 @@ pub(crate) enum BadState {
     /// Rename it and start empty.
     PutAside,
 }
-
-/// An invalid setting. The text starts with the name of the flag or variable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SettingsError(String);
-
-impl SettingsError {
-    pub(crate) fn new(setting: &str, reason: impl fmt::Display) -> Self {
-        Self(format!("{setting}: {reason}"))
-    }
-}
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SettingsError {}
 
 impl Settings {
     /// Combines and validates flags, environment and file.
@@ -99,7 +100,7 @@ impl Settings {
         let admin = args.admin.or(file.admin);
         let admin = admin.map(|text| address("--admin", &text)).transpose()?;
         let allow_unprotected = args.allow_unprotected.or(file.allow_unprotected).unwrap_or(false);
-        let tokens = TokenSettings::of(environment)?;
+        let tokens = tokens::from_environment(environment)?;
         let listeners = Listeners { http, admin, tls: tls.as_ref() };
         let unprotected = listeners.unprotected(&tokens);
         if let Some(first) = unprotected.first().filter(|_| !allow_unprotected) {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::SettingsError;
+use crate::error::SettingsError;
 
 /// Returns host name and port, so that two nodes on one machine differ.
 pub(super) fn default_id(http: SocketAddr) -> String {

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::{SettingsError, TlsSettings, TokenSettings};
+use super::TlsSettings;
+use crate::access::RoleTokens;
+use crate::error::SettingsError;
 
 /// Listeners of a service.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +26,7 @@ pub(super) struct Unprotected {
 
 impl Listeners<'_> {
     /// Returns all such paths. Admin paths are never among them, because they always require a token.
-    pub(super) fn unprotected(self, tokens: &TokenSettings) -> Vec<Unprotected> {
+    pub(super) fn unprotected(self, tokens: &RoleTokens) -> Vec<Unprotected> {
         // Every client has authenticated itself with a certificate.
         if self.tls.is_some_and(TlsSettings::requires_client_certificate) {
             return Vec::new();

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tollgate::Distributed;
 use tollgate_redis::{Address, DEFAULT_PREFIX, DEFAULT_TIMEOUT, RedisStore, Scripting};
 
-use super::SettingsError;
 use super::checks::within;
 use super::file::SettingsFile;
-use crate::cli::ServeArgs;
+use crate::error::SettingsError;
+use crate::settings::args::ServeArgs;
 
 const MAX_TIMEOUT_MS: u64 = 60_000;
 const HEARTBEAT_RANGE_MS: RangeInclusive<u64> = 10..=3_600_000;

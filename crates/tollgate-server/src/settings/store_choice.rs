@@ -2,7 +2,8 @@
 
 use tollgate_redis::Address;
 
-use super::{Environment, SettingsError};
+use super::Environment;
+use crate::error::SettingsError;
 
 /// Location of the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tokio_rustls::rustls::ServerConfig;
 
-use super::SettingsError;
 use super::file::SettingsFile;
-use crate::cli::ServeArgs;
+use crate::error::SettingsError;
+use crate::settings::args::ServeArgs;
 use crate::tls::{PemFile, ServerPems, ServerTlsFiles};
 
 const CERTIFICATE: &str = "--tls-cert";

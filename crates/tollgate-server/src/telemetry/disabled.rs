@@ -1,14 +1,10 @@
 //! Placeholders for builds without traces.
 
-use std::net::SocketAddr;
-
-use axum::Router;
-use hyper::{Request, Response};
 use tollgate::Outcome;
 use tracing::warn;
 
-use super::TracedDecisions;
-use crate::settings::Environment;
+use super::{SpanEnd, SpanStart};
+use crate::settings::{Environment, TracedDecisions};
 
 /// Environment variables that request traces.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
@@ -17,9 +13,9 @@ const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORT
 #[derive(Debug, Clone)]
 pub(crate) struct Traces;
 
-/// Placeholder for a request's span.
+/// The span of a request. This build records no spans.
 #[derive(Debug)]
-pub(crate) struct Span;
+pub struct Span(());
 
 impl Traces {
     /// Logs a warning if a setting requests traces, which this build cannot export.
@@ -36,23 +32,29 @@ impl Traces {
         Self
     }
 
-    pub(crate) const fn start_span<B>(&self, _request: &Request<B>, _peer: SocketAddr) -> Span {
-        Span
+    pub(crate) const fn is_enabled(&self) -> bool {
+        false
     }
 
-    pub(crate) const fn record_routes(&self, router: Router) -> Router {
-        router
+    pub(crate) const fn start_span(&self, _start: &SpanStart<'_>) -> Span {
+        Span(())
     }
 
     pub(crate) const fn shutdown(&self) {}
 }
 
 impl Span {
-    pub(crate) const fn none() -> Self {
-        Self
+    /// Creates an empty span for a request that is not traced.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self(())
+    }
+
+    pub(crate) const fn is_recording(&self) -> bool {
+        false
     }
 
     pub(crate) const fn decided(&mut self, _outcome: &Outcome<'_, '_>) {}
 
-    pub(crate) const fn end<B>(self, _response: &Response<B>) {}
+    pub(crate) fn end(self, _end: &SpanEnd<'_>) {}
 }

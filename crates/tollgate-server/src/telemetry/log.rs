@@ -6,7 +6,7 @@ use tracing::Subscriber;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::cli::LogArg;
+use crate::settings::args::LogArg;
 
 /// Installs the logger. `TOLLGATE_LOG` is the filter; the default level is info.
 pub(crate) fn log_to_stderr(format: LogArg) {

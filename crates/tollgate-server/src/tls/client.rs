@@ -13,7 +13,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use super::error_text::{ErrorContext, find_tls_error};
 use super::pem_file::PemFile;
 use super::{HTTP, provider};
-use crate::settings::SettingsError;
+use crate::error::SettingsError;
 
 const CA: &str = "--ca";
 const CERTIFICATE: &str = "--client-cert";

@@ -7,8 +7,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{Error, RootCertStore};
 
-use crate::bounded_read;
-use crate::settings::SettingsError;
+use crate::error::SettingsError;
+use crate::files::bounded_read;
 
 /// Maximum file size in bytes.
 const MAX_BYTES: u64 = 4 << 20;

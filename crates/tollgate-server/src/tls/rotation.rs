@@ -10,9 +10,9 @@ use tracing::{error, info};
 
 use super::current_config::CurrentConfig;
 use super::server::{ServerPems, ServerTlsFiles};
-use crate::file_change::{DebouncedFile, ReadTrigger};
-use crate::reload::run_blocking;
-use crate::settings::SettingsError;
+use crate::error::SettingsError;
+use crate::files::file_change::{DebouncedFile, ReadTrigger};
+use crate::files::run_blocking;
 use crate::shutdown::StageWaiter;
 
 /// How often the files are read. Certificates are replaced days before they expire.

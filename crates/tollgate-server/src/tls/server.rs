@@ -11,7 +11,7 @@ use tracing::warn;
 use super::pem_file::{Pem, PemFile};
 use super::validity::validity_problem;
 use super::{HTTP, provider};
-use crate::settings::SettingsError;
+use crate::error::SettingsError;
 
 /// TLS files of the server.
 #[derive(Debug, Clone)]

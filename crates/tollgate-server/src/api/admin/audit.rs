@@ -1,13 +1,12 @@
-//! Reading the audit log.
+//! Pages of the audit log.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tollgate::{Override, Timestamp};
+use tollgate::Override;
 
-use super::change::Change;
-use super::override_store::{Storage, ensure_available, store_failure};
-use crate::app::App;
+use crate::api::Service;
 use crate::error::ApiError;
+use crate::node::overrides::{AuditRecord, Change};
 use crate::wire::override_view::OverrideView;
 use crate::wire::time::rfc3339;
 
@@ -27,45 +26,20 @@ struct AuditEntry {
     new: Option<Box<RawValue>>,
 }
 
-/// Returns up to `max` entries, starting after the cursor of the previous page or at the newest entry.
-pub(crate) async fn audit(
-    app: &App,
-    cursor: Option<&str>,
-    max: usize,
-) -> Result<AuditPage, ApiError> {
-    let Some(overrides) = app.override_store() else {
-        return Ok(AuditPage { audit: Vec::new(), cursor: None });
-    };
-    match overrides.storage() {
-        Storage::Redis { directory, .. } => {
-            ensure_available(app)?;
-            let entries = directory.audit(cursor, max).await;
-            let entries = entries.map_err(|error| store_failure(app, &error))?;
-            let next = entries.last().filter(|_| entries.len() >= max).map(|last| last.id.clone());
-            // Skips entries that other programs have written.
-            let audit = entries.into_iter().filter_map(|entry| {
-                let change = serde_json::from_str(&entry.entry).ok()?;
-                Some(AuditEntry::new(entry.at, change, entry.old, entry.new))
-            });
-            Ok(AuditPage { audit: audit.collect(), cursor: next })
-        }
-        Storage::Local(local) => {
-            let invalid = |_| ApiError::invalid("is not a cursor of this endpoint").at("cursor");
-            let before = cursor.map(str::parse).transpose().map_err(invalid)?;
-            let parse = |text: Option<String>| Override::from_text(&text?).ok();
-            let entries = local.audit(before, max).await;
-            let next = entries.last().filter(|_| entries.len() >= max).map(|last| last.id);
-            let audit = entries.into_iter().map(|entry| {
-                let at = Timestamp::from_micros(entry.at_us);
-                AuditEntry::new(at, entry.change, parse(entry.old), parse(entry.new))
-            });
-            Ok(AuditPage { audit: audit.collect(), cursor: next.map(|id| id.to_string()) })
-        }
+impl Service {
+    /// Returns up to `max` audit entries, starting after the cursor of the previous page or at the newest entry.
+    pub(crate) async fn audit(
+        &self,
+        cursor: Option<&str>,
+        max: usize,
+    ) -> Result<AuditPage, ApiError> {
+        let (records, cursor) = self.node().overrides().audit(cursor, max).await?;
+        Ok(AuditPage { audit: records.into_iter().map(AuditEntry::new).collect(), cursor })
     }
 }
 
 impl AuditEntry {
-    fn new(at: Timestamp, change: Change, old: Option<Override>, new: Option<Override>) -> Self {
+    fn new(AuditRecord { at, change, old, new }: AuditRecord) -> Self {
         // Values that are not overrides, such as policy versions, use the same fields.
         let json = |override_: Option<Override>, text: Option<&String>| {
             let json = match override_ {

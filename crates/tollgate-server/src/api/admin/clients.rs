@@ -4,15 +4,15 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tollgate::policy::{Policy, Rule, RuleMode};
-use tollgate::{
-    ActivePolicy, Key, Limit, Listing, MAX_FACT_LENGTH, Observer, Query, Store, Subject, rounding,
-};
+use tollgate::policy::{Rule, RuleMode};
+use tollgate::{ActivePolicy, Key, Limit, Listing, Observer, Store, Subject, rounding};
 
-use crate::app::App;
+use crate::api::Service;
 use crate::error::{ApiError, ApiErrorKind};
-use crate::key_listing::{KeyListing, KeySelection};
 use crate::metrics::Metrics;
+use crate::node::NodeContext;
+use crate::node::overrides::{CLIENT, Client, TENANT};
+use crate::store::{KeyListing, KeySelection};
 use crate::wire::decision::LimitNumbers;
 
 /// Maximum time to search the store for counters of a client, for stats.
@@ -22,51 +22,6 @@ const RESET_SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 const PAGE_SIZE: usize = 1000;
 /// Maximum number of counters of one client.
 const MAX_COUNTERS: usize = 10_000;
-
-const CLIENT: &str = "client";
-const TENANT: &str = "tenant";
-
-/// A client of a tenant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Client {
-    pub(crate) id: String,
-    pub(crate) tenant: String,
-}
-
-impl Client {
-    /// Validates the id.
-    pub(crate) fn new(id: String, tenant: String) -> Result<Self, ApiError> {
-        let detail = match id.len() {
-            0 => "must not be empty".to_owned(),
-            length if length > MAX_FACT_LENGTH => {
-                format!("must be at most {MAX_FACT_LENGTH} bytes")
-            }
-            _ => return Ok(Self { id, tenant }),
-        };
-        Err(ApiError::invalid(detail).at("id"))
-    }
-
-    /// Returns the client of a query that the policy decides, if it has the fact `client`.
-    pub(crate) fn of_query(query: &Query<'_>, policy: &Policy) -> Option<Self> {
-        let Query::ByPolicy(request) = query else { return None };
-        let facts = request.facts();
-        let text = |fact: &[u8]| String::from_utf8(fact.to_vec()).ok();
-        let tenant = facts.get(TENANT).unwrap_or(policy.tenant().as_bytes());
-        Some(Self { id: text(facts.get(CLIENT)?)?, tenant: text(tenant)? })
-    }
-
-    /// Returns the subject under which the override of the client is stored.
-    pub(crate) fn subject(&self) -> Subject {
-        Subject::in_tenant(&self.tenant, [&self.id])
-    }
-
-    /// Parses the text of a [`subject`](Self::subject).
-    pub(crate) fn from_text(text: &str) -> Option<Self> {
-        let mut parts = Subject::parse(text)?;
-        let id = String::from_utf8(parts.facts.pop()??).ok()?;
-        Some(Self { id, tenant: String::from_utf8(parts.tenant).ok()? })
-    }
-}
 
 /// Response of `/admin/external/clients/{id}/stats`.
 #[derive(Debug, Serialize)]
@@ -98,16 +53,26 @@ struct Counter {
 
 type ServerPolicy = ActivePolicy<<Metrics as Observer>::Handles>;
 
-/// Returns the counters of a client: of every limit keyed by the client alone, and of other limits with stored state.
-pub(crate) async fn stats(app: &App, client: &Client) -> Result<Stats, ApiError> {
-    let active = app.limiter().active_policy();
+impl Service {
+    /// Returns the counters of a client: of every limit keyed by the client alone, and of other limits with stored state.
+    pub(crate) async fn stats(&self, client: &Client) -> Result<Stats, ApiError> {
+        stats(self.node(), client).await
+    }
+}
+
+async fn stats(context: &NodeContext, client: &Client) -> Result<Stats, ApiError> {
+    let active = context.limiter().active_policy();
     let mut found = Counters::keyed_by_client(&active, client);
-    let listing = KeyListing::new(app, active.policy(), KeySelection::Deciding);
+    let listing = KeyListing::new(
+        (context.backend(), context.node_id()),
+        active.policy(),
+        KeySelection::Deciding,
+    );
     found.search(&listing, &active, client, STATS_SEARCH_TIMEOUT).await?;
     let mut counters = Vec::with_capacity(found.all.len());
     for (subject, limit) in &found.all {
-        let counted_by = app.backend().counted_by(active.policy().rule(limit.rule()));
-        let status = app.backend().stats_in(&Key::new(subject, limit), counted_by).await;
+        let counted_by = context.backend().counted_by(active.policy().rule(limit.rule()));
+        let status = context.backend().stats_in(&Key::new(subject, limit), counted_by).await;
         let status = status.map_err(|error| ApiError::from(&error))?;
         counters.push(Counter {
             key: subject.key().into_owned(),
@@ -118,7 +83,7 @@ pub(crate) async fn stats(app: &App, client: &Client) -> Result<Stats, ApiError>
             remaining: status.remaining(),
             reset_after_ms: rounding::millis(status.reset_after()),
             mode: mode(&active, limit),
-            node: counted_by.node(app),
+            node: counted_by.node(context.node_id()),
             numbers: LimitNumbers::with_capacity(limit),
         });
     }
@@ -132,15 +97,16 @@ pub(crate) async fn stats(app: &App, client: &Client) -> Result<Stats, ApiError>
 }
 
 /// Resets all counters of a client.
-pub(crate) async fn reset(app: &App, client: &Client) -> Result<(), ApiError> {
-    let active = app.limiter().active_policy();
+pub(super) async fn reset(context: &NodeContext, client: &Client) -> Result<(), ApiError> {
+    let active = context.limiter().active_policy();
     let mut found = Counters::keyed_by_client(&active, client);
     // These need no search, so a caller that gives up early has most of the effect.
-    reset_all(app, &found.all).await?;
+    reset_all(context, &found.all).await?;
     let already_reset = found.all.len();
-    let listing = KeyListing::new(app, active.policy(), KeySelection::All);
+    let listing =
+        KeyListing::new((context.backend(), context.node_id()), active.policy(), KeySelection::All);
     found.search(&listing, &active, client, RESET_SEARCH_TIMEOUT).await?;
-    reset_all(app, found.all.get(already_reset..).unwrap_or_default()).await?;
+    reset_all(context, found.all.get(already_reset..).unwrap_or_default()).await?;
     if !found.is_complete {
         let detail = "the search for counters of this client timed out; the counters found so far are reset, \
                       retry to reset the others";
@@ -149,9 +115,9 @@ pub(crate) async fn reset(app: &App, client: &Client) -> Result<(), ApiError> {
     Ok(())
 }
 
-async fn reset_all(app: &App, counters: &[(Subject, Limit)]) -> Result<(), ApiError> {
+async fn reset_all(context: &NodeContext, counters: &[(Subject, Limit)]) -> Result<(), ApiError> {
     for (subject, limit) in counters {
-        let reset = app.backend().reset(&Key::new(subject, limit)).await;
+        let reset = context.backend().reset(&Key::new(subject, limit)).await;
         reset.map_err(|error| ApiError::from(&error))?;
     }
     Ok(())

@@ -1,11 +1,11 @@
 //! Paged listing of overrides.
 
 use serde::Serialize;
-use tollgate::policy::Policy;
 use tollgate::{Override, Overrides};
 
-use super::clients::Client;
+use crate::api::Service;
 use crate::api::read::PageRequest;
+use crate::node::overrides::Client;
 use crate::wire::override_view::OverrideResponse;
 
 /// A page of overrides.
@@ -17,23 +17,25 @@ pub(crate) struct OverrideList<'a> {
     kept_in: &'static str,
 }
 
-impl<'a> OverrideList<'a> {
-    /// Returns the requested page of the overrides under this policy.
-    pub(crate) fn page(
-        (overrides, policy): (&'a Overrides, &'a Policy),
+impl Service {
+    /// Lists the active overrides.
+    pub(crate) fn overrides<T>(
+        &self,
         request: &PageRequest,
-        kept_in: &'static str,
-    ) -> Self {
-        let (page, cursor) = page(overrides, request, request.tenant.as_deref());
+        encode: impl FnOnce(&OverrideList<'_>) -> T,
+    ) -> T {
+        let active = self.node().limiter().active_policy();
+        let (page, cursor) = page(active.overrides(), request, request.tenant.as_deref());
         let overrides = page.into_iter().map(|(client, override_)| {
-            OverrideResponse::new(&client.id, &client.tenant, override_, policy)
+            OverrideResponse::new(&client.id, &client.tenant, override_, active.policy())
         });
-        Self { overrides: overrides.collect(), cursor, kept_in }
+        let kept_in = self.node().overrides().kept_in();
+        encode(&OverrideList { overrides: overrides.collect(), cursor, kept_in })
     }
 }
 
 /// Returns the requested page of the overrides of one tenant, or of all tenants, and the cursor of the next page.
-pub(crate) fn page<'a>(
+pub(in crate::api) fn page<'a>(
     overrides: &'a Overrides,
     request: &PageRequest,
     tenant: Option<&str>,

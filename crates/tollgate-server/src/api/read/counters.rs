@@ -6,9 +6,9 @@ use tollgate::{Decision, Key, Limit, Plan, Status, StoreError, Take, rounding};
 
 use super::chunks::try_join_chunks;
 use super::scan::{FoundKey, PageRequest, Scan};
-use crate::app::App;
 use crate::error::ApiError;
-use crate::key_listing::{CountedBy, KeySelection};
+use crate::node::NodeContext;
+use crate::store::{CountedBy, KeySelection};
 use crate::wire::decision::LimitNumbers;
 use crate::wire::time::rfc3339;
 
@@ -58,13 +58,16 @@ struct CounterKey {
 }
 
 /// Returns a page of the counters with stored state.
-pub(crate) async fn counters(app: &App, request: &PageRequest) -> Result<CountersPage, ApiError> {
-    let active = app.limiter().active_policy();
-    let mut scan = Scan::begin(app, active.policy(), KeySelection::Shown, request);
+pub(super) async fn counters(
+    context: &NodeContext,
+    request: &PageRequest,
+) -> Result<CountersPage, ApiError> {
+    let active = context.limiter().active_policy();
+    let mut scan = Scan::begin(context, active.policy(), KeySelection::Shown, request);
     let mut counters = Vec::new();
     while let Some(page) = scan.step(counters.len()).await? {
         let found = page.keys.iter().filter_map(|listed| request.find(&active, listed));
-        let calls = found.map(|found| counter(app, found, page.counted_by));
+        let calls = found.map(|found| counter(context, found, page.counted_by));
         let results = try_join_chunks(calls.collect()).await;
         counters.extend(results.map_err(|error| ApiError::from(&error))?);
     }
@@ -72,13 +75,16 @@ pub(crate) async fn counters(app: &App, request: &PageRequest) -> Result<Counter
 }
 
 /// Returns a page of the keys for which a request of cost 1 would be refused now.
-pub(crate) async fn blocks(app: &App, request: &PageRequest) -> Result<BlocksPage, ApiError> {
-    let active = app.limiter().active_policy();
-    let mut scan = Scan::begin(app, active.policy(), KeySelection::Deciding, request);
+pub(super) async fn blocks(
+    context: &NodeContext,
+    request: &PageRequest,
+) -> Result<BlocksPage, ApiError> {
+    let active = context.limiter().active_policy();
+    let mut scan = Scan::begin(context, active.policy(), KeySelection::Deciding, request);
     let mut blocked = Vec::new();
     while let Some(page) = scan.step(blocked.len()).await? {
         let found = page.keys.iter().filter_map(|listed| request.find(&active, listed));
-        let calls = found.map(|found| block(app, active.policy(), found, page.counted_by));
+        let calls = found.map(|found| block(context, active.policy(), found, page.counted_by));
         let results = try_join_chunks(calls.collect()).await;
         blocked.extend(results.map_err(|error| ApiError::from(&error))?.into_iter().flatten());
     }
@@ -86,14 +92,14 @@ pub(crate) async fn blocks(app: &App, request: &PageRequest) -> Result<BlocksPag
 }
 
 async fn counter(
-    app: &App,
+    context: &NodeContext,
     found: FoundKey<'_>,
     counted_by: CountedBy,
 ) -> Result<Counter, StoreError> {
     let key = Key::new(&found.subject, &found.limit);
-    let status = app.backend().stats_in(&key, counted_by).await?;
+    let status = context.backend().stats_in(&key, counted_by).await?;
     Ok(Counter {
-        key: CounterKey::new(app, &found, counted_by),
+        key: CounterKey::new(context, &found, counted_by),
         algorithm: found.limit.algorithm().as_str(),
         count: status.count(),
         remaining: status.remaining(),
@@ -102,7 +108,7 @@ async fn counter(
 }
 
 async fn block(
-    app: &App,
+    context: &NodeContext,
     policy: &Policy,
     found: FoundKey<'_>,
     counted_by: CountedBy,
@@ -118,13 +124,13 @@ async fn block(
     let Ok(plan) = Plan::new([Take::new(Key::new(&found.subject, limit), cost)]) else {
         return Ok(None);
     };
-    let decision = app.backend().peek_in(&plan, counted_by).await?;
+    let decision = context.backend().peek_in(&plan, counted_by).await?;
     if decision.is_allowed() {
         return Ok(None);
     }
     let blocked_until = decision.retry_after().map(|wait| rfc3339(decision.at() + wait));
     let reason = reason(&decision, limit, cost);
-    let key = CounterKey::new(app, &found, counted_by);
+    let key = CounterKey::new(context, &found, counted_by);
     Ok(Some(Block { key, blocked_until, reason }))
 }
 
@@ -139,9 +145,9 @@ fn reason(decision: &Decision<'_>, limit: &Limit, cost: u64) -> String {
 }
 
 impl CounterKey {
-    fn new(app: &App, found: &FoundKey<'_>, counted_by: CountedBy) -> Self {
+    fn new(context: &NodeContext, found: &FoundKey<'_>, counted_by: CountedBy) -> Self {
         Self {
-            node: counted_by.node(app),
+            node: counted_by.node(context.node_id()),
             key: found.subject.key().into_owned(),
             tenant: found.tenant.clone(),
             rule: found.listed.rule.clone(),

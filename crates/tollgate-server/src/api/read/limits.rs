@@ -7,7 +7,8 @@ use tollgate::policy::{FactName, Policy, Rule};
 use tollgate::{Limit, Override, Overrides, policy};
 
 use super::scan::PageRequest;
-use crate::api::admin::{Client, page};
+use crate::api::admin::page;
+use crate::node::overrides::Client;
 use crate::wire::decision::{LimitNumbers, window_ms};
 
 /// Response of `/api/limits`.
@@ -56,7 +57,7 @@ struct LimitView<'a> {
 }
 
 /// Returns the limits of the policy and the requested page of the overrides.
-pub(crate) fn limits<'a>(
+pub(super) fn limits<'a>(
     policy: &'a Policy,
     overrides: &Overrides,
     request: &PageRequest,

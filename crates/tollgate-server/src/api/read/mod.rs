@@ -1,4 +1,4 @@
-//! Read API for operators: limits, counters, blocks, nodes and status.
+//! Read operations for operators: limits, counters, blocks, nodes and status.
 
 mod chunks;
 mod counters;
@@ -7,8 +7,44 @@ mod nodes;
 mod scan;
 mod status;
 
-pub(crate) use counters::{blocks, counters};
-pub(crate) use limits::limits;
-pub(crate) use nodes::nodes;
 pub(crate) use scan::PageRequest;
-pub(crate) use status::{status, warning};
+
+use super::Service;
+use crate::error::ApiError;
+use counters::{BlocksPage, CountersPage};
+use limits::Limits;
+use nodes::Nodes;
+use status::Status;
+
+impl Service {
+    /// Lists the counters with stored state.
+    pub(crate) async fn counters(&self, request: &PageRequest) -> Result<CountersPage, ApiError> {
+        counters::counters(self.node(), request).await
+    }
+
+    /// Lists the keys for which a request of cost 1 would be refused now.
+    pub(crate) async fn blocks(&self, request: &PageRequest) -> Result<BlocksPage, ApiError> {
+        counters::blocks(self.node(), request).await
+    }
+
+    /// Reads the limits of the policy and a page of the overrides.
+    pub(crate) fn limits<T>(
+        &self,
+        request: &PageRequest,
+        encode: impl FnOnce(&Limits<'_>) -> T,
+    ) -> T {
+        let active = self.node().limiter().active_policy();
+        encode(&limits::limits(active.policy(), active.overrides(), request))
+    }
+
+    /// Lists the nodes that share the store.
+    pub(crate) async fn nodes(&self, request: &PageRequest) -> Result<Nodes, ApiError> {
+        nodes::nodes(self.node(), request).await
+    }
+
+    /// Reads the status of this node.
+    pub(crate) fn status<T>(&self, encode: impl FnOnce(&Status<'_>) -> T) -> T {
+        let active = self.node().limiter().active_policy();
+        encode(&status::status(self.node(), active.policy()))
+    }
+}

@@ -4,8 +4,8 @@ use serde::Serialize;
 use tollgate_redis::NodeState;
 
 use super::scan::PageRequest;
-use crate::app::App;
 use crate::error::ApiError;
+use crate::node::NodeContext;
 use crate::wire::time::rfc3339;
 
 /// Response of `/api/nodes`.
@@ -27,12 +27,12 @@ const UP: &str = "Up";
 const DOWN: &str = "Down";
 
 /// Returns a page of the nodes that share the Redis, sorted by id. With the memory store, returns this node.
-pub(crate) async fn nodes(app: &App, request: &PageRequest) -> Result<Nodes, ApiError> {
+pub(super) async fn nodes(context: &NodeContext, request: &PageRequest) -> Result<Nodes, ApiError> {
     if request.tenant.is_some() {
         let detail = "is not supported here: nodes serve all tenants";
         return Err(ApiError::invalid(detail).at("tenant"));
     }
-    let mut nodes = all(app).await?;
+    let mut nodes = all(context).await?;
     nodes.sort_unstable_by(|left, right| left.id.cmp(&right.id));
     let is_after = |node: &Node| request.cursor.as_ref().is_none_or(|last| node.id > *last);
     nodes.retain(|node| node.id.starts_with(&request.prefix) && is_after(node));
@@ -42,18 +42,18 @@ pub(crate) async fn nodes(app: &App, request: &PageRequest) -> Result<Nodes, Api
     Ok(Nodes { nodes, cursor })
 }
 
-async fn all(app: &App) -> Result<Vec<Node>, ApiError> {
-    let Some(store) = app.backend().fallback() else { return Ok(vec![Node::this(app)]) };
+async fn all(context: &NodeContext) -> Result<Vec<Node>, ApiError> {
+    let Some(store) = context.backend().fallback() else { return Ok(vec![Node::this(context)]) };
     store.ensure_available().map_err(|error| ApiError::from(&error))?;
     let nodes = store.store().directory().nodes().await;
-    let nodes = nodes.inspect_err(|error| app.metrics().store().note_failure(error));
+    let nodes = nodes.inspect_err(|error| context.metrics().store().note_failure(error));
     let nodes = nodes.map_err(|error| ApiError::from(&error))?;
     Ok(nodes.into_iter().map(Node::from).collect())
 }
 
 impl Node {
-    fn this(app: &App) -> Self {
-        let node = app.node();
+    fn this(context: &NodeContext) -> Self {
+        let node = context.identity();
         Self {
             id: node.id.clone(),
             address: node.address.to_string(),

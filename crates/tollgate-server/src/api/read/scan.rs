@@ -3,9 +3,9 @@
 use tollgate::policy::Policy;
 use tollgate::{ActivePolicy, Cursor, Limit, ListedKey, Listing, Subject};
 
-use crate::app::App;
 use crate::error::ApiError;
-use crate::key_listing::{KeyListing, KeyPage, KeySelection};
+use crate::node::NodeContext;
+use crate::store::{KeyListing, KeyPage, KeySelection};
 
 /// Maximum number of keys read for one page. A page may be empty and still have a cursor.
 const MAX_KEYS: usize = 10_000;
@@ -43,12 +43,12 @@ pub(super) struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     pub(super) fn begin(
-        app: &'a App,
+        context: &'a NodeContext,
         policy: &'a Policy,
         selection: KeySelection,
         request: &PageRequest,
     ) -> Self {
-        let keys = KeyListing::new(app, policy, selection);
+        let keys = KeyListing::new((context.backend(), context.node_id()), policy, selection);
         let listing = Some(request.listing(policy));
         Self { keys, page_size: request.page_size, listing, keys_read: 0, steps: 0 }
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use tollgate::policy::Policy;
 use tollgate::{Clock, MemoryStore, SystemClock};
 
-use crate::app::App;
+use crate::node::NodeContext;
 use crate::wire::time::rfc3339;
 
 /// Response of `/api/status`.
@@ -56,10 +56,10 @@ struct PolicyStatus<'a> {
 }
 
 /// Returns the status of this node with the active policy.
-pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
-    let (node, load) = (app.node(), app.policy_load());
+pub(super) fn status<'a>(context: &'a NodeContext, policy: &'a Policy) -> Status<'a> {
+    let (node, load) = (context.identity(), context.policy_load());
     Status {
-        ready: app.is_ready(),
+        ready: context.is_ready(),
         version: env!("CARGO_PKG_VERSION"),
         node: NodeStatus {
             id: &node.id,
@@ -67,11 +67,11 @@ pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
             started_at: rfc3339(node.started),
             now: rfc3339(SystemClock::new().now()),
         },
-        store: store_status(app),
-        breaker: app.backend().fallback().map(|store| store.breaker().as_str()),
+        store: store_status(context),
+        breaker: context.backend().fallback().map(|store| store.breaker().as_str()),
         policy: PolicyStatus {
             version: policy.version(),
-            file: app.policy_file().path().map(|path| path.display().to_string()),
+            file: context.policy_file().path().map(|path| path.display().to_string()),
             rules: policy.rules().len(),
             loaded_at: rfc3339(load.at),
             error: load.error,
@@ -80,9 +80,9 @@ pub(crate) fn status<'a>(app: &'a App, policy: &'a Policy) -> Status<'a> {
     }
 }
 
-fn store_status(app: &App) -> StoreStatus<'_> {
-    let info = app.store_info();
-    let occupancy = app.backend().memory().map(MemoryStore::occupancy);
+fn store_status(context: &NodeContext) -> StoreStatus<'_> {
+    let info = context.store_info();
+    let occupancy = context.backend().memory().map(MemoryStore::occupancy);
     StoreStatus {
         kind: info.kind,
         why: &info.why,
@@ -91,19 +91,7 @@ fn store_status(app: &App) -> StoreStatus<'_> {
         keys: occupancy.map(|occupancy| occupancy.keys),
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
         untracked: occupancy.map(|occupancy| occupancy.untracked),
-        nodes: app.backend().fallback().map(|store| store.nodes().get()),
-        warning: warning(app),
+        nodes: context.backend().fallback().map(|store| store.nodes().get()),
+        warning: context.warning(),
     }
-}
-
-/// Returns all warnings for operators, joined into one text.
-pub(crate) fn warning(app: &App) -> Option<String> {
-    let occupancy = app.backend().memory().map(MemoryStore::occupancy);
-    let is_full = occupancy.is_some_and(|occupancy| occupancy.untracked > 0);
-    let full = is_full.then(|| {
-        "the memory store is full and does not track new keys; raise --max-keys".to_owned()
-    });
-    let failure = app.metrics().store().warning();
-    let all: Vec<String> = full.into_iter().chain(app.warnings().all(failure)).collect();
-    (!all.is_empty()).then(|| all.join("; "))
 }

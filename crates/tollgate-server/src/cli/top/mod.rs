@@ -29,7 +29,7 @@ use tokio::time::timeout;
 use super::request::token;
 use super::stdout::{print, try_print};
 use super::{Exit, ServerArgs};
-use crate::client::{ClientError, Server};
+use crate::cli::client::{ClientError, Server};
 use interrupt::Interrupt;
 use state::State;
 use text::{json_line, visible};

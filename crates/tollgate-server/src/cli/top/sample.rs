@@ -2,7 +2,7 @@
 
 use super::state::State;
 use super::update::Update;
-use crate::client::Event;
+use crate::cli::client::Event;
 
 pub(super) const POLICY: &str = r#"{"version":"9f3c","file":"/etc/policy.yaml","rules_total":3,"error":null,"warnings":[],"later":1,
     "rules":[

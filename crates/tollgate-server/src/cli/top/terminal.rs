@@ -14,7 +14,7 @@ use super::screen::{self, Theme};
 use super::state::State;
 use super::update::Message;
 use super::view::{KeyAction, View};
-use crate::client::ClientError;
+use crate::cli::client::ClientError;
 
 /// Number of key events that are buffered.
 const KEY_BUFFER: usize = 64;

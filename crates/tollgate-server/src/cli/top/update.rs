@@ -9,7 +9,7 @@ use tollgate::jittered;
 use super::super::request::NOT_TOLLGATE;
 use super::super::response::Problem;
 use super::response::{Frame, History, Policy};
-use crate::client::{ClientError, Event, EventStream, FollowReply, Server};
+use crate::cli::client::{ClientError, Event, EventStream, FollowReply, Server};
 
 /// Time without data after which the connection counts as lost: ten frames.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyper::Uri;
 
-use crate::settings::{Environment, SettingsError};
+use crate::{error::SettingsError, settings::Environment};
 
 const DISABLED: &str = "OTEL_SDK_DISABLED";
 const EXPORTER: &str = "OTEL_TRACES_EXPORTER";

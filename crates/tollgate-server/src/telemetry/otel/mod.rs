@@ -6,20 +6,13 @@
 mod attributes;
 mod collector;
 mod export_target;
-mod path_kind;
 mod resource;
 mod span;
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::MatchedPath;
-use axum::middleware::{Next, from_fn};
-use axum::response::Response;
-use hyper::Request;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_otlp::{
     ExporterBuildError, Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
@@ -29,9 +22,9 @@ use tracing::{info, warn};
 
 use self::collector::Collector;
 use self::export_target::ExportTarget;
-pub(crate) use self::span::Span;
-use super::TracedDecisions;
-use crate::settings::Environment;
+pub use self::span::Span;
+use super::SpanStart;
+use crate::settings::{Environment, TracedDecisions};
 
 /// How long shutdown waits for the last spans to be exported.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -88,17 +81,16 @@ impl Traces {
     }
 
     /// Starts the span of a request; an empty span if the request is not traced.
-    pub(crate) fn start_span<B>(&self, request: &Request<B>, peer: SocketAddr) -> Span {
+    pub(crate) fn start_span(&self, start: &SpanStart<'_>) -> Span {
         match &self.0 {
-            Some(exporter) => Span::start(&exporter.tracer, exporter.decisions, request, peer),
+            Some(exporter) => Span::start(&exporter.tracer, exporter.decisions, start),
             None => Span::none(),
         }
     }
 
-    /// Adds a layer that puts the matched route into each response's extensions. Spans contain the route because
-    /// paths may contain client names.
-    pub(crate) fn record_routes(&self, router: Router) -> Router {
-        if self.0.is_some() { router.route_layer(from_fn(record_route)) } else { router }
+    /// Returns whether spans are exported.
+    pub(crate) const fn is_enabled(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Exports the remaining spans, for at most [`FLUSH_TIMEOUT`].
@@ -120,13 +112,4 @@ fn span_exporter(target: &ExportTarget) -> Result<SpanExporter, ExporterBuildErr
         .with_endpoint(target.url.to_string())
         .with_timeout(target.timeout)
         .build()
-}
-
-async fn record_route(request: axum::extract::Request, next: Next) -> Response {
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let mut response = next.run(request).await;
-    if let Some(route) = route {
-        response.extensions_mut().insert(route);
-    }
-    response
 }

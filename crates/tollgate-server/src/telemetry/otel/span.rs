@@ -2,26 +2,21 @@
 //! which may identify a client.
 
 use std::fmt;
-use std::net::SocketAddr;
 
-use axum::extract::MatchedPath;
-use hyper::header::HeaderMap;
-use hyper::{Method, Request, Response};
-use opentelemetry::propagation::TextMapPropagator as _;
+use opentelemetry::propagation::{Extractor, TextMapPropagator as _};
 use opentelemetry::trace::{Span as _, SpanKind, Status, TraceContextExt as _, Tracer as _};
 use opentelemetry::{Context, KeyValue};
-use opentelemetry_http::HeaderExtractor;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SdkTracer, Span as SdkSpan};
 use tollgate::Outcome;
 
-use super::TracedDecisions;
 use super::attributes;
-use super::path_kind::PathKind;
+use crate::settings::TracedDecisions;
+use crate::telemetry::{CallKind, SpanEnd, SpanStart};
 use crate::wire::decision::verdict_name;
 
 /// The open span of a request, if it is traced. Boxed because most requests have none.
-pub(crate) struct Span(Option<Box<Open>>);
+pub struct Span(Option<Box<Open>>);
 
 struct Open {
     span: SdkSpan,
@@ -37,30 +32,29 @@ impl fmt::Debug for Span {
 
 impl Span {
     /// Creates an empty span for a request that is not traced.
-    pub(crate) const fn none() -> Self {
+    #[must_use]
+    pub const fn none() -> Self {
         Self(None)
     }
 
-    pub(super) fn start<B>(
+    pub(super) fn start(
         tracer: &SdkTracer,
         decisions: TracedDecisions,
-        request: &Request<B>,
-        peer: SocketAddr,
+        start: &SpanStart<'_>,
     ) -> Self {
-        let kind = PathKind::of(request.uri().path());
-        let parent = parent_context(request.headers());
+        let parent = parent_context(start);
         let is_sampled =
             parent.as_ref().is_some_and(|parent| parent.span().span_context().is_sampled());
-        if !is_sampled && !kind.is_traced(decisions) {
+        if !is_sampled && !is_traced(start.kind, decisions) {
             return Self(None);
         }
-        let (method, route) = (method_name(request.method()), kind.route());
+        let (method, route) = (start.method, start.route);
         let span = tracer
             .span_builder(span_name(method, route))
             .with_kind(SpanKind::Server)
             .with_attributes([
                 KeyValue::new(attributes::METHOD, method),
-                KeyValue::new(attributes::CLIENT, peer.ip().to_canonical().to_string()),
+                KeyValue::new(attributes::CLIENT, start.peer.to_canonical().to_string()),
             ])
             .start_with_context(tracer, &parent.unwrap_or_default());
         // A span that the sampler dropped need not be kept.
@@ -75,31 +69,61 @@ impl Span {
         open.span.set_attribute(KeyValue::new(attributes::RULE, outcome.rule().to_owned()));
     }
 
+    /// Returns whether the request is traced.
+    pub(crate) const fn is_recording(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Ends the span with the response.
-    pub(crate) fn end<B>(self, response: &Response<B>) {
+    pub(crate) fn end(self, end: &SpanEnd<'_>) {
         let Some(mut open) = self.0 else { return };
-        let status = response.status();
-        let matched = response.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+        let status = end.status;
         // The --admin listener does not serve decision paths: there they are no route.
-        let route = matched.or(open.route.filter(|_| status != hyper::StatusCode::NOT_FOUND));
+        let route = end.route.or(open.route.filter(|_| status != 404));
         if let Some(route) = route {
             open.span.set_attribute(KeyValue::new(attributes::ROUTE, route.to_owned()));
         }
         open.span.update_name(span_name(open.method, route));
-        open.span.set_attribute(KeyValue::new(attributes::STATUS, i64::from(status.as_u16())));
-        if status.is_server_error() {
-            open.span.set_attribute(KeyValue::new(attributes::ERROR, status.as_str().to_owned()));
+        open.span.set_attribute(KeyValue::new(attributes::STATUS, i64::from(status)));
+        if status >= 500 {
+            open.span.set_attribute(KeyValue::new(attributes::ERROR, status.to_string()));
             open.span.set_status(Status::error(""));
         }
         open.span.end();
     }
 }
 
-/// Returns the caller's trace context from a valid `traceparent` header.
-fn parent_context(headers: &HeaderMap) -> Option<Context> {
-    headers.get("traceparent")?;
-    let context = TraceContextPropagator::new()
-        .extract_with_context(&Context::new(), &HeaderExtractor(headers));
+/// Returns whether a call gets a span even if the caller did not sample it.
+fn is_traced(kind: CallKind, decisions: TracedDecisions) -> bool {
+    match kind {
+        CallKind::Management => true,
+        CallKind::Decision => decisions == TracedDecisions::All,
+        CallKind::Other => false,
+    }
+}
+
+/// The trace context of a caller, by the names of its headers.
+struct CallerContext<'a>(&'a SpanStart<'a>);
+
+impl Extractor for CallerContext<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        match key {
+            "traceparent" => self.0.traceparent,
+            "tracestate" => self.0.tracestate,
+            _ => None,
+        }
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        vec!["traceparent", "tracestate"]
+    }
+}
+
+/// Returns the caller's trace context, if it is valid.
+fn parent_context(start: &SpanStart<'_>) -> Option<Context> {
+    start.traceparent?;
+    let context =
+        TraceContextPropagator::new().extract_with_context(&Context::new(), &CallerContext(start));
     context.has_active_span().then_some(context)
 }
 
@@ -110,18 +134,19 @@ fn span_name(method: &str, route: Option<&str>) -> String {
     }
 }
 
-/// Returns the name of a standard method; `_OTHER` for anything else, which the client chooses freely.
-fn method_name(method: &Method) -> &'static str {
-    match *method {
-        Method::GET => "GET",
-        Method::HEAD => "HEAD",
-        Method::POST => "POST",
-        Method::PUT => "PUT",
-        Method::PATCH => "PATCH",
-        Method::DELETE => "DELETE",
-        Method::OPTIONS => "OPTIONS",
-        Method::TRACE => "TRACE",
-        Method::CONNECT => "CONNECT",
-        _ => "_OTHER",
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decisions_have_a_span_only_if_all_are_traced() {
+        for (kind, by_default, if_all) in [
+            (CallKind::Decision, false, true),
+            (CallKind::Management, true, true),
+            (CallKind::Other, false, false),
+        ] {
+            assert_eq!(is_traced(kind, TracedDecisions::CallerSampled), by_default, "{kind:?}");
+            assert_eq!(is_traced(kind, TracedDecisions::All), if_all, "{kind:?}");
+        }
     }
 }

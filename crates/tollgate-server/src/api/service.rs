@@ -1,0 +1,115 @@
+//! The service of a node, shared by all front ends.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tollgate::{FallbackStore, MemoryStore};
+
+use crate::access::{Admission, Credentials, Guard, Role};
+use crate::error::ApiError;
+use crate::metrics::{Readiness, ScrapeContext};
+use crate::node::NodeContext;
+use crate::node::live::Live;
+use crate::node::reload::ReloadRequests;
+use crate::telemetry::Traces;
+
+/// The service of a node. All front ends call the same instance.
+#[derive(Debug)]
+pub struct Service {
+    node: Arc<NodeContext>,
+    guard: Guard,
+    reloads: ReloadRequests,
+    traces: Traces,
+}
+
+impl Service {
+    pub(crate) const fn new(
+        node: Arc<NodeContext>,
+        guard: Guard,
+        reloads: ReloadRequests,
+        traces: Traces,
+    ) -> Self {
+        Self { node, guard, reloads, traces }
+    }
+
+    /// Returns an error unless the credentials permit calls of this role. `peer` is the TCP peer, whose failed attempts
+    /// are limited.
+    ///
+    /// # Errors
+    ///
+    /// `Unauthorized` for a missing or invalid token, `TooMany` after too many failed attempts.
+    pub fn authenticate(
+        &self,
+        role: Role,
+        credentials: &Credentials<'_>,
+        peer: IpAddr,
+    ) -> Result<(), ApiError> {
+        self.admit(role, credentials, peer).map(drop)
+    }
+
+    /// Authenticates a request, and returns how.
+    #[inline]
+    pub(crate) fn admit(
+        &self,
+        role: Role,
+        credentials: &Credentials<'_>,
+        peer: IpAddr,
+    ) -> Result<Admission, ApiError> {
+        self.guard.admit(role, credentials, peer)
+    }
+
+    /// Returns whether calls of this role need no token.
+    #[must_use]
+    pub fn is_open(&self, role: Role) -> bool {
+        self.guard.is_open(role)
+    }
+
+    /// Returns whether this node should receive requests. During a shutdown it still answers, and front ends ask clients
+    /// to reconnect elsewhere.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.node.is_ready()
+    }
+
+    /// Returns whether this node decides without Redis, because it is unavailable.
+    pub(crate) fn is_degraded(&self) -> bool {
+        self.node.is_degraded()
+    }
+
+    /// Returns all metrics as Prometheus text.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        let active = self.node.limiter().active_policy();
+        self.node.metrics().render(&ScrapeContext {
+            occupancy: self.node.backend().memory().map(MemoryStore::occupancy),
+            breaker: self.node.backend().fallback().map(FallbackStore::breaker),
+            guard: &self.guard,
+            overrides: active.overrides().len(),
+            policy: active.policy().version(),
+            readiness: if self.is_ready() { Readiness::Ready } else { Readiness::NotReady },
+            watchers: self.node.live().watchers(),
+            started: self.node.identity().started,
+        })
+    }
+
+    pub(crate) const fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    pub(crate) const fn traces(&self) -> &Traces {
+        &self.traces
+    }
+
+    /// Returns the live view.
+    pub(crate) fn live(&self) -> &Arc<Live> {
+        self.node.live()
+    }
+
+    pub(super) const fn node(&self) -> &Arc<NodeContext> {
+        &self.node
+    }
+
+    pub(super) const fn reloads(&self) -> &ReloadRequests {
+        &self.reloads
+    }
+}

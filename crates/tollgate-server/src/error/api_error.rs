@@ -1,0 +1,182 @@
+//! API errors, and the table of their statuses in every protocol.
+
+use std::fmt;
+
+use serde::Serialize;
+use tollgate::{LimiterError, StoreError, StoreErrorKind};
+
+/// An error response of the API. A refused request is not an error but a decision.
+///
+/// ```
+/// use tollgate_server::{ApiError, ApiErrorKind};
+///
+/// let error = ApiError::new(ApiErrorKind::Invalid, "must not be empty").at("key");
+/// assert_eq!(error.to_string(), "key: must not be empty");
+/// assert_eq!(error.kind().statuses().http, 400);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiError {
+    kind: ApiErrorKind,
+    field: Option<String>,
+    detail: String,
+    retry_after: Option<u64>,
+}
+
+/// The kind of an [`ApiError`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ApiErrorKind {
+    /// The request is invalid. Do not retry it unchanged.
+    Invalid,
+    /// The token is missing or invalid.
+    Unauthorized,
+    /// The request comes from a page of another site.
+    Forbidden,
+    /// The path or the requested object does not exist.
+    NotFound,
+    /// The path does not support the method.
+    Method,
+    /// The body did not arrive in time.
+    Timeout,
+    /// The body is too long.
+    TooLarge,
+    /// The Content-Type is not JSON.
+    MediaType,
+    /// The policy file to load is invalid.
+    Unprocessable,
+    /// Too many failed authentication attempts.
+    TooMany,
+    /// The store is unavailable. Retry later.
+    Unavailable,
+    /// The store contains data under this key that this version cannot read. Retrying does not help.
+    Incompatible,
+    /// An internal invariant is broken.
+    Internal,
+}
+
+impl ApiError {
+    /// Creates an error. The detail is shown to the caller.
+    pub fn new(kind: ApiErrorKind, detail: impl Into<String>) -> Self {
+        let retry_after = (kind == ApiErrorKind::Unavailable).then_some(1);
+        Self { kind, field: None, detail: detail.into(), retry_after }
+    }
+
+    /// Creates an error about an invalid request.
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(ApiErrorKind::Invalid, detail)
+    }
+
+    /// Creates the error for a request without a recorded peer address. Every connection records one.
+    pub(crate) fn peer_missing() -> Self {
+        Self::new(ApiErrorKind::Internal, "internal error: peer address missing")
+    }
+
+    /// Sets the field.
+    #[must_use]
+    pub fn at(self, field: impl Into<String>) -> Self {
+        Self { field: Some(field.into()), ..self }
+    }
+
+    /// Prefixes the field with that of the enclosing object: `limits[0]` and `burst` become `limits[0].burst`.
+    #[must_use]
+    pub(crate) fn under(self, outer: &str) -> Self {
+        let field = match &self.field {
+            None => outer.to_owned(),
+            Some(inner) => format!("{outer}.{inner}"),
+        };
+        self.at(field)
+    }
+
+    /// Sets the time in seconds after which the caller may retry.
+    #[must_use]
+    pub(crate) fn retry_after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
+    }
+
+    /// Returns the time in seconds after which the caller may retry; `None` if retrying does not help.
+    #[must_use]
+    pub(crate) const fn retry_after_seconds(&self) -> Option<u64> {
+        self.retry_after
+    }
+
+    /// Returns the kind of the error.
+    #[must_use]
+    pub const fn kind(&self) -> ApiErrorKind {
+        self.kind
+    }
+
+    /// Returns the invalid field, such as `limits[0].window_ms`.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+
+    /// Returns whether a retry may succeed.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        use ApiErrorKind::{Timeout, TooMany, Unavailable};
+        matches!(self.kind, Unavailable | Timeout | TooMany)
+    }
+
+    /// Returns the error as problem details (RFC 9457), with the input line if there is one.
+    pub(crate) fn to_json(&self, line: Option<usize>) -> Vec<u8> {
+        let statuses = self.kind.statuses();
+        let problem = Problem {
+            kind: "about:blank",
+            title: statuses.title,
+            status: statuses.http,
+            detail: self.to_string(),
+            field: self.field.as_deref(),
+            line,
+        };
+        // A struct of strings and numbers always serializes.
+        serde_json::to_vec(&problem).unwrap_or_default()
+    }
+}
+
+/// Problem details (RFC 9457).
+#[derive(Debug, Serialize)]
+struct Problem<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    title: &'static str,
+    status: u16,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.field {
+            Some(field) => write!(f, "{field}: {}", self.detail),
+            None => f.write_str(&self.detail),
+        }
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+impl From<&StoreError> for ApiError {
+    fn from(error: &StoreError) -> Self {
+        let kind = match error.kind() {
+            StoreErrorKind::Cursor => {
+                return Self::invalid(error.to_string()).at("cursor");
+            }
+            StoreErrorKind::Incompatible => ApiErrorKind::Incompatible,
+            _ => ApiErrorKind::Unavailable,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<&LimiterError> for ApiError {
+    fn from(error: &LimiterError) -> Self {
+        match error {
+            LimiterError::Store(error) => error.into(),
+            other => Self::invalid(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Errors: of API calls, with their statuses in every protocol, and of the start of the server.
+
+mod api_error;
+mod serve_error;
+mod statuses;
+
+pub use api_error::{ApiError, ApiErrorKind};
+pub(crate) use serve_error::{ServeError, SettingsError};
+pub use statuses::{GrpcCode, Statuses};

@@ -1,0 +1,142 @@
+//! HTTP/1.1 on a connection: `/check`, `/peek` and `/refund` directly, all other paths through the router.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+
+use axum::Router;
+use bytes::Bytes;
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
+use hyper::header::{CONNECTION, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use tollgate::Verb;
+use tower_service::Service as _;
+
+use super::body_guard::GuardedBody;
+use super::{auth, decide, routes, traces};
+use crate::api::Service;
+use crate::listener::{Connection, Progress, Protocol, Stream};
+
+/// Maximum size of a request head in bytes.
+const MAX_HEAD: usize = 16 * 1024;
+/// Maximum number of headers in a request head.
+const MAX_HEADERS: usize = 64;
+
+/// A complete body, or one from the router, which may be a stream.
+type Body = Either<Full<Bytes>, axum::body::Body>;
+/// A [`Body`] that records the end of a stream.
+type TrackedBody = Either<Full<Bytes>, GuardedBody<axum::body::Body>>;
+
+/// The set of paths that a listener serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Surface {
+    /// All paths.
+    All,
+    /// All paths except those for operators.
+    Decisions,
+    /// The paths for operators: the dashboard, `/api` and `/admin`.
+    Operations,
+}
+
+/// The TCP peer of a request, stored in its extensions for the router's handlers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer(pub(super) SocketAddr);
+
+/// The HTTP front end of a listener.
+#[derive(Debug)]
+pub(crate) struct Http {
+    service: Arc<Service>,
+    router: Router,
+    surface: Surface,
+}
+
+impl Http {
+    pub(crate) fn new(service: Arc<Service>, surface: Surface) -> Self {
+        let router = routes::router(surface, Arc::clone(&service));
+        let router = traces::record_routes(service.traces(), router);
+        Self { service, router, surface }
+    }
+}
+
+impl Protocol for Http {
+    fn scheme(&self) -> &'static str {
+        "http"
+    }
+
+    fn tls_scheme(&self) -> &'static str {
+        "https"
+    }
+
+    async fn serve<S: Stream>(self: Arc<Self>, stream: S, connection: Connection) {
+        let (peer, mut drain) = (connection.peer(), connection.drain());
+        let progress = connection.progress();
+        let handler = service_fn(|request| async {
+            progress.begin();
+            let response = respond(&self, peer, request).await?;
+            Ok::<_, Infallible>(response.map(|body| with_progress(body, progress)))
+        });
+        let mut http = http1::Builder::new();
+        http.max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS);
+        let mut serving = pin!(http.serve_connection(TokioIo::new(stream), handler));
+        // Errors of a connection are caused by its client and are not logged.
+        tokio::select! {
+            _ = serving.as_mut() => return,
+            () = drain.requested() => serving.as_mut().graceful_shutdown(),
+        }
+        let _ = serving.await;
+    }
+}
+
+/// Marks the response complete: immediately for a complete body, at the end for a body from the router.
+fn with_progress(body: Body, progress: &Arc<Progress>) -> TrackedBody {
+    match body {
+        Either::Left(body) => {
+            progress.end();
+            Either::Left(body)
+        }
+        Either::Right(body) => Either::Right(GuardedBody::new(body, Arc::clone(progress))),
+    }
+}
+
+async fn respond(
+    http: &Http,
+    peer: SocketAddr,
+    mut request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    let service = &*http.service;
+    let mut span = traces::start_span(service.traces(), &request, peer.ip());
+    let mut response = match verb_of(http.surface, &request) {
+        Some(verb) => match auth::admit_check(service, &request, peer.ip()) {
+            Ok(()) => decide::decide(service, verb, request, &mut span).await,
+            Err(problem) => problem,
+        }
+        .map(Either::Left),
+        None => {
+            request.extensions_mut().insert(Peer(peer));
+            http.router.clone().call(request).await?.map(Either::Right)
+        }
+    };
+    if !service.is_ready() {
+        // The client then uses another node for its next request instead of hitting a closed socket.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    traces::end_span(span, &response);
+    Ok(response)
+}
+
+fn verb_of(surface: Surface, request: &Request<Incoming>) -> Option<Verb> {
+    if request.method() != Method::POST || surface == Surface::Operations {
+        return None;
+    }
+    match request.uri().path() {
+        "/check" => Some(Verb::Take),
+        "/peek" => Some(Verb::Peek),
+        "/refund" => Some(Verb::Refund),
+        _ => None,
+    }
+}

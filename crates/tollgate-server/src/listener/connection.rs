@@ -1,0 +1,71 @@
+//! What a protocol knows about a connection: its peer, the shutdown, and the progress of its requests.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::timeouts::Progress;
+
+/// One connection of a listener.
+#[derive(Debug)]
+pub struct Connection {
+    peer: SocketAddr,
+    progress: Arc<Progress>,
+    drain: Drain,
+}
+
+/// Completes when the connection should finish its request in progress and close.
+#[derive(Debug, Clone)]
+pub struct Drain(watch::Receiver<()>);
+
+/// Keeps the connection from being idle until it is dropped.
+#[derive(Debug)]
+pub struct RequestInProgress(Arc<Progress>);
+
+impl Connection {
+    pub(super) fn new(peer: SocketAddr, progress: Arc<Progress>, drain: Drain) -> Self {
+        Self { peer, progress, drain }
+    }
+
+    /// Returns the TCP peer.
+    #[must_use]
+    pub const fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Records a complete request. Until the result is dropped, the idle time-out does not apply.
+    #[must_use]
+    pub fn begin_request(&self) -> RequestInProgress {
+        self.progress.begin();
+        RequestInProgress(Arc::clone(&self.progress))
+    }
+
+    /// Returns the shutdown signal of this connection.
+    #[must_use]
+    pub fn drain(&self) -> Drain {
+        self.drain.clone()
+    }
+
+    pub(crate) const fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+}
+
+impl Drop for RequestInProgress {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+impl Drain {
+    pub(super) const fn new(stop: watch::Receiver<()>) -> Self {
+        Self(stop)
+    }
+
+    /// Waits until the connection should close.
+    pub async fn requested(&mut self) {
+        // The sender is dropped at shutdown and sends nothing before.
+        let _ = self.0.changed().await;
+    }
+}

@@ -1,0 +1,267 @@
+//! JSON of the live events.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+use tollgate::policy::{FactName, Policy, Rule};
+use tollgate::{Limit, Timestamp};
+
+use super::timeline::Second;
+use super::view::Rate;
+use crate::metrics::{RuleTally, Tally};
+use crate::node::PolicyLoad;
+use crate::node::report::{NodeStatus, RefusedKey};
+use crate::wire::decision::window_ms;
+
+/// Maximum number of rules in a policy event, without the default rule.
+const MAX_RULES: usize = 200;
+
+/// Whether the figures cover the fleet or one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Scope {
+    Fleet,
+    Node,
+}
+
+/// A count of thousandths, serialized as a decimal number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Thousandths(pub(super) u64);
+
+impl Serialize for Thousandths {
+    #[expect(clippy::cast_precision_loss, reason = "display only")]
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match (self.0 / 1000, self.0 % 1000) {
+            (whole, 0) => serializer.serialize_u64(whole),
+            _ => serializer.serialize_f64(self.0 as f64 / 1000.0),
+        }
+    }
+}
+
+/// A history event: seconds, oldest first.
+#[derive(Debug, Serialize)]
+pub(super) struct Points<'a> {
+    /// Whether this is the first event of the history.
+    pub(super) first: bool,
+    pub(super) points: Vec<Point<'a>>,
+}
+
+/// Figures of one second.
+#[derive(Debug, Serialize)]
+pub(super) struct Point<'a> {
+    t: u64,
+    #[serde(flatten)]
+    rates: Rates,
+    rules: BTreeMap<&'a str, [Thousandths; 5]>,
+}
+
+impl<'a> Point<'a> {
+    pub(super) fn new((start, second): (u64, &'a Second)) -> Self {
+        let figures = |tally: &RuleTally| tally.figures().map(Thousandths);
+        Self {
+            t: start,
+            rates: Rates::of(&Rate::of_second(second.all)),
+            rules: second.rules.iter().map(|(rule, tally)| (&**rule, figures(tally))).collect(),
+        }
+    }
+}
+
+/// Decision latency in microseconds.
+#[derive(Debug, Serialize)]
+struct Latency {
+    p50_us: Option<Thousandths>,
+    p99_us: Option<Thousandths>,
+}
+
+impl Latency {
+    fn of(tally: &Tally) -> Self {
+        let quantile = |permille: u64| tally.quantile(permille).map(Thousandths);
+        Self { p50_us: quantile(500), p99_us: quantile(990) }
+    }
+}
+
+/// Counts per second, and latency.
+#[derive(Debug, Serialize)]
+pub(super) struct Rates {
+    allowed: Thousandths,
+    refused: Thousandths,
+    degraded: Thousandths,
+    errors: Thousandths,
+    #[serde(flatten)]
+    latency: Latency,
+}
+
+impl Rates {
+    pub(super) fn of(rate: &Rate) -> Self {
+        Self {
+            allowed: Thousandths(rate.allowed),
+            refused: Thousandths(rate.refused),
+            degraded: Thousandths(rate.degraded),
+            errors: Thousandths(rate.errors),
+            latency: Latency::of(&rate.tally),
+        }
+    }
+}
+
+/// A frame event: the current figures.
+#[derive(Debug, Serialize)]
+pub(super) struct Frame<'a> {
+    pub(super) t: u64,
+    pub(super) node: &'a str,
+    pub(super) scope: Scope,
+    pub(super) points: Vec<Point<'a>>,
+    pub(super) now: Rates,
+    pub(super) store: Store<'a>,
+    pub(super) nodes: Vec<Node<'a>>,
+    /// Number of all nodes, shown or not.
+    pub(super) nodes_total: usize,
+    pub(super) refused: Vec<RefusedKey>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Store<'a> {
+    pub(super) kind: &'static str,
+    pub(super) address: Option<&'a str>,
+    pub(super) server: Option<&'a str>,
+    pub(super) breaker: Option<&'a str>,
+    pub(super) keys: Option<usize>,
+    pub(super) max_keys: Option<usize>,
+    pub(super) warning: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Node<'a> {
+    id: &'a str,
+    address: &'a str,
+    state: &'static str,
+    registered_at: String,
+    allowed: Thousandths,
+    refused: Thousandths,
+    p99_us: Option<Thousandths>,
+    /// Whether the node has reported recently.
+    #[serde(rename = "reporting")]
+    has_reported: bool,
+    breaker: Option<&'a str>,
+    version: Option<&'a str>,
+    policy: Option<&'a str>,
+    warning: Option<&'a str>,
+}
+
+/// Identity and state of a node, from the directory.
+#[derive(Debug)]
+pub(super) struct NodeIdentity<'a> {
+    pub(super) id: &'a str,
+    pub(super) address: &'a str,
+    pub(super) state: &'static str,
+    pub(super) registered_at: Timestamp,
+}
+
+impl<'a> Node<'a> {
+    pub(super) fn new(
+        identity: &NodeIdentity<'a>,
+        rate: Option<Rate>,
+        status: Option<&'a NodeStatus>,
+    ) -> Self {
+        let has_reported = rate.is_some() && status.is_some();
+        let rate = rate.unwrap_or_default();
+        Self {
+            id: identity.id,
+            address: identity.address,
+            state: identity.state,
+            registered_at: crate::wire::time::rfc3339(identity.registered_at),
+            allowed: Thousandths(rate.allowed),
+            refused: Thousandths(rate.refused),
+            p99_us: rate.tally.quantile(990).map(Thousandths),
+            has_reported,
+            breaker: status.and_then(|status| status.breaker.as_deref()),
+            version: status.map(|status| &*status.version),
+            policy: status.map(|status| &*status.policy),
+            warning: status.and_then(|status| status.warning.as_deref()),
+        }
+    }
+}
+
+/// A policy event: the active policy and its rules.
+#[derive(Debug, Serialize)]
+pub(super) struct PolicyView<'a> {
+    version: &'a str,
+    file: Option<String>,
+    rules_total: usize,
+    error: Option<String>,
+    warnings: &'a [String],
+    rules: Vec<RuleView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct RuleView<'a> {
+    rule: &'a str,
+    mode: &'static str,
+    distributed: &'static str,
+    on_store_loss: &'static str,
+    per: Vec<&'a str>,
+    limits: Vec<String>,
+    next: Vec<String>,
+}
+
+impl<'a> PolicyView<'a> {
+    pub(super) fn new(policy: &'a Policy, file: Option<String>, load: PolicyLoad) -> Self {
+        let rules = policy.rules().iter().take(MAX_RULES).chain([policy.default_rule()]);
+        Self {
+            version: policy.version(),
+            file,
+            rules_total: policy.rules().len(),
+            error: load.error,
+            warnings: policy.warnings(),
+            rules: rules.map(RuleView::new).collect(),
+        }
+    }
+}
+
+impl<'a> RuleView<'a> {
+    fn new(rule: &'a Rule) -> Self {
+        let limits = |limits: &[Limit]| limits.iter().map(limit_text).collect();
+        Self {
+            rule: rule.name(),
+            mode: if rule.is_unlimited() { "unlimited" } else { rule.mode().as_str() },
+            distributed: rule.distributed().as_str(),
+            on_store_loss: rule.on_store_loss().as_str(),
+            per: rule.per().iter().map(FactName::as_str).collect(),
+            limits: limits(rule.limits()),
+            next: limits(rule.next()),
+        }
+    }
+}
+
+/// Formats a limit as in a policy file, for example `10/60s`; slots as `5 concurrent`, a block as `0`.
+fn limit_text(limit: &Limit) -> String {
+    match window_ms(limit) {
+        Some(millis) if millis.is_multiple_of(1000) => {
+            format!("{}/{}s", limit.count(), millis / 1000)
+        }
+        Some(millis) => format!("{}/{millis}ms", limit.count()),
+        None if limit.count() == 0 => "0".to_owned(),
+        None => format!("{} concurrent", limit.count()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tollgate::{Limit, Quota};
+
+    use super::limit_text;
+
+    #[test]
+    fn limits_are_shown_as_in_a_policy_file() {
+        let limits = [
+            (Limit::fixed_window(Quota::per_minute(10)).unwrap(), "10/60s"),
+            (Limit::from_rate("5/250ms").unwrap(), "5/250ms"),
+            (Limit::concurrency(5, Duration::from_secs(1)).unwrap(), "5 concurrent"),
+            (Limit::block(), "0"),
+        ];
+        for (limit, text) in limits {
+            assert_eq!(limit_text(&limit), text);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! One admin change: action, client, author and reason, as stored in the audit log and written to the server log.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use tollgate::Override;
+use tracing::info;
+
+use super::client::Client;
+use crate::access::Fingerprint;
+use crate::wire::override_view::OverrideView;
+
+/// The action of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// An override was set.
+    SetOverride,
+    /// An override was removed.
+    RemoveOverride,
+    /// The counters of a client were reset.
+    Reset,
+    /// The policy file was reloaded.
+    Reload,
+}
+
+/// The author of a change. The name is chosen by the caller; token and peer are verified.
+#[derive(Debug, Clone)]
+pub(crate) struct Author {
+    pub(crate) name: String,
+    pub(crate) token: Option<Fingerprint>,
+    pub(crate) peer: IpAddr,
+}
+
+/// One change.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Change {
+    /// The name of an [`Action`], possibly one of a newer version.
+    pub(crate) action: String,
+    pub(crate) client: Option<String>,
+    pub(crate) tenant: Option<String>,
+    pub(crate) author: String,
+    /// The fingerprint of the token.
+    pub(crate) token: Option<String>,
+    pub(crate) peer: String,
+    pub(crate) node: String,
+    pub(crate) reason: String,
+    /// The old value, if it is not an override.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<String>,
+    /// The new value, if it is not an override.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) to: Option<String>,
+}
+
+/// The result of a change to an override.
+#[derive(Debug)]
+pub(crate) enum ChangeOutcome {
+    /// The change was made; contains the previous override.
+    Replaced(Option<Override>),
+    /// There was no override to remove.
+    NotFound,
+}
+
+impl Change {
+    pub(crate) fn new(action: Action, author: Author, node: &str, reason: String) -> Self {
+        Self {
+            action: action.as_str().to_owned(),
+            client: None,
+            tenant: None,
+            author: author.name,
+            token: author.token.map(|token| token.to_string()),
+            peer: author.peer.to_string(),
+            node: node.to_owned(),
+            reason,
+            from: None,
+            to: None,
+        }
+    }
+
+    /// Sets the client.
+    pub(crate) fn of(self, client: &Client) -> Self {
+        let tenant = (!client.tenant.is_empty()).then(|| client.tenant.clone());
+        Self { client: Some(client.id.clone()), tenant, ..self }
+    }
+
+    /// Sets the old and new values.
+    pub(crate) fn between(self, from: &str, to: &str) -> Self {
+        Self { from: Some(from.to_owned()), to: Some(to.to_owned()), ..self }
+    }
+
+    /// Returns the text for the audit log.
+    pub(crate) fn to_text(&self) -> String {
+        // A struct of strings always serializes.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Writes the change to the server log, with the old and new values.
+    pub(crate) fn log(&self, old: Option<&Override>, new: Option<&Override>) {
+        let json = |override_: Option<&Override>, text: &Option<String>| match override_ {
+            Some(override_) => {
+                serde_json::to_string(&OverrideView::new(override_)).unwrap_or_default()
+            }
+            None => text.clone().unwrap_or_else(|| "none".to_owned()),
+        };
+        info!(
+            target: "audit",
+            action = self.action,
+            client = ?self.client.as_deref().unwrap_or_default(),
+            tenant = ?self.tenant.as_deref().unwrap_or_default(),
+            author = ?self.author,
+            token = self.token.as_deref().unwrap_or_default(),
+            peer = self.peer,
+            reason = ?self.reason,
+            old = json(old, &self.from),
+            new = json(new, &self.to),
+            "audit"
+        );
+    }
+}
+
+impl Action {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::SetOverride => "override.set",
+            Self::RemoveOverride => "override.remove",
+            Self::Reset => "client.reset",
+            Self::Reload => "policy.reload",
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Overrides and audit log of a node without Redis: in memory, and in a file of the data directory if there is one.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use tollgate::{Clock, Override, Overrides, Subject, SystemClock, Timestamp};
+
+use super::change::{Change, ChangeOutcome};
+use crate::files::atomic_write;
+
+const FILE: &str = "administration.json";
+const BAD_FILE: &str = "administration.json.bad";
+const VERSION: u64 = 1;
+/// Maximum number of audit entries.
+const MAX_AUDIT: usize = 1000;
+
+/// The overrides and the audit log, and the directory they are saved in.
+#[derive(Debug)]
+pub(super) struct LocalStorage {
+    directory: Option<PathBuf>,
+    clock: SystemClock,
+    /// Locked during a write, so that changes become active in the order they are written.
+    state: tokio::sync::Mutex<State>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct State {
+    overrides: Overrides,
+    audit: VecDeque<Entry>,
+    /// The id of the newest entry.
+    last_id: u64,
+}
+
+/// An audit entry as saved in the file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entry {
+    pub(super) id: u64,
+    pub(super) at_us: u64,
+    pub(super) change: Change,
+    /// The old and new override as text.
+    pub(super) old: Option<String>,
+    pub(super) new: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedFile {
+    version: u64,
+    overrides: Vec<SavedOverride>,
+    audit: Vec<Entry>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedOverride {
+    client: String,
+    text: String,
+}
+
+impl LocalStorage {
+    /// Loads the file of the directory; starts empty without a directory or file.
+    pub(super) fn open(directory: Option<PathBuf>) -> Result<Self, String> {
+        let state = match &directory {
+            Some(directory) => read(directory)?,
+            None => State::default(),
+        };
+        let state = tokio::sync::Mutex::new(state);
+        Ok(Self { directory, clock: SystemClock::new(), state })
+    }
+
+    /// Renames an unreadable file, so that the server can start without it.
+    pub(super) fn set_aside(directory: &Path) -> io::Result<()> {
+        std::fs::rename(directory.join(FILE), directory.join(BAD_FILE))
+    }
+
+    pub(super) const fn is_persistent(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(super) async fn overrides(&self) -> Overrides {
+        self.state.lock().await.overrides.clone()
+    }
+
+    /// Sets or removes the override of a client, saves all overrides and passes them to `activate`. The caller must let
+    /// the future complete, or the saved and the active overrides may differ.
+    pub(super) async fn set(
+        &self,
+        client: &Subject,
+        new: Option<Override>,
+        change: &Change,
+        activate: impl FnOnce(&Overrides),
+    ) -> io::Result<ChangeOutcome> {
+        let mut state = self.state.lock().await;
+        let overrides = state.overrides.without_expired(self.now());
+        let old = overrides.get(client).map(|old| (**old).clone());
+        if old.is_none() && new.is_none() {
+            return Ok(ChangeOutcome::NotFound);
+        }
+        let [before, after] = [&old, &new].map(|side| side.as_ref().map(Override::to_text));
+        let mut next = State { overrides: overrides.with(client, new), ..state.clone() };
+        next.add(change, self.now(), (before, after));
+        self.save(&mut state, next).await?;
+        // Under the lock, so that the last change saved is also the last one activated.
+        activate(&state.overrides);
+        Ok(ChangeOutcome::Replaced(old))
+    }
+
+    /// Adds a change without an override to the audit log.
+    pub(super) async fn record(&self, change: &Change) -> io::Result<()> {
+        let mut state = self.state.lock().await;
+        let mut next = state.clone();
+        next.add(change, self.now(), (None, None));
+        self.save(&mut state, next).await
+    }
+
+    /// Removes expired overrides and passes the others to `activate`. The file may contain expired ones until the next
+    /// save; they are removed after every load.
+    pub(super) async fn remove_expired(&self, activate: impl FnOnce(&Overrides)) {
+        let mut state = self.state.lock().await;
+        state.overrides = state.overrides.without_expired(self.now());
+        activate(&state.overrides);
+    }
+
+    /// Returns up to `max` audit entries older than the entry `before`, newest first.
+    pub(super) async fn audit(&self, before: Option<u64>, max: usize) -> Vec<Entry> {
+        let state = self.state.lock().await;
+        let is_older = |entry: &&Entry| before.is_none_or(|id| entry.id < id);
+        state.audit.iter().rev().filter(is_older).take(max).cloned().collect()
+    }
+
+    /// Writes the next state to the file, then makes it current.
+    async fn save(&self, state: &mut State, next: State) -> io::Result<()> {
+        if let Some(directory) = self.directory.clone() {
+            let saved = next.clone();
+            let write = move || {
+                let text = serde_json::to_vec(&saved.to_file()).map_err(io::Error::other)?;
+                atomic_write::replace(&directory, FILE, |out| out.write_all(&text))
+            };
+            spawn_blocking(write).await.map_err(io::Error::other)??;
+        }
+        *state = next;
+        Ok(())
+    }
+}
+
+impl State {
+    fn add(
+        &mut self,
+        change: &Change,
+        at: Timestamp,
+        (old, new): (Option<String>, Option<String>),
+    ) {
+        self.last_id += 1;
+        let (id, at_us) = (self.last_id, at.as_micros());
+        self.audit.push_back(Entry { id, at_us, change: change.clone(), old, new });
+        if self.audit.len() > MAX_AUDIT {
+            self.audit.pop_front();
+        }
+    }
+
+    fn to_file(&self) -> SavedFile {
+        let save = |(client, override_): (&str, &std::sync::Arc<Override>)| SavedOverride {
+            client: client.to_owned(),
+            text: override_.to_text(),
+        };
+        SavedFile {
+            version: VERSION,
+            overrides: self.overrides.after("").map(save).collect(),
+            audit: self.audit.iter().cloned().collect(),
+        }
+    }
+}
+
+fn read(directory: &Path) -> Result<State, String> {
+    let in_file = |reason: &dyn std::fmt::Display| format!("{FILE}: {reason}");
+    let bytes = match std::fs::read(directory.join(FILE)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(State::default()),
+        Err(error) => return Err(in_file(&error)),
+    };
+    let file: SavedFile = serde_json::from_slice(&bytes).map_err(|error| in_file(&error))?;
+    if file.version != VERSION {
+        let reason = format!("unsupported version {}; use {VERSION}", file.version);
+        return Err(in_file(&reason));
+    }
+    let load = |saved: &SavedOverride| {
+        let client = Subject::from_escaped(&saved.client)
+            .ok_or_else(|| in_file(&format!("invalid client {:?}", saved.client)))?;
+        let override_ = Override::from_text(&saved.text).map_err(|error| in_file(&error))?;
+        Ok((client, override_))
+    };
+    let overrides = file.overrides.iter().map(load).collect::<Result<Overrides, String>>()?;
+    let last_id = file.audit.last().map_or(0, |entry| entry.id);
+    Ok(State { overrides, audit: file.audit.into(), last_id })
+}

@@ -1,0 +1,12 @@
+//! Overrides and the audit log: where they are stored, and how overrides become active on this node.
+
+mod audit;
+mod change;
+mod client;
+mod local_storage;
+mod override_store;
+
+pub(crate) use audit::AuditRecord;
+pub(crate) use change::{Action, Author, Change, ChangeOutcome};
+pub(crate) use client::{CLIENT, Client, TENANT};
+pub(crate) use override_store::{OverrideStore, run_to_completion};

@@ -1,0 +1,271 @@
+//! The override store: stores overrides and audit entries, and activates overrides on this node.
+
+use std::fmt;
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tollgate::{Override, Overrides, StoreError, StoreErrorKind, Subject};
+use tollgate_redis::{Directory, OverrideFollower, StoredOverrides};
+use tracing::warn;
+
+use super::change::{Change, ChangeOutcome};
+use super::client::Client;
+use super::local_storage::LocalStorage;
+use crate::error::{ApiError, ApiErrorKind, ServeError};
+use crate::node::NodeLimiter;
+use crate::settings::{BadState, Settings};
+use crate::shutdown::StageWaiter;
+
+/// Maximum number of overrides. Every node keeps all of them in memory.
+const MAX_OVERRIDES: usize = 100_000;
+/// Maximum time between two checks for expired overrides.
+const MAX_EXPIRY_SLEEP: Duration = Duration::from_secs(3600);
+
+/// The overrides and the audit log.
+pub(crate) struct OverrideStore {
+    limiter: Arc<NodeLimiter>,
+    storage: Storage,
+    /// Notified when the next expiry may have changed.
+    changed: Notify,
+}
+
+pub(super) enum Storage {
+    /// In Redis, shared by all nodes.
+    Redis { directory: Directory, follower: OverrideFollower },
+    /// On this node only.
+    Local(LocalStorage),
+}
+
+impl fmt::Debug for OverrideStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OverrideStore").field("kept_in", &self.kept_in()).finish_non_exhaustive()
+    }
+}
+
+impl OverrideStore {
+    /// Opens the store and activates the overrides in it.
+    pub(crate) async fn open(
+        limiter: Arc<NodeLimiter>,
+        settings: &Settings,
+    ) -> Result<Self, ServeError> {
+        let storage = match limiter.store().redis() {
+            Some(store) => {
+                let directory = store.directory();
+                let follower = follow(&limiter, &directory).await;
+                let follower = follower.map_err(|error| {
+                    ServeError::new(format!("cannot read the overrides: {error}"))
+                })?;
+                Storage::Redis { directory, follower }
+            }
+            None => {
+                let local = open_local(settings.data_dir.as_deref(), settings.bad_state)?;
+                local.remove_expired(|overrides| limiter.set_overrides(overrides)).await;
+                Storage::Local(local)
+            }
+        };
+        Ok(Self { limiter, storage, changed: Notify::new() })
+    }
+
+    pub(super) const fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Returns the kind of storage: `redis`, `data_dir` or `memory`.
+    pub(crate) const fn kept_in(&self) -> &'static str {
+        match &self.storage {
+            Storage::Redis { .. } => "redis",
+            Storage::Local(local) if local.is_persistent() => "data_dir",
+            Storage::Local(_) => "memory",
+        }
+    }
+
+    /// Sets the override of a client, or removes it. Completes even if the caller is dropped.
+    pub(crate) async fn set(
+        self: &Arc<Self>,
+        client: &Client,
+        new: Option<Override>,
+        change: Change,
+    ) -> Result<ChangeOutcome, ApiError> {
+        let (store, client) = (Arc::clone(self), client.clone());
+        run_to_completion(async move { store.store_and_activate(&client, new, &change).await })
+            .await
+    }
+
+    async fn store_and_activate(
+        &self,
+        client: &Client,
+        new: Option<Override>,
+        change: &Change,
+    ) -> Result<ChangeOutcome, ApiError> {
+        let subject = client.subject();
+        let active = self.limiter.active_policy();
+        let is_added = new.is_some() && active.overrides().get(&subject).is_none();
+        if is_added && active.overrides().len() >= MAX_OVERRIDES {
+            let detail = format!("the maximum of {MAX_OVERRIDES} overrides is reached; remove one");
+            return Err(ApiError::invalid(detail));
+        }
+        let outcome = match &self.storage {
+            Storage::Redis { directory, follower } => {
+                let outcome =
+                    self.store_in_redis(directory, &subject, new.as_ref(), change).await?;
+                // The override is stored. If this fails, the follower activates it later.
+                let _ = follower.refresh(&subject).await;
+                outcome
+            }
+            Storage::Local(local) => {
+                let activate = |overrides: &Overrides| self.limiter.set_overrides(overrides);
+                let outcome = local.set(&subject, new.clone(), change, activate).await;
+                self.changed.notify_one();
+                outcome.map_err(|error| write_error(&error))?
+            }
+        };
+        if let ChangeOutcome::Replaced(old) = &outcome {
+            change.log(old.as_ref(), new.as_ref());
+        }
+        Ok(outcome)
+    }
+
+    /// Audits a change that does not concern an override. Call it before the change: if it fails, the change must not
+    /// be made.
+    pub(crate) async fn record(self: &Arc<Self>, change: Change) -> Result<(), ApiError> {
+        let store = Arc::clone(self);
+        run_to_completion(async move { store.store_record(&change).await }).await
+    }
+
+    async fn store_record(&self, change: &Change) -> Result<(), ApiError> {
+        match &self.storage {
+            Storage::Redis { directory, .. } => {
+                self.ensure_available()?;
+                let recorded = directory.record(&change.to_text()).await;
+                recorded.map_err(|error| self.store_failure(&error))?;
+            }
+            Storage::Local(local) => {
+                local.record(change).await.map_err(|error| write_error(&error))?;
+            }
+        }
+        change.log(None, None);
+        Ok(())
+    }
+
+    async fn store_in_redis(
+        &self,
+        directory: &Directory,
+        subject: &Subject,
+        new: Option<&Override>,
+        change: &Change,
+    ) -> Result<ChangeOutcome, ApiError> {
+        self.ensure_available()?;
+        let entry = change.to_text();
+        let old = match new {
+            Some(new) => directory.put_override(subject, new, &entry).await,
+            None => directory.remove_override(subject, &entry).await,
+        };
+        let old = old.map_err(|error| self.write_failure(&error))?;
+        if new.is_none() && old.is_none() {
+            return Ok(ChangeOutcome::NotFound);
+        }
+        Ok(ChangeOutcome::Replaced(old.and_then(|text| Override::from_text(&text).ok())))
+    }
+
+    /// Converts the error of a write. After a timeout, it is unknown whether Redis stored the change.
+    fn write_failure(&self, error: &StoreError) -> ApiError {
+        let failure = self.store_failure(error);
+        if error.kind() != StoreErrorKind::Timeout {
+            return failure;
+        }
+        let detail = format!(
+            "{failure}; the change may have been stored: read the override before you retry"
+        );
+        ApiError::new(failure.kind(), detail)
+    }
+
+    /// Returns an error if the breaker is open.
+    pub(super) fn ensure_available(&self) -> Result<(), ApiError> {
+        self.limiter.store().ensure_available().map_err(|error| ApiError::from(&error))
+    }
+
+    /// Counts a failed store call and converts its error.
+    pub(super) fn store_failure(&self, error: &StoreError) -> ApiError {
+        self.limiter.observer().store().note_failure(error);
+        ApiError::from(error)
+    }
+
+    /// Returns why the active overrides may differ from the stored ones.
+    pub(crate) fn last_error(&self) -> Option<String> {
+        match &self.storage {
+            Storage::Redis { follower, .. } => follower.last_error(),
+            Storage::Local(_) => None,
+        }
+    }
+
+    /// Removes overrides when they expire, until shutdown. With Redis, the follower does this.
+    pub(crate) async fn run_expiry(self: Arc<Self>, mut end: StageWaiter) {
+        let Storage::Local(local) = &self.storage else { return };
+        loop {
+            let next = local.overrides().await.next_expiry();
+            let delay = next.map_or(MAX_EXPIRY_SLEEP, |next| {
+                let micros = next.as_micros().saturating_sub(local.now().as_micros());
+                Duration::from_micros(micros).min(MAX_EXPIRY_SLEEP)
+            });
+            tokio::select! {
+                () = end.wait() => return,
+                () = self.changed.notified() => {}
+                () = sleep(delay) => {
+                    let activate = |overrides: &Overrides| self.limiter.set_overrides(overrides);
+                    local.remove_expired(activate).await;
+                }
+            }
+        }
+    }
+}
+
+/// Runs a change in a task of its own, so that it completes even if the client disconnects.
+pub(crate) async fn run_to_completion<T: Send + 'static>(
+    work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
+) -> Result<T, ApiError> {
+    let aborted = |_| ApiError::new(ApiErrorKind::Unavailable, "the server is shutting down");
+    tokio::spawn(work).await.map_err(aborted)?
+}
+
+async fn follow(
+    limiter: &Arc<NodeLimiter>,
+    directory: &Directory,
+) -> Result<OverrideFollower, StoreError> {
+    let limiter = Arc::clone(limiter);
+    let reported = parking_lot::Mutex::new(0);
+    let activate = move |stored: &StoredOverrides| {
+        limiter.set_overrides(&stored.overrides);
+        let unreadable = stored.unreadable.len();
+        if unreadable > std::mem::replace(&mut *reported.lock(), unreadable) {
+            warn!(unreadable, "ignoring overrides that this version cannot read");
+        }
+    };
+    directory.follow_overrides(activate).await
+}
+
+fn open_local(directory: Option<&Path>, bad_state: BadState) -> Result<LocalStorage, ServeError> {
+    let Some(path) = directory else { return LocalStorage::open(None).map_err(ServeError::new) };
+    let in_directory = |reason: &dyn fmt::Display| {
+        ServeError::new(format!("--data-dir: {}: {reason}", path.display()))
+    };
+    match (LocalStorage::open(Some(path.to_owned())), bad_state) {
+        (Ok(local), _) => Ok(local),
+        (Err(reason), BadState::Refuse) => Err(in_directory(&format!(
+            "{reason}; use --discard-bad-state to set the file aside and start without overrides"
+        ))),
+        (Err(reason), BadState::PutAside) => {
+            LocalStorage::set_aside(path).map_err(|error| in_directory(&error))?;
+            warn!(reason, "set the unreadable overrides aside; starting without overrides");
+            LocalStorage::open(Some(path.to_owned())).map_err(|reason| in_directory(&reason))
+        }
+    }
+}
+
+fn write_error(error: &std::io::Error) -> ApiError {
+    let detail = format!("the change was not made, because it could not be stored: {error}");
+    ApiError::new(ApiErrorKind::Unavailable, detail)
+}
