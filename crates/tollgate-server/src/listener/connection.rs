@@ -63,6 +63,12 @@ impl Drain {
         Self(stop)
     }
 
+    /// Returns whether the connection should close after its request in progress.
+    #[must_use]
+    pub fn is_requested(&self) -> bool {
+        self.0.has_changed().is_err()
+    }
+
     /// Waits until the connection should close.
     pub async fn requested(&mut self) {
         // The sender is dropped at shutdown and sends nothing before.

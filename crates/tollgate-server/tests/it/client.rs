@@ -112,6 +112,24 @@ impl Client {
         Ok(Reply { status, headers, body: String::from_utf8(body).expect("a body is text") })
     }
 
+    /// Sends a line and returns the line that answers it; for line protocols.
+    pub(crate) fn exchange(&mut self, line: &str) -> String {
+        self.send(format!("{line}\n").as_bytes()).and_then(|()| self.line()).expect("a reply")
+    }
+
+    /// Reads one line; an error of kind `UnexpectedEof` at the end of the stream.
+    pub(crate) fn line(&mut self) -> io::Result<String> {
+        let end = loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                break end;
+            }
+            self.read_more()?;
+        };
+        let mut line: Vec<u8> = self.unread.drain(..=end).collect();
+        line.pop();
+        Ok(String::from_utf8(line).expect("a line is text"))
+    }
+
     fn read_more(&mut self) -> io::Result<()> {
         let mut bytes = [0; 4096];
         match self.stream.read(&mut bytes)? {

@@ -29,6 +29,7 @@ mod command_line;
 mod concurrency;
 mod documentation;
 mod explain;
+mod front_end;
 mod listings;
 mod live;
 mod man;
