@@ -19,7 +19,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::server::{Watchdog, scratch};
+use crate::watchdog::{Watchdog, scratch};
 
 /// Source of the library that overrides the clock of a process.
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/shim/clock.c");

@@ -34,3 +34,4 @@ pub mod simulator;
 pub mod spec;
 pub mod vectors;
 pub mod wait;
+mod watchdog;

@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use super::process::Process;
 use super::tls::Tls;
-use super::watchdog::scratch;
 use super::{Flavor, Raw, Server, port};
 use crate::clock::Clock;
 use crate::wait::{MAX_WAIT, pause};
+use crate::watchdog::scratch;
 
 /// Settings of a server to be started.
 #[derive(Debug)]

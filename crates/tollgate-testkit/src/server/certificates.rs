@@ -8,7 +8,7 @@ use rcgen::{
     date_time_ymd,
 };
 
-use super::watchdog::{Watchdog, scratch};
+use crate::watchdog::{Watchdog, scratch};
 
 /// Certificate files of a trusted and an untrusted authority. They are deleted when this is dropped, and when the test
 /// is killed. Servers read them only when they start.

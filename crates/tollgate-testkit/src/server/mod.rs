@@ -25,7 +25,6 @@ mod raw;
 mod sentinels;
 mod tls;
 mod value;
-mod watchdog;
 
 pub use builder::Builder;
 pub use certificates::{Certificates, Identity};
@@ -39,7 +38,6 @@ pub use value::Value;
 use crate::wait::{MAX_WAIT, pause};
 use builder::{Ready, StartError, run};
 use process::Process;
-pub(crate) use watchdog::{Watchdog, scratch};
 
 /// Time-out of calls to a server that may hang or exit meanwhile.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);

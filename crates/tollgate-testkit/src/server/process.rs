@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::watchdog::Watchdog;
 use crate::process_stats;
 use crate::wait::eventually;
+use crate::watchdog::Watchdog;
 
 #[derive(Debug)]
 pub(super) struct Process {

@@ -58,17 +58,17 @@ impl Watchdog {
         Self { shell, replies, dir }
     }
 
-    pub(super) fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// Starts the command, after killing the previous run. Returns its process id.
-    pub(super) fn run(&mut self) -> u32 {
+    pub(crate) fn run(&mut self) -> u32 {
         self.request("run").parse().expect("the watchdog replies with the process id")
     }
 
     /// Kills the command immediately. The directory stays.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.request("kill");
     }
 
