@@ -2,11 +2,6 @@
 
 use std::ffi::OsString;
 use std::str::FromStr;
-use std::sync::Arc;
-
-use tokio_rustls::rustls::ClientConfig;
-
-use crate::tls::Tls;
 
 mod display;
 mod error;
@@ -82,13 +77,11 @@ impl Address {
         }
     }
 
-    /// Returns the TLS settings of a `rediss` scheme. `config` replaces the files of the address.
-    pub(crate) fn tls(&self, config: Option<Arc<ClientConfig>>) -> Option<Arc<Tls>> {
+    /// Returns the TLS parameters of a `rediss` scheme.
+    pub(crate) fn tls_files(&self) -> Option<&TlsFiles> {
         match &self.servers {
-            Servers::Network { tls: Some(files), .. } => {
-                Some(Arc::new(Tls::new(files.clone(), config)))
-            }
-            _ => None,
+            Servers::Network { tls, .. } => tls.as_ref(),
+            Servers::Unix { .. } => None,
         }
     }
 

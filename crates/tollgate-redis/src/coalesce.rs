@@ -25,8 +25,8 @@ const MAX_CALLS_IN_FLIGHT: usize = 16;
 /// Combines plans into calls and sends them.
 #[derive(Debug)]
 pub(crate) struct Coalescer {
-    router: Router,
-    time: Time,
+    router: Arc<Router>,
+    time: Arc<Time>,
     channel: String,
     max_waiting: usize,
     state: Mutex<State>,
@@ -47,16 +47,13 @@ struct SlotQueue {
 }
 
 impl Coalescer {
-    pub(crate) fn new(router: Router, time: Time, channel: String, max_waiting: usize) -> Self {
+    pub(crate) fn new(
+        router: Arc<Router>,
+        time: Arc<Time>,
+        channel: String,
+        max_waiting: usize,
+    ) -> Self {
         Self { router, time, channel, max_waiting, state: Mutex::default() }
-    }
-
-    pub(crate) const fn time(&self) -> &Time {
-        &self.time
-    }
-
-    pub(crate) const fn router(&self) -> &Router {
-        &self.router
     }
 
     /// Sends a plan, immediately or in the next call. All its keys must be in this slot.

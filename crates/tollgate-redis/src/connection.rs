@@ -10,17 +10,23 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::failure::Failure;
 use crate::resp::{Command, Decoder, Reply};
-use crate::target::{Endpoint, Target};
-use crate::tls::TlsStream;
 
 mod dial;
 mod handshake;
+mod route;
+mod sentinels;
 mod server_info;
+mod target;
 #[cfg(test)]
 mod tests;
+mod tls;
 
+pub(crate) use route::Route;
+pub(crate) use sentinels::Sentinels;
 pub use server_info::ServerInfo;
 pub(crate) use server_info::info_field;
+pub(crate) use target::{Endpoint, Target};
+pub(crate) use tls::{Tls, TlsStream};
 
 /// A byte stream to a server.
 ///

@@ -11,10 +11,9 @@ use tokio::time::{Instant, sleep};
 use tollgate_testkit::server::{Certificates, Flavor, Server};
 
 use crate::address::Address;
-use crate::connection::Connection;
+use crate::connection::{Connection, Route};
 use crate::link::LinkLimits;
 use crate::resp::{Decoder, Reply};
-use crate::route::Route;
 
 mod tls_server;
 

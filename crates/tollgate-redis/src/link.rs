@@ -14,10 +14,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::connection::ServerInfo;
+use crate::connection::{Route, ServerInfo};
 use crate::failure::Failure;
 use crate::resp::{Command, Reply};
-use crate::route::Route;
 
 mod command_queue;
 mod deadline_timer;

@@ -3,14 +3,21 @@
 use std::sync::Arc;
 
 use crate::call::Call;
-use crate::cluster::Cluster;
 use crate::connection::ServerInfo;
 use crate::failure::Failure;
 use crate::link::{Link, OnReply, reply_channel};
-use crate::program_runner::{ProgramRunner, Request};
 use crate::resp::{Command, Reply};
-use crate::sentinel::FailoverWatcher;
 use crate::slot::Slot;
+
+mod cluster;
+mod failover;
+mod program_runner;
+
+pub(crate) use cluster::{Cluster, NodeSettings};
+pub(crate) use failover::FailoverWatcher;
+pub(crate) use program_runner::ProgramRunner;
+use program_runner::Request;
+pub use program_runner::Scripting;
 
 /// The servers of a deployment.
 #[derive(Debug)]

@@ -12,17 +12,27 @@ use tollgate::{
     Decision, Key, Listing, Mode, Page, Permit, Plan, Status, Store, StoreError, Timestamp,
 };
 
-use crate::builder::RedisStoreBuilder;
-use crate::call::{self, Call, EncodedTake, Figures, PlanReply, QueuedPlan, Verb};
+use crate::call::{self, EncodedTake, Figures, PlanReply, QueuedPlan, Verb};
 use crate::coalesce::Coalescer;
 use crate::failure::Failure;
 use crate::keys::Keys;
-use crate::refusal_cache::RefusalCache;
-use crate::resp::Reply;
-use crate::script::Entry;
-use crate::shared_subscription::SharedSubscription;
+use crate::router::Router;
 use crate::slot::Slot;
+use crate::subscription::SharedSubscription;
+use crate::time::Time;
 use crate::{Address, AddressError, Directory, ServerInfo};
+
+mod builder;
+mod cross_slot;
+mod eviction;
+mod list;
+mod refusal_cache;
+
+pub use builder::{
+    DEFAULT_MAX_REFUSALS, DEFAULT_MAX_WAITING, DEFAULT_PREFIX, DEFAULT_TIMEOUT, PrefixError,
+    RedisStoreBuilder,
+};
+use refusal_cache::RefusalCache;
 
 /// Maximum pause: 100 years. The end of a longer one could exceed 2^53 microseconds.
 const MAX_PAUSE: Duration = Duration::from_secs(36_525 * 86_400);
@@ -93,17 +103,19 @@ const MAX_PAUSE: Duration = Duration::from_secs(36_525 * 86_400);
 ///   cancelled request that was not sent is dropped and takes nothing.
 #[derive(Debug, Clone)]
 pub struct RedisStore {
-    pub(crate) shared: Arc<Shared>,
+    shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) address: Address,
-    pub(crate) keys: Keys,
-    pub(crate) timeout: Duration,
-    pub(crate) coalescer: Arc<Coalescer>,
-    pub(crate) refusals: Option<Arc<RefusalCache>>,
-    pub(crate) events: SharedSubscription,
+struct Shared {
+    address: Address,
+    keys: Keys,
+    timeout: Duration,
+    router: Arc<Router>,
+    time: Arc<Time>,
+    coalescer: Arc<Coalescer>,
+    refusals: Option<Arc<RefusalCache>>,
+    events: Arc<SharedSubscription>,
 }
 
 impl RedisStore {
@@ -126,7 +138,7 @@ impl RedisStore {
         RedisStoreBuilder::new(address)
     }
 
-    pub(crate) fn of(shared: Shared) -> Self {
+    fn of(shared: Shared) -> Self {
         Self { shared: Arc::new(shared) }
     }
 
@@ -135,7 +147,7 @@ impl RedisStore {
     /// # Errors
     /// A server cannot be used. The reason is one line without secrets.
     pub async fn connect(&self) -> Result<Option<ServerInfo>, StoreError> {
-        self.shared.coalescer.router().open().await.map_err(Failure::into_store_error)
+        self.shared.router.open().await.map_err(Failure::into_store_error)
     }
 
     /// Returns the address of the servers. Its text form hides the login.
@@ -147,11 +159,12 @@ impl RedisStore {
     /// Returns the directory: nodes, overrides, audit and change events.
     #[must_use]
     pub fn directory(&self) -> Directory {
-        Directory::new(Arc::clone(&self.shared))
+        let Shared { router, time, keys, events, .. } = &*self.shared;
+        Directory::new(Arc::clone(router), Arc::clone(time), keys.clone(), Arc::clone(events))
     }
 
     async fn decide<'a>(&self, plan: &Plan<'a>, verb: Verb) -> Result<Decision<'a>, StoreError> {
-        let time = self.shared.coalescer.time();
+        let time = &self.shared.time;
         if plan.takes().is_empty() {
             return Ok(Decision::new(time.estimate(), []));
         }
@@ -204,8 +217,7 @@ impl Shared {
         if Handle::try_current().is_err() {
             return Err(Failure::no_runtime());
         }
-        let slot =
-            takes.first().map_or(Slot::ONLY, |take| self.coalescer.router().slot(take.key()));
+        let slot = takes.first().map_or(Slot::ONLY, |take| self.router.slot(take.key()));
         let (plan, reply) = QueuedPlan::new(verb, takes);
         self.coalescer.submit(slot, plan);
         let (early, mut reply) = (self.timeout / EARLY_SEND_DIVISOR, pin!(reply));
@@ -228,7 +240,7 @@ impl Shared {
     }
 
     /// Returns the figures of takes. Retries once if the calendar windows in the call were stale.
-    pub(crate) async fn figures(
+    async fn figures(
         &self,
         verb: Verb,
         takes: impl Fn() -> SmallVec<[EncodedTake; 2]>,
@@ -244,7 +256,7 @@ impl Shared {
         Err(Failure::Unreachable(reason.to_owned()).into_store_error())
     }
 
-    pub(crate) async fn number(
+    async fn number(
         &self,
         verb: Verb,
         takes: SmallVec<[EncodedTake; 2]>,
@@ -253,17 +265,6 @@ impl Shared {
             PlanReply::Number(number) => Ok(number),
             _ => Err(Failure::unexpected().into_store_error()),
         }
-    }
-
-    /// Runs one program in a call of its own.
-    pub(crate) async fn run(
-        &self,
-        entry: Entry,
-        keys: Vec<Vec<u8>>,
-        arguments: Vec<Vec<u8>>,
-    ) -> Result<Reply, StoreError> {
-        let reply = self.coalescer.router().run(Call { entry, keys, arguments }).await;
-        reply.map_err(Failure::into_store_error)
     }
 }
 
@@ -291,14 +292,14 @@ impl Store for RedisStore {
     }
 
     async fn pause(&self, key: &Key<'_>, length: Duration) -> Result<(), StoreError> {
-        let now = self.shared.coalescer.time().estimate();
+        let now = self.shared.time.estimate();
         let take = call::take_of(key, 0, &self.shared.keys, now);
         let length = length.min(MAX_PAUSE);
         self.shared.number(Verb::Pause { length }, SmallVec::from_iter([take])).await.map(|_| ())
     }
 
     async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
-        let now = self.shared.coalescer.time().estimate();
+        let now = self.shared.time.estimate();
         let take = call::take_of(key, 0, &self.shared.keys, now);
         let result = self.shared.number(Verb::Reset, SmallVec::from_iter([take])).await;
         self.remove_refusals([key.subject()]);
@@ -314,7 +315,7 @@ impl Store for RedisStore {
     async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
         let takes = call::takes_of_permit(permit, &self.shared.keys);
         // A cluster renews slot by slot. So check first that the permit holds all of them.
-        if self.shared.coalescer.router().is_cluster() {
+        if self.shared.router.is_cluster() {
             let verb = Verb::Holds(permit.id());
             if self.shared.numbers_across_slots(verb, takes.clone()).await?.contains(&0) {
                 return Ok(None);
@@ -326,7 +327,7 @@ impl Store for RedisStore {
     }
 
     async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
-        let time = self.shared.coalescer.time();
+        let time = &self.shared.time;
         let takes =
             || SmallVec::from_iter([call::take_of(key, 0, &self.shared.keys, time.estimate())]);
         let figures = self.shared.figures(Verb::Peek, takes).await?;

@@ -11,13 +11,15 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tollgate::jittered;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Route};
 use crate::link::LinkLimits;
 use crate::resp::{Command, REPLY_CAP, Reply};
-use crate::route::Route;
 
+mod shared;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use shared::SharedSubscription;
 
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 

@@ -2,9 +2,9 @@
 
 use tokio::net::TcpStream;
 
+use super::Endpoint;
 use super::{Deadline, Transport};
 use crate::address::HostPort;
-use crate::target::Endpoint;
 
 /// Opens a stream. An error begins with a verb; the subject is the server.
 pub(super) async fn dial(

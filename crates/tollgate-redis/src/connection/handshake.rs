@@ -6,9 +6,9 @@
 use std::io;
 
 use super::{Connection, ReadError, ServerInfo};
+use super::{Endpoint, Target};
 use crate::address::Login;
 use crate::resp::{Command, ErrorReply, Reply};
-use crate::target::{Endpoint, Target};
 
 /// Maximum reply in bytes. `INFO server` has about 1 kB.
 const MAX_REPLY: usize = 64 * 1024;

@@ -3,10 +3,10 @@ use std::time::{Duration, Instant};
 use tollgate_testkit::server::{Flavor, Server};
 
 use crate::address::Address;
+use crate::connection::Route;
 use crate::failure::Failure;
 use crate::fixtures::{LONG, Peer, Step, address_of, connect, free_port, send, serve, text};
 use crate::resp::{Command, Reply};
-use crate::route::Route;
 
 /// Returns the error of a connection attempt.
 async fn connect_error(address: &Address) -> String {

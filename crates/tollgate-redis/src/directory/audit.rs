@@ -68,12 +68,11 @@ impl Directory {
     }
 
     async fn read_page(&self, from: &str, max: usize) -> Result<Vec<AuditEntry>, StoreError> {
-        let key = self.shared.keys.audit();
+        let key = self.keys.audit();
         let max = u64::try_from(max).unwrap_or(u64::MAX);
         let command = Command::new("XREVRANGE").arg(&key).arg(from).arg("-").arg("COUNT");
         let command = command.number(max).reply_up_to(MAX_PAGE_BYTES);
-        let reply = self.shared.coalescer.router().request(key.as_bytes(), command).await;
-        match reply.map_err(Failure::into_store_error)? {
+        match self.request(&key, command).await? {
             Reply::Array(entries) => Ok(entries.iter().filter_map(parse).collect()),
             _ => Err(Failure::unexpected().into_store_error()),
         }

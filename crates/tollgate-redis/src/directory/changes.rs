@@ -3,7 +3,6 @@
 use tollgate::StoreError;
 
 use super::Directory;
-use crate::failure::Failure;
 use crate::resp::Command;
 use crate::subscription::Listener;
 
@@ -60,15 +59,14 @@ impl Directory {
     /// # Errors
     /// The call to Redis failed.
     pub async fn announce(&self, change: &Change) -> Result<(), StoreError> {
-        let channel = self.shared.keys.channel();
+        let channel = self.keys.channel();
         let command = Command::new("PUBLISH").arg(&channel).arg(change.payload());
-        let reply = self.shared.coalescer.router().request(channel.as_bytes(), command).await;
-        reply.map(|_| ()).map_err(Failure::into_store_error)
+        self.request(&channel, command).await.map(|_| ())
     }
 
     /// Calls `watcher` for every event from now on, until the store is dropped. It must not block.
     pub fn watch(&self, watcher: impl Fn(Event) + Send + Sync + 'static) {
-        self.shared.events.add_and_start(std::sync::Arc::new(Watcher(watcher)));
+        self.events.add_and_start(std::sync::Arc::new(Watcher(watcher)));
     }
 }
 

@@ -10,6 +10,8 @@ mod stream;
 
 use std::sync::Arc;
 
+use tollgate::StoreError;
+
 pub use audit::AuditEntry;
 pub use changes::{Change, Event};
 pub use node_reports::{NodeReport, OutgoingReport, REPORT_HISTORY, ReportId, ReportPage};
@@ -17,7 +19,14 @@ pub use nodes::{Node, NodeRecord, NodeState};
 pub use override_follower::OverrideFollower;
 pub use overrides::StoredOverrides;
 
-use crate::store::Shared;
+use crate::call::Call;
+use crate::failure::Failure;
+use crate::keys::Keys;
+use crate::resp::{Command, Reply};
+use crate::router::Router;
+use crate::script::Entry;
+use crate::subscription::SharedSubscription;
+use crate::time::Time;
 
 /// The data of a deployment that is not counted, in the same Redis and with the same key prefix.
 ///
@@ -40,11 +49,36 @@ use crate::store::Shared;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Directory {
-    shared: Arc<Shared>,
+    router: Arc<Router>,
+    time: Arc<Time>,
+    keys: Keys,
+    events: Arc<SharedSubscription>,
 }
 
 impl Directory {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+    pub(crate) const fn new(
+        router: Arc<Router>,
+        time: Arc<Time>,
+        keys: Keys,
+        events: Arc<SharedSubscription>,
+    ) -> Self {
+        Self { router, time, keys, events }
+    }
+
+    /// Runs one program in a call of its own.
+    async fn run(
+        &self,
+        entry: Entry,
+        keys: Vec<Vec<u8>>,
+        arguments: Vec<Vec<u8>>,
+    ) -> Result<Reply, StoreError> {
+        let reply = self.router.run(Call { entry, keys, arguments }).await;
+        reply.map_err(Failure::into_store_error)
+    }
+
+    /// Sends a command to the server of a key.
+    async fn request(&self, key: &str, command: Command) -> Result<Reply, StoreError> {
+        let reply = self.router.request(key.as_bytes(), command).await;
+        reply.map_err(Failure::into_store_error)
     }
 }

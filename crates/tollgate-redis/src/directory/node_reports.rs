@@ -100,14 +100,14 @@ impl Directory {
     /// # Errors
     /// The call to Redis failed.
     pub async fn report(&self, report: &OutgoingReport<'_>) -> Result<Timestamp, StoreError> {
-        let keys = [self.shared.keys.node_reports(), self.shared.keys.node_state(report.node)];
+        let keys = [self.keys.node_reports(), self.keys.node_state(report.node)];
         let (history, lifetime) =
             (millis(REPORT_HISTORY).to_string(), millis(report.lifetime).max(1).to_string());
         let number = report.number.to_string();
         let arguments = [report.node, &number, report.figures, report.state, &history, &lifetime];
         let keys = keys.map(String::into_bytes).to_vec();
         let arguments = arguments.map(|text| text.as_bytes().to_vec()).to_vec();
-        let reply = self.shared.run(Entry::NodeReport, keys, arguments).await?;
+        let reply = self.run(Entry::NodeReport, keys, arguments).await?;
         let unexpected = || Failure::unexpected().into_store_error();
         let Reply::Integer(millis) = reply else { return Err(unexpected()) };
         let millis = u64::try_from(millis).map_err(|_| unexpected())?;
@@ -119,11 +119,10 @@ impl Directory {
     /// # Errors
     /// The call to Redis failed.
     pub async fn node_reports(&self, after: &ReportId) -> Result<ReportPage, StoreError> {
-        let key = self.shared.keys.node_reports();
+        let key = self.keys.node_reports();
         let command = Command::new("XRANGE").arg(&key).arg(format!("({}", after.0)).arg("+");
         let command = command.arg("COUNT").number(PAGE_SIZE as u64).reply_up_to(MAX_PAGE_BYTES);
-        let reply = self.shared.coalescer.router().request(key.as_bytes(), command).await;
-        match reply.map_err(Failure::into_store_error)? {
+        match self.request(&key, command).await? {
             Reply::Array(entries) => Ok(ReportPage {
                 reports: entries.iter().filter_map(parse).collect(),
                 last: entries.last().and_then(id_of),
@@ -145,13 +144,11 @@ impl Directory {
     }
 
     async fn read_states(&self, nodes: &[&str]) -> Result<Vec<Option<String>>, StoreError> {
-        let keys: Vec<String> =
-            nodes.iter().map(|node| self.shared.keys.node_state(node)).collect();
+        let keys: Vec<String> = nodes.iter().map(|node| self.keys.node_state(node)).collect();
         let Some(first) = keys.first() else { return Ok(Vec::new()) };
         let command = Command::new("MGET").reply_up_to(MAX_PAGE_BYTES);
         let command = keys.iter().fold(command, Command::arg);
-        let reply = self.shared.coalescer.router().request(first.as_bytes(), command).await;
-        match reply.map_err(Failure::into_store_error)? {
+        match self.request(first, command).await? {
             Reply::Array(states) => Ok(states.into_iter().map(parse_state).collect()),
             _ => Err(Failure::unexpected().into_store_error()),
         }

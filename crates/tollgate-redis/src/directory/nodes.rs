@@ -58,8 +58,8 @@ impl Directory {
         record.extend_from_slice(node.address.as_bytes());
         let lifetime = micros(lifetime).to_string().into_bytes();
         let arguments = vec![node.id.clone().into_bytes(), lifetime, record];
-        let keys = vec![self.shared.keys.nodes().into_bytes()];
-        self.shared.run(Entry::Heartbeat, keys, arguments).await.map(|_| ())
+        let keys = vec![self.keys.nodes().into_bytes()];
+        self.run(Entry::Heartbeat, keys, arguments).await.map(|_| ())
     }
 
     /// Removes a node that shuts down.
@@ -67,10 +67,9 @@ impl Directory {
     /// # Errors
     /// The call to Redis failed.
     pub async fn leave(&self, id: &str) -> Result<(), StoreError> {
-        let key = self.shared.keys.nodes();
+        let key = self.keys.nodes();
         let command = Command::new("HDEL").arg(&key).arg(id);
-        let reply = self.shared.coalescer.router().request(key.as_bytes(), command).await;
-        reply.map(|_| ()).map_err(Failure::into_store_error)
+        self.request(&key, command).await.map(|_| ())
     }
 
     /// Lists all nodes with a heartbeat in the last day, ordered by id.
@@ -78,8 +77,8 @@ impl Directory {
     /// # Errors
     /// The call to Redis failed.
     pub async fn nodes(&self) -> Result<Vec<Node>, StoreError> {
-        let keys = vec![self.shared.keys.nodes().into_bytes()];
-        let reply = self.shared.run(Entry::Nodes, keys, Vec::new()).await?;
+        let keys = vec![self.keys.nodes().into_bytes()];
+        let reply = self.run(Entry::Nodes, keys, Vec::new()).await?;
         let unexpected = || Failure::unexpected().into_store_error();
         let Reply::Array(replies) = reply else { return Err(unexpected()) };
         let Some((Reply::Integer(now), pairs)) = replies.split_first() else {

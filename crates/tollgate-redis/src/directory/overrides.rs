@@ -121,19 +121,17 @@ impl Directory {
 
     /// Returns the estimated time of Redis.
     pub(super) fn now(&self) -> Timestamp {
-        self.shared.coalescer.time().estimate()
+        self.time.estimate()
     }
 
     async fn page(&self, from: u64) -> Result<(Vec<(String, Vec<u8>)>, u64), StoreError> {
-        let key = self.shared.keys.overrides();
+        let key = self.keys.overrides();
         let command = Command::new("HSCAN").arg(&key);
         let command = command.number(from).arg("COUNT").number(PAGE_SIZE);
         let command = command.reply_up_to(MAX_PAGE_BYTES);
-        let reply = self.shared.coalescer.router().request(key.as_bytes(), command).await;
+        let reply = self.request(&key, command).await?;
         let unexpected = || Failure::unexpected().into_store_error();
-        let Reply::Array(parts) = reply.map_err(Failure::into_store_error)? else {
-            return Err(unexpected());
-        };
+        let Reply::Array(parts) = reply else { return Err(unexpected()) };
         let [Reply::Bulk(next), Reply::Array(pairs)] = parts.as_slice() else {
             return Err(unexpected());
         };
@@ -153,12 +151,12 @@ impl Directory {
         client: &str,
         [expiry, text, entry]: [&str; 3],
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let channel = self.shared.keys.channel();
+        let channel = self.keys.channel();
         let arguments = [verb.as_str(), client, expiry, text, &channel, entry];
         let arguments = arguments.map(|argument| argument.as_bytes().to_vec()).to_vec();
-        let keys = [self.shared.keys.overrides(), self.shared.keys.audit()];
+        let keys = [self.keys.overrides(), self.keys.audit()];
         let keys = keys.map(String::into_bytes).to_vec();
-        match self.shared.run(Entry::Override, keys, arguments).await? {
+        match self.run(Entry::Override, keys, arguments).await? {
             Reply::Null => Ok(None),
             Reply::Bulk(stored) => Ok(Some(stored)),
             _ => Err(Failure::unexpected().into_store_error()),

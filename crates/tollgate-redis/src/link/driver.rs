@@ -12,9 +12,8 @@ use super::LinkLimits;
 use super::command_queue::{AfterTurn, CommandQueue};
 use super::deadline_timer::DeadlineTimer;
 use super::pipeline::Pipeline;
-use crate::connection::Connection;
+use crate::connection::{Connection, Route};
 use crate::failure::Failure;
-use crate::route::Route;
 
 const RETIRED: &str = "its server is no longer the right one";
 

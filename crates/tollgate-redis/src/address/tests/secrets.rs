@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Address, parse, parse_error};
 use crate::RedisStore;
-use crate::route::Route;
+use crate::connection::Route;
 
 const SECRET: &str = "hunter2";
 

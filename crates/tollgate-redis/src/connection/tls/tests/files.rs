@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::{Address, TlsServer, assert_replies, at, connect_error};
+use crate::connection::Route;
 use crate::fixtures::{LONG, text};
-use crate::route::Route;
 
 fn with_ca(tls_server: &TlsServer, ca: &str) -> Address {
     at(tls_server.tls_port(), &format!("?ca={ca}"))

@@ -2,9 +2,9 @@
 
 use tokio::time::Instant;
 
+use super::Request;
 use crate::failure::Failure;
 use crate::link::OnReply;
-use crate::program_runner::Request;
 use crate::resp::Reply;
 use crate::slot::Slot;
 

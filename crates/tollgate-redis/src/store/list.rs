@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use tollgate::{Cursor, Limit, ListedKey, Listing, Page, StoreError, StoreErrorKind};
 
+use super::Shared;
 use crate::call::Call;
 use crate::failure::Failure;
 use crate::limit_code::Letter;
@@ -11,7 +12,6 @@ use crate::link::Link;
 use crate::resp::{Command, Reply};
 use crate::script::Entry;
 use crate::slot::Slot;
-use crate::store::Shared;
 
 /// Maximum number of keys that one SCAN visits.
 const MAX_SCANNED: usize = 1000;
@@ -38,8 +38,8 @@ struct ScanPosition {
 }
 
 impl Shared {
-    pub(crate) async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
-        let servers = self.coalescer.router().servers().await?;
+    pub(super) async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
+        let servers = self.router.servers().await?;
         let mut position =
             listing.cursor().map_or(Ok(ScanPosition { server: 0, cursor: 0 }), parse_cursor)?;
         let mut page = Page::default();
@@ -105,7 +105,7 @@ impl Shared {
     async fn in_use(&self, found: Vec<FoundKey>) -> Result<Vec<ListedKey>, StoreError> {
         let mut by_slot: BTreeMap<Slot, Vec<FoundKey>> = BTreeMap::new();
         for found in found {
-            by_slot.entry(self.coalescer.router().slot(&found.key)).or_default().push(found);
+            by_slot.entry(self.router.slot(&found.key)).or_default().push(found);
         }
         let inspections: Vec<_> =
             by_slot.into_values().map(|found| (self.inspect(&found), found)).collect();
@@ -123,12 +123,12 @@ impl Shared {
     fn inspect(&self, found: &[FoundKey]) -> impl Future<Output = Result<Reply, Failure>> + use<> {
         let mut arguments: Vec<Vec<u8>> =
             vec![found.iter().map(|found| found.letter.byte()).collect()];
-        if let Some(now) = self.coalescer.time().argument() {
+        if let Some(now) = self.time.argument() {
             // An empty argument in place of the channel.
             arguments.extend([Vec::new(), now.as_micros().to_string().into_bytes()]);
         }
         let keys = found.iter().map(|found| found.key.clone()).collect();
-        self.coalescer.router().run(Call { entry: Entry::List, keys, arguments })
+        self.router.run(Call { entry: Entry::List, keys, arguments })
     }
 }
 

@@ -1,25 +1,15 @@
-//! Redis Sentinel: sentinels know the current primary.
-//!
-//! Every new connection queries the sentinels for the primary. A connection ends when it fails, when its server
-//! turns out to be a replica, and when a sentinel announces another primary. So the store follows failovers.
+//! Redis Sentinel: sentinels know the current primary. Every new connection queries them for it.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::{Connection, Endpoint, Target};
 use crate::address::HostPort;
-use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::link::{Link, LinkLimits};
 use crate::resp::{Command, REPLY_CAP, Reply};
-use crate::route::Route;
-use crate::subscription::{Listener, Subscription};
-use crate::target::{Endpoint, Target};
-
-/// The channel on which sentinels announce a new primary.
-const SWITCH_CHANNEL: &str = "+switch-master";
 
 /// Sentinels and the name of the primary that they monitor. Displayed as in error messages.
 #[derive(Debug)]
@@ -34,6 +24,16 @@ impl Sentinels {
     /// `primary` supplies everything but the host and port of the primary.
     pub(crate) const fn new(sentinels: Vec<Target>, master: String, primary: Target) -> Self {
         Self { sentinels, master, primary }
+    }
+
+    /// Returns the sentinels.
+    pub(crate) fn targets(&self) -> &[Target] {
+        &self.sentinels
+    }
+
+    /// Returns the name of the primary.
+    pub(crate) fn master(&self) -> &str {
+        &self.master
     }
 
     /// Connects to the primary that the first reachable sentinel names.
@@ -100,62 +100,10 @@ impl Sentinels {
     }
 }
 
-/// Reconnects a link when a sentinel announces another primary.
-pub(crate) struct FailoverWatcher {
-    sentinels: Arc<Sentinels>,
-    limits: LinkLimits,
-    subscriptions: OnceLock<Vec<Subscription>>,
-}
-
-impl FailoverWatcher {
-    pub(crate) const fn new(sentinels: Arc<Sentinels>, limits: LinkLimits) -> Self {
-        Self { sentinels, limits, subscriptions: OnceLock::new() }
-    }
-
-    /// Subscribes to all sentinels, unless that is done. Needs a runtime.
-    pub(crate) fn start(&self, link: &Link) {
-        let subscribe = |sentinel: &Target| {
-            let master = self.sentinels.master.clone();
-            let listener = SwitchListener { master, link: link.clone() };
-            let (route, channel) = (Route::Fixed(sentinel.clone()), SWITCH_CHANNEL.to_owned());
-            Subscription::start(route, self.limits, channel, Arc::new(listener))
-        };
-        let sentinels = &self.sentinels.sentinels;
-        self.subscriptions.get_or_init(|| sentinels.iter().map(subscribe).collect());
-    }
-}
-
-impl fmt::Debug for FailoverWatcher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FailoverWatcher")
-            .field("sentinels", &self.sentinels)
-            .finish_non_exhaustive()
-    }
-}
-
 impl fmt::Display for Sentinels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (by sentinel)", self.master)
     }
-}
-
-/// Listens to one sentinel.
-struct SwitchListener {
-    master: String,
-    link: Link,
-}
-
-impl Listener for SwitchListener {
-    fn subscribed(&self) {}
-
-    fn message(&self, payload: &[u8]) {
-        let name = payload.split(|byte| *byte == b' ').next();
-        if name == Some(self.master.as_bytes()) {
-            self.link.reconnect();
-        }
-    }
-
-    fn lost(&self) {}
 }
 
 async fn exchange(

@@ -8,11 +8,11 @@ use smallvec::SmallVec;
 use tollgate::algorithm::Reply as StepReply;
 use tollgate::{PermitId, StoreError, Timestamp};
 
+use super::Shared;
 use crate::call::{EncodedTake, Figures, Verb};
 use crate::failure::Failure;
 use crate::limit_code::Letter;
 use crate::slot::Slot;
-use crate::store::Shared;
 
 type Takes = SmallVec<[EncodedTake; 2]>;
 
@@ -31,12 +31,12 @@ struct CrossSlotPlan<'s, F> {
 
 impl Shared {
     /// Returns the step replies of all takes of a plan, in whatever slots.
-    pub(crate) async fn figures_across_slots(
+    pub(super) async fn figures_across_slots(
         &self,
         verb: Verb,
         takes: impl Fn() -> Takes,
     ) -> Result<Figures, StoreError> {
-        if !self.coalescer.router().is_cluster() {
+        if !self.router.is_cluster() {
             return self.figures(verb, takes).await;
         }
         let encoded = takes();
@@ -52,7 +52,7 @@ impl Shared {
     }
 
     /// Runs a verb with a number as the reply on each slot of a permit's keys.
-    pub(crate) async fn numbers_across_slots(
+    pub(super) async fn numbers_across_slots(
         &self,
         verb: Verb,
         takes: Takes,
@@ -66,7 +66,7 @@ impl Shared {
     }
 
     fn slot_of(&self, take: &EncodedTake) -> Slot {
-        self.coalescer.router().slot(take.key())
+        self.router.slot(take.key())
     }
 
     fn slots_of(&self, takes: &[EncodedTake]) -> Vec<Slot> {

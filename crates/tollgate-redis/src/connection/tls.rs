@@ -9,7 +9,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::address::TlsFiles;
+use crate::address::{Address, TlsFiles};
 
 mod error_text;
 mod files;
@@ -29,6 +29,11 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
+    /// Returns the settings of a `rediss` address. `config` replaces the files of the address.
+    pub(crate) fn of(address: &Address, config: Option<Arc<ClientConfig>>) -> Option<Arc<Self>> {
+        address.tls_files().map(|files| Arc::new(Self::new(files.clone(), config)))
+    }
+
     /// Does not read the files yet.
     pub(crate) const fn new(files: TlsFiles, config: Option<Arc<ClientConfig>>) -> Self {
         Self { files, config, connector: OnceCell::const_new() }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::Tls;
 use crate::address::{HostPort, Login};
-use crate::tls::Tls;
 
 /// One server to connect to, with its login and database.
 #[derive(Debug, Clone)]

@@ -4,12 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::{Connection, Endpoint, Sentinels, Target, Tls};
 use crate::address::{Address, HostPort, Layout, Servers};
-use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::sentinel::Sentinels;
-use crate::target::{Endpoint, Target};
-use crate::tls::Tls;
 
 /// How a connection finds its server. Displayed as in error messages.
 #[derive(Debug, Clone)]
@@ -85,7 +82,7 @@ impl Route {
 
 impl From<&Address> for Route {
     fn from(address: &Address) -> Self {
-        Self::new(address, address.tls(None).as_ref())
+        Self::new(address, Tls::of(address, None).as_ref())
     }
 }
 

@@ -7,20 +7,16 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio_rustls::rustls::ClientConfig;
 
+use super::refusal_cache::RefusalCache;
+use super::{RedisStore, Shared};
 use crate::Address;
-use crate::cluster::{Cluster, NodeSettings};
 use crate::coalesce::Coalescer;
+use crate::connection::{Route, Tls};
 use crate::keys::Keys;
 use crate::link::{Link, LinkLimits};
-use crate::program_runner::{ProgramRunner, Scripting};
-use crate::refusal_cache::RefusalCache;
-use crate::route::Route;
-use crate::router::Router;
+use crate::router::{Cluster, FailoverWatcher, NodeSettings, ProgramRunner, Router, Scripting};
 use crate::script::Programs;
-use crate::sentinel::FailoverWatcher;
-use crate::shared_subscription::SharedSubscription;
-use crate::store::{RedisStore, Shared};
-use crate::subscription::Listener;
+use crate::subscription::{Listener, SharedSubscription};
 use crate::time::Time;
 
 /// Default of [`RedisStoreBuilder::timeout`].
@@ -61,7 +57,7 @@ pub struct RedisStoreBuilder {
 }
 
 impl RedisStoreBuilder {
-    pub(crate) fn new(address: Address) -> Self {
+    pub(super) fn new(address: Address) -> Self {
         Self {
             address,
             tls_config: None,
@@ -141,7 +137,7 @@ impl RedisStoreBuilder {
     pub fn build(self) -> RedisStore {
         let keys = Keys::new(self.prefix);
         let limits = LinkLimits { reply_timeout: self.timeout, ..LinkLimits::default() };
-        let tls = self.address.tls(self.tls_config);
+        let tls = Tls::of(&self.address, self.tls_config);
         let route = Route::new(&self.address, tls.as_ref());
         let programs = Arc::new(Programs::new(self.time.source()));
         let router = match self.address.cluster_seeds() {
@@ -158,8 +154,14 @@ impl RedisStoreBuilder {
                 Router::Single(runner, sentinels.map(|all| FailoverWatcher::new(all, limits)))
             }
         };
-        let coalescer = Coalescer::new(router, self.time, keys.channel(), self.max_waiting);
-        let events = SharedSubscription::new(route, limits, keys.channel());
+        let (router, time) = (Arc::new(router), Arc::new(self.time));
+        let coalescer = Coalescer::new(
+            Arc::clone(&router),
+            Arc::clone(&time),
+            keys.channel(),
+            self.max_waiting,
+        );
+        let events = Arc::new(SharedSubscription::new(route, limits, keys.channel()));
         let refusals =
             (self.max_refusals > 0).then(|| Arc::new(RefusalCache::new(self.max_refusals)));
         if let Some(refusals) = &refusals {
@@ -170,6 +172,8 @@ impl RedisStoreBuilder {
             address: self.address,
             keys,
             timeout: self.timeout,
+            router,
+            time,
             coalescer: Arc::new(coalescer),
             refusals,
         })

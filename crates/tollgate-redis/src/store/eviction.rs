@@ -2,7 +2,7 @@
 
 use tollgate::StoreError;
 
-use crate::RedisStore;
+use super::RedisStore;
 use crate::connection::info_field;
 use crate::failure::Failure;
 use crate::resp::{Command, Reply};
@@ -18,7 +18,7 @@ impl RedisStore {
     /// # Errors
     /// A server could not be reached, or denies `INFO`.
     pub async fn eviction_policy(&self) -> Result<Option<String>, StoreError> {
-        let servers = self.shared.coalescer.router().servers().await;
+        let servers = self.shared.router.servers().await;
         for server in servers.map_err(Failure::into_store_error)? {
             let command = Command::new("INFO").arg("memory").reply_up_to(MAX_INFO_REPLY);
             let reply = server.request(command).await.map_err(Failure::into_store_error)?;

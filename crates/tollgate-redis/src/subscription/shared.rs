@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
+use super::{Listener, Subscription};
+use crate::connection::Route;
 use crate::link::LinkLimits;
-use crate::route::Route;
-use crate::subscription::{Listener, Subscription};
 
 /// A subscription to one channel with any number of listeners.
 pub(crate) struct SharedSubscription {

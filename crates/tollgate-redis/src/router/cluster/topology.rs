@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::ProgramRunner;
 use crate::address::HostPort;
-use crate::program_runner::ProgramRunner;
 use crate::resp::Reply;
 use crate::slot::{SLOTS, Slot};
 

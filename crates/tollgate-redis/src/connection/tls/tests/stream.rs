@@ -15,8 +15,8 @@ use tokio_rustls::server;
 use tollgate_testkit::server::Certificates;
 
 use crate::address::TlsFiles;
+use crate::connection::{Tls, TlsStream};
 use crate::fixtures::acceptor;
-use crate::tls::{Tls, TlsStream};
 
 const UNLIMITED: i64 = 1 << 40;
 const BLOCKED: i64 = -1;

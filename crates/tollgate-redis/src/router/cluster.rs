@@ -15,16 +15,14 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
+use super::{ProgramRunner, Request, Scripting};
 use crate::address::{HostPort, Login};
-use crate::connection::ServerInfo;
+use crate::connection::{Endpoint, ServerInfo, Target, Tls};
 use crate::failure::Failure;
 use crate::link::{Link, LinkLimits, OnReply};
-use crate::program_runner::{ProgramRunner, Request, Scripting};
 use crate::resp::Command;
 use crate::script::Programs;
 use crate::slot::Slot;
-use crate::target::{Endpoint, Target};
-use crate::tls::Tls;
 use redirect::Redirect;
 use routed_call::RoutedCall;
 use topology::{Member, Topology, parse_slots};

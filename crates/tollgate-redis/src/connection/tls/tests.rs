@@ -7,10 +7,10 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
 use crate::address::Address;
+use crate::connection::Route;
 use crate::failure::Failure;
 use crate::fixtures::{LONG, Peer, Step, TlsServer, connect, text};
 use crate::resp::{Command, Reply};
-use crate::route::Route;
 
 /// Returns the error of a connection attempt, which must be one line.
 async fn connect_error(address: &Address) -> String {
