@@ -4,11 +4,16 @@
 //! without a cluster there is one slot.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
 
-use crate::call::{Batch, MAX_TAKES, QueuedPlan};
+use crate::call::{Batch, EncodedTake, MAX_TAKES, PlanReply, QueuedPlan, Verb};
 use crate::failure::Failure;
 use crate::resp::Reply;
 use crate::router::Router;
@@ -22,12 +27,16 @@ const CALLS_IN_FLIGHT: usize = 2;
 /// double the latency of a plan.
 const MAX_CALLS_IN_FLIGHT: usize = 16;
 
+/// Waiting plans are sent early after this fraction of the timeout: a quarter.
+const EARLY_SEND_DIVISOR: u32 = 4;
+
 /// Combines plans into calls and sends them.
 #[derive(Debug)]
 pub(crate) struct Coalescer {
     router: Arc<Router>,
     time: Arc<Time>,
     channel: String,
+    timeout: Duration,
     max_waiting: usize,
     state: Mutex<State>,
 }
@@ -51,13 +60,46 @@ impl Coalescer {
         router: Arc<Router>,
         time: Arc<Time>,
         channel: String,
+        timeout: Duration,
         max_waiting: usize,
     ) -> Self {
-        Self { router, time, channel, max_waiting, state: Mutex::default() }
+        Self { router, time, channel, timeout, max_waiting, state: Mutex::default() }
     }
 
-    /// Sends a plan, immediately or in the next call. All its keys must be in this slot.
-    pub(crate) fn submit(self: &Arc<Self>, slot: Slot, plan: QueuedPlan) {
+    /// Sends a plan, immediately or in the next call, and waits for its reply. All its keys must be in one slot. A
+    /// caller may stop waiting at any time: a plan that waits is then dropped, and other callers are not affected.
+    pub(crate) async fn decide(
+        self: &Arc<Self>,
+        verb: Verb,
+        takes: SmallVec<[EncodedTake; 2]>,
+    ) -> Result<PlanReply, Failure> {
+        if Handle::try_current().is_err() {
+            return Err(Failure::no_runtime());
+        }
+        let slot = takes.first().map_or(Slot::ONLY, |take| self.router.slot(take.key()));
+        let (plan, reply) = QueuedPlan::new(verb, takes);
+        self.submit(slot, plan);
+        let (early, mut reply) = (self.timeout / EARLY_SEND_DIVISOR, pin!(reply));
+        let result = match timeout(early, reply.as_mut()).await {
+            Ok(result) => Ok(result),
+            Err(_) => {
+                self.send_early(slot);
+                timeout(self.timeout - early, reply).await
+            }
+        };
+        match result {
+            Ok(Ok(reply)) => reply,
+            // The sender was dropped with the runtime of the link.
+            Ok(Err(_)) => {
+                let reason = "the runtime of the connection has shut down";
+                Err(Failure::Unreachable(reason.to_owned()))
+            }
+            Err(_) => Err(Failure::Timeout),
+        }
+    }
+
+    /// Sends a plan, immediately or in the next call.
+    fn submit(self: &Arc<Self>, slot: Slot, plan: QueuedPlan) {
         let plans = {
             let mut state = self.state.lock();
             if state.waiting >= self.max_waiting {
@@ -78,7 +120,7 @@ impl Coalescer {
     }
 
     /// Sends waiting plans in an additional call, because a caller will soon time out.
-    pub(crate) fn send_early(self: &Arc<Self>, slot: Slot) {
+    fn send_early(self: &Arc<Self>, slot: Slot) {
         let plans = {
             let mut state = self.state.lock();
             let Some(queue) = state.queues.get_mut(&slot) else { return };
@@ -94,14 +136,12 @@ impl Coalescer {
     }
 
     fn send(self: &Arc<Self>, slot: Slot, plans: Vec<QueuedPlan>) {
-        let mut batch = Batch::of(plans);
-        let call = batch.call(&self.channel, self.time.argument());
+        let (batch, call) = Batch::new(plans, &self.channel, self.time.argument());
         let this = Arc::clone(self);
-        let on_reply = Box::new(move |result| this.complete(slot, batch, result));
-        self.router.call(slot, Arc::new(call), on_reply);
+        self.router.call(slot, call, move |result| this.complete(slot, batch, result));
     }
 
-    fn complete(self: Arc<Self>, slot: Slot, batch: Batch, result: Result<Reply, Failure>) {
+    fn complete(self: &Arc<Self>, slot: Slot, batch: Batch, result: Result<Reply, Failure>) {
         match result {
             Err(failure) => batch.fail(&failure),
             Ok(reply) => {

@@ -25,8 +25,7 @@ mod pipeline;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use command_queue::OnReply;
-use command_queue::{CommandQueue, DriverAction, Pending};
+use command_queue::{CommandQueue, DriverAction, OnReply, Pending};
 use driver::Driver;
 
 /// Timeouts and queue size of a link.
@@ -83,18 +82,24 @@ impl Link {
         }
     }
 
-    /// Sends a command and waits for its reply.
-    pub(crate) async fn request(&self, command: Command) -> Result<Reply, Failure> {
-        let (on_reply, reply) = reply_channel();
-        self.send(command, on_reply);
-        reply.await
+    /// Queues a command now. The future is its reply; the command is sent even if the future is dropped.
+    pub(crate) fn request(
+        &self,
+        command: Command,
+    ) -> impl Future<Output = Result<Reply, Failure>> + use<> {
+        let (sender, receiver) = oneshot::channel();
+        self.send(command, Box::new(|reply| drop(sender.send(reply))));
+        async {
+            let stopped = || Failure::Lost("the connection task has stopped".to_owned());
+            receiver.await.unwrap_or_else(|_| Err(stopped()))
+        }
     }
 
     /// Checks the connection with a PING, and connects if there is none, even immediately after a failed
     /// attempt. Returns the server's software and version, if known.
     pub(crate) async fn open(&self) -> Result<Option<ServerInfo>, Failure> {
         let (sender, receiver) = oneshot::channel();
-        let action = self.inner.queue.request_open(Box::new(|info| drop(sender.send(info))))?;
+        let action = self.inner.queue.request_open(sender)?;
         self.perform(action);
         let stopped = || Failure::Unreachable("the connection task has stopped".to_owned());
         let info = receiver.await.unwrap_or_else(|_| Err(stopped()))?;
@@ -111,6 +116,11 @@ impl Link {
         }
     }
 
+    /// Returns the maximum time from queueing a command to its reply.
+    pub(crate) fn reply_timeout(&self) -> Duration {
+        self.inner.limits.reply_timeout
+    }
+
     fn perform(&self, action: DriverAction) {
         match action {
             DriverAction::None => {}
@@ -123,16 +133,6 @@ impl Link {
             }
         }
     }
-}
-
-/// Returns a callback and a future of the reply that the callback receives.
-pub(crate) fn reply_channel() -> (OnReply, impl Future<Output = Result<Reply, Failure>>) {
-    let (sender, receiver) = oneshot::channel();
-    let reply = async {
-        let stopped = || Failure::Lost("the connection task has stopped".to_owned());
-        receiver.await.unwrap_or_else(|_| Err(stopped()))
-    };
-    (Box::new(|reply| drop(sender.send(reply))), reply)
 }
 
 /// The server, as in error messages.

@@ -1,23 +1,19 @@
 //! The Redis store.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tokio::runtime::Handle;
-use tokio::time::timeout;
 use tollgate::algorithm::Reply as StepReply;
 use tollgate::{
     Decision, Key, Listing, Mode, Page, Permit, Plan, Status, Store, StoreError, Timestamp,
 };
 
-use crate::call::{self, EncodedTake, Figures, PlanReply, QueuedPlan, Verb};
+use crate::call::{self, EncodedTake, Figures, PlanReply, Verb};
 use crate::coalesce::Coalescer;
 use crate::failure::Failure;
 use crate::keys::Keys;
 use crate::router::Router;
-use crate::slot::Slot;
 use crate::subscription::SharedSubscription;
 use crate::time::Time;
 use crate::{Address, AddressError, Directory, ServerInfo};
@@ -110,7 +106,6 @@ pub struct RedisStore {
 struct Shared {
     address: Address,
     keys: Keys,
-    timeout: Duration,
     router: Arc<Router>,
     time: Arc<Time>,
     coalescer: Arc<Coalescer>,
@@ -205,40 +200,7 @@ impl RedisStore {
     }
 }
 
-/// Waiting plans are sent early after this fraction of the timeout: a quarter.
-const EARLY_SEND_DIVISOR: u32 = 4;
-
 impl Shared {
-    async fn submit(
-        &self,
-        verb: Verb,
-        takes: SmallVec<[EncodedTake; 2]>,
-    ) -> Result<PlanReply, Failure> {
-        if Handle::try_current().is_err() {
-            return Err(Failure::no_runtime());
-        }
-        let slot = takes.first().map_or(Slot::ONLY, |take| self.router.slot(take.key()));
-        let (plan, reply) = QueuedPlan::new(verb, takes);
-        self.coalescer.submit(slot, plan);
-        let (early, mut reply) = (self.timeout / EARLY_SEND_DIVISOR, pin!(reply));
-        let result = match timeout(early, reply.as_mut()).await {
-            Ok(result) => Ok(result),
-            Err(_) => {
-                self.coalescer.send_early(slot);
-                timeout(self.timeout - early, reply).await
-            }
-        };
-        match result {
-            Ok(Ok(reply)) => reply,
-            // The sender was dropped with the runtime of the link.
-            Ok(Err(_)) => {
-                let reason = "the runtime of the connection has shut down";
-                Err(Failure::Unreachable(reason.to_owned()))
-            }
-            Err(_) => Err(Failure::Timeout),
-        }
-    }
-
     /// Returns the figures of takes. Retries once if the calendar windows in the call were stale.
     async fn figures(
         &self,
@@ -246,7 +208,7 @@ impl Shared {
         takes: impl Fn() -> SmallVec<[EncodedTake; 2]>,
     ) -> Result<Figures, StoreError> {
         for _ in 0..2 {
-            match self.submit(verb, takes()).await.map_err(Failure::into_store_error)? {
+            match self.coalescer.decide(verb, takes()).await.map_err(Failure::into_store_error)? {
                 PlanReply::Figures(figures) => return Ok(figures),
                 PlanReply::Stale => {}
                 PlanReply::Number(_) => return Err(Failure::unexpected().into_store_error()),
@@ -261,7 +223,7 @@ impl Shared {
         verb: Verb,
         takes: SmallVec<[EncodedTake; 2]>,
     ) -> Result<i64, StoreError> {
-        match self.submit(verb, takes).await.map_err(Failure::into_store_error)? {
+        match self.coalescer.decide(verb, takes).await.map_err(Failure::into_store_error)? {
             PlanReply::Number(number) => Ok(number),
             _ => Err(Failure::unexpected().into_store_error()),
         }

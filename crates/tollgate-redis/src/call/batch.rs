@@ -14,38 +14,33 @@ use crate::script::Entry;
 /// Maximum number of takes in one call. At a few microseconds each, Redis soon serves other clients.
 pub(crate) const MAX_TAKES: usize = 512;
 
-/// Several plans, encoded as one call.
+/// Several plans in one call that is in flight.
 #[derive(Debug)]
 pub(crate) struct Batch {
     plans: Vec<QueuedPlan>,
-    keys: Vec<Vec<u8>>,
-    packed: Vec<u8>,
-    /// The letter of all limits, if every plan only takes and peeks under one algorithm.
-    letter: Option<Letter>,
 }
 
 impl Batch {
-    pub(crate) fn of(plans: Vec<QueuedPlan>) -> Self {
+    /// Returns the batch, and the call that decides it. `now` is the time for programs with a test clock.
+    pub(crate) fn new(
+        plans: Vec<QueuedPlan>,
+        channel: &str,
+        now: Option<Timestamp>,
+    ) -> (Self, Call) {
         let mut tables = Tables::default();
         let mut encoded = Vec::with_capacity(plans.len() * 16);
         for plan in &plans {
             write_plan(&mut encoded, plan, &mut tables);
         }
-        let packed = tables.packed(&encoded);
+        let mut arguments = vec![tables.packed(&encoded)];
         let letter = common_letter(&plans);
-        Self { letter, packed, keys: tables.keys, plans }
-    }
-
-    /// Returns the call that decides the batch. `now` is the time for programs with a test clock.
-    pub(crate) fn call(&mut self, channel: &str, now: Option<Timestamp>) -> Call {
-        let entry = self.letter.map_or(Entry::Operate, Entry::Decide);
-        let mut arguments = vec![std::mem::take(&mut self.packed)];
         // Takes and peeks publish nothing, so they need no channel.
-        if self.letter.is_none() || now.is_some() {
+        if letter.is_none() || now.is_some() {
             arguments.push(channel.as_bytes().to_vec());
         }
         arguments.extend(now.map(|now| now.as_micros().to_string().into_bytes()));
-        Call { entry, keys: std::mem::take(&mut self.keys), arguments }
+        let entry = letter.map_or(Entry::Operate, Entry::Decide);
+        (Self { plans }, Call { entry, keys: tables.keys, arguments })
     }
 
     /// Sends each plan its part of the reply. Returns the server's time.
@@ -79,6 +74,7 @@ impl Batch {
     }
 }
 
+/// Returns the letter of all limits, if every plan only takes and peeks under one algorithm.
 fn common_letter(plans: &[QueuedPlan]) -> Option<Letter> {
     let mut letters = plans.iter().flat_map(|plan| &plan.takes).map(|take| take.letter);
     let first = letters.next()?;

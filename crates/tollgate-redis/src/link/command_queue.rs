@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::connection::ServerInfo;
@@ -21,10 +22,10 @@ use crate::resp::Reply;
 const RECONNECT_DELAY: Duration = Duration::from_millis(100);
 
 /// A callback with the reply to a command.
-pub(crate) type OnReply = Box<dyn FnOnce(Result<Reply, Failure>) + Send>;
+pub(super) type OnReply = Box<dyn FnOnce(Result<Reply, Failure>) + Send>;
 
-/// A callback with the result of a connection attempt.
-pub(super) type OnOpen = Box<dyn FnOnce(Result<Option<ServerInfo>, Failure>) + Send>;
+/// Receives the result of a connection attempt.
+pub(super) type Opener = oneshot::Sender<Result<Option<ServerInfo>, Failure>>;
 
 /// A command and the callback for its reply.
 pub(super) struct Pending {
@@ -62,7 +63,7 @@ pub(super) struct CommandQueue {
 #[derive(Default)]
 struct State {
     commands: VecDeque<Pending>,
-    openers: Vec<OnOpen>,
+    openers: Vec<Opener>,
     driver: DriverState,
     failed_connect: Option<FailedConnect>,
     is_closed: bool,
@@ -113,10 +114,10 @@ impl CommandQueue {
     }
 
     /// Requests a connection.
-    pub(super) fn request_open(&self, on_open: OnOpen) -> Result<DriverAction, Failure> {
+    pub(super) fn request_open(&self, opener: Opener) -> Result<DriverAction, Failure> {
         let mut state = self.state.lock();
         let action = state.ensure_driver()?;
-        state.openers.push(on_open);
+        state.openers.push(opener);
         Ok(action)
     }
 
@@ -172,8 +173,8 @@ impl CommandQueue {
         self.state.lock().needs_connection()
     }
 
-    /// Appends all queued commands to `unsent`. Returns the callbacks that wait only for the connection.
-    pub(super) fn take(&self, unsent: &mut VecDeque<Pending>) -> Vec<OnOpen> {
+    /// Appends all queued commands to `unsent`. Returns the callers that wait only for the connection.
+    pub(super) fn take(&self, unsent: &mut VecDeque<Pending>) -> Vec<Opener> {
         let mut state = self.state.lock();
         unsent.append(&mut state.commands);
         mem::take(&mut state.openers)
@@ -225,8 +226,9 @@ impl CommandQueue {
     fn fail_all(&self, mut state: MutexGuard<'_, State>, failure: &Failure) {
         let (commands, openers) = (mem::take(&mut state.commands), mem::take(&mut state.openers));
         drop(state);
-        for on_open in openers {
-            on_open(Err(failure.clone()));
+        for opener in openers {
+            // The caller may no longer wait.
+            let _ = opener.send(Err(failure.clone()));
         }
         for pending in commands {
             self.finish(pending.on_reply, Err(failure.clone()));

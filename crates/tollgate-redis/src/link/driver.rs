@@ -88,8 +88,9 @@ impl Driver {
         }
         // An expired command must not spend quota: its caller no longer waits.
         fail_expired(&self.queue, "this process was too busy to call Redis in time");
-        for on_open in pipeline.take(&self.queue) {
-            on_open(Ok(pipeline.info()));
+        for opener in pipeline.take(&self.queue) {
+            // The caller may no longer wait.
+            let _ = opener.send(Ok(pipeline.info()));
         }
         pipeline.write(context)
     }

@@ -11,7 +11,7 @@ use bytes::{Buf, Bytes};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::Instant;
 
-use super::command_queue::{CommandQueue, OnOpen, Pending};
+use super::command_queue::{CommandQueue, Opener, Pending};
 use crate::connection::{Connection, ReadError, ServerInfo};
 use crate::failure::Failure;
 use crate::resp::{REPLY_CAP, Reply};
@@ -50,8 +50,8 @@ impl Pipeline {
         self.in_flight.front().or(self.unsent.front()).map(|pending| pending.deadline)
     }
 
-    /// Takes all queued commands. Returns the callbacks that wait only for the connection.
-    pub(super) fn take(&mut self, queue: &CommandQueue) -> Vec<OnOpen> {
+    /// Takes all queued commands. Returns the callers that wait only for the connection.
+    pub(super) fn take(&mut self, queue: &CommandQueue) -> Vec<Opener> {
         queue.take(&mut self.unsent)
     }
 

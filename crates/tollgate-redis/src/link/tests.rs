@@ -43,7 +43,7 @@ async fn send_all(
 /// Waits for a connection without sending a command.
 async fn open(link: &Link) {
     let (sender, receiver) = oneshot::channel();
-    let action = link.inner.queue.request_open(Box::new(|info| drop(sender.send(info)))).unwrap();
+    let action = link.inner.queue.request_open(sender).unwrap();
     link.perform(action);
     receiver.await.unwrap().unwrap();
 }

@@ -1,11 +1,7 @@
 //! Redis Cluster: each slot has its server, and slots migrate.
 //!
 //! A call goes to the known owner of its slot. A node that replies with a redirection has not run the call;
-//! the call is then sent to the node in that reply. A call that may have run is never sent again.
-
-mod redirect;
-mod routed_call;
-mod topology;
+//! the call is then sent to the node in that reply.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,20 +11,17 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
-use super::{ProgramRunner, Request, Scripting};
+use super::attempt::Attempt;
+use super::redirect::Redirect;
+use super::topology::{Topology, parse_slots};
+use super::{Scripting, Server};
 use crate::address::{HostPort, Login};
 use crate::connection::{Endpoint, ServerInfo, Target, Tls};
 use crate::failure::Failure;
-use crate::link::{Link, LinkLimits, OnReply};
+use crate::link::{Link, LinkLimits};
 use crate::resp::Command;
 use crate::script::Programs;
 use crate::slot::Slot;
-use redirect::Redirect;
-use routed_call::RoutedCall;
-use topology::{Member, Topology, parse_slots};
-
-/// Maximum number of redirections of one call. Retries after a delay are limited only by its deadline.
-const MAX_REDIRECTS: usize = 16;
 
 /// Delay before a retry of a call that a node cannot run yet.
 const RETRY_DELAY: Duration = Duration::from_millis(10);
@@ -56,18 +49,15 @@ pub(crate) struct Cluster {
     is_refreshing: AtomicBool,
 }
 
-/// [`ProgramRunner::send`] or [`ProgramRunner::send_asking`].
-type Send = fn(&Arc<ProgramRunner>, Request, OnReply);
-
 impl NodeSettings {
     fn target(&self, host_port: &HostPort) -> Target {
         let endpoint = Endpoint::new(host_port.clone(), self.tls.as_ref());
         Target { endpoint, login: self.login.clone(), database: 0 }
     }
 
-    fn runner(&self, host_port: &HostPort) -> ProgramRunner {
+    fn server(&self, host_port: &HostPort) -> Server {
         let link = Link::new(self.target(host_port), self.limits);
-        ProgramRunner::new(link, Arc::clone(&self.programs), self.scripting)
+        Server::new(link, Arc::clone(&self.programs), self.scripting)
     }
 }
 
@@ -75,80 +65,48 @@ impl Cluster {
     pub(crate) fn new(seeds: Vec<HostPort>, settings: NodeSettings) -> Self {
         let mut topology = Topology::new();
         for seed in &seeds {
-            topology.member(seed, |host_port| settings.runner(host_port));
+            topology.member(seed, |host_port| settings.server(host_port));
         }
         let (topology, refreshed_at) = (Mutex::new(topology), Mutex::default());
         let is_refreshing = AtomicBool::new(false);
         Self { settings, seeds, topology, refreshed_at, is_refreshing }
     }
 
-    /// Sends a request to the owner of a slot. `on_reply` is called once and must not block.
-    pub(crate) fn send(self: &Arc<Self>, slot: Slot, request: Request, on_reply: OnReply) {
-        let deadline = Instant::now() + self.settings.limits.reply_timeout;
-        let call = RoutedCall::new(slot, request, deadline, on_reply);
+    /// Returns the owner of a slot, or any node if it is unknown: that node redirects.
+    pub(super) fn server_of(self: &Arc<Self>, slot: Slot) -> Result<Arc<Server>, Failure> {
         if self.is_outdated() {
             self.refresh_in_background();
         }
-        self.route(call);
+        let topology = self.topology.lock();
+        topology.owner(slot).or_else(|| topology.any_member()).ok_or_else(no_known_node)
     }
 
-    fn route(self: &Arc<Self>, call: RoutedCall) {
-        let member = {
-            let topology = self.topology.lock();
-            topology.owner(call.slot).or_else(|| topology.any_member())
-        };
-        match member {
-            Some(member) => self.send_to(&member, call, ProgramRunner::send),
-            None => call.finish(Err(no_known_node())),
-        }
-    }
-
-    fn send_to(self: &Arc<Self>, member: &Arc<Member>, call: RoutedCall, send: Send) {
-        let this = Arc::clone(self);
-        let (request, host_port) = (call.request.clone(), member.host_port.clone());
-        let on_reply: OnReply = Box::new(move |result| match result {
-            Err(failure) => this.redirect(call, failure, &host_port),
-            reply => call.finish(reply),
-        });
-        send(&member.runner, request, on_reply);
-    }
-
-    /// Redirects or retries a call that has not run, until its deadline.
-    fn redirect(self: &Arc<Self>, mut call: RoutedCall, failure: Failure, sender: &HostPort) {
-        let redirect = Redirect::of(&failure, sender);
-        if matches!(failure, Failure::Lost(_) | Failure::Timeout) {
-            self.refresh_in_background();
-        }
-        let has_time = Instant::now() < call.deadline && call.redirects < MAX_REDIRECTS;
-        let Some(redirect) = redirect.filter(|_| has_time) else {
-            return call.finish(Err(failure));
-        };
-        call.redirects += usize::from(redirect != Redirect::Later);
+    /// Follows a redirection, or waits before the next attempt on the owner of the slot.
+    pub(super) async fn redirect(
+        self: &Arc<Self>,
+        attempt: &mut Attempt,
+        redirect: Redirect,
+    ) -> Result<(), Failure> {
         match redirect {
             Redirect::Moved { slot, to } => {
-                let member = self.member(&to);
-                self.topology.lock().assign(slot.unwrap_or(call.slot), Arc::clone(&member));
+                let server = self.member(&to);
+                let slot = slot.unwrap_or(attempt.slot);
+                self.topology.lock().assign(slot, Arc::clone(&server));
                 self.refresh_in_background();
-                self.send_to(&member, call, ProgramRunner::send);
+                attempt.redirect_to(server, false);
             }
-            Redirect::Ask { to } => {
-                self.send_to(&self.member(&to), call, ProgramRunner::send_asking);
-            }
+            Redirect::Ask { to } => attempt.redirect_to(self.member(&to), true),
             Redirect::Later => {
                 self.refresh_in_background();
-                let this = Arc::clone(self);
-                let retry = async move {
-                    sleep(RETRY_DELAY).await;
-                    this.route(call);
-                };
-                // Without a runtime, the drop of the call fails it.
-                drop(Handle::try_current().map(|runtime| runtime.spawn(retry)));
+                sleep(RETRY_DELAY).await;
+                attempt.retry_on(self.server_of(attempt.slot)?);
             }
         }
+        Ok(())
     }
 
-    fn member(&self, host_port: &HostPort) -> Arc<Member> {
-        self.topology.lock().member(host_port, |host_port| self.settings.runner(host_port))
+    fn member(&self, host_port: &HostPort) -> Arc<Server> {
+        self.topology.lock().member(host_port, |host_port| self.settings.server(host_port))
     }
 
     fn is_outdated(&self) -> bool {
@@ -156,7 +114,7 @@ impl Cluster {
     }
 
     /// Refreshes the topology in the background, unless a refresh is running.
-    fn refresh_in_background(self: &Arc<Self>) {
+    pub(super) fn refresh_in_background(self: &Arc<Self>) {
         if self.is_refreshing.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -172,16 +130,17 @@ impl Cluster {
         let mut members = self.topology.lock().members();
         members.extend(self.seeds.iter().map(|seed| self.member(seed)));
         for member in members {
+            let Some(host_port) = member.host_port() else { continue };
             let command = Command::new("CLUSTER").arg("SLOTS");
-            let reply = member.runner.link().request(command).await;
-            match reply.map(|reply| parse_slots(&reply, &member.host_port)) {
+            let reply = member.link().request(command).await;
+            match reply.map(|reply| parse_slots(&reply, host_port)) {
                 Ok(Some(ranges)) if !ranges.is_empty() => {
-                    let runner = |host_port: &HostPort| self.settings.runner(host_port);
-                    self.topology.lock().update(&ranges, runner);
+                    let server = |host_port: &HostPort| self.settings.server(host_port);
+                    self.topology.lock().update(&ranges, server);
                     *self.refreshed_at.lock() = Some(Instant::now());
                     return Ok(());
                 }
-                Ok(_) => last_failure = not_a_cluster(&member.host_port),
+                Ok(_) => last_failure = not_a_cluster(host_port),
                 Err(failure) => last_failure = failure,
             }
         }
@@ -192,7 +151,7 @@ impl Cluster {
     pub(crate) async fn open(&self) -> Result<Option<ServerInfo>, Failure> {
         // A first connection may take the whole connect timeout, which exceeds the reply timeout.
         for seed in &self.seeds {
-            if self.member(seed).runner.link().open().await.is_ok() {
+            if self.member(seed).link().open().await.is_ok() {
                 break;
             }
         }
@@ -200,7 +159,7 @@ impl Cluster {
         let mut info = None;
         let primaries = self.topology.lock().primaries();
         for member in primaries {
-            info = info.or(member.runner.link().open().await?);
+            info = info.or(member.link().open().await?);
         }
         Ok(info)
     }
@@ -211,7 +170,7 @@ impl Cluster {
             self.refresh().await?;
         }
         let primaries = self.topology.lock().primaries();
-        Ok(primaries.iter().map(|member| member.runner.link().clone()).collect())
+        Ok(primaries.iter().map(|member| member.link().clone()).collect())
     }
 }
 

@@ -14,7 +14,7 @@ use crate::coalesce::Coalescer;
 use crate::connection::{Route, Tls};
 use crate::keys::Keys;
 use crate::link::{Link, LinkLimits};
-use crate::router::{Cluster, FailoverWatcher, NodeSettings, ProgramRunner, Router, Scripting};
+use crate::router::{Cluster, FailoverWatcher, NodeSettings, Router, Scripting, Server};
 use crate::script::Programs;
 use crate::subscription::{Listener, SharedSubscription};
 use crate::time::Time;
@@ -149,9 +149,9 @@ impl RedisStoreBuilder {
             }
             None => {
                 let link = Link::new(route.clone(), limits);
-                let runner = Arc::new(ProgramRunner::new(link, programs, self.scripting));
+                let server = Arc::new(Server::new(link, programs, self.scripting));
                 let sentinels = route.sentinels();
-                Router::Single(runner, sentinels.map(|all| FailoverWatcher::new(all, limits)))
+                Router::Single(server, sentinels.map(|all| FailoverWatcher::new(all, limits)))
             }
         };
         let (router, time) = (Arc::new(router), Arc::new(self.time));
@@ -159,6 +159,7 @@ impl RedisStoreBuilder {
             Arc::clone(&router),
             Arc::clone(&time),
             keys.channel(),
+            self.timeout,
             self.max_waiting,
         );
         let events = Arc::new(SharedSubscription::new(route, limits, keys.channel()));
@@ -171,7 +172,6 @@ impl RedisStoreBuilder {
             events,
             address: self.address,
             keys,
-            timeout: self.timeout,
             router,
             time,
             coalescer: Arc::new(coalescer),

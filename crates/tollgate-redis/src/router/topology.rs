@@ -3,23 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::ProgramRunner;
+use super::Server;
 use crate::address::HostPort;
 use crate::resp::Reply;
 use crate::slot::{SLOTS, Slot};
 
-/// A node and its program runner.
-#[derive(Debug)]
-pub(super) struct Member {
-    pub(super) host_port: HostPort,
-    pub(super) runner: Arc<ProgramRunner>,
-}
-
 /// The known owners of all slots.
 #[derive(Debug)]
 pub(super) struct Topology {
-    members: HashMap<HostPort, Arc<Member>>,
-    owners: Vec<Option<Arc<Member>>>,
+    members: HashMap<HostPort, Arc<Server>>,
+    owners: Vec<Option<Arc<Server>>>,
 }
 
 /// A range of slots and their primary.
@@ -34,28 +27,28 @@ impl Topology {
         Self { members: HashMap::new(), owners: vec![None; usize::from(SLOTS)] }
     }
 
-    pub(super) fn owner(&self, slot: Slot) -> Option<Arc<Member>> {
+    pub(super) fn owner(&self, slot: Slot) -> Option<Arc<Server>> {
         self.owners.get(slot.number()).cloned().flatten()
     }
 
     /// Returns any member. It redirects the call to the owner of its slot.
-    pub(super) fn any_member(&self) -> Option<Arc<Member>> {
+    pub(super) fn any_member(&self) -> Option<Arc<Server>> {
         self.members.values().next().cloned()
     }
 
-    pub(super) fn members(&self) -> Vec<Arc<Member>> {
+    pub(super) fn members(&self) -> Vec<Arc<Server>> {
         self.members.values().cloned().collect()
     }
 
     /// Returns the members with slots, ordered by host and port.
-    pub(super) fn primaries(&self) -> Vec<Arc<Member>> {
-        let mut primaries: Vec<Arc<Member>> = Vec::new();
+    pub(super) fn primaries(&self) -> Vec<Arc<Server>> {
+        let mut primaries: Vec<Arc<Server>> = Vec::new();
         for owner in self.owners.iter().flatten() {
             if !primaries.iter().any(|known| Arc::ptr_eq(known, owner)) {
                 primaries.push(Arc::clone(owner));
             }
         }
-        primaries.sort_by_key(|member| member.host_port.to_string());
+        primaries.sort_by_key(|server| server.host_port().map(HostPort::to_string));
         primaries
     }
 
@@ -63,18 +56,17 @@ impl Topology {
     pub(super) fn member(
         &mut self,
         host_port: &HostPort,
-        new_runner: impl FnOnce(&HostPort) -> ProgramRunner,
-    ) -> Arc<Member> {
+        new_server: impl FnOnce(&HostPort) -> Server,
+    ) -> Arc<Server> {
         if let Some(member) = self.members.get(host_port) {
             return Arc::clone(member);
         }
-        let runner = Arc::new(new_runner(host_port));
-        let member = Arc::new(Member { host_port: host_port.clone(), runner });
+        let member = Arc::new(new_server(host_port).at(host_port.clone()));
         self.members.insert(host_port.clone(), Arc::clone(&member));
         member
     }
 
-    pub(super) fn assign(&mut self, slot: Slot, member: Arc<Member>) {
+    pub(super) fn assign(&mut self, slot: Slot, member: Arc<Server>) {
         if let Some(owner) = self.owners.get_mut(slot.number()) {
             *owner = Some(member);
         }
@@ -84,17 +76,18 @@ impl Topology {
     pub(super) fn update(
         &mut self,
         ranges: &[SlotRange],
-        new_runner: impl Fn(&HostPort) -> ProgramRunner,
+        new_server: impl Fn(&HostPort) -> Server,
     ) {
         for range in ranges {
-            let member = self.member(&range.primary, &new_runner);
+            let member = self.member(&range.primary, &new_server);
             for owner in self.owners.get_mut(range.slots.clone()).into_iter().flatten() {
                 *owner = Some(Arc::clone(&member));
             }
         }
         let primaries = self.primaries();
-        self.members
-            .retain(|host_port, _| primaries.iter().any(|member| member.host_port == *host_port));
+        self.members.retain(|host_port, _| {
+            primaries.iter().any(|known| known.host_port() == Some(host_port))
+        });
     }
 }
 
