@@ -83,7 +83,7 @@ impl Link {
     }
 
     /// Queues a command now. The future is its reply; the command is sent even if the future is dropped.
-    pub(crate) fn request(
+    pub(crate) fn begin(
         &self,
         command: Command,
     ) -> impl Future<Output = Result<Reply, Failure>> + use<> {
@@ -93,6 +93,11 @@ impl Link {
             let stopped = || Failure::Lost("the connection task has stopped".to_owned());
             receiver.await.unwrap_or_else(|_| Err(stopped()))
         }
+    }
+
+    /// Sends a command and waits for its reply.
+    pub(crate) async fn request(&self, command: Command) -> Result<Reply, Failure> {
+        self.begin(command).await
     }
 
     /// Checks the connection with a PING, and connects if there is none, even immediately after a failed

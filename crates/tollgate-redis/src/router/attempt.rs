@@ -63,7 +63,7 @@ impl Attempt {
 
     /// Sends the request now. The future is its reply.
     pub(super) fn send(&self) -> impl Future<Output = Result<Reply, Failure>> + use<> {
-        self.server.link().request(self.command())
+        self.server.link().begin(self.command())
     }
 
     /// Returns how to repeat the request if the failure proves that it has not run. `None` if it may have run, or a
