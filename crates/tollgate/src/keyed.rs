@@ -4,17 +4,14 @@ use std::borrow::Cow;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
-use crate::distribution::{Distribution, OnStoreLoss};
-use crate::error::{QuotaError, QuotaErrorKind};
-use crate::limit::Limit;
-use crate::naming::unique_names;
-use crate::owned_decision::OwnedDecision;
-use crate::permit::{Permit, PermitId};
-use crate::plan::{Key, MAX_TAKES, Plan, Take};
+use crate::algorithm::PermitId;
+use crate::decision::{OwnedDecision, Permit};
+use crate::limit::{Limit, unique_names};
+use crate::plan::{Distribution, Key, MAX_TAKES, OnStoreLoss, Plan, Take, Verb};
+use crate::quota::{QuotaError, QuotaErrorKind};
 use crate::store::{Store, StoreError};
 use crate::subject::Subject;
 use crate::time::{MAX_EXACT, Timestamp};
-use crate::verb::Verb;
 
 /// Limits string keys over any store: one limit for every key, or several that are taken all or nothing.
 ///

@@ -1,7 +1,9 @@
 //! Limits: a named quota with an algorithm.
 
 pub(crate) mod identity;
+mod registry_cell;
 pub(crate) mod spec;
+mod unique_names;
 
 use std::time::Duration;
 
@@ -9,13 +11,15 @@ use crate::algorithm::{
     AlignedWindow, Calendar, CalendarUnit, Concurrency, FixedWindow, Parameters, SlidingCounter,
     SlidingWindow, TokenBucket,
 };
-use crate::error::{QuotaError, QuotaErrorKind};
-use crate::memory::RegistryCell;
 use crate::naming::{valid_name, window_name};
-use crate::quota::Quota;
+use crate::quota::{Quota, QuotaError, QuotaErrorKind};
 use crate::time::saturating_micros;
 pub use identity::Algorithm;
 use identity::letter;
+pub(crate) use registry_cell::RegistryCell;
+#[cfg(feature = "policy")]
+pub(crate) use unique_names::duplicate_name;
+pub(crate) use unique_names::unique_names;
 
 /// Rule name of limits that belong to no rule.
 pub(crate) const DEFAULT_RULE: &str = "default";

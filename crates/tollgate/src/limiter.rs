@@ -6,6 +6,8 @@ mod client;
 mod error;
 mod observer;
 mod outcome;
+mod receipt;
+mod resolved_query;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,17 +20,16 @@ pub use client::{ClientCounter, ClientId, ClientUsage};
 pub use error::LimiterError;
 pub use observer::{Observation, Observer};
 pub use outcome::{Explanation, Outcome};
+pub use receipt::Receipt;
+pub use resolved_query::ResolvedQuery;
 
-use crate::decision::Decision;
-use crate::distribution::OnStoreLoss;
-use crate::permit::{Permit, PermitId};
-use crate::plan::{Plan, Take};
+use crate::algorithm::PermitId;
+use crate::decision::{Decision, Permit};
+use crate::plan::{OnStoreLoss, Plan, Take, Verb};
 use crate::policy::{ActiveOverrides, Overrides, Policy, Trace};
-use crate::query::{Query, ResolvedQuery};
-use crate::receipt::Receipt;
+use crate::query::Query;
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
-use crate::verb::Verb;
 
 /// Decides requests by a policy that can be replaced at any time.
 ///

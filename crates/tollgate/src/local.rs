@@ -7,15 +7,13 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::algorithm::Op;
-use crate::clock::{Clock, SystemClock};
 use crate::decision::Decision;
-use crate::error::{QuotaError, QuotaErrorKind};
-use crate::limit::Limit;
-use crate::listing::{Listing, Page};
+use crate::limit::{Limit, unique_names};
 use crate::memory::{AtCap, DefaultHasher, MemoryStore, MemoryStoreBuilder, Occupancy};
-use crate::naming::unique_names;
 use crate::plan::{Key, MAX_TAKES, Mode, Plan, Take};
-use crate::store::StoreError;
+use crate::quota::{QuotaError, QuotaErrorKind};
+use crate::store::{Listing, Page, StoreError};
+use crate::time::{Clock, SystemClock};
 
 /// In-process rate limiter with the same limits for every key. Synchronous, exact and infallible.
 ///

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp as Instant, ToSpan};
 use parking_lot::Mutex;
 
-use crate::error::{QuotaError, QuotaErrorKind};
+use crate::quota::{QuotaError, QuotaErrorKind};
 use crate::time::{SECOND, Timestamp};
 
 /// Calendar unit that a window is aligned to. Weeks start on Monday.

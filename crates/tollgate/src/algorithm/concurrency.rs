@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use super::saved::Saved;
 use super::{Op, Reply, Wait};
-use crate::error::{QuotaError, QuotaErrorKind};
+use crate::algorithm::PermitId;
 use crate::fields::{Fields, put_length, put_longs};
-use crate::permit::PermitId;
-use crate::quota::Quota;
+use crate::quota::{Quota, QuotaError, QuotaErrorKind};
 use crate::time::saturating_micros;
 
 /// Maximum number of slots per key; each one is stored individually.

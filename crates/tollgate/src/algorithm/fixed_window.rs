@@ -7,9 +7,8 @@ use super::arithmetic::debited;
 use super::calendar::Calendar;
 use super::saved::Saved;
 use super::{Op, Reply, Wait};
-use crate::error::QuotaError;
 use crate::fields::{Fields, put_longs};
-use crate::quota::Quota;
+use crate::quota::{Quota, QuotaError};
 use crate::time::{Timestamp, saturating_micros};
 
 /// Parameters of a window that opens with its first take.

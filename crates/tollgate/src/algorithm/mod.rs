@@ -26,6 +26,8 @@ mod calendar;
 mod concurrency;
 mod fixed_window;
 mod pause;
+pub(crate) mod permit_id;
+pub(crate) mod reply;
 mod saved;
 mod sliding_counter;
 mod sliding_window;
@@ -37,15 +39,17 @@ use std::time::Duration;
 pub use calendar::{Calendar, CalendarUnit};
 pub use concurrency::Concurrency;
 pub use fixed_window::{AlignedWindow, FixedWindow};
+pub(crate) use permit_id::PermitId;
+pub use reply::Reply;
+pub(crate) use reply::Verdict;
+use reply::Wait;
 pub use sliding_counter::SlidingCounter;
 pub use sliding_window::SlidingWindow;
 pub use state::State;
 pub(crate) use token_bucket::Bucket;
 pub use token_bucket::TokenBucket;
 
-use crate::decision::Verdict;
-use crate::permit::PermitId;
-use crate::time::{Timestamp, micros_up};
+use crate::time::Timestamp;
 
 /// An operation on one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,100 +86,6 @@ pub enum Op {
         /// Time since the quota was used.
         age: Duration,
     },
-}
-
-/// Result of a step: the verdict and the key's figures after the operation. The used count is the
-/// limit's capacity minus `remaining`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub struct Reply {
-    wait: Wait,
-    remaining: u64,
-    reset_after: u64,
-}
-
-/// A verdict as one integer: 0 = allow, `u64::MAX` = never, otherwise microseconds until a retry passes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Wait(u64);
-
-impl Wait {
-    const NONE: Self = Self(0);
-    const FOREVER: Self = Self(u64::MAX);
-}
-
-impl Reply {
-    /// Creates a reply from the verdict (always `Allow` for a refund or a debit), the quota that can be
-    /// taken now, and the time until the limit is full again. Times are rounded up to microseconds.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{Verdict, algorithm::Reply};
-    ///
-    /// let verdict = Verdict::Deny { retry_after: Duration::from_nanos(1) };
-    /// let reply = Reply::new(verdict, 0, Duration::ZERO);
-    /// assert_eq!(reply.verdict().retry_after(), Some(Duration::from_micros(1)));
-    /// ```
-    pub fn new(verdict: Verdict, remaining: u64, reset_after: Duration) -> Self {
-        let wait = match verdict {
-            Verdict::Allow => Wait::NONE,
-            // A `Deny` must not become `Allow` (0) or `Never` (MAX), whatever its wait.
-            Verdict::Deny { retry_after } => {
-                Wait(micros_up(retry_after).clamp(1, Wait::FOREVER.0 - 1))
-            }
-            Verdict::Never => Wait::FOREVER,
-        };
-        Self { wait, remaining, reset_after: micros_up(reset_after) }
-    }
-
-    /// Verdict of the operation.
-    #[inline]
-    pub const fn verdict(&self) -> Verdict {
-        match self.wait {
-            Wait::NONE => Verdict::Allow,
-            Wait::FOREVER => Verdict::Never,
-            Wait(micros) => Verdict::Deny { retry_after: Duration::from_micros(micros) },
-        }
-    }
-
-    /// Returns true if the verdict is `Allow`.
-    #[must_use]
-    #[inline]
-    pub const fn is_allowed(&self) -> bool {
-        self.wait.0 == 0
-    }
-
-    /// Quota that can be taken now.
-    #[must_use]
-    pub const fn remaining(&self) -> u64 {
-        self.remaining
-    }
-
-    /// Time until the limit is full again.
-    #[must_use]
-    pub const fn reset_after(&self) -> Duration {
-        Duration::from_micros(self.reset_after)
-    }
-
-    /// Sort key for refusals: a longer wait is greater, `Never` is the greatest, `Allow` is 0.
-    pub(crate) const fn severity(&self) -> u64 {
-        self.wait.0
-    }
-
-    /// Returns the same figures with another verdict.
-    pub(crate) fn with_verdict(self, verdict: Verdict) -> Self {
-        Self::new(verdict, self.remaining, self.reset_after())
-    }
-
-    /// Returns the same reply with `remaining` reduced by `taken`.
-    #[cfg(feature = "policy")]
-    pub(crate) const fn with_less(self, taken: u64) -> Self {
-        Self { remaining: self.remaining.saturating_sub(taken), ..self }
-    }
-
-    /// Returns the same reply with `remaining` clamped to `capacity`.
-    pub(crate) const fn within(self, capacity: u64) -> Self {
-        if self.remaining <= capacity { self } else { Self { remaining: capacity, ..self } }
-    }
 }
 
 /// A limit's algorithm with its integer parameters.
@@ -217,7 +127,7 @@ impl Parameters {
             Self::FixedWindow(parameters) => parameters.step(state.window(), now, op),
             Self::AlignedWindow(parameters) => parameters.step(state.aligned(), now, op),
             Self::Concurrency(parameters) => parameters.step(state.slots(), now, op),
-            Self::Block => Reply { wait: Wait::FOREVER, remaining: 0, reset_after: 0 },
+            Self::Block => Reply::NEVER,
         }
     }
 

@@ -6,9 +6,8 @@
 use super::arithmetic::debited;
 use super::saved::Saved;
 use super::{Op, Reply, Wait};
-use crate::error::{QuotaError, QuotaErrorKind};
 use crate::fields::{Fields, put_longs};
-use crate::quota::Quota;
+use crate::quota::{Quota, QuotaError, QuotaErrorKind};
 use crate::time::{MAX_EXACT, saturating_micros};
 
 /// Parameters of a sliding counter.

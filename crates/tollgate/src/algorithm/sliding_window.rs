@@ -7,9 +7,8 @@ use std::collections::VecDeque;
 
 use super::saved::Saved;
 use super::{Op, Reply, Wait};
-use crate::error::{QuotaError, QuotaErrorKind};
 use crate::fields::{Fields, put_length, put_longs};
-use crate::quota::Quota;
+use crate::quota::{Quota, QuotaError, QuotaErrorKind};
 use crate::time::saturating_micros;
 
 /// Maximum count of a limit; use `sliding_counter` for higher counts.

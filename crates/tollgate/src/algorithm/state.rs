@@ -8,7 +8,7 @@ use super::pause::{self, Paused};
 use super::sliding_counter::Counter;
 use super::sliding_window::Log;
 use super::token_bucket::Bucket;
-use crate::permit::PermitId;
+use crate::algorithm::PermitId;
 use crate::time::Timestamp;
 
 /// Stored state of one key. Only the key's algorithm reads its contents.

@@ -7,9 +7,8 @@
 use super::arithmetic::{gcd, largest_below, mul_div_ceil};
 use super::saved::Saved;
 use super::{Op, Reply, Wait};
-use crate::error::{QuotaError, QuotaErrorKind};
 use crate::fields::{Fields, put_longs};
-use crate::quota::Quota;
+use crate::quota::{Quota, QuotaError, QuotaErrorKind};
 use crate::time::MAX_EXACT;
 
 /// Maximum relative loss of a rate that is rounded down to fit 2^53: one part in this many.

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use crate::algorithm::{Op, Parameters, State};
+use crate::algorithm::{Op, Parameters, PermitId, State};
 use crate::limit::Limit;
-use crate::permit::PermitId;
 use crate::time::Timestamp;
 
 /// Maximum number of log entries. Beyond it neighbours are merged at the later time: an admission then counts a

@@ -13,10 +13,10 @@ use super::local_decisions::Counters;
 use super::outage_ledger::Ledger;
 use super::recovery::Probe;
 use super::share_cache::ShareCache;
-use crate::clock::{Clock, SystemClock};
-use crate::distribution::Distributed;
 use crate::memory::{AtCap, DEFAULT_MAX_KEYS, MemoryStore};
+use crate::plan::Distributed;
 use crate::store::Store;
+use crate::time::{Clock, SystemClock};
 
 /// Default number of consecutive failures that opens the breaker.
 const DEFAULT_OPEN_AFTER: u32 = 5;

@@ -14,13 +14,11 @@ use super::admissions::Admission;
 use super::event::StoreEvent;
 use super::outage_ledger::Ledger;
 use super::share_cache::NodeShare;
-use crate::algorithm::Reply;
-use crate::clock::Clock;
-use crate::decision::{Decision, Source, Verdict};
-use crate::distribution::OnStoreLoss;
-use crate::plan::{Key, Mode, Plan, Take};
-use crate::status::Status;
+use crate::algorithm::{Reply, Verdict};
+use crate::decision::{Decision, Source, Status};
+use crate::plan::{Key, Mode, OnStoreLoss, Plan, Take};
 use crate::store::{Store, StoreError};
+use crate::time::Clock;
 
 /// `retry_after` of refusals that end with the outage, whose end is unknown.
 const RETRY_AFTER: Duration = Duration::from_secs(1);

@@ -2,12 +2,10 @@
 
 use super::FallbackStore;
 use super::local_decisions::{Operation, strictest};
-use crate::clock::Clock;
-use crate::decision::{Decision, Source};
-use crate::distribution::Distributed;
-use crate::permit::Permit;
-use crate::plan::{Mode, Plan, Take};
+use crate::decision::{Decision, Permit, Source};
+use crate::plan::{Distributed, Mode, Plan, Take};
 use crate::store::Store;
+use crate::time::Clock;
 
 impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
     /// Returns where a take is counted.

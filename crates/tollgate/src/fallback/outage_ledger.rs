@@ -8,8 +8,8 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 
 use super::admissions::{Admission, Admissions};
+use crate::decision::Permit;
 use crate::limit::Limit;
-use crate::permit::Permit;
 use crate::plan::Key;
 use crate::time::Timestamp;
 

@@ -10,13 +10,12 @@ use super::event::{Outage, StoreEvent};
 use super::join_all::join_all;
 use super::local_decisions::LocalDecisions;
 use super::outage_ledger::{Account, AccountKey, ReplayCounts};
-use crate::clock::Clock;
 use crate::limit::Limit;
 use crate::plan::{Key, Plan, Take};
 use crate::quota::Quota;
 use crate::store::{Store, StoreError};
 use crate::subject::Subject;
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 /// Maximum number of concurrent debits.
 const MAX_CONCURRENT_DEBITS: usize = 512;

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use crate::algorithm::{CalendarUnit, Parameters};
-use crate::error::QuotaError;
 use crate::fields::{Fields, put_longs, put_text};
 use crate::limit::Limit;
 use crate::limit::identity::Identity;
-use crate::quota::Quota;
+use crate::quota::{Quota, QuotaError};
 use crate::time::saturating_micros;
 
 /// Constructor arguments of a limit, without rule and name. Times are in microseconds.

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::limit::Limit;
-use crate::limit::identity::Algorithm;
+use crate::limit::{Algorithm, Limit};
 use crate::policy::{ActiveOverrides, Overrides, Policy};
 use crate::subject::Subject;
 

@@ -5,10 +5,10 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
 use super::{Limiter, LimiterError, Observer, Outcome};
-use crate::owned_decision::OwnedDecision;
+use crate::decision::OwnedDecision;
+use crate::plan::Verb;
 use crate::query::Query;
 use crate::store::Store;
-use crate::verb::Verb;
 
 /// A call of a [`Limiter`]: set the cost, then `.await` it.
 #[must_use = "a call does nothing until it is awaited"]

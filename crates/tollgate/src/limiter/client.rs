@@ -4,12 +4,11 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::{ActivePolicy, Limiter, Observer};
-use crate::facts::MAX_FACT_LENGTH;
 use crate::limit::Limit;
-use crate::listing::Listing;
 use crate::plan::Key;
 use crate::policy::{Policy, Rule, RuleMode};
-use crate::store::{Store, StoreError};
+use crate::request::MAX_FACT_LENGTH;
+use crate::store::{Listing, Store, StoreError};
 use crate::subject::Subject;
 
 /// Maximum time to search all keys for further counters of a client, for its usage and for a reset.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::decision::Decision;
+use crate::limiter::ResolvedQuery;
+use crate::plan::Verb;
 use crate::policy::Policy;
-use crate::query::ResolvedQuery;
 use crate::store::StoreError;
-use crate::verb::Verb;
 
 /// Receives every decision of a limiter exactly once.
 ///

@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::decision::Decision;
-use crate::owned_decision::OwnedDecision;
-use crate::permit::Permit;
+use crate::decision::{Decision, OwnedDecision, Permit};
+use crate::limiter::ResolvedQuery;
 use crate::plan::Plan;
 use crate::policy::TriedRule;
-use crate::query::ResolvedQuery;
 use crate::time::Timestamp;
 
 /// A decision together with the query and the plan behind it.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use super::registry::Registry;
 use super::shard::Shard;
 use super::{AtCap, DefaultHasher, MemoryStore};
-use crate::clock::SystemClock;
+use crate::time::SystemClock;
 
 /// Default maximum number of keys of a [`MemoryStore`].
 pub const DEFAULT_MAX_KEYS: usize = 1_000_000;

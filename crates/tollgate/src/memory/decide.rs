@@ -8,13 +8,10 @@ use smallvec::SmallVec;
 use super::shard::{LocatedKey, Locked, SWEPT_PER_INSERT};
 use super::table::Table;
 use super::{AtCap, MemoryStore};
-use crate::algorithm::{Op, Reply, State};
-use crate::clock::Clock;
-use crate::decision::{Decision, Statuses, Verdict};
-use crate::permit::PermitId;
+use crate::algorithm::{Op, PermitId, Reply, State, Verdict};
+use crate::decision::{Decision, Status, Statuses};
 use crate::plan::{Key, Mode, Plan, Take};
-use crate::status::Status;
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 /// Buffers for the full names of keys whose limit is not registered; rarely used.
 type Texts = Vec<Vec<u8>>;

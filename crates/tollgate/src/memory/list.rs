@@ -5,9 +5,8 @@ use std::hash::BuildHasher;
 use super::MemoryStore;
 use super::registry::Entries;
 use super::slot::Slot;
-use crate::clock::Clock;
-use crate::listing::{Cursor, ListedKey, Listing, Page};
-use crate::store::{StoreError, StoreErrorKind};
+use crate::store::{Cursor, ListedKey, Listing, Page, StoreError, StoreErrorKind};
+use crate::time::Clock;
 
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// Returns a page of active keys. A listing contains every key that is active throughout it.

@@ -17,17 +17,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub use builder::{DEFAULT_MAX_KEYS, MemoryStoreBuilder};
-pub(crate) use registry::RegistryCell;
 pub use snapshot::{SnapshotError, SnapshotErrorKind};
 
-use crate::clock::{Clock, SystemClock};
-use crate::decision::Decision;
-use crate::listing::{Listing, Page};
-use crate::permit::Permit;
+use crate::decision::{Decision, Permit, Status};
 use crate::plan::{Key, Plan};
-use crate::status::Status;
-use crate::store::{Store, StoreError};
-use crate::time::Timestamp;
+use crate::store::{Listing, Page, Store, StoreError};
+use crate::time::{Clock, SystemClock, Timestamp};
 use registry::Registry;
 use shard::Shard;
 

@@ -7,10 +7,9 @@ use super::MemoryStore;
 use super::registry::{LimitId, Registered};
 use super::shard::Location;
 use super::table::Table;
-use crate::algorithm::State;
-use crate::clock::Clock;
-use crate::permit::{HeldKey, Permit, PermitId};
-use crate::time::Timestamp;
+use crate::algorithm::{PermitId, State};
+use crate::decision::{HeldKey, Permit};
+use crate::time::{Clock, Timestamp};
 
 impl<C: Clock, H: BuildHasher> MemoryStore<C, H> {
     /// Releases the slots of the permit. Returns false if it holds none; expired slots are not held.

@@ -52,29 +52,10 @@ impl LimitId {
     }
 }
 
-/// Cached registration inside a [`Limit`]: store, identity number and limit id, or 0.
-#[derive(Debug, Default)]
-pub(crate) struct RegistryCell(AtomicU64);
-
-impl Clone for RegistryCell {
-    fn clone(&self) -> Self {
-        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
-    }
-}
-
-/// Always equal: the cache is not part of a limit's value.
-impl PartialEq for RegistryCell {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for RegistryCell {}
-
 /// Registry of one store. Ids are never reused.
 #[derive(Debug)]
 pub(super) struct Registry {
-    /// Number of the store in a [`RegistryCell`]; 0 disables the cache after 2^31 stores.
+    /// Number of the store in a [`RegistryCell`](crate::limit::RegistryCell); 0 disables the cache after 2^31 stores.
     store: u64,
     entries: RwLock<Entries>,
 }
@@ -116,7 +97,7 @@ impl Registry {
     /// Returns the registration of a limit, and registers it if necessary.
     #[inline]
     pub(super) fn find(&self, limit: &Limit) -> Registered {
-        let cell = limit.registry_cell().0.load(Ordering::Relaxed);
+        let cell = limit.registry_cell().get();
         match unpack(cell) {
             (store, registered) if store == self.store && store != 0 => registered,
             _ => self.add(limit),
@@ -130,7 +111,7 @@ impl Registry {
         let registered = known.unwrap_or_else(|| self.entries.write().add(limit));
         // Limits that are not registered are rare and not cached.
         if registered.identity != UNREGISTERED {
-            limit.registry_cell().0.store(pack(self.store, registered), Ordering::Relaxed);
+            limit.registry_cell().set(pack(self.store, registered));
         }
         registered
     }

@@ -11,10 +11,9 @@ use super::registry::{Registered, UNREGISTERED};
 use super::slot::{LookupKey, Slot};
 use super::table::Table;
 use crate::algorithm::{Op, Reply, State};
-use crate::clock::Clock;
 use crate::limit::Limit;
 use crate::plan::Key;
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 /// Number of slots checked for fresh keys per insertion: above 1, so that sweeping outpaces a flood of keys.
 pub(super) const SWEPT_PER_INSERT: usize = 4;

@@ -23,7 +23,7 @@ pub use error::{SnapshotError, SnapshotErrorKind};
 use super::MemoryStore;
 use super::registry::{LimitId, Registered};
 use super::slot::Slot;
-use crate::clock::Clock;
+use crate::time::Clock;
 use read::{SavedKey, SavedLimit, Snapshot};
 use write::Writer;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::error::QuotaError;
+use crate::quota::QuotaError;
 
 /// The maximum number of errors that one message lists.
 const MAX_SHOWN: usize = 10;

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use super::condition::Condition;
 use super::fact_name::FactName;
 use super::rule::Rule;
-use crate::limit::identity::Algorithm;
+use crate::limit::Algorithm;
 
 /// Returns the facts that `rules` match or count by, each once, headers last. `tenant` is always included,
 /// because it is part of every key; `tier` implies `api_key`, because an API key can determine the tier.

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use crate::error::{QuotaError, QuotaErrorKind};
-use crate::facts::MAX_FACT_LENGTH;
-use crate::limit::identity::Algorithm;
-use crate::limit::{INLINE_RULE, Limit};
+use crate::limit::{Algorithm, INLINE_RULE, Limit};
 use crate::naming::valid_name;
 use crate::plan::{Key, Plan, Take};
 use crate::query::Inline;
-use crate::quota::Quota;
+use crate::quota::{Quota, QuotaError, QuotaErrorKind};
+use crate::request::MAX_FACT_LENGTH;
 use crate::subject::Subject;
 use crate::time::MAX_EXACT;
 
@@ -220,7 +218,7 @@ pub(super) const NO_SLOTS: &str =
 #[cfg(test)]
 mod tests {
     use super::{Duration, Limit, NamedLimits, Quota, QuotaErrorKind};
-    use crate::query::{Inline, ResolvedQuery};
+    use crate::query::Inline;
 
     fn limits() -> Vec<Limit> {
         let limit = |count| Limit::sliding_window(Quota::new(count, Duration::from_secs(1)));
@@ -236,8 +234,7 @@ mod tests {
         for key in ["igdb:api", "a/b{c}%", "é"] {
             let named = NamedLimits::with_limits(key, limits()).unwrap();
             let inline = Inline::new("", key, limits(), 3).unwrap();
-            let query = ResolvedQuery::Inline(&inline);
-            let plan = query.plan().unwrap();
+            let plan = inline.plan();
             let texts = |plan: &crate::Plan<'_>| -> Vec<String> {
                 let text = |take: &crate::Take<'_>| {
                     format!("{} {} {}", take.key(), take.key().limit().identity(), take.cost())

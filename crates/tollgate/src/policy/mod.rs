@@ -70,10 +70,9 @@ pub use rule::{OnMissingFact, Rule, RuleMode};
 pub use schema::SCHEMA;
 pub use trace::{RuleOutcome, Trace, TriedRule};
 
-pub use crate::distribution::{Distributed, OnStoreLoss};
+pub use crate::plan::{Distributed, OnStoreLoss};
 
-use crate::limit::Limit;
-use crate::limit::identity::Algorithm;
+use crate::limit::{Algorithm, Limit};
 use crate::quota::Quota;
 use crate::request::Request;
 

@@ -1,6 +1,6 @@
 //! Typed access to one node of a YAML document. Errors contain the position and field of the node.
 
-use crate::error::QuotaError;
+use crate::quota::QuotaError;
 
 use super::error::{FieldError, PolicyErrorKind, kind_of};
 use super::suggestion::did_you_mean;

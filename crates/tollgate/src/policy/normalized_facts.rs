@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::net::IpAddr;
 
-use crate::facts::Facts;
 use crate::net;
-use crate::request::Request;
+use crate::request::{Facts, Request};
 
 use super::digest::{self, Digest};
 use super::fact_name::{FactName, Meaning};

@@ -1,8 +1,7 @@
 //! A rule: the requests that it matches, the facts that it counts by, and its limits.
 
-use crate::distribution::{Distributed, Distribution, OnStoreLoss};
-use crate::limit::Limit;
-use crate::limit::identity::Algorithm;
+use crate::limit::{Algorithm, Limit};
+use crate::plan::{Distributed, Distribution, OnStoreLoss};
 
 use super::condition::Condition;
 use super::fact_name::FactName;

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::*;
+use crate::algorithm::PermitId;
 use crate::memory::MemoryStore;
-use crate::permit::PermitId;
 use crate::plan::{Plan, Take};
 use crate::quota::Quota;
 use crate::subject::Subject;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Override;
 use super::error::{OverrideError, OverrideErrorKind};
 use super::override_limit::OverrideLimit;
-use crate::limit::identity::Algorithm;
+use crate::limit::Algorithm;
 use crate::policy::error::FieldError;
 use crate::policy::node_ref::{Fields, NodeRef};
 use crate::policy::yaml_tree::YamlTree;

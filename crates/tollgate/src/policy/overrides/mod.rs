@@ -17,8 +17,7 @@ pub use storage::OverrideStorage;
 
 use super::CLIENT;
 use super::rule::Rule;
-use crate::limit::Limit;
-use crate::limit::identity::Algorithm;
+use crate::limit::{Algorithm, Limit};
 use crate::policy::parse::{TRIAL_NAME, TRIAL_PREFIX};
 use crate::time::Timestamp;
 

@@ -4,14 +4,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::algorithm::Parameters;
-use crate::error::{QuotaError, QuotaErrorKind};
-use crate::limit::Limit;
+use crate::limit::{Algorithm, Limit};
 use crate::policy::parse::rate::{NO_CALENDAR, Period, Rate};
 use crate::policy::rule::Rule;
+use crate::quota::{Quota, QuotaError, QuotaErrorKind};
 
 use super::error::{OverrideError, OverrideErrorKind};
-use crate::limit::identity::Algorithm;
-use crate::quota::Quota;
 
 /// One limit of an [`Override`](crate::Override): a count per window, or a number of slots.
 ///

@@ -1,6 +1,5 @@
 //! Parses the `match` of a rule.
 
-use crate::facts::{MAX_FACT_LENGTH, is_fact_name};
 use crate::net;
 use crate::policy::condition::{Alternative, Condition};
 use crate::policy::digest;
@@ -11,6 +10,7 @@ use crate::policy::path::Path;
 use crate::policy::suggestion::did_you_mean;
 use crate::policy::tiers::Tiers;
 use crate::policy::wildcard::Text;
+use crate::request::{MAX_FACT_LENGTH, is_fact_name};
 
 /// The fields of `match`.
 pub(super) const MATCH: &[&str] = &[

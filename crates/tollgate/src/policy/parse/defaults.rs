@@ -1,8 +1,7 @@
 //! Parses `defaults` and builds the default rule.
 
-use crate::distribution::{Distributed, Distribution, OnStoreLoss};
-use crate::limit::identity::Algorithm;
-use crate::limit::{DEFAULT_RULE, Limit};
+use crate::limit::{Algorithm, DEFAULT_RULE, Limit};
+use crate::plan::{Distributed, Distribution, OnStoreLoss};
 use crate::policy::error::FieldError;
 use crate::policy::fact_name::FactName;
 use crate::policy::node_ref::{Fields, NodeRef};

@@ -3,14 +3,11 @@
 use std::time::Duration;
 
 use crate::algorithm::CalendarUnit;
-use crate::error::QuotaErrorKind;
-use crate::limit::Limit;
-use crate::limit::identity::Algorithm;
-use crate::naming::{duplicate_name, unique_names};
+use crate::limit::{Algorithm, Limit, duplicate_name, unique_names};
 use crate::plan::MAX_TAKES;
 use crate::policy::error::{FieldError, PolicyErrorKind};
 use crate::policy::node_ref::{Fields, NodeRef};
-use crate::quota::Quota;
+use crate::quota::{Quota, QuotaErrorKind};
 
 use super::rate::{self, Period, Rate};
 

@@ -1,7 +1,6 @@
 //! Parses `limiters`.
 
-use crate::limit::identity::Algorithm;
-use crate::limit::{INLINE_RULE, Limit};
+use crate::limit::{Algorithm, INLINE_RULE, Limit};
 use crate::naming::valid_name;
 use crate::policy::error::{FieldError, FieldErrors, PolicyErrorKind};
 use crate::policy::limiters::{AcquireMode, NO_SLOTS, NamedLimits};

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use crate::algorithm::CalendarUnit;
-use crate::error::{QuotaError, QuotaErrorKind};
 use crate::limit::Limit;
-use crate::quota::Quota;
+use crate::quota::{Quota, QuotaError, QuotaErrorKind};
 
 /// A count per period, or a block.
 #[derive(Debug, PartialEq, Eq)]

@@ -2,15 +2,14 @@
 
 use std::collections::HashSet;
 
-use crate::facts::is_fact_name;
-use crate::limit::identity::Algorithm;
-use crate::limit::{DEFAULT_RULE, INLINE_RULE, Limit};
+use crate::limit::{Algorithm, DEFAULT_RULE, INLINE_RULE, Limit};
 use crate::naming::valid_name;
 use crate::policy::error::{FieldError, PolicyErrorKind};
 use crate::policy::fact_name::FactName;
 use crate::policy::node_ref::{Fields, NodeRef};
 use crate::policy::rule::{OnMissingFact, Rule, RuleMode, Settings};
 use crate::policy::tiers::Tiers;
+use crate::request::is_fact_name;
 
 use super::defaults::{Defaults, MISSING, distribution};
 use super::{condition, limit};

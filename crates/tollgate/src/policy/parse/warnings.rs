@@ -1,11 +1,11 @@
 //! Warnings about valid settings that are probably mistakes.
 
-use crate::facts::MAX_FACTS;
 use crate::plan::MAX_TAKES;
 use crate::policy::fact_name::Meaning;
 use crate::policy::facts_used::facts_used;
 use crate::policy::rule::{OnMissingFact, Rule};
 use crate::policy::tiers::Tiers;
+use crate::request::MAX_FACTS;
 
 pub(super) fn collect(rules: &[Rule], tiers: &Tiers) -> Vec<String> {
     let mut warnings = Vec::new();

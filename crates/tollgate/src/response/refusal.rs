@@ -2,11 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use crate::decision::Decision;
-use crate::distribution::OnStoreLoss;
-use crate::policy_name::{PolicyName, enforced};
-use crate::rounding;
-use crate::status::Status;
+use super::policy_name::{PolicyName, enforced};
+use crate::decision::{Decision, Status};
+use crate::plan::OnStoreLoss;
+use crate::time::rounding;
 
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 

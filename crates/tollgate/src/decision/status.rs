@@ -3,8 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::algorithm::Reply;
-use crate::decision::Verdict;
+use crate::algorithm::{Reply, Verdict};
 use crate::limit::Limit;
 use crate::plan::Mode;
 

@@ -1,6 +1,13 @@
-//! Time in whole microseconds.
+//! Time in whole microseconds: time stamps, clocks, rounding and jitter.
+
+mod clock;
+mod jitter;
+pub mod rounding;
 
 use std::time::Duration;
+
+pub use clock::{Clock, ManualClock, SystemClock, TickingClock};
+pub use jitter::jittered;
 
 /// Maximum of every number in the algorithms (2^53), so that Lua, which has only doubles, computes the
 /// same decisions.

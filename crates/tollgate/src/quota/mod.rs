@@ -1,8 +1,11 @@
-//! Quotas: a count per period with a burst.
+//! Quotas: a count per period with a burst, and the errors of quotas, limits and names.
+
+mod error;
 
 use std::time::Duration;
 
-use crate::error::{QuotaError, QuotaErrorKind};
+pub use error::{QuotaError, QuotaErrorKind};
+
 use crate::time::{MAX_EXACT, MAX_PERIOD, SECOND};
 
 /// A count per period with a burst. Always valid once built.

@@ -2,10 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use crate::decision::Decision;
-use crate::policy_name::{PolicyName, enforced};
-use crate::rounding;
-use crate::status::Status;
+use super::policy_name::{PolicyName, enforced};
+use crate::decision::{Decision, Status};
+use crate::time::rounding;
 
 /// Maximum integer of a structured field (RFC 9651): fifteen digits.
 const MAX_FIELD_INTEGER: u64 = 999_999_999_999_999;

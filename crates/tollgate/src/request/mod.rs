@@ -1,6 +1,11 @@
 //! A request: its facts and its cost.
 
-use crate::facts::Facts;
+mod facts;
+
+#[cfg(feature = "policy")]
+pub(crate) use facts::is_fact_name;
+pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
+
 use crate::time::MAX_EXACT;
 
 /// A request to decide: its facts and its cost.

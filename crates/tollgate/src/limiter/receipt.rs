@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::limiter::Outcome;
+use super::Outcome;
 use crate::plan::Plan;
 
 /// The amounts that a request took from each limit and how long they count. See

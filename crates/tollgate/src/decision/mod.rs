@@ -1,64 +1,24 @@
-//! Decisions: the result of one plan.
+//! Decisions: the result of one plan, with its statuses, permit and owned form.
+
+mod owned;
+mod permit;
+mod status;
 
 use std::cmp::Reverse;
 use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::algorithm::Reply;
-use crate::distribution::OnStoreLoss;
+pub use owned::OwnedDecision;
+pub use permit::{HeldKey, Permit, PermitError};
+pub use status::Status;
+
+use crate::algorithm::{Reply, Verdict};
 use crate::limit::Limit;
-use crate::plan::Mode;
+use crate::plan::{Mode, OnStoreLoss};
 #[cfg(feature = "policy")]
 use crate::plan::{Plan, Take};
-use crate::status::Status;
 use crate::time::Timestamp;
-
-/// Result for one request: allowed, or refused with the time until a retry passes.
-///
-/// ```
-/// use tollgate::{Limit, LocalLimiter, Quota, Verdict};
-///
-/// let limiter = LocalLimiter::new(Limit::fixed_window(Quota::per_minute(1))?);
-/// let _ = limiter.take("k");
-/// match limiter.take("k").verdict() {
-///     Verdict::Allow => unreachable!("the limit is one per minute"),
-///     Verdict::Deny { retry_after } => assert!(retry_after.as_secs() <= 60),
-///     Verdict::Never => unreachable!("the cost is within the limit"),
-/// }
-/// # Ok::<(), tollgate::QuotaError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum Verdict {
-    /// The request passes.
-    Allow,
-    /// The request is refused. After `retry_after` the same request passes unless another request took the
-    /// quota; one microsecond earlier it does not.
-    Deny {
-        /// Time until the same request passes.
-        retry_after: Duration,
-    },
-    /// The cost exceeds the burst, or the limit is a block: waiting does not help.
-    Never,
-}
-
-impl Verdict {
-    /// Returns true for `Allow`.
-    #[must_use]
-    pub const fn is_allowed(self) -> bool {
-        matches!(self, Self::Allow)
-    }
-
-    /// Time until the same request passes; `None` for `Allow` and `Never`.
-    #[must_use]
-    pub const fn retry_after(self) -> Option<Duration> {
-        match self {
-            Self::Deny { retry_after } => Some(retry_after),
-            Self::Allow | Self::Never => None,
-        }
-    }
-}
 
 /// Origin of a decision.
 ///

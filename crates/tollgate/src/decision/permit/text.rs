@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::{HeldKey, Permit, PermitId};
+use super::{HeldKey, Permit};
+use crate::algorithm::PermitId;
 use crate::limit::identity::{Algorithm, Identity};
 use crate::plan::MAX_TAKES;
 use crate::subject::Subject;

@@ -4,13 +4,10 @@ use std::num::NonZeroU32;
 use std::ptr;
 use std::time::Duration;
 
-use crate::algorithm::Reply;
-use crate::decision::{Decision, Source, Verdict};
-use crate::distribution::OnStoreLoss;
+use crate::algorithm::{Reply, Verdict};
+use crate::decision::{Decision, Permit, Source, Status};
 use crate::limit::Limit;
-use crate::permit::Permit;
-use crate::plan::{Mode, Plan};
-use crate::status::Status;
+use crate::plan::{Mode, OnStoreLoss, Plan};
 use crate::time::Timestamp;
 
 /// A decision that borrows nothing: the result of [`Limiter::check`](crate::Limiter::check) and

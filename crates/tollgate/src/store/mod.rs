@@ -1,4 +1,7 @@
-//! The store contract: what every store implements, and its errors.
+//! The store contract: what every store implements, its listings and its errors.
+
+mod dyn_store;
+mod listing;
 
 use std::error::Error;
 use std::fmt;
@@ -6,11 +9,11 @@ use std::future::{Future, ready};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::decision::Decision;
-use crate::listing::{Listing, Page};
-use crate::permit::Permit;
+pub use dyn_store::DynStore;
+pub use listing::{Cursor, ListedKey, Listing, Page};
+
+use crate::decision::{Decision, Permit, Status};
 use crate::plan::{Key, Plan};
-use crate::status::Status;
 use crate::time::Timestamp;
 
 /// Decides plans and keeps the counters.

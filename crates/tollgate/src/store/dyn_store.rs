@@ -6,12 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::decision::Decision;
-use crate::listing::{Listing, Page};
-use crate::permit::Permit;
+use crate::decision::{Decision, Permit, Status};
 use crate::plan::{Key, Plan};
-use crate::status::Status;
-use crate::store::{Store, StoreError};
+use crate::store::{Listing, Page, Store, StoreError};
 use crate::time::Timestamp;
 
 /// A store of any type behind one type, so that a program picks memory, Redis or a fallback at run time and has

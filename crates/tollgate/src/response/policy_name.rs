@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use crate::decision::Status;
 use crate::plan::Mode;
-use crate::status::Status;
 
 /// Returns the enforced statuses, which are the ones reported to clients.
 pub(crate) fn enforced<'s, 'a>(statuses: &'s [Status<'a>]) -> impl Iterator<Item = &'s Status<'a>> {

@@ -1,0 +1,73 @@
+//! Inline limits: a key with its own limits.
+
+use crate::limit::{INLINE_RULE, Limit, unique_names};
+use crate::plan::{Key, MAX_TAKES, Plan, Take};
+use crate::quota::{QuotaError, QuotaErrorKind};
+use crate::subject::Subject;
+use crate::time::MAX_EXACT;
+
+/// A key with its own limits, independent of the policy.
+///
+/// ```
+/// use tollgate::{Query, Inline, Limit, Limiter, MemoryStore, Policy, Quota, Verb};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
+/// let limits = vec![Limit::token_bucket(Quota::per_minute(10))?];
+/// let decision = limiter.check(Inline::new("", "user:1", limits, 2)?).await?;
+/// assert_eq!((decision.rule(), decision.remaining()), ("inline", Some(8)));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Inline {
+    key: String,
+    subject: Subject,
+    limits: Vec<Limit>,
+    cost: u64,
+}
+
+impl Inline {
+    /// Creates a query for `cost` from each limit of `key`. An empty tenant means none.
+    ///
+    /// # Errors
+    /// No limit, more than 16 limits, or two limits with the same name.
+    pub fn new(
+        tenant: impl AsRef<[u8]>,
+        key: impl AsRef<[u8]>,
+        limits: Vec<Limit>,
+        cost: u64,
+    ) -> Result<Self, QuotaError> {
+        if limits.is_empty() || limits.len() > MAX_TAKES {
+            return Err(QuotaError::built(
+                QuotaErrorKind::Limits,
+                format!("a request needs 1 to {MAX_TAKES} limits, not {}", limits.len()),
+            ));
+        }
+        let limits = limits.into_iter().map(|limit| limit.in_rule(INLINE_RULE));
+        let limits = unique_names(limits.collect::<Result<_, _>>()?)?;
+        let subject = Subject::in_tenant(tenant, [key.as_ref()]);
+        let key = String::from_utf8_lossy(key.as_ref()).into_owned();
+        Ok(Self { key, subject, limits, cost })
+    }
+
+    /// Splits the query into its subject and limits.
+    pub(crate) fn into_counters(self) -> (Subject, Vec<Limit>) {
+        (self.subject, self.limits)
+    }
+
+    /// The same query with another cost.
+    pub(super) fn with_cost(self, cost: u64) -> Self {
+        Self { cost: cost.min(MAX_EXACT), ..self }
+    }
+
+    /// The key, in readable form.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(crate) fn plan(&self) -> Plan<'_> {
+        let take = |limit| Take::new(Key::new(&self.subject, limit), self.cost);
+        Plan::of_distinct(self.limits.iter().map(take))
+    }
+}

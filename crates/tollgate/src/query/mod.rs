@@ -1,0 +1,72 @@
+//! Queries: a request that the policy decides, or a key with its own limits.
+
+mod inline;
+
+pub use inline::Inline;
+
+use crate::request::{Facts, Request};
+
+/// The input of a [`Limiter`](crate::Limiter): facts that the policy decides, or inline limits.
+///
+/// ```
+/// use tollgate::{Facts, Query, Request};
+///
+/// let facts = Facts::of([("client", "c1")])?;
+/// let query = Query::from(&facts).with_cost(3);
+/// assert!(matches!(query, Query::ByPolicy(request) if request.cost() == 3));
+/// # Ok::<(), tollgate::FactsError>(())
+/// ```
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large variant is the common one, and short-lived"
+)]
+#[non_exhaustive]
+pub enum Query<'a> {
+    /// The policy selects the limits.
+    ByPolicy(Request<'a>),
+    /// The request brings its own limits; policy and overrides are ignored.
+    Inline(Inline),
+}
+
+impl Query<'_> {
+    /// The same query with another cost; 0 only peeks. A cost above a limit's capacity never passes.
+    #[must_use]
+    pub fn with_cost(self, cost: u64) -> Self {
+        match self {
+            Self::ByPolicy(request) => Self::ByPolicy(request.with_cost(cost)),
+            Self::Inline(inline) => Self::Inline(inline.with_cost(cost)),
+        }
+    }
+}
+
+/// The policy decides a request with these facts and cost 1.
+impl<'a> From<&Facts<'a>> for Query<'a> {
+    fn from(facts: &Facts<'a>) -> Self {
+        Self::ByPolicy(Request::new(facts.clone()))
+    }
+}
+
+impl<'a> From<Facts<'a>> for Query<'a> {
+    fn from(facts: Facts<'a>) -> Self {
+        Self::ByPolicy(Request::new(facts))
+    }
+}
+
+impl<'a> From<Request<'a>> for Query<'a> {
+    fn from(request: Request<'a>) -> Self {
+        Self::ByPolicy(request)
+    }
+}
+
+impl From<Inline> for Query<'_> {
+    fn from(inline: Inline) -> Self {
+        Self::Inline(inline)
+    }
+}
+
+impl<'a> From<&Query<'a>> for Query<'a> {
+    fn from(query: &Query<'a>) -> Self {
+        query.clone()
+    }
+}
