@@ -68,3 +68,8 @@ end
 
 calendar_window.open, calendar_window.write = open_string, write_string
 algorithms.a = calendar_window
+
+-- Only in programs that list keys:
+function calendar_window.expired(s)
+  return s.stop <= now
+end

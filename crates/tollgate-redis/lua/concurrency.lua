@@ -205,3 +205,8 @@ function concurrency.write(s)
 end
 
 algorithms.n = concurrency
+
+-- Only in programs that list keys:
+function concurrency.expired(s)
+  return s.last <= now
+end

@@ -69,3 +69,8 @@ end
 
 fixed_window.open, fixed_window.write = open_string, write_string
 algorithms.f = fixed_window
+
+-- Only in programs that list keys:
+function fixed_window.expired(s)
+  return s.opened + s.length <= now
+end

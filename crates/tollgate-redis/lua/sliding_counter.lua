@@ -146,3 +146,10 @@ end
 
 sliding_counter.open, sliding_counter.write = open_string, write_string
 algorithms.c = sliding_counter
+
+-- Only in programs that list keys:
+function sliding_counter.expired(s)
+  local start = window_start(s.last, s.length)
+  local previous, current = clear_expired(start, s.length, s.previous, s.current)
+  return previous == 0 and current == 0
+end

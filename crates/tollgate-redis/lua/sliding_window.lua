@@ -279,3 +279,8 @@ function sliding_window.write(s)
 end
 
 algorithms.w = sliding_window
+
+-- Only in programs that list keys:
+function sliding_window.expired(s)
+  return not s.newest or s.newest + s.length <= now
+end

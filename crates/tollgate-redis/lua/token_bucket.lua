@@ -104,3 +104,8 @@ end
 
 token_bucket.open, token_bucket.write = open_string, write_string
 algorithms.t = token_bucket
+
+-- Only in programs that list keys:
+function token_bucket.expired(s)
+  return s.at <= now and s.deficit - s.give * (now - s.at) <= 0
+end

@@ -1,6 +1,9 @@
-//! The encoding of limits in script calls.
+//! The encoding of limits in script calls, and the Lua files that decode it.
+
+use std::iter;
 
 use smallvec::SmallVec;
+pub(crate) use tollgate::algorithm::Letter;
 use tollgate::algorithm::Parameters;
 use tollgate::{Limit, Timestamp};
 
@@ -13,45 +16,27 @@ const WIDTH: usize = 7;
 /// An encoded limit: a letter, its parameters, and the length and bytes of an inline limit's spec.
 pub(crate) type LimitCode = SmallVec<[u8; 36]>;
 
-/// The algorithm, by the first letter of the limit identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Letter {
-    Block,
-    TokenBucket,
-    SlidingWindow,
-    SlidingCounter,
-    FixedWindow,
-    CalendarWindow,
-    Concurrency,
+/// Returns the letter of a limit identity.
+pub(crate) fn letter_of_identity(identity: &str) -> Option<Letter> {
+    Letter::from_byte(*identity.as_bytes().first()?)
 }
 
-impl Letter {
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Block,
-        Self::TokenBucket,
-        Self::SlidingWindow,
-        Self::SlidingCounter,
-        Self::FixedWindow,
-        Self::CalendarWindow,
-        Self::Concurrency,
-    ];
+macro_rules! lua {
+    ($($name:literal),*) => {
+        &[$(include_str!(concat!("../lua/", $name, ".lua"))),*]
+    };
+}
 
-    pub(crate) const fn byte(self) -> u8 {
-        match self {
-            Self::Block => b'b',
-            Self::TokenBucket => b't',
-            Self::SlidingWindow => b'w',
-            Self::SlidingCounter => b'c',
-            Self::FixedWindow => b'f',
-            Self::CalendarWindow => b'a',
-            Self::Concurrency => b'n',
-        }
-    }
-
-    /// Returns the letter of a limit identity.
-    pub(crate) fn of_identity(identity: &str) -> Option<Self> {
-        let first = *identity.as_bytes().first()?;
-        Self::ALL.into_iter().find(|letter| letter.byte() == first)
+/// Returns the Lua files of an algorithm.
+pub(crate) const fn lua_parts(letter: Letter) -> &'static [&'static str] {
+    match letter {
+        Letter::Block => lua!["block"],
+        Letter::TokenBucket => lua!["token_bucket"],
+        Letter::SlidingWindow => lua!["sliding_window"],
+        Letter::SlidingCounter => lua!["sliding_counter"],
+        Letter::FixedWindow => lua!["window_count", "fixed_window"],
+        Letter::CalendarWindow => lua!["window_count", "calendar_window"],
+        Letter::Concurrency => lua!["concurrency"],
     }
 }
 
@@ -73,36 +58,31 @@ pub(crate) fn read_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
 pub(crate) fn encode(limit: &Limit, now: Timestamp) -> (Letter, LimitCode) {
     let mut code = LimitCode::new();
     let window = micros(limit.window());
-    let (letter, parameters) = match limit.parameters() {
+    let letter = limit.letter();
+    let parameters: SmallVec<[u64; 5]> = match limit.parameters() {
+        Parameters::Block => SmallVec::new(),
         Parameters::TokenBucket(parameters) => {
             let (give, grains) = parameters.rate();
-            (Letter::TokenBucket, SmallVec::from_slice(&[parameters.burst(), give, grains]))
+            SmallVec::from_slice(&[parameters.burst(), give, grains])
         }
         Parameters::SlidingWindow(parameters) => {
-            (Letter::SlidingWindow, SmallVec::from_slice(&[parameters.count(), window]))
+            SmallVec::from_slice(&[parameters.count(), window])
         }
         Parameters::SlidingCounter(parameters) => {
-            let parameters = [parameters.count(), window, parameters.tick()];
-            (Letter::SlidingCounter, SmallVec::from_slice(&parameters))
+            SmallVec::from_slice(&[parameters.count(), window, parameters.tick()])
         }
-        Parameters::FixedWindow(parameters) => {
-            (Letter::FixedWindow, SmallVec::from_slice(&[parameters.count(), window]))
-        }
+        Parameters::FixedWindow(parameters) => SmallVec::from_slice(&[parameters.count(), window]),
         Parameters::AlignedWindow(parameters) => {
             let current = parameters.calendar().window(now);
             let previous = parameters.calendar().window(before(current.start));
             let next = parameters.calendar().window(current.end);
             let bounds = [previous.start, current.start, current.end, next.end];
-            let mut parameters: SmallVec<[u64; 5]> = SmallVec::from_slice(&[parameters.count()]);
-            parameters.extend(bounds.map(Timestamp::as_micros));
-            (Letter::CalendarWindow, parameters)
+            let bounds = bounds.map(Timestamp::as_micros);
+            iter::once(parameters.count()).chain(bounds).collect()
         }
         Parameters::Concurrency(parameters) => {
-            let parameters = [parameters.count(), micros(parameters.ttl())];
-            (Letter::Concurrency, SmallVec::from_slice(&parameters))
+            SmallVec::from_slice(&[parameters.count(), micros(parameters.ttl())])
         }
-        // A limit of an unknown algorithm refuses everything.
-        _ => (Letter::Block, SmallVec::<[u64; 5]>::new()),
     };
     code.push(letter.byte());
     parameters.into_iter().for_each(|number| write_number(&mut code, number));
@@ -135,4 +115,35 @@ pub(crate) fn millis(duration: std::time::Duration) -> u64 {
 /// Returns whole microseconds, at most [`MAX_EXACT`].
 pub(crate) fn micros(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(MAX_EXACT).min(MAX_EXACT)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tollgate::algorithm::CalendarUnit;
+    use tollgate::{LimitField, LimitSpec};
+
+    use super::*;
+
+    #[test]
+    fn every_algorithm_has_a_code_and_a_lua_file() {
+        for letter in Letter::ALL {
+            let spec = LimitSpec {
+                algorithm: Some(letter.algorithm()),
+                count: letter.has(LimitField::Count).then_some(9),
+                window: letter.has(LimitField::Window).then_some(Duration::from_secs(60)),
+                align: letter.has(LimitField::Align).then_some(CalendarUnit::Day),
+                ..LimitSpec::default()
+            };
+            let limit = spec.build().unwrap();
+            let (encoded, code) = encode(&limit, Timestamp::EPOCH);
+            assert_eq!((encoded, code.first()), (letter, Some(&letter.byte())));
+            assert_eq!(letter_of_identity(&limit.identity()), Some(letter));
+            let registered = format!("algorithms.{} = ", char::from(letter.byte()));
+            let lua = lua_parts(letter).concat();
+            assert_eq!(lua.matches(&registered).count(), 1, "{letter:?}");
+            assert_eq!(lua.matches(".expired(").count(), 1, "{letter:?}");
+        }
+    }
 }

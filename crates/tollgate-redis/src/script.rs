@@ -6,7 +6,7 @@
 
 use sha1::{Digest, Sha1};
 
-use crate::limit_code::Letter;
+use crate::limit_code::{Letter, lua_parts};
 
 macro_rules! lua {
     ($name:literal) => {
@@ -64,16 +64,6 @@ impl Entry {
 }
 
 const SHARED: [&str; 2] = [lua!("arithmetic"), lua!("state")];
-const ALGORITHMS: [&str; 8] = [
-    lua!("window_count"),
-    lua!("block"),
-    lua!("token_bucket"),
-    lua!("sliding_window"),
-    lua!("sliding_counter"),
-    lua!("fixed_window"),
-    lua!("calendar_window"),
-    lua!("concurrency"),
-];
 const DECIDE: [&str; 4] = [lua!("pause"), lua!("plan"), lua!("multi_take"), lua!("decide")];
 const OPERATE: [&str; 5] =
     [lua!("pause"), lua!("permits"), lua!("plan"), lua!("multi_take"), lua!("operations")];
@@ -146,11 +136,8 @@ impl Library {
 /// The programs of a store.
 #[derive(Debug)]
 pub(crate) struct Programs {
-    token_bucket: Script,
-    sliding_window: Script,
-    sliding_counter: Script,
-    fixed_window: Script,
-    calendar_window: Script,
+    /// The small scripts. Other algorithms use `operate`.
+    decide: Vec<(Letter, Script)>,
     operate: Script,
     list: Script,
     heartbeat: Script,
@@ -165,27 +152,21 @@ impl Programs {
         let assemble = |time: TimeSource, parts: &[&[&'static str]]| {
             [&[&[time.part()], &SHARED[..]], parts].concat().concat()
         };
-        let decide = |letter: Letter, algorithm: &[&'static str]| {
-            Script::of(Entry::Decide(letter), &assemble(time, &[algorithm, &DECIDE]))
+        let decide = |letter: Letter| {
+            let algorithm: Vec<_> = lua_parts(letter).iter().map(|part| deciding(part)).collect();
+            let script = Script::of(Entry::Decide(letter), &assemble(time, &[&algorithm, &DECIDE]));
+            (letter, script)
         };
         // The directory always uses the server's clock.
         let directory =
             |entry: Entry, part| Script::of(entry, &assemble(TimeSource::Server, &[&[part]]));
-        let all: [&[&'static str]; 4] = [&ALGORITHMS, &OPERATE, &[lua!("listing")], &DIRECTORY];
+        let algorithms = algorithms();
+        let without_listing: Vec<_> = algorithms.iter().map(|part| deciding(part)).collect();
+        let all: [&[&'static str]; 4] = [&algorithms, &OPERATE, &[lua!("listing")], &DIRECTORY];
         Self {
-            token_bucket: decide(Letter::TokenBucket, &[lua!("token_bucket")]),
-            sliding_window: decide(Letter::SlidingWindow, &[lua!("sliding_window")]),
-            sliding_counter: decide(Letter::SlidingCounter, &[lua!("sliding_counter")]),
-            fixed_window: decide(
-                Letter::FixedWindow,
-                &[lua!("window_count"), lua!("fixed_window")],
-            ),
-            calendar_window: decide(
-                Letter::CalendarWindow,
-                &[lua!("window_count"), lua!("calendar_window")],
-            ),
-            operate: Script::of(Entry::Operate, &assemble(time, &[&ALGORITHMS, &OPERATE])),
-            list: Script::of(Entry::List, &assemble(time, &[&ALGORITHMS, &[lua!("listing")]])),
+            decide: Letter::ALL.into_iter().filter(has_small_script).map(decide).collect(),
+            operate: Script::of(Entry::Operate, &assemble(time, &[&without_listing, &OPERATE])),
+            list: Script::of(Entry::List, &assemble(time, &[&algorithms, &[lua!("listing")]])),
             heartbeat: directory(Entry::Heartbeat, lua!("heartbeat")),
             nodes: directory(Entry::Nodes, lua!("nodes")),
             overrides: directory(Entry::Override, lua!("overrides")),
@@ -195,14 +176,14 @@ impl Programs {
     }
 
     /// Returns the smallest script for an entry.
-    pub(crate) const fn script(&self, entry: Entry) -> &Script {
+    pub(crate) fn script(&self, entry: Entry) -> &Script {
         match entry {
-            Entry::Decide(Letter::TokenBucket) => &self.token_bucket,
-            Entry::Decide(Letter::SlidingWindow) => &self.sliding_window,
-            Entry::Decide(Letter::SlidingCounter) => &self.sliding_counter,
-            Entry::Decide(Letter::FixedWindow) => &self.fixed_window,
-            Entry::Decide(Letter::CalendarWindow) => &self.calendar_window,
-            Entry::Decide(Letter::Block | Letter::Concurrency) | Entry::Operate => &self.operate,
+            Entry::Decide(letter) => {
+                let mut scripts = self.decide.iter();
+                let small = scripts.find(|(other, _)| *other == letter);
+                small.map_or(&self.operate, |(_, script)| script)
+            }
+            Entry::Operate => &self.operate,
             Entry::List => &self.list,
             Entry::Heartbeat => &self.heartbeat,
             Entry::Nodes => &self.nodes,
@@ -214,6 +195,30 @@ impl Programs {
     pub(crate) const fn library(&self) -> &Library {
         &self.library
     }
+}
+
+/// The line in the Lua file of an algorithm before the code that only listing needs.
+const LISTING: &str = "-- Only in programs that list keys:";
+
+/// Returns the part of an algorithm's Lua file that every program needs.
+fn deciding(part: &'static str) -> &'static str {
+    part.split_once(LISTING).map_or(part, |(deciding, _)| deciding)
+}
+
+/// Returns the Lua files of all algorithms, each once.
+fn algorithms() -> Vec<&'static str> {
+    let mut parts: Vec<&'static str> = Vec::new();
+    for part in Letter::ALL.into_iter().flat_map(lua_parts) {
+        if !parts.contains(part) {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+/// Returns whether takes under an algorithm are common and need no permit.
+fn has_small_script(letter: &Letter) -> bool {
+    *letter != Letter::Block && !letter.algorithm().holds_slots()
 }
 
 /// Joins the parts, without comments and empty lines.

@@ -172,7 +172,9 @@ fn draw_limit(random: &mut Random, kind: Kind) -> LimitSpec {
             Kind::SlidingWindow | Kind::Concurrency => {
                 LimitSpec::new(kind, random.magnitude(40), draw_window(random))
             }
-            _ => LimitSpec::new(kind, draw_count(random), draw_window(random)),
+            Kind::TokenBucket | Kind::SlidingCounter | Kind::FixedWindow => {
+                LimitSpec::new(kind, draw_count(random), draw_window(random))
+            }
         };
         let spec = if kind == Kind::TokenBucket && random.one_in(2) {
             spec.with_burst(random.magnitude(1 << 30))

@@ -27,12 +27,13 @@ mod time;
 
 pub use algorithm::permit_id::PermitId;
 pub use algorithm::reply::Verdict;
+pub use algorithm::table::{Algorithm, LimitField};
 pub use decision::{Decision, HeldKey, OwnedDecision, Permit, PermitError, Source, Status};
 pub use fallback::{
     BreakerState, FallbackStore, FallbackStoreBuilder, LocalDecisions, Outage, StoreEvent,
 };
 pub use keyed::{KeyedCall, KeyedLimiter};
-pub use limit::{Algorithm, Limit};
+pub use limit::{Limit, LimitError, LimitSpec};
 #[cfg(feature = "policy")]
 pub use limiter::{
     ActivePolicy, ClientCounter, ClientId, ClientUsage, Explanation, Limiter, LimiterCall,

@@ -1,33 +1,30 @@
 //! Limits: a named quota with an algorithm.
 
+mod constructors;
+mod encoding;
+mod error;
 pub(crate) mod identity;
 mod registry_cell;
-pub(crate) mod spec;
+mod spec;
 mod unique_names;
 
 use std::time::Duration;
 
-use crate::algorithm::{
-    AlignedWindow, Calendar, CalendarUnit, Concurrency, FixedWindow, Parameters, SlidingCounter,
-    SlidingWindow, TokenBucket,
-};
-use crate::naming::{valid_name, window_name};
-use crate::quota::{Quota, QuotaError, QuotaErrorKind};
-use crate::time::saturating_micros;
-pub use identity::Algorithm;
-use identity::letter;
+pub use error::LimitError;
 pub(crate) use registry_cell::RegistryCell;
+pub use spec::LimitSpec;
 #[cfg(feature = "policy")]
 pub(crate) use unique_names::duplicate_name;
 pub(crate) use unique_names::unique_names;
+
+use crate::algorithm::{Algorithm, Calendar, Letter, Parameters};
+use crate::naming::valid_name;
+use crate::quota::QuotaError;
 
 /// Rule name of limits that belong to no rule.
 pub(crate) const DEFAULT_RULE: &str = "default";
 /// Rule name of inline limits, which are part of a request.
 pub(crate) const INLINE_RULE: &str = "inline";
-
-const LONGEST_MONTH: Duration = Duration::from_secs(31 * 86_400);
-const LONGEST_YEAR: Duration = Duration::from_secs(366 * 86_400);
 
 /// A quota with an algorithm and a name. Always valid once built.
 ///
@@ -55,100 +52,6 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Creates a token bucket: a burst that refills at a constant rate.
-    ///
-    /// # Errors
-    /// The rate and burst exceed 2^53 steps, and no rate at most 10⁻⁹ lower fits.
-    pub fn token_bucket(quota: Quota) -> Result<Self, QuotaError> {
-        TokenBucket::new(&quota)
-            .map(|parameters| Self::of(quota, Parameters::TokenBucket(parameters)))
-    }
-
-    /// Creates a sliding window: at most the count in any window, exactly, by a log of accepted takes.
-    ///
-    /// # Errors
-    /// The count is above 100 000, or a burst is set.
-    pub fn sliding_window(quota: Quota) -> Result<Self, QuotaError> {
-        without_burst(&quota)?;
-        SlidingWindow::new(&quota)
-            .map(|parameters| Self::of(quota, Parameters::SlidingWindow(parameters)))
-    }
-
-    /// Creates a sliding counter: the count per window by a weighted estimate, in constant memory.
-    ///
-    /// # Errors
-    /// A burst is set, or count × window exceeds 2^53 in every power-of-ten unit (µs) that divides the window.
-    pub fn sliding_counter(quota: Quota) -> Result<Self, QuotaError> {
-        without_burst(&quota)?;
-        SlidingCounter::new(&quota)
-            .map(|parameters| Self::of(quota, Parameters::SlidingCounter(parameters)))
-    }
-
-    /// Creates a fixed window, which opens at the first take after the previous window closed.
-    ///
-    /// # Errors
-    /// A burst is set.
-    pub fn fixed_window(quota: Quota) -> Result<Self, QuotaError> {
-        without_burst(&quota)?;
-        Ok(Self::of(quota, Parameters::FixedWindow(FixedWindow::new(&quota))))
-    }
-
-    /// Creates a fixed window aligned to a calendar unit in an IANA time zone.
-    ///
-    /// The store's clock selects the window. [`SystemClock`](crate::SystemClock) reads the wall clock once
-    /// per process: if the machine sleeps or its wall clock is corrected, the windows are shifted until
-    /// the process restarts.
-    ///
-    /// ```
-    /// use tollgate::{Limit, algorithm::CalendarUnit};
-    ///
-    /// let monthly = Limit::calendar_window(1_000_000, CalendarUnit::Month, "America/New_York")?;
-    /// assert_eq!(monthly.name(), "month");
-    /// # Ok::<(), tollgate::QuotaError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The count is 0 or above 2^53 − 1, or the time zone is unknown.
-    pub fn calendar_window(count: u64, unit: CalendarUnit, zone: &str) -> Result<Self, QuotaError> {
-        let parameters = AlignedWindow::new(count, Calendar::new(unit, zone)?)?;
-        let (name, window) = match (unit.length(), unit) {
-            (Some(length), _) => (window_name(saturating_micros(length)), length),
-            (None, CalendarUnit::Year) => (unit.as_str().into(), LONGEST_YEAR),
-            (None, _) => (unit.as_str().into(), LONGEST_MONTH),
-        };
-        Ok(Self::unnamed(name, count, window, Parameters::AlignedWindow(parameters)))
-    }
-
-    /// Creates a concurrency limit: at most `count` requests in flight. A [permit](crate::Permit) releases
-    /// its slots; an unreleased slot expires after `ttl`. Choose a `ttl` longer than the work, or renew the permit.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::Limit;
-    ///
-    /// let exports = Limit::concurrency(3, Duration::from_secs(60))?;
-    /// assert_eq!((exports.name(), exports.capacity()), ("concurrency", 3));
-    /// assert_eq!(exports.ttl(), Some(Duration::from_secs(60)));
-    /// # Ok::<(), tollgate::QuotaError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The count is 0 or above 100 000, or the `ttl` is not a valid quota period.
-    pub fn concurrency(count: u64, ttl: Duration) -> Result<Self, QuotaError> {
-        let parameters = Parameters::Concurrency(Concurrency::new(count, ttl)?);
-        Ok(Self::unnamed("concurrency".into(), count, Duration::ZERO, parameters))
-    }
-
-    /// Creates a block (limit 0), which refuses every request with [`Verdict::Never`](crate::Verdict::Never).
-    #[must_use]
-    pub fn block() -> Self {
-        Self::unnamed("block".into(), 0, Duration::ZERO, Parameters::Block)
-    }
-
-    fn of(quota: Quota, parameters: Parameters) -> Self {
-        Self::unnamed(window_name(quota.period_micros()), quota.count(), quota.period(), parameters)
-    }
-
     fn unnamed(name: Box<str>, count: u64, window: Duration, parameters: Parameters) -> Self {
         let registry_cell = RegistryCell::default();
         Self {
@@ -195,14 +98,13 @@ impl Limit {
     /// Algorithm of the limit.
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
-        match self.parameters {
-            Parameters::Block => Algorithm::Block,
-            Parameters::TokenBucket(_) => Algorithm::TokenBucket,
-            Parameters::SlidingWindow(_) => Algorithm::SlidingWindow,
-            Parameters::SlidingCounter(_) => Algorithm::SlidingCounter,
-            Parameters::FixedWindow(_) | Parameters::AlignedWindow(_) => Algorithm::FixedWindow,
-            Parameters::Concurrency(_) => Algorithm::Concurrency,
-        }
+        self.letter().algorithm()
+    }
+
+    /// First letter of the [identity](Self::identity).
+    #[must_use]
+    pub const fn letter(&self) -> Letter {
+        self.parameters.letter()
     }
 
     /// Configured count; 0 for a block.
@@ -220,10 +122,18 @@ impl Limit {
     /// Time after which an unreleased slot expires; `None` if the limit has no slots.
     #[must_use]
     pub fn ttl(&self) -> Option<Duration> {
-        match &self.parameters {
-            Parameters::Concurrency(parameters) => Some(parameters.ttl()),
-            _ => None,
+        if let Parameters::Concurrency(parameters) = &self.parameters {
+            return Some(parameters.ttl());
         }
+        None
+    }
+
+    /// Calendar of a calendar window.
+    pub(crate) fn calendar(&self) -> Option<&Calendar> {
+        if let Parameters::AlignedWindow(parameters) = &self.parameters {
+            return Some(parameters.calendar());
+        }
+        None
     }
 
     /// Maximum cost of one take: the burst of a token bucket, otherwise the count.
@@ -252,7 +162,7 @@ impl Limit {
     /// ```
     #[must_use]
     pub fn identity(&self) -> String {
-        format!("{}{}/{}", letter(&self.parameters), self.rule, self.name)
+        format!("{}{}/{}", char::from(self.letter().byte()), self.rule, self.name)
     }
 
     /// Returns true for an inline limit, which is part of a request and in no policy.
@@ -293,14 +203,4 @@ impl Limit {
             && self.rule == other.rule
             && std::mem::discriminant(&self.parameters) == std::mem::discriminant(&other.parameters)
     }
-}
-
-fn without_burst(quota: &Quota) -> Result<(), QuotaError> {
-    if quota.has_burst() {
-        return Err(QuotaError::fixed(
-            QuotaErrorKind::Burst,
-            "burst is supported by token_bucket only",
-        ));
-    }
-    Ok(())
 }

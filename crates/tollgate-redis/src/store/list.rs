@@ -7,7 +7,7 @@ use tollgate::{Cursor, Limit, ListedKey, Listing, Page, StoreError, StoreErrorKi
 use super::Shared;
 use crate::call::Call;
 use crate::failure::Failure;
-use crate::limit_code::Letter;
+use crate::limit_code::{Letter, letter_of_identity};
 use crate::link::Link;
 use crate::resp::{Command, Reply};
 use crate::script::Entry;
@@ -95,7 +95,7 @@ impl Shared {
         let (subject, identity) = (subject.to_owned(), identity.to_owned());
         Some(FoundKey {
             key: key.to_vec(),
-            letter: Letter::of_identity(&identity)?,
+            letter: letter_of_identity(&identity)?,
             subject,
             identity,
         })

@@ -1,6 +1,6 @@
 //! The JSON of a decision.
 
-use tollgate::{Algorithm, Limit, Mode, Outcome, Source, Status, Verdict, rounding};
+use tollgate::{Limit, LimitField, Mode, Outcome, Source, Status, Verdict, rounding};
 
 use super::json::{Object, name};
 use super::time::rfc3339;
@@ -127,7 +127,7 @@ pub(crate) fn window_ms(limit: &Limit) -> Option<u64> {
 }
 
 fn burst(limit: &Limit) -> Option<u64> {
-    (limit.algorithm() == Algorithm::TokenBucket).then(|| limit.capacity())
+    limit.letter().has(LimitField::Burst).then(|| limit.capacity())
 }
 
 pub(crate) const fn verdict_name(verdict: Verdict) -> &'static str {

@@ -9,13 +9,10 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use tollgate::algorithm::CalendarUnit;
-use tollgate::{Limit, OverrideLimit, Quota, QuotaError, QuotaErrorKind};
+use tollgate::{Limit, LimitError, LimitField, LimitSpec, OverrideLimit};
 
 use super::scalar::{Integer, Text, present};
 use crate::error::ApiError;
-
-/// Lifetime of a concurrency slot if the request has no `ttl_ms`.
-const DEFAULT_TTL: Duration = Duration::from_secs(60);
 
 /// One limit of a request body.
 #[derive(Debug, Deserialize)]
@@ -114,7 +111,7 @@ impl ShortLimit<'_> {
                 None => Ok(None),
             };
         };
-        if algorithm == Some(Algorithm::Concurrency) {
+        if algorithm.is_some_and(|algorithm| algorithm.0.holds_slots()) {
             let detail = "concurrency is not supported in the short form; use `limits`";
             return Err(ApiError::invalid(detail).at("algorithm"));
         }
@@ -127,26 +124,16 @@ impl ShortLimit<'_> {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Algorithm {
-    #[default]
-    TokenBucket,
-    SlidingWindow,
-    SlidingCounter,
-    FixedWindow,
-    Concurrency,
-}
+/// An algorithm by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Algorithm(tollgate::Algorithm);
 
-impl From<Algorithm> for tollgate::Algorithm {
-    fn from(algorithm: Algorithm) -> Self {
-        match algorithm {
-            Algorithm::TokenBucket => Self::TokenBucket,
-            Algorithm::SlidingWindow => Self::SlidingWindow,
-            Algorithm::SlidingCounter => Self::SlidingCounter,
-            Algorithm::FixedWindow => Self::FixedWindow,
-            Algorithm::Concurrency => Self::Concurrency,
-        }
+impl<'de> Deserialize<'de> for Algorithm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Text::deserialize(deserializer)?;
+        let algorithm = tollgate::Algorithm::from_name(name.as_str()).map(Self);
+        let names = tollgate::Algorithm::NAMES;
+        algorithm.ok_or_else(|| D::Error::unknown_variant(name.as_str(), names))
     }
 }
 
@@ -166,146 +153,153 @@ impl<'de> Deserialize<'de> for Align {
 }
 
 impl LimitBody<'_> {
+    fn spec(&self) -> LimitSpec {
+        let millis = |number: Option<Integer>| number.map(|number| Duration::from_millis(number.0));
+        let text = |text: &Option<Text<'_>>| text.as_ref().map(|text| text.as_str().to_owned());
+        LimitSpec {
+            algorithm: self.algorithm.map(|algorithm| algorithm.0),
+            count: Some(self.limit.0),
+            window: millis(self.window_ms),
+            burst: self.burst.map(|burst| burst.0),
+            align: self.align.map(|align| align.0),
+            tz: text(&self.tz),
+            ttl: millis(self.ttl_ms),
+            name: text(&self.name),
+        }
+    }
+
     /// Returns the inline limit, or an error that names the invalid field.
     pub(crate) fn build(&self) -> Result<Limit, ApiError> {
-        self.ensure_fields_fit()?;
-        let limit = self.unnamed().map_err(|error| self.quota_error(&error))?;
-        match &self.name {
-            None => Ok(limit),
-            Some(name) => limit.named(name.as_str()).map_err(|error| self.quota_error(&error)),
-        }
+        let spec = self.spec();
+        let algorithm = spec.algorithm.unwrap_or(tollgate::Algorithm::TokenBucket);
+        let spec = LimitSpec { algorithm: Some(algorithm), ..spec };
+        spec.build().map_err(|error| limit_error(&error))
     }
 
     /// Returns the limit of an override. Fields that it omits come from the rule's limit.
     pub(crate) fn to_override(&self) -> Result<OverrideLimit, ApiError> {
-        let unsupported = [
-            ("align", self.align.is_some()),
-            ("tz", self.tz.is_some()),
-            ("ttl_ms", self.ttl_ms.is_some()),
-        ];
-        if let Some((field, _)) = unsupported.into_iter().find(|(_, is_present)| *is_present) {
-            let detail = "is not supported in overrides; the rule's limit defines it";
-            return Err(ApiError::invalid(detail).at(field));
+        OverrideLimit::from_spec(&self.spec()).map_err(|error| limit_error(&error))
+    }
+}
+
+/// Converts an error of the library into one that names the field of the body.
+fn limit_error(error: &LimitError) -> ApiError {
+    let mut detail = error.detail();
+    if let Some(other) = error.instead() {
+        detail += &format!("; use `{}`", field_name(other));
+    }
+    match error.field() {
+        Some(field) => ApiError::invalid(detail).at(field_name(field)),
+        None => ApiError::invalid(detail),
+    }
+}
+
+/// Returns the name of a field in request bodies.
+const fn field_name(field: LimitField) -> &'static str {
+    match field {
+        LimitField::Count => "limit",
+        LimitField::Window => "window_ms",
+        LimitField::Ttl => "ttl_ms",
+        LimitField::Burst | LimitField::Align | LimitField::Tz | LimitField::Name => field.as_str(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    fn inline(body: &str) -> Result<Limit, ApiError> {
+        let entry: LimitEntry<'_> =
+            serde_json::from_str(body).map_err(|error| ApiError::invalid(error.to_string()))?;
+        entry.build()
+    }
+
+    #[test]
+    fn inline_limits_and_overrides_can_have_every_algorithm() {
+        for name in tollgate::Algorithm::NAMES {
+            let algorithm = tollgate::Algorithm::from_name(name).unwrap();
+            let has_window = algorithm.accepts(LimitField::Window);
+            let window = if has_window { r#","window_ms":60000"# } else { "" };
+            let body = format!(r#"{{"limit":9,"algorithm":"{name}"{window}}}"#);
+            assert_eq!(inline(&body).unwrap().algorithm(), algorithm, "{body}");
+            let body: LimitBody<'_> = serde_json::from_str(&body).unwrap();
+            assert_eq!(body.to_override().unwrap().algorithm, Some(algorithm), "{name}");
         }
-        self.ensure_override_valid()?;
-        let limit = match self.window_ms {
-            Some(window) => OverrideLimit::new(self.limit.0, Duration::from_millis(window.0)),
-            None => OverrideLimit::slots(self.limit.0),
+        assert!(inline(r#"{"limit":9,"algorithm":"block"}"#).is_err());
+    }
+
+    #[test]
+    fn errors_name_the_field_and_the_field_to_use_instead() {
+        for (body, field, detail) in [
+            (r#"{"limit":9}"#, "window_ms", "is required"),
+            (
+                r#"{"limit":9,"window_ms":1,"ttl_ms":1}"#,
+                "ttl_ms",
+                "is supported by concurrency only; use `window_ms`",
+            ),
+            (
+                r#"{"limit":9,"window_ms":1,"algorithm":"concurrency"}"#,
+                "window_ms",
+                "is not supported by concurrency; use `ttl_ms`",
+            ),
+            (
+                r#"{"limit":9,"window_ms":1,"align":"day"}"#,
+                "align",
+                "is supported by fixed_window only",
+            ),
+            (r#"{"limit":9,"window_ms":1,"tz":"UTC"}"#, "tz", "requires `align`"),
+            (
+                r#"{"limit":9,"window_ms":1,"algorithm":"fixed_window","align":"day"}"#,
+                "window_ms",
+                "contradicts `align`, which defines the window; omit it",
+            ),
+            (
+                r#"{"limit":9,"window_ms":1,"algorithm":"sliding_window","burst":3}"#,
+                "burst",
+                "is supported by token_bucket only",
+            ),
+        ] {
+            assert_eq!(inline(body), Err(ApiError::invalid(detail).at(field)), "{body}");
+        }
+    }
+
+    /// Collects the values of every `enum` that names an algorithm.
+    fn algorithm_enums(schema: &Value, found: &mut Vec<BTreeSet<String>>) {
+        match schema {
+            Value::Object(fields) => {
+                let names = fields.get("enum").and_then(Value::as_array).into_iter().flatten();
+                let names: BTreeSet<_> =
+                    names.filter_map(Value::as_str).map(str::to_owned).collect();
+                if names.contains("token_bucket") {
+                    found.push(names);
+                }
+                fields.values().for_each(|field| algorithm_enums(field, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| algorithm_enums(item, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn openapi_names_every_algorithm() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/openapi.json");
+        let document = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let mut found = Vec::new();
+        algorithm_enums(&document, &mut found);
+        assert!(!found.is_empty());
+        let names = |is_valid: &dyn Fn(&tollgate::Algorithm) -> bool| -> BTreeSet<String> {
+            let valid = tollgate::Algorithm::ALL.into_iter().filter(is_valid);
+            valid.map(|algorithm| algorithm.to_string()).collect()
         };
-        let limit = match (self.algorithm, self.burst) {
-            (Some(algorithm), None) => limit.with_algorithm(algorithm.into()),
-            (Some(algorithm), Some(burst)) => limit.with_algorithm(algorithm.into()).burst(burst.0),
-            (None, Some(burst)) => limit.burst(burst.0),
-            (None, None) => limit,
-        };
-        match &self.name {
-            None => Ok(limit),
-            Some(name) => {
-                // Validates the name only.
-                let named = Limit::block().named(name.as_str());
-                named.map_err(|error| self.quota_error(&error))?;
-                Ok(limit.named(name.as_str()))
-            }
+        let rates = names(&|algorithm| algorithm.accepts(LimitField::Window));
+        let limits = names(&|algorithm| algorithm.accepts(LimitField::Count));
+        let all = names(&|_| true);
+        for described in found {
+            assert!([&rates, &limits, &all].contains(&&described), "{described:?}");
         }
-    }
-
-    fn ensure_override_valid(&self) -> Result<(), ApiError> {
-        if self.algorithm.is_some() {
-            self.ensure_fields_fit()?;
-        }
-        if self.algorithm() == Algorithm::Concurrency {
-            return Ok(());
-        }
-        if self.window_ms.is_none() {
-            return Err(ApiError::invalid("is required").at("window_ms"));
-        }
-        let count = self.limit.0.max(1);
-        let quota = self.quota_of(count);
-        quota.map(|_| ()).map_err(|error| self.quota_error(&error))
-    }
-
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm.unwrap_or_default()
-    }
-
-    fn unnamed(&self) -> Result<Limit, QuotaError> {
-        let count = self.limit.0;
-        if count == 0 {
-            return Ok(Limit::block());
-        }
-        if let Some(align) = self.align {
-            let zone = self.tz.as_ref().map_or("UTC", Text::as_str);
-            return Limit::calendar_window(count, align.0, zone);
-        }
-        match self.algorithm() {
-            Algorithm::TokenBucket => Limit::token_bucket(self.quota()?),
-            Algorithm::SlidingWindow => Limit::sliding_window(self.quota()?),
-            Algorithm::SlidingCounter => Limit::sliding_counter(self.quota()?),
-            Algorithm::FixedWindow => Limit::fixed_window(self.quota()?),
-            Algorithm::Concurrency => {
-                let ttl = self.ttl_ms.map_or(DEFAULT_TTL, |ttl| Duration::from_millis(ttl.0));
-                Limit::concurrency(count, ttl)
-            }
-        }
-    }
-
-    fn quota(&self) -> Result<Quota, QuotaError> {
-        self.quota_of(self.limit.0)
-    }
-
-    fn quota_of(&self, count: u64) -> Result<Quota, QuotaError> {
-        let window = self.window_ms.map_or(0, |window| window.0);
-        let quota = Quota::try_new(count, Duration::from_millis(window))?;
-        match self.burst {
-            Some(burst) => quota.try_burst(burst.0),
-            None => Ok(quota),
-        }
-    }
-
-    /// Rejects fields that the algorithm does not use, and requires those that it needs.
-    fn ensure_fields_fit(&self) -> Result<(), ApiError> {
-        let is_concurrency = self.algorithm() == Algorithm::Concurrency;
-        let invalid = |field: &str, detail: &str| Err(ApiError::invalid(detail).at(field));
-        if self.burst.is_some() && self.algorithm() != Algorithm::TokenBucket {
-            return invalid("burst", "is supported by token_bucket only");
-        }
-        if self.align.is_some() && self.algorithm() != Algorithm::FixedWindow {
-            return invalid("align", "is supported by fixed_window only");
-        }
-        if self.tz.is_some() && self.align.is_none() {
-            return invalid("tz", "requires `align`");
-        }
-        if self.ttl_ms.is_some() && !is_concurrency {
-            return invalid("ttl_ms", "is supported by concurrency only; use `window_ms`");
-        }
-        match (self.window_ms, self.align) {
-            (Some(_), _) if is_concurrency => {
-                invalid("window_ms", "is not supported by concurrency; use `ttl_ms`")
-            }
-            (Some(window), Some(align))
-                if align.0.length() != Some(Duration::from_millis(window.0)) =>
-            {
-                invalid("window_ms", "contradicts `align`, which defines the window; omit it")
-            }
-            (None, None) if !is_concurrency && self.limit.0 > 0 => {
-                invalid("window_ms", "is required")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Converts an error of the library into one that names the field.
-    fn quota_error(&self, error: &QuotaError) -> ApiError {
-        let is_concurrency = self.algorithm() == Algorithm::Concurrency;
-        let field = match error.kind() {
-            QuotaErrorKind::Count => "limit",
-            QuotaErrorKind::Period if is_concurrency => "ttl_ms",
-            QuotaErrorKind::Period => "window_ms",
-            QuotaErrorKind::Burst => "burst",
-            QuotaErrorKind::Name => "name",
-            QuotaErrorKind::TimeZone => "tz",
-            _ => return ApiError::invalid(error.to_string()),
-        };
-        ApiError::invalid(error.to_string()).at(field)
     }
 }

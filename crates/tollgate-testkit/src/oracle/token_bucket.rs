@@ -40,16 +40,14 @@ fn ratio(n: u64) -> BigRational {
 fn enforced(spec: &LimitSpec) -> Enforced {
     // The library rounds down a rate that does not fit 2^53, which another test checks.
     let limit = spec.build();
-    match limit.as_ref().map(tollgate::Limit::parameters) {
-        Ok(Parameters::TokenBucket(bucket)) => {
-            let (tokens, micros) = bucket.rate();
-            Enforced { rate: ratio(tokens) / ratio(micros), parts: ratio(micros) }
-        }
-        _ => Enforced {
-            rate: ratio(spec.count) / ratio(spec.window_us),
-            parts: ratio(spec.window_us),
-        },
-    }
+    let (tokens, micros) = if let Ok(Parameters::TokenBucket(bucket)) =
+        limit.as_ref().map(tollgate::Limit::parameters)
+    {
+        bucket.rate()
+    } else {
+        (spec.count, spec.window_us)
+    };
+    Enforced { rate: ratio(tokens) / ratio(micros), parts: ratio(micros) }
 }
 
 impl Model for Bucket {

@@ -146,7 +146,11 @@ fn draw_spec(random: &mut Random) -> LimitSpec {
         Kind::TokenBucket if random.one_in(2) => {
             LimitSpec::new(kind, count, window).with_burst(random.magnitude(20))
         }
-        _ => LimitSpec::new(kind, count, window),
+        Kind::TokenBucket
+        | Kind::SlidingWindow
+        | Kind::SlidingCounter
+        | Kind::FixedWindow
+        | Kind::Concurrency => LimitSpec::new(kind, count, window),
     }
 }
 
@@ -158,12 +162,14 @@ pub(super) fn share(spec: &LimitSpec, nodes: u32) -> LimitSpec {
 
 /// Returns the time without takes after which a key is full, in microseconds.
 pub(super) fn refill(spec: &LimitSpec) -> u64 {
-    match (spec.algorithm, spec.align) {
-        (Kind::TokenBucket, _) => (spec.capacity() * spec.window_us).div_ceil(spec.count),
-        (Kind::SlidingCounter, _) => 2 * spec.window_us,
-        (_, Some(Align::Second)) => SECOND,
-        (_, Some(Align::Minute)) => 60 * SECOND,
-        (_, Some(_)) => 3600 * SECOND,
-        (_, None) => spec.window_us,
+    match spec.algorithm {
+        Kind::TokenBucket => (spec.capacity() * spec.window_us).div_ceil(spec.count),
+        Kind::SlidingCounter => 2 * spec.window_us,
+        Kind::SlidingWindow | Kind::FixedWindow | Kind::Concurrency => spec.window_us,
+        Kind::CalendarWindow => match spec.align {
+            Some(Align::Second) => SECOND,
+            Some(Align::Minute) => 60 * SECOND,
+            _ => 3600 * SECOND,
+        },
     }
 }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use tollgate::policy::Policy;
-use tollgate::{Algorithm, ClientId, Override, OverrideLimit, Timestamp};
+use tollgate::{Algorithm, ClientId, LimitField, LimitSpec, Override, OverrideLimit, Timestamp};
 
 use super::problem::Problem;
 
@@ -37,14 +38,16 @@ struct LimitBody {
     name: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum AlgorithmName {
-    TokenBucket,
-    SlidingWindow,
-    SlidingCounter,
-    FixedWindow,
-    Concurrency,
+/// An algorithm by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct AlgorithmName(Algorithm);
+
+impl<'de> Deserialize<'de> for AlgorithmName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let algorithm = Algorithm::from_name(&name).map(Self);
+        algorithm.ok_or_else(|| D::Error::unknown_variant(&name, Algorithm::NAMES))
+    }
 }
 
 impl OverrideBody {
@@ -104,44 +107,30 @@ impl OverrideBody {
 
 impl LimitBody {
     fn build(&self, index: usize) -> Result<OverrideLimit, Problem> {
-        let field = |name: &str| format!("limits[{index}].{name}");
-        for (name, value) in
-            [("limit", Some(self.limit)), ("window_ms", self.window_ms), ("burst", self.burst)]
-        {
-            if value.is_some_and(|value| value > MAX_NUMBER) {
-                return Err(Problem::invalid(&field(name), "must be at most 2^53 - 1"));
-            }
-        }
-        let is_concurrency = self.algorithm == Some(AlgorithmName::Concurrency);
-        let limit = match self.window_ms {
-            None if is_concurrency => OverrideLimit::slots(self.limit),
-            None => return Err(Problem::invalid(&field("window_ms"), "is missing")),
-            Some(_) if is_concurrency => {
-                return Err(Problem::invalid(&field("window_ms"), "is not used with concurrency"));
-            }
-            Some(0) => return Err(Problem::invalid(&field("window_ms"), "must be at least 1")),
-            Some(window) => OverrideLimit::new(self.limit, Duration::from_millis(window)),
+        let spec = LimitSpec {
+            algorithm: self.algorithm.map(|name| name.0),
+            count: Some(self.limit),
+            window: self.window_ms.map(Duration::from_millis),
+            burst: self.burst,
+            name: self.name.clone(),
+            ..LimitSpec::default()
         };
-        let limit = match self.algorithm {
-            Some(algorithm) => limit.with_algorithm(algorithm.into()),
-            None => limit,
-        };
-        let limit = self.burst.map_or(limit.clone(), |burst| limit.burst(burst));
-        Ok(match &self.name {
-            Some(name) => limit.named(name.as_str()),
-            None => limit,
+        OverrideLimit::from_spec(&spec).map_err(|error| match error.field() {
+            Some(field) => {
+                let field = format!("limits[{index}].{}", field_name(field));
+                Problem::invalid(&field, error.detail())
+            }
+            None => Problem::invalid(&format!("limits[{index}]"), error.detail()),
         })
     }
 }
 
-impl From<AlgorithmName> for Algorithm {
-    fn from(name: AlgorithmName) -> Self {
-        match name {
-            AlgorithmName::TokenBucket => Self::TokenBucket,
-            AlgorithmName::SlidingWindow => Self::SlidingWindow,
-            AlgorithmName::SlidingCounter => Self::SlidingCounter,
-            AlgorithmName::FixedWindow => Self::FixedWindow,
-            AlgorithmName::Concurrency => Self::Concurrency,
-        }
+/// Returns the name of a field in a body.
+const fn field_name(field: LimitField) -> &'static str {
+    match field {
+        LimitField::Count => "limit",
+        LimitField::Window => "window_ms",
+        LimitField::Ttl => "ttl_ms",
+        LimitField::Burst | LimitField::Align | LimitField::Tz | LimitField::Name => field.as_str(),
     }
 }

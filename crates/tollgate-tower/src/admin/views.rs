@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tollgate::policy::Policy;
 use tollgate::{
-    Algorithm, ClientCounter, ClientId, ClientUsage, Override, OverrideLimit, Timestamp, rounding,
+    ClientCounter, ClientId, ClientUsage, LimitField, Override, OverrideLimit, Timestamp, rounding,
 };
 
 /// The response of GET and PUT: the override, and the rules of the active policy that it changes.
@@ -73,7 +73,7 @@ fn counter_view(counter: &ClientCounter) -> Value {
         "mode": if counter.is_shadow { "shadow" } else { "enforce" },
     });
     if let Some(view) = view.as_object_mut() {
-        let burst = (limit.algorithm() == Algorithm::TokenBucket).then(|| limit.capacity());
+        let burst = limit.letter().has(LimitField::Burst).then(|| limit.capacity());
         view.extend(burst.map(|burst| ("burst".to_owned(), burst.into())));
         let ttl = limit.ttl().map(rounding::millis);
         view.extend(ttl.map(|ttl| ("ttl_ms".to_owned(), ttl.into())));

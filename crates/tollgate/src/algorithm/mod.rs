@@ -32,6 +32,7 @@ mod saved;
 mod sliding_counter;
 mod sliding_window;
 mod state;
+pub(crate) mod table;
 mod token_bucket;
 
 use std::time::Duration;
@@ -46,6 +47,8 @@ use reply::Wait;
 pub use sliding_counter::SlidingCounter;
 pub use sliding_window::SlidingWindow;
 pub use state::State;
+pub use table::Letter;
+pub(crate) use table::{Algorithm, LimitField};
 pub(crate) use token_bucket::Bucket;
 pub use token_bucket::TokenBucket;
 
@@ -88,9 +91,8 @@ pub enum Op {
     },
 }
 
-/// A limit's algorithm with its integer parameters.
+/// A limit's algorithm with its integer parameters. A store must support every variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Parameters {
     /// Refuses everything.
     Block,
@@ -133,9 +135,35 @@ impl Parameters {
 
     #[inline]
     pub(crate) const fn as_token_bucket(&self) -> Option<&TokenBucket> {
+        if let Self::TokenBucket(parameters) = self { Some(parameters) } else { None }
+    }
+
+    /// First letter of the limit's identity.
+    #[must_use]
+    #[inline]
+    pub const fn letter(&self) -> Letter {
         match self {
-            Self::TokenBucket(parameters) => Some(parameters),
-            _ => None,
+            Self::Block => Letter::Block,
+            Self::TokenBucket(_) => Letter::TokenBucket,
+            Self::SlidingWindow(_) => Letter::SlidingWindow,
+            Self::SlidingCounter(_) => Letter::SlidingCounter,
+            Self::FixedWindow(_) => Letter::FixedWindow,
+            Self::AlignedWindow(_) => Letter::CalendarWindow,
+            Self::Concurrency(_) => Letter::Concurrency,
+        }
+    }
+
+    /// How debits replay takes that another store did not count.
+    pub(crate) const fn replay(&self) -> Replay {
+        match self {
+            // A fixed window starts at its first take: the age makes it end at the right time.
+            Self::FixedWindow(_) => Replay::Sum { is_aged: true },
+            Self::Block | Self::TokenBucket(_) | Self::AlignedWindow(_) => {
+                Replay::Sum { is_aged: false }
+            }
+            Self::SlidingWindow(_) | Self::Concurrency(_) => Replay::Each { windows: 1 },
+            // In the following window a take counts in proportion to the overlap.
+            Self::SlidingCounter(_) => Replay::Each { windows: 2 },
         }
     }
 
@@ -151,4 +179,19 @@ impl Parameters {
             Self::Concurrency(parameters) => parameters.count(),
         }
     }
+}
+
+/// How debits replay takes that another store did not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Replay {
+    /// One debit of the sum that still counts.
+    Sum {
+        /// Whether the debit has the age of the first take, or no age.
+        is_aged: bool,
+    },
+    /// One debit for each take, with its age.
+    Each {
+        /// Number of windows (or TTLs) for which a take counts.
+        windows: u32,
+    },
 }

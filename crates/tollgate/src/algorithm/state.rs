@@ -5,10 +5,12 @@ use std::time::Duration;
 use super::concurrency::Slots;
 use super::fixed_window::{Aligned, Window};
 use super::pause::{self, Paused};
+use super::saved::Saved;
 use super::sliding_counter::Counter;
 use super::sliding_window::Log;
 use super::token_bucket::Bucket;
-use crate::algorithm::PermitId;
+use super::{Letter, PermitId};
+use crate::fields::Fields;
 use crate::time::Timestamp;
 
 /// Stored state of one key. Only the key's algorithm reads its contents.
@@ -45,10 +47,8 @@ macro_rules! as_variant {
             if !matches!(self, Self::$variant(_)) {
                 *self = Self::$variant(Default::default());
             }
-            match self {
-                Self::$variant(inner) => inner,
-                _ => unreachable!("replaced above"),
-            }
+            let Self::$variant(inner) = self else { unreachable!("replaced above") };
+            inner
         }
     };
 }
@@ -86,7 +86,12 @@ impl State {
         match self {
             Self::Slots(slots) => slots.holds(now.as_micros(), permit),
             Self::Paused(paused) => paused.inner().holds(now, permit),
-            _ => false,
+            Self::Fresh
+            | Self::Bucket(_)
+            | Self::Log(_)
+            | Self::Counter(_)
+            | Self::Window(_)
+            | Self::Aligned(_) => false,
         }
     }
 
@@ -96,7 +101,12 @@ impl State {
         let released = match self {
             Self::Slots(slots) => slots.release(now.as_micros(), permit),
             Self::Paused(paused) => paused.inner_mut().release(now, permit),
-            _ => false,
+            Self::Fresh
+            | Self::Bucket(_)
+            | Self::Log(_)
+            | Self::Counter(_)
+            | Self::Window(_)
+            | Self::Aligned(_) => false,
         };
         // Stores drop a fresh key immediately, so all stores agree on the remaining state.
         if released && self.is_fresh(now) {
@@ -111,7 +121,12 @@ impl State {
         match self {
             Self::Slots(slots) => slots.renew(now.as_micros(), permit).map(Timestamp::from_micros),
             Self::Paused(paused) => paused.inner_mut().renew(now, permit),
-            _ => None,
+            Self::Fresh
+            | Self::Bucket(_)
+            | Self::Log(_)
+            | Self::Counter(_)
+            | Self::Window(_)
+            | Self::Aligned(_) => None,
         }
     }
 
@@ -134,4 +149,59 @@ impl State {
             Self::Paused(paused) => paused.is_fresh(now),
         }
     }
+}
+
+// A saved state starts with the letter of its limit's identity, or with one of these tags.
+const FRESH: u8 = b'-';
+const PAUSED: u8 = b'p';
+
+impl State {
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Fresh => out.push(FRESH),
+            Self::Bucket(bucket) => save_as(Letter::TokenBucket.byte(), bucket, out),
+            Self::Log(log) => save_as(Letter::SlidingWindow.byte(), &**log, out),
+            Self::Counter(counter) => save_as(Letter::SlidingCounter.byte(), counter, out),
+            Self::Window(window) => save_as(Letter::FixedWindow.byte(), window, out),
+            Self::Aligned(aligned) => save_as(Letter::CalendarWindow.byte(), aligned, out),
+            Self::Slots(slots) => save_as(Letter::Concurrency.byte(), &**slots, out),
+            Self::Paused(paused) => {
+                save_as(PAUSED, &**paused, out);
+                paused.inner().save(out);
+            }
+        }
+    }
+
+    /// Decodes a state of a limit whose identity starts with `letter`. Returns `None` if it is invalid.
+    pub(crate) fn load(letter: u8, fields: &mut Fields<'_>) -> Option<Self> {
+        match fields.byte()? {
+            PAUSED => {
+                let paused = Paused::load(fields)?;
+                let tag = fields.byte()?;
+                let inner = Self::load_unpaused(letter, tag, fields)?;
+                Some(Self::Paused(Box::new(paused.with_inner(inner))))
+            }
+            tag => Self::load_unpaused(letter, tag, fields),
+        }
+    }
+
+    fn load_unpaused(letter: u8, tag: u8, fields: &mut Fields<'_>) -> Option<Self> {
+        if tag == FRESH {
+            return Some(Self::Fresh);
+        }
+        Some(match Letter::from_byte(tag).filter(|_| tag == letter)? {
+            Letter::Block => return None,
+            Letter::TokenBucket => Self::Bucket(Bucket::load(fields)?),
+            Letter::SlidingWindow => Self::Log(Box::new(Log::load(fields)?)),
+            Letter::SlidingCounter => Self::Counter(Counter::load(fields)?),
+            Letter::FixedWindow => Self::Window(Window::load(fields)?),
+            Letter::CalendarWindow => Self::Aligned(Aligned::load(fields)?),
+            Letter::Concurrency => Self::Slots(Box::new(Slots::load(fields)?)),
+        })
+    }
+}
+
+fn save_as(tag: u8, state: &impl Saved, out: &mut Vec<u8>) {
+    out.push(tag);
+    state.save(out);
 }

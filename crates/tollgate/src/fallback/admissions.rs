@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::algorithm::{Op, Parameters, PermitId, State};
+use crate::algorithm::{Op, PermitId, Replay, State};
 use crate::limit::Limit;
 use crate::time::Timestamp;
 
@@ -42,11 +42,9 @@ pub(super) struct Debit {
 
 impl Admissions {
     pub(super) fn new(limit: &Limit) -> Self {
-        match limit.parameters() {
-            Parameters::SlidingWindow(_)
-            | Parameters::SlidingCounter(_)
-            | Parameters::Concurrency(_) => Self::Log(Vec::new()),
-            _ => Self::Sum { state: State::Fresh, since: Timestamp::EPOCH },
+        match limit.parameters().replay() {
+            Replay::Each { .. } => Self::Log(Vec::new()),
+            Replay::Sum { .. } => Self::Sum { state: State::Fresh, since: Timestamp::EPOCH },
         }
     }
 
@@ -128,10 +126,9 @@ impl Admissions {
             Self::Sum { state, since } => {
                 let reply = limit.parameters().step(state, now, Op::Peek { cost: 0 });
                 let cost = limit.capacity().saturating_sub(reply.remaining());
-                // A fixed window starts at its first take: the age makes it end at the right time.
-                let age = match limit.parameters() {
-                    Parameters::FixedWindow(_) => age_of(*since, now),
-                    _ => Duration::ZERO,
+                let age = match limit.parameters().replay() {
+                    Replay::Sum { is_aged: true } => age_of(*since, now),
+                    Replay::Sum { is_aged: false } | Replay::Each { .. } => Duration::ZERO,
                 };
                 Some(Debit { cost, age, permit: None })
                     .filter(|debit| debit.cost > 0)
@@ -171,11 +168,11 @@ fn compact(log: &mut Vec<Admission>, limit: &Limit, now: Timestamp) {
 
 impl Admission {
     fn still_counts(&self, limit: &Limit, now: Timestamp) -> bool {
-        let lifetime = match limit.parameters() {
-            // In the following window it counts in proportion to the overlap.
-            Parameters::SlidingCounter(_) => limit.window() * 2,
-            _ => limit.ttl().unwrap_or(limit.window()),
+        let windows = match limit.parameters().replay() {
+            Replay::Each { windows } => windows,
+            Replay::Sum { .. } => 1,
         };
+        let lifetime = limit.ttl().unwrap_or(limit.window()) * windows;
         age_of(self.at, now) < lifetime
     }
 

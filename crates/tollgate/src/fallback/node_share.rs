@@ -1,9 +1,10 @@
 //! One node's share of a limit, for decisions without the shared store.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
-use crate::limit::Limit;
-use crate::limit::spec::LimitSpec;
+use crate::limit::{Limit, LimitSpec};
+use crate::time::saturating_micros;
 
 impl Limit {
     /// Returns one node's share: count and burst, each divided by `nodes` and rounded up. No share is zero, and
@@ -22,7 +23,7 @@ impl Limit {
     /// ```
     #[must_use]
     pub fn share(&self, nodes: NonZeroU32) -> Self {
-        let share = LimitSpec::of(self).divided_by(u64::from(nodes.get()));
+        let share = self.unnamed_spec().divided_by(u64::from(nodes.get()));
         // If the exact rate cannot be built, use a lower one: admitting less is safe.
         let limit = share.build().or_else(|_| share.with_coarser_rate().build());
         limit.unwrap_or_else(|_| Self::block()).with_identity_of(self)
@@ -30,41 +31,30 @@ impl Limit {
 }
 
 impl LimitSpec {
-    fn divided_by(mut self, nodes: u64) -> Self {
-        match &mut self {
-            Self::Block => {}
-            Self::TokenBucket { count, burst, .. } => {
-                *count = count.div_ceil(nodes);
-                *burst = burst.div_ceil(nodes);
-            }
-            Self::SlidingWindow { count, .. }
-            | Self::SlidingCounter { count, .. }
-            | Self::FixedWindow { count, .. }
-            | Self::CalendarWindow { count, .. }
-            | Self::Concurrency { count, .. } => *count = count.div_ceil(nodes),
-        }
-        self
+    fn divided_by(self, nodes: u64) -> Self {
+        let divided = |number: Option<u64>| number.map(|number| number.div_ceil(nodes));
+        Self { count: divided(self.count), burst: divided(self.burst), ..self }
     }
 
-    /// Rounds the rate of a token bucket down to one that works with every burst: whole tokens per microsecond, or
-    /// whole microseconds per token.
+    /// Rounds a rate with a burst down to one that works with every burst: whole tokens per microsecond, or whole microseconds
+    /// per token.
     fn with_coarser_rate(&self) -> Self {
-        match *self {
-            Self::TokenBucket { count, period, burst } if count >= period => {
-                Self::TokenBucket { count: count - count % period, period, burst }
-            }
-            Self::TokenBucket { count, period, burst } => {
-                Self::TokenBucket { count: 1, period: period.div_ceil(count), burst }
-            }
-            _ => self.clone(),
-        }
+        let window = self.window.map(saturating_micros);
+        let (Some(count), Some(window), Some(_)) = (self.count, window, self.burst) else {
+            return self.clone();
+        };
+        let (count, window) = if count >= window {
+            (count - count.checked_rem(window).unwrap_or_default(), window)
+        } else {
+            (1, window.div_ceil(count.max(1)))
+        };
+        let window = Some(Duration::from_micros(window));
+        Self { count: Some(count), window, ..self.clone() }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::algorithm::CalendarUnit;
     use crate::quota::Quota;

@@ -1,168 +1,158 @@
-//! Specification of a limit: the constructor arguments, with a binary encoding to rebuild the limit.
+//! Specification of a limit: its fields as a user writes them, and the one way from there to a limit.
 
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use crate::algorithm::{CalendarUnit, Parameters};
-use crate::fields::{Fields, put_longs, put_text};
-use crate::limit::Limit;
-use crate::limit::identity::Identity;
-use crate::quota::{Quota, QuotaError};
-use crate::time::saturating_micros;
+use super::{Limit, LimitError};
+use crate::algorithm::{Algorithm, CalendarUnit, Letter, LimitField};
 
-/// Constructor arguments of a limit, without rule and name. Times are in microseconds.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum LimitSpec {
-    Block,
-    TokenBucket { count: u64, period: u64, burst: u64 },
-    SlidingWindow { count: u64, period: u64 },
-    SlidingCounter { count: u64, period: u64 },
-    FixedWindow { count: u64, period: u64 },
-    CalendarWindow { count: u64, unit: CalendarUnit, zone: Box<str> },
-    Concurrency { count: u64, ttl: u64 },
+/// Fields of a limit as a user writes them. Policies, requests, overrides and stored limits are all mapped to this
+/// type, and [`build`](Self::build) validates them.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Algorithm, Limit, LimitSpec, Quota};
+///
+/// let spec = LimitSpec {
+///     algorithm: Some(Algorithm::TokenBucket),
+///     burst: Some(20),
+///     ..LimitSpec::rate(10, Duration::from_secs(60))
+/// };
+/// let limit = Limit::token_bucket(Quota::per_minute(10).burst(20))?;
+/// assert_eq!(spec.build()?, limit);
+/// assert_eq!(limit.spec(), spec);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LimitSpec {
+    /// Algorithm; by default a calendar window if `align` is set, else a token bucket.
+    pub algorithm: Option<Algorithm>,
+    /// Maximum cost per window, or number of slots; required. 0 is a block.
+    pub count: Option<u64>,
+    /// Length of the window; required unless `align` is set or the limit has slots.
+    pub window: Option<Duration>,
+    /// Maximum cost of one take from a full bucket; by default the count.
+    pub burst: Option<u64>,
+    /// Calendar unit that the window is aligned to.
+    pub align: Option<CalendarUnit>,
+    /// IANA time zone of the calendar; by default `UTC`.
+    pub tz: Option<String>,
+    /// Time after which an unreleased slot expires; by default 60 s.
+    pub ttl: Option<Duration>,
+    /// Name of the limit; by default its window.
+    pub name: Option<String>,
 }
+
+/// Fields whose presence depends on the algorithm, in the order in which they are checked. `align` selects between
+/// two letters of one algorithm and is checked there.
+const OPTIONAL: [LimitField; 4] =
+    [LimitField::Burst, LimitField::Tz, LimitField::Ttl, LimitField::Window];
 
 impl LimitSpec {
-    pub(crate) fn of(limit: &Limit) -> Self {
-        let (count, period) = (limit.count(), saturating_micros(limit.window()));
-        match limit.parameters() {
-            Parameters::Block => Self::Block,
-            Parameters::TokenBucket(bucket) => {
-                Self::TokenBucket { count, period, burst: bucket.burst() }
-            }
-            Parameters::SlidingWindow(_) => Self::SlidingWindow { count, period },
-            Parameters::SlidingCounter(_) => Self::SlidingCounter { count, period },
-            Parameters::FixedWindow(_) => Self::FixedWindow { count, period },
-            Parameters::AlignedWindow(window) => Self::CalendarWindow {
-                count,
-                unit: window.calendar().unit(),
-                zone: window.calendar().zone().into(),
-            },
-            Parameters::Concurrency(slots) => {
-                Self::Concurrency { count, ttl: saturating_micros(slots.ttl()) }
-            }
+    /// `count` per `window`.
+    #[must_use]
+    pub fn rate(count: u64, window: Duration) -> Self {
+        Self { count: Some(count), window: Some(window), ..Self::default() }
+    }
+
+    /// Builds the limit, which belongs to no rule.
+    ///
+    /// # Errors
+    /// A required field is missing, the algorithm does not support a field, or a value is out of range.
+    pub fn build(&self) -> Result<Limit, LimitError> {
+        let letter = self.letter()?;
+        self.check_fields(letter)?;
+        let invalid = |error| LimitError::of_quota(error, letter.algorithm().holds_slots());
+        let limit = match self.count {
+            Some(0) => Limit::block(),
+            _ => Limit::of_spec(letter, self).map_err(invalid)?,
+        };
+        match &self.name {
+            Some(name) => limit.named(name).map_err(invalid),
+            None => Ok(limit),
         }
     }
 
-    /// Builds an unnamed limit that belongs to no rule.
-    pub(crate) fn build(&self) -> Result<Limit, QuotaError> {
-        let quota = |count, period| Quota::try_new(count, Duration::from_micros(period));
-        match *self {
-            Self::Block => Ok(Limit::block()),
-            Self::TokenBucket { count, period, burst } => {
-                Limit::token_bucket(quota(count, period)?.try_burst(burst)?)
-            }
-            Self::SlidingWindow { count, period } => Limit::sliding_window(quota(count, period)?),
-            Self::SlidingCounter { count, period } => Limit::sliding_counter(quota(count, period)?),
-            Self::FixedWindow { count, period } => Limit::fixed_window(quota(count, period)?),
-            Self::CalendarWindow { count, unit, ref zone } => {
-                Limit::calendar_window(count, unit, zone)
-            }
-            Self::Concurrency { count, ttl } => {
-                Limit::concurrency(count, Duration::from_micros(ttl))
-            }
-        }
+    fn letter(&self) -> Result<Letter, LimitError> {
+        let is_aligned = self.align.is_some();
+        let default = if is_aligned { Algorithm::FixedWindow } else { Algorithm::TokenBucket };
+        let algorithm = self.algorithm.unwrap_or(default);
+        let is_meant = |letter: &Letter| {
+            letter.algorithm() == algorithm && letter.has(LimitField::Align) == is_aligned
+        };
+        let letter = Letter::ALL.into_iter().find(is_meant);
+        letter.ok_or_else(|| LimitError::not_supported(LimitField::Align, algorithm))
     }
 
-    /// Encodes the specification without the letter of its algorithm.
-    pub(crate) fn save(&self, out: &mut Vec<u8>) -> Option<()> {
-        match *self {
-            Self::Block => {}
-            Self::TokenBucket { count, period, burst } => put_longs(out, [count, period, burst]),
-            Self::SlidingWindow { count, period }
-            | Self::SlidingCounter { count, period }
-            | Self::FixedWindow { count, period } => put_longs(out, [count, period]),
-            Self::CalendarWindow { count, unit, ref zone } => {
-                put_longs(out, [count]);
-                out.push(unit_code(unit));
-                put_text(out, zone)?;
+    fn check_fields(&self, letter: Letter) -> Result<(), LimitError> {
+        for field in OPTIONAL {
+            let is_extra = self.is_set(field) && !letter.has(field);
+            match self.align {
+                // A calendar window may repeat the length of its unit.
+                Some(unit) if is_extra && field == LimitField::Window => {
+                    if self.window != unit.length() {
+                        return Err(LimitError::contradicts_align());
+                    }
+                }
+                _ if is_extra => return Err(LimitError::not_supported(field, letter.algorithm())),
+                _ => {}
             }
-            Self::Concurrency { count, ttl } => put_longs(out, [count, ttl]),
         }
-        Some(())
+        let is_missing = |field: LimitField| letter.has(field) && !self.is_set(field);
+        if is_missing(LimitField::Count) {
+            return Err(LimitError::missing(LimitField::Count));
+        }
+        if is_missing(LimitField::Window) && self.count != Some(0) {
+            return Err(LimitError::missing(LimitField::Window));
+        }
+        Ok(())
     }
 
-    /// Decodes the specification of a limit whose identity starts with `letter`.
-    pub(crate) fn load(letter: u8, fields: &mut Fields<'_>) -> Option<Self> {
-        if letter == b'b' {
-            return Some(Self::Block);
+    /// Returns whether the field has a value.
+    pub(crate) fn is_set(&self, field: LimitField) -> bool {
+        match field {
+            LimitField::Count => self.count.is_some(),
+            LimitField::Window => self.window.is_some(),
+            LimitField::Burst => self.burst.is_some(),
+            LimitField::Align => self.align.is_some(),
+            LimitField::Tz => self.tz.is_some(),
+            LimitField::Ttl => self.ttl.is_some(),
+            LimitField::Name => self.name.is_some(),
         }
-        let count = fields.long()?;
-        Some(match letter {
-            b't' => Self::TokenBucket { count, period: fields.long()?, burst: fields.long()? },
-            b'w' => Self::SlidingWindow { count, period: fields.long()? },
-            b'c' => Self::SlidingCounter { count, period: fields.long()? },
-            b'f' => Self::FixedWindow { count, period: fields.long()? },
-            b'a' => {
-                let code = fields.byte()?;
-                let unit = CalendarUnit::ALL.into_iter().find(|unit| unit_code(*unit) == code)?;
-                Self::CalendarWindow { count, unit, zone: fields.text()?.into() }
-            }
-            b'n' => Self::Concurrency { count, ttl: fields.long()? },
-            _ => return None,
-        })
     }
 }
-
-// First byte of an encoded limit.
-const UNNAMED: u8 = 1;
-const NAMED: u8 = 2;
 
 impl Limit {
-    /// Encodes the limit's parameters, so that a store can list inline limits, which are in no policy.
-    ///
-    /// ```
-    /// use tollgate::{Limit, Quota};
-    ///
-    /// let limit = Limit::token_bucket(Quota::per_minute(10).burst(20))?;
-    /// assert_eq!(Limit::from_spec_bytes(&limit.identity(), &limit.spec_bytes()), Some(limit));
-    /// # Ok::<(), tollgate::QuotaError>(())
-    /// ```
+    /// Fields from which [`LimitSpec::build`] builds the same limit, except for its rule.
     #[must_use]
-    pub fn spec_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        // Fails only for a text above 4 GiB, and time zone names are short.
-        self.write_spec(&mut out).map_or_else(Vec::new, |()| out)
+    pub fn spec(&self) -> LimitSpec {
+        let name = self.is_named().then(|| self.name().to_owned());
+        LimitSpec { name, ..self.unnamed_spec() }
     }
 
-    /// Rebuilds a limit from its [identity](Self::identity) and [`spec_bytes`](Self::spec_bytes). Returns
-    /// `None` if they are invalid.
-    #[must_use]
-    pub fn from_spec_bytes(identity: &str, bytes: &[u8]) -> Option<Self> {
-        let mut fields = Fields::new(bytes);
-        let tag = fields.byte()?;
-        let limit = Self::read_spec(&Identity::parse(identity)?, tag, &mut fields)?;
-        fields.is_empty().then_some(limit)
-    }
-
-    pub(crate) fn write_spec(&self, out: &mut Vec<u8>) -> Option<()> {
-        out.push(if self.is_named() { NAMED } else { UNNAMED });
-        LimitSpec::of(self).save(out)
-    }
-
-    pub(crate) fn read_spec(
-        identity: &Identity<'_>,
-        tag: u8,
-        fields: &mut Fields<'_>,
-    ) -> Option<Self> {
-        let limit =
-            LimitSpec::load(identity.letter, fields)?.build().ok()?.in_rule(identity.rule).ok()?;
-        match tag {
-            NAMED => limit.named(identity.name).ok(),
-            UNNAMED => Some(limit.with_default_name(identity.name.to_owned())),
-            _ => None,
+    /// Same as [`spec`](Self::spec), without the name.
+    pub(crate) fn unnamed_spec(&self) -> LimitSpec {
+        let letter = self.letter();
+        let calendar = self.calendar();
+        LimitSpec {
+            algorithm: Some(letter.algorithm()),
+            count: letter.has(LimitField::Count).then(|| self.count()),
+            window: letter.has(LimitField::Window).then(|| self.window()),
+            burst: letter.has(LimitField::Burst).then(|| self.capacity()),
+            align: calendar.map(|calendar| calendar.unit()),
+            tz: calendar.map(|calendar| calendar.zone().to_owned()),
+            ttl: self.ttl(),
+            name: None,
         }
     }
 }
 
-/// Byte that encodes a calendar unit.
-const fn unit_code(unit: CalendarUnit) -> u8 {
-    match unit {
-        CalendarUnit::Second => 0,
-        CalendarUnit::Minute => 1,
-        CalendarUnit::Hour => 2,
-        CalendarUnit::Day => 3,
-        CalendarUnit::Week => 4,
-        CalendarUnit::Month => 5,
-        CalendarUnit::Year => 6,
+/// Hashes the numbers only: specifications that differ in nothing else are rare.
+impl Hash for LimitSpec {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let micros = |length: Option<Duration>| length.map_or(0, |length| length.as_micros());
+        state.write_u64(self.count.unwrap_or_default());
+        state.write_u64(self.burst.unwrap_or_default());
+        state.write_u128(micros(self.window) ^ micros(self.ttl));
     }
 }

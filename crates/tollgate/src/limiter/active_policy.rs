@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::limit::{Algorithm, Limit};
+use crate::algorithm::Algorithm;
+use crate::limit::Limit;
 use crate::policy::{ActiveOverrides, Overrides, Policy};
 use crate::subject::Subject;
 

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{RwLock, RwLockReadGuard};
 
 use crate::algorithm::{Bucket, TokenBucket};
-use crate::limit::Limit;
-use crate::limit::spec::LimitSpec;
+use crate::limit::{Limit, LimitSpec};
 
 /// Maximum number of registered identities. Keys of further limits contain the identity as text, so that a
 /// flood of limit names cannot grow the registry without bound.
@@ -129,7 +128,7 @@ impl Registry {
 
 impl LimitDefinition {
     fn new(identity: u32, limit: &Limit) -> Self {
-        Self { identity, is_named: limit.is_named(), spec: LimitSpec::of(limit) }
+        Self { identity, is_named: limit.is_named(), spec: limit.unnamed_spec() }
     }
 }
 

@@ -75,10 +75,8 @@ fn hash(identity: u32, subject: &[u8], hasher: &impl BuildHasher) -> u64 {
 
 impl Slot {
     pub(super) fn new(lookup: &LookupKey<'_>, state: State, limit: &Limit) -> Self {
-        let packed = match &state {
-            State::Bucket(bucket) => pack(lookup, bucket, limit),
-            _ => None,
-        };
+        let packed =
+            if let State::Bucket(bucket) = &state { pack(lookup, bucket, limit) } else { None };
         Self(packed.unwrap_or_else(|| Content::Unpacked(Box::new(Unpacked::new(lookup, state)))))
     }
 

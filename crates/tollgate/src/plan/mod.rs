@@ -13,7 +13,7 @@ pub use error::{PlanError, PlanErrorKind};
 pub use verb::Verb;
 
 use crate::algorithm::PermitId;
-use crate::limit::{Algorithm, Limit};
+use crate::limit::Limit;
 use crate::subject::Subject;
 
 /// The maximum number of takes in a plan.
@@ -152,7 +152,7 @@ impl<'a> Take<'a> {
 
     /// Returns whether the take holds slots, which a permit can release.
     pub(crate) fn holds_slots(&self) -> bool {
-        self.cost > 0 && self.key.limit.algorithm() == Algorithm::Concurrency
+        self.cost > 0 && self.key.limit.algorithm().holds_slots()
     }
 }
 

@@ -7,7 +7,6 @@ use foldhash::fast::RandomState;
 use super::condition::Condition;
 use super::fact_name::FactName;
 use super::rule::Rule;
-use crate::limit::Algorithm;
 
 /// Returns the facts that `rules` match or count by, each once, headers last. `tenant` is always included,
 /// because it is part of every key; `tier` implies `api_key`, because an API key can determine the tier.
@@ -30,6 +29,6 @@ pub(super) fn facts_used<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<FactN
 pub(super) fn holds_slots<'r>(mut rules: impl Iterator<Item = &'r Rule>) -> bool {
     rules.any(|rule| {
         let mut limits = rule.limits().iter().chain(rule.next());
-        limits.any(|limit| limit.algorithm() == Algorithm::Concurrency)
+        limits.any(|limit| limit.algorithm().holds_slots())
     })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::limit::{Algorithm, INLINE_RULE, Limit};
+use crate::limit::{INLINE_RULE, Limit};
 use crate::naming::valid_name;
 use crate::plan::{Key, Plan, Take};
 use crate::query::Inline;
@@ -83,7 +83,7 @@ impl NamedLimits {
             let reason = "the key of a limiter must have 1 to 1024 bytes";
             return Err(QuotaError::fixed(QuotaErrorKind::Name, reason));
         }
-        if limits.iter().any(|limit| limit.algorithm() == Algorithm::Concurrency) {
+        if limits.iter().any(|limit| limit.algorithm().holds_slots()) {
             return Err(QuotaError::fixed(QuotaErrorKind::Limits, NO_SLOTS));
         }
         let (subject, limits) = Inline::new("", key, limits, 1)?.into_counters();

@@ -72,7 +72,8 @@ pub use trace::{RuleOutcome, Trace, TriedRule};
 
 pub use crate::plan::{Distributed, OnStoreLoss};
 
-use crate::limit::{Algorithm, Limit};
+use crate::algorithm::Algorithm;
+use crate::limit::Limit;
 use crate::quota::Quota;
 use crate::request::Request;
 

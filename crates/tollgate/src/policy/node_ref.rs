@@ -1,5 +1,6 @@
 //! Typed access to one node of a YAML document. Errors contain the position and field of the node.
 
+use crate::algorithm::Algorithm;
 use crate::quota::QuotaError;
 
 use super::error::{FieldError, PolicyErrorKind, kind_of};
@@ -107,6 +108,16 @@ impl<'t> NodeRef<'t> {
         let list = known().collect::<Vec<_>>().join(", ");
         let hint = did_you_mean(text, known());
         Err(self.invalid(format!("unknown value {} (valid: {list}){hint}", quoted(text))))
+    }
+
+    /// Returns the algorithm of which this is the name, out of those that `is_valid`.
+    pub(super) fn algorithm(
+        self,
+        is_valid: impl Fn(Algorithm) -> bool,
+    ) -> Result<Algorithm, FieldError> {
+        let named = |name: &&'static str| Some((*name, Algorithm::from_name(name)?));
+        let named = Algorithm::NAMES.iter().filter_map(named);
+        self.word(&named.filter(|(_, algorithm)| is_valid(*algorithm)).collect::<Vec<_>>())
     }
 
     pub(super) fn list(self) -> Result<Vec<NodeRef<'t>>, FieldError> {

@@ -1,6 +1,7 @@
 //! A rule: the requests that it matches, the facts that it counts by, and its limits.
 
-use crate::limit::{Algorithm, Limit};
+use crate::algorithm::Algorithm;
+use crate::limit::Limit;
 use crate::plan::{Distributed, Distribution, OnStoreLoss};
 
 use super::condition::Condition;

@@ -1,7 +1,8 @@
 //! Paged listing of active keys.
 
+use crate::algorithm::Algorithm;
 use crate::limit::Limit;
-use crate::limit::identity::{Algorithm, Identity};
+use crate::limit::identity::Identity;
 
 /// Request for a page of active keys.
 ///
@@ -113,7 +114,8 @@ impl ListedKey {
     /// identity is invalid.
     #[must_use]
     pub fn with_identity(subject: &str, identity: &str) -> Option<Self> {
-        let Identity { algorithm, rule, name: limit, .. } = Identity::parse(identity)?;
+        let Identity { letter, rule, name: limit } = Identity::parse(identity)?;
+        let algorithm = letter.algorithm();
         let (subject, rule, limit) = (subject.to_owned(), rule.to_owned(), limit.to_owned());
         Some(Self { subject, rule, limit, algorithm, known: None })
     }

@@ -7,6 +7,7 @@
     reason = "tests and their helpers fail by panicking"
 )]
 
+mod algorithms;
 mod allocation;
 mod bounds;
 mod calendar;

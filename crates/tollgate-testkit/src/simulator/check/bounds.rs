@@ -153,9 +153,10 @@ impl Span<'_> {
 
     /// Returns the refill of a token bucket in the span.
     fn refilled(&self, spec: &LimitSpec) -> u64 {
-        match spec.algorithm {
-            Kind::TokenBucket => (self.to - self.from) * spec.count / spec.window_us,
-            _ => 0,
+        if spec.algorithm == Kind::TokenBucket {
+            (self.to - self.from) * spec.count / spec.window_us
+        } else {
+            0
         }
     }
 }

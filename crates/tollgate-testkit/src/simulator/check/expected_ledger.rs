@@ -36,7 +36,7 @@ impl KeyLedger {
             Kind::TokenBucket | Kind::FixedWindow | Kind::CalendarWindow => {
                 Self::Sum { used: Box::default(), since: 0 }
             }
-            _ => Self::Log(Vec::new()),
+            Kind::SlidingWindow | Kind::SlidingCounter | Kind::Concurrency => Self::Log(Vec::new()),
         }
     }
 

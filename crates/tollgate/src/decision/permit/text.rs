@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::{HeldKey, Permit};
 use crate::algorithm::PermitId;
-use crate::limit::identity::{Algorithm, Identity};
+use crate::limit::identity::Identity;
 use crate::plan::MAX_TAKES;
 use crate::subject::Subject;
 
@@ -87,7 +87,7 @@ fn parse_id(text: &str) -> Option<PermitId> {
 fn parse_key(text: &str) -> Option<(HeldKey, &str)> {
     let (identity, rest) = text.strip_prefix('@')?.split_once('{')?;
     let (subject, after) = rest.split_once('}')?;
-    let holds_slots = Identity::parse(identity)?.algorithm == Algorithm::Concurrency;
+    let holds_slots = Identity::parse(identity)?.letter.algorithm().holds_slots();
     let key = HeldKey { identity: identity.to_owned(), subject: subject.to_owned() };
     (holds_slots && Subject::parse(subject).is_some()).then_some((key, after))
 }

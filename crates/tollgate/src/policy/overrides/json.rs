@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::Override;
 use super::error::{OverrideError, OverrideErrorKind};
 use super::override_limit::OverrideLimit;
-use crate::limit::Algorithm;
 use crate::policy::error::FieldError;
 use crate::policy::node_ref::{Fields, NodeRef};
 use crate::policy::yaml_tree::YamlTree;
@@ -18,14 +17,6 @@ const VERSION: u64 = 1;
 const FIELDS: &[&str] =
     &["version", "limits", "rule", "reason", "author", "set_at_us", "expires_at_us"];
 const LIMIT: &[&str] = &["limit", "window_us", "burst", "algorithm", "name"];
-
-const ALGORITHMS: &[(&str, Algorithm)] = &[
-    ("token_bucket", Algorithm::TokenBucket),
-    ("sliding_window", Algorithm::SlidingWindow),
-    ("sliding_counter", Algorithm::SlidingCounter),
-    ("fixed_window", Algorithm::FixedWindow),
-    ("concurrency", Algorithm::Concurrency),
-];
 
 impl Override {
     /// Returns the override as one line of JSON.
@@ -98,7 +89,7 @@ fn parse_limit(entry: NodeRef<'_>) -> Result<OverrideLimit, FieldError> {
         count: fields.required("limit")?.number(0)?,
         window: number("window_us")?.map(Duration::from_micros),
         burst: number("burst")?,
-        algorithm: fields.optional("algorithm", |entry| entry.word(ALGORITHMS))?,
+        algorithm: fields.optional("algorithm", |entry| entry.algorithm(|_| true))?,
         name: fields.optional("name", |entry| entry.text().map(str::to_owned))?,
     })
 }
@@ -152,9 +143,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::algorithm::Algorithm;
 
     fn limits() -> impl Strategy<Value = OverrideLimit> {
-        let algorithm = prop::option::of(prop::sample::select(ALGORITHMS));
+        let algorithm = prop::option::of(prop::sample::select(Algorithm::NAMES));
         let name = prop::option::of("[a-z]{1,9}");
         let max = (1u64 << 53) - 1;
         (0..max, prop::option::of(0..max), prop::option::of(0..max), algorithm, name).prop_map(
@@ -162,7 +154,7 @@ mod tests {
                 count,
                 window: window.map(Duration::from_micros),
                 burst,
-                algorithm: algorithm.map(|(_, algorithm)| algorithm),
+                algorithm: algorithm.and_then(Algorithm::from_name),
                 name,
             },
         )

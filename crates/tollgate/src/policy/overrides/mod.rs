@@ -17,7 +17,7 @@ pub use storage::OverrideStorage;
 
 use super::CLIENT;
 use super::rule::Rule;
-use crate::limit::{Algorithm, Limit};
+use crate::limit::Limit;
 use crate::policy::parse::{TRIAL_NAME, TRIAL_PREFIX};
 use crate::time::Timestamp;
 
@@ -157,9 +157,8 @@ impl Override {
         // Rates and slots are independent: the rule keeps its limits of the kind that the override does not set.
         let (has_slots, has_rates) =
             (self.limits.iter().any(OverrideLimit::is_slots), self.has_rates());
-        let is_kept = |limit: &&Limit| match limit.algorithm() {
-            Algorithm::Concurrency => !has_slots,
-            _ => !has_rates,
+        let is_kept = |limit: &&Limit| {
+            if limit.algorithm().holds_slots() { !has_slots } else { !has_rates }
         };
         limits.extend(rule.limits().iter().filter(is_kept).cloned());
         Ok(Some(limits))

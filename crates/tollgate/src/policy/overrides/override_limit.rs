@@ -3,11 +3,10 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::algorithm::Parameters;
-use crate::limit::{Algorithm, Limit};
+use crate::algorithm::{Algorithm, LimitField};
+use crate::limit::{Limit, LimitError, LimitSpec};
 use crate::policy::parse::rate::{NO_CALENDAR, Period, Rate};
 use crate::policy::rule::Rule;
-use crate::quota::{Quota, QuotaError, QuotaErrorKind};
 
 use super::error::{OverrideError, OverrideErrorKind};
 
@@ -75,78 +74,94 @@ impl OverrideLimit {
         (self.window, &self.name) == (other.window, &other.name)
     }
 
+    /// Creates the limit of a specification and validates it as far as this is possible without the rule.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{LimitField, LimitSpec, OverrideLimit};
+    ///
+    /// let spec = LimitSpec::rate(20, Duration::from_secs(60));
+    /// assert_eq!(OverrideLimit::from_spec(&spec), Ok(OverrideLimit::new(20, Duration::from_secs(60))));
+    /// let error = OverrideLimit::from_spec(&LimitSpec { burst: Some(0), ..spec }).unwrap_err();
+    /// assert_eq!(error.field(), Some(LimitField::Burst));
+    /// ```
+    ///
+    /// # Errors
+    /// `align`, `tz` or `ttl` is set, or no rule can have such a limit.
+    pub fn from_spec(spec: &LimitSpec) -> Result<Self, LimitError> {
+        let of_rule = [LimitField::Align, LimitField::Tz, LimitField::Ttl];
+        if let Some(field) = of_rule.into_iter().find(|field| spec.is_set(*field)) {
+            return Err(LimitError::not_in_overrides(field));
+        }
+        let count = spec.count.ok_or(LimitError::missing(LimitField::Count))?;
+        let built = LimitSpec { count: Some(count.max(1)), ..spec.clone() }.build();
+        match built {
+            // Numbers that a token bucket cannot combine can be valid for the algorithm of the rule's limit.
+            Err(error) if spec.algorithm.is_some() || error.field().is_some() => Err(error),
+            Ok(_) | Err(_) => Ok(Self {
+                count,
+                window: spec.window,
+                burst: spec.burst,
+                algorithm: spec.algorithm,
+                name: spec.name.clone(),
+            }),
+        }
+    }
+
     /// Builds the limit for a rule; `None` if it sets slots and the rule has no concurrency limit.
-    pub(super) fn build(&self, rule: &Rule) -> Result<Option<Limit>, QuotaError> {
+    pub(super) fn build(&self, rule: &Rule) -> Result<Option<Limit>, LimitError> {
         let replaced = rule.limits().iter().find(|limit| self.replaces(limit));
-        let limit = match (self.is_slots(), replaced) {
-            (true, None) => return Ok(None),
-            _ if self.count == 0 => Limit::block(),
-            (true, Some(replaced)) => {
-                Limit::concurrency(self.count, replaced.ttl().unwrap_or(Duration::ZERO))?
-            }
-            (false, replaced) => self.build_rate(replaced)?,
-        };
+        if self.is_slots() && replaced.is_none() {
+            return Ok(None);
+        }
+        let limit = self.spec(replaced).build()?;
         match replaced {
             Some(replaced) => Ok(Some(limit.with_identity_of(replaced))),
             None => {
-                let name = self.name.as_deref();
-                let limit =
-                    name.map_or_else(|| Ok(limit.clone()), |name| limit.clone().named(name));
-                limit?.in_rule(rule.name()).map(Some)
+                let limit = limit.in_rule(rule.name());
+                limit.map(Some).map_err(|error| LimitError::of_quota(error, false))
             }
         }
+    }
+
+    /// The specification of the limit. Fields that it does not set are those of the limit that it replaces.
+    fn spec(&self, replaced: Option<&Limit>) -> LimitSpec {
+        let own = LimitSpec {
+            algorithm: self.algorithm,
+            count: Some(self.count),
+            window: self.window,
+            burst: self.burst,
+            name: self.name.clone(),
+            ..LimitSpec::default()
+        };
+        if self.count == 0 {
+            return LimitSpec { count: own.count, name: own.name, ..LimitSpec::default() };
+        }
+        let Some(replaced) = replaced else { return own };
+        let inherited = replaced.unnamed_spec();
+        if self.is_slots() {
+            return LimitSpec { count: own.count, ..inherited };
+        }
+        // A calendar window stays aligned unless the window or the algorithm changes.
+        let stays_aligned = inherited.align.is_some()
+            && self.window == Some(replaced.window())
+            && self.algorithm.is_none_or(|algorithm| Some(algorithm) == inherited.algorithm);
+        if stays_aligned {
+            return LimitSpec { count: own.count, burst: own.burst, ..inherited };
+        }
+        let inherited = inherited.algorithm.filter(|algorithm| *algorithm != Algorithm::Block);
+        LimitSpec { algorithm: own.algorithm.or(inherited), name: None, ..own }
     }
 
     pub(super) fn is_slots(&self) -> bool {
-        self.algorithm == Some(Algorithm::Concurrency)
+        self.algorithm.is_some_and(Algorithm::holds_slots)
     }
 
     fn replaces(&self, limit: &Limit) -> bool {
-        let has_slots = limit.algorithm() == Algorithm::Concurrency;
+        let has_slots = limit.algorithm().holds_slots();
         let is_named = self.name.as_deref().is_none_or(|name| name == limit.name());
         let has_window = self.name.is_some() || self.window == Some(limit.window());
         has_slots == self.is_slots() && is_named && (has_slots || has_window)
-    }
-
-    /// Builds a rate limit with the algorithm of the limit that it replaces, unless it sets one.
-    fn build_rate(&self, replaced: Option<&Limit>) -> Result<Limit, QuotaError> {
-        let window = self.window.ok_or_else(|| {
-            let reason = "a limit needs a window, unless its algorithm is concurrency";
-            QuotaError::fixed(QuotaErrorKind::Period, reason)
-        })?;
-        // A calendar-aligned window stays aligned.
-        if let Some(Parameters::AlignedWindow(parameters)) = replaced.map(Limit::parameters)
-            && replaced.is_some_and(|replaced| replaced.window() == window)
-            && self.algorithm.is_none_or(|algorithm| algorithm == Algorithm::FixedWindow)
-        {
-            self.reject_burst()?;
-            let calendar = parameters.calendar();
-            return Limit::calendar_window(self.count, calendar.unit(), calendar.zone());
-        }
-        let inherited =
-            replaced.map(Limit::algorithm).filter(|algorithm| *algorithm != Algorithm::Block);
-        let algorithm = self.algorithm.or(inherited).unwrap_or(Algorithm::TokenBucket);
-        let quota = Quota::try_new(self.count, window)?;
-        if algorithm == Algorithm::TokenBucket {
-            let quota = self.burst.map_or(Ok(quota), |burst| quota.try_burst(burst))?;
-            return Limit::token_bucket(quota);
-        }
-        self.reject_burst()?;
-        match algorithm {
-            Algorithm::SlidingCounter => Limit::sliding_counter(quota),
-            Algorithm::FixedWindow => Limit::fixed_window(quota),
-            _ => Limit::sliding_window(quota),
-        }
-    }
-
-    fn reject_burst(&self) -> Result<(), QuotaError> {
-        match self.burst {
-            None => Ok(()),
-            Some(_) => {
-                let reason = "burst is only valid with algorithm token_bucket";
-                Err(QuotaError::fixed(QuotaErrorKind::Burst, reason))
-            }
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Parses `defaults` and builds the default rule.
 
-use crate::limit::{Algorithm, DEFAULT_RULE, Limit};
+use crate::algorithm::Algorithm;
+use crate::limit::{DEFAULT_RULE, Limit};
 use crate::plan::{Distributed, Distribution, OnStoreLoss};
 use crate::policy::error::FieldError;
 use crate::policy::fact_name::FactName;
@@ -65,8 +66,8 @@ impl Default for Defaults {
 impl Defaults {
     pub(super) fn parse(map: NodeRef<'_>) -> Result<Self, FieldError> {
         let (fields, builtin) = (map.fields(DEFAULTS)?, Self::default());
-        let word = |entry: NodeRef<'_>| entry.word(limit::ALGORITHMS);
-        let algorithm = fields.optional("algorithm", word)?.unwrap_or(builtin.algorithm);
+        let algorithm =
+            fields.optional("algorithm", limit::rate_algorithm)?.unwrap_or(builtin.algorithm);
         let settings = Settings {
             mode: RuleMode::Enforce,
             distribution: distribution(&fields, builtin.settings.distribution)?,

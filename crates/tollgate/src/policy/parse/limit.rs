@@ -1,26 +1,16 @@
 //! Parses limits and lists of limits.
 
-use std::time::Duration;
-
-use crate::algorithm::CalendarUnit;
-use crate::limit::{Algorithm, Limit, duplicate_name, unique_names};
+use crate::algorithm::{Algorithm, CalendarUnit, LimitField};
+use crate::limit::{Limit, LimitSpec, duplicate_name, unique_names};
 use crate::plan::MAX_TAKES;
 use crate::policy::error::{FieldError, PolicyErrorKind};
 use crate::policy::node_ref::{Fields, NodeRef};
-use crate::quota::{Quota, QuotaErrorKind};
 
 use super::rate::{self, Period, Rate};
 
 /// The fields of a limit.
 pub(super) const LIMIT: &[&str] =
     &["rate", "burst", "name", "algorithm", "align", "tz", "concurrency", "ttl"];
-
-pub(super) const ALGORITHMS: &[(&str, Algorithm)] = &[
-    ("sliding_window", Algorithm::SlidingWindow),
-    ("token_bucket", Algorithm::TokenBucket),
-    ("sliding_counter", Algorithm::SlidingCounter),
-    ("fixed_window", Algorithm::FixedWindow),
-];
 
 /// The name prefix of trial limits, so that they never share a counter with live limits.
 pub(in crate::policy) const TRIAL_PREFIX: &str = "next.";
@@ -29,8 +19,6 @@ pub(in crate::policy) const TRIAL_NAME: &str =
     "names that start with \"next.\" are reserved for trial limits; choose another name";
 /// The maximum length of a limit name, in bytes.
 const MAX_NAME: usize = 64;
-/// The `ttl` of a concurrency limit that does not set one.
-const DEFAULT_TTL: Duration = Duration::from_secs(60);
 
 /// Parses the limits of a rule: at least one, with unique names.
 pub(super) fn live(
@@ -95,119 +83,96 @@ pub(super) fn name_node(list: NodeRef<'_>, index: usize) -> NodeRef<'_> {
     entry.field("name").unwrap_or(entry)
 }
 
+/// Parses the name of an algorithm of rates.
+pub(super) fn rate_algorithm(name: NodeRef<'_>) -> Result<Algorithm, FieldError> {
+    name.algorithm(|algorithm| algorithm.accepts(LimitField::Window))
+}
+
 /// Parses one limit: a rate, or a map.
 pub(super) fn parse(entry: NodeRef<'_>, inherited: Algorithm) -> Result<Limit, FieldError> {
     if !entry.is_map() {
-        return limit_of_rate(entry, inherited, None);
+        let spec = LimitSpec { algorithm: Some(inherited), ..LimitSpec::default() };
+        return build(&with_rate(spec, entry)?, entry, entry);
     }
     let fields = entry.fields(LIMIT)?;
-    let limit = match (fields.get("rate"), fields.get("concurrency")) {
-        (Some(rate), None) => rate_limit(&fields, rate, inherited)?,
-        (None, Some(count)) => concurrency_limit(&fields, count)?,
+    match (fields.get("rate"), fields.get("concurrency")) {
+        (Some(rate), None) => {
+            let mut spec = common_fields(&fields)?;
+            spec.algorithm = fields.optional("algorithm", rate_algorithm)?;
+            if spec.align.is_none() {
+                spec.algorithm = spec.algorithm.or(Some(inherited));
+            }
+            build(&with_rate(spec, rate)?, entry, rate)
+        }
+        (None, Some(count)) => {
+            fields.forbid(&["algorithm"], "is not valid with concurrency")?;
+            let algorithm = Some(Algorithm::Concurrency);
+            let spec = common_fields(&fields)?;
+            build(&LimitSpec { algorithm, count: Some(count.number(1)?), ..spec }, entry, count)
+        }
         (Some(_), Some(count)) => {
-            return Err(count.invalid("a limit must have either rate or concurrency, not both"));
+            Err(count.invalid("a limit must have either rate or concurrency, not both"))
         }
         (None, None) => {
             let reason = "a limit must have rate or concurrency";
-            return Err(entry.error(PolicyErrorKind::MissingField, reason));
+            Err(entry.error(PolicyErrorKind::MissingField, reason))
         }
+    }
+}
+
+/// Parses the fields that have the same names in a [`LimitSpec`].
+fn common_fields(fields: &Fields<'_>) -> Result<LimitSpec, FieldError> {
+    let text = |node: NodeRef<'_>| node.text().map(str::to_owned);
+    let units = CalendarUnit::ALL.map(|unit| (unit.as_str(), unit));
+    let duration = |node: NodeRef<'_>| {
+        rate::duration(node.text()?).map_err(|reason| node.error(PolicyErrorKind::Limit, reason))
     };
-    match fields.get("name") {
-        Some(name) => limit.named(name.text()?).map_err(|error| name.limit_error(&error)),
-        None => Ok(limit),
-    }
+    Ok(LimitSpec {
+        burst: fields.optional("burst", |node| node.number(1))?,
+        align: fields.optional("align", |node| node.word(&units))?,
+        tz: fields.optional("tz", text)?,
+        ttl: fields.optional("ttl", duration)?,
+        name: fields.optional("name", text)?,
+        ..LimitSpec::default()
+    })
 }
 
-fn rate_limit(
-    fields: &Fields<'_>,
-    rate: NodeRef<'_>,
-    inherited: Algorithm,
-) -> Result<Limit, FieldError> {
-    fields.forbid(&["ttl"], "is only valid with concurrency")?;
-    let algorithm = fields.optional("algorithm", |entry| entry.word(ALGORITHMS))?;
-    if let Some(align) = fields.get("align") {
-        fields.forbid(&["burst"], BURST_WITHOUT_BUCKET)?;
-        if algorithm.is_some_and(|algorithm| algorithm != Algorithm::FixedWindow) {
-            fields.forbid(&["algorithm"], "must be fixed_window, because align is set")?;
-        }
-        return aligned_limit(fields, rate, align);
-    }
-    fields.forbid(&["tz"], "is only valid with align")?;
-    let algorithm = algorithm.unwrap_or(inherited);
-    if algorithm != Algorithm::TokenBucket {
-        fields.forbid(&["burst"], BURST_WITHOUT_BUCKET)?;
-    }
-    limit_of_rate(rate, algorithm, fields.get("burst"))
-}
-
-/// The error for `burst` in a limit that is not a token bucket.
-const BURST_WITHOUT_BUCKET: &str = "is only valid with algorithm: token_bucket";
-
-fn aligned_limit(
-    fields: &Fields<'_>,
-    rate: NodeRef<'_>,
-    align: NodeRef<'_>,
-) -> Result<Limit, FieldError> {
-    let unit = align.word(&CalendarUnit::ALL.map(|unit| (unit.as_str(), unit)))?;
-    let zone = fields.get("tz");
-    let zone_name = zone.map(NodeRef::text).transpose()?.unwrap_or("UTC");
-    match parse_rate(rate)? {
-        Rate::Block => Ok(Limit::block()),
-        Rate::Count { count, period } if period == Period::of(unit) => {
-            Limit::calendar_window(count, unit, zone_name).map_err(|error| match error.kind() {
-                QuotaErrorKind::TimeZone => zone.unwrap_or(align).limit_error(&error),
-                _ => rate.limit_error(&error),
-            })
-        }
-        Rate::Count { .. } => {
+/// Adds the count and the window of a rate. A calendar window has the period of its unit.
+fn with_rate(spec: LimitSpec, node: NodeRef<'_>) -> Result<LimitSpec, FieldError> {
+    let text = node.text().map_err(|_| node.invalid(rate::NOT_A_RATE))?;
+    let rate = Rate::parse(text).map_err(|reason| node.error(PolicyErrorKind::Limit, reason))?;
+    let (count, period) = match rate {
+        Rate::Block => return Ok(LimitSpec { count: Some(0), ..spec }),
+        Rate::Count { count, period } => (count, period),
+    };
+    let window = match (period, spec.align) {
+        (period, Some(unit)) if period != Period::of(unit) => {
             let unit = unit.as_str();
             let reason = format!("must be a rate per {unit}, because the limit has align: {unit}");
-            Err(rate.invalid(reason))
+            return Err(node.invalid(reason));
         }
-    }
-}
-
-fn limit_of_rate(
-    rate: NodeRef<'_>,
-    algorithm: Algorithm,
-    burst: Option<NodeRef<'_>>,
-) -> Result<Limit, FieldError> {
-    let (count, period) = match parse_rate(rate)? {
-        Rate::Block => return Ok(Limit::block()),
-        Rate::Count { count, period: Period::Duration(period) } => (count, period),
-        Rate::Count { .. } => {
+        (_, Some(_)) => None,
+        (Period::Duration(window), None) => Some(window),
+        (Period::Calendar(_), None) => {
             let reason = "a rate per month or year needs align, as in \
                           { rate: 1000/month, align: month }";
-            return Err(rate.invalid(reason));
+            return Err(node.invalid(reason));
         }
     };
-    let mut quota = Quota::try_new(count, period).map_err(|error| rate.limit_error(&error))?;
-    if let Some(burst) = burst {
-        let size = burst.number(1)?;
-        quota = quota.try_burst(size).map_err(|error| burst.limit_error(&error))?;
-    }
-    let limit = match algorithm {
-        Algorithm::TokenBucket => Limit::token_bucket(quota),
-        Algorithm::SlidingCounter => Limit::sliding_counter(quota),
-        Algorithm::FixedWindow => Limit::fixed_window(quota),
-        _ => Limit::sliding_window(quota),
-    };
-    limit.map_err(|error| rate.limit_error(&error))
+    Ok(LimitSpec { count: Some(count), window, ..spec })
 }
 
-fn parse_rate(rate: NodeRef<'_>) -> Result<Rate, FieldError> {
-    let text = rate.text().map_err(|_| rate.invalid(rate::NOT_A_RATE))?;
-    Rate::parse(text).map_err(|reason| rate.error(PolicyErrorKind::Limit, reason))
-}
-
-fn concurrency_limit(fields: &Fields<'_>, count: NodeRef<'_>) -> Result<Limit, FieldError> {
-    fields.forbid(&["burst", "algorithm", "align", "tz"], "is not valid with concurrency")?;
-    let ttl = fields.optional("ttl", |entry| {
-        rate::duration(entry.text()?).map_err(|reason| entry.error(PolicyErrorKind::Limit, reason))
-    })?;
-    let limit = Limit::concurrency(count.number(1)?, ttl.unwrap_or(DEFAULT_TTL));
-    limit.map_err(|error| match error.kind() {
-        QuotaErrorKind::Period => fields.get("ttl").unwrap_or(count).limit_error(&error),
-        _ => count.limit_error(&error),
+/// Builds the limit of `entry`. Errors about its numbers are reported at `value`, the rate or number of slots.
+fn build(spec: &LimitSpec, entry: NodeRef<'_>, value: NodeRef<'_>) -> Result<Limit, FieldError> {
+    spec.build().map_err(|error| {
+        let node = match error.field() {
+            Some(LimitField::Count | LimitField::Window) | None => None,
+            Some(field) => entry.field(field.as_str()),
+        };
+        let node = node.unwrap_or(value);
+        match error.quota_error() {
+            Some(quota_error) => node.limit_error(quota_error),
+            None => node.name_error(PolicyErrorKind::Value, error.detail()),
+        }
     })
 }

@@ -1,6 +1,7 @@
 //! Parses `limiters`.
 
-use crate::limit::{Algorithm, INLINE_RULE, Limit};
+use crate::algorithm::Algorithm;
+use crate::limit::{INLINE_RULE, Limit};
 use crate::naming::valid_name;
 use crate::policy::error::{FieldError, FieldErrors, PolicyErrorKind};
 use crate::policy::limiters::{AcquireMode, NO_SLOTS, NamedLimits};
@@ -35,8 +36,8 @@ fn limiter(entry: NodeRef<'_>) -> Result<NamedLimits, FieldError> {
         return build(entry, name, name, vec![limit]);
     }
     let fields = entry.fields(LIMITER)?;
-    let word = |entry: NodeRef<'_>| entry.word(limit::ALGORITHMS);
-    let algorithm = fields.optional("algorithm", word)?.unwrap_or(Algorithm::SlidingWindow);
+    let algorithm =
+        fields.optional("algorithm", limit::rate_algorithm)?.unwrap_or(Algorithm::SlidingWindow);
     let limits = limits(fields.required("limits")?, algorithm)?;
     let key = fields.optional("key", fact_text)?.unwrap_or(name);
     Ok(build(entry, name, key, limits)?.with_mode(mode(&fields)?))
@@ -58,7 +59,7 @@ fn limits(list: NodeRef<'_>, algorithm: Algorithm) -> Result<Vec<Limit>, FieldEr
         return Err(list.invalid("must have at least one limit"));
     }
     let limits = limit::live(list, algorithm, INLINE_RULE)?;
-    let has_slots = |limit: &Limit| limit.algorithm() == Algorithm::Concurrency;
+    let has_slots = |limit: &Limit| limit.algorithm().holds_slots();
     match entries.iter().zip(&limits).find(|(_, limit)| has_slots(limit)) {
         Some((entry, _)) => Err(entry.error(PolicyErrorKind::Limit, NO_SLOTS)),
         None => Ok(limits),

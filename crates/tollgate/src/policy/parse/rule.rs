@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::limit::{Algorithm, DEFAULT_RULE, INLINE_RULE, Limit};
+use crate::algorithm::Algorithm;
+use crate::limit::{DEFAULT_RULE, INLINE_RULE, Limit};
 use crate::naming::valid_name;
 use crate::policy::error::{FieldError, PolicyErrorKind};
 use crate::policy::fact_name::FactName;
@@ -56,8 +57,8 @@ pub(super) fn parse<'t>(
     let name = name(fields.required("name")?, names)?;
     let is_unlimited = unlimited(&fields)?;
     let settings = settings(&fields, defaults, is_unlimited)?;
-    let word = |entry: NodeRef<'_>| entry.word(limit::ALGORITHMS);
-    let algorithm = fields.optional("algorithm", word)?.unwrap_or(defaults.algorithm);
+    let algorithm =
+        fields.optional("algorithm", limit::rate_algorithm)?.unwrap_or(defaults.algorithm);
     let limits = match fields.get("limits") {
         Some(list) => limits(list, algorithm, name, settings.missing)?,
         None if is_unlimited => Vec::new(),
