@@ -36,8 +36,8 @@ impl LimitSpec {
         Self { count: divided(self.count), burst: divided(self.burst), ..self }
     }
 
-    /// Rounds a rate with a burst down to one that works with every burst: whole tokens per microsecond, or whole microseconds
-    /// per token.
+    /// Rounds a rate with a burst down to one that works with every burst: whole tokens per microsecond, or whole
+    /// microseconds per token.
     fn with_coarser_rate(&self) -> Self {
         let window = self.window.map(saturating_micros);
         let (Some(count), Some(window), Some(_)) = (self.count, window, self.burst) else {

@@ -285,3 +285,31 @@ fn overrides_expire_and_are_sorted_by_client() {
     assert_eq!(names(&all.without_expired(at(10)), ""), [":b", ":c"]);
     assert_eq!(all.without_expired(at(20)).next_expiry(), None);
 }
+
+#[test]
+fn replaces_a_limit_with_a_numbered_default_name() {
+    let policy = rules("- { name: api, limits: [10/min, 5/min] }");
+    for count in [0, 7] {
+        let limit = OverrideLimit::new(count, MINUTE).named("60s#2");
+        let override_ = override_of([limit]).for_rule("api");
+        assert_eq!(override_.applies_to(&policy).unwrap(), ["api"], "{count}");
+    }
+}
+
+#[test]
+fn rejects_what_the_algorithm_does_not_support() {
+    let policy = rules(RULES);
+    for (limit, reason) in [
+        (
+            OverrideLimit::new(1, MINUTE).with_algorithm(Algorithm::Block),
+            "window is not supported by block (in rule \"api\")",
+        ),
+        (
+            OverrideLimit::new(1, MINUTE).with_algorithm(Algorithm::SlidingWindow).burst(2),
+            "burst is supported by token_bucket only (in rule \"api\")",
+        ),
+    ] {
+        let error = override_of([limit]).for_rule("api").applies_to(&policy).unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+}

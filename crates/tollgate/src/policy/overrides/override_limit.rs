@@ -131,7 +131,8 @@ impl OverrideLimit {
             count: Some(self.count),
             window: self.window,
             burst: self.burst,
-            name: self.name.clone(),
+            // A default name of the limit that it replaces, such as `60s#2`, is not a valid name.
+            name: self.name.clone().filter(|_| replaced.is_none()),
             ..LimitSpec::default()
         };
         if self.count == 0 {
@@ -150,7 +151,7 @@ impl OverrideLimit {
             return LimitSpec { count: own.count, burst: own.burst, ..inherited };
         }
         let inherited = inherited.algorithm.filter(|algorithm| *algorithm != Algorithm::Block);
-        LimitSpec { algorithm: own.algorithm.or(inherited), name: None, ..own }
+        LimitSpec { algorithm: own.algorithm.or(inherited), ..own }
     }
 
     pub(super) fn is_slots(&self) -> bool {
