@@ -3,17 +3,23 @@
 use std::path::PathBuf;
 
 use crate::stage::Scale;
+use crate::timing::Timing;
 
 /// The usage line.
-pub const USAGE: &str = "usage: faults TOLLGATE [--quick] [ROW…]";
+pub const USAGE: &str = "usage: faults TOLLGATE [--quick] [--assert-timing] [--jobs N] [ROW…]";
 
 /// The parsed arguments.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arguments {
     /// The `tollgate` binary to test.
     pub tollgate: PathBuf,
     /// Short or full form of each row.
     pub scale: Scale,
+    /// Whether bounds that depend on the speed of the machine are asserted: in the full form, and with
+    /// `--assert-timing`.
+    pub timing: Timing,
+    /// The number of rows that run at the same time. More than one makes times meaningless.
+    pub jobs: usize,
     /// The row numbers; empty for all.
     pub rows: Vec<u8>,
 }
@@ -23,20 +29,32 @@ impl Arguments {
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Option<Self> {
         let mut arguments = arguments.into_iter();
         let tollgate = PathBuf::from(arguments.next()?);
-        let (mut scale, mut rows) = (Scale::Full, Vec::new());
-        for argument in arguments {
+        let (mut scale, mut timing, mut jobs) = (Scale::Full, None, 1);
+        let mut rows = Vec::new();
+        while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--quick" => scale = Scale::Quick,
+                "--assert-timing" => timing = Some(Timing::Assert),
+                "--jobs" => jobs = arguments.next()?.parse().ok().filter(|jobs| *jobs > 0)?,
                 number => rows.push(number.parse().ok()?),
             }
         }
-        Some(Self { tollgate, scale, rows })
+        let timing = timing.unwrap_or(Timing::of(scale));
+        Some(Self { tollgate, scale, timing, jobs, rows })
+    }
+
+    /// The flags of a process that runs one row in the same way.
+    pub(crate) fn flags(&self) -> Vec<&'static str> {
+        let mut flags = Vec::new();
+        flags.extend((self.scale == Scale::Quick).then_some("--quick"));
+        flags.extend((self.timing == Timing::Assert).then_some("--assert-timing"));
+        flags
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, Scale};
+    use super::{Arguments, Scale, Timing};
 
     fn parse(line: &str) -> Option<Arguments> {
         Arguments::parse(line.split_whitespace().map(str::to_owned))
@@ -44,14 +62,33 @@ mod tests {
 
     #[test]
     fn parses_rows_and_scale() {
-        let parsed = parse("target/release/tollgate --quick 1 24").unwrap();
-        assert_eq!((parsed.scale, parsed.rows), (Scale::Quick, vec![1, 24]));
+        let parsed = parse("target/release/tollgate --quick --jobs 3 1 24").unwrap();
+        assert_eq!((parsed.scale, parsed.jobs, parsed.rows), (Scale::Quick, 3, vec![1, 24]));
         assert_eq!(parse("tollgate").unwrap().scale, Scale::Full);
+    }
+
+    #[test]
+    fn only_the_quick_form_reports_times() {
+        let timing = |line| parse(line).unwrap().timing;
+        assert_eq!(timing("tollgate"), Timing::Assert);
+        assert_eq!(timing("tollgate --quick"), Timing::Report);
+        assert_eq!(timing("tollgate --assert-timing --quick"), Timing::Assert);
+    }
+
+    #[test]
+    fn flags_parse_to_the_same_arguments() {
+        for line in ["tollgate", "tollgate --quick", "tollgate --quick --assert-timing"] {
+            let parsed = parse(line).unwrap();
+            let flags = format!("tollgate {}", parsed.flags().join(" "));
+            assert_eq!(parse(&flags), Some(parsed), "{line}");
+        }
     }
 
     #[test]
     fn rejects_other_arguments() {
         assert!(parse("").is_none());
         assert!(parse("tollgate --slow").is_none());
+        assert!(parse("tollgate --jobs").is_none());
+        assert!(parse("tollgate --jobs 0").is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Runs rows one after the other.
+//! Runs one row in this process.
 
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::path::Path;
@@ -8,6 +8,7 @@ use std::time::Instant;
 use crate::row::{Pace, Row};
 use crate::stage::{Scale, Stage};
 use crate::table::RowResult;
+use crate::timing::Timing;
 
 /// Selects rows by number; without numbers all rows, or the quick ones in a quick run.
 pub fn selected(all: &[Row], numbers: &[u8], scale: Scale) -> Vec<Row> {
@@ -19,15 +20,15 @@ pub fn selected(all: &[Row], numbers: &[u8], scale: Scale) -> Vec<Row> {
 }
 
 /// Runs one row, then searches the output of its nodes for secrets.
-pub fn run_row(row: &Row, tollgate: &Path, scale: Scale) -> RowResult {
-    let (began, stage) = (Instant::now(), Stage::new(tollgate.to_owned(), scale));
+pub fn run_row(row: &Row, tollgate: &Path, scale: Scale, timing: Timing) -> RowResult {
+    let (began, stage) = (Instant::now(), Stage::new(tollgate.to_owned(), scale, timing));
     let panics = PanicMessages::record();
     let result = panic::catch_unwind(AssertUnwindSafe(|| (row.run)(&stage)));
     let messages = panics.stop();
     let outcome = match (result, stage.witness().leak()) {
         (Err(_), _) => Err(format!("{}: {messages}", row.claim)),
         (Ok(_), Some(leak)) => Err(leak),
-        (Ok(seen), None) => Ok(seen),
+        (Ok(seen), None) => Ok(stage.bounds().annotate(seen)),
     };
     RowResult { outcome, took: began.elapsed() }
 }
@@ -69,6 +70,7 @@ mod tests {
 
     use super::{Row, Scale, run_row, selected};
     use crate::row::Pace;
+    use crate::timing::Timing;
 
     fn row(number: u8, pace: Pace, run: fn(&crate::stage::Stage) -> String) -> Row {
         let (fault, injected, claim) = ("a fault", "an injection", "service_survives");
@@ -88,8 +90,10 @@ mod tests {
 
     #[test]
     fn rows_fail_by_panic_and_by_leaked_secret() {
-        let outcome =
-            |run| run_row(&row(1, Pace::Quick, run), Path::new("none"), Scale::Quick).outcome;
+        let outcome = |run| {
+            let row = row(1, Pace::Quick, run);
+            run_row(&row, Path::new("none"), Scale::Quick, Timing::Report).outcome
+        };
         let panics = outcome(|_| panic!("it broke"));
         assert!(panics.is_err_and(|failure| failure.contains("service_survives: it broke")));
         let leaks = outcome(|stage| {
@@ -102,5 +106,10 @@ mod tests {
             "no leak".to_owned()
         });
         assert_eq!(is_clean.as_deref(), Ok("no leak"));
+        let is_slow = outcome(|stage| {
+            stage.check_time(false, || "2 s".to_owned());
+            "slow".to_owned()
+        });
+        assert_eq!(is_slow.as_deref(), Ok("slow; SLOW (not asserted): 2 s"));
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::canary::Witness;
 use crate::scratch::Scratch;
 use crate::setup::Setup;
+use crate::timing::{TimeBounds, Timing};
 
 /// The scale of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,7 @@ impl Scale {
 pub struct Stage {
     tollgate: PathBuf,
     scale: Scale,
+    bounds: TimeBounds,
     witness: Witness,
     scratch: Scratch,
     policies: AtomicU32,
@@ -38,9 +40,10 @@ pub struct Stage {
 
 impl Stage {
     /// Creates the stage of a row for a binary.
-    pub fn new(tollgate: PathBuf, scale: Scale) -> Self {
+    pub fn new(tollgate: PathBuf, scale: Scale, timing: Timing) -> Self {
         let (witness, scratch) = (Witness::default(), Scratch::new());
-        Self { tollgate, scale, witness, scratch, policies: AtomicU32::new(0) }
+        let (bounds, policies) = (TimeBounds::new(timing), AtomicU32::new(0));
+        Self { tollgate, scale, bounds, witness, scratch, policies }
     }
 
     /// The settings of a node, to be started.
@@ -51,6 +54,17 @@ impl Stage {
     /// The scale of the row.
     pub fn scale(&self) -> Scale {
         self.scale
+    }
+
+    /// Checks a bound that depends on the speed of the machine: a latency, a recovery time, a number of slow
+    /// responses. Every other bound is asserted. `figure` describes the measured figure.
+    #[track_caller]
+    pub fn check_time(&self, is_within: bool, figure: impl FnOnce() -> String) {
+        self.bounds.check(is_within, figure);
+    }
+
+    pub(crate) fn bounds(&self) -> &TimeBounds {
+        &self.bounds
     }
 
     /// The recorded output of all nodes.

@@ -1,5 +1,6 @@
 //! The printed table: fault, injection, result, and whether the row passes.
 
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use crate::row::Row;
@@ -16,8 +17,18 @@ pub fn line(row: &Row, result: &RowResult) -> String {
         Ok(seen) => (seen, "yes"),
         Err(failure) => (failure, "**no**"),
     };
+    format!("{} {} ({seconds:.0} s) | {pass} |", begin(row), cell(seen))
+}
+
+/// The line of a row whose process ended without a result.
+pub(crate) fn crashed(row: &Row, status: ExitStatus) -> String {
+    format!("{} no result: {status} | **no** |", begin(row))
+}
+
+/// The begin of the line of a row, up to what was seen.
+pub(crate) fn begin(row: &Row) -> String {
     let Row { number, fault, injected, .. } = row;
-    format!("| {number} | {fault} | {injected} | {} ({seconds:.0} s) | {pass} |", cell(seen))
+    format!("| {number} | {fault} | {injected} |")
 }
 
 /// The result of a row.

@@ -71,6 +71,12 @@ impl Tally {
         self.only(|result| begin <= result.due && result.due < end)
     }
 
+    /// The results of requests that were sent and answered within an interval.
+    #[must_use]
+    pub fn within(&self, begin: Instant, end: Instant) -> Self {
+        self.only(|result| begin <= result.sent && result.answered < end)
+    }
+
     /// The number of requests.
     pub fn count(&self) -> usize {
         self.results.len()

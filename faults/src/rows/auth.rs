@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::common::{assert_exact, assert_recovered, disconnect_all};
+use super::common::{assert_exact, check_recovery, disconnect_all};
 use crate::canary::PASSWORD;
 use crate::load::Load;
 use crate::policy::{Loss, per_client};
@@ -37,12 +37,12 @@ pub(super) fn wrong_password_fails_the_start_and_a_changed_one_degrades(stage: &
     });
     tally.assert_answered();
     assert!(tally.degraded() > 0);
-    assert_exact(&[node.address()]);
+    assert_exact(stage, &[node.address()]);
     assert!(!server.log().contains(PASSWORD));
     format!(
         "start: one line of error, exit code not 0; running: {} answers, {} degraded, no 5xx; {}",
         tally.count(),
         tally.degraded(),
-        assert_recovered(back)
+        check_recovery(stage, back)
     )
 }

@@ -101,7 +101,7 @@ pub(super) fn limits_across_slots_cause_no_error(stage: &Stage) -> String {
     let max = LIMIT * usize::try_from(users).expect("a number");
     assert_eq!(admitted, max.min(1000), "refused requests refund what they took");
     fleet.iter().for_each(assert_never_degraded);
-    assert_exact(&fleet.addresses());
+    assert_exact(stage, &fleet.addresses());
     format!(
         "{} answers over three slots each: no error, {admitted} of {max} admitted",
         tally.count()

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_testkit::proxy::{Fault, Proxy};
 
-use super::common::{SLACK, T, assert_exact, assert_recovered, breaker_openings};
+use super::common::{SLACK, T, assert_exact, breaker_openings, check_recovery};
 use crate::client::key;
 use crate::load::Load;
 use crate::policy::{Loss, per_client};
@@ -35,14 +35,14 @@ pub(super) fn flapping_redis_fails_no_request(stage: &Stage) -> String {
     let back = node.wait_exact();
     tally.assert_answered();
     let p99 = tally.per_mille(990);
-    assert!(p99 < T + SLACK / 2, "p99 is {p99:?}");
+    stage.check_time(p99 < T + SLACK / 2, || format!("p99 is {p99:?}"));
     let slowest = tally.slowest();
-    assert!(slowest < T + 2 * SLACK, "the slowest response took {slowest:?}");
+    stage.check_time(slowest < T + 2 * SLACK, || format!("the slowest response took {slowest:?}"));
     assert!(
         tally.degraded() > 0 && tally.degraded() < tally.count(),
         "some decisions are degraded, not all"
     );
-    assert_exact(&[node.address()]);
+    assert_exact(stage, &[node.address()]);
     let warnings = node.logged(&["WARN"]);
     assert!(warnings <= 4, "a flapping Redis must not flood the log: {warnings} warnings");
     format!(
@@ -53,6 +53,6 @@ pub(super) fn flapping_redis_fails_no_request(stage: &Stage) -> String {
         format_time(p99),
         format_time(slowest),
         breaker_openings(&node),
-        assert_recovered(back)
+        check_recovery(stage, back)
     )
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tollgate_testkit::proxy::{Fault, Proxy};
 use tollgate_testkit::random::Random;
 
-use super::common::{SLACK, T, assert_exact};
+use super::common::{T, assert_exact, check_slowest};
 use crate::load::Load;
 use crate::policy::{Loss, per_client};
 use crate::redis;
@@ -66,11 +66,11 @@ pub(super) fn corrupt_replies_are_refused_without_harm(stage: &Stage) -> String 
         assert!(proxy.connections() > connected, "{kind}: the connection was kept");
         (slowest, count) = (slowest.max(tally.slowest()), count + tally.count());
     }
-    assert!(slowest < T + SLACK, "the slowest response took {slowest:?}");
+    check_slowest(stage, slowest, T);
     let growth = node.rss().saturating_sub(before);
     assert!(growth < MAX_GROWTH, "memory grew by {growth} bytes");
     assert!(!node.log().contains("panicked"), "{}", node.log());
-    assert_exact(&[node.address()]);
+    assert_exact(stage, &[node.address()]);
     format!(
         "{} kinds, {count} answers, no 5xx, slowest {}, memory growth {} KiB, no panic; exact after each",
         kinds.len(),

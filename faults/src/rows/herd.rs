@@ -5,7 +5,7 @@ use std::time::Duration;
 use tollgate_testkit::proxy::Proxy;
 use tollgate_testkit::server::Server;
 
-use super::common::{assert_exact, assert_recovered};
+use super::common::{assert_exact, check_recovery};
 use crate::client::key;
 use crate::load::Load;
 use crate::node::Node;
@@ -45,23 +45,27 @@ pub(super) fn eight_nodes_do_not_storm_a_recovered_redis(stage: &Stage) -> Strin
     let (seconds, mut traffic) = (stage.scale().pick(4, 30), Traffic::default());
     let tally = load.during(|| traffic = run_outage(&server, &proxy, &nodes, seconds));
     tally.assert_answered();
-    assert_exact(&addresses);
+    assert_exact(stage, &addresses);
     let clients = redis::info(&server, "connected_clients");
     // One more is the connection of this test.
-    assert!(clients <= NODES * CONNECTIONS_PER_NODE + 1, "{clients} connections");
+    stage.check_time(clients <= NODES * CONNECTIONS_PER_NODE + 1, || {
+        format!("{clients} connections")
+    });
     let Traffic { before, after, connects, recovery } = traffic;
     // Per second: a probe, a failed heartbeat, and the connection for node reports and change events.
     let bound = NODES * (seconds + 1) * 4;
-    assert!(connects <= bound, "{connects} connections in {seconds} s without Redis");
+    stage.check_time(connects <= bound, || {
+        format!("{connects} connections in {seconds} s without Redis")
+    });
     // Each node authenticates, loads its scripts, sends debits and registers.
     let bound = before + before / 5 + NODES * 60;
-    assert!(after <= bound, "{after} commands after, {before} before");
+    stage.check_time(after <= bound, || format!("{after} commands after, {before} before"));
     format!(
         "{} answers, no 5xx; {:.1} connects per node and second during the outage, {clients} connections after; \
          {before} commands in 3 s before, {after} in the first 3 s after; {}",
         tally.count(),
         rate(connects, NODES * seconds),
-        assert_recovered(recovery)
+        check_recovery(stage, recovery)
     )
 }
 

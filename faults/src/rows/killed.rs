@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_testkit::wait::eventually;
 
-use super::common::{assert_exact, assert_recovered};
+use super::common::{assert_exact, check_recovery};
 use crate::client::on_path;
 use crate::fleet::Fleet;
 use crate::load::Load;
@@ -48,7 +48,7 @@ pub(super) fn fleet_keeps_its_limit_without_redis(stage: &Stage) -> String {
     format!(
         "{} answers, 5xx only with `deny`; {admitted} admitted by shares of {SHARE}, {spent} debited afterwards; {}",
         tally.count(),
-        assert_recovered(back)
+        check_recovery(stage, back)
     )
 }
 
@@ -112,7 +112,7 @@ pub(super) fn empty_redis_admits_at_most_one_more_limit(stage: &Stage) -> String
     [&before, &during, &after].into_iter().for_each(Tally::assert_answered);
     let extra = during.admitted() + after.admitted();
     assert!(extra <= LIMIT, "{extra} admitted after the restart, with a limit of {LIMIT}");
-    assert_exact(&[node.address()]);
+    assert_exact(stage, &[node.address()]);
     let outage = if stage.scale() == Scale::Full { "five seconds" } else { "one second" };
     format!(
         "{LIMIT} before, {extra} after an outage of {outage}: at most one more limit, and exact again"

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::common::{assert_exact, assert_recovered, breaker_openings};
+use super::common::{assert_exact, breaker_openings, check_recovery};
 use crate::client::inline_within;
 use crate::load::Load;
 use crate::redis;
@@ -49,9 +49,9 @@ pub(super) fn suspended_node_admits_at_most_one_burst(stage: &Stage) -> String {
     assert!(by_store <= BURST + refilled, "Redis admitted {by_store} with a burst of {BURST}");
     assert!(by_share <= BURST + refilled, "the share admitted {by_share} with a burst of {BURST}");
     let openings = breaker_openings(&node);
-    assert!(openings <= 1.0, "the breaker opened {openings} times");
-    let back = assert_recovered(node.wait_exact());
-    assert_exact(&address);
+    stage.check_time(openings <= 1.0, || format!("the breaker opened {openings} times"));
+    let back = check_recovery(stage, node.wait_exact());
+    assert_exact(stage, &address);
     format!(
         "suspended for {suspension:?}, {} answers: with a burst of {BURST}, Redis admitted {by_store} and the share \
          {by_share}; breaker opened {openings} times; {back}",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tollgate_testkit::server::{Flavor, Sentinels, Server};
 use tollgate_testkit::wait::eventually;
 
-use super::common::{assert_exact, assert_recovered};
+use super::common::{assert_exact, check_recovery};
 use crate::client::key;
 use crate::load::Load;
 use crate::node::Node;
@@ -32,8 +32,8 @@ pub(super) fn node_is_degraded_until_the_replica_is_primary(stage: &Stage) -> St
         back = node.wait_exact();
     });
     tally.assert_answered();
-    assert_exact(&[node.address()]);
-    let single = format!("{} answers, no 5xx, {}", tally.count(), assert_recovered(back));
+    assert_exact(stage, &[node.address()]);
+    let single = format!("{} answers, no 5xx, {}", tally.count(), check_recovery(stage, back));
     match stage.scale() {
         Scale::Quick => single,
         Scale::Full => format!("{single}; failover by sentinels: {}", failover(stage)),
@@ -49,8 +49,8 @@ fn failover(stage: &Stage) -> String {
         back = node.wait_exact();
     });
     tally.assert_answered();
-    assert_exact(&[node.address()]);
-    format!("{} answers, no 5xx, {} the promotion", tally.count(), assert_recovered(back))
+    assert_exact(stage, &[node.address()]);
+    format!("{} answers, no 5xx, {} the promotion", tally.count(), check_recovery(stage, back))
 }
 
 /// Starts sentinels, a primary with two replicas, and a node.
@@ -102,7 +102,7 @@ pub(super) fn lagging_replica_loses_what_it_did_not_receive(stage: &Stage) -> St
     });
     let total = before + lost + during.admitted();
     assert!(total <= LIMIT + lost, "{total} admitted, {lost} in the lag");
-    assert_exact(&[node.address()]);
+    assert_exact(stage, &[node.address()]);
     format!(
         "{before} replicated, {lost} in the lag, {} after: {total} ≤ {LIMIT} + {lost}; {} denied during the \
          failover; exact again",

@@ -28,7 +28,7 @@ pub(super) fn lost_scripts_have_no_visible_effect(stage: &Stage) -> String {
         assert_eq!(tally.degraded(), 0, "{scripting}: no decision is degraded");
         assert_eq!(tally.admitted(), tally.count(), "{scripting}");
         assert_never_degraded(&node);
-        assert_exact(&[node.address()]);
+        assert_exact(stage, &[node.address()]);
         format!("{scripting}: {flushes} flushes, {} answers", tally.count())
     });
     format!("{}; no error, none degraded", seen.join("; "))

@@ -6,7 +6,7 @@ use tollgate_testkit::proxy::{Fault, Proxy};
 use tollgate_testkit::server::Server;
 use tollgate_testkit::wait::eventually;
 
-use super::common::assert_recovered;
+use super::common::check_recovery;
 use crate::load::Load;
 use crate::node::Node;
 use crate::policy::{Loss, per_client};
@@ -80,7 +80,7 @@ pub(super) fn each_side_admits_at_most_one_limit(stage: &Stage) -> String {
     assert_eq!(admitted(&first, 10), 0, "the usage of the other side counts");
     format!(
         "{before} before, then {by_first} and {by_second}: each side ≤ {LIMIT}; healed, {}; {}",
-        assert_recovered(back),
+        check_recovery(stage, back),
         with_min_replicas(stage)
     )
 }

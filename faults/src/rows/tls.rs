@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tollgate_testkit::server::{Certificates, Identity, Server};
 
-use super::common::{assert_exact, assert_recovered, disconnect_all};
+use super::common::{assert_exact, check_recovery, disconnect_all};
 use crate::canary::{USER, login};
 use crate::load::Load;
 use crate::redis;
@@ -22,7 +22,7 @@ const HANDSHAKE: u8 = 0x16;
 
 fn node<'a>(stage: &'a Stage, port: u16, ca: &Path) -> Setup<'a> {
     let url = format!("rediss://{}127.0.0.1:{port}/0?ca={}", login(), ca.display());
-    stage.node().redis(&url).with("redis-timeout-ms", "1000")
+    stage.node().redis(&url).patient()
 }
 
 pub(super) fn invalid_certificate_is_never_accepted(stage: &Stage) -> String {
@@ -48,13 +48,13 @@ pub(super) fn invalid_certificate_is_never_accepted(stage: &Stage) -> String {
         }
     });
     tally.assert_answered();
-    assert_exact(&[node.address()]);
+    assert_exact(stage, &[node.address()]);
     format!(
         "three invalid certificates fail the start; while running: {} answers, {} degraded, no 5xx; nothing in plain \
          text; {}",
         tally.count(),
         tally.degraded(),
-        assert_recovered(back)
+        check_recovery(stage, back)
     )
 }
 

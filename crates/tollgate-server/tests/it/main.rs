@@ -9,8 +9,6 @@
 )]
 
 mod client;
-#[cfg(feature = "otel")]
-mod collector;
 mod fake_live_server;
 mod live_client;
 mod metrics_text;
@@ -56,8 +54,6 @@ mod settings;
 mod shutdown;
 mod simulate;
 mod simulate_oracle;
-#[cfg(feature = "otel")]
-mod telemetry;
 mod tls;
 mod tokens;
 mod top;

@@ -1,4 +1,5 @@
-//! Tests of outbound limiters, paced clients and overrides.
+//! Integration tests: the inbound layer, outbound limiters, paced clients, overrides, headers and the examples. One
+//! binary, because each links every dependency.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,6 +11,9 @@
 
 #[cfg(feature = "axum")]
 mod admin;
+mod examples;
+mod headers;
+mod inbound;
 mod inbound_overrides;
 #[cfg(feature = "metrics")]
 mod metrics;

@@ -10,8 +10,8 @@ use tollgate_testkit::faulty_store::{FaultyStore, StoreFault};
 use tollgate_tower::{Header, RateLimitDecision, RateLimitLayer, RateLimitLayerBuilder};
 use tower::ServiceExt;
 
-use crate::delayed_store::DelayedStore;
-use crate::fixture::{get, layer_by_client, send, served, single_limit, ten_per_minute};
+use crate::inbound::delayed_store::DelayedStore;
+use crate::inbound::fixture::{get, layer_by_client, send, served, single_limit, ten_per_minute};
 
 /// Describes the decision in the extensions of a request.
 fn describe(request: &Request<Body>) -> String {

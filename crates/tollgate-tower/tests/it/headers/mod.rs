@@ -1,12 +1,5 @@
 //! Rate limit headers, parsed by independent parsers, match the decision.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "tests and their helpers fail by panicking"
-)]
-
 mod parsers;
 mod strategies;
 

@@ -14,7 +14,7 @@ use tollgate_tower::{
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::fixture::{Served, get, policy, send, single_limit};
+use crate::inbound::fixture::{Served, get, policy, send, single_limit};
 
 fn served<S: Store + 'static>(builder: RateLimitLayerBuilder<S>) -> Served {
     let client = Header::from_static("x-client-id");

@@ -8,7 +8,7 @@ use tollgate::HeaderStyle;
 use tonic::Code;
 use tonic_types::StatusExt;
 
-use crate::fixture::{block_policy, hello, layer_by_client, send, single_limit};
+use crate::inbound::fixture::{block_policy, hello, layer_by_client, send, single_limit};
 
 fn call(content_type: &str) -> Request<Body> {
     let request = Request::post("/grpc.health.v1.Health/Check").header("x-client-id", "c1");

@@ -16,7 +16,7 @@ use tollgate_tower::{CountedResponses, RateLimitLayerBuilder};
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, service_fn};
 
-use crate::fixture::{
+use crate::inbound::fixture::{
     Served, Store, get, hello, layer_by_client, policy, send, send_unread, served, single_limit,
 };
 

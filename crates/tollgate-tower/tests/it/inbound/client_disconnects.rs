@@ -11,8 +11,8 @@ use tollgate_tower::{Header, RateLimitLayer, RateLimitLayerBuilder};
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::delayed_store::DelayedStore;
-use crate::fixture::{Served, get, policy, send, single_limit};
+use crate::inbound::delayed_store::DelayedStore;
+use crate::inbound::fixture::{Served, get, policy, send, single_limit};
 
 /// Creates a service behind a delayed store, and a counter of its calls.
 fn served(

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use http::{Method, Request};
 
-use crate::fixture::{get, hello, layer_by_client, send, single_limit};
+use crate::inbound::fixture::{get, hello, layer_by_client, send, single_limit};
 
 #[tokio::test]
 async fn skips_methods_paths_and_predicates() {

@@ -1,11 +1,5 @@
 //! Tests of the inbound layer.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "tests and their helpers fail by panicking"
-)]
-
 mod client_disconnects;
 mod concurrency;
 mod cost;

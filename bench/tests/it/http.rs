@@ -1,7 +1,5 @@
 //! Tests of the HTTP benchmarks with real processes. No test depends on speed.
 
-#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
-
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::fixture::{Served, get, hello, layer_by_client, policy, send, send_unread};
+use crate::inbound::fixture::{Served, get, hello, layer_by_client, policy, send, send_unread};
 
 fn two_slots() -> tollgate::Policy {
     policy("  - { name: exports, limits: [{ concurrency: 2, ttl: 30s }] }")
@@ -45,7 +45,9 @@ async fn slot_is_released_when_body_is_dropped() {
 }
 
 /// A service that never responds.
-fn endless(builder: tollgate_tower::RateLimitLayerBuilder<crate::fixture::Store>) -> Served {
+fn endless(
+    builder: tollgate_tower::RateLimitLayerBuilder<crate::inbound::fixture::Store>,
+) -> Served {
     let never = Arc::new(Semaphore::new(0));
     let service = service_fn(move |_: Request<Body>| {
         let never = Arc::clone(&never);

@@ -12,7 +12,7 @@ use tollgate_tower::{
 };
 use tower::ServiceExt;
 
-use crate::fixture::{get, hello, layer_by_client, limiter, policy, send, single_limit};
+use crate::inbound::fixture::{get, hello, layer_by_client, limiter, policy, send, single_limit};
 
 /// The SHA-256 of `s3cret`.
 const DIGEST: &str = "sha256:1ec1c26b50d5d3c58d9583181af8076655fe00756bf7285940ba3670f99fcba0";

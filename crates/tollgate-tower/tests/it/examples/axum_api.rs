@@ -6,7 +6,7 @@ use reqwest::{Client, Response};
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::MAX_WAIT;
 
-use crate::process::{Serving, run};
+use crate::examples::process::{Serving, run};
 
 async fn send(client: &Client, url: &str, id: &str) -> Response {
     client.get(url).header("X-Client-Id", id).send().await.expect("the example responds")

@@ -8,7 +8,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt;
 
-use crate::process::Serving;
+use crate::examples::process::Serving;
 
 #[tokio::test]
 async fn sixth_call_is_refused_with_retry_info() {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use tollgate::RefusalStyle;
 
-use crate::fixture::{
+use crate::inbound::fixture::{
     block_policy, get, hello, layer_by_client, send, single_limit, ten_per_minute,
 };
 

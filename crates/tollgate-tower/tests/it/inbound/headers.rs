@@ -8,7 +8,7 @@ use axum::Router;
 use axum::routing::get as route;
 use tower::ServiceExt;
 
-use crate::fixture::{get, hello, layer_by_client, send, single_limit, ten_per_minute};
+use crate::inbound::fixture::{get, hello, layer_by_client, send, single_limit, ten_per_minute};
 
 #[tokio::test]
 async fn headers_describe_the_most_restrictive_limit() {

@@ -9,7 +9,7 @@ use tokio::sync::Barrier;
 use tollgate_tower::{Header, RateLimitLayer};
 use tower::ServiceExt;
 
-use crate::fixture::{limiter, single_limit};
+use crate::inbound::fixture::{limiter, single_limit};
 
 /// Sends concurrent requests and returns the number admitted.
 async fn admitted(app: Router, requests: usize) -> usize {

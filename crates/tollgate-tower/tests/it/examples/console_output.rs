@@ -1,6 +1,6 @@
 //! Examples that print their results and exit.
 
-use crate::process::run;
+use crate::examples::process::run;
 
 fn stdout_of(name: &str) -> String {
     let process = run(name, &[]);

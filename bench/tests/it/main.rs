@@ -1,0 +1,8 @@
+//! Runs the benchmarks end to end, with real processes. No test depends on speed. One binary, because each links every
+//! peer.
+
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
+
+mod http;
+mod in_process;
+mod redis;
