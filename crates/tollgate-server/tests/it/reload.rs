@@ -73,11 +73,7 @@ fn detects_a_change_right_after_the_start() {
         let path = scratch.write("policy.yaml", &hourly(10, ""));
         let service = Service::start(&["--policy", &path]);
         scratch.write("policy.yaml", &hourly(20, ""));
-        let start = Instant::now();
-        eventually("the new limit, or the timeout", || {
-            peek(&service, "c")["limit"] == 20 || start.elapsed() > Duration::from_secs(4)
-        });
-        assert_eq!(peek(&service, "c")["limit"], 20);
+        eventually("the new limit", || peek(&service, "c")["limit"] == 20);
     }
 }
 
@@ -243,13 +239,9 @@ fn status_shows_the_error_of_the_current_file() {
     eventually("no file", || policy_status(&service)["error"].is_string());
     let no_file = policy_status(&service)["error"].clone();
     make_bad(&path, &scratch, &bad_files().into_iter().find(|bad| bad.0 == "binary").unwrap().1);
-    // Several poll intervals.
-    let start = Instant::now();
-    eventually("a reload, or the timeout", || {
-        policy_status(&service)["error"] != no_file || start.elapsed() > Duration::from_secs(4)
+    eventually("the file exists again and has a different error", || {
+        policy_status(&service)["error"] != no_file
     });
-    let error = policy_status(&service)["error"].clone();
-    assert_ne!(error, no_file, "the file exists again and has a different error");
 }
 
 #[test]
@@ -261,10 +253,7 @@ fn pipe_instead_of_the_file_blocks_nothing() {
     let mkfifo = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(mkfifo.expect("mkfifo is installed").success());
     fs::rename(pipe, &path).unwrap();
-    let start = Instant::now();
-    eventually("a failed reload, or the timeout", || {
-        Scrape::of(&service).value(ERROR) > 0.0 || start.elapsed() > Duration::from_secs(4)
-    });
+    eventually("a failed reload", || Scrape::of(&service).value(ERROR) > 0.0);
     assert_eq!(service.check("c")["rule"], "api");
     assert_eq!(Scrape::of(&service).value(ERROR), 1.0, "a pipe is not a policy file");
     make_good(&path, &scratch);
