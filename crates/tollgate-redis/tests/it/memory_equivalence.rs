@@ -1,7 +1,7 @@
 //! The memory store and the Redis store return the same results in every field, for single plans and for plans that
 //! share a call.
 //!
-//! `TOLLGATE_STEPS=1000000 cargo test --release -p tollgate-redis --all-features --test it memory_equivalence::`
+//! `TOLLGATE_STEPS=1000000 cargo test --release -p tollgate-redis --all-features --test redis_store memory_equivalence::`
 //! compares a million plans per algorithm. A difference shows its seed; `TOLLGATE_SEED` replays that history alone.
 
 use std::env;

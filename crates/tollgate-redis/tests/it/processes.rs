@@ -1,6 +1,6 @@
 //! Four processes on one Redis admit exactly the limit, with every algorithm.
 //!
-//! `TOLLGATE_TAKES=1000000 cargo test --release -p tollgate-redis --all-features --test it processes:: --
+//! `TOLLGATE_TAKES=1000000 cargo test --release -p tollgate-redis --all-features --test redis_store processes:: --
 //! --nocapture` takes a million times from each limit. A worker process is this test program, started again with
 //! one test.
 
