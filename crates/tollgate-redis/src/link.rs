@@ -82,22 +82,11 @@ impl Link {
         }
     }
 
-    /// Queues a command now. The future is its reply; the command is sent even if the future is dropped.
-    pub(crate) fn begin(
-        &self,
-        command: Command,
-    ) -> impl Future<Output = Result<Reply, Failure>> + use<> {
-        let (sender, receiver) = oneshot::channel();
-        self.send(command, Box::new(|reply| drop(sender.send(reply))));
-        async {
-            let stopped = || Failure::Lost("the connection task has stopped".to_owned());
-            receiver.await.unwrap_or_else(|_| Err(stopped()))
-        }
-    }
-
     /// Sends a command and waits for its reply.
     pub(crate) async fn request(&self, command: Command) -> Result<Reply, Failure> {
-        self.begin(command).await
+        let (on_reply, reply) = reply_channel();
+        self.send(command, Box::new(on_reply));
+        reply.await
     }
 
     /// Checks the connection with a PING, and connects if there is none, even immediately after a failed
@@ -138,6 +127,19 @@ impl Link {
             }
         }
     }
+}
+
+/// Returns a callback and the future of its reply: where callbacks end and a caller waits.
+pub(crate) fn reply_channel() -> (
+    impl FnOnce(Result<Reply, Failure>) + Send + 'static,
+    impl Future<Output = Result<Reply, Failure>>,
+) {
+    let (sender, receiver) = oneshot::channel();
+    let reply = async {
+        let stopped = || Failure::Lost("the connection task has stopped".to_owned());
+        receiver.await.unwrap_or_else(|_| Err(stopped()))
+    };
+    (|reply| drop(sender.send(reply)), reply)
 }
 
 /// The server, as in error messages.

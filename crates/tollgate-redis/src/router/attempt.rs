@@ -1,10 +1,13 @@
-//! An attempt to run a request on a server, and the only place that decides to send it again.
+//! A request in progress: each step sends it and decides, by its reply, whether to send it again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
+use super::cluster::Cluster;
+use super::completion::Completion;
 use super::redirect::Redirect;
 use super::server::{Reload, Server};
 use crate::call::{Call, Invocation};
@@ -15,6 +18,9 @@ use crate::slot::Slot;
 /// Maximum number of redirections of one request. Retries after a delay are limited only by its deadline.
 const MAX_REDIRECTS: usize = 16;
 
+/// Delay before a retry of a request that a node cannot run yet.
+const RETRY_DELAY: Duration = Duration::from_millis(10);
+
 /// A request to a server.
 #[derive(Debug)]
 pub(super) enum Request {
@@ -22,83 +28,172 @@ pub(super) enum Request {
     Command(Command),
 }
 
-/// A request, the server that it is sent to, and how.
-#[derive(Debug)]
-pub(super) struct Attempt {
-    pub(super) slot: Slot,
+/// A request, the server that it is sent to, how, and the callback for its reply.
+pub(super) struct Attempt<F: FnOnce(Result<Reply, Failure>)> {
+    server: Arc<Server>,
+    /// The cluster of the server, if it is a node of one.
+    cluster: Option<Arc<Cluster>>,
+    slot: Slot,
     request: Request,
-    pub(super) server: Arc<Server>,
-    pub(super) invocation: Invocation,
+    completion: Completion<F>,
+    invocation: Invocation,
     /// Whether to send `ASKING` first: the slot is migrating to this node.
     is_asking: bool,
     /// Number of library loads on this server.
-    pub(super) loads: usize,
+    loads: usize,
     redirects: usize,
-    /// Redirections end here.
-    deadline: Instant,
+    /// Redirections end here. `None` without a cluster.
+    deadline: Option<Instant>,
 }
 
 /// What to do before a request that has not run is sent again.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Repeat {
+enum Repeat {
     Reload(Reload),
     Redirect(Redirect),
 }
 
-impl Attempt {
-    pub(super) fn new(slot: Slot, request: Request, server: Arc<Server>) -> Self {
-        let deadline = Instant::now() + server.link().reply_timeout();
-        let invocation = server.invocation();
-        let (is_asking, loads, redirects) = (false, 0, 0);
-        Self { slot, request, server, invocation, is_asking, loads, redirects, deadline }
+impl<F: FnOnce(Result<Reply, Failure>) + Send + 'static> Attempt<F> {
+    pub(super) fn new(
+        server: Arc<Server>,
+        slot: Slot,
+        request: Request,
+        completion: Completion<F>,
+    ) -> Self {
+        Self {
+            invocation: server.invocation(),
+            server,
+            cluster: None,
+            slot,
+            request,
+            completion,
+            is_asking: false,
+            loads: 0,
+            redirects: 0,
+            deadline: None,
+        }
     }
 
-    pub(super) fn command(&self) -> Command {
+    /// Sets the cluster of the server.
+    pub(super) fn within(self, cluster: &Arc<Cluster>) -> Self {
+        let deadline = Some(Instant::now() + self.server.link().reply_timeout());
+        Self { cluster: Some(Arc::clone(cluster)), deadline, ..self }
+    }
+
+    /// Sends the request. The driver of the link continues it with the reply.
+    pub(super) fn send(self) {
         let command = match &self.request {
             Request::Program(call) => self.server.command(call, self.invocation),
             Request::Command(command) => command.clone(),
         };
-        command.asking(self.is_asking)
+        let (command, server) = (command.asking(self.is_asking), Arc::clone(&self.server));
+        server.link().send(command, Box::new(move |result| self.receive(result)));
     }
 
-    /// Sends the request now. The future is its reply.
-    pub(super) fn send(&self) -> impl Future<Output = Result<Reply, Failure>> + use<> {
-        self.server.link().begin(self.command())
+    fn receive(self, result: Result<Reply, Failure>) {
+        match result {
+            Ok(reply) => self.completion.complete(Ok(reply)),
+            Err(failure) => self.fail_or_repeat(failure),
+        }
+    }
+
+    fn fail_or_repeat(self, failure: Failure) {
+        if let Some(cluster) = &self.cluster
+            && matches!(failure, Failure::Lost(_) | Failure::Timeout)
+        {
+            cluster.refresh_in_background();
+        }
+        match self.repeat_after(&failure) {
+            Some(Repeat::Reload(reload)) => self.reload(reload),
+            Some(Repeat::Redirect(redirect)) => self.redirect(redirect),
+            None => self.completion.complete(Err(failure)),
+        }
     }
 
     /// Returns how to repeat the request if the failure proves that it has not run. `None` if it may have run, or a
-    /// repetition does not help.
-    pub(super) fn repeat_after(&self, failure: &Failure) -> Option<Repeat> {
+    /// repetition does not help. Nothing else decides to send a request again.
+    fn repeat_after(&self, failure: &Failure) -> Option<Repeat> {
         if let Request::Program(_) = self.request
             && let Some(reload) = self.server.reload(self.invocation, self.loads, failure)
         {
             return Some(Repeat::Reload(reload));
         }
         let redirect = Redirect::of(failure, self.server.host_port()?)?;
-        let has_time = self.redirects < MAX_REDIRECTS && Instant::now() < self.deadline;
-        // A delay needs a runtime.
-        let is_possible = redirect != Redirect::Later || Handle::try_current().is_ok();
-        (has_time && is_possible).then_some(Repeat::Redirect(redirect))
+        let has_time = self.deadline.is_some_and(|deadline| Instant::now() < deadline);
+        (has_time && self.redirects < MAX_REDIRECTS).then_some(Repeat::Redirect(redirect))
     }
 
-    /// Sets the server that has the slot now.
-    pub(super) fn retry_on(&mut self, server: Arc<Server>) {
+    fn reload(mut self, reload: Reload) {
+        match reload {
+            Reload::Text => self.invocation = Invocation::Text,
+            Reload::Scripts => {
+                self.server.use_scripts();
+                self.invocation = Invocation::Hash;
+            }
+            Reload::Library => return self.load_library(),
+        }
+        self.send();
+    }
+
+    /// Loads the library, unless another client has loaded it, and repeats the call.
+    fn load_library(mut self) {
+        self.loads += 1;
+        let (command, server) = (self.server.load_library(), Arc::clone(&self.server));
+        let on_reply = move |result| match result {
+            Err(failure) if !Failure::is_known_library(&failure) => self.fail_or_repeat(failure),
+            _ => self.send(),
+        };
+        server.link().send(command, Box::new(on_reply));
+    }
+
+    fn redirect(mut self, redirect: Redirect) {
+        // Dropped, an attempt fails. Only a node of a cluster redirects.
+        let Some(cluster) = self.cluster.clone() else { return };
+        match redirect {
+            Redirect::Moved { slot, to } => {
+                self.redirect_to(cluster.assign(slot.unwrap_or(self.slot), &to));
+            }
+            Redirect::Ask { to } => {
+                self.redirect_to(cluster.member(&to));
+                self.is_asking = true;
+            }
+            Redirect::Later => return self.retry_later(cluster),
+        }
+        self.send();
+    }
+
+    /// Retries on the owner of the slot, after a delay in which the topology is refreshed.
+    fn retry_later(mut self, cluster: Arc<Cluster>) {
+        cluster.refresh_in_background();
+        let retry = async move {
+            sleep(RETRY_DELAY).await;
+            match cluster.server_of(self.slot) {
+                Ok(server) => {
+                    self.set_server(server);
+                    self.send();
+                }
+                Err(failure) => self.completion.complete(Err(failure)),
+            }
+        };
+        // Without a runtime, the drop of the attempt fails it.
+        drop(Handle::try_current().map(|runtime| runtime.spawn(retry)));
+    }
+
+    fn redirect_to(&mut self, server: Arc<Server>) {
+        self.set_server(server);
+        self.redirects += 1;
+    }
+
+    fn set_server(&mut self, server: Arc<Server>) {
         self.invocation = server.invocation();
         (self.server, self.is_asking, self.loads) = (server, false, 0);
-    }
-
-    /// Sets the server that a redirection names.
-    pub(super) fn redirect_to(&mut self, server: Arc<Server>, is_asking: bool) {
-        self.retry_on(server);
-        self.is_asking = is_asking;
-        self.redirects += 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{address, long_timeouts};
+    use crate::fixtures::{LONG, address, long_timeouts};
     use crate::link::Link;
     use crate::router::Scripting;
     use crate::script::{Entry, Programs, TimeSource};
@@ -108,9 +203,10 @@ mod tests {
         Server::new(link, Arc::new(Programs::new(TimeSource::Server)), scripting)
     }
 
-    fn attempt(server: Server) -> Attempt {
+    fn attempt(server: Server) -> Attempt<fn(Result<Reply, Failure>)> {
         let call = Call { entry: Entry::Nodes, keys: Vec::new(), arguments: Vec::new() };
-        Attempt::new(Slot::ONLY, Request::Program(call), Arc::new(server))
+        let completion = Completion::new((|_| {}) as fn(Result<Reply, Failure>));
+        Attempt::new(Arc::new(server), Slot::ONLY, Request::Program(call), completion)
     }
 
     fn node(scripting: Scripting) -> Server {
@@ -130,7 +226,11 @@ mod tests {
                 for invocation in [Invocation::Function, Invocation::Hash, Invocation::Text] {
                     attempt.invocation = invocation;
                     for failure in [lost(), Failure::Timeout, refused("ERR x"), refused("OOM x")] {
-                        assert_eq!(attempt.repeat_after(&failure), None, "{attempt:?} {failure}");
+                        assert_eq!(
+                            attempt.repeat_after(&failure),
+                            None,
+                            "{invocation:?} {failure}"
+                        );
                     }
                 }
             }
@@ -164,14 +264,15 @@ mod tests {
         let moved = refused("MOVED 3999 10.0.0.1:6381");
         assert_eq!(attempt(server(Scripting::Auto)).repeat_after(&moved), None);
         let mut attempt = attempt(node(Scripting::Auto));
+        attempt.deadline = Some(Instant::now() + LONG);
         for _ in 0..MAX_REDIRECTS {
             assert!(matches!(attempt.repeat_after(&moved), Some(Repeat::Redirect(_))));
-            attempt.redirect_to(Arc::new(node(Scripting::Auto)), false);
+            attempt.redirect_to(Arc::new(node(Scripting::Auto)));
         }
         assert_eq!(attempt.repeat_after(&moved), None);
         attempt.redirects = 0;
         assert!(attempt.repeat_after(&moved).is_some());
-        attempt.deadline = Instant::now();
+        attempt.deadline = Some(Instant::now());
         assert_eq!(attempt.repeat_after(&moved), None);
     }
 }

@@ -9,10 +9,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
-use super::attempt::Attempt;
-use super::redirect::Redirect;
 use super::topology::{Topology, parse_slots};
 use super::{Scripting, Server};
 use crate::address::{HostPort, Login};
@@ -22,9 +20,6 @@ use crate::link::{Link, LinkLimits};
 use crate::resp::Command;
 use crate::script::Programs;
 use crate::slot::Slot;
-
-/// Delay before a retry of a call that a node cannot run yet.
-const RETRY_DELAY: Duration = Duration::from_millis(10);
 
 /// Maximum age of the topology before a refresh.
 const MAX_TOPOLOGY_AGE: Duration = Duration::from_secs(15);
@@ -81,31 +76,15 @@ impl Cluster {
         topology.owner(slot).or_else(|| topology.any_member()).ok_or_else(no_known_node)
     }
 
-    /// Follows a redirection, or waits before the next attempt on the owner of the slot.
-    pub(super) async fn redirect(
-        self: &Arc<Self>,
-        attempt: &mut Attempt,
-        redirect: Redirect,
-    ) -> Result<(), Failure> {
-        match redirect {
-            Redirect::Moved { slot, to } => {
-                let server = self.member(&to);
-                let slot = slot.unwrap_or(attempt.slot);
-                self.topology.lock().assign(slot, Arc::clone(&server));
-                self.refresh_in_background();
-                attempt.redirect_to(server, false);
-            }
-            Redirect::Ask { to } => attempt.redirect_to(self.member(&to), true),
-            Redirect::Later => {
-                self.refresh_in_background();
-                sleep(RETRY_DELAY).await;
-                attempt.retry_on(self.server_of(attempt.slot)?);
-            }
-        }
-        Ok(())
+    /// Sets the owner of a slot, which another node named.
+    pub(super) fn assign(self: &Arc<Self>, slot: Slot, host_port: &HostPort) -> Arc<Server> {
+        let server = self.member(host_port);
+        self.topology.lock().assign(slot, Arc::clone(&server));
+        self.refresh_in_background();
+        server
     }
 
-    fn member(&self, host_port: &HostPort) -> Arc<Server> {
+    pub(super) fn member(&self, host_port: &HostPort) -> Arc<Server> {
         self.topology.lock().member(host_port, |host_port| self.settings.server(host_port))
     }
 

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::resp::Reply;
 
-/// The callback of a request that is repeated in the background. Dropped with its runtime, it reports a failure.
+/// The callback of a request. If a runtime that shuts down drops it, it reports a failure.
 pub(super) struct Completion<F: FnOnce(Result<Reply, Failure>)> {
     /// `None` once called.
     on_reply: Option<F>,

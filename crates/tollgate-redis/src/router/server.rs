@@ -111,13 +111,8 @@ impl Server {
         self.lacks_functions.store(true, Ordering::Relaxed);
     }
 
-    /// Loads the library, unless another client has loaded it.
-    pub(super) async fn load_library(&self) -> Result<(), Failure> {
-        let library = self.programs.library().text();
-        let command = Command::new("FUNCTION").arg("LOAD").arg(library);
-        match self.link.request(command).await {
-            Err(failure) if !failure.is_known_library() => Err(failure),
-            _ => Ok(()),
-        }
+    /// Returns the command that loads the library.
+    pub(super) fn load_library(&self) -> Command {
+        Command::new("FUNCTION").arg("LOAD").arg(self.programs.library().text())
     }
 }
