@@ -136,6 +136,30 @@ fn cancelled_requests_are_not_sent() {
     assert_eq!(block_on(store.take(&request)).unwrap().remaining(), Some(97));
 }
 
+/// Callers whose request started a call, or is the first of a batch, may go away.
+#[test]
+fn callers_behind_cancelled_requests_get_their_replies() {
+    let server = Server::start(Flavor::Redis);
+    let store = builder(&server).max_refusals(0).build();
+    block_on(store.connect()).unwrap();
+    server.hang();
+    let (subject, limit) = (Subject::of(["k"]), daily(100));
+    let request = plan(&subject, &limit, 1);
+    block_on(async {
+        let mut pending: Vec<_> = (0..6).map(|_| Box::pin(store.take(&request))).collect();
+        for future in &mut pending {
+            assert!(poll(future.as_mut()).is_pending());
+        }
+        // Two are sent; the third is the first that waits.
+        let waiting = pending.split_off(3);
+        drop(pending);
+        server.resume();
+        let results = in_order(waiting.into_iter()).await;
+        let left: Vec<_> = results.into_iter().map(|one| one.unwrap().remaining()).collect();
+        assert_eq!(left, [97, 96, 95].map(Some));
+    });
+}
+
 /// Plans behind slow calls do not wait for two of them.
 #[test]
 fn plans_behind_slow_calls_are_decided_in_time() {
