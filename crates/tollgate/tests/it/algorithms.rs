@@ -210,11 +210,12 @@ fn add_naming_files(path: &Path, named: &mut BTreeSet<String>) {
     }
     let is_test = path.components().any(|part| part.as_os_str() == "tests")
         || path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("tests"));
+    let is_document = path.extension().is_some_and(|extension| extension == "md");
     let Ok(text) = fs::read_to_string(path) else { return };
     let product = text.split("#[cfg(test)]\nmod tests").next().unwrap();
     let is_comment = |line: &&str| line.trim_start().starts_with(['/', '-']);
     let mut code = product.lines().filter(|line| !is_comment(line));
-    if !is_test && code.any(|line| TYPICAL.iter().any(|name| line.contains(name))) {
+    if !is_test && !is_document && code.any(|line| TYPICAL.iter().any(|name| line.contains(name))) {
         let path = path.strip_prefix(root()).unwrap();
         named.insert(path.to_string_lossy().replace('\\', "/"));
     }
