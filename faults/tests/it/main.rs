@@ -1,5 +1,7 @@
 //! Runs the `faults` binary, without servers and nodes.
 
+#![expect(clippy::expect_used, reason = "test helpers may panic")]
+
 use std::process::{Command, Output};
 
 fn faults(arguments: &[&str]) -> Output {
