@@ -60,7 +60,7 @@ const startNode = async (id, directory, env, address = "127.0.0.1:0") => {
     `unix://${directory}/redis.sock`,
     "--policy",
     join(directory, "policy.yaml"),
-    "--heartbeat-ms",
+    "--report-ms",
     "500",
     "--probe-ms",
     "100",

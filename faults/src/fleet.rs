@@ -7,7 +7,7 @@ use tollgate_testkit::wait::eventually;
 
 use crate::node::Node;
 
-/// Nodes with frequent heartbeats.
+/// Nodes with frequent reports.
 #[derive(Debug)]
 pub struct Fleet {
     nodes: Vec<Node>,

@@ -88,7 +88,7 @@ impl<'a> Setup<'a> {
 
     /// Starts nodes that form one fleet.
     pub fn start_fleet(self, count: usize) -> Fleet {
-        let setup = self.with("heartbeat-ms", "200").with("node-lifetime-ms", "600000");
+        let setup = self.with("report-ms", "200").with("node-lifetime-ms", "600000");
         Fleet::new((0..count).map(|_| setup.start()).collect())
     }
 

@@ -64,14 +64,25 @@ impl Keys {
         format!("{}audit{{{}}}", self.prefix, self.overrides())
     }
 
-    /// The stream of node reports.
-    pub(crate) fn node_reports(&self) -> String {
-        format!("{}reports", self.prefix)
+    /// The sorted set of nodes by the time until which they count as up. One call changes all data of a node, so its
+    /// hash tag is the key of the nodes.
+    pub(crate) fn node_deadlines(&self) -> String {
+        format!("{}deadlines{{{}}}", self.prefix, self.nodes())
     }
 
-    /// The current state of a node, in the slot of the node reports.
+    /// The number of nodes that have left cleanly.
+    pub(crate) fn node_departures(&self) -> String {
+        format!("{}departures{{{}}}", self.prefix, self.nodes())
+    }
+
+    /// The stream of node reports.
+    pub(crate) fn node_reports(&self) -> String {
+        format!("{}reports{{{}}}", self.prefix, self.nodes())
+    }
+
+    /// The current state of a node.
     pub(crate) fn node_state(&self, node: &str) -> String {
-        format!("{}node{{{}}}:{node}", self.prefix, self.node_reports())
+        format!("{}node{{{}}}:{node}", self.prefix, self.nodes())
     }
 
     /// The channel of change events.

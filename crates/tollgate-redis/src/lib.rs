@@ -22,8 +22,9 @@ mod time;
 pub use address::{Address, AddressError};
 pub use connection::ServerInfo;
 pub use directory::{
-    AuditEntry, Change, Directory, Event, Node, NodeRecord, NodeReport, NodeState, OutgoingReport,
-    OverrideFollower, REPORT_HISTORY, ReportId, ReportPage, StoredOverrides,
+    AuditEntry, Change, Directory, Event, Node, NodeRecord, NodeReport, NodeState, OutgoingFigures,
+    OutgoingReport, OverrideFollower, REPORT_HISTORY, ReportId, ReportPage, ReportReply,
+    StoredOverrides,
 };
 pub use router::Scripting;
 pub use store::{

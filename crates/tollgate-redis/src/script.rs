@@ -42,7 +42,7 @@ pub(crate) enum Entry {
     /// All operations on counters except listing.
     Operate,
     List,
-    Heartbeat,
+    Leave,
     Nodes,
     Override,
     NodeReport,
@@ -55,7 +55,7 @@ impl Entry {
             Self::Decide(_) => "decide",
             Self::Operate => "operate",
             Self::List => "list",
-            Self::Heartbeat => "heartbeat",
+            Self::Leave => "leave",
             Self::Nodes => "nodes",
             Self::Override => "override",
             Self::NodeReport => "report",
@@ -67,8 +67,7 @@ const SHARED: [&str; 2] = [lua!("arithmetic"), lua!("state")];
 const DECIDE: [&str; 4] = [lua!("pause"), lua!("plan"), lua!("multi_take"), lua!("decide")];
 const OPERATE: [&str; 5] =
     [lua!("pause"), lua!("permits"), lua!("plan"), lua!("multi_take"), lua!("operations")];
-const DIRECTORY: [&str; 4] =
-    [lua!("heartbeat"), lua!("nodes"), lua!("overrides"), lua!("node_report")];
+const DIRECTORY: [&str; 4] = [lua!("leave"), lua!("nodes"), lua!("overrides"), lua!("node_report")];
 
 /// A script and its SHA-1 hash.
 #[derive(Debug)]
@@ -106,7 +105,7 @@ impl Library {
         let entries = [
             Entry::Operate,
             Entry::List,
-            Entry::Heartbeat,
+            Entry::Leave,
             Entry::Nodes,
             Entry::Override,
             Entry::NodeReport,
@@ -140,7 +139,7 @@ pub(crate) struct Programs {
     decide: Vec<(Letter, Script)>,
     operate: Script,
     list: Script,
-    heartbeat: Script,
+    leave: Script,
     nodes: Script,
     overrides: Script,
     node_report: Script,
@@ -167,7 +166,7 @@ impl Programs {
             decide: Letter::ALL.into_iter().filter(has_small_script).map(decide).collect(),
             operate: Script::of(Entry::Operate, &assemble(time, &[&without_listing, &OPERATE])),
             list: Script::of(Entry::List, &assemble(time, &[&algorithms, &[lua!("listing")]])),
-            heartbeat: directory(Entry::Heartbeat, lua!("heartbeat")),
+            leave: directory(Entry::Leave, lua!("leave")),
             nodes: directory(Entry::Nodes, lua!("nodes")),
             overrides: directory(Entry::Override, lua!("overrides")),
             node_report: directory(Entry::NodeReport, lua!("node_report")),
@@ -185,7 +184,7 @@ impl Programs {
             }
             Entry::Operate => &self.operate,
             Entry::List => &self.list,
-            Entry::Heartbeat => &self.heartbeat,
+            Entry::Leave => &self.leave,
             Entry::Nodes => &self.nodes,
             Entry::Override => &self.overrides,
             Entry::NodeReport => &self.node_report,

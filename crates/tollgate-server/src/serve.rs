@@ -21,9 +21,8 @@ use crate::listener::{Listener, ListenerContext, ListenerLimits, Protocol, bind,
 use crate::metrics::{Exhausted, Metrics};
 use crate::node::overrides::OverrideStore;
 use crate::node::reload::{self, ReloadReply, ReloadRequests};
-use crate::node::{
-    Identity, Membership, NodeContext, SavedState, notify, report, store_maintenance,
-};
+use crate::node::report::Reporter;
+use crate::node::{Identity, NodeContext, SavedState, live, notify, store_maintenance};
 use crate::settings::{Settings, TlsSettings};
 use crate::shutdown::{Readiness, Shutdown};
 use crate::store::{Backend, StoreSetup};
@@ -65,10 +64,10 @@ pub(crate) async fn serve(
     let node = NodeContext::new(limiter, overrides, source, identity, info, Arc::clone(&readiness));
     let node = Arc::new(node);
     log_start(&node, &settings);
-    let membership = Membership::register(&node, &settings).await;
+    let reporter = Reporter::register(&node, &settings).await;
     let (reloads, reload_requests) = ReloadRequests::new();
     let reload = (hangup, reload_requests, text);
-    let background = BackgroundTasks::start(&node, &shutdown, saved, membership, reload);
+    let background = BackgroundTasks::start(&node, &shutdown, saved, reporter, reload);
     let tls = watch_tls(settings.tls.as_ref(), &shutdown)?;
 
     // Before the first request, because a response of a node that is not ready closes its connection.
@@ -129,8 +128,8 @@ fn watch_tls(
 struct BackgroundTasks {
     policy_reload: JoinHandle<io::Result<()>>,
     override_expiry: JoinHandle<()>,
-    node_report: JoinHandle<()>,
-    membership: Option<JoinHandle<()>>,
+    live_view: JoinHandle<()>,
+    reporter: Option<JoinHandle<()>>,
     saved_state: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
@@ -139,7 +138,7 @@ impl BackgroundTasks {
         node: &Arc<NodeContext>,
         shutdown: &Shutdown,
         saved: Option<SavedState>,
-        membership: Option<Membership>,
+        reporter: Option<Reporter>,
         (hangup, requests, text): (Signal, mpsc::Receiver<ReloadReply>, Option<String>),
     ) -> Self {
         let shared = || Arc::clone(node);
@@ -152,9 +151,9 @@ impl BackgroundTasks {
                 shutdown.requested(),
             )),
             override_expiry: tokio::spawn(overrides.run_expiry(shutdown.finished())),
-            node_report: tokio::spawn(report::run(shared(), shutdown.requested())),
-            membership: membership
-                .map(|membership| tokio::spawn(membership.run(shared(), shutdown.finished()))),
+            live_view: tokio::spawn(live::run(shared(), shutdown.requested())),
+            reporter: reporter
+                .map(|reporter| tokio::spawn(reporter.run(shared(), shutdown.finished()))),
             saved_state: saved
                 .map(|saved| tokio::spawn(saved.run(node.shared_limiter(), shutdown.finished()))),
         }
@@ -164,9 +163,9 @@ impl BackgroundTasks {
     async fn join(self) -> Result<(), ServeError> {
         self.policy_reload.await.map_err(ServeError::new)?.map_err(ServeError::new)?;
         self.override_expiry.await.map_err(ServeError::new)?;
-        self.node_report.await.map_err(ServeError::new)?;
-        if let Some(membership) = self.membership {
-            membership.await.map_err(ServeError::new)?;
+        self.live_view.await.map_err(ServeError::new)?;
+        if let Some(reporter) = self.reporter {
+            reporter.await.map_err(ServeError::new)?;
         }
         if let Some(saved_state) = self.saved_state {
             saved_state.await.map_err(ServeError::new)??;

@@ -15,7 +15,7 @@ use crate::stage::Stage;
 use crate::waiting::wait_for;
 
 const NODES: u64 = 8;
-/// Connections per node: one for decisions, one for node reports and change events.
+/// Connections per node: one for decisions and node reports, one for change events.
 const CONNECTIONS_PER_NODE: u64 = 2;
 /// The time in which commands are counted, before and after the outage.
 const SPAN: Duration = Duration::from_secs(3);
@@ -35,7 +35,7 @@ struct Traffic {
 pub(super) fn eight_nodes_do_not_storm_a_recovered_redis(stage: &Stage) -> String {
     let server = redis::start();
     let proxy = Proxy::start(server.port());
-    // The default heartbeat interval, because heartbeats are load too.
+    // The default report interval, because reports are load too.
     let setup =
         stage.node().redis(&redis::through(&proxy)).policy(&per_client("1000000/h", Loss::Local));
     let setup = setup.with("redis-timeout-ms", "1000");
@@ -52,7 +52,7 @@ pub(super) fn eight_nodes_do_not_storm_a_recovered_redis(stage: &Stage) -> Strin
         format!("{clients} connections")
     });
     let Traffic { before, after, connects, recovery } = traffic;
-    // Per second: a probe, a failed heartbeat, and the connection for node reports and change events.
+    // Per second: a probe, a failed report, and the connection for change events.
     let bound = NODES * (seconds + 1) * 4;
     stage.check_time(connects <= bound, || {
         format!("{connects} connections in {seconds} s without Redis")

@@ -42,7 +42,7 @@ const FIELDS: [(&str, &str, &str); 5] = [
 /// Numeric settings, by flag.
 const SETTINGS: [&str; 9] = [
     "redis-timeout-ms",
-    "heartbeat-ms",
+    "report-ms",
     "node-lifetime-ms",
     "breaker-failures",
     "breaker-open-ms",

@@ -53,7 +53,7 @@ pub(super) fn redis_without_memory_admits_nothing(stage: &Stage) -> String {
 pub(super) fn evicting_redis_causes_a_warning(stage: &Stage) -> String {
     let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
     let server = redis::builder().args(evicting).start();
-    let setup = stage.node().redis(&redis::url(&server)).with("heartbeat-ms", "50");
+    let setup = stage.node().redis(&redis::url(&server)).with("report-ms", "50");
     let node = setup.patient().start();
     assert!(node.log().contains("noeviction"), "{}", node.log());
     let has_warning = || node.warning().is_some_and(|text| text.contains("(allkeys-lru)"));

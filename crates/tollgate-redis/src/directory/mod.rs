@@ -4,6 +4,7 @@ mod audit;
 mod changes;
 mod node_reports;
 mod nodes;
+mod outgoing_report;
 mod override_follower;
 mod overrides;
 mod stream;
@@ -14,8 +15,9 @@ use tollgate::StoreError;
 
 pub use audit::AuditEntry;
 pub use changes::{Change, Event};
-pub use node_reports::{NodeReport, OutgoingReport, REPORT_HISTORY, ReportId, ReportPage};
+pub use node_reports::{NodeReport, REPORT_HISTORY, ReportId, ReportPage};
 pub use nodes::{Node, NodeRecord, NodeState};
+pub use outgoing_report::{OutgoingFigures, OutgoingReport, ReportReply};
 pub use override_follower::OverrideFollower;
 pub use overrides::StoredOverrides;
 
@@ -33,7 +35,7 @@ use crate::time::Time;
 /// ```no_run
 /// use std::time::Duration;
 /// use tollgate::Timestamp;
-/// use tollgate_redis::{Address, NodeRecord, NodeState, RedisStore};
+/// use tollgate_redis::{Address, NodeRecord, NodeState, OutgoingReport, RedisStore};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let directory = RedisStore::new(Address::local()).directory();
@@ -42,7 +44,8 @@ use crate::time::Time;
 ///     address: "10.0.0.7:8080".to_owned(),
 ///     registered_at: Timestamp::EPOCH,
 /// };
-/// directory.heartbeat(&node, Duration::from_secs(30)).await?;
+/// let lifetime = Duration::from_secs(30);
+/// directory.report(&OutgoingReport { node: &node, lifetime, figures: None }).await?;
 /// assert_eq!(directory.nodes().await?[0].state, NodeState::Up);
 /// # Ok(())
 /// # }

@@ -1,4 +1,4 @@
-//! Node reports: the figures of every node for the last minutes, so that each node can show all of them.
+//! Published node reports: the figures of every node for the last minutes, so that each node can show all of them.
 
 use std::time::Duration;
 
@@ -7,9 +7,7 @@ use tollgate::{StoreError, Timestamp};
 use super::Directory;
 use super::stream::{field, id_and_fields};
 use crate::failure::Failure;
-use crate::limit_code::millis;
 use crate::resp::{Command, Reply};
-use crate::script::Entry;
 
 /// How long node reports are kept.
 pub const REPORT_HISTORY: Duration = Duration::from_secs(15 * 60);
@@ -19,22 +17,6 @@ const PAGE_SIZE: usize = 1000;
 const MAX_PAGE_BYTES: usize = 16 << 20;
 /// Number of nodes whose states are read in one call.
 const STATES_PER_CALL: usize = 16;
-
-/// A node report to publish. Its texts are opaque to this library.
-#[derive(Debug, Clone, Copy)]
-pub struct OutgoingReport<'a> {
-    /// Unique name of the node.
-    pub node: &'a str,
-    /// Number of the report. A report with a lost reply is sent again, unchanged and under the same number, and
-    /// counts once.
-    pub number: u64,
-    /// The figures since the previous report. Kept for [`REPORT_HISTORY`].
-    pub figures: &'a str,
-    /// The current state of the node. Replaces the previous one.
-    pub state: &'a str,
-    /// How long the state is valid.
-    pub lifetime: Duration,
-}
 
 /// A published node report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,41 +61,6 @@ impl ReportId {
 }
 
 impl Directory {
-    /// Publishes a node report. Returns its time by the clock of Redis.
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    /// use tollgate_redis::{Address, OutgoingReport, ReportId, RedisStore};
-    ///
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// let directory = RedisStore::new(Address::local()).directory();
-    /// let lifetime = Duration::from_secs(10);
-    /// let report = OutgoingReport { node: "web-1", number: 1, figures: "7 checks", state: "ok", lifetime };
-    /// let now = directory.report(&report).await?;
-    /// let page = directory.node_reports(&ReportId::before(now)).await?;
-    /// assert_eq!(page.reports[0].figures, "7 checks");
-    /// assert_eq!(directory.node_states(&["web-1"]).await?, [Some("ok".to_owned())]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// The call to Redis failed.
-    pub async fn report(&self, report: &OutgoingReport<'_>) -> Result<Timestamp, StoreError> {
-        let keys = [self.keys.node_reports(), self.keys.node_state(report.node)];
-        let (history, lifetime) =
-            (millis(REPORT_HISTORY).to_string(), millis(report.lifetime).max(1).to_string());
-        let number = report.number.to_string();
-        let arguments = [report.node, &number, report.figures, report.state, &history, &lifetime];
-        let keys = keys.map(String::into_bytes).to_vec();
-        let arguments = arguments.map(|text| text.as_bytes().to_vec()).to_vec();
-        let reply = self.run(Entry::NodeReport, keys, arguments).await?;
-        let unexpected = || Failure::unexpected().into_store_error();
-        let Reply::Integer(millis) = reply else { return Err(unexpected()) };
-        let millis = u64::try_from(millis).map_err(|_| unexpected())?;
-        Ok(Timestamp::EPOCH + Duration::from_millis(millis))
-    }
-
     /// Returns the next page of reports after a position, oldest first.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The nodes of a deployment, by their heartbeats.
+//! The nodes of a deployment, by their reports.
 
 use std::time::Duration;
 
@@ -6,9 +6,12 @@ use tollgate::{StoreError, Timestamp};
 
 use super::Directory;
 use crate::failure::Failure;
-use crate::limit_code::{micros, read_number, write_number};
-use crate::resp::{Command, Reply};
+use crate::limit_code::{read_number, write_number};
+use crate::resp::Reply;
 use crate::script::Entry;
+
+/// Time without a report after which a node is silent.
+const SILENT_AFTER: Duration = Duration::from_secs(5);
 
 /// The data that a node registers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,48 +34,37 @@ pub struct Node {
     pub address: String,
     /// Start of the node.
     pub registered_at: Timestamp,
-    /// Whether its last heartbeat is still valid.
+    /// Whether the lifetime of its last report has not ended.
     pub state: NodeState,
-    /// Time of its last heartbeat, by the clock of Redis.
-    pub seen_at: Timestamp,
+    /// Time of its last report, by the clock of Redis.
+    pub last_seen: Timestamp,
+    /// Whether its last report is at least 5 seconds old. A silent node counts as up until its lifetime has ended.
+    pub is_silent: bool,
 }
 
-/// Whether the last heartbeat of a node is still valid.
+/// Whether the lifetime of a node's last report has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeState {
-    /// The last heartbeat is valid.
+    /// The lifetime has not ended.
     Up,
-    /// The last heartbeat has expired, and the node has not left.
+    /// The lifetime has ended, and the node has not left.
     Down,
 }
 
 impl Directory {
-    /// Registers a node for `lifetime` from now. Without further heartbeats it is listed as down for a day, then
-    /// removed.
+    /// Removes a node that shuts down. Another node with the same id stays registered.
     ///
     /// # Errors
     /// The call to Redis failed.
-    pub async fn heartbeat(&self, node: &NodeRecord, lifetime: Duration) -> Result<(), StoreError> {
-        let mut record = Vec::new();
-        write_number(&mut record, node.registered_at.as_micros());
-        record.extend_from_slice(node.address.as_bytes());
-        let lifetime = micros(lifetime).to_string().into_bytes();
-        let arguments = vec![node.id.clone().into_bytes(), lifetime, record];
-        let keys = vec![self.keys.nodes().into_bytes()];
-        self.run(Entry::Heartbeat, keys, arguments).await.map(|_| ())
+    pub async fn leave(&self, node: &NodeRecord) -> Result<(), StoreError> {
+        let keys = &self.keys;
+        let keys = [keys.nodes(), keys.node_deadlines(), keys.node_departures()];
+        let keys = keys.map(String::into_bytes).to_vec();
+        let arguments = vec![node.id.clone().into_bytes(), node.encode()];
+        self.run(Entry::Leave, keys, arguments).await.map(|_| ())
     }
 
-    /// Removes a node that shuts down.
-    ///
-    /// # Errors
-    /// The call to Redis failed.
-    pub async fn leave(&self, id: &str) -> Result<(), StoreError> {
-        let key = self.keys.nodes();
-        let command = Command::new("HDEL").arg(&key).arg(id);
-        self.request(&key, command).await.map(|_| ())
-    }
-
-    /// Lists all nodes with a heartbeat in the last day, ordered by id.
+    /// Lists all nodes with a report in the last day, ordered by id.
     ///
     /// # Errors
     /// The call to Redis failed.
@@ -92,18 +84,36 @@ impl Directory {
     }
 }
 
-/// Parses a node, or returns `None` if its format is unknown.
+impl NodeRecord {
+    /// Encodes the part of the stored record that the node itself determines.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut record = Vec::new();
+        write_number(&mut record, self.registered_at.as_micros());
+        record.extend_from_slice(self.address.as_bytes());
+        record
+    }
+}
+
+impl Node {
+    /// Parses a stored record at a time in microseconds, or returns `None` if its format is unknown.
+    pub(super) fn parse(id: &[u8], record: &[u8], now: u64) -> Option<Self> {
+        let (seen, rest) = read_number(record)?;
+        let (lifetime, rest) = read_number(rest)?;
+        let (registered, address) = read_number(rest)?;
+        let is_up = now < seen.saturating_add(lifetime);
+        let (now, last_seen) = (Timestamp::from_micros(now), Timestamp::from_micros(seen));
+        Some(Self {
+            id: String::from_utf8(id.to_vec()).ok()?,
+            address: String::from_utf8(address.to_vec()).ok()?,
+            registered_at: Timestamp::from_micros(registered),
+            state: if is_up { NodeState::Up } else { NodeState::Down },
+            last_seen,
+            is_silent: now >= last_seen + SILENT_AFTER,
+        })
+    }
+}
+
 fn parse(pair: &[Reply], now: u64) -> Option<Node> {
     let [Reply::Bulk(id), Reply::Bulk(record)] = pair else { return None };
-    let (seen, rest) = read_number(record)?;
-    let (lifetime, rest) = read_number(rest)?;
-    let (registered, address) = read_number(rest)?;
-    let is_up = now < seen.saturating_add(lifetime);
-    Some(Node {
-        id: String::from_utf8(id.clone()).ok()?,
-        address: String::from_utf8(address.to_vec()).ok()?,
-        registered_at: Timestamp::from_micros(registered),
-        state: if is_up { NodeState::Up } else { NodeState::Down },
-        seen_at: Timestamp::from_micros(seen),
-    })
+    Node::parse(id, record, now)
 }

@@ -4,7 +4,9 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use tollgate::{Key, Listing, Permit, PermitId, Store, Subject, Timestamp};
-use tollgate_redis::{Change, Event, NodeRecord, OutgoingReport, RedisStore, ReportId, Scripting};
+use tollgate_redis::{
+    Change, Event, NodeRecord, OutgoingFigures, OutgoingReport, RedisStore, ReportId, Scripting,
+};
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::MAX_WAIT;
 
@@ -55,15 +57,13 @@ fn use_directory(store: &RedisStore) {
     assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::Subscribed));
     let (id, address) = ("a".to_owned(), "host:1".to_owned());
     let node = NodeRecord { id, address, registered_at: Timestamp::EPOCH };
-    block_on(directory.heartbeat(&node, HOUR)).unwrap();
-    assert_eq!(block_on(directory.nodes()).unwrap().len(), 1);
-    block_on(directory.leave("a")).unwrap();
-    // A number that the previous test run has not used.
     let [then, _] = [1, 2].map(|number| {
-        let report =
-            OutgoingReport { node: "a", number, figures: "1", state: "ok", lifetime: HOUR };
-        block_on(directory.report(&report)).unwrap()
+        let figures = OutgoingFigures { number, figures: "1", state: "ok", state_lifetime: HOUR };
+        let report = OutgoingReport { node: &node, lifetime: HOUR, figures: Some(figures) };
+        block_on(directory.report(&report)).unwrap().at
     });
+    assert_eq!(block_on(directory.nodes()).unwrap().len(), 1);
+    block_on(directory.leave(&node)).unwrap();
     assert_eq!(block_on(directory.node_reports(&ReportId::before(then))).unwrap().reports.len(), 2);
     assert_eq!(block_on(directory.node_states(&["a", "b"])).unwrap().len(), 2);
     let client = Subject::of(["c"]);

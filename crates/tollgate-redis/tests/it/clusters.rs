@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tollgate::{Key, Limit, Listing, Plan, Store, Subject, Take, Timestamp};
 use tollgate_redis::{
-    Change, Event, NodeRecord, NodeState, RedisStore, RedisStoreBuilder, Scripting,
+    Change, Event, NodeRecord, NodeState, OutgoingReport, RedisStore, RedisStoreBuilder, Scripting,
 };
 use tollgate_testkit::server::{Cluster, Flavor, slot_of};
 use tollgate_testkit::wait::{MAX_WAIT, eventually, pause};
@@ -269,10 +269,12 @@ fn directory_works_on_a_cluster() {
     let directory = store.directory();
     let at = Timestamp::from_micros(7_000_000);
     let node = NodeRecord { id: "a".to_owned(), address: "host:1".to_owned(), registered_at: at };
-    block_on(directory.heartbeat(&node, Duration::from_secs(3600))).unwrap();
+    let lifetime = Duration::from_secs(3600);
+    let report = OutgoingReport { node: &node, lifetime, figures: None };
+    assert_eq!(block_on(directory.report(&report)).unwrap().up, 1);
     let nodes = block_on(watching.directory().nodes()).unwrap();
     assert_eq!((nodes.len(), nodes[0].state), (1, NodeState::Up));
-    block_on(directory.leave("a")).unwrap();
+    block_on(directory.leave(&node)).unwrap();
     assert_eq!(block_on(directory.nodes()).unwrap(), []);
     let client = Subject::of(["c"]);
     assert_eq!(block_on(directory.put_override(&client, &override_of(1), "entry")).unwrap(), None);

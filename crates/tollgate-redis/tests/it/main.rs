@@ -13,6 +13,7 @@ mod clusters;
 mod conformance;
 mod cut_connections;
 mod directory;
+mod directory_nodes;
 mod expiry;
 mod first_call;
 mod fixture;

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use tollgate::Timestamp;
-use tollgate_redis::{Directory, OutgoingReport, REPORT_HISTORY, ReportId, Scripting};
+use tollgate_redis::{
+    Directory, NodeRecord, OutgoingFigures, OutgoingReport, REPORT_HISTORY, ReportId, Scripting,
+};
 use tollgate_testkit::server::Flavor;
 
 use crate::fixture::{block_on, builder, builder_at, prefix, shared, shared_cluster};
@@ -20,8 +22,10 @@ fn report(directory: &Directory, node: &str, figures: &str) -> Timestamp {
 
 fn report_numbered(directory: &Directory, node: &str, figures: &str, number: u64) -> Timestamp {
     let state = &format!("{node} after {figures}");
-    block_on(directory.report(&OutgoingReport { node, number, figures, state, lifetime: LIFETIME }))
-        .unwrap()
+    let (id, address) = (node.to_owned(), "host:1".to_owned());
+    let node = &NodeRecord { id, address, registered_at: Timestamp::EPOCH };
+    let figures = Some(OutgoingFigures { number, figures, state, state_lifetime: LIFETIME });
+    block_on(directory.report(&OutgoingReport { node, lifetime: LIFETIME, figures })).unwrap().at
 }
 
 fn reports_after(directory: &Directory, after: &ReportId) -> Vec<(String, String)> {
@@ -75,7 +79,7 @@ fn reports_from_a_future_clock_are_removed() {
     let prefix = prefix();
     let store = builder(shared(Flavor::Redis)).prefix(prefix.clone()).unwrap().build();
     let (directory, mut raw) = (store.directory(), shared(Flavor::Redis).raw());
-    let stream = format!("{prefix}reports");
+    let stream = format!("{prefix}reports{{{prefix}nodes}}");
     raw.call(&["XADD", &stream, "9999999999999-0", "node", "a", "figures", "0"]);
     let start = report(&directory, "a", "1");
     report(&directory, "a", "2");
@@ -90,7 +94,7 @@ fn unreadable_reports_are_skipped() {
     let (directory, mut raw) = (store.directory(), shared(Flavor::Redis).raw());
     let start = report(&directory, "a", "1");
     for _ in 0..1200 {
-        raw.call(&["XADD", &format!("{prefix}reports"), "*", "later", "version"]);
+        raw.call(&["XADD", &format!("{prefix}reports{{{prefix}nodes}}"), "*", "later", "version"]);
     }
     report(&directory, "a", "2");
     let first = block_on(directory.node_reports(&ReportId::before(start))).unwrap();
@@ -138,8 +142,10 @@ fn reports_and_states_expire() {
         let directory = store.scripting(scripting).build().directory();
         report(&directory, "a", "1");
         let mut raw = shared(Flavor::Redis).raw();
-        let mut ttl = |key: &str| raw.call(&["PTTL", &format!("{prefix}{key}")]).int();
-        let (reports, state) = (ttl("reports"), ttl(&format!("node{{{prefix}reports}}:a")));
+        let mut ttl = |key: &str, rest: &str| {
+            raw.call(&["PTTL", &format!("{prefix}{key}{{{prefix}nodes}}{rest}")]).int()
+        };
+        let (reports, state) = (ttl("reports", ""), ttl("node", ":a"));
         let history = i64::try_from(REPORT_HISTORY.as_millis()).unwrap();
         assert!((1..=history).contains(&reports), "{reports}");
         assert!((1..=10_000).contains(&state), "{state}");

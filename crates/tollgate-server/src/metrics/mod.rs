@@ -223,9 +223,9 @@ impl Metrics {
     }
 
     /// Records how many nodes share the store, as last seen by this node.
-    pub(crate) fn note_nodes(&self, up: usize, down: usize) {
-        self.nodes_up.store(up as u64, Ordering::Relaxed);
-        self.nodes_down.store(down as u64, Ordering::Relaxed);
+    pub(crate) fn note_nodes(&self, up: u32, down: u32) {
+        self.nodes_up.store(up.into(), Ordering::Relaxed);
+        self.nodes_down.store(down.into(), Ordering::Relaxed);
     }
 
     /// Returns the gauge of open connections.

@@ -11,18 +11,17 @@ pub(crate) struct DuplicateNode {
 }
 
 impl DuplicateNode {
-    /// Searches the node list as it is before this node's first or next heartbeat. A duplicate that is not seen for
-    /// a node lifetime is gone: it may have been this node before it moved to another address.
+    /// Examines the record under this node's id before its first or next report. A duplicate that is not seen for a
+    /// node lifetime is gone: it may have been this node before it moved to another address.
     pub(crate) fn update(
         &mut self,
         own: &NodeRecord,
         is_first: bool,
-        nodes: &[Node],
+        previous: Option<&Node>,
         lifetime: Duration,
         now: Instant,
     ) {
-        let found = nodes.iter().find(|node| is_duplicate(own, is_first, node));
-        if let Some(duplicate) = found {
+        if let Some(duplicate) = previous.filter(|node| is_duplicate(own, is_first, node)) {
             self.seen = Some((duplicate.address.clone(), now));
         }
         self.seen.take_if(|(_, at)| now.duration_since(*at) >= lifetime);
@@ -38,10 +37,10 @@ impl DuplicateNode {
     }
 }
 
-/// Before the first heartbeat, a record with the same address may be left from a crash of this node. Later, any
-/// record that this node did not write is a duplicate's: two nodes that bind 0.0.0.0 have the same address.
+/// Before the first report, a record with the same address may be left from a crash of this node. Later, any record
+/// that this node did not write is a duplicate's: two nodes that bind 0.0.0.0 have the same address.
 fn is_duplicate(own: &NodeRecord, is_first: bool, node: &Node) -> bool {
     let is_other =
         node.address != own.address || (!is_first && node.registered_at != own.registered_at);
-    node.id == own.id && node.state == NodeState::Up && is_other
+    node.state == NodeState::Up && is_other
 }

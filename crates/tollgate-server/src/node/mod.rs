@@ -1,11 +1,10 @@
-//! This node: its shared state, and the background tasks that keep it current (membership, node reports, policy reloads,
-//! saved state, store maintenance).
+//! This node: its shared state, and the background tasks that keep it current (node reports, policy reloads, saved
+//! state, store maintenance).
 
 mod context;
 mod duplicate_node;
 pub(crate) mod live;
 mod live_node_count;
-mod membership;
 pub(crate) mod notify;
 pub(crate) mod overrides;
 pub(crate) mod reload;
@@ -15,5 +14,4 @@ pub(crate) mod store_maintenance;
 mod warnings;
 
 pub(crate) use context::{Identity, NodeContext, NodeLimiter, PolicyLoad};
-pub(crate) use membership::Membership;
 pub(crate) use saved_state::SavedState;

@@ -2,19 +2,19 @@
 
 use tracing::{info, warn};
 
-/// Current warnings, updated with each heartbeat. They are part of the store's `warning` in `/api/status`.
+/// Current warnings, updated with each node report. They are part of the store's `warning` in `/api/status`.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings {
-    heartbeat: Option<String>,
+    node_report: Option<String>,
     duplicate: Option<String>,
     eviction: Option<String>,
     overrides: Option<String>,
 }
 
 impl Warnings {
-    /// Sets the error of the last heartbeat; `None` if it succeeded.
-    pub(crate) fn set_heartbeat(&mut self, error: Option<String>) {
-        self.heartbeat = error;
+    /// Sets the error of the last node report; `None` if it succeeded.
+    pub(crate) fn set_node_report(&mut self, error: Option<String>) {
+        self.node_report = error;
     }
 
     /// Sets or clears the warning about another node with the same id, and logs changes.
@@ -53,9 +53,9 @@ impl Warnings {
         self.overrides = error;
     }
 
-    /// Returns all warnings, `store_failure` first. It replaces the heartbeat warning, which has the same cause.
+    /// Returns all warnings, `store_failure` first. It replaces the node report warning, which has the same cause.
     pub(crate) fn all(&self, store_failure: Option<String>) -> impl Iterator<Item = String> {
-        let failure = store_failure.or_else(|| self.heartbeat.clone());
+        let failure = store_failure.or_else(|| self.node_report.clone());
         let others = [&self.duplicate, &self.eviction, &self.overrides];
         [failure].into_iter().chain(others.map(Clone::clone)).flatten()
     }

@@ -41,10 +41,10 @@ pub(crate) struct ServeArgs {
     /// How the Lua code is loaded into Redis [default: auto]
     #[arg(long, value_name = "HOW", env = "TOLLGATE_SCRIPTING")]
     pub(crate) scripting: Option<ScriptingArg>,
-    /// Interval of the heartbeats that this node writes to Redis [default: 10000]
-    #[arg(long, value_name = "MS", env = "TOLLGATE_HEARTBEAT_MS")]
-    pub(crate) heartbeat_ms: Option<u64>,
-    /// Time without a heartbeat after which a node counts as down [default: 30000]
+    /// Interval of the reports that this node sends to Redis [default: 1000]
+    #[arg(long, value_name = "MS", env = "TOLLGATE_REPORT_MS")]
+    pub(crate) report_ms: Option<u64>,
+    /// Time without a report after which a node counts as down [default: 30000]
     #[arg(long, value_name = "MS", env = "TOLLGATE_NODE_LIFETIME_MS")]
     pub(crate) node_lifetime_ms: Option<u64>,
     /// Consecutive Redis failures that open the breaker; while open, decisions are made without Redis [default: 5]

@@ -18,7 +18,7 @@ pub(crate) struct SettingsFile {
     pub(super) redis_timeout_ms: Option<u64>,
     pub(super) redis_prefix: Option<String>,
     pub(super) scripting: Option<ScriptingArg>,
-    pub(super) heartbeat_ms: Option<u64>,
+    pub(super) report_ms: Option<u64>,
     pub(super) node_lifetime_ms: Option<u64>,
     pub(super) breaker_failures: Option<u64>,
     pub(super) breaker_open_ms: Option<u64>,

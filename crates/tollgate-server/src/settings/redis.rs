@@ -1,4 +1,4 @@
-//! Settings of the Redis store, the breaker and the node heartbeat.
+//! Settings of the Redis store, the breaker and the node reports.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use crate::error::SettingsError;
 use crate::settings::args::ServeArgs;
 
 const MAX_TIMEOUT_MS: u64 = 60_000;
-const HEARTBEAT_RANGE_MS: RangeInclusive<u64> = 10..=3_600_000;
+/// At most 1 second, because the other nodes count a node that joins at their next report, which must be within 2 s.
+const REPORT_RANGE_MS: RangeInclusive<u64> = 10..=1000;
 const MAX_LIFETIME_MS: u64 = 86_400_000;
 const MAX_FAILURES: u64 = 1_000_000;
 const MAX_OPEN_MS: u64 = 3_600_000;
@@ -20,7 +21,7 @@ const PROBE_RANGE_MS: RangeInclusive<u64> = 10..=600_000;
 const DEFAULT_FAILURES: u32 = 5;
 const DEFAULT_OPEN: Duration = Duration::from_secs(30);
 const DEFAULT_PROBE: Duration = Duration::from_secs(1);
-const DEFAULT_HEARTBEAT: Duration = Duration::from_secs(10);
+const DEFAULT_REPORT: Duration = Duration::from_secs(1);
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(30);
 
 /// Settings that only apply to a Redis store.
@@ -29,9 +30,9 @@ pub(crate) struct RedisSettings {
     pub(crate) timeout: Duration,
     pub(crate) prefix: String,
     pub(crate) scripting: Scripting,
-    /// Interval of the heartbeats of this node.
-    pub(crate) heartbeat: Duration,
-    /// Time after the last heartbeat during which a node counts as up.
+    /// Interval of the reports of this node.
+    pub(crate) report: Duration,
+    /// Time after the last report during which a node counts as up.
     pub(crate) node_lifetime: Duration,
     /// Consecutive failures that open the breaker.
     pub(crate) breaker_failures: u32,
@@ -50,11 +51,10 @@ impl RedisSettings {
         };
         let timeout = args.redis_timeout_ms.or(file.redis_timeout_ms);
         let timeout = millis("--redis-timeout-ms", timeout, 1..=MAX_TIMEOUT_MS)?;
-        let heartbeat = args.heartbeat_ms.or(file.heartbeat_ms);
-        let heartbeat = millis("--heartbeat-ms", heartbeat, HEARTBEAT_RANGE_MS)?;
+        let report = args.report_ms.or(file.report_ms);
+        let report = millis("--report-ms", report, REPORT_RANGE_MS)?.unwrap_or(DEFAULT_REPORT);
         let lifetime = args.node_lifetime_ms.or(file.node_lifetime_ms);
         let lifetime = millis("--node-lifetime-ms", lifetime, 1..=MAX_LIFETIME_MS)?;
-        let heartbeat = heartbeat.unwrap_or(DEFAULT_HEARTBEAT);
         let failures = args.breaker_failures.or(file.breaker_failures);
         let failures = within("--breaker-failures", failures, 1..=MAX_FAILURES)?;
         let failures = failures.and_then(|failures| u32::try_from(failures).ok());
@@ -67,8 +67,8 @@ impl RedisSettings {
             timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
             prefix: prefix.map_or(Ok(DEFAULT_PREFIX.to_owned()), |prefix| valid_prefix(prefix))?,
             scripting: args.scripting.or(file.scripting).map_or(Scripting::default(), Into::into),
-            heartbeat,
-            node_lifetime: check_lifetime(heartbeat, lifetime.unwrap_or(DEFAULT_LIFETIME))?,
+            report,
+            node_lifetime: check_lifetime(report, lifetime.unwrap_or(DEFAULT_LIFETIME))?,
             breaker_failures: failures.unwrap_or(DEFAULT_FAILURES),
             breaker_open: open.unwrap_or(DEFAULT_OPEN),
             probe: probe.unwrap_or(DEFAULT_PROBE),
@@ -77,13 +77,13 @@ impl RedisSettings {
     }
 }
 
-/// Rejects a lifetime with which a node would count as down between two heartbeats.
-fn check_lifetime(heartbeat: Duration, lifetime: Duration) -> Result<Duration, SettingsError> {
-    if lifetime > heartbeat {
+/// Rejects a lifetime with which a node would count as down between two reports.
+fn check_lifetime(report: Duration, lifetime: Duration) -> Result<Duration, SettingsError> {
+    if lifetime > report {
         return Ok(lifetime);
     }
-    let (lifetime, heartbeat) = (lifetime.as_millis(), heartbeat.as_millis());
-    let reason = format!("{lifetime} must be greater than --heartbeat-ms ({heartbeat})");
+    let (lifetime, report) = (lifetime.as_millis(), report.as_millis());
+    let reason = format!("{lifetime} must be greater than --report-ms ({report})");
     Err(SettingsError::new("--node-lifetime-ms", reason))
 }
 

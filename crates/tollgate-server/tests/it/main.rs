@@ -40,6 +40,7 @@ mod redis_admin;
 mod redis_errors;
 mod redis_listings;
 mod redis_live;
+mod redis_live_nodes;
 mod redis_lost;
 mod redis_metrics;
 mod redis_node_counters;

@@ -40,7 +40,7 @@ fn warns_of_evicting_redis_at_start() {
 #[test]
 fn warns_while_redis_evicts() {
     let server = Server::start(Flavor::Redis);
-    let service = node(&server, &["--heartbeat-ms", "10"]);
+    let service = node(&server, &["--report-ms", "10"]);
     let warning = || service.get("/api/status").json()["store"]["warning"].clone();
     assert!(warning().is_null(), "{}", warning());
     let mut raw = server.raw();

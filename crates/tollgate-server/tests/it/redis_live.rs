@@ -104,12 +104,12 @@ fn ignores_unreadable_reports() {
     let [first, _second] = two_nodes(&server, &scratch);
     let mut raw = server.raw();
     for report in ["", "{", "7", r#"{"ms":-1}"#, r#"{"ms":18446744073709551615,"all":[1]}"#] {
-        raw.call(&["XADD", "rl:reports", "*", "node", "evil", "figures", report]);
+        raw.call(&["XADD", "rl:reports{rl:nodes}", "*", "node", "evil", "figures", report]);
     }
     let all = vec!["18446744073709551615"; 18].join(",");
     let huge = format!(r#"{{"ms":18446744073709551615,"all":[{all}]}}"#);
-    raw.call(&["XADD", "rl:reports", "*", "node", "<b>evil</b>", "figures", &huge]);
-    raw.call(&["SET", "rl:node{rl:reports}:web-2", "[]"]);
+    raw.call(&["XADD", "rl:reports{rl:nodes}", "*", "node", "<b>evil</b>", "figures", &huge]);
+    raw.call(&["SET", "rl:node{rl:nodes}:web-2", "[]"]);
     check(&first, "c1");
     let mut stream = LiveStream::open(&first, "");
     let frame = stream.next_of("frame");

@@ -135,7 +135,7 @@ fn each_rule_follows_its_on_store_loss() {
 fn admissions_of_an_outage_are_debited_afterwards() {
     let scratch = Scratch::new();
     let server = Server::start(Flavor::Redis);
-    let args = ["--policy", &policy(&scratch, "5/d"), "--probe-ms", "50", "--heartbeat-ms", "50"];
+    let args = ["--policy", &policy(&scratch, "5/d"), "--probe-ms", "50", "--report-ms", "50"];
     let nodes = [node(&server, &args), node(&server, &args)];
     for node in &nodes {
         eventually("both nodes are counted", || status(node)["store"]["nodes"] == 2);

@@ -32,6 +32,10 @@ fn every_node_lists_all_nodes() {
         assert_eq!(nodes[0]["address"], first.address().to_string());
         assert_eq!(nodes[1]["address"], second.address().to_string());
         assert!(parse_time(&nodes[0]["registered_at"]) <= parse_time(&nodes[1]["registered_at"]));
+        for node in nodes.as_array().unwrap() {
+            assert!(parse_time(&node["last_seen"]) >= parse_time(&node["registered_at"]));
+            assert_eq!(node["silent"], false);
+        }
     }
 }
 
@@ -60,7 +64,7 @@ fn stopped_node_is_removed_and_killed_node_is_down() {
     let server = Server::start(Flavor::Redis);
     let witness = node(&server, &["--node-id", "witness"]);
     let leaving = node(&server, &["--node-id", "leaving"]);
-    let brief = ["--node-id", "dying", "--heartbeat-ms", "50", "--node-lifetime-ms", "2000"];
+    let brief = ["--node-id", "dying", "--report-ms", "50", "--node-lifetime-ms", "2000"];
     let dying = node(&server, &brief);
     let all = expected([("dying", "Up"), ("leaving", "Up"), ("witness", "Up")]);
     eventually("three nodes up", || states(&witness) == all);
@@ -76,43 +80,41 @@ fn stopped_node_is_removed_and_killed_node_is_down() {
 }
 
 #[test]
-fn heartbeats_are_repeated() {
+fn reports_are_repeated() {
     let server = Server::start(Flavor::Redis);
     let witness = node(&server, &["--node-id", "witness"]);
-    let _brief = node(
-        &server,
-        &["--node-id", "brief", "--heartbeat-ms", "50", "--node-lifetime-ms", "60000"],
-    );
+    let _brief =
+        node(&server, &["--node-id", "brief", "--report-ms", "50", "--node-lifetime-ms", "60000"]);
     let mut raw = server.raw();
     let mut record = || raw.call(&["HGET", "rl:nodes", "brief"]).bytes().to_vec();
     let first = record();
-    eventually("a later heartbeat", || record() != first);
+    eventually("a later report", || record() != first);
     assert_eq!(states(&witness), expected([("brief", "Up"), ("witness", "Up")]));
 }
 
 #[test]
-fn logs_failing_heartbeats_once_and_retries() {
+fn logs_failing_reports_once_and_retries() {
     let server = Server::start(Flavor::Redis);
-    let service = node(&server, &["--node-id", "one", "--heartbeat-ms", "10"]);
+    let service = node(&server, &["--node-id", "one", "--report-ms", "10"]);
     let warning = || get(&service, "/api/status")["store"]["warning"].clone();
     assert_eq!(warning(), Value::Null);
     server.kill();
-    service.wait_for_log("heartbeats fail");
+    service.wait_for_log("node reports fail");
     eventually("a warning", || warning().as_str().is_some_and(|text| text.contains("Redis at")));
     let reply = service.get("/api/nodes");
     assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")), "{}", reply.body);
     server.restart();
-    service.wait_for_log("heartbeats succeed again");
+    service.wait_for_log("node reports succeed again");
     eventually("no warning", || warning() == Value::Null);
     assert_eq!(states(&service), expected([("one", "Up")]));
     let log = service.log();
-    assert_eq!(log.matches("heartbeats fail").count(), 1, "{log}");
+    assert_eq!(log.matches("node reports fail").count(), 1, "{log}");
 }
 
 #[test]
 fn warns_of_a_duplicate_node_id_until_one_node_leaves() {
     let server = Server::start(Flavor::Redis);
-    let args = ["--node-id", "same", "--heartbeat-ms", "50", "--node-lifetime-ms"];
+    let args = ["--node-id", "same", "--report-ms", "50", "--node-lifetime-ms"];
     let first = node(&server, &[&args[..], &["60000"]].concat());
     let warning = |service: &Service| get(service, "/api/status")["store"]["warning"].clone();
     assert_eq!(warning(&first), Value::Null);

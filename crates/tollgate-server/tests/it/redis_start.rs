@@ -147,9 +147,9 @@ fn bad_redis_setting_is_named_without_its_value() {
         (&["--redis-timeout-ms", "60001"], &[], &["--redis-timeout-ms"]),
         (&[], &[("TOLLGATE_REDIS_TIMEOUT_MS", "soon")], &["--redis-timeout-ms"]),
         (&["--redis-prefix", "a{b}"], &[], &["--redis-prefix"]),
-        (&["--heartbeat-ms", "0"], &[], &["--heartbeat-ms"]),
-        (&["--heartbeat-ms", "30000"], &[], &["--node-lifetime-ms", "--heartbeat-ms"]),
-        (&[], &[("TOLLGATE_NODE_LIFETIME_MS", "10000")], &["--node-lifetime-ms"]),
+        (&["--report-ms", "0"], &[], &["--report-ms", "10 to 1000"]),
+        (&["--report-ms", "1001"], &[], &["--report-ms", "10 to 1000"]),
+        (&[], &[("TOLLGATE_NODE_LIFETIME_MS", "1000")], &["--node-lifetime-ms", "--report-ms"]),
     ] {
         let ended = refused(&[&HTTP[..], args].concat(), environment);
         for word in words {
@@ -166,7 +166,7 @@ fn settings_file_can_contain_redis_settings() {
     let config = scratch.write(
         "settings.yaml",
         &format!(
-            "redis: {}\nredis_timeout_ms: 20000\nredis_prefix: 'shop:'\nheartbeat_ms: 50\n\
+            "redis: {}\nredis_timeout_ms: 20000\nredis_prefix: 'shop:'\nreport_ms: 50\n\
              node_lifetime_ms: 60000\nnode_id: by-file\n",
             server.url()
         ),

@@ -1,6 +1,7 @@
 //! Listing of nodes.
 
 use serde::Serialize;
+use tollgate::{Clock, SystemClock};
 use tollgate_redis::NodeState;
 
 use super::scan::PageRequest;
@@ -21,6 +22,8 @@ struct Node {
     address: String,
     state: &'static str,
     registered_at: String,
+    last_seen: String,
+    silent: bool,
 }
 
 const UP: &str = "Up";
@@ -59,6 +62,8 @@ impl Node {
             address: node.address.to_string(),
             state: UP,
             registered_at: rfc3339(node.started),
+            last_seen: rfc3339(SystemClock::new().now()),
+            silent: false,
         }
     }
 }
@@ -73,6 +78,8 @@ impl From<tollgate_redis::Node> for Node {
                 NodeState::Down => DOWN,
             },
             registered_at: rfc3339(node.registered_at),
+            last_seen: rfc3339(node.last_seen),
+            silent: node.is_silent,
         }
     }
 }

@@ -4,12 +4,14 @@
 
 mod fleet;
 mod frame;
+mod publisher;
 mod timeline;
 mod view;
 mod watcher;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
@@ -18,8 +20,9 @@ use tokio::sync::watch;
 use tollgate::{Clock, MemoryStore, SystemClock, Timestamp};
 use tollgate_redis::NodeState;
 
-pub(crate) use fleet::Fleet;
+use fleet::Fleet;
 use frame::{Frame, Node, NodeIdentity, Point, Points, PolicyView, Rates, Scope, Store};
+pub(crate) use publisher::run;
 use timeline::millis;
 use view::View;
 pub(crate) use watcher::Watcher;
@@ -42,6 +45,8 @@ pub(crate) struct Live {
     watchers: Arc<AtomicU64>,
     /// Whether a watcher still needs the history.
     is_history_wanted: AtomicBool,
+    /// Redis time of the last node report, and when it arrived; `None` if it failed.
+    redis_time: Mutex<Option<(Timestamp, Instant)>>,
 }
 
 /// Notifies watchers of a new frame or of the end.
@@ -79,12 +84,23 @@ impl Live {
             ticks,
             watchers: Arc::default(),
             is_history_wanted: AtomicBool::default(),
+            redis_time: Mutex::default(),
         }
     }
 
     /// Returns the number of open live streams.
     pub(crate) fn watchers(&self) -> usize {
         usize::try_from(self.watchers.load(Ordering::Relaxed)).unwrap_or(usize::MAX)
+    }
+
+    /// Sets the Redis time of the last node report; `None` if it failed.
+    pub(crate) fn set_redis_time(&self, time: Option<Timestamp>) {
+        *self.redis_time.lock() = time.map(|time| (time, Instant::now()));
+    }
+
+    /// Returns the estimated time of Redis; `None` if the last node report failed.
+    fn redis_time(&self) -> Option<Timestamp> {
+        self.redis_time.lock().map(|(time, at)| time + at.elapsed())
     }
 
     /// Adds a report of this node.

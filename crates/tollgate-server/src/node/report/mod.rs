@@ -1,26 +1,37 @@
-//! Node reports: counts since the last report, and the node's status. Nodes that share a Redis publish one per
-//! second there, so that every node can show the whole fleet.
+//! Node reports: counts since the last report, and the node's status. Nodes that share a Redis send one per second
+//! there, so that every node knows the number of live nodes and can show the whole fleet.
 
+mod fleet_membership;
 mod node_status;
+mod pending_figures;
 mod refused_keys;
+mod report_health;
 mod reporter;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use tollgate::Distributed;
+use tollgate::policy::{Policy, Rule, RuleMode};
 
 pub(crate) use node_status::NodeStatus;
 pub(crate) use refused_keys::{RefusedKey, RefusedKeys, merge_refused};
-pub(crate) use reporter::run;
+pub(crate) use reporter::Reporter;
 
 use crate::metrics::{Metrics, RuleTally, Tally};
+use crate::node::NodeContext;
 
 /// Maximum number of rules in one report.
 const MAX_RULES: usize = 32;
 /// Name for the sum of the remaining rules; not a valid rule name.
 const REST: &str = "…";
+
+/// Average time between two reports with figures in the whole fleet, and the bounds of this time for one node.
+const FLEET_FIGURES_INTERVAL: Duration = Duration::from_millis(20);
+const MIN_FIGURES_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_FIGURES_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Counts of one interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,20 +48,20 @@ pub(crate) struct NodeReport {
 
 /// All counts since the start, at one time.
 #[derive(Debug, Clone)]
-struct CounterSnapshot {
+pub(crate) struct CounterSnapshot {
     at: Instant,
     tally: Tally,
     rules: BTreeMap<String, RuleTally>,
 }
 
 impl CounterSnapshot {
-    fn of(metrics: &Metrics) -> Self {
+    pub(crate) fn of(metrics: &Metrics) -> Self {
         let (tally, rules) = metrics.tally();
         Self { at: Instant::now(), tally, rules }
     }
 
     /// Returns the counts since an earlier snapshot.
-    fn since(&self, earlier: &Self, is_on_trial: impl Fn(&str) -> bool) -> NodeReport {
+    pub(crate) fn since(&self, earlier: &Self, is_on_trial: impl Fn(&str) -> bool) -> NodeReport {
         let span = self.at.duration_since(earlier.at);
         let rules = self.rules.iter().map(|(rule, now)| {
             let before = earlier.rules.get(rule).copied().unwrap_or_default();
@@ -67,6 +78,22 @@ impl CounterSnapshot {
     }
 }
 
+/// Returns the time between two reports with figures of a node. In a large fleet only some reports contain figures.
+pub(crate) fn figures_interval(context: &NodeContext) -> Duration {
+    let nodes = context.backend().fallback().map_or(1, |store| store.nodes().get());
+    (FLEET_FIGURES_INTERVAL * nodes).clamp(MIN_FIGURES_INTERVAL, MAX_FIGURES_INTERVAL)
+}
+
+/// Returns whether a rule is evaluated without being enforced as a whole.
+pub(crate) fn is_on_trial(policy: &Policy, rule: &str) -> bool {
+    let is_evaluated_only = |rule: &Rule| {
+        rule.mode() == RuleMode::Shadow
+            || !rule.next().is_empty()
+            || rule.distributed() == Distributed::Shadow
+    };
+    policy.rule(rule).is_some_and(is_evaluated_only)
+}
+
 /// Keeps the rules with the most refusals and adds up the rest under [`REST`].
 fn limit_rules(mut rules: Vec<(String, RuleTally)>) -> BTreeMap<String, RuleTally> {
     if rules.len() > MAX_RULES {
@@ -80,8 +107,6 @@ fn limit_rules(mut rules: Vec<(String, RuleTally)>) -> BTreeMap<String, RuleTall
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn snapshot(at: Instant, rules: &[(&str, [u64; 5])]) -> CounterSnapshot {

@@ -1,178 +1,85 @@
-//! The reporter task: once a second it takes a counter snapshot, publishes the node report where nodes share a Redis,
-//! and publishes a frame to the live streams.
+//! The reporter task: once a second it sends the node report to the Redis that nodes share.
 
-use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
-use tollgate::policy::{Policy, Rule, RuleMode};
-use tollgate::{Clock, Distributed, SystemClock, Timestamp};
-use tollgate_redis::{Directory, OutgoingReport};
-use tracing::debug;
 
-use super::{CounterSnapshot, NodeStatus};
+use super::fleet_membership::FleetMembership;
+use super::pending_figures::PendingFigures;
+use super::{CounterSnapshot, NodeStatus, figures_interval, is_on_trial};
 use crate::node::NodeContext;
-use crate::node::live::Fleet;
+use crate::settings::Settings;
 use crate::shutdown::StageWaiter;
 
-const SECOND: Duration = Duration::from_secs(1);
-/// Average time between two reports of the whole fleet. Nodes of a large fleet report less often, at least once per
-/// [`MAX_INTERVAL`].
-const FLEET_INTERVAL: Duration = Duration::from_millis(20);
-const MAX_INTERVAL: Duration = Duration::from_secs(5);
-/// Lifetime of a published status, in report intervals.
+/// Lifetime of a published status, in figures intervals.
 const STATUS_LIFETIME_INTERVALS: u32 = 10;
 
-/// State of the reporter between two ticks.
-struct Reporter {
-    directory: Option<Directory>,
-    /// Counters at the last tick.
-    ticked: CounterSnapshot,
-    /// Counters at the end of the last report that Redis confirmed.
-    reported: CounterSnapshot,
-    /// A report without a confirmation. It is resent unchanged, so that Redis does not count it twice.
-    pending: Option<PendingReport>,
-    next_report: Instant,
-    /// Redis time of the last report; `None` if it failed.
-    reported_at: Option<Timestamp>,
-    fleet: Option<Fleet>,
-}
-
-/// A report that was sent but not confirmed.
-struct PendingReport {
-    number: u64,
-    text: String,
-    /// Counters at the end of the report.
-    end: CounterSnapshot,
-}
-
-/// Runs until shutdown, then ends all live streams.
-pub(crate) async fn run(context: Arc<NodeContext>, mut shutdown: StageWaiter) {
-    let mut reporter = Reporter::new(&context);
-    let mut next = Instant::now() + SECOND;
-    loop {
-        tokio::select! {
-            () = shutdown.wait() => break,
-            () = sleep_until(next) => {}
-        }
-        reporter.tick(&context).await;
-        // Ticks missed during a slow one are skipped.
-        next = (next + SECOND).max(Instant::now());
-    }
-    context.live().close();
-}
-
-/// Returns the time between two reports of a node.
-fn report_interval(context: &NodeContext) -> Duration {
-    let nodes = context.backend().fallback().map_or(1, |store| store.nodes().get());
-    (FLEET_INTERVAL * nodes).clamp(SECOND, MAX_INTERVAL)
+/// Sends the reports of this node.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    /// Time between two reports.
+    interval: Duration,
+    membership: FleetMembership,
+    figures: PendingFigures,
+    /// When the next report contains figures.
+    next_figures: Instant,
 }
 
 impl Reporter {
-    fn new(context: &NodeContext) -> Self {
-        let ticked = CounterSnapshot::of(context.metrics());
-        Self {
-            directory: context.backend().redis().map(tollgate_redis::RedisStore::directory),
-            reported: ticked.clone(),
-            ticked,
-            pending: None,
-            next_report: Instant::now(),
-            reported_at: None,
-            fleet: None,
-        }
+    /// Registers this node; `None` with the memory store, which is not shared. If registration fails, the node
+    /// serves requests and retries.
+    pub(crate) async fn register(context: &NodeContext, settings: &Settings) -> Option<Self> {
+        let redis = context.backend().redis()?;
+        let mut membership = FleetMembership::new(context, redis, &settings.redis);
+        membership.report(context, None).await;
+        Some(Self {
+            interval: settings.redis.report,
+            membership,
+            figures: PendingFigures::new(CounterSnapshot::of(context.metrics())),
+            next_figures: Instant::now(),
+        })
     }
 
-    async fn tick(&mut self, context: &NodeContext) {
-        let now = CounterSnapshot::of(context.metrics());
-        let active = context.limiter().active_policy();
-        let on_trial = |rule: &str| is_on_trial(active.policy(), rule);
-        let report = now.since(&mem::replace(&mut self.ticked, now.clone()), on_trial);
-        context.live().add(context.node_id(), SystemClock::new().now(), &report);
-        let is_shared = self.directory.is_some() && !context.is_degraded();
-        let is_watched = context.live().watchers() > 0;
-        if !is_watched {
-            self.fleet = None;
+    /// Sends reports until shutdown, then removes this node from the directory.
+    pub(crate) async fn run(mut self, context: Arc<NodeContext>, mut shutdown: StageWaiter) {
+        let mut next = Instant::now() + self.interval;
+        loop {
+            tokio::select! {
+                () = shutdown.wait() => break,
+                () = sleep_until(next) => {}
+            }
+            self.send_report(&context).await;
+            // Reports missed during a slow one are skipped.
+            next = (next + self.interval).max(Instant::now());
         }
-        if !is_shared && !is_watched {
+        self.membership.leave().await;
+    }
+
+    /// Sends a report. If figures are due, it contains the counts since the last confirmed figures; a failed report
+    /// loses no counts.
+    async fn send_report(&mut self, context: &NodeContext) {
+        if context.is_degraded() {
+            self.membership.skip_report(context);
             return;
         }
-        let status = NodeStatus::of(context);
-        if !is_shared {
-            self.reported_at = None;
-        } else if Instant::now() >= self.next_report {
-            self.reported_at = self.send_report(context, now, &status, on_trial).await;
-            self.next_report = Instant::now() + report_interval(context) - SECOND / 2;
+        let figures_interval = figures_interval(context);
+        let is_due = Instant::now() >= self.next_figures;
+        let state = is_due.then(|| serde_json::to_string(&NodeStatus::of(context)).ok()).flatten();
+        let active = context.limiter().active_policy();
+        let figures = state.as_deref().and_then(|state| {
+            let now = CounterSnapshot::of(context.metrics());
+            let on_trial = |rule: &str| is_on_trial(active.policy(), rule);
+            let state_lifetime = figures_interval * STATUS_LIFETIME_INTERVALS;
+            self.figures.to_send(now, on_trial, state, state_lifetime)
+        });
+        let has_figures = figures.is_some();
+        let is_confirmed = self.membership.report(context, figures).await;
+        if has_figures {
+            self.next_figures = Instant::now() + figures_interval - self.interval / 2;
         }
-        if is_watched {
-            let fleet = match self.reported_at {
-                Some(at) => self.read_fleet(context, at).await,
-                None => None,
-            };
-            context.live().publish(context, &status, fleet);
-        }
-    }
-
-    /// Sends the counts since the last confirmed report and returns the time of Redis. A failed report loses no counts.
-    async fn send_report(
-        &mut self,
-        context: &NodeContext,
-        now: CounterSnapshot,
-        status: &NodeStatus,
-        on_trial: impl Fn(&str) -> bool,
-    ) -> Option<Timestamp> {
-        let directory = self.directory.as_ref()?;
-        let state = serde_json::to_string(status).ok()?;
-        let pending = match self.pending.take() {
-            Some(pending) => pending,
-            None => PendingReport {
-                number: SystemClock::new().now().as_micros(),
-                text: serde_json::to_string(&now.since(&self.reported, on_trial)).ok()?,
-                end: now,
-            },
-        };
-        let report = OutgoingReport {
-            node: context.node_id(),
-            number: pending.number,
-            figures: &pending.text,
-            state: &state,
-            lifetime: report_interval(context) * STATUS_LIFETIME_INTERVALS,
-        };
-        match directory.report(&report).await {
-            Ok(at) => {
-                self.reported = pending.end;
-                Some(at)
-            }
-            Err(error) => {
-                debug!(%error, "node report not sent; retrying");
-                self.pending = Some(pending);
-                None
-            }
+        if has_figures && is_confirmed {
+            self.figures.confirm();
         }
     }
-
-    async fn read_fleet(&mut self, context: &NodeContext, now: Timestamp) -> Option<&Fleet> {
-        let directory = self.directory.as_ref()?;
-        let fleet = self.fleet.take().filter(|fleet| fleet.can_continue(now));
-        let mut fleet = fleet.unwrap_or_else(|| Fleet::new(now));
-        match fleet.read(directory, now, report_interval(context)).await {
-            Ok(()) => {
-                self.fleet = Some(fleet);
-                self.fleet.as_ref()
-            }
-            Err(error) => {
-                debug!(%error, "node reports not read; the live view shows this node only");
-                None
-            }
-        }
-    }
-}
-
-fn is_on_trial(policy: &Policy, rule: &str) -> bool {
-    let is_evaluated_only = |rule: &Rule| {
-        rule.mode() == RuleMode::Shadow
-            || !rule.next().is_empty()
-            || rule.distributed() == Distributed::Shadow
-    };
-    policy.rule(rule).is_some_and(is_evaluated_only)
 }

@@ -1,0 +1,95 @@
+//! Figures of this node that Redis has not confirmed yet. Each count is published exactly once.
+
+use std::mem;
+use std::time::Duration;
+
+use tollgate::{Clock, SystemClock};
+use tollgate_redis::OutgoingFigures;
+
+use super::{CounterSnapshot, NodeReport};
+
+/// The figures since the last confirmed report.
+#[derive(Debug)]
+pub(super) struct PendingFigures {
+    /// Counters at the end of the last report that Redis confirmed.
+    confirmed: CounterSnapshot,
+    /// Figures without a confirmation. They are resent unchanged, so that Redis does not count them twice.
+    sent: Option<SentFigures>,
+    last_number: u64,
+}
+
+/// Figures that were sent but not confirmed.
+#[derive(Debug)]
+struct SentFigures {
+    number: u64,
+    text: String,
+    /// Counters at the end of the figures.
+    end: CounterSnapshot,
+}
+
+impl PendingFigures {
+    /// Creates figures that start at this snapshot.
+    pub(super) const fn new(start: CounterSnapshot) -> Self {
+        Self { confirmed: start, sent: None, last_number: 0 }
+    }
+
+    /// Returns the figures to send: those without a confirmation, or the ones up to `now`.
+    pub(super) fn to_send<'a>(
+        &'a mut self,
+        now: CounterSnapshot,
+        is_on_trial: impl Fn(&str) -> bool,
+        state: &'a str,
+        state_lifetime: Duration,
+    ) -> Option<OutgoingFigures<'a>> {
+        if self.sent.is_none() {
+            let report: NodeReport = now.since(&self.confirmed, is_on_trial);
+            let text = serde_json::to_string(&report).ok()?;
+            // Unique also after a restart of the node.
+            self.last_number = SystemClock::new().now().as_micros().max(self.last_number + 1);
+            self.sent = Some(SentFigures { number: self.last_number, text, end: now });
+        }
+        let sent = self.sent.as_ref()?;
+        Some(OutgoingFigures { number: sent.number, figures: &sent.text, state, state_lifetime })
+    }
+
+    /// Notes that Redis has confirmed the figures that were sent.
+    pub(super) fn confirm(&mut self) {
+        if let Some(sent) = mem::take(&mut self.sent) {
+            self.confirmed = sent.end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::metrics::Tally;
+
+    fn snapshot(at: Instant, allowed: u64) -> CounterSnapshot {
+        let mut figures = [0; 18];
+        figures[0] = allowed;
+        let tally: Tally = serde_json::from_value(serde_json::json!(figures)).expect("18 figures");
+        CounterSnapshot { at, tally, rules: std::collections::BTreeMap::new() }
+    }
+
+    #[test]
+    fn unconfirmed_figures_are_resent_unchanged() {
+        let start = Instant::now();
+        let mut pending = PendingFigures::new(snapshot(start, 0));
+        let send = |pending: &mut PendingFigures, allowed| {
+            let figures = pending.to_send(snapshot(start, allowed), |_| false, "", Duration::ZERO);
+            let figures = figures.expect("figures");
+            let report: NodeReport = serde_json::from_str(figures.figures).expect("a report");
+            (figures.number, report.tally.allowed())
+        };
+        let first = send(&mut pending, 3);
+        assert_eq!(first.1, 3);
+        assert_eq!(send(&mut pending, 5), first, "a resend has the same number and figures");
+        pending.confirm();
+        let second = send(&mut pending, 9);
+        assert_eq!(second.1, 6, "the rest follows in the next report");
+        assert_ne!(second.0, first.0);
+    }
+}
