@@ -93,7 +93,7 @@ impl Router {
             }
             Self::Cluster(cluster) => match cluster.server_of(slot) {
                 Ok(server) => {
-                    Attempt::new(server, slot, request, completion).within(cluster).send()
+                    Attempt::new(server, slot, request, completion).within(cluster).send();
                 }
                 Err(failure) => completion.complete(Err(failure)),
             },

@@ -63,10 +63,10 @@ fn cookie(value: &str, max_age: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn headers(name: hyper::header::HeaderName, values: &[&[u8]]) -> HeaderMap {
+    fn headers(name: &hyper::header::HeaderName, values: &[&[u8]]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for value in values {
-            headers.append(&name, HeaderValue::from_bytes(value).unwrap());
+            headers.append(name, HeaderValue::from_bytes(value).unwrap());
         }
         headers
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn finds_sessions_among_other_cookies() {
         let cookies = format!("other=J\u{fc}rg; {COOKIE_NAME}=old; {COOKIE_NAME}=new");
-        let headers = headers(COOKIE, &[cookies.as_bytes(), b"a=\xff; b"]);
+        let headers = headers(&COOKIE, &[cookies.as_bytes(), b"a=\xff; b"]);
         assert_eq!(credentials(&headers).sessions, ["old", "new"]);
         assert!(token_credentials(&headers).sessions.is_empty());
     }
@@ -82,12 +82,12 @@ mod tests {
     #[test]
     fn distinguishes_missing_and_malformed_tokens() {
         assert!(matches!(bearer(&HeaderMap::new()), PresentedToken::Absent));
-        let found = headers(AUTHORIZATION, &[b"bearer  abc "]);
+        let found = headers(&AUTHORIZATION, &[b"bearer  abc "]);
         assert_eq!(bearer(&found), PresentedToken::Token(b"abc"));
         let malformed: [&[&[u8]]; 3] = [&[b"Basic abc"], &[b"Bearer"], &[b"Bearer a", b"Bearer a"]];
         for values in malformed {
             assert!(
-                matches!(bearer(&headers(AUTHORIZATION, values)), PresentedToken::Malformed),
+                matches!(bearer(&headers(&AUTHORIZATION, values)), PresentedToken::Malformed),
                 "{values:?}"
             );
         }

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use super::{Limit, LimitError};
-use crate::algorithm::{Algorithm, CalendarUnit, Letter, LimitField};
+use crate::algorithm::{Algorithm, Calendar, CalendarUnit, Letter, LimitField};
 
 /// Fields of a limit as a user writes them. Policies, requests, overrides and stored limits are all mapped to this
 /// type, and [`build`](Self::build) validates them.
@@ -86,16 +86,16 @@ impl LimitSpec {
 
     fn check_fields(&self, letter: Letter) -> Result<(), LimitError> {
         for field in OPTIONAL {
-            let is_extra = self.is_set(field) && !letter.has(field);
+            if !self.is_set(field) || letter.has(field) {
+                continue;
+            }
             match self.align {
                 // A calendar window may repeat the length of its unit.
-                Some(unit) if is_extra && field == LimitField::Window => {
-                    if self.window != unit.length() {
-                        return Err(LimitError::contradicts_align());
-                    }
+                Some(unit) if field == LimitField::Window && self.window == unit.length() => {}
+                Some(_) if field == LimitField::Window => {
+                    return Err(LimitError::contradicts_align());
                 }
-                _ if is_extra => return Err(LimitError::not_supported(field, letter.algorithm())),
-                _ => {}
+                _ => return Err(LimitError::not_supported(field, letter.algorithm())),
             }
         }
         let is_missing = |field: LimitField| letter.has(field) && !self.is_set(field);
@@ -139,7 +139,7 @@ impl Limit {
             count: letter.has(LimitField::Count).then(|| self.count()),
             window: letter.has(LimitField::Window).then(|| self.window()),
             burst: letter.has(LimitField::Burst).then(|| self.capacity()),
-            align: calendar.map(|calendar| calendar.unit()),
+            align: calendar.map(Calendar::unit),
             tz: calendar.map(|calendar| calendar.zone().to_owned()),
             ttl: self.ttl(),
             name: None,

@@ -34,7 +34,7 @@ impl PendingFigures {
     }
 
     /// Returns the figures to send: those without a confirmation, or the ones up to `now`.
-    pub(super) fn to_send<'a>(
+    pub(super) fn next_to_send<'a>(
         &'a mut self,
         now: CounterSnapshot,
         is_on_trial: impl Fn(&str) -> bool,
@@ -79,7 +79,8 @@ mod tests {
         let start = Instant::now();
         let mut pending = PendingFigures::new(snapshot(start, 0));
         let send = |pending: &mut PendingFigures, allowed| {
-            let figures = pending.to_send(snapshot(start, allowed), |_| false, "", Duration::ZERO);
+            let figures =
+                pending.next_to_send(snapshot(start, allowed), |_| false, "", Duration::ZERO);
             let figures = figures.expect("figures");
             let report: NodeReport = serde_json::from_str(figures.figures).expect("a report");
             (figures.number, report.tally.allowed())

@@ -71,7 +71,7 @@ impl Reporter {
             let now = CounterSnapshot::of(context.metrics());
             let on_trial = |rule: &str| is_on_trial(active.policy(), rule);
             let state_lifetime = figures_interval * STATUS_LIFETIME_INTERVALS;
-            self.figures.to_send(now, on_trial, state, state_lifetime)
+            self.figures.next_to_send(now, on_trial, state, state_lifetime)
         });
         let has_figures = figures.is_some();
         let is_confirmed = self.membership.report(context, figures).await;
