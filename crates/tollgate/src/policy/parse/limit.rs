@@ -141,9 +141,8 @@ fn common_fields(fields: &Fields<'_>) -> Result<LimitSpec, FieldError> {
 fn with_rate(spec: LimitSpec, node: NodeRef<'_>) -> Result<LimitSpec, FieldError> {
     let text = node.text().map_err(|_| node.invalid(rate::NOT_A_RATE))?;
     let rate = Rate::parse(text).map_err(|reason| node.error(PolicyErrorKind::Limit, reason))?;
-    let (count, period) = match rate {
-        Rate::Block => return Ok(LimitSpec { count: Some(0), ..spec }),
-        Rate::Count { count, period } => (count, period),
+    let Rate::Count { count, period } = rate else {
+        return Ok(LimitSpec { count: Some(0), ..spec });
     };
     let window = match (period, spec.align) {
         (period, Some(unit)) if period != Period::of(unit) => {
