@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tollgate_testkit::proxy::Proxy;
 use tollgate_testkit::server::Server;
+use tollgate_testkit::wait::eventually;
 
 use super::common::{assert_exact, check_recovery};
 use crate::client::key;
@@ -46,11 +47,11 @@ pub(super) fn eight_nodes_do_not_storm_a_recovered_redis(stage: &Stage) -> Strin
     let tally = load.during(|| traffic = run_outage(&server, &proxy, &nodes, seconds));
     tally.assert_answered();
     assert_exact(stage, &addresses);
-    let clients = redis::info(&server, "connected_clients");
-    // One more is the connection of this test.
-    stage.check_time(clients <= NODES * CONNECTIONS_PER_NODE + 1, || {
-        format!("{clients} connections")
-    });
+    // One more is the connection of this test. Connections that a slow machine replaced may still be closing.
+    let max = NODES * CONNECTIONS_PER_NODE + 1;
+    let connected = || redis::info(&server, "connected_clients");
+    eventually("the nodes have two connections each", || connected() <= max);
+    let clients = connected();
     let Traffic { before, after, connects, recovery } = traffic;
     // Per second: a probe, a failed report, and the connection for change events.
     let bound = NODES * (seconds + 1) * 4;
