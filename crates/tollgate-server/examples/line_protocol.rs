@@ -35,7 +35,16 @@ impl Protocol for LineProtocol {
     }
 
     async fn serve<S: Stream>(self: Arc<Self>, stream: S, connection: Connection) {
-        let (mut stream, mut drain) = (BufReader::new(stream), connection.drain());
+        let mut stream = BufReader::new(stream);
+        self.serve_lines(&mut stream, &connection).await;
+        // Ends a TLS stream properly, so that the client can tell the end from a broken connection.
+        let _ = stream.shutdown().await;
+    }
+}
+
+impl LineProtocol {
+    async fn serve_lines(&self, stream: &mut BufReader<impl Stream>, connection: &Connection) {
+        let mut drain = connection.drain();
         let mut is_authenticated = self.service.is_open(Role::Check);
         while !drain.is_requested() {
             // Between two requests a drain ends the connection. A line that has begun is answered first.
@@ -45,22 +54,22 @@ impl Protocol for LineProtocol {
                 () = drain.requested() => return,
             }
             let mut line = Vec::new();
-            let read = (&mut stream).take(MAX_LINE).read_until(b'\n', &mut line).await;
+            let read = (&mut *stream).take(MAX_LINE).read_until(b'\n', &mut line).await;
             if read.is_err() || line.pop() != Some(b'\n') {
                 return;
             }
             let request = connection.begin_request();
-            let reply = self.reply(line.trim_ascii_end(), &mut is_authenticated, &connection).await;
+            let reply = self.reply(line.trim_ascii_end(), &mut is_authenticated, connection).await;
             let reply = reply.unwrap_or_else(|error| format!("ERR {error}"));
-            if stream.write_all(format!("{reply}\n").as_bytes()).await.is_err() {
+            // TLS buffers what the socket does not accept, so the reply must be flushed.
+            let sent = stream.write_all(format!("{reply}\n").as_bytes()).await;
+            if sent.is_err() || stream.flush().await.is_err() {
                 return;
             }
             drop(request);
         }
     }
-}
 
-impl LineProtocol {
     async fn reply(
         &self,
         line: &[u8],

@@ -200,6 +200,13 @@ impl FrontEnd {
     }
 }
 
+impl FrontEnd {
+    /// Returns the address and the setting that it comes from.
+    pub(crate) fn address(&self) -> (&str, SocketAddr) {
+        (&self.setting, self.address)
+    }
+}
+
 impl fmt::Debug for FrontEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FrontEnd").field("address", &self.address).finish_non_exhaustive()

@@ -21,7 +21,8 @@ impl<F: FnOnce(Result<Reply, Failure>)> Completion<F> {
     }
 }
 
-/// The request has not run.
+/// The request has not run: a request whose bytes may have left is completed by its link, and only one that waits to be
+/// sent again is dropped.
 impl<F: FnOnce(Result<Reply, Failure>)> Drop for Completion<F> {
     fn drop(&mut self) {
         if let Some(on_reply) = self.on_reply.take() {

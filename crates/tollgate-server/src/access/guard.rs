@@ -164,18 +164,32 @@ impl Guard {
         let found = presented.and_then(|token| {
             tokens.find(token).or_else(|| admin.and_then(|tokens| tokens.find(token)))
         });
-        match found {
-            Some(token) => Ok(Admission::Token(token)),
-            None => Err(self.fail(role, peer, &token_required(role, presented))),
+        if let Some(token) = found {
+            return Ok(Admission::Token(token));
         }
+        let name = role.as_str();
+        Err(match presented {
+            Some(_) => self.fail(role, peer, &format!("invalid token; send the {name} token")),
+            None => self.fail_as(
+                ApiErrorKind::TokenMissing,
+                role,
+                peer,
+                &format!("missing token; send the {name} token"),
+            ),
+        })
     }
 
-    /// Records a failure and returns its error.
+    /// Records an invalid token and returns its error.
     fn fail(&self, role: Role, peer: IpAddr, detail: &str) -> ApiError {
+        self.fail_as(ApiErrorKind::Unauthorized, role, peer, detail)
+    }
+
+    /// Records a failure and returns its error, of this kind or about too many failures.
+    fn fail_as(&self, kind: ApiErrorKind, role: Role, peer: IpAddr, detail: &str) -> ApiError {
         self.failure_count(role).fetch_add(1, Ordering::Relaxed);
         match self.failures.record(role, peer) {
             Some(wait) => too_many(wait),
-            None => ApiError::new(ApiErrorKind::Unauthorized, detail),
+            None => ApiError::new(kind, detail),
         }
     }
 
@@ -212,14 +226,4 @@ fn too_many(wait: Duration) -> ApiError {
     let seconds = rounding::seconds(wait).max(1);
     let detail = format!("too many failed attempts from your address; retry in {seconds} s");
     ApiError::new(ApiErrorKind::TooMany, detail).retry_after(seconds)
-}
-
-fn token_required(role: Role, presented: Option<&[u8]>) -> String {
-    let role = role.as_str();
-    match presented {
-        Some(_) => format!("invalid token; send the {role} token"),
-        None => {
-            format!("missing token; send the {role} token as `Authorization: Bearer TOKEN`")
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! The service: every operation of a node, with typed requests and replies, for any transport.
 //!
-//! A front end decodes a request, calls [`Service`], and encodes the reply. Authentication, decisions, spans, metrics and
-//! audit are done here, once for all front ends. This module knows no transport.
+//! A front end decodes a request, calls [`Service`], and encodes the reply. Authentication, decisions, metrics, the verdict
+//! in the span of a request, and audit are done here, once for all front ends. This module knows no transport.
 
 pub(crate) mod admin;
 mod decisions;

@@ -14,7 +14,8 @@ pub(super) fn run(args: ServeArgs, front_ends: Vec<FrontEnd>) -> Exit {
     let settings = file.and_then(|file| {
         // The log must exist before the first line is written to it.
         log_to_stderr(args.log_format.or(file.log_format).unwrap_or_default());
-        Settings::resolve(args, file, &environment)
+        let addresses: Vec<_> = front_ends.iter().map(FrontEnd::address).collect();
+        Settings::resolve(args, file, &environment, &addresses)
     });
     let settings = match settings {
         Ok(settings) => settings,

@@ -28,7 +28,9 @@ pub struct ApiError {
 pub enum ApiErrorKind {
     /// The request is invalid. Do not retry it unchanged.
     Invalid,
-    /// The token is missing or invalid.
+    /// The token is missing.
+    TokenMissing,
+    /// The token or the session is invalid.
     Unauthorized,
     /// The request comes from a page of another site.
     Forbidden,
@@ -95,7 +97,7 @@ impl ApiError {
 
     /// Returns the time in seconds after which the caller may retry; `None` if retrying does not help.
     #[must_use]
-    pub(crate) const fn retry_after_seconds(&self) -> Option<u64> {
+    pub const fn retry_after_seconds(&self) -> Option<u64> {
         self.retry_after
     }
 

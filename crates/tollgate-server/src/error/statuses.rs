@@ -47,6 +47,7 @@ impl ApiErrorKind {
         // RESP prefixes are never ones that Redis clients retry by themselves (BUSY, LOADING, TRYAGAIN, …).
         let (http, title, grpc, resp) = match self {
             Self::Invalid => (400, "Bad Request", Grpc::InvalidArgument, "ERR"),
+            Self::TokenMissing => (401, "Unauthorized", Grpc::Unauthenticated, "NOAUTH"),
             Self::Unauthorized => (401, "Unauthorized", Grpc::Unauthenticated, "WRONGPASS"),
             Self::Forbidden => (403, "Forbidden", Grpc::PermissionDenied, "NOPERM"),
             Self::NotFound => (404, "Not Found", Grpc::NotFound, "ERR"),

@@ -32,7 +32,19 @@ pub(super) fn admit_check<B>(
         return Ok(());
     }
     let credentials = token_credentials(request.headers());
-    service.authenticate(Role::Check, &credentials, peer).map_err(|error| problem(&error))
+    let admission = service.authenticate(Role::Check, &credentials, peer);
+    admission.map_err(|error| problem(&with_header_hint(error)))
+}
+
+/// Adds how a token is sent to the error about a missing one.
+fn with_header_hint(error: ApiError) -> ApiError {
+    match error.kind() {
+        ApiErrorKind::TokenMissing => {
+            let detail = format!("{error} as `Authorization: Bearer TOKEN`");
+            ApiError::new(ApiErrorKind::TokenMissing, detail)
+        }
+        _ => error,
+    }
 }
 
 pub(super) async fn check(
@@ -72,7 +84,8 @@ async fn authenticate(
     let Some(Peer(peer)) = request.extensions().get::<Peer>() else {
         return Err(ApiError::peer_missing());
     };
-    let admission = service.admit(role, &credentials(request.headers()), peer.ip())?;
+    let admission = service.admit(role, &credentials(request.headers()), peer.ip());
+    let admission = admission.map_err(with_header_hint)?;
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     if matches!(admission, Admission::Session(_)) && !is_read {
         ensure_from_dashboard(request.headers())?;

@@ -40,7 +40,7 @@ pub(super) fn problem(error: &ApiError) -> Reply {
     if let Some(seconds) = error.retry_after_seconds() {
         reply.headers_mut().insert(RETRY_AFTER, seconds.into());
     }
-    if error.kind() == ApiErrorKind::Unauthorized {
+    if matches!(error.kind(), ApiErrorKind::TokenMissing | ApiErrorKind::Unauthorized) {
         return with_header(reply, WWW_AUTHENTICATE, "Bearer realm=\"tollgate\"");
     }
     reply

@@ -41,7 +41,8 @@ pub(super) async fn accept<P: Protocol>(
             never = &mut accepting => match never {},
         }
         readiness.set_not_ready();
-        info!("draining");
+        let address = listener.local_addr().ok().map(|address| address.to_string());
+        info!(address, "draining");
         let drained = timeout(limits.drain, accepting);
         tokio::select! {
             _ = drained => {}

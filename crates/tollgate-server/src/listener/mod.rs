@@ -46,8 +46,9 @@ pub trait Protocol: Send + Sync + 'static {
     /// The scheme of an address with TLS.
     fn tls_scheme(&self) -> &'static str;
 
-    /// Serves one connection until the client closes it. After [`Connection::drain`] completes, finishes the request in
-    /// progress and returns.
+    /// Serves one connection until the client closes it. After [`Drain::requested`] returns, finishes the request in
+    /// progress and returns. Flush each reply, because TLS buffers what the socket does not accept, and shut the stream
+    /// down at the end, so that a TLS client can tell the end from a broken connection.
     fn serve<S: Stream>(
         self: Arc<Self>,
         stream: S,

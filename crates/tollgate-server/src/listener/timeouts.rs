@@ -6,7 +6,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -29,19 +29,24 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     requests: AtomicU32,
-    is_responding: AtomicBool,
+    /// Requests without a complete response.
+    in_progress: AtomicU32,
 }
 
 impl Progress {
     /// Records a complete request head.
     pub(crate) fn begin(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.is_responding.store(true, Ordering::Relaxed);
+        self.in_progress.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Records that the response is complete.
     pub(crate) fn end(&self) {
-        self.is_responding.store(false, Ordering::Relaxed);
+        self.in_progress.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn is_responding(&self) -> bool {
+        self.in_progress.load(Ordering::Relaxed) > 0
     }
 }
 
@@ -80,7 +85,7 @@ impl<T> TimedStream<T> {
         if self.last_requests != requests {
             (self.last_requests, self.has_begun_head, self.checks) = (requests, false, 0);
         }
-        if !self.has_begun_head && !self.progress.is_responding.load(Ordering::Relaxed) {
+        if !self.has_begun_head && !self.progress.is_responding() {
             (self.has_begun_head, self.checks) = (true, 0);
         }
     }
@@ -97,7 +102,7 @@ impl<T> TimedStream<T> {
         self.timer.as_mut().reset(Instant::now() + CHECK_INTERVAL);
         self.is_armed = self.timer.as_mut().poll(context).is_pending();
         let requests = self.progress.requests.load(Ordering::Relaxed);
-        if self.last_requests != requests || self.progress.is_responding.load(Ordering::Relaxed) {
+        if self.last_requests != requests || self.progress.is_responding() {
             (self.last_requests, self.has_begun_head, self.checks) = (requests, false, 0);
             return false;
         }

@@ -75,7 +75,7 @@ pub(crate) struct ServeArgs {
     /// Decision for a new key when --max-keys is reached [default: allow]
     #[arg(long, value_name = "WHAT", env = "TOLLGATE_AT_CAP")]
     pub(crate) at_cap: Option<AtCapArg>,
-    /// Maximum number of open connections; further ones wait to be accepted [default: 10000]
+    /// Maximum number of open connections of each listener; further ones wait to be accepted [default: 10000]
     #[arg(long, value_name = "N", env = "TOLLGATE_MAX_CONNECTIONS")]
     pub(crate) max_connections: Option<usize>,
     /// Time after SIGTERM during which new requests are still served [default: 500]

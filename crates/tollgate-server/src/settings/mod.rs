@@ -88,11 +88,13 @@ pub(crate) enum BadState {
 }
 
 impl Settings {
-    /// Combines and validates flags, environment and file.
+    /// Combines and validates flags, environment and file. `front_ends` are further listeners for decisions, by the
+    /// setting of their address.
     pub(crate) fn resolve(
         args: ServeArgs,
         file: SettingsFile,
         environment: &Environment,
+        front_ends: &[(&str, SocketAddr)],
     ) -> Result<Self, SettingsError> {
         let redis = RedisSettings::of(&args, &file)?;
         let tls = TlsSettings::of(&args, &file)?;
@@ -101,7 +103,7 @@ impl Settings {
         let admin = admin.map(|text| address("--admin", &text)).transpose()?;
         let allow_unprotected = args.allow_unprotected.or(file.allow_unprotected).unwrap_or(false);
         let tokens = tokens::from_environment(environment)?;
-        let listeners = Listeners { http, admin, tls: tls.as_ref() };
+        let listeners = Listeners { http, admin, tls: tls.as_ref(), front_ends };
         let unprotected = listeners.unprotected(&tokens);
         if let Some(first) = unprotected.first().filter(|_| !allow_unprotected) {
             return Err(first.error());

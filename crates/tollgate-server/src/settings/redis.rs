@@ -21,6 +21,7 @@ const PROBE_RANGE_MS: RangeInclusive<u64> = 10..=600_000;
 const DEFAULT_FAILURES: u32 = 5;
 const DEFAULT_OPEN: Duration = Duration::from_secs(30);
 const DEFAULT_PROBE: Duration = Duration::from_secs(1);
+const MIN_LIFETIME_REPORTS: u32 = 3;
 const DEFAULT_REPORT: Duration = Duration::from_secs(1);
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(30);
 
@@ -77,13 +78,14 @@ impl RedisSettings {
     }
 }
 
-/// Rejects a lifetime with which a node would count as down between two reports.
+/// Rejects a lifetime with which a node would count as down after one late report.
 fn check_lifetime(report: Duration, lifetime: Duration) -> Result<Duration, SettingsError> {
-    if lifetime > report {
+    if lifetime >= report * MIN_LIFETIME_REPORTS {
         return Ok(lifetime);
     }
     let (lifetime, report) = (lifetime.as_millis(), report.as_millis());
-    let reason = format!("{lifetime} must be greater than --report-ms ({report})");
+    let reason =
+        format!("{lifetime} must be at least {MIN_LIFETIME_REPORTS} times --report-ms ({report})");
     Err(SettingsError::new("--node-lifetime-ms", reason))
 }
 

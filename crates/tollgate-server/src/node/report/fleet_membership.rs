@@ -17,6 +17,8 @@ use crate::settings::RedisSettings;
 
 /// Maximum time between two reports of this node without an interruption, in report intervals.
 const MAX_GAP_INTERVALS: u32 = 3;
+/// A gap up to this is never an interruption: with short intervals, a busy machine would cause many.
+const MIN_MAX_GAP: Duration = Duration::from_secs(3);
 
 /// Sends the reports of this node to Redis, one call each.
 #[derive(Debug)]
@@ -108,7 +110,8 @@ impl FleetMembership {
     /// has lost data or was replaced, its clock has stepped, or this node was suspended.
     fn is_continuous(&self, reply: &ReportReply) -> bool {
         reply.previous.as_ref().is_some_and(|previous| {
-            let max = previous.last_seen + self.interval * MAX_GAP_INTERVALS;
+            let max_gap = (self.interval * MAX_GAP_INTERVALS).max(MIN_MAX_GAP);
+            let max = previous.last_seen + max_gap;
             (previous.last_seen..=max).contains(&reply.at)
         })
     }
