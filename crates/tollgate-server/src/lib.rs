@@ -12,6 +12,8 @@ mod http;
 pub mod listener;
 mod metrics;
 mod node;
+#[cfg(test)]
+mod reference_tests;
 mod serve;
 mod settings;
 mod shutdown;

@@ -138,15 +138,20 @@ impl ApiError {
 
 /// Problem details (RFC 9457).
 #[derive(Debug, Serialize)]
-struct Problem<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Problem<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     title: &'static str,
+    #[cfg_attr(test, schemars(range(min = 400, max = 599)))]
     status: u16,
+    /// What is wrong and what to do.
     detail: String,
+    /// The invalid field, such as `limits[0].window_ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(skip))]
     line: Option<usize>,
 }
 

@@ -4,6 +4,8 @@ mod api_error;
 mod serve_error;
 mod statuses;
 
+#[cfg(test)]
+pub(crate) use api_error::Problem;
 pub use api_error::{ApiError, ApiErrorKind};
 pub(crate) use serve_error::{ServeError, SettingsError};
 pub use statuses::{GrpcCode, Statuses};

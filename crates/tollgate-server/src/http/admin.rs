@@ -56,9 +56,16 @@ impl FromRequestParts<Arc<Service>> for Caller {
 /// Query parameters of an admin request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ChangeQuery {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ChangeQuery {
+    /// The tenant of the client. Default: the tenant of the policy.
+    #[cfg_attr(test, schemars(with = "String", length(max = tollgate::MAX_FACT_LENGTH)))]
     tenant: Option<String>,
+    /// The author, for the audit log.
+    #[cfg_attr(test, schemars(with = "String", length(max = MAX_AUTHOR)))]
     author: Option<String>,
+    /// The reason, for the audit log.
+    #[cfg_attr(test, schemars(with = "String", length(max = MAX_REASON)))]
     reason: Option<String>,
 }
 

@@ -68,8 +68,11 @@ fn explain_reply(reply: &ExplainReply<'_, '_, '_>) -> Reply {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Batch<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Batch<'a> {
+    /// Each item is a Query. Any other value yields a problem in its position.
     #[serde(borrow)]
+    #[cfg_attr(test, schemars(with = "Vec<crate::reference_tests::names::BatchItem>", length(max = crate::api::MAX_BATCH)))]
     requests: Vec<&'a RawValue>,
 }
 
@@ -100,8 +103,11 @@ fn read_item(item: &RawValue) -> Result<Query<'_>, ApiError> {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PermitBody<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct PermitBody<'a> {
+    /// The permit of a decision.
     #[serde(borrow)]
+    #[cfg_attr(test, schemars(with = "crate::reference_tests::names::PermitText"))]
     permit: Text<'a>,
 }
 

@@ -17,10 +17,20 @@ const MAX_PAGE_SIZE: usize = 1000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ListQuery {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ListQuery {
+    /// Approximate number of items on a page.
+    #[cfg_attr(test, schemars(with = "usize", range(min = 1, max = MAX_PAGE_SIZE), extend("default" = DEFAULT_PAGE_SIZE)))]
     limit: Option<String>,
+    /// The cursor of the previous page.
+    #[cfg_attr(test, schemars(with = "String", length(min = 1)))]
     cursor: Option<String>,
+    /// Only keys that start with this text.
+    #[cfg_attr(test, schemars(with = "String", length(max = MAX_FACT_LENGTH)))]
     prefix: Option<String>,
+    /// Only keys of this tenant. A prefix without a tenant searches keys without a tenant, or all keys if the policy sets
+    /// a tenant.
+    #[cfg_attr(test, schemars(with = "String", length(max = MAX_FACT_LENGTH)))]
     tenant: Option<String>,
 }
 

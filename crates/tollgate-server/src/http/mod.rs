@@ -19,4 +19,12 @@ mod routes;
 mod session;
 mod traces;
 
+#[cfg(test)]
+pub(crate) use admin::ChangeQuery;
+#[cfg(test)]
+pub(crate) use decide::{Batch, PermitBody};
+#[cfg(test)]
+pub(crate) use listings::ListQuery;
 pub(crate) use protocol::{Http, Surface};
+#[cfg(test)]
+pub(crate) use session::{Login, SessionResponse};

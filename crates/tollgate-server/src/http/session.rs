@@ -25,13 +25,19 @@ const MAX_LOGIN_BODY: usize = 4096;
 
 /// Response of `/api/session` and `/api/login`: the permissions of the caller.
 #[derive(Debug, Serialize)]
-struct SessionResponse {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Session"))]
+pub(crate) struct SessionResponse {
+    /// Whether the caller may read /api.
     read: bool,
+    /// Whether the caller may use /admin.
     admin: bool,
-    /// Whether a token for login is configured.
+    /// Whether login is enabled.
     login: bool,
     /// Whether the admin API is enabled.
     administered: bool,
+    /// The expiry of the session.
+    #[cfg_attr(test, schemars(with = "Option<crate::reference_tests::names::Time>"))]
     until: Option<String>,
 }
 
@@ -56,8 +62,11 @@ pub(super) async fn session(State(service): State<Arc<Service>>, headers: Header
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Login<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Login<'a> {
+    /// The read or the admin token.
     #[serde(borrow)]
+    #[cfg_attr(test, schemars(with = "String"))]
     token: Text<'a>,
 }
 

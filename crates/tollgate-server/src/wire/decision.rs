@@ -96,12 +96,17 @@ fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {
 
 /// The configured numbers of a limit, as fields of a response.
 #[derive(Debug, serde::Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Numbers"))]
 pub(crate) struct LimitNumbers {
     limit: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     burst: Option<u64>,
+    #[cfg_attr(test, schemars(range(min = 1)))]
     window_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     ttl_ms: Option<u64>,
 }
 

@@ -6,19 +6,29 @@ use tollgate::policy::{RuleOutcome, TriedRule};
 use tollgate::{Distributed, Explanation, Status, Take, rounding};
 
 use super::decision::{LimitNumbers, decision_json, mode_name, verdict_name};
+#[cfg(test)]
+use super::decision_schema::Decision;
 use super::override_view::OverrideResponse;
+#[cfg(test)]
+use crate::reference_tests::{names, overrides::PublicOverride};
 
 /// Response of `/explain`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Explanation"))]
 pub(crate) struct ExplainResponse<'o, 'p> {
-    /// The decision that `/check` would return now.
+    /// The decision that /check would return now. Verdict, rule and counts are those after the take, times those before it.
+    #[cfg_attr(test, schemars(with = "Decision"))]
     answer: Option<Box<RawValue>>,
     /// Every rule tried, in order.
+    #[cfg_attr(test, schemars(with = "Vec<Rule<'o>>"))]
     rules: Rules<'o>,
     /// Every take of the plan.
+    #[cfg_attr(test, schemars(with = "Vec<TakeView<'o>>"))]
     takes: Takes<'o, 'p>,
-    /// The override of the client, if any.
+    /// The override of the client, or null.
     #[serde(rename = "override")]
+    #[cfg_attr(test, schemars(with = "Option<PublicOverride>"))]
     override_: Option<OverrideResponse<'o>>,
 }
 
@@ -43,10 +53,14 @@ impl<'o, 'p> ExplainResponse<'o, 'p> {
 #[derive(Debug)]
 struct Rules<'a>(&'a [TriedRule]);
 
+/// A rule that was tried.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "TriedRule"))]
 struct Rule<'a> {
     rule: &'a str,
     matched: bool,
+    /// Why the rule did not match: the first condition that is not met.
     #[serde(skip_serializing_if = "Option::is_none")]
     because: Option<String>,
 }
@@ -64,35 +78,49 @@ impl Serialize for Rules<'_> {
 #[derive(Debug)]
 struct Takes<'o, 'p>(Explanation<'o, 'p>, Distributed);
 
+/// A take of a limit, with its state before and after.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Take"))]
 struct TakeView<'a> {
+    /// The key of the take. The Redis key has a prefix, and a letter for the algorithm before the rule.
     key: String,
     rule: &'a str,
     limit: &'a str,
+    #[cfg_attr(test, schemars(with = "names::Algorithm"))]
     algorithm: &'static str,
     numbers: LimitNumbers,
+    #[cfg_attr(test, schemars(with = "names::Mode"))]
     mode: &'static str,
     cost: u64,
+    #[cfg_attr(test, schemars(with = "names::Verdict"))]
     verdict: &'static str,
     retry_after_ms: Option<u64>,
     before: Figures,
     after: Figures,
-    /// The effective distribution: `on`, `shadow` or `off`.
+    /// The distribution of the rule, capped by --distributed.
+    #[cfg_attr(test, schemars(with = "names::Distributed"))]
     distributed: &'static str,
-    /// The status in the shared store, with `distributed: shadow`.
+    /// The status in the shared store, if distributed is shadow.
     #[serde(rename = "shared_store", skip_serializing_if = "Option::is_none")]
     shadow: Option<ShadowStatus>,
 }
 
+/// The state in the shared store.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "SharedStoreStatus"))]
 struct ShadowStatus {
+    #[cfg_attr(test, schemars(with = "names::Verdict"))]
     verdict: &'static str,
     retry_after_ms: Option<u64>,
     count: u64,
     remaining: u64,
 }
 
+/// The amount used and the amount left.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Figures {
     count: u64,
     remaining: u64,

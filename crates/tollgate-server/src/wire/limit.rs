@@ -13,33 +13,55 @@ use tollgate::{Limit, LimitError, LimitField, LimitSpec, OverrideLimit};
 
 use super::scalar::{Integer, Text, present};
 use crate::error::ApiError;
+#[cfg(test)]
+use crate::reference_tests::names;
 
 /// One limit of a request body.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "InlineLimit"))]
 pub(crate) struct LimitBody<'a> {
+    /// The name of the limit. Default: its window, such as 60s.
     #[serde(default, borrow, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::LimitName"))]
     name: Option<Text<'a>>,
+    /// The algorithm.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::RequestedAlgorithm", extend("default" = "token_bucket")))]
     algorithm: Option<Algorithm>,
+    /// The count per window, or the number of slots of a concurrency limit; 0 refuses everything.
+    #[cfg_attr(test, schemars(with = "names::Count"))]
     limit: Integer,
+    /// The window in milliseconds, up to 100 years. Not supported by concurrency.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::WindowMs"))]
     window_ms: Option<Integer>,
+    /// The capacity of a token bucket. Default: the limit.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::PositiveCount"))]
     burst: Option<Integer>,
+    /// Aligns the window to the calendar; `fixed_window` only.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::Align"))]
     align: Option<Align>,
+    /// The time zone of `align`, such as Europe/Zurich. Default: UTC.
     #[serde(default, borrow, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "String"))]
     tz: Option<Text<'a>>,
+    /// The lifetime of a slot in milliseconds unless it is renewed; concurrency only. Default: 60000.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::PositiveWindowMs"))]
     ttl_ms: Option<Integer>,
 }
 
 /// An entry of `limits`: a rate such as `"10/min"`, or an object.
 #[derive(Debug)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(untagged, inline))]
 pub(crate) enum LimitEntry<'a> {
     /// A token bucket.
-    Rate(Text<'a>),
+    Rate(#[cfg_attr(test, schemars(with = "names::Rate"))] Text<'a>),
     Fields(LimitBody<'a>),
 }
 

@@ -1,6 +1,8 @@
 //! JSON encoding, independent of the transport: request bodies into queries, decisions into responses.
 
 pub(crate) mod decision;
+#[cfg(test)]
+pub(crate) mod decision_schema;
 pub(crate) mod explanation;
 pub(crate) mod json;
 pub(crate) mod limit;

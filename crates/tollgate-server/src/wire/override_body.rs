@@ -8,20 +8,30 @@ use super::parse::parse;
 use super::scalar::{Object, Text, present};
 use super::time::parse_rfc3339;
 use crate::error::ApiError;
+#[cfg(test)]
+use crate::reference_tests::{names, overrides::OverrideLimits};
 
 /// Body of `PUT /admin/external/clients/{id}/limits`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct OverrideBody<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct OverrideBody<'a> {
     #[serde(borrow)]
+    #[cfg_attr(test, schemars(with = "OverrideLimits"))]
     limits: Vec<Object<LimitBody<'a>>>,
     #[serde(default, borrow, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "String", length(max = 1000)))]
     reason: Option<Text<'a>>,
     #[serde(default, borrow, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "String", length(max = 200)))]
     author: Option<Text<'a>>,
+    /// The rule that the override changes. Default: every rule keyed by client.
     #[serde(default, borrow)]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     rule: Option<Text<'a>>,
+    /// The expiry of the override; null for none.
     #[serde(default, borrow)]
+    #[cfg_attr(test, schemars(with = "Option<names::Time>"))]
     expires_at: Option<Text<'a>>,
 }
 

@@ -5,27 +5,43 @@ use tollgate::policy::Policy;
 use tollgate::{Override, OverrideEffect, OverrideLimit, rounding};
 
 use super::time::rfc3339;
+#[cfg(test)]
+use crate::reference_tests::names;
 
 /// An override without its client.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct OverrideView<'a> {
+    #[cfg_attr(test, schemars(length(min = 1)))]
     limits: Vec<OverrideLimitView<'a>>,
     rule: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "String"))]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "String"))]
     author: Option<&'a str>,
+    #[cfg_attr(test, schemars(with = "names::Time"))]
     set_at: String,
+    /// The expiry of the override; null for none.
+    #[cfg_attr(test, schemars(with = "Option<names::Time>"))]
     expires_at: Option<String>,
 }
 
+/// A limit of an override.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "OverrideLimitRecord"))]
 struct OverrideLimitView<'a> {
     limit: u64,
+    #[cfg_attr(test, schemars(range(min = 1)))]
     window_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     burst: Option<u64>,
+    /// Default: the algorithm of the rule's limit with the same window, else `token_bucket`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<names::RequestedAlgorithm>"))]
     algorithm: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
@@ -58,6 +74,7 @@ impl<'a> OverrideLimitView<'a> {
 
 /// An override with its client and its effect on the active policy.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct OverrideResponse<'a> {
     client: String,
     tenant: String,
@@ -65,7 +82,7 @@ pub(crate) struct OverrideResponse<'a> {
     view: OverrideView<'a>,
     /// The rules of the active policy that the override changes.
     applies_to: Vec<&'a str>,
-    /// Why the override has no effect, or not on all of its rules or requests.
+    /// Why the override has no effect, or not on all of its rules or requests; null if it has.
     problem: Option<String>,
 }
 

@@ -4,9 +4,12 @@ use serde::Serialize;
 use tollgate::Timestamp;
 
 use super::time::rfc3339;
+#[cfg(test)]
+use crate::reference_tests::names;
 
 /// Response of `/release`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ReleaseResponse {
     /// Whether the permit still held slots.
     pub(crate) released: bool,
@@ -14,8 +17,12 @@ pub(crate) struct ReleaseResponse {
 
 /// Response of `/renew`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct RenewResponse {
+    /// Whether the permit still held slots.
     renewed: bool,
+    /// The new expiry of the slots.
+    #[cfg_attr(test, schemars(with = "Option<names::Time>"))]
     expires_at: Option<String>,
 }
 

@@ -9,30 +9,73 @@ use super::limit::{Algorithm, LimitEntry, ShortLimit};
 use super::parse::parse;
 use super::scalar::{Integer, Pairs, Text, present};
 use crate::error::ApiError;
+#[cfg(test)]
+use crate::reference_tests::names;
 
-/// Body of `/check`, `/peek`, `/refund` and `/explain`.
+/// Send either key or facts. With inline limits (limits, or the short form with limit and `window_ms`), the policy is
+/// not used.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(
+    test,
+    schemars(
+        rename = "Query",
+        extend(
+            "oneOf" = [{ "required": ["key"] }, { "required": ["facts"] }],
+            "dependentRequired" = {
+                "limit": ["window_ms"],
+                "window_ms": ["limit"],
+                "algorithm": ["limit"],
+                "burst": ["limit"],
+                "name": ["limit"]
+            },
+            "not" = { "required": ["limit", "limits"] }
+        )
+    )
+)]
 pub(crate) struct QueryBody<'a> {
+    /// The key to count; short for facts.client.
     #[serde(default, borrow, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::Fact"))]
     pub(crate) key: Option<Text<'a>>,
+    /// Properties of the request: client, user, `api_key`, tier, ip, method, path, host, tenant, header:NAME, or any other
+    /// name.
     #[serde(default, borrow, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::Facts"))]
     pub(crate) facts: Option<Pairs<'a>>,
+    /// The tenant of the request.
     #[serde(default, borrow, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::Fact"))]
     pub(crate) tenant: Option<Text<'a>>,
+    /// The amount to take; 0 is a peek.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::Count", extend("default" = 1)))]
     pub(crate) cost: Option<Integer>,
+    /// Inline limits, which replace the policy: objects, or rates such as 10/min for token buckets. An unnamed limit is
+    /// named after its window.
     #[serde(default, borrow, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "Vec<LimitEntry<'a>>", length(min = 1, max = tollgate::MAX_TAKES)))]
     pub(crate) limits: Option<Vec<LimitEntry<'a>>>,
+    /// Short form of one inline limit: the count per window. Requires `window_ms`; excludes limits.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::Count"))]
     pub(crate) limit: Option<Integer>,
+    /// Short form: the window in milliseconds.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::WindowMs"))]
     pub(crate) window_ms: Option<Integer>,
+    /// Short form: the algorithm.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::WindowAlgorithm", extend("default" = "token_bucket")))]
     pub(crate) algorithm: Option<Algorithm>,
+    /// Short form: the capacity of a token bucket. Default: the limit.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::PositiveCount"))]
     pub(crate) burst: Option<Integer>,
+    /// Short form: the name of the limit. Default: its window, such as 60s.
     #[serde(default, borrow, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "names::LimitName"))]
     pub(crate) name: Option<Text<'a>>,
 }
 

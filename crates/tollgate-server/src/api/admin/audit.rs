@@ -7,22 +7,34 @@ use tollgate::Override;
 use crate::api::Service;
 use crate::error::ApiError;
 use crate::node::overrides::{AuditRecord, Change};
+#[cfg(test)]
+use crate::reference_tests::{names, overrides::AuditedValue};
 use crate::wire::override_view::OverrideView;
 use crate::wire::time::rfc3339;
 
 /// A page of the audit log, newest entry first.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Audit"))]
 pub(crate) struct AuditPage {
     audit: Vec<AuditEntry>,
+    /// The cursor of the next page; null on the last page.
     cursor: Option<String>,
 }
 
+/// A change.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct AuditEntry {
+    #[cfg_attr(test, schemars(with = "names::Time"))]
     at: String,
     #[serde(flatten)]
     change: Change,
+    /// The value before the change: an override, a policy version, or null.
+    #[cfg_attr(test, schemars(with = "AuditedValue"))]
     old: Option<Box<RawValue>>,
+    /// The value after the change.
+    #[cfg_attr(test, schemars(with = "AuditedValue"))]
     new: Option<Box<RawValue>>,
 }
 

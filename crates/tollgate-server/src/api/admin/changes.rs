@@ -22,6 +22,8 @@ pub(crate) struct ChangeRequest {
 
 /// The policy that a reload activated.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "ReloadResponse"))]
 pub(crate) struct ReloadReply {
     pub(crate) version: String,
     pub(crate) rules: usize,

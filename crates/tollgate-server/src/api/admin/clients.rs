@@ -12,6 +12,8 @@ use crate::error::{ApiError, ApiErrorKind};
 use crate::metrics::Metrics;
 use crate::node::NodeContext;
 use crate::node::overrides::{CLIENT, Client, TENANT};
+#[cfg(test)]
+use crate::reference_tests::names;
 use crate::store::{KeyListing, KeySelection};
 use crate::wire::decision::LimitNumbers;
 
@@ -25,6 +27,7 @@ const MAX_COUNTERS: usize = 10_000;
 
 /// Response of `/admin/external/clients/{id}/stats`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Stats {
     client: String,
     tenant: String,
@@ -34,17 +37,22 @@ pub(crate) struct Stats {
     complete: bool,
 }
 
+/// A counter of a client.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "ClientCounter", transform = crate::reference_tests::describe_capacity))]
 struct Counter {
     key: String,
     rule: String,
     name: String,
+    #[cfg_attr(test, schemars(with = "names::Algorithm"))]
     algorithm: &'static str,
     count: u64,
     remaining: u64,
     reset_after_ms: u64,
+    #[cfg_attr(test, schemars(with = "names::Mode"))]
     mode: &'static str,
-    /// The node that counts it, unless the store counts it for all nodes.
+    /// The node that counts the key, if it is not counted in the shared store (distributed off or shadow).
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
     #[serde(flatten)]

@@ -6,14 +6,21 @@ use tollgate::{Override, Overrides};
 use crate::api::Service;
 use crate::api::read::PageRequest;
 use crate::node::overrides::Client;
+#[cfg(test)]
+use crate::reference_tests::{names, overrides::AdminOverride};
 use crate::wire::override_view::OverrideResponse;
 
 /// A page of overrides.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Overrides"))]
 pub(crate) struct OverrideList<'a> {
+    #[cfg_attr(test, schemars(with = "Vec<AdminOverride>"))]
     overrides: Vec<OverrideResponse<'a>>,
+    /// The cursor of the next page; null on the last page.
     cursor: Option<String>,
-    /// Where overrides are stored: `redis`, `data_dir` or `memory`.
+    /// Where overrides are stored.
+    #[cfg_attr(test, schemars(with = "names::KeptIn"))]
     kept_in: &'static str,
 }
 

@@ -5,5 +5,13 @@ mod changes;
 mod clients;
 mod list;
 
+#[cfg(test)]
+pub(crate) use audit::AuditPage;
 pub(crate) use changes::ChangeRequest;
+#[cfg(test)]
+pub(crate) use changes::ReloadReply;
+#[cfg(test)]
+pub(crate) use clients::Stats;
+#[cfg(test)]
+pub(crate) use list::OverrideList;
 pub(super) use list::page;

@@ -8,28 +8,40 @@ use super::chunks::try_join_chunks;
 use super::scan::{FoundKey, PageRequest, Scan};
 use crate::error::ApiError;
 use crate::node::NodeContext;
+#[cfg(test)]
+use crate::reference_tests::names;
 use crate::store::{CountedBy, KeySelection};
 use crate::wire::decision::LimitNumbers;
 use crate::wire::time::rfc3339;
 
 /// Response of `/api/counters`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Counters"))]
 pub(crate) struct CountersPage {
     counters: Vec<Counter>,
+    /// The cursor of the next page; null on the last page.
     cursor: Option<String>,
 }
 
 /// Response of `/api/blocks`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Blocks"))]
 pub(crate) struct BlocksPage {
     blocked: Vec<Block>,
+    /// The cursor of the next page; null on the last page. A page may be empty and still have a cursor.
     cursor: Option<String>,
 }
 
+/// A counter with stored state.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(transform = crate::reference_tests::describe_capacity))]
 struct Counter {
     #[serde(flatten)]
     key: CounterKey,
+    #[cfg_attr(test, schemars(with = "names::Algorithm"))]
     algorithm: &'static str,
     count: u64,
     remaining: u64,
@@ -37,22 +49,27 @@ struct Counter {
     numbers: LimitNumbers,
 }
 
+/// A key that is refused now.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Block {
     #[serde(flatten)]
     key: CounterKey,
+    /// When a request of cost 1 passes again; null if it never does.
+    #[cfg_attr(test, schemars(with = "Option<names::Time>"))]
     blocked_until: Option<String>,
     reason: String,
 }
 
 /// The key and limit of a counter.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CounterKey {
     key: String,
     tenant: String,
     rule: String,
     name: String,
-    /// The node that counts it, unless the store counts it for all nodes.
+    /// The node that counts the key, if it is not counted in the shared store (distributed off or shadow).
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
 }

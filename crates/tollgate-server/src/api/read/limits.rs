@@ -9,22 +9,29 @@ use tollgate::{Limit, Override, Overrides, policy};
 use super::scan::PageRequest;
 use crate::api::admin::page;
 use crate::node::overrides::Client;
+#[cfg(test)]
+use crate::reference_tests::names;
 use crate::wire::decision::{LimitNumbers, window_ms};
 
 /// Response of `/api/limits`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Limits<'a> {
-    /// The burst of a token bucket, else the count.
+    /// The burst of a token bucket, else the count; null if unlimited.
     default_limit: Option<u64>,
     default_window_ms: Option<u64>,
     /// The count of the first limit of each override, by client.
     per_key_limits: BTreeMap<String, u64>,
+    /// The cursor of the next page of `per_key_limits`; null on the last page.
     cursor: Option<String>,
     default: RuleView<'a>,
     rules: Vec<RuleView<'a>>,
 }
 
+/// A rule of the policy.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Rule"))]
 struct RuleView<'a> {
     name: &'a str,
     #[serde(rename = "match")]
@@ -33,24 +40,34 @@ struct RuleView<'a> {
     unlimited: bool,
     limits: Vec<LimitView<'a>>,
     next: Vec<LimitView<'a>>,
+    #[cfg_attr(test, schemars(with = "names::Mode"))]
     mode: &'static str,
     cost: u64,
     #[serde(rename = "continue")]
     continues: bool,
+    #[cfg_attr(test, schemars(with = "names::Missing"))]
     missing: &'static str,
+    #[cfg_attr(test, schemars(with = "names::OnStoreLoss"))]
     on_store_loss: &'static str,
+    #[cfg_attr(test, schemars(with = "names::Distributed"))]
     distributed: &'static str,
 }
 
+/// A condition of a rule: the fact has one of these values.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Condition<'a> {
     fact: &'a str,
     any_of: Vec<&'a str>,
 }
 
+/// A limit of a rule.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "RuleLimit"))]
 struct LimitView<'a> {
     name: &'a str,
+    #[cfg_attr(test, schemars(with = "names::Algorithm"))]
     algorithm: &'static str,
     #[serde(flatten)]
     numbers: LimitNumbers,

@@ -11,10 +11,10 @@ pub(crate) use scan::PageRequest;
 
 use super::Service;
 use crate::error::ApiError;
-use counters::{BlocksPage, CountersPage};
-use limits::Limits;
-use nodes::Nodes;
-use status::Status;
+pub(crate) use counters::{BlocksPage, CountersPage};
+pub(crate) use limits::Limits;
+pub(crate) use nodes::Nodes;
+pub(crate) use status::Status;
 
 impl Service {
     /// Lists the counters with stored state.

@@ -7,20 +7,28 @@ use tollgate_redis::NodeState;
 use super::scan::PageRequest;
 use crate::error::ApiError;
 use crate::node::NodeContext;
+#[cfg(test)]
+use crate::reference_tests::names;
 use crate::wire::time::rfc3339;
 
 /// Response of `/api/nodes`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Nodes {
     nodes: Vec<Node>,
+    /// The cursor of the next page; null on the last page.
     cursor: Option<String>,
 }
 
+/// A node that shares the store.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Node {
     id: String,
     address: String,
+    #[cfg_attr(test, schemars(with = "names::NodeState"))]
     state: &'static str,
+    #[cfg_attr(test, schemars(with = "names::Time"))]
     registered_at: String,
     last_seen: String,
     silent: bool,

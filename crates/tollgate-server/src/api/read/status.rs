@@ -5,50 +5,67 @@ use tollgate::policy::Policy;
 use tollgate::{Clock, MemoryStore, SystemClock};
 
 use crate::node::NodeContext;
+#[cfg(test)]
+use crate::reference_tests::names;
 use crate::wire::time::rfc3339;
 
 /// Response of `/api/status`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Status<'a> {
     ready: bool,
     version: &'static str,
     node: NodeStatus<'a>,
     store: StoreStatus<'a>,
-    /// State of the breaker; null with the memory store.
+    /// The state of the circuit breaker: while it is open, the store is not called. null for memory.
+    #[cfg_attr(test, schemars(with = "Option<names::Breaker>"))]
     breaker: Option<&'static str>,
     policy: PolicyStatus<'a>,
 }
 
+/// This node.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct NodeStatus<'a> {
     id: &'a str,
     address: String,
+    #[cfg_attr(test, schemars(with = "names::Time"))]
     started_at: String,
+    #[cfg_attr(test, schemars(with = "names::Time"))]
     now: String,
 }
 
+/// The store of the counters.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct StoreStatus<'a> {
+    #[cfg_attr(test, schemars(with = "names::StoreKind"))]
     kind: &'static str,
+    /// The setting that selected the store.
     why: &'a str,
-    /// Address and server software of Redis; null with the memory store.
+    /// The address without the password; null for memory.
     address: Option<&'a str>,
+    /// The server software and version; null for memory or if unknown.
     server: Option<&'a str>,
-    /// Occupancy of the memory store; null with Redis.
+    /// Number of keys in the memory store. This and the next two fields are null with Redis.
     keys: Option<usize>,
     max_keys: Option<usize>,
     untracked: Option<u64>,
-    /// Number of nodes that divide the limits in degraded mode; null with the memory store.
+    /// Number of nodes that divide the limits in degraded mode; null for memory.
+    #[cfg_attr(test, schemars(range(min = 1)))]
     nodes: Option<u32>,
-    /// Warnings for operators, joined; null if there are none.
+    /// Warnings for operators; null if there are none.
     warning: Option<String>,
 }
 
+/// The active policy and its file.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PolicyStatus<'a> {
     version: &'a str,
     file: Option<String>,
     rules: usize,
+    #[cfg_attr(test, schemars(with = "names::Time"))]
     loaded_at: String,
     /// Why the current file is not active.
     error: Option<String>,

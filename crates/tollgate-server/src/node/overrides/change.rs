@@ -33,22 +33,26 @@ pub(crate) struct Author {
 
 /// One change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Change {
     /// The name of an [`Action`], possibly one of a newer version.
+    #[cfg_attr(test, schemars(with = "crate::reference_tests::names::Action"))]
     pub(crate) action: String,
     pub(crate) client: Option<String>,
     pub(crate) tenant: Option<String>,
     pub(crate) author: String,
-    /// The fingerprint of the token.
+    /// The first 8 hex digits of the digest of the token.
     pub(crate) token: Option<String>,
     pub(crate) peer: String,
     pub(crate) node: String,
     pub(crate) reason: String,
     /// The old value, if it is not an override.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(skip))]
     pub(crate) from: Option<String>,
     /// The new value, if it is not an override.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(skip))]
     pub(crate) to: Option<String>,
 }
 
