@@ -65,7 +65,7 @@ fn resolve(arguments: &[&str]) -> Result<Settings, String> {
     let command = command().mut_args(|arg| arg.env(None::<&str>));
     let matches = command.try_get_matches_from(arguments).map_err(|error| error.to_string())?;
     let args = ServeArgs::from_arg_matches(&matches).map_err(|error| error.to_string())?;
-    let settings = Settings::resolve(args, SettingsFile::default(), &Environment::default());
+    let settings = Settings::resolve(args, SettingsFile::default(, &[]), &Environment::default());
     settings.map_err(|error| error.to_string())
 }
 
@@ -164,7 +164,7 @@ fn actual_defaults() -> BTreeMap<&'static str, String> {
         ("redis-timeout-ms", redis.timeout.as_millis().to_string()),
         ("redis-prefix", redis.prefix.clone()),
         ("scripting", lower(&redis.scripting)),
-        ("heartbeat-ms", redis.heartbeat.as_millis().to_string()),
+        ("report-ms", redis.report.as_millis().to_string()),
         ("node-lifetime-ms", redis.node_lifetime.as_millis().to_string()),
         ("breaker-failures", redis.breaker_failures.to_string()),
         ("breaker-open-ms", redis.breaker_open.as_millis().to_string()),

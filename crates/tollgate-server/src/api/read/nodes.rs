@@ -30,7 +30,10 @@ struct Node {
     state: &'static str,
     #[cfg_attr(test, schemars(with = "names::Time"))]
     registered_at: String,
+    /// Time of the node's last report, by the clock of Redis.
+    #[cfg_attr(test, schemars(with = "names::Time"))]
     last_seen: String,
+    /// Whether the last report is at least 5 seconds old.
     silent: bool,
 }
 
