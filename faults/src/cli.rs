@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::stage::Scale;
+use crate::scale::Scale;
 use crate::timing::Timing;
 
 /// The usage line.

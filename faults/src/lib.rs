@@ -28,6 +28,7 @@ pub mod redis;
 pub mod row;
 pub mod rows;
 pub mod run;
+pub mod scale;
 pub mod scratch;
 pub mod setup;
 pub mod slow_client;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::row::{Pace, Row};
-use crate::stage::{Scale, Stage};
+use crate::scale::Scale;
+use crate::stage::Stage;
 use crate::table::RowResult;
 use crate::timing::Timing;
 

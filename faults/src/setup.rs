@@ -20,8 +20,15 @@ pub struct Setup<'a> {
     environment: Vec<(String, OsString)>,
 }
 
+impl Stage {
+    /// The settings of a node, to be started.
+    pub fn node(&self) -> Setup<'_> {
+        Setup::new(self)
+    }
+}
+
 impl<'a> Setup<'a> {
-    pub(crate) fn new(stage: &'a Stage) -> Self {
+    fn new(stage: &'a Stage) -> Self {
         let tokens = TOKENS.map(|(name, token)| (name.to_owned(), token.into()));
         Self { stage, environment: tokens.into() }.with("http", "127.0.0.1:0")
     }

@@ -4,28 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::canary::Witness;
+use crate::scale::Scale;
 use crate::scratch::Scratch;
-use crate::setup::Setup;
 use crate::timing::{TimeBounds, Timing};
-
-/// The scale of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
-    /// Seconds, for the test suite.
-    Quick,
-    /// The full extent of the fault matrix.
-    Full,
-}
-
-impl Scale {
-    /// Returns the value for this scale.
-    pub fn pick<T>(self, quick: T, full: T) -> T {
-        match self {
-            Self::Quick => quick,
-            Self::Full => full,
-        }
-    }
-}
 
 /// The stage of one row.
 #[derive(Debug)]
@@ -44,11 +25,6 @@ impl Stage {
         let (witness, scratch) = (Witness::default(), Scratch::new());
         let (bounds, policies) = (TimeBounds::new(timing), AtomicU32::new(0));
         Self { tollgate, scale, bounds, witness, scratch, policies }
-    }
-
-    /// The settings of a node, to be started.
-    pub fn node(&self) -> Setup<'_> {
-        Setup::new(self)
     }
 
     /// The scale of the row.

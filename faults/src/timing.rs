@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::stage::Scale;
+use crate::scale::Scale;
 
 /// What happens when a bound that depends on the speed of the machine does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

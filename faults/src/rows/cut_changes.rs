@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use crate::client::Client;
 use crate::node::Node;
 use crate::override_api::{FILE, StoredOverrides, limit, limit_in, limits_of};
-use crate::stage::{Scale, Stage};
+use crate::scale::Scale;
+use crate::stage::Stage;
 use crate::waiting::wait_for;
 
 const CLIENTS: [&str; 3] = ["a", "b", "c"];

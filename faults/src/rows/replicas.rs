@@ -11,7 +11,8 @@ use crate::load::Load;
 use crate::node::Node;
 use crate::policy::{Loss, per_client};
 use crate::redis;
-use crate::stage::{Scale, Stage};
+use crate::scale::Scale;
+use crate::stage::Stage;
 use crate::waiting::wait_for;
 
 /// A limit that the row does not reach.

@@ -65,7 +65,8 @@ fn resolve(arguments: &[&str]) -> Result<Settings, String> {
     let command = command().mut_args(|arg| arg.env(None::<&str>));
     let matches = command.try_get_matches_from(arguments).map_err(|error| error.to_string())?;
     let args = ServeArgs::from_arg_matches(&matches).map_err(|error| error.to_string())?;
-    let settings = Settings::resolve(args, SettingsFile::default(, &[]), &Environment::default());
+    let environment = Environment::default();
+    let settings = Settings::resolve(args, SettingsFile::default(), &environment, &[]);
     settings.map_err(|error| error.to_string())
 }
 
