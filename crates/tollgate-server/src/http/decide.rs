@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use tollgate::{Outcome, Permit, Query, Refusal, Verb};
 
 use super::body::{MAX_BATCH_BODY, MAX_BODY, MAX_PERMIT_BODY, read};
-use super::reply::{Reply, json, json_bytes, or_problem, unavailable};
+use super::reply::{Reply, json, json_bytes, problem, unavailable};
 use crate::api::{ExplainReply, Service};
 use crate::error::{ApiError, ApiErrorKind};
 use crate::telemetry::Span;
@@ -30,18 +30,19 @@ pub(super) async fn decide<B>(
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    or_problem(
-        async {
-            let body = read(request, MAX_BODY).await?;
-            service.decide(verb, &query::read(&body)?, span, decision_reply).await
-        }
-        .await,
-    )
+    let decided = async {
+        let body = read(request, MAX_BODY).await?;
+        service.decide(verb, &query::read(&body)?, span, decision_reply).await
+    };
+    decided.await.unwrap_or_else(|error| problem(&error))
 }
 
 /// Encodes a decision: status 200 whether it allows or refuses, 503 for `on_store_loss: deny` without the store.
 fn decision_reply(outcome: &Outcome<'_, '_>) -> Reply {
     let reply = json_bytes(decision_json(outcome));
+    if outcome.decision.is_allowed() {
+        return reply;
+    }
     match Refusal::of(outcome.decision) {
         Some(refusal) if refusal.is_unavailable() => {
             unavailable(reply, refusal.retry_after_seconds())

@@ -29,7 +29,9 @@ pub(super) fn json(value: &impl Serialize) -> Reply {
 
 /// Returns a 200 response with JSON text.
 pub(super) fn json_bytes(text: Vec<u8>) -> Reply {
-    with_type(StatusCode::OK, JSON, text.into())
+    let mut reply = Response::new(Full::new(text.into()));
+    reply.headers_mut().insert(CONTENT_TYPE, JSON);
+    reply
 }
 
 /// Returns the error as problem details (RFC 9457).
@@ -51,11 +53,6 @@ pub(super) fn unavailable(mut reply: Reply, retry_after: Option<u64>) -> Reply {
     *reply.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     reply.headers_mut().insert(RETRY_AFTER, retry_after.unwrap_or(1).into());
     reply
-}
-
-/// Returns the reply, or the error as problem details.
-pub(super) fn or_problem(result: Result<Reply, ApiError>) -> Reply {
-    result.unwrap_or_else(|error| problem(&error))
 }
 
 /// Returns a response with this status, content type and body.

@@ -28,16 +28,11 @@ pub(crate) fn decision_json_with(
     permit_text: PermitText<'_>,
 ) -> Vec<u8> {
     let mut text = Vec::with_capacity(TYPICAL_LENGTH);
-    write(&mut text, outcome, permit_text);
-    text
-}
-
-fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, permit_text: PermitText<'_>) {
     let decision = outcome.decision;
     let deciding = decision.deciding();
     let verdict = decision.verdict();
     let retry_after_ms = verdict.retry_after().map(rounding::millis);
-    let mut object = Object::begin(text);
+    let mut object = Object::begin(&mut text);
     object
         .boolean(name!("allowed"), verdict.is_allowed())
         .word(name!("verdict"), verdict_name(verdict))
@@ -67,6 +62,7 @@ fn write(text: &mut Vec<u8>, outcome: &Outcome<'_, '_>, permit_text: PermitText<
     }
     object.list(name!("limits"), decision.statuses(), write_limit);
     object.end();
+    text
 }
 
 fn write_limit(text: &mut Vec<u8>, status: &Status<'_>) {

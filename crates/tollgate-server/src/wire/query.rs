@@ -1,9 +1,7 @@
 //! Request bodies into queries.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
-use tollgate::{Facts, Inline, Limit, Query, Request};
+use tollgate::{Facts, FactsError, Inline, Limit, Query, Request};
 
 use super::limit::{Algorithm, LimitEntry, ShortLimit};
 use super::parse::parse;
@@ -111,16 +109,16 @@ fn build_facts<'a>(
 ) -> Result<Facts<'a>, ApiError> {
     let mut facts = Facts::new();
     match (key, named) {
-        (Some(key), None) => insert(&mut facts, Cow::Borrowed("client"), key)
-            .map_err(|detail| ApiError::invalid(detail).at("key"))?,
+        (Some(key), None) => {
+            facts.insert("client", key.0).map_err(|error| fact_error(&error, "key"))?
+        }
         (None, Some(named)) if named.0.is_empty() => {
             return Err(ApiError::invalid("must contain at least one fact").at("facts"));
         }
         (None, Some(named)) => {
             for (name, value) in named.0 {
                 let field = format!("facts.{}", truncated(name.as_str()));
-                insert(&mut facts, name.0, value)
-                    .map_err(|detail| ApiError::invalid(detail).at(field))?;
+                facts.insert(name.0, value.0).map_err(|error| fact_error(&error, &field))?;
             }
         }
         (Some(_), Some(_)) => {
@@ -132,14 +130,13 @@ fn build_facts<'a>(
         }
     }
     if let Some(tenant) = tenant {
-        insert(&mut facts, Cow::Borrowed("tenant"), tenant)
-            .map_err(|detail| ApiError::invalid(detail).at("tenant"))?;
+        facts.insert("tenant", tenant.0).map_err(|error| fact_error(&error, "tenant"))?;
     }
     Ok(facts)
 }
 
-fn insert<'a>(facts: &mut Facts<'a>, name: Cow<'a, str>, value: Text<'a>) -> Result<(), String> {
-    facts.insert(name, value.0).map_err(|error| error.reason().to_owned())
+fn fact_error(error: &FactsError, field: &str) -> ApiError {
+    ApiError::invalid(error.reason()).at(field)
 }
 
 /// Returns the first 64 characters of a name from the client, for an error message.

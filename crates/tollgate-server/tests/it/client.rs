@@ -130,6 +130,12 @@ impl Client {
         Ok(String::from_utf8(line).expect("a line is text"))
     }
 
+    /// Asserts that the stream ends here. Over TLS, this needs a proper end and not only a closed connection.
+    pub(crate) fn expect_end(&mut self) {
+        assert_eq!(self.unread, b"");
+        assert_eq!(self.stream.read(&mut [0; 1]).expect("a proper end"), 0);
+    }
+
     fn read_more(&mut self) -> io::Result<()> {
         let mut bytes = [0; 4096];
         match self.stream.read(&mut bytes)? {
