@@ -110,7 +110,7 @@ fn build_facts<'a>(
     let mut facts = Facts::new();
     match (key, named) {
         (Some(key), None) => {
-            facts.insert("client", key.0).map_err(|error| fact_error(&error, "key"))?
+            facts.insert("client", key.0).map_err(|error| fact_error(&error, "key"))?;
         }
         (None, Some(named)) if named.0.is_empty() => {
             return Err(ApiError::invalid("must contain at least one fact").at("facts"));

@@ -109,10 +109,10 @@ fn answers_every_line_of_a_client_that_reads_late_over_tls() {
         });
         checks.sum::<usize>()
     };
-    let blocked_at = send_without_reading(&mut connect(address), &decided, 1_000_000);
+    let blocked_at = send_without_reading(&mut connect(address), decided, 1_000_000);
     // Slightly fewer: the socket is full, and TLS buffers the last answers.
     let mut client = connect(address);
-    let lines = send_without_reading(&mut client, &decided, blocked_at.saturating_sub(1000));
+    let lines = send_without_reading(&mut client, decided, blocked_at.saturating_sub(1000));
     for number in 0..lines {
         let line = client.line().unwrap_or_else(|error| panic!("{number} of {lines}: {error}"));
         assert!(line.starts_with("OK ") || line.starts_with("NO "), "{line}");
