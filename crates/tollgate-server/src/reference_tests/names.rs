@@ -6,7 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use tollgate::algorithm::CalendarUnit;
 use tollgate::policy::{OnMissingFact, OnStoreLoss as StoreLoss, RuleMode};
 use tollgate::{
-    Algorithm as LimitKind, BreakerState, Distributed as Distribution, Verdict as Outcome,
+    Algorithm as LimitKind, BreakerState, Distributed as Distribution, LimitField,
+    Verdict as Outcome,
 };
 
 use crate::wire::decision::verdict_name;
@@ -32,17 +33,10 @@ macro_rules! words {
     )*};
 }
 
-/// The algorithms that a limit of a request can have.
-const REQUESTED: [LimitKind; 5] = [
-    LimitKind::TokenBucket,
-    LimitKind::SlidingWindow,
-    LimitKind::SlidingCounter,
-    LimitKind::FixedWindow,
-    LimitKind::Concurrency,
-];
-
-fn algorithms(kinds: &[LimitKind]) -> Vec<&'static str> {
-    kinds.iter().map(|kind| kind.as_str()).collect()
+/// The algorithms of limits with a window.
+fn window_algorithms() -> Vec<&'static str> {
+    let with_window = LimitKind::ALL.into_iter().filter(|kind| kind.accepts(LimitField::Window));
+    with_window.map(LimitKind::as_str).collect()
 }
 
 fn verdicts() -> [&'static str; 3] {
@@ -51,9 +45,9 @@ fn verdicts() -> [&'static str; 3] {
 }
 
 words! {
-    Algorithm, inline: false, algorithms(&[&REQUESTED[..], &[LimitKind::Block]].concat());
-    RequestedAlgorithm, inline: true, algorithms(&REQUESTED);
-    WindowAlgorithm, inline: true, algorithms(&REQUESTED[..4]);
+    Algorithm, inline: false, [LimitKind::NAMES, &[LimitKind::Block.as_str()]].concat();
+    RequestedAlgorithm, inline: true, LimitKind::NAMES;
+    WindowAlgorithm, inline: true, window_algorithms();
     Align, inline: true, CalendarUnit::ALL.map(CalendarUnit::as_str);
     Mode, inline: false, [RuleMode::Enforce, RuleMode::Shadow].map(RuleMode::as_str);
     Verdict, inline: true, verdicts();
