@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tollgate::{FallbackStore, MemoryStore};
 
-use crate::access::{Admission, Credentials, Guard, Role};
+use crate::access::{Credentials, Guard, Role};
 use crate::error::ApiError;
-use crate::metrics::{Readiness, ScrapeContext};
+use crate::metrics::ScrapeContext;
 use crate::node::NodeContext;
 use crate::node::live::Live;
 use crate::node::reload::ReloadRequests;
@@ -37,25 +37,14 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// `Unauthorized` for a missing or invalid token, `TooMany` after too many failed attempts.
+    /// `TokenMissing` without a token, `Unauthorized` for an invalid one, `TooMany` after too many failed attempts.
     pub fn authenticate(
         &self,
         role: Role,
         credentials: &Credentials<'_>,
         peer: IpAddr,
     ) -> Result<(), ApiError> {
-        self.admit(role, credentials, peer).map(drop)
-    }
-
-    /// Authenticates a request, and returns how.
-    #[inline]
-    pub(crate) fn admit(
-        &self,
-        role: Role,
-        credentials: &Credentials<'_>,
-        peer: IpAddr,
-    ) -> Result<Admission, ApiError> {
-        self.guard.admit(role, credentials, peer)
+        self.guard.admit(role, credentials, peer).map(drop)
     }
 
     /// Returns whether calls of this role need no token.
@@ -64,8 +53,8 @@ impl Service {
         self.guard.is_open(role)
     }
 
-    /// Returns whether this node should receive requests. During a shutdown it still answers, and front ends ask clients
-    /// to reconnect elsewhere.
+    /// Returns whether this node should receive requests. During a shutdown it still serves them, but its responses
+    /// should close the connection, so that clients reconnect to another node.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.node.is_ready()
@@ -86,7 +75,7 @@ impl Service {
             guard: &self.guard,
             overrides: active.overrides().len(),
             policy: active.policy().version(),
-            readiness: if self.is_ready() { Readiness::Ready } else { Readiness::NotReady },
+            readiness: self.node.readiness(),
             watchers: self.node.live().watchers(),
             started: self.node.identity().started,
         })

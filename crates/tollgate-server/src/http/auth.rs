@@ -84,7 +84,7 @@ async fn authenticate(
     let Some(Peer(peer)) = request.extensions().get::<Peer>() else {
         return Err(ApiError::peer_missing());
     };
-    let admission = service.admit(role, &credentials(request.headers()), peer.ip());
+    let admission = service.guard().admit(role, &credentials(request.headers()), peer.ip());
     let admission = admission.map_err(with_header_hint)?;
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     if matches!(admission, Admission::Session(_)) && !is_read {

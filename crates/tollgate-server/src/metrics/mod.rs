@@ -25,6 +25,7 @@ pub(crate) use tally::{RuleTally, Slice, Tally};
 use text::Exposition;
 
 use crate::access::{Guard, Role};
+use crate::shutdown::Readiness;
 use crate::store::StoreWatch;
 
 /// Counters of one node.
@@ -62,17 +63,10 @@ pub(crate) struct ScrapeContext<'a> {
     pub(crate) overrides: usize,
     /// Version of the active policy.
     pub(crate) policy: &'a str,
-    pub(crate) readiness: Readiness,
+    pub(crate) readiness: &'a Readiness,
     /// Number of open live streams.
     pub(crate) watchers: usize,
     pub(crate) started: Timestamp,
-}
-
-/// Whether load balancers should send requests to this node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Readiness {
-    Ready,
-    NotReady,
 }
 
 /// Increments a gauge until it is dropped.
@@ -305,7 +299,7 @@ impl Metrics {
     }
 
     fn render_node(&self, out: &mut Exposition, context: &ScrapeContext<'_>) {
-        let ready = u64::from(context.readiness == Readiness::Ready);
+        let ready = u64::from(context.readiness.is_ready());
         out.gauge("tollgate_ready", "1 if this node accepts requests, 0 while it drains.")
             .sample(&[], ready);
         if context.occupancy.is_none() {

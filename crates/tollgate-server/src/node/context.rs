@@ -170,6 +170,10 @@ impl NodeContext {
         self.readiness.is_ready()
     }
 
+    pub(crate) fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
+
     /// Returns whether this node is in degraded mode because Redis is unavailable.
     pub(crate) fn is_degraded(&self) -> bool {
         self.backend().is_degraded()
