@@ -81,9 +81,9 @@ impl Failure {
             Self::Refused(error) if matches!(code(error), "WRONGTYPE" | "INCOMPATIBLE") => {
                 StoreErrorKind::Incompatible
             }
-            Self::Unreachable(_) | Self::Lost(_) | Self::Overloaded | Self::Refused(_) => {
-                StoreErrorKind::Unavailable
-            }
+            Self::Lost(_) => StoreErrorKind::Lost,
+            Self::Overloaded => StoreErrorKind::Overloaded,
+            Self::Unreachable(_) | Self::Refused(_) => StoreErrorKind::Unavailable,
         };
         StoreError::new(kind, self.to_string())
     }
@@ -162,11 +162,11 @@ mod tests {
 
     #[test]
     fn failure_kind_shows_whether_it_may_have_run() {
-        use StoreErrorKind::{Timeout, Unavailable};
+        use StoreErrorKind::{Lost, Overloaded, Timeout, Unavailable};
         for (failure, kind) in [
             (Failure::Unreachable("x".to_owned()), Unavailable),
-            (Failure::Lost("x".to_owned()), Unavailable),
-            (Failure::Overloaded, Unavailable),
+            (Failure::Lost("x".to_owned()), Lost),
+            (Failure::Overloaded, Overloaded),
             (Failure::Timeout, Timeout),
         ] {
             assert_eq!(store_error(failure).0, kind);

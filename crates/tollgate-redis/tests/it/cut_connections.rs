@@ -57,7 +57,11 @@ impl Caller {
             Ok(figures) => figures,
             Err(error) => {
                 let kind = error.kind();
-                assert_eq!(kind, StoreErrorKind::Unavailable, "caller {}: {error}", self.number);
+                assert!(
+                    matches!(kind, StoreErrorKind::Unavailable | StoreErrorKind::Lost),
+                    "caller {}: {error}",
+                    self.number
+                );
                 return;
             }
         };

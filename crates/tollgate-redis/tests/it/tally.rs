@@ -30,8 +30,8 @@ impl Tally {
             Ok(decision) if decision.is_allowed() => self.admitted += 1,
             Ok(_) => self.refused += 1,
             Err(error) => {
-                let is_right =
-                    matches!(error.kind(), StoreErrorKind::Timeout | StoreErrorKind::Unavailable);
+                use StoreErrorKind::{Lost, Timeout, Unavailable};
+                let is_right = matches!(error.kind(), Timeout | Lost | Unavailable);
                 assert!(is_right, "{error}");
                 self.failed += 1;
                 pause();

@@ -4,7 +4,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use serde_json::json;
-use tollgate::{OverrideError, OverrideErrorKind, StoreError, StoreErrorKind};
+use tollgate::{OverrideError, OverrideErrorKind, StoreError};
 
 /// An error of the admin API.
 #[derive(Debug)]
@@ -38,13 +38,13 @@ impl Problem {
         Self { retry_after: Some(1), ..problem }
     }
 
-    /// The failure of a write to the override storage. After a time-out the write may have happened.
+    /// The failure of a write to the override storage. Without a reply the write may have happened.
     pub(super) fn write_failure(error: &StoreError) -> Self {
-        match error.kind() {
-            StoreErrorKind::Timeout => Self::unavailable(format!(
+        match error.may_have_run() {
+            true => Self::unavailable(format!(
                 "{error}; the change may have been stored: read the override before you retry"
             )),
-            _ => Self::unavailable(error.to_string()),
+            false => Self::unavailable(error.to_string()),
         }
     }
 

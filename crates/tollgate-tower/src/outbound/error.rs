@@ -84,7 +84,7 @@ impl AcquireError {
 impl From<StoreError> for AcquireError {
     fn from(error: StoreError) -> Self {
         match error.kind() {
-            StoreErrorKind::Unavailable => Self::Unavailable(error),
+            StoreErrorKind::Unavailable | StoreErrorKind::Lost => Self::Unavailable(error),
             StoreErrorKind::Timeout => Self::Timeout(error),
             _ => Self::Store(error),
         }

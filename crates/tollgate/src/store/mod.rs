@@ -168,10 +168,14 @@ pub struct StoreError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// The store is unreachable.
+    /// The store is unreachable or refused the call. Nothing has happened.
     Unavailable,
+    /// The connection was lost during the call. The take may have happened.
+    Lost,
     /// The store did not reply in time. The take may have happened.
     Timeout,
+    /// Too many calls of this process wait for a store that replies. The call was not sent.
+    Overloaded,
     /// The stored value has another type or a newer format version.
     Incompatible,
     /// The cursor was not issued by this store.
@@ -196,11 +200,26 @@ impl StoreError {
         self.kind
     }
 
-    /// Returns whether a later call may succeed. This does not mean that a take may be sent again: after a
-    /// [`Timeout`](StoreErrorKind::Timeout) the take may have happened, and counts as spent.
+    /// Returns whether a later call may succeed. This does not mean that a take may be sent again: see
+    /// [`may_have_run`](Self::may_have_run).
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self.kind, StoreErrorKind::Unavailable | StoreErrorKind::Timeout)
+        use StoreErrorKind::{Lost, Overloaded, Timeout, Unavailable};
+        matches!(self.kind, Unavailable | Lost | Timeout | Overloaded)
+    }
+
+    /// Returns whether the call may have had an effect. A take that may have run counts as spent; a call that may
+    /// have run must not be sent again.
+    ///
+    /// ```
+    /// use tollgate::{StoreError, StoreErrorKind};
+    ///
+    /// assert!(StoreError::new(StoreErrorKind::Timeout, "no reply").may_have_run());
+    /// assert!(!StoreError::new(StoreErrorKind::Unavailable, "connection refused").may_have_run());
+    /// ```
+    #[must_use]
+    pub const fn may_have_run(&self) -> bool {
+        matches!(self.kind, StoreErrorKind::Lost | StoreErrorKind::Timeout)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::sleep;
-use tollgate::{Override, Overrides, StoreError, StoreErrorKind, Subject};
+use tollgate::{Override, Overrides, StoreError, Subject};
 use tollgate_redis::{Directory, OverrideFollower, StoredOverrides};
 use tracing::warn;
 
@@ -171,10 +171,10 @@ impl OverrideStore {
         Ok(ChangeOutcome::Replaced(old.and_then(|text| Override::from_text(&text).ok())))
     }
 
-    /// Converts the error of a write. After a timeout, it is unknown whether Redis stored the change.
+    /// Converts the error of a write. Without a reply, it is unknown whether Redis stored the change.
     fn write_failure(&self, error: &StoreError) -> ApiError {
         let failure = self.store_failure(error);
-        if error.kind() != StoreErrorKind::Timeout {
+        if !error.may_have_run() {
             return failure;
         }
         let detail = format!(
