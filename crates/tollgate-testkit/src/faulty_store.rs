@@ -22,6 +22,8 @@ pub enum StoreFault {
     Unreachable,
     /// Calls take effect, and their reply is lost.
     ReplyLost,
+    /// Calls are not sent, because too many calls of this process wait for a store that replies.
+    Overloaded,
     /// Calls fail because the stored value cannot be read.
     Unreadable,
     /// Calls take effect, and their reply waits until another fault is set.
@@ -93,6 +95,7 @@ impl<S> FaultyStore<S> {
                 drop(operation.await);
                 StoreErrorKind::Timeout
             }
+            StoreFault::Overloaded => StoreErrorKind::Overloaded,
             StoreFault::Unreadable => StoreErrorKind::Incompatible,
             StoreFault::Suspended => {
                 let reply = operation.await;

@@ -13,6 +13,9 @@ use crate::store::StoreError;
 pub enum StoreEvent<'e> {
     /// A call to the shared store failed. Sent once per call.
     Failed(&'e StoreError),
+    /// A call was not sent to the shared store, because too many calls of this process wait for it, although it
+    /// replies. The request is shed. Sent once per call.
+    Overloaded(&'e StoreError),
     /// A call to the local store failed. Sent once per call. A [`MemoryStore`](crate::MemoryStore) never fails.
     LocalFailed(&'e StoreError),
     /// The breaker opened: this node decides without the shared store.

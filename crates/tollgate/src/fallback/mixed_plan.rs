@@ -4,7 +4,7 @@ use super::FallbackStore;
 use super::local_decisions::{Operation, strictest};
 use crate::decision::{Decision, Permit, Source};
 use crate::plan::{Distributed, Mode, Plan, Take};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::time::Clock;
 
 impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
@@ -19,7 +19,7 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
         &self,
         operation: Operation,
         plan: &Plan<'a>,
-    ) -> Decision<'a> {
+    ) -> Result<Decision<'a>, StoreError> {
         let part = |is_in: fn(Distributed) -> bool| {
             let takes = plan.takes().iter().filter(|take| is_in(self.distributed(take)));
             Plan::of_distinct(takes.copied()).held_by(plan.permit())
@@ -27,18 +27,18 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
         let local = part(|distributed| distributed != Distributed::On);
         let shared = part(|distributed| distributed == Distributed::On);
         let shadow = part(|distributed| distributed == Distributed::Shadow);
-        let (in_local, in_shared) = self.decide_parts(operation, &local, &shared).await;
+        let (in_local, in_shared) = self.decide_parts(operation, &local, &shared).await?;
         let decision = self.merge(plan, &in_local, in_shared.as_ref());
         if shadow.takes().is_empty() {
-            return decision;
+            return Ok(decision);
         }
         // A plan that other takes refuse takes nothing in shadow either.
         let is_refused = self.is_refused_outside_shadow(plan, &decision);
         let operation = peek_if(is_refused, operation);
-        match self.call_in_shadow(operation, &shadow).await {
+        Ok(match self.call_in_shadow(operation, &shadow).await {
             Some(in_shadow) => decision.with_shadow(in_shadow),
             None => decision,
-        }
+        })
     }
 
     /// Returns true if a take that is not in shadow in the shared store refuses.
@@ -50,28 +50,45 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
         })
     }
 
-    /// Decides in the local store, then in the shared store. If the shared store refuses, refunds the local takes.
+    /// Decides the takes of the local store and those of the shared store. If the shared store is overloaded, neither
+    /// has changed.
     async fn decide_parts<'a>(
         &self,
         operation: Operation,
         local: &Plan<'a>,
         shared: &Plan<'a>,
-    ) -> (Decision<'a>, Option<Decision<'a>>) {
+    ) -> Result<(Decision<'a>, Option<Decision<'a>>), StoreError> {
+        if operation == Operation::Take && !shared.takes().is_empty() {
+            return self.take_parts(local, shared).await;
+        }
+        let in_shared = match shared.takes().is_empty() {
+            true => None,
+            false => Some(self.decide_shared(operation, shared).await?),
+        };
         let reply = self.call_local(operation, local).await;
+        Ok((self.local_decision(local, reply), in_shared))
+    }
+
+    /// Takes in the local store, then in the shared store. If the shared store refuses or is overloaded, refunds the
+    /// local takes.
+    async fn take_parts<'a>(
+        &self,
+        local: &Plan<'a>,
+        shared: &Plan<'a>,
+    ) -> Result<(Decision<'a>, Option<Decision<'a>>), StoreError> {
+        let reply = self.call_local(Operation::Take, local).await;
         let has_replied = reply.is_ok();
         let in_local = self.local_decision(local, reply);
-        if shared.takes().is_empty() {
-            return (in_local, None);
-        }
-        let is_take = operation == Operation::Take;
-        let is_refused = is_take && !in_local.is_allowed();
-        let in_shared = self.decide_shared(peek_if(is_refused, operation), shared).await;
-        if !is_take || is_refused || !has_replied || in_shared.is_allowed() {
-            return (in_local, Some(in_shared));
+        let is_refused = !in_local.is_allowed();
+        let in_shared = self.decide_shared(peek_if(is_refused, Operation::Take), shared).await;
+        let is_taken_in_both = in_shared.as_ref().is_ok_and(Decision::is_allowed);
+        if is_refused || !has_replied || is_taken_in_both {
+            return Ok((in_local, Some(in_shared?)));
         }
         self.refund_local(local, &in_local).await;
+        let in_shared = in_shared?;
         let peeked = self.call_local(Operation::Peek, local).await;
-        (self.local_decision(local, peeked), Some(in_shared))
+        Ok((self.local_decision(local, peeked), Some(in_shared)))
     }
 
     /// Refunds what a plan took in the local store, and releases its slots. If that fails, they stay in use until

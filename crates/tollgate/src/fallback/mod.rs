@@ -43,8 +43,10 @@ use share_cache::ShareCache;
 /// time-out. When the shared store replies again, this node debits the admissions of the outage there, once for each
 /// key, and closes the breaker.
 ///
-/// Takes, peeks, refunds and debits never fail. Listing, statistics and resets need the shared store: while the
-/// breaker is open they fail immediately with [`StoreErrorKind::Unavailable`].
+/// Takes, peeks, refunds and debits fail only with [`StoreErrorKind::Overloaded`]: too many calls of this process wait
+/// for a shared store that replies. Such a call was not sent. The breaker does not count it, and this node does not
+/// decide it, because the shared store still counts: shed the request. Listing, statistics and resets need the shared
+/// store: while the breaker is open they fail immediately with [`StoreErrorKind::Unavailable`].
 ///
 /// It has no thread and no timer: call [`maintain`](Self::maintain) about once a second. Otherwise a request probes
 /// the lost store every [`open_for`](FallbackStoreBuilder::open_for).
@@ -164,23 +166,31 @@ impl<S, C, L> FallbackStore<S, C, L> {
 }
 
 impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
-    async fn decide<'a>(&self, operation: Operation, plan: &Plan<'a>) -> Decision<'a> {
+    async fn decide<'a>(
+        &self,
+        operation: Operation,
+        plan: &Plan<'a>,
+    ) -> Result<Decision<'a>, StoreError> {
         let are_all = |wanted| plan.takes().iter().all(|take| self.distributed(take) == wanted);
         if are_all(Distributed::On) {
             self.decide_shared(operation, plan).await
         } else if are_all(Distributed::Off) {
             let reply = operation.apply(&self.local, plan).await;
-            self.local_decision(plan, reply).from_source(Source::Local)
+            Ok(self.local_decision(plan, reply).from_source(Source::Local))
         } else {
             // Boxed, so that it does not enlarge the future of every request.
             Box::pin(self.decide_mixed(operation, plan)).await
         }
     }
 
-    /// Decides in the shared store, or locally if it is lost or the call fails.
-    async fn decide_shared<'a>(&self, operation: Operation, plan: &Plan<'a>) -> Decision<'a> {
+    /// Decides in the shared store, or locally if it is lost or the call fails. Fails only if the call is overloaded.
+    async fn decide_shared<'a>(
+        &self,
+        operation: Operation,
+        plan: &Plan<'a>,
+    ) -> Result<Decision<'a>, StoreError> {
         if plan.takes().is_empty() {
-            return Decision::new(self.clock.now(), []);
+            return Ok(Decision::new(self.clock.now(), []));
         }
         let mut reason = LocalReason::BreakerOpen;
         if self.breaker.is_closed() {
@@ -188,8 +198,9 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
             match operation.apply(&self.store, plan).await {
                 Ok(decision) => {
                     self.record_success(&decision);
-                    return decision;
+                    return Ok(decision);
                 }
+                Err(error) if is_overloaded(&error) => return Err(self.report_overload(error)),
                 Err(error) => self.record_failure(permission, &error),
             }
             reason = LocalReason::CallFailed;
@@ -203,17 +214,18 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
         operation: Operation,
         plan: &Plan<'a>,
         mut reason: LocalReason,
-    ) -> Decision<'a> {
+    ) -> Result<Decision<'a>, StoreError> {
         loop {
             if reason == LocalReason::BreakerOpen && self.breaker.is_probe_due(self.clock.now()) {
                 self.maintain_briefly().await;
             }
             if let Some(decision) = self.decide_locally(operation, plan, reason).await {
-                return decision;
+                return Ok(decision);
             }
             // The breaker has closed: the shared store decides.
             match self.call_shared(operation, plan).await {
-                Ok(decision) => return decision,
+                Ok(decision) => return Ok(decision),
+                Err(error) if is_overloaded(&error) => return Err(self.report_overload(error)),
                 Err(_) => reason = LocalReason::CallFailed,
             }
         }
@@ -239,7 +251,17 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
         }
     }
 
+    /// Reports a call that was not sent, because too many wait.
+    fn report_overload(&self, error: StoreError) -> StoreError {
+        self.listener.notify(StoreEvent::Overloaded(&error));
+        error
+    }
+
+    /// Records a failed call. An overloaded one is not a failure of the store.
     fn record_failure(&self, permission: CallPermission, error: &StoreError) {
+        if is_overloaded(error) {
+            return;
+        }
         // An invalid cursor is the caller's mistake.
         if error.kind() != StoreErrorKind::Cursor {
             self.listener.notify(StoreEvent::Failed(error));
@@ -261,29 +283,40 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
     ) -> Result<T, StoreError> {
         self.ensure_available()?;
         let permission = self.breaker.permission();
-        let reply = call.await;
-        reply
-            .inspect(|_| self.breaker.record_success())
-            .inspect_err(|error| self.record_failure(permission, error))
+        match call.await {
+            Ok(reply) => {
+                self.breaker.record_success();
+                Ok(reply)
+            }
+            Err(error) if is_overloaded(&error) => Err(self.report_overload(error)),
+            Err(error) => {
+                self.record_failure(permission, &error);
+                Err(error)
+            }
+        }
     }
+}
+
+fn is_overloaded(error: &StoreError) -> bool {
+    error.kind() == StoreErrorKind::Overloaded
 }
 
 /// `release` and `renew` try the outage ledger, the local store and the shared store: each may hold slots of the permit.
 impl<S: Store, C: Clock, L: Store> Store for FallbackStore<S, C, L> {
     async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        Ok(self.decide(Operation::Take, plan).await)
+        self.decide(Operation::Take, plan).await
     }
 
     async fn peek<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        Ok(self.decide(Operation::Peek, plan).await)
+        self.decide(Operation::Peek, plan).await
     }
 
     async fn refund<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        Ok(self.decide(Operation::Refund, plan).await)
+        self.decide(Operation::Refund, plan).await
     }
 
     async fn debit<'a>(&self, plan: &Plan<'a>, age: Duration) -> Result<Decision<'a>, StoreError> {
-        Ok(self.decide(Operation::Debit(age), plan).await)
+        self.decide(Operation::Debit(age), plan).await
     }
 
     /// During an outage the pause holds in this node, and is replayed in the shared store afterwards. Fails if the

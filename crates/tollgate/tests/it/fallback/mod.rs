@@ -4,6 +4,7 @@ mod breaker;
 mod local_store;
 mod mixed_plans;
 mod node_shares;
+mod overload;
 mod permits;
 mod recovery;
 
