@@ -342,6 +342,26 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         Ok(read(&Explanation { tried: trace.tried(), now, outcome }))
     }
 
+    /// Returns whether a check of this query may take concurrency slots, which its caller must release.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Facts, Inline, Limit, Limiter, MemoryStore, Policy, Query};
+    ///
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
+    /// assert!(!limiter.may_hold_slots(&Query::from(Facts::of([("client", "c1")])?)));
+    /// let slots = Limit::concurrency(5, Duration::from_secs(60))?;
+    /// assert!(limiter.may_hold_slots(&Query::from(Inline::new("", "c1", vec![slots], 1)?)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn may_hold_slots(&self, query: &Query<'_>) -> bool {
+        match query {
+            Query::ByPolicy(_) => self.current.load().policy.holds_slots(),
+            Query::Inline(inline) => inline.holds_slots(),
+        }
+    }
+
     /// Resets the usage of every counter that the query would take from.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
 use tollgate::{
-    ActivePolicy, Facts, LimiterError, Observer, Outcome, Query, Receipt, Request, Store,
+    ActivePolicy, Facts, LimiterError, Observer, Outcome, Query, Receipt, Refusal, Request, Store,
     StoreError, StoreErrorKind,
 };
 
@@ -149,10 +149,17 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
         request: &RequestHead<'_>,
     ) -> Admission<S, O> {
         self.report_error(error);
+        let refuse = |refusal: Refusal<'_>| {
+            Admission::Refused(self.refusals.respond_undecided(refusal, request, &self.headers))
+        };
         match (self.error_action, error) {
+            // The store still counts: passing the request on would exceed limits whenever there are many requests.
+            (_, LimiterError::Store(error)) if error.kind() == StoreErrorKind::Overloaded => {
+                refuse(Refusal::overloaded())
+            }
             // Otherwise a client could bypass its limits by matching more rules than a plan can hold.
             (ErrorAction::Refuse, _) | (_, LimiterError::Plan(_)) => {
-                Admission::Refused(self.refusals.respond_undecided(request, &self.headers))
+                refuse(Refusal::undecided())
             }
             (ErrorAction::Allow, _) => {
                 let (settings, no_headers) = (Arc::clone(self), HeaderValues::default());

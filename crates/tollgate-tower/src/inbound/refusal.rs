@@ -94,8 +94,11 @@ impl<'r> RefusedRequest<'r> {
 
     fn grpc_response(&self) -> Response<Bytes> {
         if self.refusal.is_unavailable() {
-            let (message, wait) =
-                ("rate limit store unavailable", self.refusal.retry_after_seconds());
+            let message = match self.refusal.is_overloaded() {
+                true => "rate limiter overloaded",
+                false => "rate limit store unavailable",
+            };
+            let wait = self.refusal.retry_after_seconds();
             return grpc::refusal(grpc::Code::Unavailable, message, wait.map(Duration::from_secs));
         }
         grpc::refusal(grpc::Code::ResourceExhausted, "too many requests", self.retry_after)
@@ -146,13 +149,13 @@ impl RefusalResponder {
         Some(self.respond(&refused))
     }
 
-    /// Returns the response to a request that the limiter could not decide.
+    /// Returns the response to a request that the limiter could not decide, with the refusal for it.
     pub(super) fn respond_undecided(
         &self,
+        refusal: Refusal<'_>,
         request: &RequestHead<'_>,
         header_writer: &HeaderWriter,
     ) -> Response<Bytes> {
-        let refusal = Refusal::undecided();
         self.respond(&RefusedRequest {
             rule: "",
             key: Cow::Borrowed(""),

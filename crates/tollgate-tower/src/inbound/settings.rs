@@ -13,8 +13,10 @@ use crate::facts::{FactSources, RequestHead};
 
 /// What the layer does with a request that the limiter cannot decide because its store failed and has no fallback.
 ///
-/// A [`FallbackStore`](tollgate::FallbackStore) always decides. A request that matches more limits than one plan can
-/// hold is refused in any case, so that clients cannot bypass limits by matching more rules.
+/// A [`FallbackStore`](tollgate::FallbackStore) decides, unless too many requests wait for the shared store. Such a
+/// request is refused with 503, `Retry-After: 1` and the reason `overloaded` in any case, because the store still
+/// counts. So is a request that matches more limits than one plan can hold, so that clients cannot bypass limits by
+/// matching more rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ErrorAction {

@@ -7,7 +7,9 @@ use ::metrics::{
 };
 use ::metrics::{describe_gauge, histogram};
 use tollgate::policy::Policy;
-use tollgate::{Decision, Observation, Observer, OnStoreLoss, Source, Verb};
+use tollgate::{
+    Decision, Observation, Observer, OnStoreLoss, Source, StoreError, StoreErrorKind, Verb,
+};
 
 use super::rules::RuleCounters;
 use super::store::BACKEND_ERRORS;
@@ -16,6 +18,7 @@ const CHECKED: &str = "ratelimiter_requests_checked_total";
 const DURATION: &str = "ratelimiter_check_duration_seconds";
 const REJECTIONS: &str = "rate_limit_rejections_total";
 const REMAINING: &str = "rate_limit_tokens_remaining";
+const SHED: &str = "tollgate_shed_total";
 const DEGRADED: &str = "tollgate_degraded_decisions_total";
 
 /// An [`Observer`] that records every decision with the `metrics` facade.
@@ -46,6 +49,7 @@ pub struct MetricsObserver {
     duration: Histogram,
     rejections: Rejections,
     backend_errors: Counter,
+    shed: Counter,
     degraded: DegradedDecisions,
     remaining: Remaining,
     /// Whether refusals by the store are shared by several processes.
@@ -105,6 +109,7 @@ impl MetricsObserver {
                 backend_error: rejections("backend_error"),
             },
             backend_errors: registered(counter!(BACKEND_ERRORS)),
+            shed: registered(counter!(SHED)),
             degraded: DegradedDecisions {
                 local: degraded(OnStoreLoss::Local),
                 allow: degraded(OnStoreLoss::Allow),
@@ -136,8 +141,10 @@ impl Observer for MetricsObserver {
     }
 
     fn decided(&self, handles: &RuleMetrics, observation: &Observation<'_, '_>) {
-        if observation.result.is_err() {
-            self.backend_errors.increment(1);
+        match observation.result.map_err(StoreError::kind) {
+            Ok(_) => {}
+            Err(StoreErrorKind::Overloaded) => self.shed.increment(1),
+            Err(_) => self.backend_errors.increment(1),
         }
         if !matches!(observation.verb, Verb::Take | Verb::Admit) {
             return;
@@ -194,5 +201,6 @@ fn describe() {
         "Checks decided without the shared store, by the on_store_loss setting that applied.";
     describe_counter!(DEGRADED, help);
     describe_counter!(BACKEND_ERRORS, "Failed store calls.");
+    describe_counter!(SHED, "Requests shed because too many wait for the store.");
     super::rules::describe();
 }

@@ -39,6 +39,9 @@ pub enum AcquireError {
     /// The store did not reply in time. The take may have been counted.
     #[error("the limiter's store timed out")]
     Timeout(#[source] StoreError),
+    /// Too many calls of this process wait for the store, which replies. The take was not sent and not counted.
+    #[error("too many calls wait for the limiter's store")]
+    Overloaded(#[source] StoreError),
     /// Another store error.
     #[error("the limiter's store failed")]
     Store(#[source] StoreError),
@@ -59,16 +62,20 @@ impl AcquireError {
     pub const fn is_transient(&self) -> bool {
         match self {
             Self::Exceeded(refused) => refused.retry_after.is_some(),
-            Self::Unavailable(error) | Self::Timeout(error) | Self::Store(error) => {
-                error.is_transient()
-            }
+            Self::Unavailable(error)
+            | Self::Timeout(error)
+            | Self::Overloaded(error)
+            | Self::Store(error) => error.is_transient(),
             Self::Unknown(_) | Self::NoRuntime | Self::WithinRuntime => false,
         }
     }
 
-    /// Returns whether the store failed.
+    /// Returns whether the store did not decide.
     pub(super) const fn is_store_error(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::Timeout(_) | Self::Store(_))
+        matches!(
+            self,
+            Self::Unavailable(_) | Self::Timeout(_) | Self::Overloaded(_) | Self::Store(_)
+        )
     }
 
     /// Returns the time to wait, if it is known and waiting helps.
@@ -86,6 +93,7 @@ impl From<StoreError> for AcquireError {
         match error.kind() {
             StoreErrorKind::Unavailable | StoreErrorKind::Lost => Self::Unavailable(error),
             StoreErrorKind::Timeout => Self::Timeout(error),
+            StoreErrorKind::Overloaded => Self::Overloaded(error),
             _ => Self::Store(error),
         }
     }

@@ -97,8 +97,11 @@ impl<S: Store + 'static> Shared<S> {
                 }
                 Ok(Attempt::Wait(next)) => retry = Some(next),
                 // An early attempt ignores store errors: the store may be back when quota is due.
-                Err(AcquireError::Unavailable(_) | AcquireError::Timeout(_))
-                    if wake == Wake::Early => {}
+                Err(
+                    AcquireError::Unavailable(_)
+                    | AcquireError::Timeout(_)
+                    | AcquireError::Overloaded(_),
+                ) if wake == Wake::Early => {}
                 Err(error) => return Err(error),
             }
         }

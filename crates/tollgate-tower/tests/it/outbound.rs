@@ -152,7 +152,10 @@ async fn store_errors_map_to_distinct_variants() {
     store.set(StoreFault::Unreadable);
     let error = limiter.acquire().await.unwrap_err();
     assert!(matches!(error, AcquireError::Store(_)) && !error.is_transient(), "{error:?}");
-    assert_eq!((limiter.counts().failed, limiter.counts().acquired), (3, 0));
+    store.set(StoreFault::Overloaded);
+    let error = limiter.acquire().await.unwrap_err();
+    assert!(matches!(error, AcquireError::Overloaded(_)) && error.is_transient(), "{error:?}");
+    assert_eq!((limiter.counts().failed, limiter.counts().acquired), (4, 0));
 }
 
 #[test]

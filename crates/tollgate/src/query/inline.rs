@@ -66,6 +66,12 @@ impl Inline {
         &self.key
     }
 
+    /// Returns true if a limit holds concurrency slots.
+    #[cfg(feature = "policy")]
+    pub(crate) fn holds_slots(&self) -> bool {
+        self.limits.iter().any(|limit| limit.algorithm().holds_slots())
+    }
+
     pub(crate) fn plan(&self) -> Plan<'_> {
         let take = |limit| Take::new(Key::new(&self.subject, limit), self.cost);
         Plan::of_distinct(self.limits.iter().map(take))

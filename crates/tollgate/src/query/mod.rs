@@ -38,6 +38,26 @@ impl Query<'_> {
             Self::Inline(inline) => Self::Inline(inline.with_cost(cost)),
         }
     }
+
+    /// Copies the query, so that it borrows nothing.
+    ///
+    /// ```
+    /// use tollgate::{Facts, Query};
+    ///
+    /// let kept: Query<'static> = {
+    ///     let header = String::from("c1");
+    ///     Query::from(Facts::of([("client", &header)])?).with_cost(3).into_owned()
+    /// };
+    /// assert!(matches!(kept, Query::ByPolicy(request) if request.cost() == 3));
+    /// # Ok::<(), tollgate::FactsError>(())
+    /// ```
+    #[must_use]
+    pub fn into_owned(self) -> Query<'static> {
+        match self {
+            Self::ByPolicy(request) => Query::ByPolicy(request.into_owned()),
+            Self::Inline(inline) => Query::Inline(inline),
+        }
+    }
 }
 
 /// The policy decides a request with these facts and cost 1.

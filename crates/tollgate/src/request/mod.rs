@@ -38,6 +38,12 @@ impl<'a> Request<'a> {
         Self { cost: cost.min(MAX_EXACT), ..self }
     }
 
+    /// Copies the facts, so that the request borrows nothing.
+    #[must_use]
+    pub(crate) fn into_owned(self) -> Request<'static> {
+        Request { facts: self.facts.into_owned(), cost: self.cost }
+    }
+
     /// Returns the facts.
     #[must_use]
     pub const fn facts(&self) -> &Facts<'a> {

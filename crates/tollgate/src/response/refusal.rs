@@ -12,7 +12,7 @@ const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#qu
 /// HTTP response to a refused request: status, `Retry-After` and body.
 ///
 /// The status is 429 if a limit is exceeded, and 503 if the store is unavailable and the rule then
-/// [denies](OnStoreLoss::Deny).
+/// [denies](OnStoreLoss::Deny), or if the request is shed because too many wait for the store.
 ///
 /// ```
 /// use tollgate::{Limit, LocalLimiter, Quota, Refusal, RefusalStyle};
@@ -33,7 +33,18 @@ const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#qu
 pub struct Refusal<'a> {
     statuses: &'a [Status<'a>],
     retry_after: Option<u64>,
-    is_unavailable: bool,
+    reason: Reason,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// A limit is exceeded.
+    Exceeded,
+    /// The store is unavailable.
+    Unavailable,
+    /// Too many requests wait for the store.
+    Overloaded,
 }
 
 /// Format of a refusal's body.
@@ -75,8 +86,11 @@ impl<'a> Refusal<'a> {
         let is_unavailable = decision.loss() == Some(OnStoreLoss::Deny);
         let wait = decision.retry_after().map(|wait| rounding::seconds(wait).max(1));
         // The store may recover at any time.
-        let retry_after = if is_unavailable { wait.or(Some(1)) } else { wait };
-        Some(Self { statuses: decision.statuses(), retry_after, is_unavailable })
+        let (retry_after, reason) = match is_unavailable {
+            true => (wait.or(Some(1)), Reason::Unavailable),
+            false => (wait, Reason::Exceeded),
+        };
+        Some(Self { statuses: decision.statuses(), retry_after, reason })
     }
 
     /// Creates the refusal for a request without a decision, because the store is unavailable and has no
@@ -90,19 +104,41 @@ impl<'a> Refusal<'a> {
     /// ```
     #[must_use]
     pub const fn undecided() -> Self {
-        Self { statuses: &[], retry_after: Some(1), is_unavailable: true }
+        Self { statuses: &[], retry_after: Some(1), reason: Reason::Unavailable }
     }
 
-    /// HTTP status: 429, or 503 if the store is unavailable.
+    /// Creates the refusal for a request that is shed, because too many requests of this process wait for the
+    /// store ([`StoreErrorKind::Overloaded`](crate::StoreErrorKind::Overloaded)).
+    ///
+    /// ```
+    /// use tollgate::{Refusal, RefusalStyle};
+    ///
+    /// let refusal = Refusal::overloaded();
+    /// assert_eq!((refusal.status(), refusal.retry_after_seconds()), (503, Some(1)));
+    /// assert!(refusal.body(RefusalStyle::Simple).contains(r#""reason":"overloaded""#));
+    /// ```
+    #[must_use]
+    pub const fn overloaded() -> Self {
+        Self { statuses: &[], retry_after: Some(1), reason: Reason::Overloaded }
+    }
+
+    /// HTTP status: 429, or 503 if the store is unavailable or overloaded.
     #[must_use]
     pub const fn status(&self) -> u16 {
-        if self.is_unavailable { 503 } else { 429 }
+        if self.is_unavailable() { 503 } else { 429 }
     }
 
-    /// Returns true if the store is unavailable and no limit was evaluated.
+    /// Returns true if no limit was evaluated, because the store is unavailable or
+    /// [overloaded](Self::is_overloaded).
     #[must_use]
     pub const fn is_unavailable(&self) -> bool {
-        self.is_unavailable
+        !matches!(self.reason, Reason::Exceeded)
+    }
+
+    /// Returns true if the request is shed, because too many requests wait for the store.
+    #[must_use]
+    pub const fn is_overloaded(&self) -> bool {
+        matches!(self.reason, Reason::Overloaded)
     }
 
     /// Value for `Retry-After` in seconds, rounded up. At least 1, because a client would retry immediately
@@ -152,13 +188,13 @@ impl<'a> Refusal<'a> {
 
     fn write_problem(&self, body: &mut String) -> fmt::Result {
         let (status, detail) = (self.status(), Message(self));
-        if self.is_unavailable {
+        if self.is_unavailable() {
             body.push_str(r#"{"type":"about:blank","title":"Service Unavailable","#);
         } else {
             write!(body, r#"{{"type":"{QUOTA_EXCEEDED}","title":"Quota exceeded","#)?;
         }
         write!(body, r#""status":{status},"detail":"{detail}","#)?;
-        if !self.is_unavailable {
+        if !self.is_unavailable() {
             self.write_violated(body)?;
         }
         self.write_common_fields(body)
@@ -180,16 +216,20 @@ impl<'a> Refusal<'a> {
             Some(seconds) => write!(body, r#""retry_after":{seconds}"#)?,
             None => body.push_str(r#""retry_after":null"#),
         }
-        body.push_str(if self.is_unavailable {
-            r#","allowed":false,"degraded":true}"#
-        } else {
-            "}"
+        body.push_str(match self.reason {
+            Reason::Exceeded => "}",
+            Reason::Unavailable => r#","allowed":false,"degraded":true}"#,
+            Reason::Overloaded => r#","allowed":false,"degraded":false,"reason":"overloaded"}"#,
         });
         Ok(())
     }
 
     const fn error(&self) -> &'static str {
-        if self.is_unavailable { "rate_limiter_unavailable" } else { "rate_limit_exceeded" }
+        match self.reason {
+            Reason::Exceeded => "rate_limit_exceeded",
+            Reason::Unavailable => "rate_limiter_unavailable",
+            Reason::Overloaded => "rate_limiter_overloaded",
+        }
     }
 }
 
@@ -198,10 +238,10 @@ struct Message<'r, 'a>(&'r Refusal<'a>);
 
 impl fmt::Display for Message<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = if self.0.is_unavailable {
-            "The rate limiter is unavailable."
-        } else {
-            "Too many requests."
+        let reason = match self.0.reason {
+            Reason::Exceeded => "Too many requests.",
+            Reason::Unavailable => "The rate limiter is unavailable.",
+            Reason::Overloaded => "The rate limiter is overloaded.",
         };
         match self.0.retry_after {
             Some(seconds) => write!(f, "{reason} Please wait {seconds} seconds."),

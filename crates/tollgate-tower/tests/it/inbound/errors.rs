@@ -79,6 +79,22 @@ async fn rule_with_on_store_loss_deny_responds_503() {
     assert!(refused.header("retry-after").is_some());
 }
 
+/// The store still counts, so that no setting passes a shed request on.
+#[tokio::test]
+async fn overloaded_requests_are_shed() {
+    for action in [ErrorAction::Allow, ErrorAction::Refuse] {
+        let store = FaultyStore::new(MemoryStore::new());
+        store.set(StoreFault::Overloaded);
+        let policy = policy("  - { name: pay, limits: [2/min], on_store_loss: allow }");
+        let limiter = Limiter::new(FallbackStore::builder(store).build(), policy);
+        let service = served(RateLimitLayer::builder(limiter).error_action(action));
+        let shed = send(&service, get("/", "c1")).await;
+        assert_eq!((shed.status.as_u16(), shed.header("retry-after")), (503, Some("1")));
+        let body: serde_json::Value = serde_json::from_slice(&shed.body).unwrap();
+        assert_eq!((&body["allowed"], &body["reason"]), (&false.into(), &"overloaded".into()));
+    }
+}
+
 #[tokio::test]
 async fn undecided_refusals_use_the_refusal_callback() {
     let builder = RateLimitLayer::builder(Limiter::new(unreachable_store(), single_limit("1/min")));
