@@ -20,6 +20,8 @@ pub enum StoreFault {
     None,
     /// Calls fail without effect.
     Unreachable,
+    /// Calls time out without effect.
+    RequestLost,
     /// Calls take effect, and their reply is lost.
     ReplyLost,
     /// Calls are not sent, because too many calls of this process wait for a store that replies.
@@ -91,6 +93,7 @@ impl<S> FaultyStore<S> {
         let kind = match fault {
             StoreFault::None => return operation.await,
             StoreFault::Unreachable => StoreErrorKind::Unavailable,
+            StoreFault::RequestLost => StoreErrorKind::Timeout,
             StoreFault::ReplyLost => {
                 drop(operation.await);
                 StoreErrorKind::Timeout

@@ -66,7 +66,16 @@ impl Counters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LocalReason {
     BreakerOpen,
-    CallFailed,
+    /// The call failed and had no effect.
+    NotRun,
+    /// The call failed and may have had an effect.
+    MayHaveRun,
+}
+
+impl LocalReason {
+    pub(super) const fn after(error: &StoreError) -> Self {
+        if error.may_have_run() { Self::MayHaveRun } else { Self::NotRun }
+    }
 }
 
 impl<S, C: Clock, L: Store> FallbackStore<S, C, L> {
@@ -81,12 +90,20 @@ impl<S, C: Clock, L: Store> FallbackStore<S, C, L> {
     /// breaker and the record. The breaker closes under the same lock, so the decision is recorded before the breaker
     /// closes, or is not made. With other stores the breaker may close during the decision. Its record then stays in
     /// the ledger until the next `maintain`, like that of a single failed call.
+    ///
+    /// A refund that may have run in the shared store is not credited here too: it returns nothing, and the reply
+    /// shows the state of this node.
     pub(super) async fn decide_locally<'a>(
         &self,
         operation: Operation,
         plan: &Plan<'a>,
         reason: LocalReason,
     ) -> Option<Decision<'a>> {
+        let without_costs = match (operation, reason) {
+            (Operation::Refund, LocalReason::MayHaveRun) => Some(plan.clone().without_costs()),
+            _ => None,
+        };
+        let plan = without_costs.as_ref().unwrap_or(plan);
         let loss = strictest_loss(plan);
         // A refused plan takes and refunds nothing.
         let local_operation = match operation {
@@ -310,7 +327,7 @@ mod tests {
             (Limit::sliding_window(Quota::per_minute(9)).unwrap(), Subject::of(["a"]));
         let verdicts = [3, 4, 9, 10].map(|cost| {
             let plan = Plan::of_distinct([Take::new(Key::new(&subject, &limit), cost)]);
-            let decision = store.decide_locally(Operation::Peek, &plan, LocalReason::CallFailed);
+            let decision = store.decide_locally(Operation::Peek, &plan, LocalReason::NotRun);
             block_on(decision).unwrap().verdict()
         });
         let deny = Verdict::Deny { retry_after: RETRY_AFTER };

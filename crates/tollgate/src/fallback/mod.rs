@@ -201,9 +201,11 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
                     return Ok(decision);
                 }
                 Err(error) if is_overloaded(&error) => return Err(self.report_overload(error)),
-                Err(error) => self.record_failure(permission, &error),
+                Err(error) => {
+                    self.record_failure(permission, &error);
+                    reason = LocalReason::after(&error);
+                }
             }
-            reason = LocalReason::CallFailed;
         }
         // Boxed for the same reason as a mixed plan.
         Box::pin(self.decide_in_outage(operation, plan, reason)).await
@@ -226,7 +228,7 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
             match self.call_shared(operation, plan).await {
                 Ok(decision) => return Ok(decision),
                 Err(error) if is_overloaded(&error) => return Err(self.report_overload(error)),
-                Err(_) => reason = LocalReason::CallFailed,
+                Err(error) => reason = LocalReason::after(&error),
             }
         }
     }

@@ -213,6 +213,12 @@ impl<'a> Plan<'a> {
         Self { takes: takes.into_iter().collect(), permit: None }
     }
 
+    /// Returns the plan with costs of 0.
+    pub(crate) fn without_costs(mut self) -> Self {
+        self.takes.iter_mut().for_each(|take| take.cost = 0);
+        self
+    }
+
     /// Returns the takes, each on a different counter.
     #[must_use]
     pub fn takes(&self) -> &[Take<'a>] {

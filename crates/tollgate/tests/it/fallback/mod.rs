@@ -7,6 +7,7 @@ mod node_shares;
 mod overload;
 mod permits;
 mod recovery;
+mod refunds;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
