@@ -120,9 +120,9 @@ impl Admissions {
         held.map(|admission| admission.at = now).count() > 0
     }
 
-    /// Returns the debits that replay the admissions that still count.
-    pub(super) fn debits(mut self, limit: &Limit, now: Timestamp) -> Vec<Debit> {
-        match &mut self {
+    /// Returns the debits that replay the admissions that still count, and removes all others.
+    pub(super) fn debits(&mut self, limit: &Limit, now: Timestamp) -> Vec<Debit> {
+        match self {
             Self::Sum { state, since } => {
                 let reply = limit.parameters().step(state, now, Op::Peek { cost: 0 });
                 let cost = limit.capacity().saturating_sub(reply.remaining());
@@ -136,9 +136,31 @@ impl Admissions {
                     .collect()
             }
             Self::Log(log) => {
-                let counting = log.iter().filter(|admission| admission.still_counts(limit, now));
-                counting.map(|admission| admission.to_debit(now)).collect()
+                log.retain(|admission| admission.still_counts(limit, now));
+                log.iter().map(|admission| admission.to_debit(now)).collect()
             }
+        }
+    }
+
+    /// Keeps the admissions of some of the debits that [`debits`](Self::debits) returned, by their index.
+    pub(super) fn keep(&mut self, is_kept: impl Fn(usize) -> bool) {
+        match self {
+            Self::Sum { state, .. } => {
+                if !is_kept(0) {
+                    *state = State::Fresh;
+                }
+            }
+            Self::Log(log) => {
+                let mut indexes = 0..;
+                log.retain(|_| indexes.next().is_some_and(&is_kept));
+            }
+        }
+    }
+
+    /// Adds newer admissions that still count.
+    pub(super) fn append(&mut self, limit: &Limit, newer: &mut Self, now: Timestamp) {
+        for Debit { cost, age, permit } in newer.debits(limit, now) {
+            self.add(limit, Admission { at: now - age, cost, permit }, now);
         }
     }
 }

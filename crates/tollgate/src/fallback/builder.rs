@@ -1,7 +1,6 @@
 //! Builder of the fallback store.
 
 use std::num::NonZeroU32;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -11,7 +10,7 @@ use super::breaker::Breaker;
 use super::event::{Listener, StoreEvent};
 use super::local_decisions::Counters;
 use super::outage_ledger::Ledger;
-use super::recovery::Probe;
+use super::recovery::{Probe, Recovery};
 use super::share_cache::ShareCache;
 use crate::memory::{AtCap, DEFAULT_MAX_KEYS, MemoryStore};
 use crate::plan::Distributed;
@@ -172,7 +171,7 @@ impl<S, C, L: Store> FallbackStoreBuilder<S, C, L> {
             shares: ShareCache::new(self.nodes),
             ledger: Mutex::new(Ledger::new(self.max_keys)),
             counters: Counters::default(),
-            is_maintaining: AtomicBool::new(false),
+            recovery: Recovery::default(),
             probe: Probe::new(),
             max_distribution: self.max_distribution,
             listener: self.listener,

@@ -43,7 +43,8 @@ pub struct Outage {
     pub refused: u64,
     /// Number of keys whose admissions were debited in the shared store.
     pub keys_replayed: u64,
-    /// Number of keys whose admissions were not debited: the debit failed, or the outage ledger was full.
+    /// Number of keys with admissions that were not debited or may not have been: the reply to a debit was lost, the
+    /// value of the key is unreadable, or the outage ledger was full.
     pub keys_dropped: u64,
 }
 

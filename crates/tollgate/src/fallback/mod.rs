@@ -10,10 +10,10 @@ mod mixed_plan;
 mod node_share;
 mod outage_ledger;
 mod recovery;
+mod replay;
 mod share_cache;
 
 use std::num::NonZeroU32;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -32,7 +32,7 @@ use breaker::{Breaker, CallPermission};
 use event::Listener;
 use local_decisions::{Counters, LocalReason, Operation};
 use outage_ledger::Ledger;
-use recovery::Probe;
+use recovery::{Probe, Recovery};
 use share_cache::ShareCache;
 
 /// A store that decides in a shared store, or in a local store while the shared store is lost.
@@ -95,7 +95,7 @@ pub struct FallbackStore<S, C = SystemClock, L = MemoryStore<C>> {
     /// Locked while admissions are recorded, and while the breaker closes. See `decide_locally`.
     ledger: Mutex<Ledger>,
     counters: Counters,
-    is_maintaining: AtomicBool,
+    recovery: Recovery,
     probe: Probe,
     max_distribution: Distributed,
     listener: Listener,

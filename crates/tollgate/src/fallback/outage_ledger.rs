@@ -1,6 +1,6 @@
 //! Outage ledger: per key, the admissions and pauses to replay in the shared store after an outage.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,16 @@ use crate::limit::Limit;
 use crate::plan::Key;
 use crate::time::Timestamp;
 
-/// The outage ledger. An account leaves it once, whether or not its replay succeeds.
+/// The outage ledger. An account leaves it for its replay; what surely did not run returns to it.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    accounts: HashMap<AccountKey, Account, RandomState>,
-    /// The rest of the accounts whose replay has begun.
-    replaying: HashMap<AccountKey, Account, RandomState>,
+    accounts: HashMap<Arc<AccountKey>, Account, RandomState>,
+    /// The keys of all accounts in the order of their replay. May also contain keys of removed accounts.
+    queue: VecDeque<Arc<AccountKey>>,
     max_keys: usize,
+    /// Number of keys that left the queue.
+    #[cfg(test)]
+    visited: usize,
     /// Time of the last removal of expired accounts.
     swept_at: Timestamp,
     counts: ReplayCounts,
@@ -31,6 +34,9 @@ pub(super) struct ReplayCounts {
     pub(super) replayed: u64,
     pub(super) dropped: u64,
 }
+
+/// Number of keys of removed accounts in the queue that are accepted before it is compacted.
+const MAX_STALE_KEYS: usize = 1024;
 
 /// Minimum time between two removals of expired accounts from a full ledger.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -54,15 +60,21 @@ impl Ledger {
     pub(super) fn new(max_keys: usize) -> Self {
         Self {
             accounts: HashMap::default(),
-            replaying: HashMap::default(),
+            queue: VecDeque::new(),
             max_keys,
+            #[cfg(test)]
+            visited: 0,
             swept_at: Timestamp::EPOCH,
             counts: ReplayCounts::default(),
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.accounts.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
-        self.accounts.is_empty() && self.replaying.is_empty()
+        self.accounts.is_empty()
     }
 
     /// Returns the counts since the last call, and resets them.
@@ -104,16 +116,16 @@ impl Ledger {
     }
 
     pub(super) fn refund(&mut self, key: &Key<'_>, cost: u64, now: Timestamp) {
-        // The first account has the newest admissions.
-        if let Some(account) = self.accounts_of(&AccountKey::of(key)).next() {
+        if let Some(account) = self.accounts.get_mut(&AccountKey::of(key)) {
             account.admissions.refund(&account.limit, cost, now);
         }
     }
 
     pub(super) fn forget(&mut self, key: &Key<'_>) {
-        let key = AccountKey::of(key);
-        self.accounts.remove(&key);
-        self.replaying.remove(&key);
+        self.accounts.remove(&AccountKey::of(key));
+        if self.queue.len() > 2 * self.accounts.len() + MAX_STALE_KEYS {
+            self.compact_queue();
+        }
     }
 
     /// Removes the slots of a permit. Returns true if any were in use.
@@ -138,34 +150,54 @@ impl Ledger {
         first
     }
 
-    /// Removes and returns some accounts: at least one, with at most `max_debits` debits together.
-    pub(super) fn take_batch(&mut self, max_debits: usize) -> Vec<(AccountKey, Account)> {
-        if self.replaying.is_empty() {
-            mem::swap(&mut self.replaying, &mut self.accounts);
-        }
-        // Iteration visits every bucket, so shrink a table that is mostly empty.
-        if self.replaying.len() < self.replaying.capacity() / 4 {
-            self.replaying.shrink_to_fit();
-        }
-        let mut debits = 0;
-        let fits = |_: &AccountKey, account: &mut Account| {
-            let is_first = debits == 0;
+    /// Removes and returns the accounts that wait longest: at least one, with at most `max_debits` debits together.
+    pub(super) fn take_batch(&mut self, max_debits: usize) -> Vec<(Arc<AccountKey>, Account)> {
+        let (mut batch, mut debits) = (Vec::new(), 0);
+        while let Some(key) = self.queue.pop_front() {
+            #[cfg(test)]
+            {
+                self.visited += 1;
+            }
+            let Some(account) = self.accounts.get(&key) else { continue };
             debits += account.admissions.len().max(1);
-            is_first || debits <= max_debits
-        };
-        self.replaying.extract_if(fits).take(max_debits.max(1)).collect()
+            if debits > max_debits && !batch.is_empty() {
+                self.queue.push_front(key);
+                break;
+            }
+            batch.extend(self.accounts.remove_entry(&key));
+        }
+        if self.accounts.is_empty() {
+            // Releases the memory of a large outage.
+            (self.accounts, self.queue) = (HashMap::default(), VecDeque::new());
+        }
+        batch
+    }
+
+    /// Returns the rest of an account to the ledger, also to a full one.
+    pub(super) fn put_back(&mut self, key: Arc<AccountKey>, mut account: Account, now: Timestamp) {
+        match self.accounts.get_mut(&key) {
+            // The key was admitted again during the replay.
+            Some(newer) => {
+                account.limit = Arc::clone(&newer.limit);
+                account.paused_until = account.paused_until.max(newer.paused_until);
+                account.admissions.append(&account.limit, &mut newer.admissions, now);
+                *newer = account;
+            }
+            None => {
+                self.queue.push_back(Arc::clone(&key));
+                self.accounts.insert(key, account);
+            }
+        }
     }
 
     fn for_each_held(&mut self, permit: &Permit, mut change: impl FnMut(&mut Account)) {
         for held in permit.held() {
             let (identity, subject) = (held.identity().to_owned(), held.subject().to_owned());
-            self.accounts_of(&AccountKey { identity, subject }).for_each(&mut change);
+            self.accounts
+                .get_mut(&AccountKey { identity, subject })
+                .into_iter()
+                .for_each(&mut change);
         }
-    }
-
-    /// Returns the accounts of a key: the current one, and the one that waits for its replay.
-    fn accounts_of(&mut self, key: &AccountKey) -> impl Iterator<Item = &mut Account> {
-        self.accounts.get_mut(key).into_iter().chain(self.replaying.get_mut(key))
     }
 
     /// Returns the account of a key, and creates it if missing; `None` if the ledger is full.
@@ -183,14 +215,18 @@ impl Ledger {
                 return None;
             }
         }
-        let account = self.accounts.entry(key).or_insert_with(|| Account::new(limit));
+        let key = Arc::new(key);
+        let account = self.accounts.entry(Arc::clone(&key)).or_insert_with(|| {
+            self.queue.push_back(key);
+            Account::new(limit)
+        });
         // The replay uses the current quota of the limit.
         account.limit = Arc::clone(limit);
         Some(account)
     }
 
     fn is_full(&self) -> bool {
-        self.accounts.len() + self.replaying.len() >= self.max_keys
+        self.accounts.len() >= self.max_keys
     }
 
     /// Removes expired accounts, at most once per [`SWEEP_INTERVAL`].
@@ -198,7 +234,19 @@ impl Ledger {
         if now >= self.swept_at + SWEEP_INTERVAL {
             self.swept_at = now;
             self.accounts.retain(|_, account| !account.is_expired(now));
+            self.compact_queue();
         }
+    }
+
+    /// Removes the keys of removed accounts from the queue.
+    fn compact_queue(&mut self) {
+        let accounts = &self.accounts;
+        // By pointer: the key of a removed account may have a new account.
+        let is_current = |queued: &Arc<AccountKey>| {
+            let current = accounts.get_key_value(queued);
+            current.is_some_and(|(key, _)| Arc::ptr_eq(key, queued))
+        };
+        self.queue.retain(is_current);
     }
 }
 

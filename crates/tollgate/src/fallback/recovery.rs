@@ -3,24 +3,23 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use super::FallbackStore;
-use super::admissions::Debit;
 use super::breaker::{Breaker, CallPermission};
 use super::event::{Outage, StoreEvent};
 use super::join_all::join_all;
 use super::local_decisions::LocalDecisions;
-use super::outage_ledger::{Account, AccountKey, ReplayCounts};
+use super::outage_ledger::ReplayCounts;
+use super::replay::{Batch, MAX_CONCURRENT_DEBITS, stop_if_transient};
 use crate::limit::Limit;
 use crate::plan::{Key, Plan, Take};
 use crate::quota::Quota;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::subject::Subject;
 use crate::time::{Clock, Timestamp};
 
-/// Maximum number of concurrent debits.
-const MAX_CONCURRENT_DEBITS: usize = 512;
-
-/// Replay time after which the breaker closes although accounts are left.
+/// Time from the first successful probe after which the breaker closes although accounts are left.
 const MAX_REPLAY_TIME: Duration = Duration::from_secs(1);
 
 /// Key that a probe takes from, so that a probe also shows that the store accepts writes.
@@ -39,12 +38,12 @@ impl Probe {
     }
 }
 
-/// Result of replaying one account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Replay {
-    /// Nothing of it counts any more.
-    Nothing,
-    Done,
+/// State of recovery that outlasts one call of `maintain`.
+#[derive(Debug, Default)]
+pub(super) struct Recovery {
+    is_maintaining: AtomicBool,
+    /// Time of the first successful probe since the breaker opened, unless no call succeeded since.
+    began: Mutex<Option<Timestamp>>,
 }
 
 /// How long a replay goes on after the breaker has closed.
@@ -77,11 +76,28 @@ impl Drop for MaintenanceGuard<'_> {
     }
 }
 
+impl<S, C, L> FallbackStore<S, C, L> {
+    /// Returns the number of keys with admissions or pauses to replay in the shared store. They are lost if the process
+    /// ends now.
+    ///
+    /// ```
+    /// use tollgate::{FallbackStore, MemoryStore};
+    ///
+    /// let store = FallbackStore::builder(MemoryStore::new()).build();
+    /// assert_eq!(store.keys_to_replay(), 0);
+    /// ```
+    #[must_use]
+    pub fn keys_to_replay(&self) -> usize {
+        self.ledger.lock().len()
+    }
+}
+
 impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
     /// Probes a lost shared store, and replays the outage ledger in a restored one. Then maintains both stores. Call
-    /// it about once a second, with jitter between nodes.
+    /// it about once a second, with jitter between nodes, and once more before the process ends.
     ///
-    /// Takes as long as the shared store's replies; returns immediately if there is nothing to do.
+    /// Takes as long as the shared store's replies; returns immediately if there is nothing to do. If the future is
+    /// dropped, debits that were sent count as spent and are not sent again; all others stay in the ledger.
     pub async fn maintain(&self) {
         self.maintain_until(ReplayUntil::LedgerEmpty).await;
         self.store.maintain().await;
@@ -94,27 +110,36 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
     }
 
     async fn maintain_until(&self, until: ReplayUntil) {
-        let Some(_guard) = MaintenanceGuard::try_new(&self.is_maintaining, &self.breaker) else {
+        let Recovery { is_maintaining, began } = &self.recovery;
+        let Some(_guard) = MaintenanceGuard::try_new(is_maintaining, &self.breaker) else {
             return;
         };
         let permission = self.breaker.permission();
-        if self.breaker.is_closed() {
-            if !self.ledger.lock().is_empty() {
-                let _ = self.replay_ledger(permission, until).await;
-            }
+        let is_closed = self.breaker.is_closed();
+        if is_closed && self.ledger.lock().is_empty() {
             return;
         }
         self.breaker.half_open(self.clock.now());
-        if self.probe().await.is_ok() {
-            let _ = self.replay_ledger(permission, until).await;
+        // Also while the breaker is closed: a debit that times out is lost, a probe costs nothing.
+        if self.probe().await.is_err() {
+            *began.lock() = None;
+            return;
         }
+        let probed_at = self.clock.now();
+        let began_at = match is_closed {
+            true => probed_at,
+            false => *began.lock().get_or_insert(probed_at),
+        };
+        self.replay_ledger(permission, began_at, until).await;
     }
 
     async fn probe(&self) -> Result<(), StoreError> {
         let take = Take::new(Key::new(&self.probe.subject, &self.probe.limit), 1);
         match self.store.take(&Plan::of_distinct([take])).await {
             Err(error) if error.is_transient() => {
-                self.listener.notify(StoreEvent::Failed(&error));
+                if error.kind() != StoreErrorKind::Overloaded {
+                    self.listener.notify(StoreEvent::Failed(&error));
+                }
                 Err(error)
             }
             // Other errors, such as a foreign value under the probe's key, are replies too.
@@ -122,32 +147,32 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
         }
     }
 
-    /// Debits the admissions of the ledger in the shared store, then closes the breaker.
+    /// Debits the admissions of the ledger in the shared store, then closes the breaker. Stops at the first batch with
+    /// an error: its debits wait for the next call, behind all others.
     async fn replay_ledger(
         &self,
         permission: CallPermission,
+        began_at: Timestamp,
         until: ReplayUntil,
-    ) -> Result<(), StoreError> {
-        let began = self.clock.now();
+    ) {
+        let mut has_reply = false;
         loop {
-            let is_late = self.clock.now() >= began + MAX_REPLAY_TIME;
-            let batch = self.next_batch(permission, is_late, until);
-            if batch.is_empty() {
-                return Ok(());
-            }
             let now = self.clock.now();
-            let replays = batch.into_iter().map(|(key, account)| self.replay(key, account, now));
-            let results = join_all(replays).await;
-            let count = |is_counted: fn(&Result<Replay, StoreError>) -> bool| {
-                results.iter().filter(|result| is_counted(result)).count() as u64
-            };
-            let replayed = count(|result| matches!(result, Ok(Replay::Done)));
-            let dropped = count(Result::is_err);
-            self.ledger.lock().add_counts(ReplayCounts { replayed, dropped });
-            let errors = results.into_iter().filter_map(Result::err);
-            // A key with an unreadable value does not stop the replay of the others.
-            if let Some(error) = errors.into_iter().find(StoreError::is_transient) {
-                return Err(error);
+            let is_late = now >= began_at + MAX_REPLAY_TIME;
+            let mut batch = self.next_batch(permission, is_late, until);
+            if batch.is_empty() {
+                return;
+            }
+            let results = join_all(batch.iter_mut().map(|account| self.replay(account, now))).await;
+            has_reply |= batch.has_reply();
+            drop(batch);
+            if stop_if_transient(results).is_err() {
+                // Debits of a part of the store, such as one server of a cluster, may fail as long as that part is
+                // lost. They do not keep the breaker open: the next call is late.
+                if !has_reply {
+                    *self.recovery.began.lock() = None;
+                }
+                return;
             }
         }
     }
@@ -158,64 +183,29 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
         permission: CallPermission,
         is_late: bool,
         until: ReplayUntil,
-    ) -> Vec<(AccountKey, Account)> {
+    ) -> Batch<'_, C> {
         let now = self.clock.now();
         // Local decisions are recorded under this lock: none gets in between an empty ledger and the close.
         let mut ledger = self.ledger.lock();
-        let batch = match is_late && until == ReplayUntil::TimeUp {
+        let accounts = match is_late && until == ReplayUntil::TimeUp {
             true => Vec::new(),
             false => ledger.take_batch(MAX_CONCURRENT_DEBITS),
         };
-        let lasted = match batch.is_empty() || is_late {
+        let lasted = match accounts.is_empty() || is_late {
             true => self.breaker.close(permission, now),
             false => None,
         };
         let counts = if lasted.is_some() { ledger.take_counts() } else { ReplayCounts::default() };
         drop(ledger);
+        let batch = Batch::new((&self.ledger, &self.clock), accounts, now);
         if let Some(lasted) = lasted {
+            *self.recovery.began.lock() = None;
             let LocalDecisions { admitted, refused } = self.counters.take();
             let ReplayCounts { replayed: keys_replayed, dropped: keys_dropped } = counts;
             let outage = Outage { lasted, admitted, refused, keys_replayed, keys_dropped };
             self.listener.notify(StoreEvent::Restored(outage));
         }
         batch
-    }
-
-    /// Replays one account. It is never replayed twice, whatever the result.
-    async fn replay(
-        &self,
-        key: AccountKey,
-        account: Account,
-        now: Timestamp,
-    ) -> Result<Replay, StoreError> {
-        let Account { limit, admissions, paused_until } = account;
-        let key = Key::private(&key.subject, &limit);
-        let (debits, mut replay) = (admissions.debits(&limit, now), Replay::Nothing);
-        for chunk in debits.chunks(MAX_CONCURRENT_DEBITS) {
-            // Concurrently: in sequence, every debit would delay recovery by one round trip.
-            let results = join_all(chunk.iter().map(|debit| self.replay_debit(&key, *debit))).await;
-            let errors = results.iter().filter_map(|result| result.as_ref().err());
-            errors.for_each(|error| self.listener.notify(StoreEvent::Failed(error)));
-            results.into_iter().collect::<Result<(), _>>()?;
-            replay = Replay::Done;
-        }
-        if let Some(until) = paused_until.filter(|until| *until > now) {
-            let length = Duration::from_micros(until.as_micros() - now.as_micros());
-            let result = self.store.pause(&key, length).await;
-            result.inspect_err(|error| self.listener.notify(StoreEvent::Failed(error)))?;
-            replay = Replay::Done;
-        }
-        Ok(replay)
-    }
-
-    async fn replay_debit(&self, key: &Key<'_>, debit: Debit) -> Result<(), StoreError> {
-        let plan = Plan::of_distinct([Take::new(*key, debit.cost)]);
-        match debit.permit {
-            None => self.store.debit(&plan, debit.age).await.map(drop),
-            // Take the slots under their permit, so that its holder can release them. A refusal means that no slot
-            // is free to take.
-            Some(permit) => self.store.take(&plan.with_permit(permit)).await.map(drop),
-        }
     }
 }
 

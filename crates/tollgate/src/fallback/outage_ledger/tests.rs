@@ -14,7 +14,7 @@ fn admit(ledger: &mut Ledger, key: &Key<'_>, cost: u64) {
     ledger.admit(key.subject(), &limit, Admission { at: NOW, cost, permit: None }, NOW);
 }
 
-fn costs(batch: &[(AccountKey, Account)]) -> Vec<u64> {
+fn costs(batch: &[(Arc<AccountKey>, Account)]) -> Vec<u64> {
     let cost = |account: &Account| match &account.admissions {
         Admissions::Log(log) => log.iter().map(|admission| admission.cost).sum(),
         Admissions::Sum { .. } => 0,
@@ -33,11 +33,70 @@ fn account_leaves_the_ledger_once() {
     }
     // Every account has two debits.
     assert_eq!(costs(&ledger.take_batch(4)), [5, 5]);
-    // Admissions during the replay go to new accounts.
+    // Admissions during the replay go to new accounts, or to those that still wait.
     subjects.iter().for_each(|subject| admit(&mut ledger, &Key::new(subject, &limit), 1));
-    assert_eq!(costs(&ledger.take_batch(9)), [5]);
-    assert_eq!(costs(&ledger.take_batch(9)), [1, 1, 1]);
+    assert_eq!(costs(&ledger.take_batch(3)), [6]);
+    assert_eq!(costs(&ledger.take_batch(9)), [1, 1]);
     assert!(ledger.is_empty());
+}
+
+#[test]
+fn returned_account_is_last_and_has_newer_admissions() {
+    let limit = Limit::sliding_window(Quota::per_minute(9)).unwrap();
+    let (mut ledger, subjects) = (Ledger::new(3), ["a", "b", "c"].map(|name| Subject::of([name])));
+    let keys = subjects.each_ref().map(|subject| Key::new(subject, &limit));
+    keys.iter().for_each(|key| admit(&mut ledger, key, 2));
+    let (key, account) = ledger.take_batch(1).remove(0);
+    // The ledger is full again, with a new account of the same key.
+    admit(&mut ledger, &keys[0], 1);
+    ledger.put_back(key, account, NOW);
+    assert_eq!(ledger.len(), 3);
+    let (key, account) = ledger.take_batch(1).remove(0);
+    admit(&mut ledger, &Key::new(&Subject::of(["d"]), &limit), 5);
+    ledger.put_back(key, account, NOW);
+    assert_eq!(costs(&ledger.take_batch(9)), [2, 3, 5, 2], "c, a, d and b, above the maximum");
+    assert_eq!(ledger.take_counts(), ReplayCounts::default());
+}
+
+#[test]
+fn each_account_is_visited_once() {
+    const KEYS: usize = 20_000;
+    let limit = Arc::new(Limit::sliding_window(Quota::per_minute(9)).unwrap());
+    let mut ledger = Ledger::new(KEYS);
+    for number in 0..KEYS {
+        // Accounts of one, two and three debits, so that some do not fit into a batch.
+        for _ in 0..=number % 3 {
+            let admission = Admission { at: NOW, cost: 1, permit: None };
+            ledger.admit(&number.to_string(), &limit, admission, NOW);
+        }
+    }
+    let (mut batches, mut accounts) = (0, 0);
+    while !ledger.is_empty() {
+        accounts += ledger.take_batch(512).len();
+        batches += 1;
+    }
+    assert_eq!(accounts, KEYS);
+    assert!(ledger.visited <= KEYS + batches, "{} visits", ledger.visited);
+}
+
+#[test]
+fn queue_does_not_grow_with_removed_accounts() {
+    let limit = Limit::sliding_window(Quota::per_minute(9)).unwrap();
+    let (mut ledger, subject) = (Ledger::new(9), Subject::of(["a"]));
+    let key = Key::new(&subject, &limit);
+    for _ in 0..10_000 {
+        admit(&mut ledger, &key, 1);
+        ledger.forget(&key);
+    }
+    assert!(ledger.queue.len() <= MAX_STALE_KEYS + 1, "{}", ledger.queue.len());
+    // Keys of expired accounts leave with them.
+    let limit = Arc::new(limit);
+    for second in 0..10_000 {
+        let at = NOW + Duration::from_secs(second);
+        let admission = Admission { at, cost: 1, permit: None };
+        ledger.admit(&second.to_string(), &limit, admission, at);
+    }
+    assert!(ledger.queue.len() <= MAX_STALE_KEYS + 10, "{}", ledger.queue.len());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The fallback store: decisions, permits and recovery around a shared store that fails.
 
 mod breaker;
+mod kept_debits;
 mod local_store;
 mod mixed_plans;
 mod node_shares;
