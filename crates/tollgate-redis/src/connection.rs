@@ -65,11 +65,31 @@ impl Deadline {
     async fn limit<T>(
         self,
         problem: &str,
-        work: impl Future<Output = Result<T, String>>,
-    ) -> Result<T, String> {
+        work: impl Future<Output = Result<T, ConnectError>>,
+    ) -> Result<T, ConnectError> {
         match timeout_at(self.at, work).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(format!("{problem} within {:?}", self.timeout)),
+            Err(_) => {
+                Err(ConnectError::Unreachable(format!("{problem} within {:?}", self.timeout)))
+            }
+        }
+    }
+}
+
+/// The reason of a failed connection attempt. The text begins with a verb; the subject is the server.
+#[derive(Debug)]
+enum ConnectError {
+    /// The server cannot be reached, or cannot serve now.
+    Unreachable(String),
+    /// The server rejects this client, or cannot be used, until a setting changes.
+    Misconfigured(String),
+}
+
+impl ConnectError {
+    fn into_failure(self, describe: impl FnOnce(String) -> String) -> Failure {
+        match self {
+            Self::Unreachable(reason) => Failure::Unreachable(describe(reason)),
+            Self::Misconfigured(reason) => Failure::Misconfigured(describe(reason)),
         }
     }
 }
@@ -79,16 +99,18 @@ impl Connection {
     pub(crate) async fn open(target: &Target, timeout: Duration) -> Result<Self, Failure> {
         let deadline = Deadline::after(timeout);
         if let Endpoint::Tls(_, tls) = &target.endpoint {
-            let prepared = async { tls.prepare().await.map(drop) };
+            let prepared =
+                async { tls.prepare().await.map(drop).map_err(ConnectError::Misconfigured) };
             let prepared = deadline.limit("the TLS files cannot be read", prepared).await;
-            prepared.map_err(Failure::Unreachable)?;
+            prepared.map_err(|error| error.into_failure(|reason| reason))?;
         }
-        let unreachable =
-            |reason: String| Failure::Unreachable(format!("Redis at {} {reason}", target.endpoint));
-        let stream = dial::dial(&target.endpoint, deadline).await.map_err(unreachable)?;
+        let failure = |error: ConnectError| {
+            error.into_failure(|reason| format!("Redis at {} {reason}", target.endpoint))
+        };
+        let stream = dial::dial(&target.endpoint, deadline).await.map_err(failure)?;
         let mut connection = Self { stream, decoder: Decoder::default(), info: None };
         let handshake = handshake::handshake(&mut connection, target);
-        let info = deadline.limit("did not reply", handshake).await.map_err(unreachable)?;
+        let info = deadline.limit("did not reply", handshake).await.map_err(failure)?;
         Ok(Self { info, ..connection })
     }
 

@@ -14,6 +14,9 @@ pub(crate) enum Failure {
     /// There was no connection: nothing was sent.
     #[error("{0}")]
     Unreachable(String),
+    /// The server rejects this client, or cannot be used, until a setting changes: nothing was sent.
+    #[error("{0}")]
+    Misconfigured(String),
     /// The connection was lost during the call: the command may have run.
     #[error("the connection to Redis was lost: {0}")]
     Lost(String),
@@ -42,6 +45,15 @@ impl Failure {
     /// A reply that no script of this store returns.
     pub(crate) fn unexpected() -> Self {
         Self::Lost("the server sent an unexpected reply".to_owned())
+    }
+
+    /// Returns the failure to report after two servers failed: a rejection, because it needs an operator, otherwise
+    /// the later failure.
+    pub(crate) fn then(self, later: Self) -> Self {
+        match self {
+            Self::Misconfigured(_) => self,
+            _ => later,
+        }
     }
 
     /// Whether the server does not know the script, so that nothing has run.
@@ -81,6 +93,10 @@ impl Failure {
             Self::Refused(error) if matches!(code(error), "WRONGTYPE" | "INCOMPATIBLE") => {
                 StoreErrorKind::Incompatible
             }
+            Self::Refused(error) if matches!(code(error), "NOAUTH" | "WRONGPASS" | "NOPERM") => {
+                StoreErrorKind::Misconfigured
+            }
+            Self::Misconfigured(_) => StoreErrorKind::Misconfigured,
             Self::Lost(_) => StoreErrorKind::Lost,
             Self::Overloaded => StoreErrorKind::Overloaded,
             Self::Unreachable(_) | Self::Refused(_) => StoreErrorKind::Unavailable,
@@ -103,8 +119,13 @@ fn code(error: &ErrorReply) -> &str {
     in_script.and_then(|text| text.split([' ', '-']).find(is_code)).unwrap_or(&error.code)
 }
 
+/// Whether the server sends this error only for some time, such as at its start or during a failover.
+pub(crate) fn is_temporary(error: &ErrorReply) -> bool {
+    matches!(code(error), "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN")
+}
+
 /// Describes an error reply to an operator.
-fn explain(error: &ErrorReply) -> String {
+pub(crate) fn explain(error: &ErrorReply) -> String {
     let explanation = match code(error) {
         "WRONGTYPE" => {
             return format!(
@@ -162,9 +183,10 @@ mod tests {
 
     #[test]
     fn failure_kind_shows_whether_it_may_have_run() {
-        use StoreErrorKind::{Lost, Overloaded, Timeout, Unavailable};
+        use StoreErrorKind::{Lost, Misconfigured, Overloaded, Timeout, Unavailable};
         for (failure, kind) in [
             (Failure::Unreachable("x".to_owned()), Unavailable),
+            (Failure::Misconfigured("x".to_owned()), Misconfigured),
             (Failure::Lost("x".to_owned()), Lost),
             (Failure::Overloaded, Overloaded),
             (Failure::Timeout, Timeout),
@@ -191,8 +213,6 @@ mod tests {
             ("LOADING Redis is loading the dataset in memory", "loading"),
             ("READONLY You can't write against a read only replica.", "primary"),
             ("OOM command not allowed when used memory > 'maxmemory'.", "maxmemory"),
-            ("NOAUTH Authentication required.", "password"),
-            ("NOPERM this user has no permissions to run the 'eval' command", "ACL"),
             ("MOVED 1 127.0.0.1:7001", "cluster"),
             ("TRYAGAIN Multiple keys request during rehashing of slot", "moving"),
             ("ERR something\u{7} new", "returned an error: ERR something  new"),
@@ -201,6 +221,27 @@ mod tests {
             assert_eq!(kind, StoreErrorKind::Unavailable);
             assert!(text.contains(word), "{text}");
         }
+    }
+
+    #[test]
+    fn rejected_client_is_misconfigured() {
+        for (message, word) in [
+            ("NOAUTH Authentication required.", "password"),
+            ("WRONGPASS invalid username-password pair", "password"),
+            ("NOPERM this user has no permissions to run the 'eval' command", "ACL"),
+        ] {
+            let (kind, text) = refused(message);
+            assert_eq!(kind, StoreErrorKind::Misconfigured);
+            assert!(text.contains(word), "{text}");
+        }
+    }
+
+    #[test]
+    fn rejection_is_reported_before_a_later_failure() {
+        let rejected = Failure::Misconfigured("x".to_owned());
+        assert_eq!(rejected.clone().then(Failure::Timeout), rejected);
+        assert_eq!(Failure::Timeout.then(rejected.clone()), rejected);
+        assert_eq!(Failure::Overloaded.then(Failure::Timeout), Failure::Timeout);
     }
 
     #[test]

@@ -120,7 +120,7 @@ impl Router {
 /// Rejects cluster nodes, replicas and sentinels now, instead of at the first request.
 async fn open_single(link: &Link) -> Result<Option<ServerInfo>, Failure> {
     let info = link.open().await?;
-    let unusable = |reason: &str| Err(Failure::Unreachable(format!("Redis at {link} {reason}")));
+    let unusable = |reason: &str| Err(Failure::Misconfigured(format!("Redis at {link} {reason}")));
     if info.as_ref().is_some_and(|info| info.is_in_cluster) {
         return unusable("is a node of a cluster: use a redis+cluster:// address");
     }

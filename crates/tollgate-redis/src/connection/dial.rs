@@ -3,14 +3,14 @@
 use tokio::net::TcpStream;
 
 use super::Endpoint;
-use super::{Deadline, Transport};
+use super::{ConnectError, Deadline, Transport};
 use crate::address::HostPort;
 
 /// Opens a stream. An error begins with a verb; the subject is the server.
 pub(super) async fn dial(
     endpoint: &Endpoint,
     deadline: Deadline,
-) -> Result<Box<dyn Transport>, String> {
+) -> Result<Box<dyn Transport>, ConnectError> {
     const UNREACHABLE: &str = "cannot be reached";
     match endpoint {
         Endpoint::Tcp(host_port) => {
@@ -25,7 +25,7 @@ pub(super) async fn dial(
     }
 }
 
-async fn tcp(host_port: &HostPort) -> Result<TcpStream, String> {
+async fn tcp(host_port: &HostPort) -> Result<TcpStream, ConnectError> {
     let connected = async {
         let stream = TcpStream::connect((host_port.host.as_str(), host_port.port)).await?;
         // A caller waits for every command: none may be delayed to be joined with another.
@@ -36,17 +36,18 @@ async fn tcp(host_port: &HostPort) -> Result<TcpStream, String> {
 }
 
 #[cfg(unix)]
-async fn unix(path: &std::path::Path) -> Result<Box<dyn Transport>, String> {
+async fn unix(path: &std::path::Path) -> Result<Box<dyn Transport>, ConnectError> {
     let stream = tokio::net::UnixStream::connect(path).await.map_err(unreachable)?;
     Ok(Box::new(stream))
 }
 
 #[cfg(not(unix))]
-async fn unix(_: &std::path::Path) -> Result<Box<dyn Transport>, String> {
-    Err("cannot be reached: this system has no Unix sockets".to_owned())
+async fn unix(_: &std::path::Path) -> Result<Box<dyn Transport>, ConnectError> {
+    let reason = "cannot be reached: this system has no Unix sockets";
+    Err(ConnectError::Misconfigured(reason.to_owned()))
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "`map_err` passes a value")]
-fn unreachable(error: std::io::Error) -> String {
-    format!("cannot be reached: {error}")
+fn unreachable(error: std::io::Error) -> ConnectError {
+    ConnectError::Unreachable(format!("cannot be reached: {error}"))
 }

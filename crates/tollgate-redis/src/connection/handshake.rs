@@ -5,9 +5,10 @@
 
 use std::io;
 
-use super::{Connection, ReadError, ServerInfo};
+use super::{ConnectError, Connection, ReadError, ServerInfo};
 use super::{Endpoint, Target};
 use crate::address::Login;
+use crate::failure::{explain, is_temporary};
 use crate::resp::{Command, ErrorReply, Reply};
 
 /// Maximum reply in bytes. `INFO server` has about 1 kB.
@@ -20,7 +21,7 @@ const NAME: &str = "tollgate";
 pub(super) async fn handshake(
     connection: &mut Connection,
     target: &Target,
-) -> Result<Option<ServerInfo>, String> {
+) -> Result<Option<ServerInfo>, ConnectError> {
     let database = target.database;
     let log_in = target.login.as_ref().map(auth);
     let select = (database != 0).then(|| Command::new("SELECT").number(u64::from(database)));
@@ -35,7 +36,8 @@ pub(super) async fn handshake(
         return Err(login_refusal(&error));
     }
     if has_database && let Reply::Error(error) = read(connection, &target.endpoint).await? {
-        return Err(refusal(&error, has_login, || format!("has no database {database}")));
+        let no_database = || ConnectError::Misconfigured(format!("has no database {database}"));
+        return Err(refusal(&error, has_login, no_database));
     }
     if let Reply::Error(error) = read(connection, &target.endpoint).await?
         && let Some(reason) = known_refusal(&error, has_login)
@@ -43,16 +45,21 @@ pub(super) async fn handshake(
         return Err(reason);
     }
     match read(connection, &target.endpoint).await? {
-        Reply::Bulk(info) => ServerInfo::parse(&info).map_or(Ok(None), ServerInfo::check),
+        Reply::Bulk(info) => ServerInfo::parse(&info)
+            .map_or(Ok(None), ServerInfo::check)
+            .map_err(ConnectError::Misconfigured),
         Reply::Error(error) if is_info_denied(&error) => Ok(None),
         Reply::Error(error) => {
-            Err(refusal(&error, has_login, || format!("refused INFO: {}", error.code)))
+            let refused = || ConnectError::Unreachable(format!("refused INFO: {}", error.code));
+            Err(refusal(&error, has_login, refused))
         }
-        _ => Err(NOT_REDIS.to_owned()),
+        _ => Err(not_redis()),
     }
 }
 
-const NOT_REDIS: &str = "does not speak the Redis protocol";
+fn not_redis() -> ConnectError {
+    ConnectError::Misconfigured("does not speak the Redis protocol".to_owned())
+}
 
 fn auth(login: &Login) -> Command {
     let command = Command::new("AUTH");
@@ -63,14 +70,23 @@ fn auth(login: &Login) -> Command {
     command.arg(login.password.expose())
 }
 
-async fn read(connection: &mut Connection, endpoint: &Endpoint) -> Result<Reply, String> {
+async fn read(connection: &mut Connection, endpoint: &Endpoint) -> Result<Reply, ConnectError> {
+    // A proxy whose server is down closes the connection too.
     connection.read(MAX_REPLY).await.map_err(|error| match error {
-        ReadError::Malformed(_) => NOT_REDIS.to_owned(),
-        ReadError::Closed => format!("closed the connection{}", hint(endpoint)),
-        ReadError::Failed(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-            format!("reset the connection{}", hint(endpoint))
+        ReadError::Malformed(_) => not_redis(),
+        ReadError::Closed => {
+            ConnectError::Unreachable(format!("closed the connection{}", hint(endpoint)))
         }
-        ReadError::Failed(error) => format!("broke the connection: {error}"),
+        ReadError::Failed(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+            ConnectError::Unreachable(format!("reset the connection{}", hint(endpoint)))
+        }
+        // An error with an inner error is of TLS, such as a missing client certificate.
+        ReadError::Failed(error) if error.get_ref().is_some() => {
+            ConnectError::Misconfigured(format!("broke the connection: {error}"))
+        }
+        ReadError::Failed(error) => {
+            ConnectError::Unreachable(format!("broke the connection: {error}"))
+        }
     })
 }
 
@@ -85,29 +101,38 @@ fn hint(endpoint: &Endpoint) -> &'static str {
     }
 }
 
-fn login_refusal(error: &ErrorReply) -> String {
-    if error.message.contains("without any password configured") {
-        return "refused the password: it has no password configured".to_owned();
-    }
-    refusal(error, true, || "refused the password".to_owned())
+fn login_refusal(error: &ErrorReply) -> ConnectError {
+    let reason = match error.message.contains("without any password configured") {
+        true => "refused the password: it has no password configured",
+        false => "refused the password",
+    };
+    refusal(error, true, || ConnectError::Misconfigured(reason.to_owned()))
 }
 
-fn refusal(error: &ErrorReply, has_login: bool, otherwise: impl FnOnce() -> String) -> String {
+fn refusal(
+    error: &ErrorReply,
+    has_login: bool,
+    otherwise: impl FnOnce() -> ConnectError,
+) -> ConnectError {
+    if is_temporary(error) {
+        return ConnectError::Unreachable(explain(error));
+    }
     known_refusal(error, has_login).unwrap_or_else(otherwise)
 }
 
 /// Errors that any command may receive.
-fn known_refusal(error: &ErrorReply, has_login: bool) -> Option<String> {
+fn known_refusal(error: &ErrorReply, has_login: bool) -> Option<ConnectError> {
     let reason = match error.code.as_str() {
         "NOAUTH" if has_login => "refused the password",
         "NOAUTH" => "requires a password, and the address has none",
         "DENIED" => "is in protected mode: it accepts only local connections",
         "ERR" if error.message.contains("max number of clients") => {
-            "has reached its maximum number of clients (maxclients)"
+            let reason = "has reached its maximum number of clients (maxclients)";
+            return Some(ConnectError::Unreachable(reason.to_owned()));
         }
         _ => return None,
     };
-    Some(reason.to_owned())
+    Some(ConnectError::Misconfigured(reason.to_owned()))
 }
 
 /// Whether the server denies `INFO` to this user. Its version is then unknown.

@@ -70,7 +70,7 @@ impl Route {
                 for target in targets {
                     match Connection::open(target, connect_timeout).await {
                         Ok(connection) => return Ok(connection),
-                        Err(failure) => last_failure = failure,
+                        Err(failure) => last_failure = last_failure.then(failure),
                     }
                 }
                 Err(last_failure)

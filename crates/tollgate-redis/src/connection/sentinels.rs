@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::{Connection, Endpoint, Target};
 use crate::address::HostPort;
-use crate::failure::Failure;
+use crate::failure::{Failure, explain, is_temporary};
 use crate::resp::{Command, REPLY_CAP, Reply};
 
 /// Sentinels and the name of the primary that they monitor. Displayed as in error messages.
@@ -43,13 +43,13 @@ impl Sentinels {
             let host_port = match self.primary_of(sentinel, connect_timeout).await {
                 Ok(host_port) => host_port,
                 Err(failure) => {
-                    last_failure = failure;
+                    last_failure = last_failure.then(failure);
                     continue;
                 }
             };
             match self.connect_primary(host_port, connect_timeout).await {
                 Ok(connection) => return Ok(connection),
-                Err(failure) => last_failure = failure,
+                Err(failure) => last_failure = last_failure.then(failure),
             }
         }
         Err(last_failure)
@@ -61,19 +61,20 @@ impl Sentinels {
         sentinel: &Target,
         connect_timeout: Duration,
     ) -> Result<HostPort, Failure> {
-        let unreachable = |reason: String| {
-            Failure::Unreachable(format!("the sentinel at {} {reason}", sentinel.endpoint))
-        };
+        let describe = |reason: String| format!("the sentinel at {} {reason}", sentinel.endpoint);
+        let unreachable = |reason| Failure::Unreachable(describe(reason));
+        let misconfigured = |reason| Failure::Misconfigured(describe(reason));
         let mut connection = Connection::open(sentinel, connect_timeout).await?;
         let command = Command::new("SENTINEL").arg("get-master-addr-by-name").arg(&self.master);
         match exchange(&mut connection, command, connect_timeout).await.map_err(unreachable)? {
             Reply::Array(parts) => parse_host_port(&parts),
             Reply::Null => {
-                return Err(unreachable(format!("monitors no primary named {:?}", self.master)));
+                return Err(misconfigured(format!("monitors no primary named {:?}", self.master)));
             }
+            Reply::Error(error) if is_temporary(&error) => return Err(unreachable(explain(&error))),
             _ => None,
         }
-        .ok_or_else(|| unreachable("does not reply like a sentinel".to_owned()))
+        .ok_or_else(|| misconfigured("does not reply like a sentinel".to_owned()))
     }
 
     async fn connect_primary(

@@ -11,7 +11,7 @@ use crate::resp::{Command, Reply};
 /// Returns the error of a connection attempt.
 async fn connect_error(address: &Address) -> String {
     match Route::from(address).connect(LONG).await {
-        Err(Failure::Unreachable(error)) => error,
+        Err(Failure::Unreachable(error) | Failure::Misconfigured(error)) => error,
         Err(other) => panic!("{other:?}"),
         Ok(_) => panic!("connected to {address}"),
     }

@@ -9,6 +9,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
+use super::ConnectError;
 use crate::address::{Address, TlsFiles};
 
 mod error_text;
@@ -73,14 +74,15 @@ impl Tls {
         &self,
         socket: TcpStream,
         host: &str,
-    ) -> Result<TlsStream, String> {
+    ) -> Result<TlsStream, ConnectError> {
         let name = match &self.files.server_name {
             Some(name) => name.clone(),
             None => ServerName::try_from(host.to_owned()).map_err(|_| {
-                "has a host name that is invalid in certificates; set server_name".to_owned()
+                let reason = "has a host name that is invalid in certificates; set server_name";
+                ConnectError::Misconfigured(reason.to_owned())
             })?,
         };
-        let connector = self.prepare().await?;
+        let connector = self.prepare().await.map_err(ConnectError::Misconfigured)?;
         let has_certificate = self.has_certificate();
         match connector.connect(name.clone(), socket).await {
             Ok(stream) => Ok(TlsStream::new(stream, has_certificate)),

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use tollgate::{Override, OverrideStorage, StoreError, Subject, Timestamp, jittered};
+use tollgate::{Override, OverrideStorage, Overrides, StoreError, Subject, Timestamp, jittered};
 
 use super::{Change, Directory, Event, StoredOverrides};
 
@@ -87,23 +87,39 @@ impl Directory {
         &self,
         apply: impl Fn(&StoredOverrides) + Send + Sync + 'static,
     ) -> Result<OverrideFollower, StoreError> {
-        let shared = Arc::new(Shared {
-            directory: self.clone(),
-            apply: Box::new(apply),
-            known: tokio::sync::Mutex::default(),
-            pending: Mutex::default(),
-            wake: Notify::new(),
-            last_error: Mutex::default(),
-        });
-        let watching = Arc::downgrade(&shared);
-        self.watch(move |event| {
-            if let Some(shared) = watching.upgrade() {
-                shared.handle(event);
-            }
-        });
+        let shared = Shared::new(self, StoredOverrides::default(), apply);
         shared.reload_all().await?;
         let task = tokio::spawn(Arc::clone(&shared).run());
         Ok(OverrideFollower { shared, task })
+    }
+
+    /// Like [`follow_overrides`](Self::follow_overrides), for a start while Redis is unavailable: begins with the
+    /// overrides in `known` that have not expired, for example from a file. When Redis is available, its overrides
+    /// replace them. Needs a Tokio runtime.
+    ///
+    /// ```no_run
+    /// use tollgate::Overrides;
+    /// use tollgate_redis::{Address, RedisStore, StoredOverrides};
+    ///
+    /// # async fn example(saved: Overrides) {
+    /// let apply = |stored: &StoredOverrides| println!("{} overrides", stored.overrides.len());
+    /// let directory = RedisStore::new(Address::local()).directory();
+    /// let _follower = directory.follow_overrides_from(saved, apply);
+    /// # }
+    /// ```
+    pub fn follow_overrides_from(
+        &self,
+        known: Overrides,
+        apply: impl Fn(&StoredOverrides) + Send + Sync + 'static,
+    ) -> OverrideFollower {
+        let overrides = known.without_expired(self.now());
+        let known = StoredOverrides { overrides, unreadable: Vec::new() };
+        apply(&known);
+        let shared = Shared::new(self, known, apply);
+        shared.pending.lock().all = true;
+        shared.wake.notify_one();
+        let task = tokio::spawn(Arc::clone(&shared).run());
+        OverrideFollower { shared, task }
     }
 }
 
@@ -152,6 +168,29 @@ impl OverrideStorage for OverrideFollower {
 }
 
 impl Shared {
+    /// Creates the state and subscribes to changes.
+    fn new(
+        directory: &Directory,
+        known: StoredOverrides,
+        apply: impl Fn(&StoredOverrides) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let shared = Arc::new(Self {
+            directory: directory.clone(),
+            apply: Box::new(apply),
+            known: tokio::sync::Mutex::new(known),
+            pending: Mutex::default(),
+            wake: Notify::new(),
+            last_error: Mutex::default(),
+        });
+        let watching = Arc::downgrade(&shared);
+        directory.watch(move |event| {
+            if let Some(shared) = watching.upgrade() {
+                shared.handle(event);
+            }
+        });
+        shared
+    }
+
     fn handle(&self, event: Event) {
         {
             let mut pending = self.pending.lock();

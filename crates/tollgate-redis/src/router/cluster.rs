@@ -120,7 +120,7 @@ impl Cluster {
                     return Ok(());
                 }
                 Ok(_) => last_failure = not_a_cluster(host_port),
-                Err(failure) => last_failure = failure,
+                Err(failure) => last_failure = last_failure.then(failure),
             }
         }
         Err(last_failure)
@@ -134,7 +134,7 @@ impl Cluster {
                 break;
             }
         }
-        self.refresh().await?;
+        self.refresh().await.map_err(explain_refresh)?;
         let mut info = None;
         let primaries = self.topology.lock().primaries();
         for member in primaries {
@@ -159,6 +159,16 @@ struct RefreshGuard(Arc<Cluster>);
 impl Drop for RefreshGuard {
     fn drop(&mut self) {
         self.0.is_refreshing.store(false, Ordering::Release);
+    }
+}
+
+/// A server without cluster mode needs another address. A cluster that is not formed yet may need only time.
+fn explain_refresh(failure: Failure) -> Failure {
+    match failure {
+        Failure::Refused(error) if error.message.contains("cluster support disabled") => {
+            Failure::Misconfigured("Redis is not a node of a cluster: use a redis:// address".to_owned())
+        }
+        failure => failure,
     }
 }
 

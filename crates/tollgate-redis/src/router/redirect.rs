@@ -21,7 +21,7 @@ impl Redirect {
     pub(super) fn of(failure: &Failure, sender: &HostPort) -> Option<Self> {
         let error = match failure {
             Failure::Refused(error) => error,
-            Failure::Unreachable(_) => return Some(Self::Later),
+            Failure::Unreachable(_) | Failure::Misconfigured(_) => return Some(Self::Later),
             Failure::Lost(_) | Failure::Timeout | Failure::Overloaded => return None,
         };
         let mut words = error.message.split(' ').skip(1);

@@ -38,6 +38,7 @@ mod random_bodies;
 mod read_api;
 mod redis_admin;
 mod redis_errors;
+mod redis_late;
 mod redis_listings;
 mod redis_live;
 mod redis_live_nodes;

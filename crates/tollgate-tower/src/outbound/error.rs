@@ -91,7 +91,9 @@ impl AcquireError {
 impl From<StoreError> for AcquireError {
     fn from(error: StoreError) -> Self {
         match error.kind() {
-            StoreErrorKind::Unavailable | StoreErrorKind::Lost => Self::Unavailable(error),
+            StoreErrorKind::Unavailable | StoreErrorKind::Misconfigured | StoreErrorKind::Lost => {
+                Self::Unavailable(error)
+            }
             StoreErrorKind::Timeout => Self::Timeout(error),
             StoreErrorKind::Overloaded => Self::Overloaded(error),
             _ => Self::Store(error),

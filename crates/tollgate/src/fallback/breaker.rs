@@ -101,13 +101,18 @@ impl Breaker {
             return None;
         }
         let failures = self.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        if failures < self.threshold || !self.transition(CLOSED, OPEN) {
-            return None;
+        (failures >= self.threshold && self.open(now)).then_some(failures)
+    }
+
+    /// Opens the breaker. Returns false if it is not closed.
+    pub(super) fn open(&self, now: Timestamp) -> bool {
+        if !self.transition(CLOSED, OPEN) {
+            return false;
         }
         self.changes.fetch_add(1, Ordering::Relaxed);
         self.opened_at.store(now.as_micros(), Ordering::Relaxed);
         self.probed_at.store(now.as_micros(), Ordering::Relaxed);
-        Some(failures)
+        true
     }
 
     /// Returns true if the breaker is open and the last probe is old enough that the next request should probe.
@@ -216,6 +221,17 @@ mod tests {
         assert!(close(&breaker, START).is_some());
         assert_eq!(close(&breaker, START), None);
         assert_eq!(fail(&breaker), None, "the failure count starts at zero");
+    }
+
+    #[test]
+    fn opens_once_without_failures() {
+        let breaker = breaker();
+        let permission = breaker.permission();
+        assert_eq!([breaker.open(START), breaker.open(START)], [true, false]);
+        assert_eq!(breaker.state(), BreakerState::Open);
+        assert!(!breaker.is_probe_due(START + Duration::from_secs(29)));
+        assert_eq!(breaker.record_failure(permission, START), None);
+        assert_eq!(close(&breaker, START + Duration::from_secs(7)), Some(Duration::from_secs(7)));
     }
 
     #[test]

@@ -165,6 +165,30 @@ impl<S, C, L> FallbackStore<S, C, L> {
     }
 }
 
+impl<S, C: Clock, L> FallbackStore<S, C, L> {
+    /// Opens the breaker now, if it is closed. For a program that starts while the shared store is unavailable: its
+    /// first requests are decided locally and do not wait for a time-out. A probe closes the breaker as usual. Sends no
+    /// [`StoreEvent::Lost`], because the caller already knows of the loss.
+    ///
+    /// ```
+    /// use tollgate::{BreakerState, FallbackStore, MemoryStore};
+    ///
+    /// # async fn example() {
+    /// # let shared = MemoryStore::new();
+    /// let store = FallbackStore::builder(shared).build();
+    /// store.open_breaker();
+    /// assert_eq!(store.breaker(), BreakerState::Open);
+    /// store.maintain().await;
+    /// assert_eq!(store.breaker(), BreakerState::Closed);
+    /// # }
+    /// ```
+    pub fn open_breaker(&self) {
+        if self.breaker.open(self.clock.now()) {
+            let _ = self.counters.take();
+        }
+    }
+}
+
 impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
     async fn decide<'a>(
         &self,

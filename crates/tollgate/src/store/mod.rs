@@ -170,6 +170,9 @@ pub struct StoreError {
 pub enum StoreErrorKind {
     /// The store is unreachable or refused the call. Nothing has happened.
     Unavailable,
+    /// The store rejects this client or cannot be used: wrong credentials, an invalid certificate, an unsupported
+    /// version or role. Nothing has happened. Calls fail until an operator changes a setting.
+    Misconfigured,
     /// The connection was lost during the call. The take may have happened.
     Lost,
     /// The store did not reply in time. The take may have happened.
@@ -204,8 +207,8 @@ impl StoreError {
     /// [`may_have_run`](Self::may_have_run).
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        use StoreErrorKind::{Lost, Overloaded, Timeout, Unavailable};
-        matches!(self.kind, Unavailable | Lost | Timeout | Overloaded)
+        use StoreErrorKind::{Lost, Misconfigured, Overloaded, Timeout, Unavailable};
+        matches!(self.kind, Unavailable | Misconfigured | Lost | Timeout | Overloaded)
     }
 
     /// Returns whether the call may have had an effect. A take that may have run counts as spent; a call that may

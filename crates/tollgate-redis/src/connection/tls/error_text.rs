@@ -6,6 +6,8 @@ use std::path::Path;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{AlertDescription, CertificateError, Error};
 
+use crate::connection::ConnectError;
+
 /// The trusted certificate authorities.
 #[derive(Clone, Copy)]
 pub(super) enum Trust<'a> {
@@ -21,23 +23,24 @@ pub(super) fn explain(
     trust: Trust<'_>,
     has_certificate: bool,
     name: &ServerName<'_>,
-) -> String {
+) -> ConnectError {
     let Some(problem) = cause(error) else {
-        return match error.kind() {
+        // Also sent by a proxy whose server is down.
+        return ConnectError::Unreachable(match error.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
                 "closed the connection during the TLS handshake: is this its TLS port?".to_owned()
             }
             _ => format!("broke the TLS handshake: {error}"),
-        };
+        });
     };
-    match problem {
+    ConnectError::Misconfigured(match problem {
         Error::InvalidCertificate(problem) => certificate(problem, trust, name),
         Error::InvalidMessage(_) => "does not use TLS: is this its TLS port?".to_owned(),
         Error::AlertReceived(alert) => refusal(*alert, has_certificate),
         problem => {
             format!("does not support the TLS connection: {}", one_line(&problem.to_string()))
         }
-    }
+    })
 }
 
 /// Explains an error after the handshake. With TLS 1.3 the server checks the client certificate only then.

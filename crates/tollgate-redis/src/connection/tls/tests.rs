@@ -15,7 +15,7 @@ use crate::resp::{Command, Reply};
 /// Returns the error of a connection attempt, which must be one line.
 async fn connect_error(address: &Address) -> String {
     match Route::from(address).connect(LONG).await {
-        Err(Failure::Unreachable(error)) => {
+        Err(Failure::Unreachable(error) | Failure::Misconfigured(error)) => {
             assert!(!error.contains('\n'), "{error}");
             error
         }
