@@ -78,7 +78,7 @@ impl Deadline {
 
 /// The reason of a failed connection attempt. The text begins with a verb; the subject is the server.
 #[derive(Debug)]
-enum ConnectError {
+pub(crate) enum ConnectError {
     /// The server cannot be reached, or cannot serve now.
     Unreachable(String),
     /// The server rejects this client, or cannot be used, until a setting changes.

@@ -1,5 +1,7 @@
 //! `tollgate serve`: startup, background tasks and shutdown of the server.
 
+mod start;
+
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -22,12 +24,13 @@ use crate::metrics::{Exhausted, Metrics};
 use crate::node::overrides::OverrideStore;
 use crate::node::reload::{self, ReloadReply, ReloadRequests};
 use crate::node::report::Reporter;
-use crate::node::{Identity, NodeContext, SavedState, live, notify, store_maintenance};
+use crate::node::{Identity, NodeContext, RedisCopy, SavedState, live, notify, store_maintenance};
 use crate::settings::{Settings, TlsSettings};
 use crate::shutdown::{Readiness, Shutdown};
 use crate::store::{Backend, StoreSetup};
 use crate::telemetry::Traces;
 use crate::tls::{self, CurrentConfig};
+use start::{StartNodes, log_start, open_data_directory};
 
 /// Serves until a shutdown is requested, then finishes the requests in progress.
 pub(crate) async fn serve(
@@ -44,7 +47,10 @@ pub(crate) async fn serve(
     let shutdown = Shutdown::on_signals().map_err(ServeError::new)?;
     // Register the handler before slow steps: an unhandled SIGHUP terminates the process.
     let hangup = signal(SignalKind::hangup()).map_err(ServeError::new)?;
-    let StoreSetup { backend, info, watch } = StoreSetup::open(&settings).await?;
+    let (directory, copy) = open_data_directory(&settings)?;
+    let start_nodes = StartNodes::of(copy.as_deref(), &settings);
+    let StoreSetup { backend, info, watch } =
+        StoreSetup::open(&settings, start_nodes.count).await?;
     let listeners = Listeners::bind(&settings, front_ends)?;
     let exhausted = match &backend {
         Backend::Memory(_) => Exhausted::Local,
@@ -52,22 +58,25 @@ pub(crate) async fn serve(
     };
     let limiter = Limiter::with_observer(backend, policy, Metrics::new(exhausted, watch));
     let limiter = Arc::new(limiter);
-    let saved = SavedState::open(&settings, &limiter)?;
-    let overrides = Arc::new(OverrideStore::open(Arc::clone(&limiter), &settings).await?);
-    let maintenance = tokio::spawn(store_maintenance::run(
-        Arc::clone(&limiter),
-        settings.redis.probe,
-        shutdown.finished(),
-    ));
+    let saved = directory
+        .map(|directory| SavedState::open(directory, settings.bad_state, &limiter))
+        .transpose()?;
+    let overrides = OverrideStore::open(Arc::clone(&limiter), &settings, copy.as_ref()).await?;
+    let overrides = Arc::new(overrides);
     let identity = Identity::new(&settings.node_id, listeners.address()?);
     let readiness = Arc::new(Readiness::default());
     let node = NodeContext::new(limiter, overrides, source, identity, info, Arc::clone(&readiness));
     let node = Arc::new(node);
-    log_start(&node, &settings);
-    let reporter = Reporter::register(&node, &settings).await;
+    log_start(&node, &settings, start_nodes);
+    let maintenance = tokio::spawn(store_maintenance::run(
+        node.shared_limiter(),
+        settings.redis.probe,
+        shutdown.finished(),
+    ));
+    let reporter = Reporter::register(&node, &settings, copy.clone()).await;
     let (reloads, reload_requests) = ReloadRequests::new();
     let reload = (hangup, reload_requests, text);
-    let background = BackgroundTasks::start(&node, &shutdown, saved, reporter, reload);
+    let background = BackgroundTasks::start(&node, &shutdown, (saved, copy), reporter, reload);
     let tls = watch_tls(settings.tls.as_ref(), &shutdown)?;
 
     // Before the first request, because a response of a node that is not ready closes its connection.
@@ -88,22 +97,6 @@ pub(crate) async fn serve(
     background.join().await?;
     info!("stopped");
     Ok(())
-}
-
-/// Logs the store and the setting that selected it, and warnings about the settings.
-fn log_start(node: &NodeContext, settings: &Settings) {
-    let info = node.store_info();
-    let (address, server) = (info.address.as_deref(), info.server.as_deref());
-    info!(store = info.kind, why = info.why, address, server, node = node.node_id(), "starting");
-    for warning in &settings.unprotected {
-        warn!(%warning, "unprotected (--allow-unprotected)");
-    }
-    if settings.tokens.is_shared() {
-        warn!("the admin token is also a check or read token: its holders can change everything");
-    }
-    if settings.tokens.admin.is_some() && node.overrides().kept_in() == "memory" {
-        warn!("overrides are stored in memory only and lost on exit; use --data-dir to keep them");
-    }
 }
 
 /// Returns the current TLS configuration, and starts a task that reloads it when its files change.
@@ -130,6 +123,7 @@ struct BackgroundTasks {
     override_expiry: JoinHandle<()>,
     live_view: JoinHandle<()>,
     reporter: Option<JoinHandle<()>>,
+    redis_copy: Option<JoinHandle<()>>,
     saved_state: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
@@ -137,7 +131,7 @@ impl BackgroundTasks {
     fn start(
         node: &Arc<NodeContext>,
         shutdown: &Shutdown,
-        saved: Option<SavedState>,
+        (saved, copy): (Option<SavedState>, Option<Arc<RedisCopy>>),
         reporter: Option<Reporter>,
         (hangup, requests, text): (Signal, mpsc::Receiver<ReloadReply>, Option<String>),
     ) -> Self {
@@ -154,6 +148,8 @@ impl BackgroundTasks {
             live_view: tokio::spawn(live::run(shared(), shutdown.requested())),
             reporter: reporter
                 .map(|reporter| tokio::spawn(reporter.run(shared(), shutdown.finished()))),
+            redis_copy: copy
+                .map(|copy| tokio::spawn(copy.run(node.shared_limiter(), shutdown.finished()))),
             saved_state: saved
                 .map(|saved| tokio::spawn(saved.run(node.shared_limiter(), shutdown.finished()))),
         }
@@ -166,6 +162,9 @@ impl BackgroundTasks {
         self.live_view.await.map_err(ServeError::new)?;
         if let Some(reporter) = self.reporter {
             reporter.await.map_err(ServeError::new)?;
+        }
+        if let Some(redis_copy) = self.redis_copy {
+            redis_copy.await.map_err(ServeError::new)?;
         }
         if let Some(saved_state) = self.saved_state {
             saved_state.await.map_err(ServeError::new)??;

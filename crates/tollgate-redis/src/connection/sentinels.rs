@@ -71,7 +71,9 @@ impl Sentinels {
             Reply::Null => {
                 return Err(misconfigured(format!("monitors no primary named {:?}", self.master)));
             }
-            Reply::Error(error) if is_temporary(&error) => return Err(unreachable(explain(&error))),
+            Reply::Error(error) if is_temporary(&error) => {
+                return Err(unreachable(explain(&error)));
+            }
             _ => None,
         }
         .ok_or_else(|| misconfigured("does not reply like a sentinel".to_owned()))

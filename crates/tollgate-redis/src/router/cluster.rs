@@ -166,7 +166,9 @@ impl Drop for RefreshGuard {
 fn explain_refresh(failure: Failure) -> Failure {
     match failure {
         Failure::Refused(error) if error.message.contains("cluster support disabled") => {
-            Failure::Misconfigured("Redis is not a node of a cluster: use a redis:// address".to_owned())
+            Failure::Misconfigured(
+                "Redis is not a node of a cluster: use a redis:// address".to_owned(),
+            )
         }
         failure => failure,
     }

@@ -34,6 +34,8 @@ pub(super) fn run(args: ServeArgs, front_ends: Vec<FrontEnd>) -> Exit {
     let traces = Traces::start(&environment, &settings.node_id, settings.traced_decisions);
     let served = runtime.block_on(serve(settings, front_ends, &traces));
     traces.shutdown();
+    // Without waiting: the name of a lost Redis may be resolved for a long time.
+    runtime.shutdown_background();
     match served {
         Ok(()) => Exit::Success,
         Err(error) => {

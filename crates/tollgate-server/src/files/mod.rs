@@ -1,7 +1,8 @@
-//! Files: bounded reads, atomic writes, change detection, and the policy file.
+//! Files: the data directory, bounded reads, atomic writes, change detection, and the policy file.
 
 pub(crate) mod atomic_write;
 pub(crate) mod bounded_read;
+pub(crate) mod data_directory;
 pub(crate) mod file_change;
 pub(crate) mod policy_file;
 

@@ -11,6 +11,8 @@ pub(crate) struct LiveNodeCount {
     count: u32,
     /// Clean departures that Redis had counted at the last report.
     departures: u64,
+    /// Whether Redis has not replied to a report yet.
+    is_new: bool,
     /// Whether a report has failed or was omitted since the last one that succeeded.
     is_interrupted: bool,
     /// Until then, the count falls only by clean departures.
@@ -29,8 +31,11 @@ pub(crate) struct NodeCounts {
 }
 
 impl LiveNodeCount {
-    pub(crate) const fn new(lifetime: Duration) -> Self {
-        Self { lifetime, count: 1, departures: 0, is_interrupted: false, held_until: None }
+    /// Creates a count. `initial` counts as known if Redis does not reply to the first report, as after a start
+    /// without Redis.
+    pub(crate) const fn new(lifetime: Duration, initial: u32) -> Self {
+        let (departures, is_interrupted, held_until) = (0, false, None);
+        Self { lifetime, count: initial, departures, is_new: true, is_interrupted, held_until }
     }
 
     /// Notes that Redis was lost, or did not reply to a report.
@@ -44,6 +49,9 @@ impl LiveNodeCount {
     /// counts at once. After an interruption (an outage, lost data, a clock step) the node list in Redis may be empty
     /// or stale. The count then falls only by clean departures, until Redis has replied for one node lifetime.
     pub(crate) fn update(&mut self, counts: NodeCounts, now: Instant) -> u32 {
+        if mem::take(&mut self.is_new) && !self.is_interrupted {
+            self.count = counts.up;
+        }
         let departures = mem::replace(&mut self.departures, counts.departures);
         if mem::take(&mut self.is_interrupted) || !counts.is_continuous {
             self.held_until = Some(now + self.lifetime);
@@ -74,7 +82,7 @@ mod tests {
     impl Fixture {
         /// Creates a count of three nodes, after one lifetime without an interruption.
         fn of_three() -> Self {
-            let (start, live_nodes) = (Instant::now(), LiveNodeCount::new(LIFETIME));
+            let (start, live_nodes) = (Instant::now(), LiveNodeCount::new(LIFETIME, 1));
             let mut fixture = Self { start, live_nodes, departures: 7 };
             assert_eq!([fixture.first(3), fixture.report(3, 30)], [3, 3]);
             fixture
@@ -103,11 +111,20 @@ mod tests {
 
     #[test]
     fn new_node_counts_all_nodes_at_its_first_report() {
-        let live_nodes = LiveNodeCount::new(LIFETIME);
+        let live_nodes = LiveNodeCount::new(LIFETIME, 5);
         let mut fixture = Fixture { start: Instant::now(), live_nodes, departures: 7 };
         assert_eq!(fixture.first(3), 3);
         fixture.departures += 1;
         assert_eq!(fixture.report(2, 1), 2, "a clean departure");
+    }
+
+    #[test]
+    fn initial_count_is_kept_for_one_lifetime_after_a_start_without_redis() {
+        let live_nodes = LiveNodeCount::new(LIFETIME, 5);
+        let mut fixture = Fixture { start: Instant::now(), live_nodes, departures: 7 };
+        fixture.live_nodes.interrupt();
+        assert_eq!([fixture.first(1), fixture.report(6, 1), fixture.report(2, 29)], [5, 6, 6]);
+        assert_eq!(fixture.report(2, 30), 2);
     }
 
     #[test]

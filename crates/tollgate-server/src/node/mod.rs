@@ -7,6 +7,7 @@ pub(crate) mod live;
 mod live_node_count;
 pub(crate) mod notify;
 pub(crate) mod overrides;
+mod redis_copy;
 pub(crate) mod reload;
 pub(crate) mod report;
 mod saved_state;
@@ -14,4 +15,5 @@ pub(crate) mod store_maintenance;
 mod warnings;
 
 pub(crate) use context::{Identity, NodeContext, NodeLimiter, PolicyLoad};
+pub(crate) use redis_copy::RedisCopy;
 pub(crate) use saved_state::SavedState;

@@ -1,8 +1,7 @@
 //! Saves the memory store to `--data-dir` every few seconds and at shutdown, atomically, and restores it at start.
 
-use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,13 +12,13 @@ use tracing::{error, info, warn};
 
 use crate::error::ServeError;
 use crate::files::atomic_write;
+use crate::files::data_directory::DataDirectory;
 use crate::node::NodeLimiter;
-use crate::settings::{BadState, Settings};
+use crate::settings::BadState;
 use crate::shutdown::StageWaiter;
 
 const FILE: &str = "counters";
 const BAD_FILE: &str = "counters.bad";
-const LOCK_FILE: &str = "lock";
 
 /// Minimum time between the end of one save and the start of the next.
 const SAVE_INTERVAL: Duration = Duration::from_secs(2);
@@ -27,30 +26,24 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(2);
 /// Pause per duration of a save: saving takes at most 1/20 of one core.
 const PAUSE_PER_SAVE: u32 = 20;
 
-/// A data directory, locked by this process.
+/// The snapshot of the memory store in the data directory.
 #[derive(Debug)]
 pub(crate) struct SavedState {
-    directory: PathBuf,
-    /// Locked because two processes in one directory would overwrite each other's counters.
-    _lock: File,
+    directory: DataDirectory,
 }
 
 impl SavedState {
-    /// Opens and locks the data directory and restores its snapshot. `None` without `--data-dir`.
+    /// Restores the snapshot in the data directory.
     pub(crate) fn open(
-        settings: &Settings,
+        directory: DataDirectory,
+        bad_state: BadState,
         limiter: &NodeLimiter,
-    ) -> Result<Option<Self>, ServeError> {
-        let Some(directory) = settings.data_dir.clone() else { return Ok(None) };
-        let failed = |reason: String| {
-            ServeError::new(format!("--data-dir: {}: {reason}", directory.display()))
-        };
-        std::fs::create_dir_all(&directory).map_err(|error| failed(error.to_string()))?;
-        let lock = lock(&directory).map_err(failed)?;
-        restore(&directory, settings.bad_state, limiter).map_err(failed)?;
+    ) -> Result<Self, ServeError> {
+        let failed = |reason: String| ServeError::new(directory.error(&reason));
+        restore(directory.path(), bad_state, limiter).map_err(failed)?;
         // Fails the start immediately if the directory is not writable.
-        save(&directory, limiter).map_err(|error| failed(format!("cannot save: {error}")))?;
-        Ok(Some(Self { directory, _lock: lock }))
+        save(directory.path(), limiter).map_err(|error| failed(format!("cannot save: {error}")))?;
+        Ok(Self { directory })
     }
 
     /// Saves every few seconds until shutdown, and then a last time.
@@ -72,15 +65,14 @@ impl SavedState {
         }
         let saved = self.save(&limiter).await;
         let keys = saved.map_err(|error| {
-            let directory = self.directory.display();
-            ServeError::new(format!("--data-dir: {directory}: counters not saved at exit: {error}"))
+            ServeError::new(self.directory.error(&format!("counters not saved at exit: {error}")))
         })?;
         info!(keys, "counters saved");
         Ok(())
     }
 
     async fn save(&self, limiter: &Arc<NodeLimiter>) -> io::Result<u64> {
-        let (directory, limiter) = (self.directory.clone(), Arc::clone(limiter));
+        let (directory, limiter) = (self.directory.path().to_owned(), Arc::clone(limiter));
         spawn_blocking(move || save(&directory, &limiter)).await.map_err(io::Error::other)?
     }
 }
@@ -103,17 +95,6 @@ fn log_result(limiter: &NodeLimiter, saved: io::Result<u64>, was_failing: bool) 
         }
     }
     false
-}
-
-fn lock(directory: &Path) -> Result<File, String> {
-    let path = directory.join(LOCK_FILE);
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
-    let file = file.map_err(|error| error.to_string())?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err("already in use by another process".to_owned()),
-        Err(TryLockError::Error(error)) => Err(error.to_string()),
-    }
 }
 
 fn restore(directory: &Path, bad_state: BadState, limiter: &NodeLimiter) -> Result<(), String> {

@@ -59,7 +59,14 @@ pub(crate) struct ServeArgs {
     /// Upper bound on the role of Redis, overriding the rules [default: on]
     #[arg(long, value_name = "HOW", env = "TOLLGATE_DISTRIBUTED")]
     pub(crate) distributed: Option<DistributedArg>,
-    /// Directory in which to save the memory store across restarts; not allowed with Redis
+    /// Exit if Redis is unavailable at the start, instead of starting in degraded mode
+    #[arg(long, env = "TOLLGATE_REQUIRE_REDIS", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
+    #[arg(default_missing_value = "true", value_parser = BoolishValueParser::new())]
+    pub(crate) require_redis: Option<bool>,
+    /// Number of nodes that share the limits after a start without Redis, if --data-dir has no count [default: 1]
+    #[arg(long, value_name = "N", env = "TOLLGATE_EXPECTED_NODES")]
+    pub(crate) expected_nodes: Option<u64>,
+    /// Directory for data that survives a restart: the memory store or, with Redis, the last node count and overrides
     #[arg(long, value_name = "DIR", env = "TOLLGATE_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// If the saved counters cannot be read, rename the file and start with empty counters

@@ -24,6 +24,8 @@ pub(crate) struct SettingsFile {
     pub(super) breaker_open_ms: Option<u64>,
     pub(super) probe_ms: Option<u64>,
     pub(super) distributed: Option<DistributedArg>,
+    pub(super) require_redis: Option<bool>,
+    pub(super) expected_nodes: Option<u64>,
     pub(super) data_dir: Option<PathBuf>,
     pub(super) discard_bad_state: Option<bool>,
     pub(super) node_id: Option<String>,

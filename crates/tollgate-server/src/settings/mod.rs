@@ -113,13 +113,13 @@ impl Settings {
         let drain = drain.map(Duration::from_millis);
         let node_id = args.node_id.or(file.node_id);
         let store = StoreChoice::of(args.redis, file.redis, environment)?;
-        let data_dir = check_data_dir(&store, args.data_dir.or(file.data_dir))?;
+        check_required(&store, &redis)?;
         let discard = args.discard_bad_state.or(file.discard_bad_state).unwrap_or(false);
         Ok(Self {
             http,
             admin,
             policy: args.policy.or(environment.path("RATE_LIMIT_RULES_PATH")).or(file.policy),
-            data_dir,
+            data_dir: args.data_dir.or(file.data_dir),
             bad_state: if discard { BadState::PutAside } else { BadState::Refuse },
             node_id: node_id
                 .map_or_else(|| Ok(node_id::default_id(http)), |id| node_id::valid_id(&id))?,
@@ -144,20 +144,13 @@ impl Settings {
     }
 }
 
-/// Rejects a data directory together with Redis: the counters are in Redis, so the directory would stay empty
-/// although its user expects the counters in it.
-fn check_data_dir(
-    store: &StoreChoice,
-    data_dir: Option<PathBuf>,
-) -> Result<Option<PathBuf>, SettingsError> {
-    match (store, data_dir) {
-        (StoreChoice::Redis { source, .. }, Some(_)) => Err(SettingsError::new(
-            "--data-dir",
-            format!(
-                "cannot be used with Redis (set by {source}), which stores the counters; remove one of the two, or \
-                 set ENABLE_DISTRIBUTED_RATE_LIMITING=false to count in memory",
-            ),
+/// Rejects `--require-redis` without a Redis: its user expects that the counters are shared.
+fn check_required(store: &StoreChoice, redis: &RedisSettings) -> Result<(), SettingsError> {
+    match store {
+        StoreChoice::Memory { why } if redis.is_required => Err(SettingsError::new(
+            "--require-redis",
+            format!("the counters are in memory: {why}; set --redis, or remove --require-redis"),
         )),
-        (_, data_dir) => Ok(data_dir),
+        StoreChoice::Memory { .. } | StoreChoice::Redis { .. } => Ok(()),
     }
 }

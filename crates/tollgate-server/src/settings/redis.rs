@@ -1,9 +1,10 @@
 //! Settings of the Redis store, the breaker and the node reports.
 
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use tollgate::Distributed;
+use tollgate::{Distributed, StoreError, StoreErrorKind};
 use tollgate_redis::{Address, DEFAULT_PREFIX, DEFAULT_TIMEOUT, RedisStore, Scripting};
 
 use super::checks::within;
@@ -17,6 +18,7 @@ const REPORT_RANGE_MS: RangeInclusive<u64> = 10..=1000;
 const MAX_LIFETIME_MS: u64 = 86_400_000;
 const MAX_FAILURES: u64 = 1_000_000;
 const MAX_OPEN_MS: u64 = 3_600_000;
+const MAX_NODES: u64 = 1_000_000;
 const PROBE_RANGE_MS: RangeInclusive<u64> = 10..=600_000;
 const DEFAULT_FAILURES: u32 = 5;
 const DEFAULT_OPEN: Duration = Duration::from_secs(30);
@@ -43,6 +45,10 @@ pub(crate) struct RedisSettings {
     pub(crate) probe: Duration,
     /// Upper bound on the role of Redis, overriding the rules.
     pub(crate) distributed: Distributed,
+    /// Whether the server exits if Redis is unavailable at the start.
+    pub(crate) is_required: bool,
+    /// Number of nodes after a start without Redis, if the data directory has no count.
+    pub(crate) expected_nodes: Option<NonZeroU32>,
 }
 
 impl RedisSettings {
@@ -63,6 +69,9 @@ impl RedisSettings {
         let open = millis("--breaker-open-ms", open, 1..=MAX_OPEN_MS)?;
         let probe = millis("--probe-ms", args.probe_ms.or(file.probe_ms), PROBE_RANGE_MS)?;
         let distributed = args.distributed.or(file.distributed);
+        let expected = args.expected_nodes.or(file.expected_nodes);
+        let expected = within("--expected-nodes", expected, 1..=MAX_NODES)?;
+        let expected = expected.and_then(|nodes| NonZeroU32::new(u32::try_from(nodes).ok()?));
         let prefix = args.redis_prefix.as_ref().or(file.redis_prefix.as_ref());
         Ok(Self {
             timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
@@ -74,7 +83,16 @@ impl RedisSettings {
             breaker_open: open.unwrap_or(DEFAULT_OPEN),
             probe: probe.unwrap_or(DEFAULT_PROBE),
             distributed: distributed.map_or(Distributed::default(), Into::into),
+            is_required: args.require_redis.or(file.require_redis).unwrap_or(false),
+            expected_nodes: expected,
         })
+    }
+
+    /// Returns whether the server may start in degraded mode after this error: Redis is unavailable, but it does not
+    /// reject this node.
+    pub(crate) fn may_start_after(&self, error: &StoreError) -> bool {
+        let is_rejected = error.kind() == StoreErrorKind::Misconfigured;
+        !self.is_required && error.is_transient() && !is_rejected
     }
 }
 

@@ -8,6 +8,8 @@ use tollgate::{
 };
 use tollgate_redis::RedisStore;
 
+use super::StoreWatch;
+
 /// The configured store. An enum instead of a trait object, so that a decision in memory needs no dynamic dispatch.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one instance, and it is not moved")]
@@ -38,6 +40,14 @@ impl Backend {
     /// Returns whether decisions are made without Redis, because it is unavailable.
     pub(crate) fn is_degraded(&self) -> bool {
         self.fallback().is_some_and(|store| store.breaker() != BreakerState::Closed)
+    }
+
+    /// Starts in degraded mode, because Redis is unavailable.
+    pub(crate) fn start_degraded(&self, watch: &StoreWatch, error: &StoreError) {
+        if let Some(store) = self.fallback() {
+            store.open_breaker();
+            watch.note_loss_at_start(error);
+        }
     }
 
     /// Returns an error if the store is Redis and the breaker is open.

@@ -4,12 +4,16 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::Notify;
 use tollgate::{Decision, LocalDecisions, Outage, Source, StoreError, StoreErrorKind, StoreEvent};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 /// Minimum time between two log lines about the same condition.
 const LOG_INTERVAL: Duration = Duration::from_secs(300);
+
+/// Minimum time between two log lines about a Redis that rejects this node: someone must fix a setting.
+const REJECTION_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Failed calls are logged only after this time, because they may be the start of an outage, which has its own lines.
 const FAILURE_GRACE: Duration = Duration::from_secs(2);
@@ -26,6 +30,7 @@ pub(crate) struct StoreWatch {
     /// Whether a call failed since the last successful one. While false, a success takes no lock.
     is_failing: AtomicBool,
     state: Mutex<WatchState>,
+    restored: Notify,
 }
 
 /// Whether the current outage was logged.
@@ -40,6 +45,9 @@ enum OutageLog {
 struct WatchState {
     /// The last error, unless a call has succeeded since.
     last_error: Option<String>,
+    /// Whether the last error was a rejection, such as a wrong password.
+    is_rejected: bool,
+    rejection_logged: Option<Instant>,
     /// Start of the current outage (breaker open), and whether it was logged.
     outage: Option<(Instant, OutageLog)>,
     /// When an outage was last logged.
@@ -61,7 +69,9 @@ impl StoreWatch {
             StoreEvent::Failed(error) => self.note_failure(error),
             StoreEvent::Lost { failures, reason, nodes } => {
                 self.losses.fetch_add(1, Ordering::Relaxed);
-                if let Some(unlogged_outages) = self.note_loss(Instant::now()) {
+                let now = Instant::now();
+                if let Some(unlogged_outages) = self.note_loss(now) {
+                    self.note_rejection_logged(reason, now);
                     warn!(
                         error = %reason, failures, nodes, unlogged_outages,
                         "store lost: degraded mode, this node decides by its share of each limit or by \
@@ -71,6 +81,7 @@ impl StoreWatch {
             }
             StoreEvent::Restored(outage) => {
                 self.note_success();
+                self.restored.notify_one();
                 let lost = self.state.lock().outage.take();
                 if lost.is_none_or(|(_, log)| log == OutageLog::Logged) {
                     log_restored(&outage);
@@ -93,12 +104,37 @@ impl StoreWatch {
         Some(mem::take(&mut state.unlogged_outages))
     }
 
+    /// Records that the store is unavailable at the start. The caller logs it.
+    pub(crate) fn note_loss_at_start(&self, error: &StoreError) {
+        self.note_failure(error);
+        self.losses.fetch_add(1, Ordering::Relaxed);
+        let _ = self.note_loss(Instant::now());
+    }
+
+    /// Records that the log has this error, if it is a rejection.
+    fn note_rejection_logged(&self, error: &StoreError, now: Instant) {
+        if error.kind() == StoreErrorKind::Misconfigured {
+            self.state.lock().rejection_logged = Some(now);
+        }
+    }
+
+    /// Waits until the store is restored. An event without a waiter ends the next wait.
+    pub(crate) async fn restored(&self) {
+        self.restored.notified().await;
+    }
+
+    /// Returns the last error, unless a call has succeeded since.
+    pub(crate) fn last_error(&self) -> Option<String> {
+        self.state.lock().last_error.clone()
+    }
+
     /// Records a failed store call.
     pub(crate) fn note_failure(&self, error: &StoreError) {
         self.errors.fetch_add(1, Ordering::Relaxed);
         self.is_failing.store(true, Ordering::Relaxed);
         let mut state = self.state.lock();
         state.last_error = Some(error.to_string());
+        state.is_rejected = error.kind() == StoreErrorKind::Misconfigured;
         if error.kind() != StoreErrorKind::Incompatible {
             // Failed probes during an outage do not count: the outage has its own log lines.
             if state.outage.is_none() {
@@ -142,6 +178,9 @@ impl StoreWatch {
         let error = state.last_error.clone().unwrap_or_default();
         if let Some((start, log)) = state.outage {
             let outage = now.duration_since(start);
+            if state.is_rejected {
+                return log_rejection(state, outage, now);
+            }
             let is_overdue = log == OutageLog::NotLogged && outage >= LASTING_OUTAGE;
             if is_overdue || is_due(state.outage_logged, now) {
                 (state.outage, state.outage_logged) = (Some((start, OutageLog::Logged)), Some(now));
@@ -197,6 +236,23 @@ impl StoreWatch {
             None => error.map(|error| format!("store call failed: {error}")),
         }
     }
+}
+
+/// Logs that Redis rejects this node, once per interval.
+fn log_rejection(mut state: MutexGuard<'_, WatchState>, outage: Duration, now: Instant) {
+    let logged = state.rejection_logged;
+    if logged.is_some_and(|at| now.duration_since(at) < REJECTION_INTERVAL) {
+        return;
+    }
+    state.rejection_logged = Some(now);
+    state.outage = state.outage.map(|(start, _)| (start, OutageLog::Logged));
+    let error = state.last_error.clone().unwrap_or_default();
+    drop(state);
+    error!(
+        error,
+        outage_s = outage.as_secs(),
+        "Redis rejects this node: degraded mode continues until the password, certificate or server is corrected"
+    );
 }
 
 fn is_due(logged: Option<Instant>, now: Instant) -> bool {
@@ -277,6 +333,26 @@ mod tests {
         assert_eq!(logged(), first);
         watch.log_ongoing(LocalDecisions::default(), first + LOG_INTERVAL);
         assert_eq!(logged(), first + LOG_INTERVAL);
+    }
+
+    #[test]
+    fn logs_a_rejection_at_once_and_then_once_a_minute() {
+        let watch = StoreWatch::default();
+        watch.note_loss_at_start(&error(StoreErrorKind::Unavailable));
+        assert_eq!((watch.errors(), watch.losses()), (1, 1));
+        assert_eq!(watch.warning().as_deref(), Some("store lost, degraded mode: Unavailable"));
+        let logged = || watch.state.lock().rejection_logged;
+        let now = Instant::now();
+        watch.log_ongoing(LocalDecisions::default(), now);
+        assert_eq!(logged(), None);
+        watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Misconfigured)));
+        for (seconds, last) in [(1, 1), (60, 1), (61, 61)] {
+            watch.log_ongoing(LocalDecisions::default(), now + Duration::from_secs(seconds));
+            assert_eq!(logged(), Some(now + Duration::from_secs(last)));
+        }
+        watch.on_event(StoreEvent::Failed(&error(StoreErrorKind::Timeout)));
+        watch.log_ongoing(LocalDecisions::default(), now + Duration::from_secs(200));
+        assert_eq!(logged(), Some(now + Duration::from_secs(61)), "no longer rejected");
     }
 
     #[test]

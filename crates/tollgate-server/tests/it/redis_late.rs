@@ -170,9 +170,8 @@ fn data_directory_keeps_node_count_and_overrides() {
         json!({"limits": [{"limit": 7, "window_ms": 86_400_000}], "expires_at": soon.to_string()});
     assert_eq!(admin(&second, "PUT", &limits_of("brief"), &body.to_string()).status, 200);
     put(&second, "gone", 200);
-    let saved = |name: &str| {
-        fs::read_to_string(scratch.path().join("a").join(name)).unwrap_or_default()
-    };
+    let saved =
+        |name: &str| fs::read_to_string(scratch.path().join("a").join(name)).unwrap_or_default();
     eventually("both files are saved", || {
         let overrides = saved("redis-overrides.json");
         saved("redis-nodes.json").contains("2")

@@ -104,7 +104,7 @@ fn store_status(context: &NodeContext) -> StoreStatus<'_> {
         kind: info.kind,
         why: &info.why,
         address: info.address.as_deref(),
-        server: info.server.as_deref(),
+        server: info.server(),
         keys: occupancy.map(|occupancy| occupancy.keys),
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
         untracked: occupancy.map(|occupancy| occupancy.untracked),

@@ -237,7 +237,7 @@ fn store<'a>(context: &'a NodeContext, status: &'a NodeStatus) -> Store<'a> {
     Store {
         kind: info.kind,
         address: info.address.as_deref(),
-        server: info.server.as_deref(),
+        server: info.server(),
         breaker: status.breaker.as_deref(),
         keys: occupancy.map(|occupancy| occupancy.keys),
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),

@@ -9,6 +9,7 @@ use tokio::task::spawn_blocking;
 use tollgate::{Clock, Override, Overrides, Subject, SystemClock, Timestamp};
 
 use super::change::{Change, ChangeOutcome};
+use super::saved_override::SavedOverride;
 use crate::files::atomic_write;
 
 const FILE: &str = "administration.json";
@@ -52,13 +53,6 @@ struct SavedFile {
     version: u64,
     overrides: Vec<SavedOverride>,
     audit: Vec<Entry>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SavedOverride {
-    client: String,
-    text: String,
 }
 
 impl LocalStorage {
@@ -167,13 +161,9 @@ impl State {
     }
 
     fn to_file(&self) -> SavedFile {
-        let save = |(client, override_): (&str, &std::sync::Arc<Override>)| SavedOverride {
-            client: client.to_owned(),
-            text: override_.to_text(),
-        };
         SavedFile {
             version: VERSION,
-            overrides: self.overrides.after("").map(save).collect(),
+            overrides: self.overrides.after("").map(SavedOverride::new).collect(),
             audit: self.audit.iter().cloned().collect(),
         }
     }
@@ -191,12 +181,7 @@ fn read(directory: &Path) -> Result<State, String> {
         let reason = format!("unsupported version {}; use {VERSION}", file.version);
         return Err(in_file(&reason));
     }
-    let load = |saved: &SavedOverride| {
-        let client = Subject::from_escaped(&saved.client)
-            .ok_or_else(|| in_file(&format!("invalid client {:?}", saved.client)))?;
-        let override_ = Override::from_text(&saved.text).map_err(|error| in_file(&error))?;
-        Ok((client, override_))
-    };
+    let load = |saved: &SavedOverride| saved.load().map_err(|reason| in_file(&reason));
     let overrides = file.overrides.iter().map(load).collect::<Result<Overrides, String>>()?;
     let last_id = file.audit.last().map_or(0, |entry| entry.id);
     Ok(State { overrides, audit: file.audit.into(), last_id })

@@ -5,8 +5,10 @@ mod change;
 mod client;
 mod local_storage;
 mod override_store;
+mod saved_override;
 
 pub(crate) use audit::AuditRecord;
 pub(crate) use change::{Action, Author, Change, ChangeOutcome};
 pub(crate) use client::{CLIENT, Client, TENANT};
 pub(crate) use override_store::{OverrideStore, run_to_completion};
+pub(crate) use saved_override::SavedOverride;

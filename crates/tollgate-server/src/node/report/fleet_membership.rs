@@ -1,18 +1,19 @@
 //! Membership of this node in the fleet that shares its Redis: its reports, the live node count, and leaving.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tollgate::StoreError;
+use tollgate::{FallbackStore, StoreError};
 use tollgate_redis::{
     Directory, NodeRecord, OutgoingFigures, OutgoingReport, RedisStore, ReportReply,
 };
 use tracing::warn;
 
 use super::report_health::ReportHealth;
-use crate::node::NodeContext;
 use crate::node::duplicate_node::DuplicateNode;
 use crate::node::live_node_count::{LiveNodeCount, NodeCounts};
+use crate::node::{NodeContext, RedisCopy};
 use crate::settings::RedisSettings;
 
 /// Maximum time between two reports of this node without an interruption, in report intervals.
@@ -32,10 +33,16 @@ pub(super) struct FleetMembership {
     is_registered: bool,
     duplicate: DuplicateNode,
     health: ReportHealth,
+    copy: Option<Arc<RedisCopy>>,
 }
 
 impl FleetMembership {
-    pub(super) fn new(context: &NodeContext, redis: &RedisStore, settings: &RedisSettings) -> Self {
+    pub(super) fn new(
+        context: &NodeContext,
+        store: &FallbackStore<RedisStore>,
+        settings: &RedisSettings,
+        copy: Option<Arc<RedisCopy>>,
+    ) -> Self {
         let identity = context.identity();
         let node = NodeRecord {
             id: identity.id.clone(),
@@ -43,14 +50,15 @@ impl FleetMembership {
             registered_at: identity.started,
         };
         Self {
-            directory: redis.directory(),
+            directory: store.store().directory(),
             node,
             interval: settings.report,
             lifetime: settings.node_lifetime,
-            live_nodes: LiveNodeCount::new(settings.node_lifetime),
+            live_nodes: LiveNodeCount::new(settings.node_lifetime, store.nodes().get()),
             is_registered: false,
             duplicate: DuplicateNode::default(),
             health: ReportHealth::default(),
+            copy,
         }
     }
 
@@ -77,8 +85,11 @@ impl FleetMembership {
         context.live().set_redis_time(None);
     }
 
-    /// Removes this node from the directory.
+    /// Removes this node from the directory, if it is there.
     pub(super) async fn leave(&self) {
+        if !self.is_registered {
+            return;
+        }
         let result: Result<(), StoreError> = self.directory.leave(&self.node).await;
         if let Err(error) = result {
             warn!(%error, "node not deregistered at shutdown; other nodes show it as down");
@@ -103,6 +114,9 @@ impl FleetMembership {
         let live = NonZeroU32::new(self.live_nodes.update(counts, now));
         if let (Some(store), Some(live)) = (context.backend().fallback(), live) {
             store.set_nodes(live);
+            if let Some(copy) = &self.copy {
+                copy.note_nodes(live, now);
+            }
         }
     }
 

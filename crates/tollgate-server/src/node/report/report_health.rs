@@ -35,6 +35,7 @@ impl ReportHealth {
         self.check_overrides(context, error.is_none());
         if error.is_none() {
             context.metrics().store().note_success();
+            learn_server(context).await;
             self.check_eviction(context).await;
         }
     }
@@ -83,5 +84,15 @@ impl ReportHealth {
         {
             context.warnings().set_eviction(policy.as_deref());
         }
+    }
+}
+
+/// Finds out the software and version of Redis, if it was unavailable at the start.
+async fn learn_server(context: &NodeContext) {
+    if let Some(redis) = context.backend().redis()
+        && !context.store_info().is_server_known()
+        && let Ok(server) = redis.connect().await
+    {
+        context.store_info().set_server(server.as_ref());
     }
 }

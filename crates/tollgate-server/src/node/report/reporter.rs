@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 use super::fleet_membership::FleetMembership;
 use super::pending_figures::PendingFigures;
 use super::{CounterSnapshot, NodeStatus, figures_interval, is_on_trial};
-use crate::node::NodeContext;
+use crate::node::{NodeContext, RedisCopy};
 use crate::settings::Settings;
 use crate::shutdown::StageWaiter;
 
@@ -27,12 +27,20 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    /// Registers this node; `None` with the memory store, which is not shared. If registration fails, the node
-    /// serves requests and retries.
-    pub(crate) async fn register(context: &NodeContext, settings: &Settings) -> Option<Self> {
-        let redis = context.backend().redis()?;
-        let mut membership = FleetMembership::new(context, redis, &settings.redis);
-        membership.report(context, None).await;
+    /// Registers this node; `None` with the memory store, which is not shared. If Redis is unavailable, the node
+    /// serves requests and registers later.
+    pub(crate) async fn register(
+        context: &NodeContext,
+        settings: &Settings,
+        copy: Option<Arc<RedisCopy>>,
+    ) -> Option<Self> {
+        let store = context.backend().fallback()?;
+        let mut membership = FleetMembership::new(context, store, &settings.redis, copy);
+        if context.is_degraded() {
+            membership.skip_report(context);
+        } else {
+            membership.report(context, None).await;
+        }
         Some(Self {
             interval: settings.redis.report,
             membership,
@@ -48,6 +56,8 @@ impl Reporter {
             tokio::select! {
                 () = shutdown.wait() => break,
                 () = sleep_until(next) => {}
+                // At once, so that the other nodes count this node sooner.
+                () = context.metrics().store().restored() => next = Instant::now(),
             }
             self.send_report(&context).await;
             // Reports missed during a slow one are skipped.
