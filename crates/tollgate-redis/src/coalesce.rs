@@ -1,31 +1,29 @@
 //! Coalescing: plans that arrive while a call is in flight are sent together in the next call.
 //!
-//! An idle store sends a plan immediately; no plan waits for others. A call contains keys of one cluster slot;
-//! without a cluster there is one slot.
+//! An idle lane sends a plan immediately; no plan waits for others. A call contains plans of one lane.
 
 use std::collections::HashMap;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
-use tokio::time::timeout;
+use tokio::task::yield_now;
+use tokio::time::{Instant, timeout_at};
 
-use crate::call::{Batch, EncodedTake, MAX_TAKES, PlanReply, QueuedPlan, Verb};
+use crate::call::{Batch, EncodedTake, PlanReply, QueuedPlan, Verb, Withdrawal};
 use crate::failure::Failure;
+use crate::link::SendGate;
 use crate::resp::Reply;
-use crate::router::Router;
+use crate::router::{Lane, Router};
 use crate::slot::Slot;
 use crate::time::Time;
 
-/// Concurrent calls per slot. While Redis processes one, the next is in transit.
-const CALLS_IN_FLIGHT: usize = 2;
+mod flow;
+mod lane_queue;
 
-/// Maximum concurrent calls per slot if Redis is slow. Waiting for another call and then for its own would
-/// double the latency of a plan.
-const MAX_CALLS_IN_FLIGHT: usize = 16;
+use lane_queue::{Flight, LaneQueue, Next, Urgency};
 
 /// Waiting plans are sent early after this fraction of the timeout: a quarter.
 const EARLY_SEND_DIVISOR: u32 = 4;
@@ -38,21 +36,8 @@ pub(crate) struct Coalescer {
     channel: String,
     timeout: Duration,
     max_waiting: usize,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// The slots with calls in flight.
-    queues: HashMap<Slot, SlotQueue>,
-    /// Waiting plans of all slots.
-    waiting: usize,
-}
-
-#[derive(Debug, Default)]
-struct SlotQueue {
-    waiting: Vec<QueuedPlan>,
-    in_flight: usize,
+    /// The lanes with plans that wait or are in flight.
+    queues: Mutex<HashMap<Lane, LaneQueue>>,
 }
 
 impl Coalescer {
@@ -63,7 +48,7 @@ impl Coalescer {
         timeout: Duration,
         max_waiting: usize,
     ) -> Self {
-        Self { router, time, channel, timeout, max_waiting, state: Mutex::default() }
+        Self { router, time, channel, timeout, max_waiting, queues: Mutex::default() }
     }
 
     /// Sends a plan, immediately or in the next call, and waits for its reply. All its keys must be in one slot. A
@@ -77,119 +62,156 @@ impl Coalescer {
             return Err(Failure::no_runtime());
         }
         let slot = takes.first().map_or(Slot::ONLY, |take| self.router.slot(take.key()));
-        let (plan, reply) = QueuedPlan::new(verb, takes);
-        self.submit(slot, plan);
-        let (early, mut reply) = (self.timeout / EARLY_SEND_DIVISOR, pin!(reply));
-        let result = match timeout(early, reply.as_mut()).await {
-            Ok(result) => Ok(result),
-            Err(_) => {
-                self.send_early(slot);
-                timeout(self.timeout - early, reply).await
-            }
-        };
-        match result {
-            Ok(Ok(reply)) => reply,
-            // The sender was dropped with the runtime of the link.
-            Ok(Err(_)) => {
-                let reason = "the runtime of the connection has shut down";
-                Err(Failure::Unreachable(reason.to_owned()))
-            }
-            Err(_) => Err(Failure::Timeout),
+        let lane = self.router.slot_lane(slot)?;
+        let now = Instant::now();
+        let deadline = now + self.timeout;
+        let (plan, mut ticket) = QueuedPlan::new(verb, takes, deadline);
+        self.submit(&lane, plan);
+        if let Ok(reply) = timeout_at(now + self.timeout / EARLY_SEND_DIVISOR, &mut ticket).await {
+            return reply;
+        }
+        // The caller will soon time out.
+        self.send_waiting(&lane, None, Urgency::Urgent);
+        if let Ok(reply) = timeout_at(deadline, &mut ticket).await {
+            return reply;
+        }
+        match ticket.withdraw() {
+            Withdrawal::Replied(reply) => reply,
+            Withdrawal::Unsent => Err(self.unsent(&lane)),
+            Withdrawal::Sent => Err(Failure::Timeout),
         }
     }
 
     /// Sends a plan, immediately or in the next call.
-    fn submit(self: &Arc<Self>, slot: Slot, plan: QueuedPlan) {
-        let plans = {
-            let mut state = self.state.lock();
-            if state.waiting >= self.max_waiting {
-                drop(state);
-                plan.fail(Failure::Overloaded);
-                return;
-            }
-            state.waiting += 1;
-            let queue = state.queues.entry(slot).or_default();
-            queue.waiting.push(plan);
-            if queue.in_flight >= CALLS_IN_FLIGHT {
-                return;
-            }
-            queue.in_flight += 1;
-            state.next_plans(slot)
-        };
-        self.send(slot, plans);
-    }
-
-    /// Sends waiting plans in an additional call, because a caller will soon time out.
-    fn send_early(self: &Arc<Self>, slot: Slot) {
-        let plans = {
-            let mut state = self.state.lock();
-            let Some(queue) = state.queues.get_mut(&slot) else { return };
-            if queue.waiting.is_empty() || queue.in_flight >= MAX_CALLS_IN_FLIGHT {
-                return;
-            }
-            queue.in_flight += 1;
-            state.next_plans(slot)
-        };
-        if !plans.is_empty() {
-            self.send(slot, plans);
+    fn submit(self: &Arc<Self>, lane: &Lane, plan: QueuedPlan) {
+        if lane.enter(self.max_waiting) {
+            self.send_waiting(lane, Some(plan), Urgency::Normal);
+        } else {
+            let failure = self.unsent(lane);
+            plan.fail(failure);
         }
     }
 
-    fn send(self: &Arc<Self>, slot: Slot, plans: Vec<QueuedPlan>) {
-        let (batch, call) = Batch::new(plans, &self.channel, self.time.argument());
-        let this = Arc::clone(self);
-        self.router.call(slot, call, move |result| this.complete(slot, batch, result));
+    /// Returns the failure of a plan that was not sent. If Redis replies, this process has more plans than Redis
+    /// decides in time. If not, Redis is unavailable.
+    fn unsent(&self, lane: &Lane) -> Failure {
+        match lane.is_replying() {
+            true => Failure::Overloaded,
+            false => Failure::Unreachable(format!("Redis has not replied for {:?}", self.timeout)),
+        }
     }
 
-    fn complete(self: &Arc<Self>, slot: Slot, batch: Batch, result: Result<Reply, Failure>) {
+    /// Sends waiting plans in as many calls as may be in flight. A call that fails immediately ends here too: its
+    /// plans do not recurse.
+    fn send_waiting(self: &Arc<Self>, lane: &Lane, mut new: Option<QueuedPlan>, urgency: Urgency) {
+        let mut has_sent = false;
+        loop {
+            let now = Instant::now();
+            let removed = self.with_queue(lane, |queue| {
+                if has_sent {
+                    queue.end_sending();
+                }
+                new.take().into_iter().for_each(|plan| queue.push(plan));
+                queue.remove(now, urgency)
+            });
+            lane.leave(removed.send.len() + removed.shed.len());
+            for plan in removed.shed {
+                plan.fail(self.unsent(lane));
+            }
+            if removed.send.is_empty() {
+                return;
+            }
+            has_sent = true;
+            self.send(lane, removed.send, now);
+        }
+    }
+
+    fn send(self: &Arc<Self>, lane: &Lane, mut plans: Vec<QueuedPlan>, sent_at: Instant) {
+        let takes = plans.iter().map(|plan| plan.takes().len()).sum();
+        let flight = Flight { sent_at, plans: plans.len(), takes };
+        let gate = Arc::new(SendGate::default());
+        plans.retain(|plan| plan.assign(&gate));
+        if plans.is_empty() {
+            self.with_queue(lane, |queue| queue.end_call(flight, 0, self.timeout, sent_at));
+            return;
+        }
+        let (batch, call) = Batch::new(plans, &self.channel, self.time.argument());
+        let (this, of) = (Arc::clone(self), lane.clone());
+        self.router.call(lane, call, gate, move |result| this.complete(&of, flight, batch, result));
+    }
+
+    fn complete(
+        self: &Arc<Self>,
+        lane: &Lane,
+        flight: Flight,
+        batch: Batch,
+        result: Result<Reply, Failure>,
+    ) {
+        let (mut answered, mut unsent) = (flight.plans, Vec::new());
         match result {
-            Err(failure) => batch.fail(&failure),
             Ok(reply) => {
                 if let Some(now) = batch.complete(reply) {
                     self.time.update(now);
                 }
             }
+            // The time of one caller ran out before the call was sent. The others still wait.
+            Err(Failure::Withdrawn) => {
+                (answered, unsent) = (0, batch.into_plans());
+                unsent.iter().for_each(QueuedPlan::unassign);
+                lane.enter_again(unsent.len());
+            }
+            Err(Failure::Overloaded) => batch.fail(&self.unsent(lane)),
+            Err(failure) => batch.fail(&failure),
         }
-        let plans = self.state.lock().after_call(slot);
-        if !plans.is_empty() {
-            self.send(slot, plans);
+        let next = self.with_queue(lane, |queue| {
+            queue.put_back(unsent);
+            queue.end_call(flight, answered, self.timeout, Instant::now())
+        });
+        match next {
+            Next::Send => self.send_waiting(lane, None, Urgency::Normal),
+            Next::Defer => self.send_deferred(lane.clone()),
         }
+    }
+
+    /// Sends the waiting plans after the callers that this task has woken had their turn.
+    fn send_deferred(self: &Arc<Self>, lane: Lane) {
+        let deferral = Deferral { coalescer: Arc::clone(self), lane };
+        let send = async move {
+            yield_now().await;
+            drop(deferral);
+        };
+        // Without a runtime, the drop of the deferral sends.
+        drop(Handle::try_current().map(|runtime| runtime.spawn(send)));
+    }
+
+    /// Calls `f` with the queue of a lane. Queues exist only while they are in use.
+    fn with_queue<T>(&self, lane: &Lane, f: impl FnOnce(&mut LaneQueue) -> T) -> T {
+        let mut queues = self.queues.lock();
+        if let Some(queue) = queues.get_mut(lane) {
+            let result = f(queue);
+            if queue.is_idle() {
+                queues.remove(lane);
+            }
+            return result;
+        }
+        let mut queue = LaneQueue::default();
+        let result = f(&mut queue);
+        if !queue.is_idle() {
+            queues.insert(lane.clone(), queue);
+        }
+        result
     }
 }
 
-impl State {
-    /// Returns the plans that follow a finished call. An additional call of `send_early` has no successor.
-    fn after_call(&mut self, slot: Slot) -> Vec<QueuedPlan> {
-        match self.queues.get_mut(&slot) {
-            Some(queue) if queue.in_flight > CALLS_IN_FLIGHT => {
-                queue.in_flight -= 1;
-                Vec::new()
-            }
-            _ => self.next_plans(slot),
-        }
-    }
+/// Sends the waiting plans of a lane when dropped, also if its runtime shuts down.
+struct Deferral {
+    coalescer: Arc<Coalescer>,
+    lane: Lane,
+}
 
-    /// Removes as many waiting plans of the slot as fit into one call, and drops cancelled plans. If none
-    /// waits, returns none and ends the call.
-    fn next_plans(&mut self, slot: Slot) -> Vec<QueuedPlan> {
-        let Some(queue) = self.queues.get_mut(&slot) else { return Vec::new() };
-        let before = queue.waiting.len();
-        queue.waiting.retain(|plan| !plan.is_cancelled());
-        let mut takes = 0;
-        let fits = |plan: &QueuedPlan| {
-            takes += plan.takes();
-            takes <= MAX_TAKES
-        };
-        let count = queue.waiting.iter().map(fits).take_while(|fits| *fits).count().max(1);
-        let rest = queue.waiting.split_off(count.min(queue.waiting.len()));
-        let plans = std::mem::replace(&mut queue.waiting, rest);
-        self.waiting -= before - queue.waiting.len();
-        if plans.is_empty() {
-            queue.in_flight -= 1;
-            if queue.in_flight == 0 {
-                self.queues.remove(&slot);
-            }
-        }
-        plans
+impl Drop for Deferral {
+    fn drop(&mut self) {
+        self.coalescer.with_queue(&self.lane, LaneQueue::end_deferral);
+        self.coalescer.send_waiting(&self.lane, None, Urgency::Normal);
     }
 }

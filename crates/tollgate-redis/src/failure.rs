@@ -26,6 +26,9 @@ pub(crate) enum Failure {
     /// Too many commands are waiting: it was not sent.
     #[error("too many calls to Redis are waiting")]
     Overloaded,
+    /// The caller withdrew the command before it was sent.
+    #[error("the call to Redis was withdrawn before it was sent")]
+    Withdrawn,
     /// The server returned an error for this command.
     #[error("Redis {}", explain(.0))]
     Refused(ErrorReply),
@@ -98,7 +101,7 @@ impl Failure {
             }
             Self::Misconfigured(_) => StoreErrorKind::Misconfigured,
             Self::Lost(_) => StoreErrorKind::Lost,
-            Self::Overloaded => StoreErrorKind::Overloaded,
+            Self::Overloaded | Self::Withdrawn => StoreErrorKind::Overloaded,
             Self::Unreachable(_) | Self::Refused(_) => StoreErrorKind::Unavailable,
         };
         StoreError::new(kind, self.to_string())
@@ -189,6 +192,7 @@ mod tests {
             (Failure::Misconfigured("x".to_owned()), Misconfigured),
             (Failure::Lost("x".to_owned()), Lost),
             (Failure::Overloaded, Overloaded),
+            (Failure::Withdrawn, Overloaded),
             (Failure::Timeout, Timeout),
         ] {
             assert_eq!(store_error(failure).0, kind);

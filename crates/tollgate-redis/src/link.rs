@@ -22,11 +22,13 @@ mod command_queue;
 mod deadline_timer;
 mod driver;
 mod pipeline;
+mod send_gate;
 #[cfg(test)]
 mod tests;
 
 use command_queue::{CommandQueue, DriverAction, OnReply, Pending};
 use driver::Driver;
+pub(crate) use send_gate::SendGate;
 
 /// Timeouts and queue size of a link.
 #[derive(Debug, Clone, Copy)]
@@ -72,11 +74,23 @@ impl Link {
     /// cannot be queued, this function calls it, so the caller must hold no lock that `on_reply` takes.
     /// `on_reply` must not block. Commands that it sends leave together when it returns.
     pub(crate) fn send(&self, command: Command, on_reply: OnReply) {
-        let deadline = Instant::now() + self.inner.limits.reply_timeout;
+        self.send_through(command, None, on_reply);
+    }
+
+    /// Like [`send`](Self::send), with a gate. If the command is withdrawn, it fails with [`Failure::Withdrawn`]
+    /// when it could be sent.
+    pub(crate) fn send_through(
+        &self,
+        command: Command,
+        gate: Option<Arc<SendGate>>,
+        on_reply: OnReply,
+    ) {
+        let now = Instant::now();
+        let deadline = now + self.inner.limits.reply_timeout;
         let (reply_cap, skipped_replies) = (command.reply_cap(), command.skipped_replies());
         let bytes = command.into_bytes();
-        let pending = Pending { bytes, reply_cap, skipped_replies, deadline, on_reply };
-        match self.inner.queue.push(pending) {
+        let pending = Pending { bytes, reply_cap, skipped_replies, deadline, gate, on_reply };
+        match self.inner.queue.push(pending, now) {
             Ok(action) => self.perform(action),
             Err((on_reply, failure)) => on_reply(Err(failure)),
         }
@@ -108,6 +122,12 @@ impl Link {
         if let Some(driver) = self.inner.queue.retire_connection() {
             driver.wake();
         }
+    }
+
+    /// Whether the server is connected and has not been silent for the reply timeout. A server is silent while
+    /// commands are pending and none gets a reply.
+    pub(crate) fn is_replying(&self) -> bool {
+        self.inner.queue.is_replying(Instant::now(), self.inner.limits.reply_timeout)
     }
 
     /// Returns the maximum time from queueing a command to its reply.

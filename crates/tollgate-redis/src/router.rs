@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::call::Call;
 use crate::connection::ServerInfo;
 use crate::failure::Failure;
-use crate::link::{Link, reply_channel};
+use crate::link::{Link, SendGate, reply_channel};
 use crate::resp::{Command, Reply};
 use crate::slot::Slot;
 
@@ -17,6 +17,7 @@ mod attempt;
 mod cluster;
 mod completion;
 mod failover;
+mod lane;
 mod redirect;
 mod server;
 mod topology;
@@ -25,6 +26,7 @@ use attempt::{Attempt, Request};
 pub(crate) use cluster::{Cluster, NodeSettings};
 use completion::Completion;
 pub(crate) use failover::FailoverWatcher;
+pub(crate) use lane::{Lane, Scope};
 pub use server::Scripting;
 pub(crate) use server::Server;
 
@@ -51,15 +53,49 @@ impl Router {
         }
     }
 
-    /// Calls a program on the server of a slot. `on_reply` is called exactly once and must not block. If the call
-    /// cannot be sent, this function calls it.
+    /// Returns the lane of a slot.
+    pub(crate) fn slot_lane(&self, slot: Slot) -> Result<Lane, Failure> {
+        match self {
+            Self::Single(server, _) => {
+                Ok(Lane { server: Arc::clone(server), scope: Scope::Server })
+            }
+            Self::Cluster(cluster) => {
+                Ok(Lane { server: cluster.server_of(slot)?, scope: Scope::Slot(slot) })
+            }
+        }
+    }
+
+    /// Calls a program in a lane. The caller may withdraw the call with `gate` until it is sent. `on_reply` is called
+    /// exactly once and must not block. If the call cannot be sent, this function calls it.
     pub(crate) fn call(
         &self,
-        slot: Slot,
+        lane: &Lane,
         call: Call,
+        gate: Arc<SendGate>,
         on_reply: impl FnOnce(Result<Reply, Failure>) + Send + 'static,
     ) {
-        self.start(slot, Request::Program(call), on_reply);
+        let (request, completion) = (Request::Program(call), Completion::new(on_reply));
+        match (self, lane.scope) {
+            (Self::Cluster(cluster), Scope::Slot(slot)) => match cluster.server_of(slot) {
+                Ok(server) => {
+                    let attempt = Attempt::new(server, slot, request, completion);
+                    attempt.through(gate).within(cluster).send();
+                }
+                Err(failure) => completion.complete(Err(failure)),
+            },
+            (Self::Cluster(cluster), Scope::Server | Scope::Node) => {
+                let server = Arc::clone(&lane.server);
+                let attempt = Attempt::new(server, Slot::ONLY, request, completion);
+                attempt.through(gate).on_node_of(cluster).send();
+            }
+            (Self::Single(server, watcher), _) => {
+                if let Some(watcher) = watcher {
+                    watcher.start(server.link());
+                }
+                let attempt = Attempt::new(Arc::clone(server), Slot::ONLY, request, completion);
+                attempt.through(gate).send();
+            }
+        }
     }
 
     /// Calls a program on the server of its first key. The call is sent before the future is polled.

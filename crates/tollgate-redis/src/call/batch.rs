@@ -66,6 +66,11 @@ impl Batch {
         Some(reader.at())
     }
 
+    /// Returns the plans: the call was not sent, or has not run.
+    pub(crate) fn into_plans(self) -> Vec<QueuedPlan> {
+        self.plans
+    }
+
     /// Fails every plan.
     pub(crate) fn fail(self, failure: &Failure) {
         for plan in self.plans {

@@ -4,8 +4,10 @@ mod batch;
 mod plan_reply;
 mod program;
 mod queued_plan;
+mod ticket;
 
 pub(crate) use batch::{Batch, MAX_TAKES};
 pub(crate) use plan_reply::{Figures, PlanReply};
 pub(crate) use program::{Call, Invocation};
 pub(crate) use queued_plan::{EncodedTake, QueuedPlan, Verb, take_of, takes_of, takes_of_permit};
+pub(crate) use ticket::Withdrawal;

@@ -1,15 +1,18 @@
 //! One plan, encoded and waiting to be sent in a batch.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tollgate::{Key, Mode, Permit, PermitId, Plan, Timestamp};
 
 use super::PlanReply;
+use super::ticket::{ReplySender, Ticket};
 use crate::failure::Failure;
 use crate::keys::Keys;
 use crate::limit_code::{self, Letter, LimitCode};
+use crate::link::SendGate;
 
 /// The operation on the takes of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,30 +75,47 @@ impl EncodedTake {
     }
 }
 
-/// One plan and the channel for its reply.
+/// One plan and the sender of its reply.
 #[derive(Debug)]
 pub(crate) struct QueuedPlan {
     pub(super) verb: Verb,
     pub(super) takes: SmallVec<[EncodedTake; 2]>,
-    reply: oneshot::Sender<Result<PlanReply, Failure>>,
+    deadline: Instant,
+    reply: ReplySender,
 }
 
 impl QueuedPlan {
+    /// Returns the plan, and the ticket for its reply. An expired plan is not sent.
     pub(crate) fn new(
         verb: Verb,
         takes: SmallVec<[EncodedTake; 2]>,
-    ) -> (Self, oneshot::Receiver<Result<PlanReply, Failure>>) {
-        let (reply, receiver) = oneshot::channel();
-        (Self { verb, takes, reply }, receiver)
+        deadline: Instant,
+    ) -> (Self, Ticket) {
+        let (reply, ticket) = Ticket::new();
+        (Self { verb, takes, deadline, reply }, ticket)
     }
 
-    pub(crate) fn takes(&self) -> usize {
-        self.takes.len()
+    pub(crate) fn takes(&self) -> &[EncodedTake] {
+        &self.takes
+    }
+
+    pub(crate) const fn deadline(&self) -> Instant {
+        self.deadline
     }
 
     /// Whether the caller no longer waits. An unsent plan is then dropped.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.reply.is_closed()
+        self.reply.is_cancelled()
+    }
+
+    /// Sets the gate of the call that will contain the plan. Returns false if the caller no longer waits.
+    pub(crate) fn assign(&self, gate: &Arc<SendGate>) -> bool {
+        self.reply.assign(gate)
+    }
+
+    /// The plan returns to the queue: its call was not sent, or has not run.
+    pub(crate) fn unassign(&self) {
+        self.reply.unassign();
     }
 
     pub(crate) fn fail(self, failure: Failure) {
@@ -103,8 +123,7 @@ impl QueuedPlan {
     }
 
     pub(super) fn complete(self, result: Result<PlanReply, Failure>) {
-        // The caller may no longer wait.
-        let _ = self.reply.send(result);
+        self.reply.send(result);
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::SendGate;
 use crate::connection::ServerInfo;
 use crate::failure::Failure;
 use crate::resp::Reply;
@@ -34,6 +36,8 @@ pub(super) struct Pending {
     /// Number of replies to skip before its own.
     pub(super) skipped_replies: usize,
     pub(super) deadline: Instant,
+    /// The gate of a command that its caller may withdraw.
+    pub(super) gate: Option<Arc<SendGate>>,
     pub(super) on_reply: OnReply,
 }
 
@@ -69,6 +73,8 @@ struct State {
     is_closed: bool,
     /// Whether the connection must close after all replies in flight.
     is_retiring: bool,
+    /// When the server last replied, or had nothing to reply to. `None` without a connection.
+    silent_since: Option<Instant>,
 }
 
 #[derive(Default)]
@@ -92,10 +98,14 @@ impl CommandQueue {
     }
 
     /// Queues a command, or returns its callback and the failure.
-    pub(super) fn push(&self, pending: Pending) -> Result<DriverAction, (OnReply, Failure)> {
+    pub(super) fn push(
+        &self,
+        pending: Pending,
+        now: Instant,
+    ) -> Result<DriverAction, (OnReply, Failure)> {
         let mut state = self.state.lock();
         if let Some(failed) = &state.failed_connect {
-            if Instant::now() < failed.retry_at {
+            if now < failed.retry_at {
                 return Err((pending.on_reply, failed.failure.clone()));
             }
             state.failed_connect = None;
@@ -105,7 +115,9 @@ impl CommandQueue {
         }
         match state.ensure_driver() {
             Ok(action) => {
-                self.pending.fetch_add(1, Ordering::Relaxed);
+                if self.pending.fetch_add(1, Ordering::Relaxed) == 0 {
+                    state.replied(now);
+                }
                 state.commands.push_back(pending);
                 Ok(action)
             }
@@ -119,6 +131,12 @@ impl CommandQueue {
         let action = state.ensure_driver()?;
         state.openers.push(opener);
         Ok(action)
+    }
+
+    /// Whether the server is connected and has replied within `max_silence`, if commands are pending.
+    pub(super) fn is_replying(&self, now: Instant, max_silence: Duration) -> bool {
+        let silent_since = self.state.lock().silent_since;
+        silent_since.is_some_and(|since| now.saturating_duration_since(since) < max_silence)
     }
 
     /// Finishes a command. Decrements the count first, because the callback may send the next command.
@@ -202,6 +220,17 @@ impl CommandQueue {
     pub(super) fn connected(&self) {
         let mut state = self.state.lock();
         (state.failed_connect, state.is_retiring) = (None, false);
+        state.silent_since = Some(Instant::now());
+    }
+
+    /// The connection is closed.
+    pub(super) fn disconnected(&self) {
+        self.state.lock().silent_since = None;
+    }
+
+    /// The server has sent a reply.
+    pub(super) fn replied(&self) {
+        self.state.lock().replied(Instant::now());
     }
 
     pub(super) fn is_retiring(&self) -> bool {
@@ -237,6 +266,13 @@ impl CommandQueue {
 }
 
 impl State {
+    /// The server has replied, or has had nothing to reply to until now.
+    fn replied(&mut self, now: Instant) {
+        if let Some(since) = &mut self.silent_since {
+            *since = now;
+        }
+    }
+
     fn needs_connection(&self) -> bool {
         !self.commands.is_empty() || !self.openers.is_empty()
     }

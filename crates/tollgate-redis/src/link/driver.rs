@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use tokio::time::Instant;
 
 use super::LinkLimits;
-use super::command_queue::{AfterTurn, CommandQueue};
+use super::command_queue::{AfterTurn, CommandQueue, Pending};
 use super::deadline_timer::DeadlineTimer;
 use super::pipeline::Pipeline;
 use crate::connection::{Connection, Route};
@@ -87,12 +87,23 @@ impl Driver {
             return if pipeline.is_idle() { Err(RETIRED.to_owned()) } else { Ok(()) };
         }
         // An expired command must not spend quota: its caller no longer waits.
-        fail_expired(&self.queue, "this process was too busy to call Redis in time");
+        fail_expired(&self.queue, |pending| {
+            let queued_at = pending.deadline.checked_sub(self.limits.reply_timeout);
+            match queued_at.is_some_and(|at| at < pipeline.opened_at()) {
+                true => unreachable(&self.route, self.limits),
+                // This process was too busy to send it.
+                false => Failure::Overloaded,
+            }
+        });
         for opener in pipeline.take(&self.queue) {
             // The caller may no longer wait.
             let _ = opener.send(Ok(pipeline.info()));
         }
-        pipeline.write(context)
+        let outcome = pipeline.write(context);
+        for pending in pipeline.take_withdrawn() {
+            self.queue.finish(pending.on_reply, Err(Failure::Withdrawn));
+        }
+        outcome
     }
 
     /// Fails expired commands, and sets the timer for the next deadline.
@@ -107,11 +118,7 @@ impl Driver {
                 // Replies come in order: after a missing one, none will come.
                 self.disconnect("an earlier command on it got no reply in time");
             }
-            let (route, timeout) = (&self.route, self.limits.reply_timeout);
-            fail_expired(
-                &self.queue,
-                &format!("Redis at {route} cannot be reached within {timeout:?}"),
-            );
+            fail_expired(&self.queue, |_| unreachable(&self.route, self.limits));
         }
     }
 
@@ -126,6 +133,7 @@ impl Driver {
     /// Closes the connection, if there is one. Unsent commands return to the queue.
     fn disconnect(&mut self, reason: &str) {
         let Stage::Connected(pipeline) = mem::replace(&mut self.stage, Stage::Idle) else { return };
+        self.queue.disconnected();
         let (in_flight, unsent) = pipeline.close();
         self.queue.put_back(unsent);
         let now = Instant::now();
@@ -140,10 +148,16 @@ impl Driver {
 }
 
 /// Fails queued commands whose deadline has passed.
-fn fail_expired(queue: &CommandQueue, reason: &str) {
+fn fail_expired(queue: &CommandQueue, failure: impl Fn(&Pending) -> Failure) {
     for pending in queue.remove_expired(Instant::now()) {
-        queue.finish(pending.on_reply, Err(Failure::Unreachable(reason.to_owned())));
+        let failure = failure(&pending);
+        queue.finish(pending.on_reply, Err(failure));
     }
+}
+
+fn unreachable(route: &Route, limits: LinkLimits) -> Failure {
+    let timeout = limits.reply_timeout;
+    Failure::Unreachable(format!("Redis at {route} cannot be reached within {timeout:?}"))
 }
 
 impl Future for Driver {

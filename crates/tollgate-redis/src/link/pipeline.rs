@@ -23,22 +23,31 @@ const UNSOLICITED: &str = "the server sent a reply without a command";
 
 pub(super) struct Pipeline {
     connection: Connection,
+    opened_at: Instant,
     /// Commands of which the socket has accepted no byte.
     unsent: VecDeque<Pending>,
     /// The unsent rest of the last command in flight, if any.
     rest: Bytes,
     /// Commands that are sent wholly or in part: they may have run.
     in_flight: VecDeque<Pending>,
+    /// Commands that their callers withdrew before they were sent.
+    withdrawn: Vec<Pending>,
 }
 
 impl Pipeline {
     pub(super) fn new(connection: Connection) -> Self {
         let (unsent, in_flight) = (VecDeque::new(), VecDeque::new());
-        Self { connection, unsent, rest: Bytes::new(), in_flight }
+        let opened_at = Instant::now();
+        Self { connection, opened_at, unsent, rest: Bytes::new(), in_flight, withdrawn: Vec::new() }
     }
 
     pub(super) fn info(&self) -> Option<ServerInfo> {
         self.connection.info.clone()
+    }
+
+    /// Returns when the connection was established.
+    pub(super) const fn opened_at(&self) -> Instant {
+        self.opened_at
     }
 
     /// Whether no command is in flight.
@@ -58,6 +67,11 @@ impl Pipeline {
     /// Closes the connection. Returns the commands that may have run, and those that have not.
     pub(super) fn close(self) -> (VecDeque<Pending>, VecDeque<Pending>) {
         (self.in_flight, self.unsent)
+    }
+
+    /// Returns the commands that were withdrawn before they were sent.
+    pub(super) fn take_withdrawn(&mut self) -> Vec<Pending> {
+        mem::take(&mut self.withdrawn)
     }
 
     /// Reads and delivers all replies that have arrived. An error means that the connection is unusable.
@@ -82,6 +96,9 @@ impl Pipeline {
     }
 
     fn deliver_replies(&mut self, queue: &CommandQueue) -> Result<(), String> {
+        if !self.connection.decoder.is_empty() {
+            queue.replied();
+        }
         loop {
             let cap = self.in_flight.front().map_or(REPLY_CAP, |pending| pending.reply_cap);
             match self.connection.decoder.next(cap) {
@@ -121,13 +138,20 @@ impl Pipeline {
     /// Writes as much as the socket accepts.
     pub(super) fn write(&mut self, context: &mut Context<'_>) -> Result<(), String> {
         loop {
-            if self.rest.is_empty() && self.unsent.is_empty() {
+            let open = self.open_gates();
+            if self.rest.is_empty() && open == 0 {
                 return self.flush(context);
             }
-            match self.poll_write(context) {
+            let outcome = self.poll_write(context, open);
+            let in_flight = self.in_flight.len();
+            if let Poll::Ready(Ok(count)) = outcome {
+                self.advance(count);
+            }
+            self.close_gates(open - (self.in_flight.len() - in_flight));
+            match outcome {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(Ok(0)) => return Err("the socket accepts no bytes".to_owned()),
-                Poll::Ready(Ok(count)) => self.advance(count),
+                Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => return Err(error.to_string()),
             }
         }
@@ -140,8 +164,32 @@ impl Pipeline {
         }
     }
 
-    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let commands = self.unsent.iter().map(|pending| &pending.bytes);
+    /// Opens the gates of the first unsent commands and removes withdrawn ones. Returns the number of open gates.
+    fn open_gates(&mut self) -> usize {
+        let mut open = 0;
+        while open + 1 < MAX_COMMANDS_PER_WRITE
+            && let Some(pending) = self.unsent.get(open)
+        {
+            if pending.gate.as_ref().is_none_or(|gate| gate.begin_sending()) {
+                open += 1;
+            } else {
+                self.withdrawn.extend(self.unsent.remove(open));
+            }
+        }
+        open
+    }
+
+    /// Closes the gates of the first unsent commands: the socket has accepted none of their bytes.
+    fn close_gates(&self, count: usize) {
+        self.unsent.iter().take(count).filter_map(|pending| pending.gate.as_ref()).for_each(
+            |gate| {
+                gate.mark_unsent();
+            },
+        );
+    }
+
+    fn poll_write(&mut self, context: &mut Context<'_>, open: usize) -> Poll<io::Result<usize>> {
+        let commands = self.unsent.iter().take(open).map(|pending| &pending.bytes);
         let mut slices = [IoSlice::new(&[]); MAX_COMMANDS_PER_WRITE];
         let mut used = 0;
         for (slice, bytes) in slices.iter_mut().zip(iter::once(&self.rest).chain(commands)) {

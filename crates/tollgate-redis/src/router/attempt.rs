@@ -12,6 +12,7 @@ use super::redirect::Redirect;
 use super::server::{Reload, Server};
 use crate::call::{Call, Invocation};
 use crate::failure::Failure;
+use crate::link::SendGate;
 use crate::resp::{Command, Reply};
 use crate::slot::Slot;
 
@@ -42,8 +43,10 @@ pub(super) struct Attempt<F: FnOnce(Result<Reply, Failure>)> {
     /// Number of library loads on this server.
     loads: usize,
     redirects: usize,
-    /// Redirections end here. `None` without a cluster.
+    /// Redirections end here. `None` without redirections.
     deadline: Option<Instant>,
+    /// The gate through which the caller may withdraw the request.
+    gate: Option<Arc<SendGate>>,
 }
 
 /// What to do before a request that has not run is sent again.
@@ -71,10 +74,21 @@ impl<F: FnOnce(Result<Reply, Failure>) + Send + 'static> Attempt<F> {
             loads: 0,
             redirects: 0,
             deadline: None,
+            gate: None,
         }
     }
 
-    /// Sets the cluster of the server.
+    /// Sets the gate through which the caller may withdraw the request.
+    pub(super) fn through(self, gate: Arc<SendGate>) -> Self {
+        Self { gate: Some(gate), ..self }
+    }
+
+    /// Sets the cluster of the server, for a request without a slot: no other node can run it.
+    pub(super) fn on_node_of(self, cluster: &Arc<Cluster>) -> Self {
+        Self { cluster: Some(Arc::clone(cluster)), ..self }
+    }
+
+    /// Sets the cluster of the server. Its nodes may redirect the request.
     pub(super) fn within(self, cluster: &Arc<Cluster>) -> Self {
         let deadline = Some(Instant::now() + self.server.link().reply_timeout());
         Self { cluster: Some(Arc::clone(cluster)), deadline, ..self }
@@ -87,7 +101,8 @@ impl<F: FnOnce(Result<Reply, Failure>) + Send + 'static> Attempt<F> {
             Request::Command(command) => command.clone(),
         };
         let (command, server) = (command.asking(self.is_asking), Arc::clone(&self.server));
-        server.link().send(command, Box::new(move |result| self.receive(result)));
+        let gate = self.gate.clone();
+        server.link().send_through(command, gate, Box::new(move |result| self.receive(result)));
     }
 
     fn receive(self, result: Result<Reply, Failure>) {
@@ -103,7 +118,11 @@ impl<F: FnOnce(Result<Reply, Failure>) + Send + 'static> Attempt<F> {
         {
             cluster.refresh_in_background();
         }
-        match self.repeat_after(&failure) {
+        let repeat = self.repeat_after(&failure);
+        if let (Some(_), Some(gate)) = (&repeat, &self.gate) {
+            gate.mark_unsent();
+        }
+        match repeat {
             Some(Repeat::Reload(reload)) => self.reload(reload),
             Some(Repeat::Redirect(redirect)) => self.redirect(redirect),
             None => self.completion.complete(Err(failure)),

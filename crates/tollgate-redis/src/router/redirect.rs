@@ -22,7 +22,9 @@ impl Redirect {
         let error = match failure {
             Failure::Refused(error) => error,
             Failure::Unreachable(_) | Failure::Misconfigured(_) => return Some(Self::Later),
-            Failure::Lost(_) | Failure::Timeout | Failure::Overloaded => return None,
+            Failure::Lost(_) | Failure::Timeout | Failure::Overloaded | Failure::Withdrawn => {
+                return None;
+            }
         };
         let mut words = error.message.split(' ').skip(1);
         match error.code.as_str() {

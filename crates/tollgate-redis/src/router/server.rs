@@ -1,7 +1,7 @@
 //! One server: its link, and how it runs Lua programs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::address::HostPort;
 use crate::call::{Call, Invocation};
@@ -36,6 +36,10 @@ pub(crate) struct Server {
     scripting: Scripting,
     /// Whether the server has no functions, or denies them to this user.
     lacks_functions: AtomicBool,
+    /// Whether a node of a cluster refuses keys of several slots in one call.
+    refuses_several_slots: AtomicBool,
+    /// Number of plans that wait to be sent to this server.
+    waiting_plans: AtomicUsize,
 }
 
 /// How to call a program that the server has not run, because it does not have it.
@@ -52,7 +56,15 @@ pub(super) enum Reload {
 impl Server {
     pub(crate) fn new(link: Link, programs: Arc<Programs>, scripting: Scripting) -> Self {
         let lacks_functions = AtomicBool::new(scripting == Scripting::Script);
-        Self { link, host_port: None, programs, scripting, lacks_functions }
+        Self {
+            link,
+            host_port: None,
+            programs,
+            scripting,
+            lacks_functions,
+            refuses_several_slots: AtomicBool::new(false),
+            waiting_plans: AtomicUsize::new(0),
+        }
     }
 
     /// Sets the host and port of a node of a cluster.
@@ -62,6 +74,20 @@ impl Server {
 
     pub(crate) const fn link(&self) -> &Link {
         &self.link
+    }
+
+    pub(super) const fn waiting_plans(&self) -> &AtomicUsize {
+        &self.waiting_plans
+    }
+
+    /// Whether a node of a cluster refuses keys of several slots in one call.
+    pub(super) fn refuses_several_slots(&self) -> bool {
+        self.refuses_several_slots.load(Ordering::Relaxed)
+    }
+
+    /// Sends a call per slot from now on. Returns whether it was unknown that this is necessary.
+    pub(super) fn use_slots(&self) -> bool {
+        !self.refuses_several_slots.swap(true, Ordering::Relaxed)
     }
 
     /// Returns the host and port of a node of a cluster.

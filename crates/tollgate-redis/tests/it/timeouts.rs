@@ -12,6 +12,7 @@ use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::eventually;
 
 use crate::fixture::{address, block_on, builder, in_order, plan};
+use crate::tally::century_window;
 
 const TIMEOUT: Duration = Duration::from_millis(100);
 /// Margin for a busy machine.
@@ -181,4 +182,68 @@ fn plans_behind_slow_calls_are_decided_in_time() {
     let admitted =
         results.into_iter().filter(|result| result.as_ref().unwrap().is_allowed()).count();
     assert_eq!(admitted, 20, "after {:?}", started.elapsed());
+}
+
+/// More plans than fit into the calls in flight, for one key.
+const BACKLOG: usize = 9000;
+
+/// Runs more takes than can be sent. Returns how many were allowed, and the kinds of the errors.
+fn take_backlog(store: &RedisStore, subject: &Subject) -> (usize, Vec<StoreErrorKind>) {
+    let limit = century_window(1_000_000);
+    let request = plan(subject, &limit, 1);
+    let results = block_on(in_order((0..BACKLOG).map(|_| store.take(&request))));
+    let allowed = results.iter().filter(|result| result.is_ok()).count();
+    let kinds = results.into_iter().filter_map(Result::err).map(|error| error.kind());
+    (allowed, kinds.collect())
+}
+
+fn count_of(kinds: &[StoreErrorKind], wanted: StoreErrorKind) -> usize {
+    kinds.iter().filter(|kind| **kind == wanted).count()
+}
+
+/// The backlog of this process is not a failure of Redis, and an expired plan that was not sent takes nothing.
+#[test]
+fn unsent_plans_are_overloaded_while_redis_replies() {
+    const SLOW: Duration = Duration::from_secs(4);
+    let server = Server::start(Flavor::Redis);
+    let proxy = Proxy::start(server.port());
+    let builder = RedisStore::builder(proxy.url().parse().unwrap()).timeout(SLOW);
+    let store = builder.max_refusals(0).build();
+    eventually("there is a connection", || block_on(store.connect()).is_ok());
+    let subject = Subject::of(["k"]);
+    let limit = century_window(1_000_000);
+    // Loads the program.
+    assert!(block_on(store.peek(&plan(&subject, &limit, 1))).unwrap().is_allowed());
+    proxy.set(Fault::Delay(SLOW * 7 / 8));
+    let (allowed, kinds) = take_backlog(&store, &subject);
+    let overloaded = count_of(&kinds, StoreErrorKind::Overloaded);
+    let timeouts =
+        count_of(&kinds, StoreErrorKind::Timeout) + count_of(&kinds, StoreErrorKind::Lost);
+    assert!(allowed > 0 && overloaded > 0, "{allowed} allowed, {overloaded} overloaded");
+    assert_eq!(allowed + overloaded + timeouts, BACKLOG, "no plan is unavailable");
+    // Plans with a reply and plans without one were sent, and the others were not.
+    let truth = builder_of(&server);
+    let used = || block_on(truth.stats(&Key::new(&subject, &limit))).unwrap().count();
+    assert_eq!(used(), u64::try_from(allowed + timeouts).unwrap());
+}
+
+fn builder_of(server: &Server) -> RedisStore {
+    builder(server).max_refusals(0).build()
+}
+
+/// Without replies, an unsent plan fails because of Redis.
+#[test]
+fn unsent_plans_are_unavailable_while_redis_is_silent() {
+    const SLOW: Duration = Duration::from_secs(2);
+    let server = Server::start(Flavor::Redis);
+    let builder = RedisStore::builder(address(&server)).timeout(SLOW);
+    let store = builder.max_refusals(0).build();
+    eventually("there is a connection", || block_on(store.connect()).is_ok());
+    server.hang();
+    let (allowed, kinds) = take_backlog(&store, &Subject::of(["k"]));
+    assert_eq!(allowed, 0);
+    assert_eq!(count_of(&kinds, StoreErrorKind::Overloaded), 0, "Redis does not reply");
+    assert!(count_of(&kinds, StoreErrorKind::Unavailable) > 0, "some plans were not sent");
+    server.resume();
+    assert_exact(&builder_of(&server), "others");
 }

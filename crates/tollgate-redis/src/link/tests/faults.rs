@@ -187,10 +187,8 @@ async fn expired_commands_are_not_sent() {
     });
     let outcomes = send_all(&link, commands).await;
     let late = &outcomes[0];
-    assert!(
-        matches!(late, Err(Failure::Unreachable(error)) if error.contains("too busy")),
-        "{late:?}"
-    );
+    // The server replies, and this process did not send the command in time.
+    assert_eq!(*late, Err(Failure::Overloaded));
     assert!(!peer.commands().contains(&"ECHO 0".to_owned()), "{:?}", peer.commands());
 }
 

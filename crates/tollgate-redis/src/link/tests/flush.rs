@@ -27,9 +27,10 @@ async fn accepted_bytes_are_flushed_completely() {
         reply_cap: REPLY_CAP,
         skipped_replies: 0,
         deadline,
+        gate: None,
         on_reply,
     };
-    assert!(queue.push(pending).is_ok());
+    assert!(queue.push(pending, Instant::now()).is_ok());
 
     // The buffer is too small for one flush.
     let (near, mut far) = duplex(4);

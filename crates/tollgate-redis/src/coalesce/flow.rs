@@ -1,0 +1,115 @@
+//! Flow control of a lane: the number of takes in flight, by the latency of its calls.
+//!
+//! A plan that is sent too late spends quota for a caller that no longer waits. So the lane sends no more than the
+//! server answers in time, and plans beyond that wait unsent until they expire.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::call::MAX_TAKES;
+
+/// Maximum number of takes in flight.
+const MAX_WINDOW: usize = 16 * MAX_TAKES;
+
+/// Minimum number of takes in flight, however slow the server is.
+const MIN_WINDOW: usize = 64;
+
+/// Number of calls for the expected latency.
+const RECENT_CALLS: usize = 8;
+
+/// The window of takes in flight, and recent latencies.
+#[derive(Debug)]
+pub(super) struct Flow {
+    window: usize,
+    /// The latencies of the last calls. Zero before the first ones.
+    latencies: [Duration; RECENT_CALLS],
+    next: usize,
+    shrunk_at: Option<Instant>,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        let latencies = [Duration::ZERO; RECENT_CALLS];
+        Self { window: MAX_WINDOW, latencies, next: 0, shrunk_at: None }
+    }
+}
+
+impl Flow {
+    /// Returns the maximum number of takes in flight.
+    pub(super) const fn window(&self) -> usize {
+        self.window
+    }
+
+    /// Returns the least latency of the recent calls: a plan with less time gets no reply in time.
+    pub(super) fn min_latency(&self) -> Duration {
+        self.latencies.iter().copied().min().unwrap_or_default()
+    }
+
+    /// Adapts the window to a call that ended now. `in_flight` is the number of takes in flight, including its own.
+    pub(super) fn record(
+        &mut self,
+        (sent_at, now): (Instant, Instant),
+        in_flight: usize,
+        timeout: Duration,
+    ) {
+        let latency = now.saturating_duration_since(sent_at);
+        if let Some(recent) = self.latencies.get_mut(self.next % RECENT_CALLS) {
+            *recent = latency;
+        }
+        self.next = self.next.wrapping_add(1);
+        if latency > timeout * 3 / 4 {
+            // The calls in flight were sent with the old window: they do not shrink it again.
+            if self.shrunk_at.is_none_or(|at| sent_at > at) {
+                self.window = (in_flight.min(self.window) / 2).max(MIN_WINDOW);
+                self.shrunk_at = Some(now);
+            }
+        } else if latency < timeout / 2 && in_flight >= self.window / 2 {
+            self.window = (self.window + self.window / 4).min(MAX_WINDOW);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_millis(100);
+
+    fn record(flow: &mut Flow, at: Instant, latency: u64, in_flight: usize) {
+        flow.record((at, at + Duration::from_millis(latency)), in_flight, TIMEOUT);
+    }
+
+    #[test]
+    fn slow_calls_shrink_the_window_once_per_round_trip() {
+        let (mut flow, start) = (Flow::default(), Instant::now());
+        record(&mut flow, start, 90, 4000);
+        assert_eq!(flow.window(), 2000);
+        // Sent before the window shrank.
+        record(&mut flow, start + Duration::from_millis(10), 90, 4000);
+        assert_eq!(flow.window(), 2000);
+        record(&mut flow, start + Duration::from_millis(95), 90, 100);
+        assert_eq!(flow.window(), MIN_WINDOW);
+    }
+
+    #[test]
+    fn fast_calls_grow_the_window_that_limits_them() {
+        let (mut flow, start) = (Flow::default(), Instant::now());
+        record(&mut flow, start, 90, 2000);
+        record(&mut flow, start, 1, 100);
+        assert_eq!(flow.window(), 1000);
+        record(&mut flow, start, 1, 900);
+        assert_eq!(flow.window(), 1250);
+        (0..50).for_each(|_| record(&mut flow, start, 1, MAX_WINDOW));
+        assert_eq!(flow.window(), MAX_WINDOW);
+    }
+
+    #[test]
+    fn one_slow_call_does_not_change_the_expected_latency() {
+        let (mut flow, start) = (Flow::default(), Instant::now());
+        assert_eq!(flow.min_latency(), Duration::ZERO);
+        (0..RECENT_CALLS).for_each(|_| record(&mut flow, start, 2, 1));
+        record(&mut flow, start, 99, 1);
+        assert_eq!(flow.min_latency(), Duration::from_millis(2));
+    }
+}

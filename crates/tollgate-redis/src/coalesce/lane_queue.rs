@@ -1,0 +1,178 @@
+//! The plans of one lane: waiting, and in flight.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::flow::Flow;
+use crate::call::{MAX_TAKES, QueuedPlan};
+
+/// Concurrent calls per lane. While Redis processes one, the next is in transit.
+const CALLS_IN_FLIGHT: usize = 2;
+
+/// Maximum concurrent calls per lane if Redis is slow. Waiting for another call and then for its own would
+/// double the latency of a plan.
+const MAX_CALLS_IN_FLIGHT: usize = 16;
+
+/// Whether plans may be sent in more calls than usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Urgency {
+    Normal,
+    /// A caller has waited long.
+    Urgent,
+}
+
+/// A call in flight.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flight {
+    pub(super) sent_at: Instant,
+    pub(super) plans: usize,
+    pub(super) takes: usize,
+}
+
+/// Plans that left the queue.
+#[derive(Debug, Default)]
+pub(super) struct Removed {
+    /// The plans of the next call.
+    pub(super) send: Vec<QueuedPlan>,
+    /// Plans without a caller, or without enough time for a reply.
+    pub(super) shed: Vec<QueuedPlan>,
+}
+
+/// What follows a finished call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Send the waiting plans now.
+    Send,
+    /// Send them after the callers that just got replies had the chance to send their next plans.
+    Defer,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct LaneQueue {
+    waiting: VecDeque<QueuedPlan>,
+    calls: usize,
+    plans_in_flight: usize,
+    takes_in_flight: usize,
+    /// Whether a thread is sending calls of this lane. It continues until no more can be sent.
+    is_sending: bool,
+    /// Whether a task will send the waiting plans.
+    is_deferred: bool,
+    flow: Flow,
+}
+
+impl LaneQueue {
+    pub(super) fn push(&mut self, plan: QueuedPlan) {
+        self.waiting.push_back(plan);
+    }
+
+    /// Returns plans to the front of the queue, in their order.
+    pub(super) fn put_back(&mut self, plans: Vec<QueuedPlan>) {
+        plans.into_iter().rev().for_each(|plan| self.waiting.push_front(plan));
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        let is_busy = self.is_sending || self.is_deferred || self.calls > 0;
+        !is_busy && self.waiting.is_empty()
+    }
+
+    /// Ends the sending of the last removed plans.
+    pub(super) fn end_sending(&mut self) {
+        self.is_sending = false;
+    }
+
+    pub(super) fn end_deferral(&mut self) {
+        self.is_deferred = false;
+    }
+
+    /// Removes the plans of the next call, if one may be sent now, and plans that are too late.
+    pub(super) fn remove(&mut self, now: Instant, urgency: Urgency) -> Removed {
+        let mut removed = Removed::default();
+        while self.waiting.front().is_some_and(|plan| plan.deadline() <= now) {
+            removed.shed.extend(self.waiting.pop_front());
+        }
+        let mut takes = self.take_budget(urgency);
+        let mut plans = self.plan_budget(urgency);
+        let min_latency = self.flow.min_latency();
+        while plans > 0
+            && let Some(plan) = self.waiting.front()
+        {
+            let is_late = plan.deadline().saturating_duration_since(now) < min_latency;
+            if is_late || plan.is_cancelled() {
+                removed.shed.extend(self.waiting.pop_front());
+                continue;
+            }
+            // A plan with more takes than the budget is sent alone.
+            let count = plan.takes().len();
+            if takes == 0 || (count > takes && !removed.send.is_empty()) {
+                break;
+            }
+            takes = takes.saturating_sub(count);
+            plans -= 1;
+            removed.send.extend(self.waiting.pop_front());
+        }
+        self.begin_call(&removed.send);
+        removed
+    }
+
+    /// Returns the maximum number of takes of the next call. 0 if no call may be sent.
+    fn take_budget(&self, urgency: Urgency) -> usize {
+        let max_calls = match urgency {
+            Urgency::Normal => CALLS_IN_FLIGHT,
+            Urgency::Urgent => MAX_CALLS_IN_FLIGHT,
+        };
+        if self.is_sending || self.is_deferred || self.calls >= max_calls {
+            return 0;
+        }
+        match self.calls {
+            0 => MAX_TAKES,
+            _ => self.flow.window().saturating_sub(self.takes_in_flight).min(MAX_TAKES),
+        }
+    }
+
+    /// Returns the maximum number of plans of the next call: half of all, so that Redis processes one call while this
+    /// process handles the other.
+    fn plan_budget(&self, urgency: Urgency) -> usize {
+        match urgency {
+            Urgency::Normal => {
+                (self.plans_in_flight + self.waiting.len()).div_ceil(CALLS_IN_FLIGHT)
+            }
+            Urgency::Urgent => self.waiting.len(),
+        }
+    }
+
+    fn begin_call(&mut self, plans: &[QueuedPlan]) {
+        if plans.is_empty() {
+            return;
+        }
+        self.is_sending = true;
+        self.calls += 1;
+        self.plans_in_flight += plans.len();
+        self.takes_in_flight += plans.iter().map(|plan| plan.takes().len()).sum::<usize>();
+    }
+
+    /// Ends a call. `answered` is the number of plans with a reply, 0 if the call was not sent.
+    pub(super) fn end_call(
+        &mut self,
+        flight: Flight,
+        answered: usize,
+        timeout: Duration,
+        now: Instant,
+    ) -> Next {
+        if answered > 0 {
+            self.flow.record((flight.sent_at, now), self.takes_in_flight, timeout);
+        }
+        self.calls -= 1;
+        self.plans_in_flight -= flight.plans;
+        self.takes_in_flight -= flight.takes;
+        if answered < 2 || self.waiting.len() >= answered {
+            return Next::Send;
+        }
+        match std::mem::replace(&mut self.is_deferred, true) {
+            // The task of another call sends.
+            true => Next::Send,
+            false => Next::Defer,
+        }
+    }
+}
