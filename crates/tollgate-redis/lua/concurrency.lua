@@ -17,7 +17,7 @@ function concurrency.open(_, number)
   }
   local head = redis.pcall('LRANGE', key, 0, 2)
   if head.err then
-    return { error = head.err .. ' at key ' .. key }
+    return unavailable(key, head.err)
   elseif not head[1] then
     return s
   elseif not read_extension(s, head[1], 14) or #head == 2 or (head[3] and #head[3] ~= 21) then
@@ -70,11 +70,8 @@ end
 
 -- Removes every slot. Only a pause may remain.
 local function slots_clear(s)
-  s.total, s.last, s.dirty = 0, 0, true
-  if s.kept then
-    redis.call('DEL', s.key)
-    s.kept = false
-  end
+  s.total, s.last = 0, 0
+  clear_list(s)
 end
 
 local function slots_drop(s)
@@ -117,8 +114,10 @@ local function slots_rewrite(s, slots)
     s.total, s.last = s.total + slot.cost, slot.till
   end
   if #elements > 0 then
-    s.kept, s.head = true, slots_head(s)
-    redis.call('RPUSH', s.key, s.head)
+    if not s.kept then
+      s.kept, s.head = true, slots_head(s)
+      redis.call('RPUSH', s.key, s.head)
+    end
     for first = 1, #elements, 1000 do
       redis.call('RPUSH', s.key, unpack(elements, first, min(first + 999, #elements)))
     end
@@ -201,7 +200,7 @@ function concurrency.step(s, l, op, cost, extra)
 end
 
 function concurrency.write(s)
-  write_list(s, slots_head(s))
+  write_list(s, slots_head(s), s.last == 0)
 end
 
 algorithms.n = concurrency

@@ -92,10 +92,15 @@ local function apply(verb, takes, extra)
   plans.reply(takes)
 end
 
--- Deletes the key, whatever its type.
+-- Deletes the key, whatever its type. For a named key, this is also the first access.
 local function reset(at)
   local _, number, _, _, after = decode('>BI2I2I7', call, at)
-  redis.call('DEL', keys[number])
+  local delete = are_named and redis.pcall or redis.call
+  local deleted = delete('DEL', keys[number])
+  if type(deleted) == 'table' then
+    reply[#reply + 1] = unavailable(keys[number], deleted.err).error
+    return after
+  end
   opened[number], fetched[number] = nil, nil
   free(keys[number])
   reply[#reply + 1] = 0

@@ -1,5 +1,5 @@
 -- A packed call: limits, then plans. The reply is the time, then for each plan either three integers per take (wait
--- or -1 for never, remaining, time until full) or one error string.
+-- or -1 for never, remaining, time until full) or one error string (STALE, WRONGNODE and CROSSSLOT: see plan_reply.rs).
 --
 -- Plans are decided in order; each sees the effects of the plans before it. Each key is read once and written once,
 -- at the end. An unreadable key fails only the plans that use it. A failed write fails the whole call: Redis
@@ -22,10 +22,10 @@ local function read_limits()
   return at
 end
 
--- Reads all string keys with one MGET, at a third of the cost of single GETs.
+-- Reads all string keys with one MGET, at a third of the cost of single GETs. Named keys may have several slots.
 local function fetch()
   fetched = {}
-  if #keys > 1 and limits[1] and not limits[1].algorithm.is_list then
+  if #keys > 1 and not are_named and limits[1] and not limits[1].algorithm.is_list then
     fetched = redis.call('MGET', unpack(keys))
   end
 end

@@ -21,7 +21,7 @@ function sliding_window.open(_, number)
   }
   local head = redis.pcall('LRANGE', key, 0, 1)
   if head.err then
-    return { error = head.err .. ' at key ' .. key }
+    return unavailable(key, head.err)
   elseif not head[1] then
     return s
   elseif not read_extension(s, head[1], 14) or (head[2] and #head[2] ~= 14) then
@@ -126,11 +126,7 @@ end
 local function log_clear(s)
   s.base, s.entries, s.pending, s.searched = 0, 0, nil, nil
   s.oldest, s.newest, s.total = nil, nil, nil
-  if s.kept then
-    redis.call('DEL', s.key)
-    s.kept = false
-  end
-  s.dirty = true
+  clear_list(s)
 end
 
 local function log_drop(s, length)
@@ -275,7 +271,7 @@ end
 
 function sliding_window.write(s)
   log_sync(s)
-  write_list(s, log_head(s))
+  write_list(s, log_head(s), not s.newest)
 end
 
 algorithms.w = sliding_window

@@ -20,6 +20,17 @@ local function unreadable(key)
   return { error = 'INCOMPATIBLE unknown state format at key ' .. key }
 end
 
+-- Returns the state of a key that could not be read. If the node does not have a named key, the call for its slot
+-- is redirected, or returns the real error.
+local function unavailable(key, err)
+  if not are_named or string.find(err, '^WRONGTYPE') then
+    return { error = err .. ' at key ' .. key }
+  elseif string.find(err, 'same slot', 1, true) then
+    return { error = 'CROSSSLOT' }
+  end
+  return { error = 'WRONGNODE' }
+end
+
 -- Reads the extension after the state into `s`. Returns false if its format is unknown.
 local function read_extension(s, v, size)
   if #v <= size then
@@ -54,7 +65,7 @@ local function open_string(algorithm, number)
   if not v then
     return algorithm.state(key)
   elseif type(v) == 'table' then
-    return { error = v.err .. ' at key ' .. key }
+    return unavailable(key, v.err)
   elseif #v == algorithm.size then
     return algorithm.state(key, v)
   elseif #v < algorithm.size then
@@ -67,9 +78,21 @@ local function open_string(algorithm, number)
   return unreadable(key)
 end
 
--- Writes a state that is a list with this head.
-local function write_list(s, head)
-  if s.kept and s.head ~= head then
+-- Removes every element of a list except the head. The key itself is deleted at the end of the call: while its slot
+-- migrates, a node refuses to create it again.
+local function clear_list(s)
+  s.dirty = true
+  if s.kept then
+    redis.call('LTRIM', s.key, 0, 0)
+  end
+end
+
+-- Writes a state that is a list with this head. `is_empty`: it has no other element.
+local function write_list(s, head, is_empty)
+  if s.kept and is_empty and not s.since then
+    redis.call('DEL', s.key)
+    s.kept = false
+  elseif s.kept and s.head ~= head then
     redis.call('LSET', s.key, 0, head)
   elseif s.since and not s.kept then
     redis.call('RPUSH', s.key, head)

@@ -110,11 +110,8 @@ impl Library {
             Entry::Override,
             Entry::NodeReport,
         ];
-        let registered: String = entries
-            .iter()
-            .map(|entry| entry.name())
-            .map(|entry| format!("redis.register_function('{name}_{entry}', {entry})\n"))
-            .collect();
+        let registered: String =
+            entries.iter().map(|entry| entry.name()).map(|entry| register(&name, entry)).collect();
         Self { text: format!("#!lua name={name}\n{code}{registered}"), name }
     }
 
@@ -130,6 +127,14 @@ impl Library {
         };
         format!("{}_{name}", self.name)
     }
+}
+
+/// Returns the Lua statement that registers a function. Its named keys may have several slots.
+fn register(library: &str, entry: &str) -> String {
+    format!(
+        "redis.register_function{{function_name='{library}_{entry}', callback={entry}, \
+         flags={{'allow-cross-slot-keys'}}}}\n"
+    )
 }
 
 /// The programs of a store.

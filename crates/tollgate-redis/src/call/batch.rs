@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tollgate::Timestamp;
 
-use super::plan_reply::ReplyReader;
+use super::plan_reply::{PlanResult, ReplyReader};
 use super::{Call, QueuedPlan, Verb};
 use crate::failure::Failure;
 use crate::limit_code::{Letter, LimitCode, micros, write_number};
@@ -14,10 +14,31 @@ use crate::script::Entry;
 /// Maximum number of takes in one call. At a few microseconds each, Redis soon serves other clients.
 pub(crate) const MAX_TAKES: usize = 512;
 
+/// How a call contains its keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyForm {
+    /// As KEYS: all have one slot, and a node without it redirects the call.
+    Declared,
+    /// As arguments: they have any slots of one cluster node, which runs the call in any case. Plans with a key that
+    /// the node does not have are [`Outcome::misdirected`].
+    Named,
+}
+
 /// Several plans in one call that is in flight.
 #[derive(Debug)]
 pub(crate) struct Batch {
     plans: Vec<QueuedPlan>,
+}
+
+/// The result of a call, besides the replies to its plans.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// The server's time.
+    pub(crate) at: Option<Timestamp>,
+    /// Plans with a named key that the node does not have: nothing was taken, and their callers still wait.
+    pub(crate) misdirected: Vec<QueuedPlan>,
+    /// Whether the server refuses keys of several slots in one call.
+    pub(crate) refuses_several_slots: bool,
 }
 
 impl Batch {
@@ -26,6 +47,7 @@ impl Batch {
         plans: Vec<QueuedPlan>,
         channel: &str,
         now: Option<Timestamp>,
+        form: KeyForm,
     ) -> (Self, Call) {
         let mut tables = Tables::default();
         let mut encoded = Vec::with_capacity(plans.len() * 16);
@@ -35,35 +57,51 @@ impl Batch {
         let mut arguments = vec![tables.packed(&encoded)];
         let letter = common_letter(&plans);
         // Takes and peeks publish nothing, so they need no channel.
-        if letter.is_none() || now.is_some() {
+        if letter.is_none() || now.is_some() || form == KeyForm::Named {
             arguments.push(channel.as_bytes().to_vec());
         }
         arguments.extend(now.map(|now| now.as_micros().to_string().into_bytes()));
         let entry = letter.map_or(Entry::Operate, Entry::Decide);
-        (Self { plans }, Call { entry, keys: tables.keys, arguments })
+        let keys = match form {
+            KeyForm::Declared => tables.keys,
+            KeyForm::Named => {
+                // The names begin with the fourth argument.
+                arguments.resize(3, Vec::new());
+                arguments.extend(tables.keys);
+                Vec::new()
+            }
+        };
+        (Self { plans }, Call { entry, keys, arguments })
     }
 
-    /// Sends each plan its part of the reply. Returns the server's time.
-    pub(crate) fn complete(self, reply: Reply) -> Option<Timestamp> {
-        let Reply::Array(replies) = reply else {
-            self.fail(&Failure::unexpected());
-            return None;
+    /// Sends each plan its part of the reply, except misdirected plans.
+    pub(crate) fn complete(self, reply: Reply) -> Outcome {
+        let reader = match reply {
+            Reply::Array(replies) => ReplyReader::new(replies.into_iter()),
+            _ => None,
         };
-        let Some(mut reader) = ReplyReader::new(replies.into_iter()) else {
+        let Some(mut reader) = reader else {
             self.fail(&Failure::unexpected());
-            return None;
+            return Outcome::default();
         };
+        let mut outcome = Outcome { at: Some(reader.at()), ..Outcome::default() };
         let mut plans = self.plans.into_iter();
         for plan in plans.by_ref() {
-            let Some(result) = reader.next(plan.verb, plan.takes.len()) else {
-                plan.fail(Failure::unexpected());
-                break;
-            };
-            plan.complete(result);
+            match reader.next(plan.verb, plan.takes.len()) {
+                Some(PlanResult::Decided(result)) => plan.complete(result),
+                Some(misdirected) => {
+                    outcome.refuses_several_slots |= misdirected == PlanResult::CrossSlot;
+                    outcome.misdirected.push(plan);
+                }
+                None => {
+                    plan.fail(Failure::unexpected());
+                    break;
+                }
+            }
         }
         // The rest of the reply cannot be assigned to plans.
         plans.for_each(|plan| plan.fail(Failure::unexpected()));
-        Some(reader.at())
+        outcome
     }
 
     /// Returns the plans: the call was not sent, or has not run.

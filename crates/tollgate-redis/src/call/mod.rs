@@ -1,12 +1,14 @@
 //! Script calls: the encoding of many plans into one call, and the decoding of its reply.
 
 mod batch;
+#[cfg(test)]
+mod named_keys_tests;
 mod plan_reply;
 mod program;
 mod queued_plan;
 mod ticket;
 
-pub(crate) use batch::{Batch, MAX_TAKES};
+pub(crate) use batch::{Batch, KeyForm, MAX_TAKES};
 pub(crate) use plan_reply::{Figures, PlanReply};
 pub(crate) use program::{Call, Invocation};
 pub(crate) use queued_plan::{EncodedTake, QueuedPlan, Verb, take_of, takes_of, takes_of_permit};

@@ -28,8 +28,24 @@ pub(crate) struct Figures {
     pub(crate) replies: SmallVec<[StepReply; 2]>,
 }
 
+/// What a script returned for one plan.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PlanResult {
+    Decided(Result<PlanReply, Failure>),
+    /// The node does not have a named key. Nothing was taken.
+    WrongNode,
+    /// The server refuses keys of several slots in one call. Nothing was taken.
+    CrossSlot,
+}
+
 /// The error string of a script for [`PlanReply::Stale`].
 const STALE: &[u8] = b"STALE";
+
+/// The error string of a script for [`PlanResult::WrongNode`].
+const WRONG_NODE: &[u8] = b"WRONGNODE";
+
+/// The error string of a script for [`PlanResult::CrossSlot`].
+const CROSS_SLOT: &[u8] = b"CROSSSLOT";
 
 /// Reads the reply of a call, plan by plan.
 pub(super) struct ReplyReader<I> {
@@ -52,13 +68,21 @@ impl<I: Iterator<Item = Reply>> ReplyReader<I> {
     }
 
     /// Reads the reply to the next plan. `None`: its end is unknown, so all later replies are lost too.
-    pub(super) fn next(&mut self, verb: Verb, takes: usize) -> Option<Result<PlanReply, Failure>> {
+    pub(super) fn next(&mut self, verb: Verb, takes: usize) -> Option<PlanResult> {
         let first = match self.rest.next()? {
-            Reply::Bulk(text) if *text == *STALE => return Some(Ok(PlanReply::Stale)),
-            Reply::Bulk(text) => return Some(Err(Failure::refused(&text))),
+            Reply::Bulk(text) => return Some(error(&text)),
             Reply::Integer(first) => first,
             _ => return None,
         };
+        self.figures(first, verb, takes).map(PlanResult::Decided)
+    }
+
+    fn figures(
+        &mut self,
+        first: i64,
+        verb: Verb,
+        takes: usize,
+    ) -> Option<Result<PlanReply, Failure>> {
         if verb.replies_with_number() {
             return Some(Ok(PlanReply::Number(first)));
         }
@@ -82,6 +106,16 @@ impl<I: Iterator<Item = Reply>> ReplyReader<I> {
             Reply::Integer(number) => Some(number),
             _ => None,
         }
+    }
+}
+
+/// Converts the error string of a plan.
+fn error(text: &[u8]) -> PlanResult {
+    match text {
+        WRONG_NODE => PlanResult::WrongNode,
+        CROSS_SLOT => PlanResult::CrossSlot,
+        STALE => PlanResult::Decided(Ok(PlanReply::Stale)),
+        _ => PlanResult::Decided(Err(Failure::refused(text))),
     }
 }
 
