@@ -1,6 +1,8 @@
 //! Coalescing: plans that arrive while a call is in flight are sent together in the next call.
 //!
-//! An idle lane sends a plan immediately; no plan waits for others. A call contains plans of one lane.
+//! An idle lane sends a plan immediately; no plan waits for others. A call contains plans of one lane: of one server, or
+//! of one node of a cluster. A plan with a key that the node does not have was not decided; it is sent again in the lane
+//! of its slot, in which nodes redirect calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,12 +14,11 @@ use tokio::runtime::Handle;
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
 
-use crate::call::{Batch, EncodedTake, PlanReply, QueuedPlan, Verb, Withdrawal};
+use crate::call::{Batch, EncodedTake, KeyForm, PlanReply, QueuedPlan, Verb, Withdrawal};
 use crate::failure::Failure;
 use crate::link::SendGate;
 use crate::resp::Reply;
-use crate::router::{Lane, Router};
-use crate::slot::Slot;
+use crate::router::{Lane, Router, Scope};
 use crate::time::Time;
 
 mod flow;
@@ -51,33 +52,32 @@ impl Coalescer {
         Self { router, time, channel, timeout, max_waiting, queues: Mutex::default() }
     }
 
-    /// Sends a plan, immediately or in the next call, and waits for its reply. All its keys must be in one slot. A
+    /// Sends a plan, immediately or in the next call, and waits for its reply. All its keys must be in the lane. A
     /// caller may stop waiting at any time: a plan that waits is then dropped, and other callers are not affected.
     pub(crate) async fn decide(
         self: &Arc<Self>,
         verb: Verb,
         takes: SmallVec<[EncodedTake; 2]>,
+        lane: &Lane,
     ) -> Result<PlanReply, Failure> {
         if Handle::try_current().is_err() {
             return Err(Failure::no_runtime());
         }
-        let slot = takes.first().map_or(Slot::ONLY, |take| self.router.slot(take.key()));
-        let lane = self.router.slot_lane(slot)?;
         let now = Instant::now();
         let deadline = now + self.timeout;
         let (plan, mut ticket) = QueuedPlan::new(verb, takes, deadline);
-        self.submit(&lane, plan);
+        self.submit(lane, plan);
         if let Ok(reply) = timeout_at(now + self.timeout / EARLY_SEND_DIVISOR, &mut ticket).await {
             return reply;
         }
         // The caller will soon time out.
-        self.send_waiting(&lane, None, Urgency::Urgent);
+        self.send_waiting(lane, None, Urgency::Urgent);
         if let Ok(reply) = timeout_at(deadline, &mut ticket).await {
             return reply;
         }
         match ticket.withdraw() {
             Withdrawal::Replied(reply) => reply,
-            Withdrawal::Unsent => Err(self.unsent(&lane)),
+            Withdrawal::Unsent => Err(self.unsent(lane)),
             Withdrawal::Sent => Err(Failure::Timeout),
         }
     }
@@ -135,7 +135,11 @@ impl Coalescer {
             self.with_queue(lane, |queue| queue.end_call(flight, 0, self.timeout, sent_at));
             return;
         }
-        let (batch, call) = Batch::new(plans, &self.channel, self.time.argument());
+        let form = match lane.scope() {
+            Scope::Node => KeyForm::Named,
+            Scope::Server | Scope::Slot(_) => KeyForm::Declared,
+        };
+        let (batch, call) = Batch::new(plans, &self.channel, self.time.argument(), form);
         let (this, of) = (Arc::clone(self), lane.clone());
         self.router.call(lane, call, gate, move |result| this.complete(&of, flight, batch, result));
     }
@@ -148,11 +152,20 @@ impl Coalescer {
         result: Result<Reply, Failure>,
     ) {
         let (mut answered, mut unsent) = (flight.plans, Vec::new());
+        let mut misdirected = Vec::new();
         match result {
             Ok(reply) => {
-                if let Some(now) = batch.complete(reply) {
+                let outcome = batch.complete(reply);
+                if let Some(now) = outcome.at {
                     self.time.update(now);
                 }
+                if outcome.refuses_several_slots {
+                    lane.use_slots();
+                }
+                misdirected = outcome.misdirected;
+            }
+            Err(failure) if self.router.is_misdirected(lane, &failure) => {
+                misdirected = batch.into_plans();
             }
             // The time of one caller ran out before the call was sent. The others still wait.
             Err(Failure::Withdrawn) => {
@@ -170,6 +183,30 @@ impl Coalescer {
         match next {
             Next::Send => self.send_waiting(lane, None, Urgency::Normal),
             Next::Defer => self.send_deferred(lane.clone()),
+        }
+        self.send_by_slot(misdirected);
+    }
+
+    /// Sends plans that were not decided, because the node does not have their keys, to the owners of their slots.
+    fn send_by_slot(self: &Arc<Self>, plans: Vec<QueuedPlan>) {
+        if !plans.is_empty() {
+            self.router.refresh();
+        }
+        for plan in plans {
+            plan.unassign();
+            let mut slots = plan.takes().iter().map(|take| self.router.slot(take.key()));
+            let Some(slot) = slots.next() else { continue };
+            if slots.any(|other| other != slot) {
+                plan.return_to_caller();
+                continue;
+            }
+            match self.router.slot_lane(slot) {
+                Ok(lane) => {
+                    lane.enter_again(1);
+                    self.send_waiting(&lane, Some(plan), Urgency::Urgent);
+                }
+                Err(failure) => plan.fail(failure),
+            }
         }
     }
 

@@ -89,6 +89,12 @@ impl Failure {
         matches!(self, Self::Refused(error) if code(error) == "READONLY")
     }
 
+    /// Whether a cluster that is down refused the first write of a script, so that nothing was written.
+    pub(crate) fn is_refused_write_of_cluster(&self) -> bool {
+        const REASON: &str = "while the cluster is down";
+        matches!(self, Self::Refused(error) if error.message.contains(REASON))
+    }
+
     /// Converts to the error of the store.
     pub(crate) fn into_store_error(self) -> StoreError {
         let kind = match &self {

@@ -27,6 +27,7 @@ pub(crate) use cluster::{Cluster, NodeSettings};
 use completion::Completion;
 pub(crate) use failover::FailoverWatcher;
 pub(crate) use lane::{Lane, Scope};
+use redirect::Redirect;
 pub use server::Scripting;
 pub(crate) use server::Server;
 
@@ -53,7 +54,34 @@ impl Router {
         }
     }
 
-    /// Returns the lane of a slot.
+    /// Returns the lane of a slot: of the node that serves it, if the node accepts several slots in one call.
+    pub(crate) fn lane(&self, slot: Slot) -> Result<Lane, Failure> {
+        match self {
+            Self::Single(..) => self.slot_lane(slot),
+            Self::Cluster(cluster) => match cluster.node_of(slot) {
+                Some(server) => Ok(Lane { server, scope: Scope::Node }),
+                None => self.slot_lane(slot),
+            },
+        }
+    }
+
+    /// Whether the failure proves that no plan of a call to a cluster node has run, so that each may be sent to the
+    /// owner of its slot.
+    pub(crate) fn is_misdirected(&self, lane: &Lane, failure: &Failure) -> bool {
+        let node = lane.server.host_port().filter(|_| lane.scope == Scope::Node);
+        node.is_some_and(|node| {
+            failure.is_refused_write_of_cluster() || Redirect::of(failure, node).is_some()
+        })
+    }
+
+    /// Refreshes the topology of a cluster, because a node does not have a key.
+    pub(crate) fn refresh(&self) {
+        if let Self::Cluster(cluster) = self {
+            cluster.refresh_if_old();
+        }
+    }
+
+    /// Returns the lane of a slot alone.
     pub(crate) fn slot_lane(&self, slot: Slot) -> Result<Lane, Failure> {
         match self {
             Self::Single(server, _) => {

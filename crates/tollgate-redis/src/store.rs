@@ -13,13 +13,14 @@ use crate::call::{self, EncodedTake, Figures, PlanReply, Verb};
 use crate::coalesce::Coalescer;
 use crate::failure::Failure;
 use crate::keys::Keys;
-use crate::router::Router;
+use crate::router::{Lane, Router};
+use crate::slot::Slot;
 use crate::subscription::SharedSubscription;
 use crate::time::Time;
 use crate::{Address, AddressError, Directory, ServerInfo};
 
 mod builder;
-mod cross_slot;
+mod cross_node;
 mod eviction;
 mod list;
 mod refusal_cache;
@@ -30,13 +31,16 @@ pub use builder::{
 };
 use refusal_cache::RefusalCache;
 
+type Takes = SmallVec<[EncodedTake; 2]>;
+
 /// Maximum pause: 100 years. The end of a longer one could exceed 2^53 microseconds.
 const MAX_PAUSE: Duration = Duration::from_secs(36_525 * 86_400);
 
 /// A [`Store`] in Redis, shared by all processes that use the same server and key prefix.
 ///
 /// A script in Redis decides, in at most one call per decision: atomic under any concurrency, on the server's
-/// clock. A clone shares the same connections. The store needs a Tokio runtime with I/O and time enabled.
+/// clock. On a cluster, a plan whose keys are on one node is atomic; a plan over several nodes is taken node by node,
+/// and refunded if a later node refuses. A clone shares the same connections. The store needs a Tokio runtime with I/O and time enabled.
 ///
 /// # Opening a store
 /// All ways connect on the first request. [`connect`](Self::connect) checks the servers earlier.
@@ -164,7 +168,7 @@ impl RedisStore {
             return Ok(Decision::new(time.estimate(), []));
         }
         let takes = || call::takes_of(plan, &self.shared.keys, time.estimate());
-        let figures = self.shared.figures_across_slots(verb, takes).await?;
+        let figures = self.shared.figures_across_nodes(verb, takes).await?;
         let pairs = plan.takes().iter().zip(figures.replies);
         let status = |(take, reply): (&tollgate::Take<'a>, StepReply)| {
             Status::new(take.key().limit(), take.mode(), reply)
@@ -201,32 +205,69 @@ impl RedisStore {
 }
 
 impl Shared {
-    /// Returns the figures of takes. Retries once if the calendar windows in the call were stale.
-    async fn figures(
+    /// Returns the figures of takes that are in one slot.
+    async fn figures(&self, verb: Verb, takes: impl Fn() -> Takes) -> Result<Figures, StoreError> {
+        let figures = self.figures_on_node(verb, takes).await?;
+        figures.ok_or_else(|| Failure::unexpected().into_store_error())
+    }
+
+    /// Returns the figures of takes if one node has all their keys. Retries once if the calendar windows in the call
+    /// were stale.
+    async fn figures_on_node(
         &self,
         verb: Verb,
-        takes: impl Fn() -> SmallVec<[EncodedTake; 2]>,
-    ) -> Result<Figures, StoreError> {
+        takes: impl Fn() -> Takes,
+    ) -> Result<Option<Figures>, StoreError> {
         for _ in 0..2 {
-            match self.coalescer.decide(verb, takes()).await.map_err(Failure::into_store_error)? {
-                PlanReply::Figures(figures) => return Ok(figures),
-                PlanReply::Stale => {}
-                PlanReply::Number(_) => return Err(Failure::unexpected().into_store_error()),
+            match self.decide_on_node(verb, takes()).await? {
+                Some(PlanReply::Figures(figures)) => return Ok(Some(figures)),
+                Some(PlanReply::Stale) => {}
+                None | Some(PlanReply::OnSeveralNodes) => return Ok(None),
+                Some(PlanReply::Number(_)) => return Err(Failure::unexpected().into_store_error()),
             }
         }
         let reason = "the clock of Redis changes too fast for calendar windows";
         Err(Failure::Unreachable(reason.to_owned()).into_store_error())
     }
 
-    async fn number(
+    /// Returns the reply to a verb without figures if one node has all keys.
+    async fn number_on_node(&self, verb: Verb, takes: Takes) -> Result<Option<i64>, StoreError> {
+        match self.decide_on_node(verb, takes).await? {
+            Some(PlanReply::Number(number)) => Ok(Some(number)),
+            None | Some(PlanReply::OnSeveralNodes) => Ok(None),
+            Some(_) => Err(Failure::unexpected().into_store_error()),
+        }
+    }
+
+    /// Returns the reply to a plan with one key.
+    async fn number(&self, verb: Verb, take: EncodedTake) -> Result<i64, StoreError> {
+        let number = self.number_on_node(verb, SmallVec::from_iter([take])).await?;
+        number.ok_or_else(|| Failure::unexpected().into_store_error())
+    }
+
+    /// Decides a plan, unless its keys are on several nodes.
+    async fn decide_on_node(
         &self,
         verb: Verb,
-        takes: SmallVec<[EncodedTake; 2]>,
-    ) -> Result<i64, StoreError> {
-        match self.coalescer.decide(verb, takes).await.map_err(Failure::into_store_error)? {
-            PlanReply::Number(number) => Ok(number),
-            _ => Err(Failure::unexpected().into_store_error()),
+        takes: Takes,
+    ) -> Result<Option<PlanReply>, StoreError> {
+        let lane = self.lane_of(&takes).map_err(Failure::into_store_error)?;
+        let Some(lane) = lane else { return Ok(None) };
+        let reply = self.coalescer.decide(verb, takes, &lane).await;
+        reply.map(Some).map_err(Failure::into_store_error)
+    }
+
+    /// Returns the lane of all takes, or `None` if they are on several nodes.
+    fn lane_of(&self, takes: &[EncodedTake]) -> Result<Option<Lane>, Failure> {
+        let slot_of = |take: &EncodedTake| self.router.slot(take.key());
+        let first = takes.first().map_or(Slot::ONLY, slot_of);
+        let lane = self.router.lane(first)?;
+        for slot in takes.iter().skip(1).map(slot_of).filter(|slot| *slot != first) {
+            if self.router.lane(slot)? != lane {
+                return Ok(None);
+            }
         }
+        Ok(Some(lane))
     }
 }
 
@@ -257,33 +298,33 @@ impl Store for RedisStore {
         let now = self.shared.time.estimate();
         let take = call::take_of(key, 0, &self.shared.keys, now);
         let length = length.min(MAX_PAUSE);
-        self.shared.number(Verb::Pause { length }, SmallVec::from_iter([take])).await.map(|_| ())
+        self.shared.number(Verb::Pause { length }, take).await.map(|_| ())
     }
 
     async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
         let now = self.shared.time.estimate();
         let take = call::take_of(key, 0, &self.shared.keys, now);
-        let result = self.shared.number(Verb::Reset, SmallVec::from_iter([take])).await;
+        let result = self.shared.number(Verb::Reset, take).await;
         self.remove_refusals([key.subject()]);
         result.map(|_| ())
     }
 
     async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
         let takes = call::takes_of_permit(permit, &self.shared.keys);
-        let released = self.shared.numbers_across_slots(Verb::Release(permit.id()), takes).await?;
+        let released = self.shared.numbers_across_nodes(Verb::Release(permit.id()), takes).await?;
         Ok(released.contains(&1))
     }
 
     async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
         let takes = call::takes_of_permit(permit, &self.shared.keys);
-        // A cluster renews slot by slot. So check first that the permit holds all of them.
+        // A cluster renews node by node. So check first that the permit holds all slots.
         if self.shared.router.is_cluster() {
             let verb = Verb::Holds(permit.id());
-            if self.shared.numbers_across_slots(verb, takes.clone()).await?.contains(&0) {
+            if self.shared.numbers_across_nodes(verb, takes.clone()).await?.contains(&0) {
                 return Ok(None);
             }
         }
-        let expiries = self.shared.numbers_across_slots(Verb::Renew(permit.id()), takes).await?;
+        let expiries = self.shared.numbers_across_nodes(Verb::Renew(permit.id()), takes).await?;
         let earliest = expiries.into_iter().min().and_then(|micros| u64::try_from(micros).ok());
         Ok(earliest.map(Timestamp::from_micros))
     }

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tollgate::algorithm::CalendarUnit;
 use tollgate::{Key, Limit, Quota, Subject, Timestamp, Verdict};
 use tollgate_testkit::server::{Cluster, Flavor, Server, slot_of};
 
-use super::{Batch, EncodedTake, Invocation, KeyForm, PlanReply, QueuedPlan, Verb, take_of};
-use crate::failure::Failure;
+use super::ticket::Ticket;
+use super::{
+    Batch, EncodedTake, Invocation, KeyForm, PlanReply, QueuedPlan, Verb, Withdrawal, take_of,
+};
 use crate::fixtures::{address_of, long_timeouts};
 use crate::keys::Keys;
 use crate::link::Link;
@@ -57,7 +59,10 @@ impl Node {
         now: Timestamp,
         plans: impl IntoIterator<Item = (Verb, Vec<EncodedTake>)>,
     ) -> Vec<Received> {
-        let plans = plans.into_iter().map(|(verb, takes)| QueuedPlan::new(verb, takes.into()));
+        let deadline = Instant::now() + WINDOW;
+        let new =
+            |(verb, takes): (Verb, Vec<EncodedTake>)| QueuedPlan::new(verb, takes.into(), deadline);
+        let plans = plans.into_iter().map(new);
         let (plans, replies): (Vec<_>, Vec<_>) = plans.unzip();
         let (batch, call) = Batch::new(plans, "channel", Some(now), form);
         let reply = self.link.request(call.command(self.invocation, &self.programs)).await;
@@ -70,11 +75,11 @@ impl Node {
     }
 }
 
-fn received(mut reply: oneshot::Receiver<Result<PlanReply, Failure>>) -> Received {
-    let Ok(reply) = reply.try_recv() else { return Received::Misdirected };
+fn received(ticket: Ticket) -> Received {
+    let Withdrawal::Replied(reply) = ticket.withdraw() else { return Received::Misdirected };
     match reply.unwrap() {
         PlanReply::Number(number) => Received::Number(number),
-        PlanReply::Stale => panic!("stale"),
+        reply @ (PlanReply::Stale | PlanReply::OnSeveralNodes) => panic!("{reply:?}"),
         PlanReply::Figures(figures) => match figures.replies.last() {
             Some(step) if step.verdict() == Verdict::Allow => {
                 Received::Allowed { remaining: step.remaining() }

@@ -19,6 +19,8 @@ pub(crate) enum PlanReply {
     Number(i64),
     /// The calendar windows in the call do not contain the server's time. Nothing was taken.
     Stale,
+    /// The keys have several slots, and no node has all of them. Nothing was taken.
+    OnSeveralNodes,
 }
 
 /// The step replies of a plan's takes, and the server's time.

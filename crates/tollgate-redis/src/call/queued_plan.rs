@@ -118,6 +118,11 @@ impl QueuedPlan {
         self.reply.unassign();
     }
 
+    /// Returns the plan's keys to its caller: no node has all of them, so no call can decide it.
+    pub(crate) fn return_to_caller(self) {
+        self.complete(Ok(PlanReply::OnSeveralNodes));
+    }
+
     pub(crate) fn fail(self, failure: Failure) {
         self.complete(Err(failure));
     }

@@ -24,6 +24,9 @@ use crate::slot::Slot;
 /// Maximum age of the topology before a refresh.
 const MAX_TOPOLOGY_AGE: Duration = Duration::from_secs(15);
 
+/// Minimum age of the topology before a refresh because a node does not have a key.
+const MIN_TOPOLOGY_AGE: Duration = Duration::from_millis(100);
+
 /// The settings for all nodes of a cluster.
 #[derive(Debug)]
 pub(crate) struct NodeSettings {
@@ -69,11 +72,19 @@ impl Cluster {
 
     /// Returns the owner of a slot, or any node if it is unknown: that node redirects.
     pub(super) fn server_of(self: &Arc<Self>, slot: Slot) -> Result<Arc<Server>, Failure> {
-        if self.is_outdated() {
+        if self.is_older_than(MAX_TOPOLOGY_AGE) {
             self.refresh_in_background();
         }
         let topology = self.topology.lock();
         topology.owner(slot).or_else(|| topology.any_member()).ok_or_else(no_known_node)
+    }
+
+    /// Returns the owner of a slot, if it is known and accepts keys of several slots in one call.
+    pub(super) fn node_of(self: &Arc<Self>, slot: Slot) -> Option<Arc<Server>> {
+        if self.is_older_than(MAX_TOPOLOGY_AGE) {
+            self.refresh_in_background();
+        }
+        self.topology.lock().owner(slot).filter(|server| !server.refuses_several_slots())
     }
 
     /// Sets the owner of a slot, which another node named.
@@ -88,8 +99,16 @@ impl Cluster {
         self.topology.lock().member(host_port, |host_port| self.settings.server(host_port))
     }
 
-    fn is_outdated(&self) -> bool {
-        self.refreshed_at.lock().is_none_or(|at| at.elapsed() > MAX_TOPOLOGY_AGE)
+    fn is_older_than(&self, age: Duration) -> bool {
+        self.refreshed_at.lock().is_none_or(|at| at.elapsed() > age)
+    }
+
+    /// Refreshes the topology in the background, unless it is new. While a slot migrates, its keys are on two nodes, and
+    /// each plan with such a key calls this function.
+    pub(super) fn refresh_if_old(self: &Arc<Self>) {
+        if self.is_older_than(MIN_TOPOLOGY_AGE) {
+            self.refresh_in_background();
+        }
     }
 
     /// Refreshes the topology in the background, unless a refresh is running.
@@ -145,7 +164,7 @@ impl Cluster {
 
     /// Returns the links to all primaries, in an order that is stable while the cluster does not change.
     pub(crate) async fn links(&self) -> Result<Vec<Link>, Failure> {
-        if self.is_outdated() {
+        if self.is_older_than(MAX_TOPOLOGY_AGE) {
             self.refresh().await?;
         }
         let primaries = self.topology.lock().primaries();

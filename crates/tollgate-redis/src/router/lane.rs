@@ -36,6 +36,11 @@ impl Lane {
         self.server.link().is_replying()
     }
 
+    /// Sends a call per slot to this node from now on.
+    pub(crate) fn use_slots(&self) {
+        self.server.use_slots();
+    }
+
     /// Counts a plan that waits for the server, unless `max` wait already. Returns whether it was counted.
     pub(crate) fn enter(&self, max: usize) -> bool {
         let waiting = self.waiting();

@@ -85,9 +85,9 @@ impl Server {
         self.refuses_several_slots.load(Ordering::Relaxed)
     }
 
-    /// Sends a call per slot from now on. Returns whether it was unknown that this is necessary.
-    pub(super) fn use_slots(&self) -> bool {
-        !self.refuses_several_slots.swap(true, Ordering::Relaxed)
+    /// Sends a call per slot from now on.
+    pub(super) fn use_slots(&self) {
+        self.refuses_several_slots.store(true, Ordering::Relaxed);
     }
 
     /// Returns the host and port of a node of a cluster.
