@@ -66,7 +66,7 @@ local function open_string(algorithm, number)
     return algorithm.state(key)
   elseif type(v) == 'table' then
     return unavailable(key, v.err)
-  elseif #v == algorithm.size then
+  elseif #v == algorithm.size or #v == algorithm.small_size then
     return algorithm.state(key, v)
   elseif #v < algorithm.size then
     return unreadable(key)

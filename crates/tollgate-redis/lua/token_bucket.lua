@@ -1,5 +1,5 @@
--- Token bucket. Mirrors token_bucket.rs. State: at, deficit, give, capacity.
-local token_bucket = { size = 28 }
+-- Token bucket. Mirrors token_bucket.rs. State: at, deficit, give, capacity, and the tick of bucket_format.lua.
+local token_bucket = { size = 28, small_size = BUCKET_SIZE }
 
 function token_bucket.limit(call, at)
   local burst, give, grains, after = decode('>I7I7I7', call, at)
@@ -13,16 +13,18 @@ end
 -- Decodes a state, or creates a fresh one. The constructor sets all fields: growing a table costs more than the
 -- arithmetic.
 function token_bucket.state(key, v)
-  local at, deficit, give, capacity = 0, 0, 0, 0
-  if v then
+  local at, deficit, give, capacity, tick = 0, 0, 0, 0, nil
+  if v and #v == BUCKET_SIZE then
+    tick, at, deficit, give, capacity = decode(BUCKET, v)
+  elseif v then
     at, deficit, give, capacity = decode('>I7I7I7I7', v)
-    if not (deficit == 0 or (give > 0 and deficit <= capacity)) then
-      return unreadable(key)
-    end
+  end
+  if (tick or 128) < 128 or not (deficit == 0 or (give > 0 and deficit <= capacity)) then
+    return unreadable(key)
   end
   return {
     key = key, algorithm = token_bucket, dirty = false, reset = 0,
-    at = at, deficit = deficit, give = give, capacity = capacity,
+    at = at, deficit = deficit, give = give, capacity = capacity, tick = tick,
   }
 end
 
@@ -98,11 +100,32 @@ function token_bucket.step(s, l, op, cost, age)
   end
   if deficit ~= before or (before > 0 and (ahead or renumbered)) then
     s.at, s.deficit, s.give, s.capacity, s.dirty = now, deficit, give, capacity, true
+    if ahead or renumbered then
+      s.tick = nil
+    end
   end
   return wait, l.burst - ceil(deficit / l.grains), ceil(deficit / give)
 end
 
-token_bucket.open, token_bucket.write = open_string, write_string
+function token_bucket.write(s)
+  local give, capacity, key = s.give, s.capacity, s.key
+  if s.since or s.spec or s.deficit == 0 or give >= MAX_GIVE then
+    return write_string(s)
+  end
+  local life = ceil(capacity / give) + GRACE * 1000
+  local unit = ceil(life / 124)
+  local current = floor(now / unit)
+  -- The expiry was set in the unit of the tick. Half of the grace must remain after the bucket is full.
+  local tick = s.tick
+  if tick and (current - (current - tick) % 128) * unit + life - GRACE * 500 >= s.at + s.deficit / give then
+    redis.call('SETRANGE', key, '0', encode(BUCKET, tick, s.at, s.deficit, give, capacity))
+  else
+    local ttl = string.format('%d', ceil(life / 1000))
+    redis.call('PSETEX', key, ttl, encode(BUCKET, 128 + current % 128, s.at, s.deficit, give, capacity))
+  end
+end
+
+token_bucket.open = open_string
 algorithms.t = token_bucket
 
 -- Only in programs that list keys:

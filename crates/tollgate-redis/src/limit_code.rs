@@ -31,7 +31,7 @@ macro_rules! lua {
 pub(crate) const fn lua_parts(letter: Letter) -> &'static [&'static str] {
     match letter {
         Letter::Block => lua!["block"],
-        Letter::TokenBucket => lua!["token_bucket"],
+        Letter::TokenBucket => lua!["bucket_format", "token_bucket"],
         Letter::SlidingWindow => lua!["sliding_window"],
         Letter::SlidingCounter => lua!["sliding_counter"],
         Letter::FixedWindow => lua!["window_count", "fixed_window"],
@@ -92,6 +92,11 @@ pub(crate) fn encode(limit: &Limit, now: Timestamp) -> (Letter, LimitCode) {
     code.push(length);
     code.extend(spec.into_iter().take(usize::from(length)));
     (letter, code)
+}
+
+/// Returns whether a limit is a token bucket without a spec, which the leanest program decodes.
+pub(crate) fn is_plain_bucket(letter: Letter, code: &LimitCode) -> bool {
+    letter == Letter::TokenBucket && code.last() == Some(&0) && code.len() == 2 + 3 * WIDTH
 }
 
 /// Encodes a placeholder limit for the keys of a permit, whose parameters the holder does not know.

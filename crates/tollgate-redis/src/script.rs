@@ -37,6 +37,8 @@ impl TimeSource {
 /// The entry point of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entry {
+    /// Takes and peeks of one token bucket each.
+    DecideBuckets,
     /// Takes and peeks under limits of one algorithm.
     Decide(Letter),
     /// All operations on counters except listing.
@@ -52,6 +54,7 @@ impl Entry {
     /// Returns the name of the Lua function.
     const fn name(self) -> &'static str {
         match self {
+            Self::DecideBuckets => "decide_buckets",
             Self::Decide(_) => "decide",
             Self::Operate => "operate",
             Self::List => "list",
@@ -69,6 +72,8 @@ const OPERATE: [&str; 5] =
     [lua!("pause"), lua!("permits"), lua!("plan"), lua!("multi_take"), lua!("operations")];
 const DIRECTORY: [&str; 4] = [lua!("leave"), lua!("nodes"), lua!("overrides"), lua!("node_report")];
 
+const SINGLE_BUCKETS: &str = lua!("single_buckets");
+
 /// A script and its SHA-1 hash.
 #[derive(Debug)]
 pub(crate) struct Script {
@@ -80,6 +85,22 @@ impl Script {
     fn of(entry: Entry, parts: &[&str]) -> Self {
         let text = code(parts) + &format!("return {}(KEYS, ARGV)\n", entry.name());
         Self { hash: hash(&text), text }
+    }
+
+    /// The script for single buckets. The program for all other states is one function in it, so that its closures are
+    /// only created when it is called.
+    fn of_single_buckets(time: TimeSource) -> Self {
+        let parts = [lua_parts(Letter::TokenBucket), &DECIDE].concat();
+        let parts: Vec<_> = SHARED.into_iter().chain(parts.into_iter().map(deciding)).collect();
+        let general = [
+            "local function general(call_keys, call_args)",
+            &code(&parts),
+            "return decide(call_keys, call_args)",
+            "end",
+        ];
+        let general = general.join("\n");
+        let parts = [time.part(), lua!("bucket_format"), &general, SINGLE_BUCKETS];
+        Self::of(Entry::DecideBuckets, &parts)
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -100,9 +121,11 @@ pub(crate) struct Library {
 
 impl Library {
     fn of(parts: &[&str]) -> Self {
-        let code = code(parts);
+        let general = "local general = operate\n";
+        let code = code(&[parts, &[general, SINGLE_BUCKETS]].concat());
         let name = format!("tollgate_{}", hash(&code).get(..12).unwrap_or_default());
         let entries = [
+            Entry::DecideBuckets,
             Entry::Operate,
             Entry::List,
             Entry::Leave,
@@ -140,6 +163,7 @@ fn register(library: &str, entry: &str) -> String {
 /// The programs of a store.
 #[derive(Debug)]
 pub(crate) struct Programs {
+    decide_buckets: Script,
     /// The small scripts. Other algorithms use `operate`.
     decide: Vec<(Letter, Script)>,
     operate: Script,
@@ -168,6 +192,7 @@ impl Programs {
         let without_listing: Vec<_> = algorithms.iter().map(|part| deciding(part)).collect();
         let all: [&[&'static str]; 4] = [&algorithms, &OPERATE, &[lua!("listing")], &DIRECTORY];
         Self {
+            decide_buckets: Script::of_single_buckets(time),
             decide: Letter::ALL.into_iter().filter(has_small_script).map(decide).collect(),
             operate: Script::of(Entry::Operate, &assemble(time, &[&without_listing, &OPERATE])),
             list: Script::of(Entry::List, &assemble(time, &[&algorithms, &[lua!("listing")]])),
@@ -187,6 +212,7 @@ impl Programs {
                 let small = scripts.find(|(other, _)| *other == letter);
                 small.map_or(&self.operate, |(_, script)| script)
             }
+            Entry::DecideBuckets => &self.decide_buckets,
             Entry::Operate => &self.operate,
             Entry::List => &self.list,
             Entry::Leave => &self.leave,

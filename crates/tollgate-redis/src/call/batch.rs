@@ -7,7 +7,7 @@ use tollgate::Timestamp;
 use super::plan_reply::{PlanResult, ReplyReader};
 use super::{Call, QueuedPlan, Verb};
 use crate::failure::Failure;
-use crate::limit_code::{Letter, LimitCode, micros, write_number};
+use crate::limit_code::{Letter, LimitCode, is_plain_bucket, micros, write_number};
 use crate::resp::Reply;
 use crate::script::Entry;
 
@@ -61,7 +61,11 @@ impl Batch {
             arguments.push(channel.as_bytes().to_vec());
         }
         arguments.extend(now.map(|now| now.as_micros().to_string().into_bytes()));
-        let entry = letter.map_or(Entry::Operate, Entry::Decide);
+        let entry = match letter {
+            None => Entry::Operate,
+            Some(_) if plans.iter().all(is_single_bucket) => Entry::DecideBuckets,
+            Some(letter) => Entry::Decide(letter),
+        };
         let keys = match form {
             KeyForm::Declared => tables.keys,
             KeyForm::Named => {
@@ -123,6 +127,11 @@ fn common_letter(plans: &[QueuedPlan]) -> Option<Letter> {
     let first = letters.next()?;
     let is_plain = plans.iter().all(|plan| plan.verb.is_plain());
     (is_plain && letters.all(|letter| letter == first)).then_some(first)
+}
+
+/// Returns whether a plan has one take, from a token bucket of a policy.
+fn is_single_bucket(plan: &QueuedPlan) -> bool {
+    matches!(&*plan.takes, [take] if is_plain_bucket(take.letter, &take.limit))
 }
 
 /// The distinct keys and limits of a call, numbered from 1.

@@ -9,6 +9,7 @@
 )]
 
 mod acl;
+mod bucket_expiry;
 mod clusters;
 mod conformance;
 mod cut_connections;
