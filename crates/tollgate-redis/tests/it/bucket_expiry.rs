@@ -70,13 +70,14 @@ impl Bucket<'_> {
         };
         if ttl < MARK {
             (self.expiry, self.renewed) = (Some(now + ttl * 1000), self.renewed + 1);
-            // Milliseconds are rounded up.
-            assert!(ttl * 1000 <= refill + GRACE + 1000, "the TTL is {ttl} ms");
         } else if before != after {
             self.kept += 1;
         }
         let full = now + u64::try_from(full.as_micros()).unwrap();
         let expiry = self.expiry.expect("a key has an expiry");
+        // Milliseconds are rounded up.
+        let last = now + refill + GRACE + 1000;
+        assert!(before == after || expiry <= last, "expires {} us too late", expiry - last);
         assert!(expiry >= full, "expires {} us before the bucket is full", full - expiry);
     }
 }
