@@ -13,7 +13,8 @@ function concurrency.open(_, number)
   local key = keys[number]
   local s = {
     key = key, algorithm = concurrency, dirty = false, reset = 0,
-    total = 0, newest = 0, last = 0, kept = false, head = false,
+    total = 0, newest = 0, first = 0, last = 0, kept = false, head = false,
+    expired = nil, freed = nil,
   }
   local head = redis.pcall('LRANGE', key, 0, 2)
   if head.err then
@@ -32,6 +33,7 @@ function concurrency.open(_, number)
     end
     local _, till = decode('>I7I7', last)
     s.last = till
+    _, s.first = decode('>I7I7', head[3])
   end
   return s
 end
@@ -40,27 +42,38 @@ local function slots_head(s)
   return encode('>I7I7', s.total, s.newest) .. extension(s)
 end
 
--- Returns since, till and cost of the slot with this number, from 1; nothing after the last slot.
-local function slot_at(s, number)
-  local v = redis.call('LINDEX', s.key, 2 * number)
-  if v then
-    return decode('>I7I7I7', v)
-  end
+-- Calls `visit` with the expiry and the cost of each slot after the first `number`, until it returns true. Reads about
+-- as many slots as it visits.
+local function visit_slots(s, number, visit)
+  local size = 4
+  repeat
+    local elements = redis.call('LRANGE', s.key, 2 * number + 1, 2 * (number + size))
+    for index = 2, #elements, 2 do
+      local _, till, cost = decode('>I7I7I7', elements[index])
+      if visit(till, cost) then
+        return
+      end
+    end
+    local is_end = #elements < 2 * size
+    number, size = number + size, min(2 * size, 256)
+  until is_end
 end
 
--- Returns the number of expired slots and their total cost.
+-- Returns the number of expired slots and their total cost, which `s` keeps until slots are removed.
 local function slots_expired(s)
-  local number, freed = 0, 0
-  if s.last == 0 then
-    return 0, 0
-  end
-  while true do
-    local _, till, cost = slot_at(s, number + 1)
-    if not till or till > now then
-      return number, freed
+  if not s.expired then
+    local number, freed = 0, 0
+    if s.last > 0 and s.first <= now then
+      visit_slots(s, 0, function(till, cost)
+        if till > now then
+          return true
+        end
+        number, freed = number + 1, freed + cost
+      end)
     end
-    number, freed = number + 1, freed + cost
+    s.expired, s.freed = number, freed
   end
+  return s.expired, s.freed
 end
 
 local function slots_used(s)
@@ -70,7 +83,7 @@ end
 
 -- Removes every slot. Only a pause may remain.
 local function slots_clear(s)
-  s.total, s.last = 0, 0
+  s.total, s.last, s.expired, s.freed = 0, 0, 0, 0
   clear_list(s)
 end
 
@@ -79,7 +92,7 @@ local function slots_drop(s)
   if number == 0 then
     return
   end
-  s.total, s.dirty = s.total - freed, true
+  s.total, s.expired, s.freed, s.dirty = s.total - freed, 0, 0, true
   if s.last <= now then
     return slots_clear(s)
   end
@@ -101,56 +114,101 @@ local function slots_all(s)
   return slots
 end
 
--- Replaces all slots.
-local function slots_rewrite(s, slots)
-  table.sort(slots, function(a, b)
-    return a.till < b.till
-  end)
-  slots_clear(s)
+local function slots_append(s, slots)
   local elements = {}
   for _, slot in ipairs(slots) do
     elements[#elements + 1] = slot.permit
     elements[#elements + 1] = encode('>I7I7I7', slot.since, slot.till, slot.cost)
-    s.total, s.last = s.total + slot.cost, slot.till
   end
-  if #elements > 0 then
-    if not s.kept then
-      s.kept, s.head = true, slots_head(s)
-      redis.call('RPUSH', s.key, s.head)
-    end
-    for first = 1, #elements, 1000 do
-      redis.call('RPUSH', s.key, unpack(elements, first, min(first + 999, #elements)))
-    end
+  for first = 1, #elements, 1000 do
+    redis.call('RPUSH', s.key, unpack(elements, first, min(first + 999, #elements)))
   end
 end
 
--- Repairs slots that were taken after now or expire after `latest`.
-local function slots_settle(s, latest)
-  if s.newest <= now and s.last <= latest then
-    return
-  end
+-- Repairs slots that were taken after now, after the clock has stepped back. Any slot may be one of them.
+local function slots_rewind(s)
   local slots = slots_all(s)
   for _, slot in ipairs(slots) do
     if slot.since > now then
       slot.till, slot.since = slot.till - (slot.since - now), now
     end
-    if slot.till > latest then
-      slot.since, slot.till = now, latest
+  end
+  table.sort(slots, function(a, b)
+    return a.till < b.till
+  end)
+  s.newest, s.expired, s.dirty = now, nil, true
+  if #slots > 0 then
+    clear_list(s)
+    slots_append(s, slots)
+    s.first, s.last = slots[1].till, slots[#slots].till
+  end
+end
+
+-- Shortens slots that expire after `latest`: the last ones, which stay the last ones.
+local function slots_shorten(s, latest)
+  local number, slots, size = 0, {}, 4
+  repeat
+    local elements = redis.call('LRANGE', s.key, -2 * (number + size), -1 - 2 * number)
+    local is_end = #elements < 2 * size
+    for index = #elements, 2, -2 do
+      local _, till, cost = decode('>I7I7I7', elements[index])
+      if till <= latest then
+        is_end = true
+        break
+      end
+      number = number + 1
+      slots[number] = { permit = elements[index - 1], since = now, till = latest, cost = cost }
+    end
+    size = min(2 * size, 256)
+  until is_end
+  redis.call('LTRIM', s.key, 0, -1 - 2 * number)
+  for index = 1, floor(number / 2) do
+    slots[index], slots[number + 1 - index] = slots[number + 1 - index], slots[index]
+  end
+  slots_append(s, slots)
+  s.newest, s.last, s.dirty = now, latest, true
+end
+
+-- Repairs slots that were taken after now or expire after `latest`.
+local function slots_settle(s, latest)
+  if s.newest > now then
+    slots_rewind(s)
+  end
+  if s.last > latest then
+    slots_shorten(s, latest)
+  end
+end
+
+-- Inserts a slot that expires before the last one.
+local function slots_insert_before(s, slot, data)
+  -- `low` slots expire at the same time or earlier, `high` is the number of a later one.
+  local low, high = 0, (redis.call('LLEN', s.key) - 1) / 2
+  while high - low > 1 do
+    local middle = floor((low + high) / 2)
+    local _, till = decode('>I7I7', redis.call('LINDEX', s.key, 2 * middle))
+    if till <= slot.till then
+      low = middle
+    else
+      high = middle
     end
   end
-  s.newest = now
-  slots_rewrite(s, slots)
+  -- Redis inserts before a value, so the later slot has a unique one meanwhile.
+  local index = 2 * high - 1
+  local permit = redis.call('LINDEX', s.key, index)
+  redis.call('LSET', s.key, index, '')
+  redis.call('LINSERT', s.key, 'BEFORE', '', slot.permit)
+  redis.call('LINSERT', s.key, 'BEFORE', '', data)
+  redis.call('LSET', s.key, index + 2, permit)
 end
 
 local function slots_insert(s, slot)
   s.newest = max(s.newest, slot.since)
-  if slot.till < s.last then
-    local slots = slots_all(s)
-    slots[#slots + 1] = slot
-    return slots_rewrite(s, slots)
-  end
-  s.total, s.last, s.dirty = s.total + slot.cost, slot.till, true
   local data = encode('>I7I7I7', slot.since, slot.till, slot.cost)
+  s.total, s.dirty = s.total + slot.cost, true
+  if slot.till < s.last then
+    return slots_insert_before(s, slot, data)
+  end
+  s.last = slot.till
   if s.kept then
     redis.call('RPUSH', s.key, slot.permit, data)
   else
@@ -167,14 +225,12 @@ local function slots_wait(s, l, cost)
   if cost == 0 or used <= room then
     return 0
   end
-  local number = slots_expired(s)
-  local till
-  repeat
-    number = number + 1
-    local _, slot_till, slot_cost = slot_at(s, number)
-    used, till = used - slot_cost, slot_till
-  until used <= room
-  return till - now
+  local last
+  visit_slots(s, slots_expired(s), function(till, slot_cost)
+    used, last = used - slot_cost, till
+    return used <= room
+  end)
+  return last - now
 end
 
 -- `extra` is the permit of a take or the age of a debit.

@@ -31,6 +31,7 @@ mod refusal_cache;
 mod scripts_lost;
 mod secrets;
 mod sentinels;
+mod slot_work;
 mod split_brain;
 mod tally;
 mod timeouts;

@@ -122,20 +122,22 @@ impl Concurrency {
 impl Slots {
     /// Repairs slots that were taken after `now` or expire after `latest`.
     fn settle(&mut self, now: u64, latest: u64) {
-        if self.newest <= now && self.last_until() <= latest {
-            return;
-        }
-        for slot in &mut self.entries {
-            if slot.since > now {
+        if self.newest > now {
+            for slot in self.entries.iter_mut().filter(|slot| slot.since > now) {
                 slot.until -= slot.since - now;
                 slot.since = now;
             }
-            if slot.until > latest {
+            self.newest = now;
+            self.sort();
+        }
+        if self.last_until() > latest {
+            // The last ones, which stay the last ones.
+            let first = self.entries.partition_point(|slot| slot.until <= latest);
+            for slot in self.entries.range_mut(first..) {
                 (slot.since, slot.until) = (now, latest);
             }
+            self.newest = now;
         }
-        self.newest = now;
-        self.sort();
     }
 
     fn sort(&mut self) {
