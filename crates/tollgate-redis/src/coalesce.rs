@@ -159,10 +159,9 @@ impl Coalescer {
                 if let Some(now) = outcome.at {
                     self.time.update(now);
                 }
-                if outcome.refuses_several_slots {
-                    lane.use_slots();
-                }
                 misdirected = outcome.misdirected;
+                let decided = flight.plans.saturating_sub(misdirected.len());
+                lane.record(decided, misdirected.len(), outcome.refuses_several_slots);
             }
             Err(failure) if self.router.is_misdirected(lane, &failure) => {
                 misdirected = batch.into_plans();

@@ -18,6 +18,7 @@ mod cluster;
 mod completion;
 mod failover;
 mod lane;
+mod node_batching;
 mod redirect;
 mod server;
 mod topology;
@@ -161,6 +162,14 @@ impl Router {
                 }
                 Err(failure) => completion.complete(Err(failure)),
             },
+        }
+    }
+
+    /// Returns the nodes of a cluster that get a call per slot, because they refuse several slots in one call.
+    pub(crate) fn nodes_without_batching(&self) -> Vec<String> {
+        match self {
+            Self::Single(..) => Vec::new(),
+            Self::Cluster(cluster) => cluster.nodes_without_batching(),
         }
     }
 

@@ -9,12 +9,11 @@ use tollgate::{
     Decision, Key, Listing, Mode, Page, Permit, Plan, Status, Store, StoreError, Timestamp,
 };
 
-use crate::call::{self, EncodedTake, Figures, PlanReply, Verb};
+use crate::call::{self, EncodedTake, Verb};
 use crate::coalesce::Coalescer;
 use crate::failure::Failure;
 use crate::keys::Keys;
-use crate::router::{Lane, Router};
-use crate::slot::Slot;
+use crate::router::Router;
 use crate::subscription::SharedSubscription;
 use crate::time::Time;
 use crate::{Address, AddressError, Directory, ServerInfo};
@@ -23,6 +22,7 @@ mod builder;
 mod cross_node;
 mod eviction;
 mod list;
+mod node_call;
 mod refusal_cache;
 
 pub use builder::{
@@ -149,6 +149,21 @@ impl RedisStore {
         self.shared.router.open().await.map_err(Failure::into_store_error)
     }
 
+    /// Returns the cluster nodes that refuse keys of several slots in one call, as `host:port`. Each slot of such a
+    /// node gets calls of its own, which cost more. Empty without a cluster.
+    ///
+    /// ```
+    /// use tollgate_redis::RedisStore;
+    ///
+    /// let store = RedisStore::from_url("redis+cluster://a.internal:6379")?;
+    /// assert!(store.nodes_without_batching().is_empty());
+    /// # Ok::<(), tollgate_redis::AddressError>(())
+    /// ```
+    #[must_use]
+    pub fn nodes_without_batching(&self) -> Vec<String> {
+        self.shared.router.nodes_without_batching()
+    }
+
     /// Returns the address of the servers. Its text form hides the login.
     #[must_use]
     pub fn address(&self) -> &Address {
@@ -201,73 +216,6 @@ impl RedisStore {
         if let Some(refusals) = &self.shared.refusals {
             subjects.into_iter().for_each(|subject| refusals.remove(subject.as_ref()));
         }
-    }
-}
-
-impl Shared {
-    /// Returns the figures of takes that are in one slot.
-    async fn figures(&self, verb: Verb, takes: impl Fn() -> Takes) -> Result<Figures, StoreError> {
-        let figures = self.figures_on_node(verb, takes).await?;
-        figures.ok_or_else(|| Failure::unexpected().into_store_error())
-    }
-
-    /// Returns the figures of takes if one node has all their keys. Retries once if the calendar windows in the call
-    /// were stale.
-    async fn figures_on_node(
-        &self,
-        verb: Verb,
-        takes: impl Fn() -> Takes,
-    ) -> Result<Option<Figures>, StoreError> {
-        for _ in 0..2 {
-            match self.decide_on_node(verb, takes()).await? {
-                Some(PlanReply::Figures(figures)) => return Ok(Some(figures)),
-                Some(PlanReply::Stale) => {}
-                None | Some(PlanReply::OnSeveralNodes) => return Ok(None),
-                Some(PlanReply::Number(_)) => return Err(Failure::unexpected().into_store_error()),
-            }
-        }
-        let reason = "the clock of Redis changes too fast for calendar windows";
-        Err(Failure::Unreachable(reason.to_owned()).into_store_error())
-    }
-
-    /// Returns the reply to a verb without figures if one node has all keys.
-    async fn number_on_node(&self, verb: Verb, takes: Takes) -> Result<Option<i64>, StoreError> {
-        match self.decide_on_node(verb, takes).await? {
-            Some(PlanReply::Number(number)) => Ok(Some(number)),
-            None | Some(PlanReply::OnSeveralNodes) => Ok(None),
-            Some(_) => Err(Failure::unexpected().into_store_error()),
-        }
-    }
-
-    /// Returns the reply to a plan with one key.
-    async fn number(&self, verb: Verb, take: EncodedTake) -> Result<i64, StoreError> {
-        let number = self.number_on_node(verb, SmallVec::from_iter([take])).await?;
-        number.ok_or_else(|| Failure::unexpected().into_store_error())
-    }
-
-    /// Decides a plan, unless its keys are on several nodes.
-    async fn decide_on_node(
-        &self,
-        verb: Verb,
-        takes: Takes,
-    ) -> Result<Option<PlanReply>, StoreError> {
-        let lane = self.lane_of(&takes).map_err(Failure::into_store_error)?;
-        let Some(lane) = lane else { return Ok(None) };
-        let reply = self.coalescer.decide(verb, takes, &lane).await;
-        reply.map(Some).map_err(Failure::into_store_error)
-    }
-
-    /// Returns the lane of all takes, or `None` if they are on several nodes.
-    fn lane_of(&self, takes: &[EncodedTake]) -> Result<Option<Lane>, Failure> {
-        let slot_of = |take: &EncodedTake| self.router.slot(take.key());
-        let first = takes.first().map_or(Slot::ONLY, slot_of);
-        let lane = self.router.lane(first)?;
-        for slot in takes.iter().skip(1).map(slot_of).filter(|slot| *slot != first) {
-            if self.router.lane(slot)? != lane {
-                return Ok(None);
-            }
-        }
-        Ok(Some(lane))
     }
 }
 

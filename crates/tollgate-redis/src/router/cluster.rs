@@ -84,7 +84,8 @@ impl Cluster {
         if self.is_older_than(MAX_TOPOLOGY_AGE) {
             self.refresh_in_background();
         }
-        self.topology.lock().owner(slot).filter(|server| !server.refuses_several_slots())
+        let owner = self.topology.lock().owner(slot);
+        owner.filter(|server| server.node_batching().is_enabled(Instant::now()))
     }
 
     /// Sets the owner of a slot, which another node named.
@@ -160,6 +161,14 @@ impl Cluster {
             info = info.or(member.link().open().await?);
         }
         Ok(info)
+    }
+
+    /// Returns the host and port of the nodes that get a call per slot.
+    pub(crate) fn nodes_without_batching(&self) -> Vec<String> {
+        let primaries = self.topology.lock().primaries();
+        let now = Instant::now();
+        let without = primaries.iter().filter(|node| !node.node_batching().is_enabled(now));
+        without.filter_map(|node| node.host_port()).map(HostPort::to_string).collect()
     }
 
     /// Returns the links to all primaries, in an order that is stable while the cluster does not change.

@@ -5,6 +5,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tokio::time::Instant;
+
 use super::Server;
 use crate::slot::Slot;
 
@@ -36,9 +38,16 @@ impl Lane {
         self.server.link().is_replying()
     }
 
-    /// Sends a call per slot to this node from now on.
-    pub(crate) fn use_slots(&self) {
-        self.server.use_slots();
+    /// Records the plans of a call to a cluster node, and whether the node refuses several slots in one call.
+    pub(crate) fn record(&self, decided: usize, undecided: usize, is_refused: bool) {
+        if self.scope != Scope::Node {
+            return;
+        }
+        let (batching, now) = (self.server.node_batching(), Instant::now());
+        match is_refused {
+            true => batching.disable(now),
+            false => batching.record(decided, undecided, now),
+        }
     }
 
     /// Counts a plan that waits for the server, unless `max` wait already. Returns whether it was counted.

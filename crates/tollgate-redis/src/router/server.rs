@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::node_batching::NodeBatching;
 use crate::address::HostPort;
 use crate::call::{Call, Invocation};
 use crate::failure::Failure;
@@ -36,8 +37,7 @@ pub(crate) struct Server {
     scripting: Scripting,
     /// Whether the server has no functions, or denies them to this user.
     lacks_functions: AtomicBool,
-    /// Whether a node of a cluster refuses keys of several slots in one call.
-    refuses_several_slots: AtomicBool,
+    node_batching: NodeBatching,
     /// Number of plans that wait to be sent to this server.
     waiting_plans: AtomicUsize,
 }
@@ -62,7 +62,7 @@ impl Server {
             programs,
             scripting,
             lacks_functions,
-            refuses_several_slots: AtomicBool::new(false),
+            node_batching: NodeBatching::default(),
             waiting_plans: AtomicUsize::new(0),
         }
     }
@@ -80,14 +80,9 @@ impl Server {
         &self.waiting_plans
     }
 
-    /// Whether a node of a cluster refuses keys of several slots in one call.
-    pub(super) fn refuses_several_slots(&self) -> bool {
-        self.refuses_several_slots.load(Ordering::Relaxed)
-    }
-
-    /// Sends a call per slot from now on.
-    pub(super) fn use_slots(&self) {
-        self.refuses_several_slots.store(true, Ordering::Relaxed);
+    /// Whether calls to a node of a cluster may contain several slots.
+    pub(super) const fn node_batching(&self) -> &NodeBatching {
+        &self.node_batching
     }
 
     /// Returns the host and port of a node of a cluster.
