@@ -9,10 +9,11 @@
 //!    knows. Over any window the nodes admit at most the sum of their shares, and the store at most L, and L more
 //!    for each loss of data and each clock step: together L + N·⌈L ÷ N⌉, for any number of outages. For a token
 //!    bucket the bound is burst plus refill over any time; for a fixed window two windows, and one more for each
-//!    debit with an age; for concurrency the slots in use at any moment.
+//!    debit with an age; for concurrency the slots in use at any moment. A refund adds its amount where it is
+//!    credited: in the store if it ran there, on the node if it surely did not run in the store, never on both.
 //! 3. **Every admission of an outage is replayed once**: before a node calls the store again it has replayed all
-//!    admissions that still count, one by one, with the right age. A debit whose reply is lost is not resent. From
-//!    then on 1. is the bound.
+//!    admissions that still count, one by one, with the right age. A debit that may have run is not resent; one that
+//!    surely did not run is. From then on 1. is the bound.
 //! 4. **Nothing else is replayed**: after the hour and one refill without traffic every limit is full, in the
 //!    store and, when the store is lost again, on every node.
 //! 5. **Decisions are marked**: degraded if and only if the store did not decide. `deny` admits nothing, `allow`
@@ -47,11 +48,13 @@ pub struct Figures {
     pub degraded: u64,
     pub shadow_decisions: u64,
     pub refunds: u64,
+    pub uncertain_refunds: u64,
     pub losses: u64,
     pub recoveries: u64,
     pub probes: u64,
     pub replays: u64,
     pub dropped_replays: u64,
+    pub kept_replays: u64,
 }
 
 impl AddAssign for Figures {
@@ -60,11 +63,13 @@ impl AddAssign for Figures {
         self.degraded += figures.degraded;
         self.shadow_decisions += figures.shadow_decisions;
         self.refunds += figures.refunds;
+        self.uncertain_refunds += figures.uncertain_refunds;
         self.losses += figures.losses;
         self.recoveries += figures.recoveries;
         self.probes += figures.probes;
         self.replays += figures.replays;
         self.dropped_replays += figures.dropped_replays;
+        self.kept_replays += figures.kept_replays;
     }
 }
 

@@ -8,7 +8,7 @@ use tollgate::{
     StoreError, StoreErrorKind, Timestamp,
 };
 
-use super::check::Outcome;
+use super::check::{CallResult, Outcome};
 use super::request::{Action, Request};
 use super::scenario::TIMEOUT;
 use super::schedule::Silence;
@@ -79,7 +79,12 @@ impl Link {
                 Err(StoreError::new(kind, format!("{kind:?}")))
             }
         };
-        let outcome = Outcome { task, is_ok: reply.is_ok(), breaker_changes };
+        let result = match &reply {
+            Ok(_) => CallResult::Reply,
+            Err(error) if error.may_have_run() => CallResult::MayHaveRun,
+            Err(_) => CallResult::NotRun,
+        };
+        let outcome = Outcome { task, result, breaker_changes };
         world.check_outcome(self.node, &request, purpose, outcome);
         reply
     }
@@ -96,8 +101,9 @@ impl Link {
         let timed_out = (now + TIMEOUT, StoreErrorKind::Timeout);
         let (latency, kills) = self.send(request, purpose, now)?;
         world.time.sleep_until(now + latency / 2).await;
+        // The node cannot know whether the store ran the request before it was killed.
         if world.network().kills != kills {
-            return Err((now, StoreErrorKind::Unavailable));
+            return Err((now, StoreErrorKind::Lost));
         }
         let task = (purpose == Purpose::Operation).then(|| world.time.current_task());
         let reply = world.run((task, request), run, answers);
@@ -106,10 +112,9 @@ impl Link {
         }
         world.time.sleep_until(now + latency).await;
         let network = world.network();
-        match network.silence(self.node) {
-            _ if network.kills != kills => Err((now, StoreErrorKind::Unavailable)),
+        match self.silence_of(&network, request, purpose) {
+            _ if network.kills != kills => Err((now, StoreErrorKind::Lost)),
             None => Ok(reply),
-            Some(Silence::RepliesToProbes) if purpose == Purpose::Probe => Ok(reply),
             Some(_) => Err(timed_out),
         }
     }
@@ -120,12 +125,11 @@ impl Link {
         let mut network = self.world.network();
         let normal = self.normal_latency(request, now);
         let latency = network.extra_latency.map_or(normal, |extra| extra + normal);
-        match network.silence(self.node) {
+        match self.silence_of(&network, request, purpose) {
             None => Ok((latency, network.kills)),
-            Some(Silence::RepliesToProbes) if purpose == Purpose::Probe => {
-                Ok((latency, network.kills))
+            Some(Silence::Refuses | Silence::RefusesAllButProbes | Silence::RefusesFirstKey) => {
+                Err((now + normal, StoreErrorKind::Unavailable))
             }
-            Some(Silence::Refuses) => Err((now + normal, StoreErrorKind::Unavailable)),
             Some(Silence::DropsRequests | Silence::RepliesToProbes) => Err(timed_out),
             Some(Silence::DropsReplies) => Ok((2 * TIMEOUT, network.kills)),
             Some(Silence::RunsLate) => {
@@ -133,6 +137,23 @@ impl Link {
                 Err(timed_out)
             }
         }
+    }
+
+    /// Returns the silence that affects a call.
+    fn silence_of(
+        &self,
+        network: &NetworkState,
+        request: &Request,
+        purpose: Purpose,
+    ) -> Option<Silence> {
+        network.silence(self.node).filter(|silence| match silence {
+            Silence::RepliesToProbes | Silence::RefusesAllButProbes => purpose != Purpose::Probe,
+            Silence::RefusesFirstKey => request.costs.iter().any(|cost| cost.key == 0),
+            Silence::Refuses
+            | Silence::DropsRequests
+            | Silence::DropsReplies
+            | Silence::RunsLate => true,
+        })
     }
 
     /// Draws the latency from the request and its time, not from the order of calls: a node replays its keys in any

@@ -74,6 +74,12 @@ impl Request {
         Self { costs, ..self.clone() }
     }
 
+    /// Returns the request with costs of 0.
+    pub(super) fn without_costs(&self) -> Self {
+        let costs = self.costs.iter().map(|cost| KeyCost { cost: 0, ..*cost }).collect();
+        Self { costs, ..self.clone() }
+    }
+
     pub(super) fn with_action(&self, action: Action) -> Self {
         Self { action, ..self.clone() }
     }

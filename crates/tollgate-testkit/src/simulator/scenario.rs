@@ -26,7 +26,7 @@ pub(super) struct LimitedKey {
     pub(super) refunds: Refunds,
 }
 
-/// Whether callers refund. With refunds no simple bound on admissions holds, and only the oracle checks.
+/// Whether callers refund.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refunds {
     Never,

@@ -23,6 +23,10 @@ pub(super) enum Silence {
     RunsLate,
     /// Only probes get a reply, so replays are lost.
     RepliesToProbes,
+    /// Only probes get a reply, and all other calls are refused.
+    RefusesAllButProbes,
+    /// Calls for the first key are refused, as if its server were lost. All others get a reply.
+    RefusesFirstKey,
 }
 
 /// A fault, or its end.
@@ -125,6 +129,8 @@ fn silence(random: &mut Random) -> Silence {
         Silence::DropsReplies,
         Silence::RunsLate,
         Silence::RepliesToProbes,
+        Silence::RefusesAllButProbes,
+        Silence::RefusesFirstKey,
     ];
     *random.pick(&all).unwrap_or(&Silence::Refuses)
 }

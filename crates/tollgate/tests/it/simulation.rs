@@ -34,22 +34,26 @@ fn bounds_hold_and_everything_recovers_under_faults() {
         degraded,
         shadow_decisions,
         refunds,
+        uncertain_refunds,
         losses,
         recoveries,
         probes,
         replays,
         dropped_replays,
+        kept_replays,
     } = figures;
     let all = [
         decisions,
         degraded,
         shadow_decisions,
         refunds,
+        uncertain_refunds,
         losses,
         recoveries,
         probes,
         replays,
         dropped_replays,
+        kept_replays,
     ];
     assert!(all.iter().all(|count| *count > 0), "{figures:?}");
 }

@@ -3,19 +3,21 @@
 //! For one key with limit L, in one window: the store admits at most L, and L more for each loss of data and each clock
 //! step in that window. A node without the store admits at most its share, ⌈L ÷ N⌉ of the N nodes it knows, however
 //! often the store is lost and restored: its local count outlasts the outage. So N nodes with the right node count
-//! admit at most N·⌈L ÷ N⌉ ≤ L + N − 1 without the store, and L more with it.
+//! admit at most N·⌈L ÷ N⌉ ≤ L + N − 1 without the store, and L more with it. Each may admit again what was refunded
+//! there.
 
 use std::sync::Arc;
 
 use tollgate::OnStoreLoss;
 
 use super::{Admission, Check, DecidedBy, NodeModel};
-use crate::simulator::scenario::{Refunds, refill};
+use crate::simulator::scenario::refill;
 use crate::spec::{Kind, LimitSpec};
 
 /// A time span that a limit bounds.
 struct Span<'c> {
     check: &'c Check,
+    key: usize,
     from: u64,
     to: u64,
 }
@@ -47,12 +49,9 @@ impl Check {
             OnStoreLoss::Allow => admissions.retain(is_by_store),
             _ => {}
         }
-        if limited.refunds == Refunds::Sometimes {
-            return None;
-        }
         let spans = spans(&limited.spec, &admissions);
         let mut exceeded = spans.filter_map(|(from, to)| {
-            Span { check: self, from, to }.exceeded_bound(&limited.spec, &admissions)
+            Span { check: self, key, from, to }.exceeded_bound(&limited.spec, &admissions)
         });
         exceeded.next().or_else(|| self.exceeded_slots(key))
     }
@@ -71,7 +70,7 @@ impl Check {
             let in_use = slots.iter().filter(|held| held.from <= at && at < held.until);
             let (oldest, sum) = in_use
                 .fold((at, 0), |(oldest, sum), held| (oldest.min(held.from), sum + held.cost));
-            let span = Span { check: self, from: oldest, to: at };
+            let span = Span { check: self, key, from: oldest, to: at };
             let max = span.max_by_store(&limited.spec) + span.max_by_nodes(&limited.spec);
             (sum > max).then(|| format!("{sum} slots in use at {at}, at most {max} expected"))
         })
@@ -107,21 +106,28 @@ fn spans<'a>(
 
 impl Span<'_> {
     fn exceeded_bound(&self, spec: &LimitSpec, admissions: &[Admission]) -> Option<String> {
-        let inside = admissions.iter().filter(|one| self.from <= one.at && one.at <= self.to);
-        let by_store = inside.clone().filter(|one| one.by == DecidedBy::Store);
-        let by_store: u64 = by_store.map(|one| one.cost).sum();
-        let sum: u64 = inside.map(|one| one.cost).sum();
-        let (max_by_store, max_by_nodes) = (self.max_by_store(spec), self.max_by_nodes(spec));
+        let (by_store, by_nodes) = self.sums(admissions);
+        let (refunded_by_store, refunded_by_nodes) = self.sums(&self.check.refunds[self.key]);
+        let max_by_store = self.max_by_store(spec) + refunded_by_store;
+        let max_by_nodes = self.max_by_nodes(spec) + refunded_by_nodes;
         let Self { from, to, .. } = self;
         if by_store > max_by_store {
             return Some(format!(
                 "the store admitted {by_store} > {max_by_store} in {from}..={to}"
             ));
         }
-        let by_nodes = sum - by_store;
         (by_nodes > max_by_nodes).then(|| {
             format!("nodes without the store admitted {by_nodes} > {max_by_nodes} in {from}..={to}")
         })
+    }
+
+    /// Returns the costs inside the span: of the store, and of all nodes.
+    fn sums(&self, admissions: &[Admission]) -> (u64, u64) {
+        let inside = admissions.iter().filter(|one| self.from <= one.at && one.at <= self.to);
+        let sum: u64 = inside.clone().map(|one| one.cost).sum();
+        let by_store = inside.filter(|one| one.by == DecidedBy::Store);
+        let by_store: u64 = by_store.map(|one| one.cost).sum();
+        (by_store, sum - by_store)
     }
 
     /// Returns the maximum that the store admits.

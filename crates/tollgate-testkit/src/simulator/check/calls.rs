@@ -1,6 +1,6 @@
 //! Checks when a node calls the store: the breaker, probes, and recovery.
 
-use super::{Check, Outcome, Role};
+use super::{CallResult, Check, Outcome, Role};
 use crate::simulator::network::Purpose;
 use crate::simulator::request::{Action, Request};
 use crate::simulator::scenario::{Maintenance, OPEN_FOR, SECOND};
@@ -26,7 +26,12 @@ impl Check {
         now: u64,
     ) -> Purpose {
         let purpose = self.purpose(task, request);
-        let breaker = &mut self.nodes[node].breaker;
+        let model = &mut self.nodes[node];
+        if purpose == Purpose::Probe {
+            model.settle_replays();
+            model.has_replay_reply = false;
+        }
+        let breaker = &mut model.breaker;
         match purpose {
             Purpose::Operation => {
                 let is_closed = breaker.is_closed;
@@ -39,6 +44,8 @@ impl Check {
                     Maintenance::EverySecond => MIN_PROBE_INTERVAL,
                     Maintenance::ByRequests => OPEN_FOR,
                 };
+                // While the breaker is closed, a probe precedes debits and is not part of a recovery.
+                breaker.is_recovering = !breaker.is_closed;
                 let (last, spare) = (breaker.probed_at.replace(now), breaker.spare_probes);
                 self.figures.probes += 1;
                 let is_due = last.is_none_or(|last| last + interval <= now);
@@ -79,10 +86,16 @@ impl Check {
         let threshold = self.scenario.threshold;
         let breaker = &mut self.nodes[node].breaker;
         match purpose {
-            Purpose::Probe if outcome.is_ok => breaker.probe_succeeded_at = Some(now),
+            Purpose::Probe if !outcome.is_ok() => {
+                breaker.recovering_since = None;
+                self.nodes[node].is_maintain_disturbed = true;
+            }
+            Purpose::Probe if breaker.is_recovering => {
+                breaker.recovering_since.get_or_insert(now);
+            }
             Purpose::Probe => {}
-            Purpose::Replay => self.replay_ended(node, request, outcome),
-            Purpose::Operation if outcome.is_ok => breaker.failures = 0,
+            Purpose::Replay => self.replay_ended(node, request, outcome, now),
+            Purpose::Operation if outcome.is_ok() => breaker.failures = 0,
             Purpose::Operation => {
                 if breaker.changes == outcome.breaker_changes {
                     breaker.failures += 1;
@@ -91,11 +104,14 @@ impl Check {
                     }
                 }
                 self.replies.remove(&outcome.task);
+                if outcome.result == CallResult::MayHaveRun && request.action == Action::Refund {
+                    self.uncertain_refunds.insert(outcome.task);
+                }
             }
         }
         self.log(now, || {
-            let result = if outcome.is_ok { "reply" } else { "no reply" };
-            format!("node {node}: {result} to {purpose:?} {request:?}")
+            let result = outcome.result;
+            format!("node {node}: {result:?} to {purpose:?} {request:?}")
         });
     }
 
@@ -104,8 +120,8 @@ impl Check {
         self.log(now, || format!("node {node} restored"));
         self.figures.recoveries += 1;
         let breaker = &mut self.nodes[node].breaker;
-        let is_probed = !breaker.is_closed && breaker.probe_succeeded_at.is_some();
-        let replay_time = breaker.probe_succeeded_at.take().map_or(0, |at| now - at);
+        let is_probed = !breaker.is_closed && breaker.recovering_since.is_some();
+        let replay_time = breaker.recovering_since.take().map_or(0, |at| now - at);
         (breaker.is_closed, breaker.failures) = (true, 0);
         breaker.changes += 1;
         self.require(now, is_probed, || format!("node {node} recovered without a probe"));

@@ -98,9 +98,8 @@ impl Check {
             self.check_shadow(&local, decision, answers, now);
             Vec::new()
         } else if decision.is_degraded() {
-            self.figures.degraded += 1;
             self.check_degraded_marks(&shared, decision, now);
-            self.nodes[node].decide_degraded(&scenario, &shared, now)
+            self.decide_degraded((node, task), &shared, now)
         } else {
             self.check_store_marks(request, decision, now);
             answers.cloned().unwrap_or_default()
@@ -119,6 +118,25 @@ impl Check {
             self.admit(&shared, by, reply.map_or(now, |reply| reply.at));
         }
         self.check_full(request, decision, now);
+    }
+
+    /// Returns the answers of a node without the store. A refund that may have run in the store is not credited.
+    fn decide_degraded(
+        &mut self,
+        (node, task): (usize, TaskId),
+        shared: &Request,
+        now: u64,
+    ) -> Vec<Answer> {
+        self.figures.degraded += 1;
+        let scenario = Arc::clone(&self.scenario);
+        let shared = if self.uncertain_refunds.remove(&task) {
+            self.figures.uncertain_refunds += 1;
+            shared.without_costs()
+        } else {
+            self.note_refund(shared, DecidedBy::Node(node), now);
+            shared.clone()
+        };
+        self.nodes[node].decide_degraded(&scenario, &shared, now)
     }
 
     /// Refunds what was taken locally before the store refused.

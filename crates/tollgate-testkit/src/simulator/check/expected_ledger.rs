@@ -111,6 +111,37 @@ impl KeyLedger {
         }
     }
 
+    /// Keeps the admissions of these replays, which were due at `then`, and adds the newer ledger of the key.
+    pub(super) fn restore(
+        mut self,
+        spec: &LimitSpec,
+        (then, mut kept): (u64, Vec<Replay>),
+        (now, mut newer): (u64, Self),
+    ) -> Self {
+        if let Self::Log(log) = &mut self {
+            log.retain(|admission| {
+                let replay = admission.to_replay(then);
+                let position = kept.iter().position(|one| *one == replay);
+                position.map(|position| kept.swap_remove(position)).is_some()
+            });
+        }
+        match &mut newer {
+            Self::Log(log) => {
+                for one in log.iter().filter(|one| still_counts(spec, one, now)) {
+                    self.admit(spec, now, now - one.at, one.cost, one.permit);
+                }
+            }
+            Self::Sum { .. } => {
+                for replay in newer.replays(spec, now) {
+                    if let Replay::Debit { cost, age } = replay {
+                        self.admit(spec, now, age, cost, None);
+                    }
+                }
+            }
+        }
+        self
+    }
+
     /// Returns the calls that replay the ledger now.
     pub(super) fn replays(&mut self, spec: &LimitSpec, now: u64) -> Vec<Replay> {
         match self {

@@ -6,8 +6,9 @@ mod decisions;
 mod expected_ledger;
 mod node_model;
 mod replay;
+mod replaying_key;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use node_model::NodeModel;
@@ -32,7 +33,7 @@ struct StoreReply {
     at: u64,
 }
 
-/// An admitted take.
+/// An admitted take, or a refund.
 #[derive(Debug, Clone, Copy)]
 struct Admission {
     at: u64,
@@ -78,7 +79,12 @@ pub(super) struct Check {
     nodes: Vec<NodeModel>,
     roles: HashMap<TaskId, Role>,
     replies: HashMap<TaskId, StoreReply>,
+    /// Tasks whose refund may have run in the store.
+    uncertain_refunds: HashSet<TaskId>,
+    /// Admissions of each key.
     admissions: Vec<Vec<Admission>>,
+    /// Refunds of each key, each where it was credited.
+    refunds: Vec<Vec<Admission>>,
     held_slots: Vec<HeldSlots>,
     /// Times when the store lost its data or its clock stepped.
     disruptions: Vec<u64>,
@@ -99,7 +105,9 @@ impl Check {
             nodes: Vec::new(),
             roles: HashMap::new(),
             replies: HashMap::new(),
+            uncertain_refunds: HashSet::new(),
             admissions: vec![Vec::new(); keys],
+            refunds: vec![Vec::new(); keys],
             held_slots: Vec::new(),
             disruptions: Vec::new(),
             aged_debits: Vec::new(),
@@ -190,6 +198,7 @@ impl Check {
         times: Times,
     ) {
         self.note_aged_debit(request, times.now);
+        self.note_refund(request, DecidedBy::Store, times.now);
         let scenario = Arc::clone(&self.scenario);
         let expected = self.store.run(&scenario.specs, request, times.store_now);
         if let Some(answers) = answers.as_ref().filter(|_| !request.costs.is_empty()) {
@@ -199,6 +208,15 @@ impl Check {
         }
         if let Some(task) = task {
             self.replies.insert(task, StoreReply { answers, at: times.now });
+        }
+    }
+
+    /// Records where a refund was credited.
+    fn note_refund(&mut self, request: &Request, by: DecidedBy, at: u64) {
+        if request.action == Action::Refund {
+            for cost in &request.costs {
+                self.refunds[cost.key].push(Admission { at, cost: cost.cost, by });
+            }
         }
     }
 
@@ -220,8 +238,24 @@ pub(super) struct Times {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outcome {
     pub(super) task: TaskId,
-    /// Whether the node got a reply.
-    pub(super) is_ok: bool,
+    pub(super) result: CallResult,
     /// Number of changes of the node's breaker when the call began.
     pub(super) breaker_changes: u64,
+}
+
+/// The result of a call, as the node sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallResult {
+    Reply,
+    /// No reply, and the call did not run.
+    NotRun,
+    /// No reply, and the call may have run.
+    MayHaveRun,
+}
+
+impl Outcome {
+    /// Returns true if the node got a reply.
+    fn is_ok(self) -> bool {
+        self.result == CallResult::Reply
+    }
 }

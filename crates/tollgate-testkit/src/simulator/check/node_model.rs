@@ -1,14 +1,14 @@
 //! Model of one node: its local store, its outage ledger, and its breaker.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use tollgate::OnStoreLoss;
 
-use super::expected_ledger::{KeyLedger, Replay};
+use super::expected_ledger::KeyLedger;
+use super::replaying_key::ReplayingKey;
 use crate::answer::{Answer, VerdictKind};
 use crate::simulator::request::{Action, KeyCost, Oracles, Request};
 use crate::simulator::scenario::{SECOND, Scenario, share};
-use crate::simulator::virtual_time::TaskId;
 use crate::spec::{Kind, LimitSpec};
 
 /// Expected state of a node, decided by oracles.
@@ -20,8 +20,10 @@ pub(super) struct NodeModel {
     pub(super) ledgers: Vec<KeyLedger>,
     /// Whether the ledgers may have anything to replay.
     pub(super) has_admitted: bool,
-    /// Replays that are due for each key, and the task that sends them.
-    pub(super) replaying: HashMap<usize, (TaskId, VecDeque<Replay>)>,
+    /// The batch of keys that a task replays.
+    pub(super) replaying: HashMap<usize, ReplayingKey>,
+    /// Whether the store replied to a replay since the last probe.
+    pub(super) has_replay_reply: bool,
     pub(super) breaker: BreakerModel,
     /// Number of nodes that limits are divided by, since a time.
     node_counts: Vec<(u64, u32)>,
@@ -40,7 +42,10 @@ pub(super) struct BreakerModel {
     pub(super) probed_at: Option<u64>,
     /// Number of probes that may come early: after a pause both the first request and the timer probe.
     pub(super) spare_probes: u32,
-    pub(super) probe_succeeded_at: Option<u64>,
+    /// Whether the last probe was sent by a recovery.
+    pub(super) is_recovering: bool,
+    /// Time of the first successful probe since the breaker opened, unless no call succeeded since.
+    pub(super) recovering_since: Option<u64>,
 }
 
 impl NodeModel {
@@ -51,7 +56,8 @@ impl NodeModel {
             changes: 0,
             probed_at: None,
             spare_probes: 0,
-            probe_succeeded_at: None,
+            is_recovering: false,
+            recovering_since: None,
         };
         let mut model = Self {
             local: Oracles::new(scenario.keys.len()),
@@ -59,6 +65,7 @@ impl NodeModel {
             ledgers: scenario.specs.iter().map(KeyLedger::new).collect(),
             has_admitted: false,
             replaying: HashMap::new(),
+            has_replay_reply: false,
             breaker,
             node_counts: Vec::new(),
             reachable_since: Some(now),
@@ -89,6 +96,7 @@ impl NodeModel {
         request: &Request,
         now: u64,
     ) -> Vec<Answer> {
+        self.settle_replays();
         let loss = |key: usize| scenario.on_store_loss(key);
         let has = |wanted| request.costs.iter().any(|cost| loss(cost.key) == wanted);
         let action = match request.action {
@@ -129,9 +137,29 @@ impl NodeModel {
         }
     }
 
+    /// Returns to the ledgers what did not run, if the batch has ended.
+    pub(super) fn settle_replays(&mut self) {
+        if self.replaying.is_empty() || !self.replaying.values().all(ReplayingKey::is_done) {
+            return;
+        }
+        if !self.has_replay_reply && self.replaying.values().any(|replaying| replaying.has_failed) {
+            self.breaker.recovering_since = None;
+        }
+        let ended_at = self.replaying.values().map(|replaying| replaying.ended_at).max();
+        self.end_replays(ended_at.unwrap_or(0));
+    }
+
+    /// Ends the batch: returns to the ledgers what did not run, also what was not sent.
+    pub(super) fn end_replays(&mut self, now: u64) {
+        for (key, replaying) in self.replaying.drain() {
+            self.has_admitted |= replaying.restore(&mut self.ledgers[key], now);
+        }
+    }
+
     /// Releases or renews a permit. Returns true if the ledger has slots of it.
     pub(super) fn run_permit(&mut self, scenario: &Scenario, request: &Request, now: u64) -> bool {
         let permit = request.permit.unwrap_or(0);
+        self.settle_replays();
         self.run_local(request, now);
         let mut is_held = false;
         for cost in &request.costs {
