@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
-use tollgate::jittered;
+use tollgate::{FallbackStore, jittered};
+use tollgate_redis::RedisStore;
+use tracing::warn;
 
 use crate::node::NodeLimiter;
 use crate::shutdown::StageWaiter;
@@ -17,19 +19,39 @@ pub(crate) async fn run(limiter: Arc<NodeLimiter>, interval: Duration, mut shutd
     let Some(store) = limiter.store().fallback() else { return };
     while !shutdown.is_reached() {
         tokio::select! {
-            () = shutdown.wait() => {}
+            () = shutdown.wait() => break,
             () = sleep(jittered(interval)) => {}
         }
-        // Maintains at shutdown too, for a limited time, so that Redis learns of local admissions.
-        if shutdown.is_reached() {
-            let _ = timeout(SHUTDOWN_TIMEOUT, store.maintain()).await;
-            return;
+        tokio::select! {
+            // A long replay does not delay the exit. What it has not sent stays in the outage ledger.
+            () = time_out_at(shutdown.clone()) => break,
+            () = store.maintain() => {}
         }
-        store.maintain().await;
         let watch = limiter.observer().store();
         if !limiter.store().is_degraded() {
             watch.note_breaker_closed();
         }
         watch.log_ongoing(store.local_decisions(), Instant::now());
+    }
+    replay_the_rest(store).await;
+}
+
+/// Returns [`SHUTDOWN_TIMEOUT`] after the shutdown.
+async fn time_out_at(mut shutdown: StageWaiter) {
+    shutdown.wait().await;
+    sleep(SHUTDOWN_TIMEOUT).await;
+}
+
+/// Debits the admissions of an outage before this node exits, and logs how many are lost.
+async fn replay_the_rest(store: &FallbackStore<RedisStore>) {
+    if store.keys_to_replay() > 0 {
+        let _ = timeout(SHUTDOWN_TIMEOUT, store.maintain()).await;
+    }
+    let keys = store.keys_to_replay();
+    if keys > 0 {
+        warn!(
+            keys,
+            "admissions made without the store are lost with this process: the store was not reachable at shutdown"
+        );
     }
 }

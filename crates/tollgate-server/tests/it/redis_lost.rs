@@ -179,6 +179,35 @@ fn admissions_of_an_outage_are_debited_afterwards() {
 }
 
 #[test]
+fn admissions_of_an_outage_are_debited_at_shutdown() {
+    let scratch = Scratch::new();
+    let server = Server::start(Flavor::Redis);
+    // No probe during the test.
+    let args = ["--policy", &policy(&scratch, "5/d"), "--probe-ms", "600000"];
+    let service = node(&server, &args);
+    server.kill();
+    (0..2).for_each(|_| assert_degraded(&service.check("k")));
+    server.restart();
+    let (_, log) = service.stop();
+    assert!(!log.contains("lost with this process"), "{log}");
+    let decision = node(&server, &args).check("k");
+    assert_eq!((&decision["count"], &decision["source"]), (&json!(3), &json!("store")));
+}
+
+#[test]
+fn admissions_that_are_lost_at_shutdown_are_logged() {
+    let scratch = Scratch::new();
+    let server = Server::start(Flavor::Redis);
+    let args = ["--policy", &policy(&scratch, "5/d"), "--probe-ms", "50"];
+    let service = node(&server, &args);
+    server.kill();
+    ["a", "b", "a"].iter().for_each(|key| assert_degraded(&service.check(key)));
+    let (_, log) = service.stop();
+    let lost = log.lines().find(|line| line.contains("lost with this process"));
+    assert!(lost.is_some_and(|line| line.contains("WARN") && line.contains("keys=2")), "{log}");
+}
+
+#[test]
 fn hung_redis_delays_checks_by_at_most_one_timeout() {
     let scratch = Scratch::new();
     let server = Server::start(Flavor::Redis);
