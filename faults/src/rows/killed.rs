@@ -1,11 +1,11 @@
-//! A Redis that is killed, and one that restarts empty.
+//! A Redis that is killed, also with little traffic, and one that restarts empty.
 
 use std::time::Duration;
 
 use tollgate_testkit::wait::eventually;
 
 use super::common::{assert_exact, check_recovery};
-use crate::client::on_path;
+use crate::client::{key, on_path};
 use crate::fleet::Fleet;
 use crate::load::Load;
 use crate::node::Node;
@@ -46,11 +46,37 @@ pub(super) fn fleet_keeps_its_limit_without_redis(stage: &Stage) -> String {
     eventually(&format!("Redis has {spent} debits of the outage"), || usage() == Some(spent));
     let (next, has_room) = (fleet[1].post("/check", &query), spent < LIMIT as u64);
     assert_eq!((next.is_exact(), next.is_allowed()), (true, has_room), "{}", next.body);
+    let few = assert_few_are_debited(stage);
     format!(
-        "{} answers, 5xx only with `deny`; {admitted} admitted by shares of {SHARE}, {spent} debited afterwards; {}",
+        "{} answers, 5xx only with `deny`; {admitted} admitted by shares of {SHARE}, {spent} debited afterwards, \
+         and {few} of {few} with too few failures to open the breaker; {}",
         tally.count(),
         check_recovery(stage, back)
     )
+}
+
+/// Asserts that admissions are debited if the breaker never opened. Returns their number.
+fn assert_few_are_debited(stage: &Stage) -> u64 {
+    const ADMITTED: u64 = 4;
+    let server = redis::start();
+    let setup = stage.node().redis(&redis::url(&server)).policy(&per_client("50/h", Loss::Local));
+    let setup = setup.with("breaker-failures", "1000000").with("probe-ms", "20");
+    let node = setup.start();
+    server.kill();
+    for _ in 0..ADMITTED {
+        let reply = node.check("k");
+        assert!(reply.is_degraded() && reply.is_allowed(), "{}", reply.body);
+        // More failures than requests: the node has probed Redis since.
+        let errors = node.errors();
+        eventually("a probe failed", || node.errors() > errors + 1.5);
+    }
+    assert_eq!(node.status()["breaker"], "closed");
+    server.restart();
+    let usage = || node.count(&key("k"));
+    eventually("Redis has the debits of an outage with little traffic", || {
+        usage() == Some(ADMITTED)
+    });
+    ADMITTED
 }
 
 /// Asserts the behaviour of each `on_store_loss`. Returns the number admitted by shares.

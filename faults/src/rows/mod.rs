@@ -23,6 +23,7 @@ mod killed;
 mod long_keys;
 mod numbers;
 mod paused;
+mod refunds;
 mod refusing;
 mod reload;
 mod replicas;
@@ -117,6 +118,8 @@ pub fn all() -> Vec<Row> {
             duplicates::duplicates_are_refused_on_every_endpoint;
         42 Quick, "crash while a change is written", "kill -9 during changes":
             cut_changes::interrupted_change_is_complete_or_absent;
+        44 Quick, "refund, reply lost", "proxy cuts the reply":
+            refunds::refund_with_lost_reply_is_credited_once;
     }
 }
 
@@ -127,6 +130,6 @@ mod tests {
     #[test]
     fn rows_are_in_matrix_order() {
         let numbers: Vec<u8> = all().iter().map(|row| row.number).collect();
-        assert_eq!(numbers, (1..=24).chain(26..=39).chain([42]).collect::<Vec<u8>>());
+        assert_eq!(numbers, (1..=24).chain(26..=39).chain([42, 44]).collect::<Vec<u8>>());
     }
 }

@@ -169,6 +169,31 @@ fn debits_with_lost_replies_are_dropped_and_counted() {
     assert_eq!((known, outage.keys_replayed, outage.keys_dropped), (99, 99, 201));
 }
 
+/// `TOLLGATE_REPLAYED_KEYS=1000000 cargo test --release … many_keys -- --nocapture` prints the time of the replay.
+#[test]
+fn many_keys_are_replayed() {
+    let keys = std::env::var("TOLLGATE_REPLAYED_KEYS").ok().and_then(|keys| keys.parse().ok());
+    let keys: u64 = keys.unwrap_or(3_000);
+    let (fleet, limit) = (Fleet::of(1), Limit::sliding_window(Quota::per_minute(9)).unwrap());
+    fleet.lose();
+    for number in 0..keys {
+        let subject = Subject::of([number.to_string()]);
+        // Some accounts have two debits.
+        for _ in 0..=number % 2 {
+            assert!(take(&fleet.nodes[0], &one(&subject, &limit)).is_allowed());
+        }
+    }
+    let (calls, began) = (fleet.shared.calls(), std::time::Instant::now());
+    fleet.restore();
+    println!("{keys} keys replayed in {:?}", began.elapsed());
+    assert_eq!(
+        fleet.shared.calls() - calls,
+        1 + keys + keys / 2,
+        "a probe, and one call per debit"
+    );
+    assert_eq!(fleet.nodes[0].breaker(), tollgate::BreakerState::Closed);
+}
+
 #[test]
 fn unreadable_key_does_not_block_recovery() {
     let (fleet, limit) = (Fleet::of(1), Limit::fixed_window(Quota::per_minute(9)).unwrap());
