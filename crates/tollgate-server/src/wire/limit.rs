@@ -16,6 +16,10 @@ use crate::error::ApiError;
 #[cfg(test)]
 use crate::reference_tests::names;
 
+/// Maximum number of slots of an inline concurrency limit. Redis stores each slot, and searches them for a permit: a
+/// caller must not be able to make that slow for others.
+const MAX_INLINE_SLOTS: u64 = 1000;
+
 /// One limit of a request body.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,7 +34,8 @@ pub(crate) struct LimitBody<'a> {
     #[serde(default, deserialize_with = "present")]
     #[cfg_attr(test, schemars(with = "names::RequestedAlgorithm", extend("default" = "token_bucket")))]
     algorithm: Option<Algorithm>,
-    /// The count per window, or the number of slots of a concurrency limit; 0 refuses everything.
+    /// The count per window, or the number of slots of a concurrency limit, up to 1000 in a request to decide; 0 refuses
+    /// everything.
     #[cfg_attr(test, schemars(with = "names::Count"))]
     limit: Integer,
     /// The window in milliseconds, up to 100 years. Not supported by concurrency.
@@ -194,6 +199,14 @@ impl LimitBody<'_> {
     pub(crate) fn build(&self) -> Result<Limit, ApiError> {
         let spec = self.spec();
         let algorithm = spec.algorithm.unwrap_or(tollgate::Algorithm::TokenBucket);
+        if algorithm.holds_slots() && self.limit.0 > MAX_INLINE_SLOTS {
+            let detail = format!(
+                "an inline concurrency limit has at most {MAX_INLINE_SLOTS} slots, not {}; \
+                 use a rule of the policy for more",
+                self.limit.0
+            );
+            return Err(ApiError::invalid(detail).at(field_name(LimitField::Count)));
+        }
         let spec = LimitSpec { algorithm: Some(algorithm), ..spec };
         spec.build().map_err(|error| limit_error(&error))
     }
@@ -287,6 +300,17 @@ mod tests {
         ] {
             assert_eq!(inline(body), Err(ApiError::invalid(detail).at(field)), "{body}");
         }
+    }
+
+    #[test]
+    fn inline_concurrency_limits_are_bounded() {
+        let body = |count: u64| format!(r#"{{"limit":{count},"algorithm":"concurrency"}}"#);
+        assert!(inline(&body(1000)).is_ok());
+        let detail = "an inline concurrency limit has at most 1000 slots, not 1001; use a rule of the policy for more";
+        assert_eq!(inline(&body(1001)), Err(ApiError::invalid(detail).at("limit")));
+        let large: LimitBody<'_> =
+            serde_json::from_str(r#"{"limit":1001,"algorithm":"concurrency"}"#).unwrap();
+        assert!(large.to_override().is_ok());
     }
 
     /// Collects the values of every `enum` that names an algorithm.
