@@ -34,6 +34,20 @@ impl AdminConnection {
         Ok(self.info("total_commands_processed")?.parse()?)
     }
 
+    /// Returns the number of script and function calls so far.
+    ///
+    /// # Errors
+    /// `INFO` fails.
+    pub fn script_calls(&mut self) -> Outcome<f64> {
+        const SCRIPTS: [&str; 3] = ["cmdstat_eval:", "cmdstat_evalsha:", "cmdstat_fcall:"];
+        let info: String = self.call(redis::cmd("INFO").arg("commandstats"))?;
+        let calls = |line: &str| {
+            let stats = SCRIPTS.iter().find_map(|script| line.strip_prefix(script))?;
+            stats.strip_prefix("calls=")?.split(',').next()?.parse::<f64>().ok()
+        };
+        Ok(info.lines().filter_map(calls).sum())
+    }
+
     /// Returns the number of error replies so far.
     ///
     /// # Errors

@@ -63,6 +63,7 @@ pub fn figures(rows: &[Row]) -> Table {
         "p99 µs",
         "Redis CPU µs per decision",
         "client CPU µs per decision",
+        "script calls per decision",
         "commands per decision",
     ]);
     for Row { callers, name, figures, .. } in rows {
@@ -73,6 +74,7 @@ pub fn figures(rows: &[Row]) -> Table {
             figures.p99.to_string(),
             format!("{:.2}", figures.redis_micros),
             format!("{:.2}", figures.client_micros),
+            format!("{:.3}", figures.script_calls),
             format!("{:.2}", figures.commands),
         ]);
     }
@@ -83,7 +85,16 @@ pub fn figures(rows: &[Row]) -> Table {
 #[must_use]
 pub fn ratios(rows: &[Row]) -> Table {
     let first = rows.first().map(|row| format!("× {}", row.name)).unwrap_or_default();
-    let mut table = Table::new([&first, "decisions/s", "p50", "p99", "Redis CPU", "client CPU"]);
+    let mut table = Table::new([
+        &first,
+        "decisions/s",
+        "p50",
+        "p99",
+        "Redis CPU",
+        "client CPU",
+        "script calls",
+        "commands",
+    ]);
     for Row { callers, name, figures, first } in rows {
         // Skip the ratio of the first deployment to itself.
         if rows.first().is_some_and(|row| row.name == *name) {
@@ -95,6 +106,8 @@ pub fn ratios(rows: &[Row]) -> Table {
             figures.p99.relative_to(&first.p99),
             figures.redis_micros.relative_to(&first.redis_micros),
             figures.client_micros.relative_to(&first.client_micros),
+            figures.script_calls.relative_to(&first.script_calls),
+            figures.commands.relative_to(&first.commands),
         ];
         let cells = ratios.into_iter().map(|ratio| format!("{ratio:.2}"));
         table.push(std::iter::once(format!("{callers} callers, {name}")).chain(cells));

@@ -18,6 +18,8 @@ pub struct Figures {
     pub client_micros: Rounds,
     /// Redis commands per decision, including those of scripts.
     pub commands: Rounds,
+    /// Script and function calls per decision.
+    pub script_calls: Rounds,
 }
 
 impl Figures {
@@ -29,12 +31,14 @@ impl Figures {
         self.redis_micros.push(sample.redis_micros);
         self.client_micros.push(sample.client_micros);
         self.commands.push(sample.commands / sample.answered);
+        self.script_calls.push(sample.script_calls / sample.answered);
     }
 
     /// Returns all figures.
     #[must_use]
-    pub fn all(&self) -> [&Rounds; 6] {
-        let Self { per_second, p50, p99, redis_micros, client_micros, commands } = self;
-        [per_second, p50, p99, redis_micros, client_micros, commands]
+    pub fn all(&self) -> [&Rounds; 7] {
+        let Self { per_second, p50, p99, redis_micros, client_micros, commands, script_calls } =
+            self;
+        [per_second, p50, p99, redis_micros, client_micros, commands, script_calls]
     }
 }

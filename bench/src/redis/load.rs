@@ -24,11 +24,15 @@ const YIELD_INTERVAL: u32 = 64;
 pub fn run(task: &Task) -> Outcome<Sample> {
     let mut admins = task.servers().map(AdminConnection::connect).collect::<Outcome<Vec<_>>>()?;
     let servers = admins.iter_mut().map(AdminConnection::process).collect::<Outcome<Vec<_>>>()?;
-    let mut commands = || admins.iter_mut().map(AdminConnection::commands).sum::<Outcome<f64>>();
+    let mut counts = || {
+        let commands = admins.iter_mut().map(AdminConnection::commands).sum::<Outcome<f64>>()?;
+        let calls = admins.iter_mut().map(AdminConnection::script_calls).sum::<Outcome<f64>>()?;
+        Outcome::Ok([commands, calls])
+    };
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
         let caller = Caller::connect(task).await?;
-        let before = commands()?;
+        let [commands_before, calls_before] = counts()?;
         let run_state = Arc::new(Mutex::new(RunState::new(task, &servers)?));
         let mut callers = JoinSet::new();
         for _ in 0..task.callers {
@@ -38,9 +42,10 @@ pub fn run(task: &Task) -> Outcome<Sample> {
             caller??;
         }
         let now = Instant::now();
-        let commands = commands()? - before;
+        let [commands, calls] = counts()?;
+        let counts = [commands - commands_before, calls - calls_before];
         let run_state = Arc::into_inner(run_state).ok_or("a caller is still running")?;
-        run_state.into_inner().unwrap_or_else(PoisonError::into_inner).finish(now, commands)
+        run_state.into_inner().unwrap_or_else(PoisonError::into_inner).finish(now, counts)
     })
 }
 

@@ -76,12 +76,12 @@ pub(super) fn cluster_overhead(scale: &Scale) -> String {
          every request is allowed. *One server* is not a cluster; *1 primary* is a cluster with all \
          slots on one node; *{PRIMARIES} primaries* share the slots equally. A preceding check \
          verifies that each deployment admits exactly the burst of a small limit. Commands include \
-         those of scripts.\n\n\
+         those of scripts: one server reads all keys of a call with one MGET, and a node of a cluster \
+         reads each with a GET, because MGET accepts one slot only.\n\n\
          All servers share one core and the callers use the other: {PRIMARIES} primaries have no more \
          CPU time here than one server, so these figures do not show the gain of a cluster whose nodes \
-         have separate cores. They show the cost of a cluster: a call contains plans of one slot only, \
-         and with keys in all slots hardly any two plans share a slot, as the commands per decision \
-         show. Other processes on the servers' core favour {PRIMARIES} processes over one: compare \
+         have separate cores. They show the cost of a cluster: a call contains the plans of one node, \
+         so {PRIMARIES} primaries need more and smaller calls. Other processes on the servers' core favour {PRIMARIES} processes over one: compare \
          figures only from an otherwise single_caller machine.",
         short_count(scale.keys),
     )
@@ -91,7 +91,8 @@ pub(super) fn cross_slot(scale: &Scale) -> String {
     format!(
         "On the {PRIMARIES} primaries; each plan has two token buckets, every request is allowed; {} \
          random keys. *One slot*: both buckets have the same subject and are decided in one call. *Two \
-         slots*: the buckets have two subjects and are taken one after the other, with one call each.",
+         slots*: the buckets have two subjects. If one node has both slots, one call decides them; else they \
+         are taken one after the other, with one call each.",
         short_count(scale.keys),
     )
 }

@@ -79,7 +79,11 @@ impl RunState {
     }
 
     /// Verifies the decisions and returns the figures.
-    pub(super) fn finish(mut self, now: Instant, commands: f64) -> Outcome<Sample> {
+    pub(super) fn finish(
+        mut self,
+        now: Instant,
+        [commands, script_calls]: [f64; 2],
+    ) -> Outcome<Sample> {
         self.window.close(now)?;
         self.check()?;
         let span = self.window.span().ok_or("no request was sent")?;
@@ -88,6 +92,7 @@ impl RunState {
             answered: f64::from(self.answered),
             allowed: f64::from(self.allowed),
             commands,
+            script_calls,
             per_second: counted / span.seconds,
             p50: self.latencies.quantile_micros(0.5),
             p99: self.latencies.quantile_micros(0.99),

@@ -14,6 +14,8 @@ pub struct Sample {
     pub allowed: f64,
     /// Redis commands in the whole run, including those of scripts.
     pub commands: f64,
+    /// Script and function calls in the whole run.
+    pub script_calls: f64,
     /// Decisions per second.
     pub per_second: f64,
     /// Median latency in microseconds.
@@ -26,10 +28,11 @@ pub struct Sample {
     pub client_micros: f64,
 }
 
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "answered",
     "allowed",
     "commands",
+    "script_calls",
     "per_second",
     "p50",
     "p99",
@@ -40,10 +43,18 @@ const NAMES: [&str; 8] = [
 /// One line per figure.
 impl fmt::Display for Sample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { answered, allowed, commands, per_second, p50, p99, redis_micros, client_micros } =
-            self;
-        let figures =
-            [answered, allowed, commands, per_second, p50, p99, redis_micros, client_micros];
+        let Self { answered, allowed, commands, script_calls, per_second, p50, p99, .. } = self;
+        let figures = [
+            answered,
+            allowed,
+            commands,
+            script_calls,
+            per_second,
+            p50,
+            p99,
+            &self.redis_micros,
+            &self.client_micros,
+        ];
         figure_lines::write(f, &NAMES, figures)
     }
 }
@@ -52,9 +63,28 @@ impl FromStr for Sample {
     type Err = Box<dyn std::error::Error + Send + Sync>;
 
     fn from_str(text: &str) -> Outcome<Self> {
-        let [answered, allowed, commands, per_second, p50, p99, redis_micros, client_micros] =
-            figure_lines::read(&NAMES, text)?;
-        Ok(Self { answered, allowed, commands, per_second, p50, p99, redis_micros, client_micros })
+        let [
+            answered,
+            allowed,
+            commands,
+            script_calls,
+            per_second,
+            p50,
+            p99,
+            redis_micros,
+            client_micros,
+        ] = figure_lines::read(&NAMES, text)?;
+        Ok(Self {
+            answered,
+            allowed,
+            commands,
+            script_calls,
+            per_second,
+            p50,
+            p99,
+            redis_micros,
+            client_micros,
+        })
     }
 }
 
@@ -68,6 +98,7 @@ mod tests {
             answered: 600_123.0,
             allowed: 600_000.0,
             commands: 1_800_369.0,
+            script_calls: 20_017.0,
             per_second: 98_765.4,
             p50: 450.5,
             p99: 900.0,

@@ -107,12 +107,12 @@ impl Coalescer {
         let mut has_sent = false;
         loop {
             let now = Instant::now();
-            let removed = self.with_queue(lane, |queue| {
+            let removed = self.with_queue(lane, |queue, has_others| {
                 if has_sent {
                     queue.end_sending();
                 }
                 new.take().into_iter().for_each(|plan| queue.push(plan));
-                queue.remove(now, urgency)
+                queue.remove(now, urgency, has_others)
             });
             lane.leave(removed.send.len() + removed.shed.len());
             for plan in removed.shed {
@@ -132,7 +132,7 @@ impl Coalescer {
         let gate = Arc::new(SendGate::default());
         plans.retain(|plan| plan.assign(&gate));
         if plans.is_empty() {
-            self.with_queue(lane, |queue| queue.end_call(flight, 0, self.timeout, sent_at));
+            self.with_queue(lane, |queue, _| queue.end_call(flight, 0, self.timeout, sent_at));
             return;
         }
         let form = match lane.scope() {
@@ -175,7 +175,7 @@ impl Coalescer {
             Err(Failure::Overloaded) => batch.fail(&self.unsent(lane)),
             Err(failure) => batch.fail(&failure),
         }
-        let next = self.with_queue(lane, |queue| {
+        let next = self.with_queue(lane, |queue, _| {
             queue.put_back(unsent);
             queue.end_call(flight, answered, self.timeout, Instant::now())
         });
@@ -220,18 +220,19 @@ impl Coalescer {
         drop(Handle::try_current().map(|runtime| runtime.spawn(send)));
     }
 
-    /// Calls `f` with the queue of a lane. Queues exist only while they are in use.
-    fn with_queue<T>(&self, lane: &Lane, f: impl FnOnce(&mut LaneQueue) -> T) -> T {
+    /// Calls `f` with the queue of a lane, and whether there are others. Queues exist only while they are in use.
+    fn with_queue<T>(&self, lane: &Lane, f: impl FnOnce(&mut LaneQueue, bool) -> T) -> T {
         let mut queues = self.queues.lock();
+        let count = queues.len();
         if let Some(queue) = queues.get_mut(lane) {
-            let result = f(queue);
+            let result = f(queue, count > 1);
             if queue.is_idle() {
                 queues.remove(lane);
             }
             return result;
         }
         let mut queue = LaneQueue::default();
-        let result = f(&mut queue);
+        let result = f(&mut queue, count > 0);
         if !queue.is_idle() {
             queues.insert(lane.clone(), queue);
         }
@@ -247,7 +248,7 @@ struct Deferral {
 
 impl Drop for Deferral {
     fn drop(&mut self) {
-        self.coalescer.with_queue(&self.lane, LaneQueue::end_deferral);
+        self.coalescer.with_queue(&self.lane, |queue, _| queue.end_deferral());
         self.coalescer.send_waiting(&self.lane, None, Urgency::Normal);
     }
 }

@@ -11,6 +11,10 @@ use crate::call::{MAX_TAKES, QueuedPlan};
 /// Concurrent calls per lane. While Redis processes one, the next is in transit.
 const CALLS_IN_FLIGHT: usize = 2;
 
+/// Number of plans from which a lane beside other lanes has one call in flight: while its server waits for the next call,
+/// this process handles the replies of the other servers. Below, a plan would only wait longer.
+const MIN_PLANS_OF_ONE_CALL: usize = 8;
+
 /// Maximum concurrent calls per lane if Redis is slow. Waiting for another call and then for its own would
 /// double the latency of a plan.
 const MAX_CALLS_IN_FLIGHT: usize = 16;
@@ -86,14 +90,16 @@ impl LaneQueue {
         self.is_deferred = false;
     }
 
-    /// Removes the plans of the next call, if one may be sent now, and plans that are too late.
-    pub(super) fn remove(&mut self, now: Instant, urgency: Urgency) -> Removed {
+    /// Removes the plans of the next call, if one may be sent now, and plans that are too late. `has_others`: other
+    /// lanes are in use.
+    pub(super) fn remove(&mut self, now: Instant, urgency: Urgency, has_others: bool) -> Removed {
         let mut removed = Removed::default();
         while self.waiting.front().is_some_and(|plan| plan.deadline() <= now) {
             removed.shed.extend(self.waiting.pop_front());
         }
-        let mut takes = self.take_budget(urgency);
-        let mut plans = self.plan_budget(urgency);
+        let calls = self.max_calls(urgency, has_others);
+        let mut takes = self.take_budget(calls);
+        let mut plans = self.plan_budget(calls);
         let min_latency = self.flow.min_latency();
         while plans > 0
             && let Some(plan) = self.waiting.front()
@@ -116,12 +122,18 @@ impl LaneQueue {
         removed
     }
 
-    /// Returns the maximum number of takes of the next call. 0 if no call may be sent.
-    fn take_budget(&self, urgency: Urgency) -> usize {
-        let max_calls = match urgency {
+    /// Returns the maximum number of calls in flight.
+    fn max_calls(&self, urgency: Urgency, has_others: bool) -> usize {
+        let plans = self.plans_in_flight + self.waiting.len();
+        match urgency {
+            Urgency::Normal if has_others && plans >= MIN_PLANS_OF_ONE_CALL => 1,
             Urgency::Normal => CALLS_IN_FLIGHT,
             Urgency::Urgent => MAX_CALLS_IN_FLIGHT,
-        };
+        }
+    }
+
+    /// Returns the maximum number of takes of the next call. 0 if no call may be sent.
+    fn take_budget(&self, max_calls: usize) -> usize {
         if self.is_sending || self.is_deferred || self.calls >= max_calls {
             return 0;
         }
@@ -131,14 +143,14 @@ impl LaneQueue {
         }
     }
 
-    /// Returns the maximum number of plans of the next call: half of all, so that Redis processes one call while this
-    /// process handles the other.
-    fn plan_budget(&self, urgency: Urgency) -> usize {
-        match urgency {
-            Urgency::Normal => {
+    /// Returns the maximum number of plans of the next call. With two calls, it is half of all plans, so that Redis
+    /// processes one call while this process handles the other.
+    fn plan_budget(&self, max_calls: usize) -> usize {
+        match max_calls {
+            CALLS_IN_FLIGHT => {
                 (self.plans_in_flight + self.waiting.len()).div_ceil(CALLS_IN_FLIGHT)
             }
-            Urgency::Urgent => self.waiting.len(),
+            _ => self.waiting.len(),
         }
     }
 
