@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tollgate_testkit::wait::eventually;
+
 use super::common::{assert_exact, check_recovery, disconnect_all};
 use crate::canary::PASSWORD;
 use crate::load::Load;
@@ -19,7 +21,15 @@ pub(super) fn wrong_password_fails_the_start_and_a_changed_one_degrades(stage: &
     let reply = setup.fails_to_start();
     assert_eq!(reply.lines().count(), 1, "{reply}");
     assert!(reply.contains("refused the password"), "{reply}");
+    // Started before Redis, the node stays degraded until the password is right.
+    server.hang();
+    let late = setup.start();
+    server.resume();
+    eventually("the rejection is logged", || late.logged(&["Redis rejects this node"]) == 1);
+    assert_eq!((late.check("k").is_degraded(), late.get("/readyz").status), (true, 200));
     redis::set_password(&server, PASSWORD);
+    late.wait_exact();
+    drop(late);
     let node = setup.start();
     assert!(
         node.log().contains("***@"),

@@ -20,6 +20,7 @@ mod hostile_keys;
 mod huge;
 mod hung;
 mod killed;
+mod late_redis;
 mod long_keys;
 mod numbers;
 mod paused;
@@ -120,6 +121,8 @@ pub fn all() -> Vec<Row> {
             cut_changes::interrupted_change_is_complete_or_absent;
         44 Quick, "refund, reply lost", "proxy cuts the reply":
             refunds::refund_with_lost_reply_is_credited_once;
+        45 Quick, "start without Redis", "three nodes start, then Redis":
+            late_redis::nodes_start_without_redis_and_become_exact;
     }
 }
 

@@ -315,7 +315,7 @@ impl Metrics {
         out.counter("tollgate_policy_reloads_total", "Policy reloads by result.")
             .sample(&[("result", "ok")], read(&self.reloads))
             .sample(&[("result", "error")], read(&self.failed_reloads));
-        let help = "Failed attempts to save the counters to --data-dir.";
+        let help = "Failed attempts to save data to --data-dir.";
         out.counter("tollgate_state_save_errors_total", help).sample(&[], read(&self.failed_saves));
         out.gauge("tollgate_build_info", "Program version as a label; always 1.")
             .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);

@@ -22,7 +22,7 @@ const OTHER_VARIABLES: [(&str, &str, &str); 1] =
 const COMPUTED: [&str; 3] = ["admin", "redis", "node-id"];
 
 /// Flags that a section or page describes in more detail.
-const LINKS: [(&str, &str); 13] = [
+const LINKS: [(&str, &str); 15] = [
     ("admin", "[DASHBOARD.md](DASHBOARD.md)"),
     ("policy", "[POLICY.md](POLICY.md)"),
     ("redis", "[Redis](#redis)"),
@@ -30,6 +30,8 @@ const LINKS: [(&str, &str); 13] = [
     ("node-lifetime-ms", "[Redis](#redis)"),
     ("breaker-failures", "[OUTAGES.md](OUTAGES.md)"),
     ("distributed", "[OUTAGES.md](OUTAGES.md#shadow-mode-before-rollout)"),
+    ("require-redis", "[OUTAGES.md](OUTAGES.md#start-without-redis)"),
+    ("expected-nodes", "[OUTAGES.md](OUTAGES.md#start-without-redis)"),
     ("data-dir", "[State](#state)"),
     ("drain-ms", "[Signals](#signals)"),
     ("tls-cert", "[TLS](#tls)"),

@@ -330,6 +330,8 @@ fn help_lists_all_flags() {
                 "--admin",
                 "--policy",
                 "--redis",
+                "--require-redis",
+                "--expected-nodes",
                 "--data-dir",
                 "--discard-bad-state",
                 "--node-id",

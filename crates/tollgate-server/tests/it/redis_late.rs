@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tollgate_testkit::server::{Flavor, Sentinels, Server};
+use tollgate_testkit::server::{Cluster, Flavor, Sentinels, Server};
 
 use crate::admin_client::{TOKEN, admin, daily_limit, limits_of, put};
 use crate::metrics_text::Scrape;
@@ -84,7 +84,13 @@ fn start_without_redis_serves_by_shares_and_becomes_exact() {
     assert_eq!((&store["nodes"], &store["server"]), (&json!(3), &Value::Null), "{store}");
     assert!(store["warning"].as_str().unwrap().contains("store lost"), "{store}");
     let scrape = Scrape::of(&service);
-    assert!(scrape.value("tollgate_breaker_state") == 1.0);
+    for (series, value) in [
+        ("tollgate_breaker_state", 1.0),
+        ("tollgate_breaker_opened_total", 1.0),
+        (r#"tollgate_nodes{state="up"}"#, 3.0),
+    ] {
+        assert!(scrape.value(series) == value, "{series}: {}", scrape.value(series));
+    }
     assert_eq!(service.get("/api/nodes").status, 503);
 
     server.restart();
@@ -115,7 +121,7 @@ fn unavailable_redis_starts_degraded_and_require_redis_exits() {
         ("redis+cluster://:hunter2@127.0.0.1:1,127.0.0.1:2", "cannot be reached"),
         ("redis+sentinel://:hunter2@127.0.0.1:1,127.0.0.1:2/mymaster", "cannot be reached"),
     ] {
-        let service = node(url, &[]);
+        let service = Service::start(&[&["--redis", url], &QUICK[..]].concat());
         let warning = line(&service, "started without Redis");
         assert!(warning.contains(reason), "{url}: {warning}");
         let decision = service.check("k");
@@ -256,5 +262,15 @@ fn start_before_the_sentinels_becomes_exact() {
     let service = Service::start(&[&["--redis", &sentinels.url()], &QUICK[..]].concat());
     assert_eq!(service.check("k")["source"], "local");
     all.iter().for_each(|server| server.resume());
+    wait_exact(&service);
+}
+
+#[test]
+fn start_before_the_cluster_becomes_exact() {
+    let cluster = Cluster::start(Flavor::Redis);
+    cluster.nodes().iter().for_each(|server| server.hang());
+    let service = Service::start(&[&["--redis", &cluster.url()], &QUICK[..]].concat());
+    assert_eq!(service.check("k")["source"], "local");
+    cluster.nodes().iter().for_each(|server| server.resume());
     wait_exact(&service);
 }

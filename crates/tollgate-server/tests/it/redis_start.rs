@@ -89,8 +89,6 @@ fn unusable_redis_is_one_line_and_exit_code_2() {
     let guarded = Server::builder(Flavor::Redis).arg("--requirepass").arg("right").start();
     let no_redis = Service::start(&[]);
     for (url, reason) in [
-        (NOWHERE.to_owned(), "cannot be reached"),
-        ("redis://:hunter2@no-such-host.invalid".to_owned(), "cannot be reached"),
         (guarded.url_with(":hunter2@", 0), "refused the password"),
         (guarded.url_with("someone:hunter2@", 0), "refused the password"),
         (guarded.url(), "requires a password"),
@@ -103,33 +101,66 @@ fn unusable_redis_is_one_line_and_exit_code_2() {
     }
 }
 
-#[test]
-fn silent_redis_fails_the_start_after_the_timeout() {
+/// Starts a server that replies to each group of commands on a connection with the next of these. Returns its URL.
+fn peer(replies: &'static [&'static str]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let line = failure(&format!("redis://:hunter2@{}", listener.local_addr().unwrap()));
-    assert!(line.contains("did not reply within"), "{line}");
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            thread::spawn(move || {
+                for reply in replies {
+                    let _ = stream.read(&mut [0; 4096]);
+                    let _ = stream.write_all(reply.as_bytes());
+                }
+                // Blocks until the client closes the connection.
+                let _ = stream.read_to_end(&mut Vec::new());
+            });
+        }
+    });
+    url
 }
 
 #[test]
 fn too_old_redis_fails_the_start() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let old = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        // Replies to CLIENT SETNAME and INFO.
-        stream.write_all(b"+OK\r\n$21\r\nredis_version:5.0.7\r\n\r\n").unwrap();
-        // Blocks until the client closes the connection.
-        let _ = stream.read_to_end(&mut Vec::new());
-    });
-    let line = failure(&format!("redis://{address}"));
+    // Replies to CLIENT SETNAME and INFO.
+    let line = failure(&peer(&["+OK\r\n$21\r\nredis_version:5.0.7\r\n\r\n"]));
     assert!(line.contains("Redis 5.0.7 is too old"), "{line}");
-    old.join().unwrap();
+}
+
+#[test]
+fn redis_of_another_role_fails_the_start() {
+    let primary = Server::start(Flavor::Redis);
+    let replica = Server::start(Flavor::Redis);
+    let port = primary.port().to_string();
+    replica.raw().call(&["REPLICAOF", "127.0.0.1", &port]);
+    assert!(failure(&replica.url()).contains("is a replica"));
+    let cluster = format!("redis+cluster://127.0.0.1:{port}");
+    let ended = refused(&[&HTTP[..], &["--redis", &cluster]].concat(), &[]);
+    assert!(ended.stderr.contains("is not a node of a cluster"), "{}", ended.stderr);
+    let sentinel = format!("redis+sentinel://127.0.0.1:{port}/mymaster");
+    let ended = refused(&[&HTTP[..], &["--redis", &sentinel]].concat(), &[]);
+    assert!(ended.stderr.contains("does not reply like a sentinel"), "{}", ended.stderr);
+}
+
+#[test]
+fn redis_that_is_not_ready_yet_does_not_fail_the_start() {
+    const READY: &str = "+OK\r\n$21\r\nredis_version:7.0.0\r\n\r\n";
+    for (replies, reason) in [
+        (&[READY, "-LOADING Redis is loading\r\n"][..], "is still loading"),
+        (&[READY, "-BUSY Redis is busy\r\n"], "is busy"),
+        (&["+OK\r\n-MASTERDOWN Link with MASTER is down\r\n"], "lost its primary"),
+        (&["-ERR max number of clients reached\r\n"], "maxclients"),
+    ] {
+        let service = start(&[&HTTP[..], &["--redis", &peer(replies)]].concat(), &[]);
+        assert!(service.log().contains("started without Redis"), "{}", service.log());
+        assert!(service.log().contains(reason), "{}", service.log());
+        assert_eq!(service.check("k")["source"], "local");
+    }
 }
 
 #[test]
 fn bad_redis_setting_is_named_without_its_value() {
     let scratch = Scratch::new();
-    let data = scratch.path().join("data").display().to_string();
     let [empty, no_file] = [scratch.write("empty", "\n"), "/no/such/file".to_owned()];
     for (args, environment, words) in [
         (&["--redis", "http://:hunter2@localhost"][..], &[][..], &["--redis", "scheme"][..]),
@@ -142,7 +173,6 @@ fn bad_redis_setting_is_named_without_its_value() {
             &[("TOLLGATE_REDIS_FILE", &*empty), ("TOLLGATE_REDIS", NOWHERE)],
             &["TOLLGATE_REDIS_FILE", "TOLLGATE_REDIS;"],
         ),
-        (&["--redis", NOWHERE, "--data-dir", &data], &[], &["--data-dir", "--redis"]),
         (&["--redis-timeout-ms", "0"], &[], &["--redis-timeout-ms"]),
         (&["--redis-timeout-ms", "60001"], &[], &["--redis-timeout-ms"]),
         (&[], &[("TOLLGATE_REDIS_TIMEOUT_MS", "soon")], &["--redis-timeout-ms"]),

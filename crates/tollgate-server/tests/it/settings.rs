@@ -293,10 +293,10 @@ fn rules_path_has_lower_precedence_than_policy_flag() {
 }
 
 #[test]
-fn unreachable_redis_is_named_by_its_setting_without_secret() {
+fn required_redis_is_named_by_its_setting_without_secret() {
     let scratch = Scratch::new();
     let file = scratch.write("settings.yaml", &format!("redis: {REDIS}\n"));
-    let http = ["--http", "127.0.0.1:0"];
+    let http = ["--http", "127.0.0.1:0", "--require-redis"];
     let switch = "ENABLE_DISTRIBUTED_RATE_LIMITING";
     for (args, environment, named) in [
         (&["--redis", REDIS][..], &[][..], "--redis"),
