@@ -104,12 +104,12 @@ impl Directory {
     /// # async fn example(saved: Overrides) {
     /// let apply = |stored: &StoredOverrides| println!("{} overrides", stored.overrides.len());
     /// let directory = RedisStore::new(Address::local()).directory();
-    /// let _follower = directory.follow_overrides_from(saved, apply);
+    /// let _follower = directory.follow_overrides_from(&saved, apply);
     /// # }
     /// ```
     pub fn follow_overrides_from(
         &self,
-        known: Overrides,
+        known: &Overrides,
         apply: impl Fn(&StoredOverrides) + Send + Sync + 'static,
     ) -> OverrideFollower {
         let overrides = known.without_expired(self.now());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::num::NonZeroU32;
 
 use clap::{Arg, Args, Command, FromArgMatches};
 
@@ -173,6 +174,7 @@ fn actual_defaults() -> BTreeMap<&'static str, String> {
         ("breaker-open-ms", redis.breaker_open.as_millis().to_string()),
         ("probe-ms", redis.probe.as_millis().to_string()),
         ("distributed", redis.distributed.as_str().to_owned()),
+        ("expected-nodes", redis.expected_nodes.map_or(1, NonZeroU32::get).to_string()),
         ("max-keys", settings.max_keys.to_string()),
         ("at-cap", lower(&settings.at_cap)),
         ("max-connections", settings.max_connections.to_string()),

@@ -93,7 +93,7 @@ impl StoreSetup {
 /// Checks that Redis can be used, for a limited time: an address may have many servers that do not reply.
 async fn connect(store: &RedisStore) -> Result<Option<ServerInfo>, StoreError> {
     let no_reply = |_| {
-        let message = format!("Redis at {} did not reply within {MAX_CONNECT:?}", store.address());
+        let message = format!("{} did not reply within {MAX_CONNECT:?}", store.address());
         StoreError::new(StoreErrorKind::Unavailable, message)
     };
     timeout(MAX_CONNECT, store.connect()).await.map_err(no_reply)?

@@ -37,6 +37,7 @@ mod openapi;
 mod random_bodies;
 mod read_api;
 mod redis_admin;
+mod redis_copy;
 mod redis_errors;
 mod redis_late;
 mod redis_listings;

@@ -3,6 +3,7 @@
 mod audit;
 mod change;
 mod client;
+mod follow;
 mod local_storage;
 mod override_store;
 mod saved_override;
