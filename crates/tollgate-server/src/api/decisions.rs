@@ -1,15 +1,16 @@
-//! Decision calls: check, peek, refund, batch and explain.
+//! Decision calls: check, peek, refund and explain.
 
-use futures_util::future::join_all;
+use std::mem;
+use std::sync::Arc;
+
 use tollgate::{Distributed, Explanation, FallbackStore, Outcome, Override, Policy, Query, Verb};
 
 use super::service::Service;
-use crate::error::ApiError;
+use super::undelivered_permit::UndeliveredPermit;
+use crate::error::{ApiError, ApiErrorKind};
+use crate::node::NodeContext;
 use crate::node::overrides::Client;
 use crate::telemetry::Span;
-
-/// Maximum number of queries in a batch.
-pub const MAX_BATCH: usize = 1000;
 
 /// The explanation of a decision, with the override of its client.
 #[derive(Debug)]
@@ -74,44 +75,24 @@ impl Service {
         span: &mut Span,
         encode: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, ApiError> {
-        let encode = |outcome: &Outcome<'_, '_>| {
-            if verb == Verb::Take {
-                self.node().refused().note(query, outcome);
-            }
-            span.decided(outcome);
-            encode(outcome)
-        };
-        self.node().limiter().decide(verb, query, encode).await.map_err(|error| (&error).into())
+        decide(self.node(), verb, query, span, encode).await
     }
 
-    /// Checks up to [`MAX_BATCH`] queries independently. The results are in the order of the queries; a query that could
-    /// not be decoded keeps its error.
-    ///
-    /// # Errors
-    ///
-    /// `Invalid` if there are too many queries.
-    pub async fn batch<T>(
+    /// As [`check`](Self::check), for a client that may disconnect before it receives the permit of its slots: the
+    /// returned guard releases them, and a check whose future is dropped releases the slots that it is granted later.
+    pub(crate) async fn check_undelivered<T: Send + 'static>(
         &self,
-        queries: Vec<Result<Query<'_>, ApiError>>,
-        encode: impl Fn(&Outcome<'_, '_>) -> T,
-    ) -> Result<Vec<Result<T, ApiError>>, ApiError> {
-        if queries.len() > MAX_BATCH {
-            let detail = format!("has {} items; the maximum is {MAX_BATCH}", queries.len());
-            return Err(ApiError::invalid(detail).at("requests"));
+        query: Query<'_>,
+        span: &mut Span,
+        encode: impl FnOnce(&Outcome<'_, '_>) -> T + Send + 'static,
+    ) -> Result<(T, Option<UndeliveredPermit>), ApiError> {
+        let node = self.node();
+        if !node.limiter().may_hold_slots(&query) {
+            let reply = decide(node, Verb::Take, &query, span, encode).await?;
+            return Ok((reply, None));
         }
-        let decide = async |query: Result<Query<'_>, ApiError>| {
-            self.check(&query?, &mut Span::none(), |outcome| encode(outcome)).await
-        };
-        // With Redis, items are decided concurrently, so that they share calls and the batch takes about as long as one
-        // item.
-        if self.node().backend().redis().is_some() {
-            return Ok(join_all(queries.into_iter().map(decide)).await);
-        }
-        let mut results = Vec::with_capacity(queries.len());
-        for query in queries {
-            results.push(decide(query).await);
-        }
-        Ok(results)
+        // Boxed, so that it does not enlarge the future of every check.
+        Box::pin(check_slots(Arc::clone(node), query.into_owned(), span, encode)).await
     }
 
     /// Explains what a check would decide now: rules, keys, counts and the override of the client. Consumes no quota.
@@ -138,4 +119,42 @@ impl Service {
         });
         reply.await.map_err(|error| (&error).into())
     }
+}
+
+async fn decide<T>(
+    node: &NodeContext,
+    verb: Verb,
+    query: &Query<'_>,
+    span: &mut Span,
+    encode: impl FnOnce(&Outcome<'_, '_>) -> T,
+) -> Result<T, ApiError> {
+    let encode = |outcome: &Outcome<'_, '_>| {
+        if verb == Verb::Take {
+            node.refused().note(query, outcome);
+        }
+        span.decided(outcome);
+        encode(outcome)
+    };
+    node.limiter().decide(verb, query, encode).await.map_err(|error| (&error).into())
+}
+
+/// Checks in a task of its own, which goes on if the caller disconnects. Its output is then dropped, which releases the
+/// slots.
+async fn check_slots<T: Send + 'static>(
+    node: Arc<NodeContext>,
+    query: Query<'static>,
+    span: &mut Span,
+    encode: impl FnOnce(&Outcome<'_, '_>) -> T + Send + 'static,
+) -> Result<(T, Option<UndeliveredPermit>), ApiError> {
+    let mut task_span = mem::replace(span, Span::none());
+    let task = tokio::spawn(async move {
+        let with_permit =
+            |outcome: &Outcome<'_, '_>| (encode(outcome), UndeliveredPermit::of(&node, outcome));
+        let reply = decide(&node, Verb::Take, &query, &mut task_span, with_permit).await;
+        (reply, task_span)
+    });
+    let ended = |_| ApiError::new(ApiErrorKind::Internal, "internal error: the check ended early");
+    let (reply, task_span) = task.await.map_err(ended)?;
+    *span = task_span;
+    reply
 }

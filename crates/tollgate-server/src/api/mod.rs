@@ -4,13 +4,16 @@
 //! in the span of a request, and audit are done here, once for all front ends. This module knows no transport.
 
 pub(crate) mod admin;
+mod batch;
 mod decisions;
 mod permits;
 pub(crate) mod read;
 mod service;
+mod undelivered_permit;
 
 pub use crate::access::{Credentials, Role};
 pub use crate::telemetry::Span;
+pub use batch::MAX_BATCH;
 pub(crate) use decisions::ExplainReply;
-pub use decisions::MAX_BATCH;
 pub use service::Service;
+pub(crate) use undelivered_permit::UndeliveredPermit;

@@ -20,7 +20,13 @@ pub struct ApiError {
     field: Option<String>,
     detail: String,
     retry_after: Option<u64>,
+    reason: Option<&'static str>,
 }
+
+/// The reason of a request that was shed, because too many wait for the store.
+const OVERLOADED: &str = "overloaded";
+/// The reason of a request that was not decided, because the store is lost.
+const STORE_LOST: &str = "store_lost";
 
 /// The kind of an [`ApiError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +56,8 @@ pub enum ApiErrorKind {
     TooMany,
     /// The store is unavailable. Retry later.
     Unavailable,
+    /// Too many requests wait for the store, which replies. The request had no effect. Retry later.
+    Overloaded,
     /// The store contains data under this key that this version cannot read. Retrying does not help.
     Incompatible,
     /// An internal invariant is broken.
@@ -59,13 +67,20 @@ pub enum ApiErrorKind {
 impl ApiError {
     /// Creates an error. The detail is shown to the caller.
     pub fn new(kind: ApiErrorKind, detail: impl Into<String>) -> Self {
-        let retry_after = (kind == ApiErrorKind::Unavailable).then_some(1);
-        Self { kind, field: None, detail: detail.into(), retry_after }
+        let is_brief = matches!(kind, ApiErrorKind::Unavailable | ApiErrorKind::Overloaded);
+        let reason = (kind == ApiErrorKind::Overloaded).then_some(OVERLOADED);
+        let retry_after = is_brief.then_some(1);
+        Self { kind, field: None, detail: detail.into(), retry_after, reason }
     }
 
     /// Creates an error about an invalid request.
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
         Self::new(ApiErrorKind::Invalid, detail)
+    }
+
+    /// Creates the error for a request that is not decided, because the store is lost.
+    pub(crate) fn store_lost(detail: impl Into<String>) -> Self {
+        Self { reason: Some(STORE_LOST), ..Self::new(ApiErrorKind::Unavailable, detail) }
     }
 
     /// Creates the error for a request without a recorded peer address. Every connection records one.
@@ -116,8 +131,8 @@ impl ApiError {
     /// Returns whether a retry may succeed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        use ApiErrorKind::{Timeout, TooMany, Unavailable};
-        matches!(self.kind, Unavailable | Timeout | TooMany)
+        use ApiErrorKind::{Overloaded, Timeout, TooMany, Unavailable};
+        matches!(self.kind, Unavailable | Overloaded | Timeout | TooMany)
     }
 
     /// Returns the error as problem details (RFC 9457), with the input line if there is one.
@@ -128,6 +143,7 @@ impl ApiError {
             title: statuses.title,
             status: statuses.http,
             detail: self.to_string(),
+            reason: self.reason,
             field: self.field.as_deref(),
             line,
         };
@@ -147,6 +163,10 @@ pub(crate) struct Problem<'a> {
     status: u16,
     /// What is wrong and what to do.
     detail: String,
+    /// Why the request was not decided: `overloaded` if it was shed because too many wait for the store, `store_lost`
+    /// if the store is unavailable. A shed request had no effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
     /// The invalid field, such as `limits[0].window_ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<&'a str>,
@@ -172,8 +192,12 @@ impl From<&StoreError> for ApiError {
             StoreErrorKind::Cursor => {
                 return Self::invalid(error.to_string()).at("cursor");
             }
+            StoreErrorKind::Overloaded => {
+                let detail = format!("overloaded: {error}; this request had no effect, retry it");
+                return Self::new(ApiErrorKind::Overloaded, detail);
+            }
             StoreErrorKind::Incompatible => ApiErrorKind::Incompatible,
-            _ => ApiErrorKind::Unavailable,
+            _ => return Self::store_lost(error.to_string()),
         };
         Self::new(kind, error.to_string())
     }

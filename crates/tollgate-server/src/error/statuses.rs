@@ -40,6 +40,7 @@ impl ApiErrorKind {
     ///
     /// let statuses = ApiErrorKind::Unavailable.statuses();
     /// assert_eq!((statuses.http, statuses.grpc as u8, statuses.resp), (503, 14, "UNAVAILABLE"));
+    /// assert_eq!(ApiErrorKind::Overloaded.statuses().resp, "OVERLOADED");
     /// ```
     #[must_use]
     pub const fn statuses(self) -> Statuses {
@@ -58,6 +59,7 @@ impl ApiErrorKind {
             Self::Unprocessable => (422, "Unprocessable Entity", Grpc::FailedPrecondition, "ERR"),
             Self::TooMany => (429, "Too Many Requests", Grpc::ResourceExhausted, "ERR"),
             Self::Unavailable => (503, "Service Unavailable", Grpc::Unavailable, "UNAVAILABLE"),
+            Self::Overloaded => (503, "Service Unavailable", Grpc::Unavailable, "OVERLOADED"),
             // A retry does not help, so gRPC clients must not see UNAVAILABLE.
             Self::Incompatible => (503, "Service Unavailable", Grpc::FailedPrecondition, "ERR"),
             Self::Internal => (500, "Internal Server Error", Grpc::Internal, "ERR"),

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use tollgate::{Outcome, Permit, Query, Refusal, Verb};
 
 use super::body::{MAX_BATCH_BODY, MAX_BODY, MAX_PERMIT_BODY, read};
+use super::delivery::undelivered;
 use super::reply::{Reply, json, json_bytes, problem, unavailable};
 use crate::api::{ExplainReply, Service};
 use crate::error::{ApiError, ApiErrorKind};
@@ -32,9 +33,27 @@ where
 {
     let decided = async {
         let body = read(request, MAX_BODY).await?;
-        service.decide(verb, &query::read(&body)?, span, decision_reply).await
+        let query = query::read(&body)?;
+        if verb == Verb::Take {
+            let (reply, permit) = service.check_undelivered(query, span, decision_reply).await?;
+            return Ok(undelivered(reply, permit));
+        }
+        service.decide(verb, &query, span, decision_reply).await
     };
     decided.await.unwrap_or_else(|error| problem(&error))
+}
+
+/// Encodes an item of a batch. A refusal by `on_store_loss: deny` is a problem, because an item has no status line.
+fn item_json(outcome: &Outcome<'_, '_>) -> Vec<u8> {
+    match Refusal::of(outcome.decision) {
+        Some(refusal) if refusal.is_unavailable() => {
+            let rule = outcome.rule();
+            let detail =
+                format!("the store is unavailable, and rule {rule} has on_store_loss: deny");
+            ApiError::store_lost(detail).to_json(None)
+        }
+        _ => decision_json(outcome),
+    }
 }
 
 /// Encodes a decision: status 200 whether it allows or refuses, 503 for `on_store_loss: deny` without the store.
@@ -77,7 +96,8 @@ pub(crate) struct Batch<'a> {
     requests: Vec<&'a RawValue>,
 }
 
-/// POST /check/batch: decides each item independently, in order. An invalid item yields a problem in its position.
+/// POST /check/batch: decides each item independently, in order. An item that is invalid or not decided yields a
+/// problem in its position.
 pub(super) async fn batch<B>(service: &Service, request: Request<B>) -> Result<Reply, ApiError>
 where
     B: HttpBody<Data = Bytes> + Unpin,
@@ -85,12 +105,13 @@ where
     let body = read(request, MAX_BATCH_BODY).await?;
     let batch: Batch<'_> = parse(&body)?;
     let queries = batch.requests.into_iter().map(read_item).collect();
-    let results = service.batch(queries, decision_json).await?;
-    let items: Vec<Vec<u8>> = results
+    let results = service.batch_undelivered(queries, item_json).await?;
+    let (items, permits): (Vec<Vec<u8>>, Vec<_>) = results
         .into_iter()
-        .map(|result| result.unwrap_or_else(|error| error.to_json(None)))
-        .collect();
-    Ok(json_bytes([br#"{"results":["#, &*items.join(&b','), b"]}"].concat()))
+        .map(|result| result.unwrap_or_else(|error| (error.to_json(None), None)))
+        .unzip();
+    let reply = json_bytes([br#"{"results":["#, &*items.join(&b','), b"]}"].concat());
+    Ok(undelivered(reply, permits.into_iter().flatten()))
 }
 
 fn read_item(item: &RawValue) -> Result<Query<'_>, ApiError> {

@@ -8,6 +8,7 @@ mod body_guard;
 mod credentials;
 mod dashboard;
 mod decide;
+mod delivery;
 mod docs;
 mod health;
 mod listings;

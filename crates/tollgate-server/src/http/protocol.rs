@@ -18,6 +18,7 @@ use tollgate::Verb;
 use tower_service::Service as _;
 
 use super::body_guard::GuardedBody;
+use super::delivery::{DeliveringStream, Delivery};
 use super::{auth, decide, routes, traces};
 use crate::api::Service;
 use crate::listener::{Connection, Progress, Protocol, Stream};
@@ -74,10 +75,12 @@ impl Protocol for Http {
 
     async fn serve<S: Stream>(self: Arc<Self>, stream: S, connection: Connection) {
         let (peer, mut drain) = (connection.peer(), connection.drain());
-        let progress = connection.progress();
+        let (progress, delivery) = (connection.progress(), Arc::new(Delivery::default()));
+        let stream = DeliveringStream::new(stream, Arc::clone(&delivery));
         let handler = service_fn(|request| async {
             progress.begin();
-            let response = respond(&self, peer, request).await?;
+            let mut response = respond(&self, peer, request).await?;
+            delivery.begin(&mut response);
             Ok::<_, Infallible>(response.map(|body| with_progress(body, progress)))
         });
         let mut http = http1::Builder::new();

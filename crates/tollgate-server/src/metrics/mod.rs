@@ -280,6 +280,8 @@ impl Metrics {
     fn render_store(&self, out: &mut Exposition, breaker: Option<BreakerState>) {
         out.counter("rate_limit_backend_errors_total", "Failed store calls.")
             .sample(&[], self.store.errors());
+        let help = "Requests shed because too many wait for Redis, which replies.";
+        out.counter("tollgate_shed_total", help).sample(&[], self.store.shed());
         let help =
             "Checks decided without the shared store, by the on_store_loss setting that applied.";
         let mut metric = out.counter("tollgate_degraded_decisions_total", help);

@@ -9,6 +9,9 @@ use crate::error::SettingsError;
 
 const CAPACITY: &str = "RATE_LIMIT_GLOBAL_CAPACITY";
 const REFILL: &str = "RATE_LIMIT_GLOBAL_REFILL_PER_SEC";
+/// Fixed, so that a changed refill converts the state of a client. A limit without a name is a new one if its window
+/// changes.
+const NAME: &str = "global";
 const MILLION: u64 = 1_000_000;
 
 /// Returns a token bucket if either variable is set (defaults: 60 tokens, 1 per second); otherwise 100 per minute.
@@ -21,7 +24,8 @@ pub(super) fn from_environment(environment: &Environment) -> Result<Limit, Setti
     let refill = refill.map_or(Ok(MILLION), parse_millionths)?;
     let quota = per_whole_seconds(refill).try_burst(capacity);
     let quota = quota.map_err(|error| SettingsError::new(CAPACITY, error))?;
-    Limit::token_bucket(quota).map_err(|error| SettingsError::new(REFILL, error))
+    let limit = Limit::token_bucket(quota).and_then(|limit| limit.named(NAME));
+    limit.map_err(|error| SettingsError::new(REFILL, error))
 }
 
 fn parse_capacity(text: &str) -> Result<u64, SettingsError> {

@@ -15,6 +15,9 @@ const LOG_INTERVAL: Duration = Duration::from_secs(300);
 /// Minimum time between two log lines about a Redis that rejects this node: someone must fix a setting.
 const REJECTION_INTERVAL: Duration = Duration::from_secs(60);
 
+/// Minimum time between two log lines about shed requests.
+const SHED_LOG_INTERVAL: Duration = Duration::from_secs(60);
+
 /// Failed calls are logged only after this time, because they may be the start of an outage, which has its own lines.
 const FAILURE_GRACE: Duration = Duration::from_secs(2);
 
@@ -27,6 +30,8 @@ const LASTING_OUTAGE: Duration = Duration::from_secs(60);
 pub(crate) struct StoreWatch {
     errors: AtomicU64,
     losses: AtomicU64,
+    /// Number of shed requests.
+    shed: AtomicU64,
     /// Whether a call failed since the last successful one. While false, a success takes no lock.
     is_failing: AtomicBool,
     state: Mutex<WatchState>,
@@ -60,6 +65,8 @@ struct WatchState {
     failing_since: Option<Instant>,
     failed_calls_logged: Option<Instant>,
     incompatible_logged: Option<Instant>,
+    /// When shed requests were last logged, and how many there were then.
+    shed_logged: Option<(Instant, u64)>,
 }
 
 impl StoreWatch {
@@ -67,6 +74,7 @@ impl StoreWatch {
     pub(crate) fn on_event(&self, event: StoreEvent<'_>) {
         match event {
             StoreEvent::Failed(error) => self.note_failure(error),
+            StoreEvent::Overloaded(error) => self.note_shed(error, Instant::now()),
             StoreEvent::Lost { failures, reason, nodes } => {
                 self.losses.fetch_add(1, Ordering::Relaxed);
                 let now = Instant::now();
@@ -128,8 +136,33 @@ impl StoreWatch {
         self.state.lock().last_error.clone()
     }
 
+    /// Records a request that was shed, because too many calls wait for the store. The store itself works.
+    fn note_shed(&self, error: &StoreError, now: Instant) {
+        let shed = self.shed.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        let mut state = self.state.lock();
+        let (is_due, before) = match state.shed_logged {
+            Some((at, before)) => (now.duration_since(at) >= SHED_LOG_INTERVAL, before),
+            None => (true, 0),
+        };
+        if !is_due {
+            return;
+        }
+        state.shed_logged = Some((now, shed));
+        drop(state);
+        warn!(
+            %error,
+            shed = shed.saturating_sub(before),
+            "requests are shed: this node receives more requests than Redis decides in time; add nodes or a faster \
+             Redis. Further ones are counted in tollgate_shed_total and logged once a minute"
+        );
+    }
+
     /// Records a failed store call.
     pub(crate) fn note_failure(&self, error: &StoreError) {
+        if error.kind() == StoreErrorKind::Overloaded {
+            self.note_shed(error, Instant::now());
+            return;
+        }
         self.errors.fetch_add(1, Ordering::Relaxed);
         self.is_failing.store(true, Ordering::Relaxed);
         let mut state = self.state.lock();
@@ -219,6 +252,11 @@ impl StoreWatch {
         self.errors.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of shed requests.
+    pub(crate) fn shed(&self) -> u64 {
+        self.shed.load(Ordering::Relaxed)
+    }
+
     /// Returns how often the breaker opened.
     pub(crate) fn losses(&self) -> u64 {
         self.losses.load(Ordering::Relaxed)
@@ -301,6 +339,21 @@ mod tests {
         watch.note_decision(&Decision::new(Timestamp::EPOCH, []));
         assert!(watch.warning().is_some(), "a decision without takes needs no store");
         watch.note_success();
+        assert_eq!(watch.warning(), None);
+    }
+
+    #[test]
+    fn shed_requests_are_logged_once_a_minute_and_are_not_failures() {
+        let (watch, start) = (StoreWatch::default(), Instant::now());
+        let overloaded = error(StoreErrorKind::Overloaded);
+        let logged = || watch.state.lock().shed_logged.unwrap();
+        for second in 0..90 {
+            watch.note_shed(&overloaded, start + Duration::from_secs(second));
+            let expected = if second < 60 { (0, 1) } else { (60, 61) };
+            assert_eq!(logged(), (start + Duration::from_secs(expected.0), expected.1));
+        }
+        watch.on_event(StoreEvent::Overloaded(&overloaded));
+        assert_eq!((watch.shed(), watch.errors(), watch.losses()), (91, 0, 0));
         assert_eq!(watch.warning(), None);
     }
 

@@ -3,7 +3,9 @@
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use tollgate_testkit::server::{Flavor, Server};
 
+use crate::redis::LONG_TIMEOUT;
 use crate::service::{Ended, Scratch, Service, eventually, run, tollgate};
 
 const SECRET: &str = "hunter2";
@@ -258,6 +260,30 @@ fn global_variables_make_the_default_a_bucket() {
         );
         assert_eq!(answer["remaining"], burst - 1);
         assert_eq!(service.get("/api/limits").json()["default"]["limits"][0]["burst"], burst);
+    }
+}
+
+/// A changed refill converts the bucket and does not begin a new one.
+#[test]
+fn global_limit_keeps_its_state_when_its_variables_change() {
+    let server = Server::start(Flavor::Redis);
+    let url = server.url();
+    let node = |refill| {
+        let environment =
+            [("RATE_LIMIT_GLOBAL_CAPACITY", "5"), ("RATE_LIMIT_GLOBAL_REFILL_PER_SEC", refill)];
+        let args = [&["--http", "127.0.0.1:0", "--redis", &url], &LONG_TIMEOUT[..]].concat();
+        start(&args, &environment)
+    };
+    let first = node("0.00001");
+    for _ in 0..5 {
+        let decision = first.check("k");
+        assert_eq!(
+            (&decision["allowed"], &decision["limit_name"]),
+            (&json!(true), &json!("global"))
+        );
+    }
+    for refill in ["0.00002", "0.000025"] {
+        assert_eq!(node(refill).check("k")["allowed"], false, "{refill}");
     }
 }
 

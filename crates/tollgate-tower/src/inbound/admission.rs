@@ -158,9 +158,7 @@ impl<S: Store + 'static, O: Observer + 'static> Settings<S, O> {
                 refuse(Refusal::overloaded())
             }
             // Otherwise a client could bypass its limits by matching more rules than a plan can hold.
-            (ErrorAction::Refuse, _) | (_, LimiterError::Plan(_)) => {
-                refuse(Refusal::undecided())
-            }
+            (ErrorAction::Refuse, _) | (_, LimiterError::Plan(_)) => refuse(Refusal::undecided()),
             (ErrorAction::Allow, _) => {
                 let (settings, no_headers) = (Arc::clone(self), HeaderValues::default());
                 let in_flight = InFlight::new(settings, no_headers, None, PendingCharge::None);

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 use super::super::schemas::Schemas;
-use super::{Operation, retry_after};
+use super::{Operation, PROBLEM, retry_after};
 use crate::error::Problem;
 use crate::http::{Batch, PermitBody};
 use crate::wire::decision_schema::Decision;
@@ -20,7 +20,7 @@ const INVALID: &str = "The request is invalid; no quota was taken.";
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only the schema is used")]
 struct BatchResponse {
-    /// The results in the order of the requests; an invalid request yields a problem.
+    /// The results in the order of the requests; a request that is invalid or not decided yields a problem.
     results: Vec<BatchResult>,
 }
 
@@ -64,9 +64,13 @@ fn post(path: &'static str, id: &str, summary: &str) -> Operation {
 
 fn decision(schemas: &mut Schemas, path: &'static str, summary: &str, ok: &str) -> Operation {
     let lost = json!({
-        "description": "The store is unavailable and the rule has `on_store_loss: deny`. The body is the decision, \
-                        with allowed false and degraded true.",
-        "content": { "application/json": { "schema": schemas.response::<Decision>() } },
+        "description": "The store is unavailable and the rule has `on_store_loss: deny`: the body is the decision, \
+                        with allowed false and degraded true. Or the request is shed, because too many wait for the \
+                        store: the body is a problem with the reason overloaded, and no quota was taken.",
+        "content": {
+            "application/json": { "schema": schemas.response::<Decision>() },
+            "application/problem+json": { "schema": PROBLEM },
+        },
         "headers": retry_after(),
     });
     post(path, path.trim_start_matches('/'), summary)
@@ -82,6 +86,7 @@ fn explain(schemas: &mut Schemas) -> Operation {
         )
         .body::<QueryBody<'_>>(schemas, &query_example())
         .json::<ExplainResponse<'_, '_>>(schemas, 200, "The explanation.")
+        .store_errors()
 }
 
 fn batch(schemas: &mut Schemas) -> Operation {
@@ -89,7 +94,8 @@ fn batch(schemas: &mut Schemas) -> Operation {
     let second = json!({ "key": "user:1", "cost": 2, "limits": [limit] });
     let max = crate::api::MAX_BATCH;
     let description = format!(
-        "Decides up to {max} requests in order, each independently. An invalid item yields a problem in its position."
+        "Decides up to {max} requests in order, each independently. An item that is invalid, shed (reason overloaded) \
+         or denied without the store (reason store_lost) yields a problem in its position."
     );
     post("/check/batch", "checkBatch", "Check many requests")
         .description(&description)

@@ -155,7 +155,7 @@ impl Operation {
                     &json!({ "type": "string" }),
                 );
             }
-            ApiErrorKind::TooMany | ApiErrorKind::Unavailable => {
+            ApiErrorKind::TooMany | ApiErrorKind::Unavailable | ApiErrorKind::Overloaded => {
                 response["headers"] = retry_after();
             }
             _ => {}
@@ -168,8 +168,9 @@ impl Operation {
     }
 
     fn store_errors(self) -> Self {
-        let text = "The store is unavailable; retry after Retry-After. Without that header, the store contains \
-                    incompatible data under the key and a retry does not help.";
+        let text = "The store is unavailable, or too many requests wait for it (reason overloaded); retry after \
+                    Retry-After. Without that header, the store contains incompatible data under the key and a \
+                    retry does not help.";
         self.error(ApiErrorKind::Unavailable, text)
     }
 

@@ -1,0 +1,64 @@
+//! Batches: many independent checks in one call.
+
+use futures_util::future::join_all;
+use tollgate::{Outcome, Query};
+
+use super::service::Service;
+use super::undelivered_permit::UndeliveredPermit;
+use crate::error::ApiError;
+use crate::telemetry::Span;
+
+/// Maximum number of queries in a batch.
+pub const MAX_BATCH: usize = 1000;
+
+/// Maximum number of queries of one batch that wait for Redis at the same time. Other requests are decided between
+/// two chunks, and are not queued behind a whole batch.
+const CHUNK: usize = 64;
+
+/// A result with the permit that its response delivers, if any.
+pub(crate) type UndeliveredResult<T> = Result<(T, Option<UndeliveredPermit>), ApiError>;
+
+impl Service {
+    /// Checks up to [`MAX_BATCH`] queries independently, in chunks of at most 64. The results are in the order of the
+    /// queries; a query that could not be decoded keeps its error.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if there are too many queries.
+    pub async fn batch<T: Send + 'static>(
+        &self,
+        queries: Vec<Result<Query<'_>, ApiError>>,
+        encode: impl Fn(&Outcome<'_, '_>) -> T + Clone + Send + 'static,
+    ) -> Result<Vec<Result<T, ApiError>>, ApiError> {
+        let results = self.batch_undelivered(queries, encode).await?;
+        let delivered = |result: UndeliveredResult<T>| {
+            let (reply, permit) = result?;
+            permit.iter().for_each(UndeliveredPermit::set_delivered);
+            Ok(reply)
+        };
+        Ok(results.into_iter().map(delivered).collect())
+    }
+
+    /// As [`batch`](Self::batch), with the permits of results that are not delivered yet.
+    pub(crate) async fn batch_undelivered<T: Send + 'static>(
+        &self,
+        queries: Vec<Result<Query<'_>, ApiError>>,
+        encode: impl Fn(&Outcome<'_, '_>) -> T + Clone + Send + 'static,
+    ) -> Result<Vec<UndeliveredResult<T>>, ApiError> {
+        if queries.len() > MAX_BATCH {
+            let detail = format!("has {} items; the maximum is {MAX_BATCH}", queries.len());
+            return Err(ApiError::invalid(detail).at("requests"));
+        }
+        let check = async |query: Result<Query<'_>, ApiError>| {
+            self.check_undelivered(query?, &mut Span::none(), encode.clone()).await
+        };
+        let mut results = Vec::with_capacity(queries.len());
+        let mut queries = queries.into_iter();
+        // With Redis, the items of a chunk are decided concurrently, so that they share calls.
+        let chunk = if self.node().backend().redis().is_some() { CHUNK } else { 1 };
+        while queries.len() > 0 {
+            results.extend(join_all(queries.by_ref().take(chunk).map(check)).await);
+        }
+        Ok(results)
+    }
+}

@@ -1,0 +1,106 @@
+//! Clients that disconnect before their response: the concurrency slots that they would have received are released.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tollgate_testkit::proxy::{Fault, Proxy};
+use tollgate_testkit::server::{Flavor, Server};
+
+use crate::redis::LONG_TIMEOUT;
+use crate::service::{Scratch, Service, eventually};
+
+/// Longer than any test, so that no slot expires.
+const TTL_MS: u64 = 3_600_000;
+
+/// How late replies of Redis arrive while a client disconnects. Only the duration of a test depends on it.
+const DELAY: Duration = Duration::from_secs(1);
+
+const POLICY: &str = "
+version: 1
+rules:
+  - name: jobs
+    match: { path: /jobs }
+    limits: [{ concurrency: 1, ttl: 1h }]
+";
+
+/// A node behind a proxy to Redis.
+struct Node {
+    server: Server,
+    proxy: Proxy,
+    service: Service,
+    _scratch: Scratch,
+}
+
+impl Node {
+    fn start() -> Self {
+        let (server, scratch) = (Server::start(Flavor::Redis), Scratch::new());
+        let proxy = Proxy::start(server.port());
+        let policy = scratch.write("policy.yaml", POLICY);
+        let (url, args) = (proxy.url(), ["--policy", &policy]);
+        let service = Service::start(&[&["--redis", &url][..], &LONG_TIMEOUT, &args].concat());
+        Self { server, proxy, service, _scratch: scratch }
+    }
+
+    /// Sends a request that takes slots, and disconnects when Redis has granted them but the reply is still on its way.
+    fn disconnect_during(&self, path: &str, body: &Value, slots: usize) {
+        let body = body.to_string();
+        self.proxy.set(Fault::Delay(DELAY));
+        let mut client = self.service.client();
+        let length = body.len();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+        );
+        client.send(format!("{head}{body}").as_bytes()).expect("it is sent");
+        eventually("Redis grants the slots", || self.held() == slots);
+        drop(client);
+        self.proxy.set(Fault::Pass);
+    }
+
+    /// Returns the number of keys with held slots.
+    fn held(&self) -> usize {
+        self.server.raw().call(&["KEYS", "rl:{*}:n*"]).array().len()
+    }
+
+    fn allows(&self, body: &Value) -> bool {
+        self.service.post("/check", body.to_string()).json()["allowed"] == true
+    }
+}
+
+fn inline(key: &str) -> Value {
+    json!({"key": key, "limits": [{"algorithm": "concurrency", "limit": 1, "ttl_ms": TTL_MS}]})
+}
+
+#[test]
+fn slot_of_a_disconnected_client_is_released() {
+    let node = Node::start();
+    let by_policy = json!({"facts": {"client": "c", "path": "/jobs"}});
+    for body in [inline("a"), by_policy] {
+        node.disconnect_during("/check", &body, 1);
+        eventually("the slot is free", || node.held() == 0);
+        assert!(node.allows(&body), "the slot can be taken again");
+        assert!(!node.allows(&body), "a delivered permit stays valid");
+        node.server.raw().call(&["FLUSHALL"]);
+    }
+}
+
+#[test]
+fn slots_of_a_disconnected_batch_are_released() {
+    let node = Node::start();
+    let batch = json!({"requests": [inline("a"), {"key": "b"}, inline("c")]});
+    node.disconnect_during("/check/batch", &batch, 2);
+    eventually("the slots are free", || node.held() == 0);
+    assert!(node.allows(&inline("a")) && node.allows(&inline("c")));
+}
+
+#[test]
+fn delivered_permit_survives_its_connection() {
+    let node = Node::start();
+    let mut client = node.service.client();
+    assert_eq!(client.post("/check", inline("a").to_string()).json()["allowed"], true);
+    let batch = json!({"requests": [inline("b")]}).to_string();
+    assert_eq!(client.post("/check/batch", batch).json()["results"][0]["allowed"], true);
+    drop(client);
+    for _ in 0..20 {
+        assert!(!node.allows(&inline("a")) && !node.allows(&inline("b")));
+    }
+}
