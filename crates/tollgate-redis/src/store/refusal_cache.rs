@@ -48,7 +48,8 @@ struct Shard {
 struct CachedRefusal {
     takes: SmallVec<[CachedTake; 2]>,
     at: Timestamp,
-    requested_at: Instant,
+    /// When the reply arrived. Redis decided at this time or before, so that a wait counted from it is never too short.
+    received_at: Instant,
     until: Instant,
 }
 
@@ -121,8 +122,9 @@ impl RefusalCache {
         let mut shard = self.shard(subject).lock();
         let is_current = shard.changes == *changes && self.is_subscribed();
         if is_current && is_cacheable(plan) && shard.has_capacity(self.max_per_shard) {
+            // Redis decided after the request was sent: the entry ends no later than the refusal.
             let until = epoch.at + retry_after.min(MAX_AGE);
-            let refusal = CachedRefusal::new(plan, decision, epoch.at, until);
+            let refusal = CachedRefusal::new(plan, decision, Instant::now(), until);
             shard.insert(subject, plan, refusal);
         }
     }
@@ -193,15 +195,10 @@ impl Shard {
 }
 
 impl CachedRefusal {
-    fn new(
-        plan: &Plan<'_>,
-        decision: &Decision<'_>,
-        requested_at: Instant,
-        until: Instant,
-    ) -> Self {
+    fn new(plan: &Plan<'_>, decision: &Decision<'_>, received_at: Instant, until: Instant) -> Self {
         let pairs = plan.takes().iter().zip(decision.statuses());
         let takes = pairs.map(|(take, status)| CachedTake::new(take, status)).collect();
-        Self { takes, at: decision.at(), requested_at, until }
+        Self { takes, at: decision.at(), received_at, until }
     }
 
     fn matches(&self, plan: &Plan<'_>) -> bool {
@@ -211,7 +208,9 @@ impl CachedRefusal {
 
     /// Returns the cached decision as of now.
     fn decision<'a>(&self, plan: &Plan<'a>, now: Instant) -> Decision<'a> {
-        let elapsed = now.saturating_duration_since(self.requested_at);
+        // Whole microseconds, so that no time is rounded down.
+        let elapsed = now.saturating_duration_since(self.received_at);
+        let elapsed = Duration::from_micros(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
         let status = |(cached, take): (&CachedTake, &Take<'a>)| {
             Status::new(take.key().limit(), take.mode(), aged(cached.reply, elapsed))
         };
@@ -297,6 +296,34 @@ mod tests {
             let cached: usize = cache.shards.iter().map(|shard| shard.lock().len()).sum();
             assert!((1..=32).contains(&cached), "{cached} after {nth}");
         }
+    }
+
+    /// Redis may have decided just before its reply arrived, so that the wait begins then at the latest.
+    #[test]
+    fn slow_reply_does_not_shorten_the_wait() {
+        let cache = RefusalCache::new(32);
+        cache.subscribed();
+        let limit = Limit::sliding_window(Quota::per_hour(3)).unwrap();
+        let (wait, reset) = (Duration::from_secs(20), Duration::from_secs(30));
+        let reply = Reply::new(Verdict::Deny { retry_after: wait }, 0, reset);
+        let at = Timestamp::from_micros(1_700_000_000_000_000);
+        let decision = Decision::new(at, [Status::new(&limit, Mode::Enforce, reply)]);
+        let subject = Subject::of(["k"]);
+        let plan = Plan::new([Take::new(Key::new(&subject, &limit), 1)]).unwrap();
+        let epoch = cache.find(&plan).unwrap_err().unwrap();
+        let slow = Duration::from_millis(500);
+        let received = Instant::now();
+        cache.insert(&plan, &decision, &Epoch { at: epoch.at - slow, ..epoch });
+        // Expired only if this test was interrupted for as long as the entry is valid.
+        let Ok(cached) = cache.find(&plan) else {
+            assert!(received.elapsed() >= MAX_AGE - slow);
+            return;
+        };
+        let elapsed = received.elapsed();
+        assert!(cached.retry_after().unwrap() >= wait - elapsed, "{cached:?} after {elapsed:?}");
+        let status = cached.statuses().first().unwrap();
+        assert!(status.reset_after() >= reset - elapsed, "{status:?} after {elapsed:?}");
+        assert_eq!(cached.at() + status.reset_after(), at + reset, "the time of the reset stays");
     }
 
     impl Shard {
