@@ -185,6 +185,13 @@ impl Reply {
         self.body.contains(r#""degraded":true"#)
     }
 
+    /// Returns whether the request was shed, and marked so.
+    pub fn is_shed(&self) -> bool {
+        self.status == 503
+            && self.header("retry-after") == Some("1")
+            && self.body.contains(r#""reason":"overloaded""#)
+    }
+
     /// Returns whether the store decided.
     pub fn is_exact(&self) -> bool {
         self.status == 200 && self.body.contains(r#""degraded":false"#)

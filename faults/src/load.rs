@@ -100,7 +100,7 @@ impl<'a> Load<'a> {
             }
             .and_then(|mut open: Client| Ok((open.post("/check", &body)?, open)));
             let answered = Instant::now();
-            let (status, is_allowed, is_degraded) = (None, false, false);
+            let (status, is_allowed, is_degraded, is_shed) = (None, false, false, false);
             let mut result = RequestResult {
                 number,
                 node,
@@ -110,6 +110,7 @@ impl<'a> Load<'a> {
                 status,
                 is_allowed,
                 is_degraded,
+                is_shed,
             };
             if let Ok((reply, open)) = reply {
                 result.set_reply(&reply);

@@ -23,6 +23,8 @@ pub struct RequestResult {
     pub is_allowed: bool,
     /// Whether the decision is degraded.
     pub is_degraded: bool,
+    /// Whether the request was shed, and marked so.
+    pub is_shed: bool,
 }
 
 impl RequestResult {
@@ -35,6 +37,7 @@ impl RequestResult {
         self.status = Some(reply.status);
         self.is_allowed = reply.is_allowed();
         self.is_degraded = reply.is_degraded();
+        self.is_shed = reply.is_shed();
     }
 
     fn is_failed(&self) -> bool {
@@ -92,6 +95,11 @@ impl Tally {
         self.results.iter().filter(|result| result.is_degraded).count()
     }
 
+    /// The number of shed requests.
+    pub fn shed(&self) -> usize {
+        self.results.iter().filter(|result| result.is_shed).count()
+    }
+
     /// The number of responses with status 500 or above, or without a response.
     pub fn failed(&self) -> usize {
         self.results.iter().filter(|result| result.is_failed()).count()
@@ -147,7 +155,7 @@ mod tests {
     fn at(begin: Instant, millis: u64) -> RequestResult {
         let sent = begin + Duration::from_millis(millis);
         let (answered, status) = (sent + Duration::from_millis(2), Some(200));
-        let (is_allowed, is_degraded) = (true, true);
+        let (is_allowed, is_degraded, is_shed) = (true, true, false);
         RequestResult {
             number: 0,
             node: 0,
@@ -157,6 +165,7 @@ mod tests {
             status,
             is_allowed,
             is_degraded,
+            is_shed,
         }
     }
 

@@ -23,6 +23,7 @@ mod killed;
 mod late_redis;
 mod long_keys;
 mod numbers;
+mod overload;
 mod paused;
 mod refunds;
 mod refusing;
@@ -123,6 +124,8 @@ pub fn all() -> Vec<Row> {
             refunds::refund_with_lost_reply_is_credited_once;
         45 Quick, "start without Redis", "three nodes start, then Redis":
             late_redis::nodes_start_without_redis_and_become_exact;
+        46 Slow, "overload", "proxy forwards a tenth of the load; then SIGSTOP":
+            overload::overloaded_node_sheds_and_keeps_its_limits;
     }
 }
 

@@ -28,6 +28,9 @@ pub enum Fault {
     },
     /// Delays each reply. Requests are not delayed: the server executes commands on which a client times out.
     Delay(Duration),
+    /// Forwards at most this many bytes of requests per second on each connection: a server that needs a fixed time for
+    /// each decision, and cannot keep up.
+    Throttle(u32),
     /// Accepts connections and drops all bytes. Requests never reach the server; with [`Server::hang`] they do, late.
     /// A connection that lost bytes is cut when this fault ends, because TCP has no gaps.
     ///

@@ -96,6 +96,7 @@ impl<'a> Forwarder<'a> {
             }
             _ => {
                 let server = self.server(scope)?;
+                self.hub.throttle(self.link, bytes.len());
                 self.link.add_pending(requests);
                 self.forward(server, bytes, current, allowance)
             }

@@ -65,6 +65,22 @@ impl Hub {
         Self::apply(&lock(&self.current), link)
     }
 
+    /// Waits as long as a throttled server needs for this many bytes of requests.
+    pub(super) fn throttle(&self, link: &Link, bytes: usize) {
+        let (mut current, began) = (lock(&self.current), Instant::now());
+        loop {
+            let Fault::Throttle(per_second) = *current.fault else { return };
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            let needed = Duration::from_secs(1) * bytes / per_second.max(1);
+            let remaining = needed.saturating_sub(began.elapsed());
+            if remaining.is_zero() || link.is_cut() {
+                return;
+            }
+            let waited = self.changed.wait_timeout(current, remaining);
+            current = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// Waits for the delay of bytes of a reply. Returns the fault then.
     pub(super) fn fault_for_reply(&self, link: &Link, arrived: Instant) -> Current {
         let mut current = lock(&self.current);
