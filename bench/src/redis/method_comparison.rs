@@ -138,6 +138,7 @@ mod tests {
             answered: 10.0,
             allowed: 10.0,
             commands: 30.0,
+            script_calls: 2.0,
             per_second,
             p50: 300.0,
             p99: 500.0,
