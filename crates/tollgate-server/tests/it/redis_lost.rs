@@ -111,6 +111,14 @@ fn each_rule_follows_its_on_store_loss() {
             (&json!(false), &json!("strict"))
         );
     }
+    let batch = format!(r#"{{"requests":[{},{}]}}"#, facts("/strict"), facts("/lenient"));
+    let results = post(&service, "/check/batch", &batch).json()["results"].clone();
+    assert_eq!(
+        (&results[0]["status"], &results[0]["reason"]),
+        (&json!(503), &json!("store_lost")),
+        "{results}"
+    );
+    assert_eq!(results[1]["allowed"], true);
     let explained = post(&service, "/explain", r#"{"key":"k"}"#).json();
     assert_degraded(&explained["answer"]);
     assert_needs_the_store(&service, &permit);
@@ -120,12 +128,12 @@ fn each_rule_follows_its_on_store_loss() {
         (BREAKER, 1.0),
         (ERRORS, 5.0),
         (r#"tollgate_degraded_decisions_total{by="local"}"#, 6.0),
-        (r#"tollgate_degraded_decisions_total{by="allow"}"#, 3.0),
-        (r#"tollgate_degraded_decisions_total{by="deny"}"#, 1.0),
+        (r#"tollgate_degraded_decisions_total{by="allow"}"#, 4.0),
+        (r#"tollgate_degraded_decisions_total{by="deny"}"#, 2.0),
         (r#"rate_limit_rejections_total{reason="local_exhausted"}"#, 1.0),
-        (r#"rate_limit_rejections_total{reason="backend_error"}"#, 1.0),
+        (r#"rate_limit_rejections_total{reason="backend_error"}"#, 2.0),
         (r#"rate_limit_rejections_total{reason="distributed_exhausted"}"#, 0.0),
-        (r#"ratelimiter_requests_checked_total{result="blocked"}"#, 2.0),
+        (r#"ratelimiter_requests_checked_total{result="blocked"}"#, 3.0),
     ] {
         assert!(scrape.value(series) == value, "{series}: {}", scrape.value(series));
     }
