@@ -32,28 +32,63 @@ local function read_values(call_keys, call_args)
   return keys, values
 end
 
+-- The parameters of limits by their encoding. A function library keeps them for later calls.
+local known_buckets, known = {}, 0
+
+local function read_bucket(code)
+  local burst, give, grains = struct.unpack('>xI7I7I7', code)
+  -- As in token_bucket.lua.
+  local life = math.ceil(burst * grains / give) + GRACE * 1000
+  local bucket = {
+    burst = burst, give = give, grains = grains, capacity = burst * grains,
+    ttl = string.format('%d', math.ceil(life / 1000)), life = life - GRACE * 500, unit = math.ceil(life / 124),
+    tick = 0,
+  }
+  if known == 256 then
+    known_buckets, known = {}, 0
+  end
+  known_buckets[code], known = bucket, known + 1
+  return bucket
+end
+
 -- Returns the parameters of each limit, and the position of the first plan. Nothing if a number is too large.
 local function read_buckets(call, now)
-  local decode, ceil, floor = struct.unpack, math.ceil, math.floor
-  local count, at = decode('>I2', call)
+  local count, at = struct.unpack('>I2', call)
   local buckets = {}
   for number = 1, count do
-    local burst, give, grains
-    burst, give, grains, at = decode('>xI7I7I7x', call, at)
-    if give >= MAX_GIVE then
+    local code = string.sub(call, at, at + 22)
+    local bucket = known_buckets[code] or read_bucket(code)
+    if bucket.give >= MAX_GIVE then
       return
     end
-    -- As in token_bucket.lua.
-    local life = ceil(burst * grains / give) + GRACE * 1000
-    local unit = ceil(life / 124)
-    buckets[number] = {
-      burst = burst, give = give, grains = grains, capacity = burst * grains,
-      ttl = string.format('%d', ceil(life / 1000)), life = life - GRACE * 500, unit = unit, tick = floor(now / unit),
-    }
+    bucket.tick = math.floor(now / bucket.unit)
+    buckets[number], at = bucket, at + 23
   end
   return buckets, at
 end
 
+-- Writes the states of the keys in `taken`, each once.
+local function write_buckets(keys, ticks, buckets, owners, deficits, taken, now)
+  local encode, write = struct.pack, redis.call
+  for index = 1, #taken do
+    local key = taken[index]
+    local deficit = deficits[key]
+    if deficit then
+      deficits[key] = nil
+      local l, tick = buckets[owners[key]], ticks[key]
+      local current = l.tick
+      -- As in token_bucket.lua.
+      if tick and (current - (current - tick) % 128) * l.unit + l.life >= now + deficit / l.give then
+        write('SETRANGE', keys[key], '0', encode(BUCKET, tick, now, deficit, l.give, l.capacity))
+      else
+        tick = 128 + current % 128
+        write('PSETEX', keys[key], l.ttl, encode(BUCKET, tick, now, deficit, l.give, l.capacity))
+      end
+    end
+  end
+end
+
+-- One function for each plan, without calls: a call costs as much as the arithmetic.
 local function decide_buckets(call_keys, call_args)
   local now, call = read_time(call_args), call_args[1]
   local keys, values = read_values(call_keys, call_args)
@@ -62,7 +97,8 @@ local function decide_buckets(call_keys, call_args)
     return general(call_keys, call_args)
   end
   local decode, ceil = struct.unpack, math.ceil
-  local deficits, owners, ticks, taken = {}, {}, {}, {}
+  -- By key number. `values` has the tick of each state after its first plan.
+  local deficits, owners, taken = {}, {}, {}
   local reply, size, writes = { now }, 1, 0
   while at <= #call do
     local verb, key, number, cost
@@ -82,12 +118,11 @@ local function decide_buckets(call_keys, call_args)
         then
           return general(call_keys, call_args)
         end
-        ticks[key], deficit = tick, before - give * (now - since)
+        values[key], deficit = tick, before - give * (now - since)
         if deficit < 0 then
           deficit = 0
         end
       end
-      deficits[key] = deficit
     elseif owners[key] ~= number then
       return general(call_keys, call_args)
     end
@@ -98,32 +133,14 @@ local function decide_buckets(call_keys, call_args)
       if deficit > room then
         wait = ceil((deficit - room) / give)
       elseif verb == 1 and cost > 0 then
-        deficit = deficit + cost * l.grains
-        deficits[key] = deficit
-        writes = writes + 1
+        deficit, writes = deficit + cost * l.grains, writes + 1
         taken[writes] = key
       end
     end
+    deficits[key] = deficit
     reply[size + 1], reply[size + 2], reply[size + 3] = wait, l.burst - ceil(deficit / l.grains), ceil(deficit / give)
     size = size + 3
   end
-  local encode, write = struct.pack, redis.call
-  for index = 1, writes do
-    local key = taken[index]
-    local deficit = deficits[key]
-    -- A key with several takes is written once.
-    if deficit then
-      deficits[key] = nil
-      local l, tick = buckets[owners[key]], ticks[key]
-      local current = l.tick
-      -- As in token_bucket.lua.
-      if tick and (current - (current - tick) % 128) * l.unit + l.life >= now + deficit / l.give then
-        write('SETRANGE', keys[key], '0', encode(BUCKET, tick, now, deficit, l.give, l.capacity))
-      else
-        tick = 128 + current % 128
-        write('PSETEX', keys[key], l.ttl, encode(BUCKET, tick, now, deficit, l.give, l.capacity))
-      end
-    end
-  end
+  write_buckets(keys, values, buckets, owners, deficits, taken, now)
   return reply
 end
