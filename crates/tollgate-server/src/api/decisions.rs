@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use tollgate::{Distributed, Explanation, FallbackStore, Outcome, Override, Policy, Query, Verb};
 
+use super::run_to_completion::RunToCompletion;
 use super::service::Service;
 use super::undelivered_permit::UndeliveredPermit;
-use crate::error::{ApiError, ApiErrorKind};
+use crate::error::ApiError;
 use crate::node::NodeContext;
 use crate::node::overrides::Client;
 use crate::telemetry::Span;
@@ -138,23 +139,22 @@ async fn decide<T>(
     node.limiter().decide(verb, query, encode).await.map_err(|error| (&error).into())
 }
 
-/// Checks in a task of its own, which goes on if the caller disconnects. Its output is then dropped, which releases the
-/// slots.
+/// Checks a query that may take slots. If the caller is dropped, the check goes on, and its output is dropped, which
+/// releases the slots.
 async fn check_slots<T: Send + 'static>(
     node: Arc<NodeContext>,
     query: Query<'static>,
     span: &mut Span,
     encode: impl FnOnce(&Outcome<'_, '_>) -> T + Send + 'static,
 ) -> Result<(T, Option<UndeliveredPermit>), ApiError> {
-    let mut task_span = mem::replace(span, Span::none());
-    let task = tokio::spawn(async move {
+    let mut own_span = mem::replace(span, Span::none());
+    let check = async move {
         let with_permit =
             |outcome: &Outcome<'_, '_>| (encode(outcome), UndeliveredPermit::of(&node, outcome));
-        let reply = decide(&node, Verb::Take, &query, &mut task_span, with_permit).await;
-        (reply, task_span)
-    });
-    let ended = |_| ApiError::new(ApiErrorKind::Internal, "internal error: the check ended early");
-    let (reply, task_span) = task.await.map_err(ended)?;
-    *span = task_span;
+        let reply = decide(&node, Verb::Take, &query, &mut own_span, with_permit).await;
+        (reply, own_span)
+    };
+    let (reply, own_span) = RunToCompletion::new(check).await;
+    *span = own_span;
     reply
 }

@@ -8,6 +8,7 @@ mod batch;
 mod decisions;
 mod permits;
 pub(crate) mod read;
+mod run_to_completion;
 mod service;
 mod undelivered_permit;
 

@@ -93,6 +93,18 @@ fn slots_of_a_disconnected_batch_are_released() {
 }
 
 #[test]
+fn items_with_slots_are_decided_in_order() {
+    let node = Node::start();
+    for round in 0..20 {
+        let item = inline(&format!("k{round}"));
+        let batch = json!({"requests": vec![item; 5]}).to_string();
+        let results = node.service.post("/check/batch", batch).json()["results"].clone();
+        let allowed = [0, 1, 2, 3, 4].map(|nth| results[nth]["allowed"] == true);
+        assert_eq!(allowed, [true, false, false, false, false], "{results}");
+    }
+}
+
+#[test]
 fn delivered_permit_survives_its_connection() {
     let node = Node::start();
     let mut client = node.service.client();

@@ -151,6 +151,8 @@ fn full_queue_sheds_requests_whatever_their_rule() {
     let policy = scratch.write("policy.yaml", POLICY);
     let url = server.url();
     let service = Service::start(&[&["--redis", &url, "--policy", &policy][..], &timeout].concat());
+    // Redis has replied within the timeout, so that it is not lost.
+    assert_eq!(service.check("first")["allowed"], true);
     server.hang();
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
