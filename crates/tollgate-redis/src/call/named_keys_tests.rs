@@ -42,7 +42,7 @@ struct Node {
 
 impl Node {
     async fn new(server: &Server, invocation: Invocation) -> Self {
-        let link = Link::new(&address_of(server), long_timeouts());
+        let link = Link::new(address_of(server), long_timeouts());
         let programs = Programs::new(TimeSource::Argument);
         if invocation == Invocation::Function {
             let load = Command::new("FUNCTION").arg("LOAD").arg("REPLACE");
@@ -117,7 +117,7 @@ fn has(cluster: &Cluster, node: &Server, subject: &str) -> bool {
     cluster.primary_of_slot(slot(subject)).port() == node.port()
 }
 
-fn clusters(test: impl AsyncFn(&Cluster, Invocation)) {
+fn clusters(test: &impl AsyncFn(&Cluster, Invocation)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for flavor in Flavor::ALL {
         let cluster = Cluster::of(flavor, 3, 0);
@@ -130,7 +130,7 @@ fn clusters(test: impl AsyncFn(&Cluster, Invocation)) {
 
 #[test]
 fn keys_of_other_nodes_misdirect_only_their_plans() {
-    clusters(async |cluster, invocation| {
+    clusters(&async |cluster, invocation| {
         let subjects: Vec<String> = (0..30).map(|nth| format!("s{nth}")).collect();
         for limits in limits().chunks(1).map(<[_]>::to_vec).chain([limits()]) {
             for server in cluster.nodes() {
@@ -159,7 +159,7 @@ fn keys_of_other_nodes_misdirect_only_their_plans() {
 
 #[test]
 fn plan_over_several_nodes_takes_nothing() {
-    clusters(async |cluster, invocation| {
+    clusters(&async |cluster, invocation| {
         let server = &cluster.nodes()[0];
         let node = Node::new(server, invocation).await;
         let near = (0..).map(|nth| format!("s{nth}")).find(|name| has(cluster, server, name));
@@ -188,7 +188,7 @@ fn plan_over_several_nodes_takes_nothing() {
 
 #[test]
 fn migrating_slot_keeps_the_keys_that_have_not_moved() {
-    clusters(async |cluster, invocation| {
+    clusters(&async |cluster, invocation| {
         let later = START + 2 * WINDOW;
         let (from, to) = (cluster.primary_of_slot(slot("s")), &cluster.nodes()[0]);
         let to = if from.port() == to.port() { &cluster.nodes()[1] } else { to };

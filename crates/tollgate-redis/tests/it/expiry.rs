@@ -1,5 +1,5 @@
 //! Counters expire in Redis one second after their state is equal to no state. Token buckets expire after at most one
-//! full refill and a second; see bucket_expiry.rs.
+//! full refill and a second; see `bucket_expiry.rs`.
 
 use std::time::Duration;
 

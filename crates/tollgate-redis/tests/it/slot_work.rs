@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::{Key, Limit, ManualClock, Permit, PermitId, Store, Subject, Timestamp};
+use tollgate::{Key, Limit, ManualClock, Permit, PermitId, Plan, Store, Subject, Timestamp};
 use tollgate_redis::RedisStore;
 use tollgate_testkit::server::{Flavor, Raw, Server};
 
@@ -36,7 +36,7 @@ impl Observed {
 
     fn take(&self, limit: &Limit, permit: Option<PermitId>) -> Option<Permit> {
         let request = plan(&self.subject, limit, 1);
-        let request = permit.into_iter().fold(request, |plan, permit| plan.with_permit(permit));
+        let request = permit.into_iter().fold(request, Plan::with_permit);
         let decision = block_on(self.store.take(&request)).unwrap();
         assert!(decision.is_allowed(), "{limit:?}");
         Permit::of(&request, &decision)
