@@ -12,4 +12,6 @@ pub(crate) use batch::{Batch, KeyForm, MAX_TAKES};
 pub(crate) use plan_reply::{Figures, PlanReply};
 pub(crate) use program::{Call, Invocation};
 pub(crate) use queued_plan::{EncodedTake, QueuedPlan, Verb, take_of, takes_of, takes_of_permit};
+#[cfg(test)]
+pub(crate) use ticket::Ticket;
 pub(crate) use ticket::Withdrawal;

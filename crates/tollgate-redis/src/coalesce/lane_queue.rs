@@ -188,3 +188,85 @@ impl LaneQueue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use smallvec::SmallVec;
+    use tollgate::{Key, Limit, Quota, Subject, Timestamp};
+
+    use super::*;
+    use crate::call::{Ticket, Verb, take_of};
+    use crate::keys::Keys;
+
+    const TIMEOUT: Duration = Duration::from_millis(100);
+
+    /// Queues plans of one take. Returns their tickets.
+    fn push(queue: &mut LaneQueue, count: usize, now: Instant) -> Vec<Ticket> {
+        let limit = Limit::fixed_window(Quota::per_day(1)).unwrap();
+        let (subject, keys) = (Subject::of(["k"]), Keys::new("rl:".to_owned()));
+        let take = take_of(&Key::new(&subject, &limit), 1, &keys, Timestamp::EPOCH);
+        let mut tickets = Vec::new();
+        for _ in 0..count {
+            let takes = SmallVec::from_iter([take.clone()]);
+            let (plan, ticket) = QueuedPlan::new(Verb::Take, takes, now + TIMEOUT);
+            queue.push(plan);
+            tickets.push(ticket);
+        }
+        tickets
+    }
+
+    /// Removes the plans of the next call. Returns the call and the number of shed plans.
+    fn call(queue: &mut LaneQueue, now: Instant, has_others: bool) -> (Flight, usize) {
+        let removed = queue.remove(now, Urgency::Normal, has_others);
+        queue.end_sending();
+        let plans = removed.send.len();
+        (Flight { sent_at: now, plans, takes: plans }, removed.shed.len())
+    }
+
+    #[test]
+    fn two_calls_share_the_plans() {
+        let (mut queue, now) = (LaneQueue::default(), Instant::now());
+        let _tickets = push(&mut queue, 64, now);
+        let calls = [(); 3].map(|()| call(&mut queue, now, false).0.plans);
+        assert_eq!(calls, [32, 32, 0]);
+    }
+
+    #[test]
+    fn busy_lane_beside_others_has_one_call() {
+        let (mut queue, now) = (LaneQueue::default(), Instant::now());
+        let _tickets = push(&mut queue, 21, now);
+        assert_eq!([(); 2].map(|()| call(&mut queue, now, true).0.plans), [21, 0]);
+    }
+
+    #[test]
+    fn woken_callers_share_the_next_call_and_a_lone_caller_does_not_wait() {
+        let (mut queue, now) = (LaneQueue::default(), Instant::now());
+        let _tickets = push(&mut queue, 4, now);
+        let (first, _) = call(&mut queue, now, false);
+        let (second, _) = call(&mut queue, now, false);
+        assert_eq!(queue.end_call(first, 2, TIMEOUT, now), Next::Defer);
+        let _more = push(&mut queue, 2, now);
+        assert_eq!(call(&mut queue, now, false).0.plans, 0, "the task of the deferral sends");
+        queue.end_deferral();
+        let (third, _) = call(&mut queue, now, false);
+        assert_eq!(third.plans, 2);
+        assert_eq!(queue.end_call(second, 2, TIMEOUT, now), Next::Defer);
+        queue.end_deferral();
+        assert_eq!(queue.end_call(third, 2, TIMEOUT, now), Next::Defer);
+        queue.end_deferral();
+        assert!(queue.is_idle());
+        let _last = push(&mut queue, 1, now);
+        let (lone, _) = call(&mut queue, now, false);
+        assert_eq!((lone.plans, queue.end_call(lone, 1, TIMEOUT, now)), (1, Next::Send));
+    }
+
+    #[test]
+    fn expired_and_cancelled_plans_are_not_sent() {
+        let (mut queue, now) = (LaneQueue::default(), Instant::now());
+        let expired = push(&mut queue, 2, now);
+        let mut tickets = push(&mut queue, 3, now + TIMEOUT);
+        drop(tickets.remove(0));
+        let (flight, shed) = call(&mut queue, now + TIMEOUT, true);
+        assert_eq!((flight.plans, shed, expired.len()), (2, 3, 2));
+    }
+}
