@@ -172,6 +172,28 @@ fn override_expires_on_all_nodes() {
 }
 
 #[test]
+fn known_overrides_apply_until_redis_answers() {
+    let server = Server::start(Flavor::Redis);
+    let store = builder(&server).build();
+    server.kill();
+    let saved =
+        [(Subject::of(["saved"]), override_of(1)), (Subject::of(["expired"]), expiring_at(1))];
+    let known: Overrides = saved.into_iter().collect();
+    let (sender, received) = channel();
+    let apply = move |stored: &StoredOverrides| sender.send(stored.clone()).unwrap_or_default();
+    let directory = store.directory();
+    let follower = block_on(async { directory.follow_overrides_from(&known, apply) });
+    wait_for(&received, &[":saved"]);
+    eventually("the failure is reported", || follower.last_error().is_some());
+    // The server restarts empty.
+    server.restart();
+    wait_for(&received, &[]);
+    put(&directory, &Subject::of(["new"]), &override_of(2), "");
+    wait_for(&received, &[":new"]);
+    eventually("the follower is up to date", || follower.last_error().is_none());
+}
+
+#[test]
 fn missed_changes_are_read_after_reconnect() {
     let server = Server::start(Flavor::Redis);
     let (received, _follower) = follow(&builder(&server).build());
