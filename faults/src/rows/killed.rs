@@ -62,6 +62,7 @@ fn assert_few_are_debited(stage: &Stage) -> u64 {
     let setup = stage.node().redis(&redis::url(&server)).policy(&per_client("50/h", Loss::Local));
     let setup = setup.with("breaker-failures", "1000000").with("probe-ms", "20");
     let node = setup.start();
+    node.wait_exact();
     server.kill();
     for _ in 0..ADMITTED {
         let reply = node.check("k");
