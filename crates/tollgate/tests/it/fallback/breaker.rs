@@ -25,6 +25,19 @@ fn opens_after_five_failures() {
 }
 
 #[test]
+fn opened_at_the_start_decides_by_shares_without_a_call() {
+    let (fleet, limit) = (Fleet::of(2), limit());
+    fleet.lose();
+    fleet.nodes[0].open_breaker();
+    assert_eq!(fleet.nodes[0].breaker(), BreakerState::Open);
+    assert_eq!((fleet.admitted(0, &limit, 60), fleet.shared.calls()), (50, 0));
+    fleet.shared.set(StoreFault::None);
+    block_on(fleet.nodes[0].maintain());
+    assert_eq!(fleet.nodes[0].breaker(), BreakerState::Closed);
+    assert_eq!(fleet.admitted(0, &limit, 60), 50, "the first 50 are debited");
+}
+
+#[test]
 fn success_between_failures_keeps_it_closed() {
     let (fleet, limit) = (Fleet::of(1), limit());
     for _ in 0..5 {
