@@ -97,7 +97,12 @@ impl Coalescer {
     fn unsent(&self, lane: &Lane) -> Failure {
         match lane.is_replying() {
             true => Failure::Overloaded,
-            false => Failure::Unreachable(format!("Redis has not replied for {:?}", self.timeout)),
+            false => {
+                let timeout = self.timeout;
+                let reason =
+                    format!("Redis has not replied for {timeout:?}: the call was not sent");
+                Failure::Unreachable(reason)
+            }
         }
     }
 
