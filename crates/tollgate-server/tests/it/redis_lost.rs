@@ -232,7 +232,8 @@ fn hung_redis_delays_checks_by_at_most_one_timeout() {
     assert_eq!(results[500]["status"], 400);
     assert_eq!(service.check("k")["degraded"], true);
     let errors = Scrape::of(&service).value(ERRORS);
-    assert!(errors >= 500.0, "each failed call is counted: {errors}");
+    // A batch is sent in chunks of 64 items. After the first one the breaker is open, and no item calls Redis.
+    assert!((64.0..500.0).contains(&errors), "each failed call is counted: {errors}");
     server.resume();
     eventually("the store is restored", || is_restored(&service));
     // Every take is counted by the node, and perhaps again by Redis if only its reply was lost.
