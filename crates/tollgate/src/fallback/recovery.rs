@@ -77,8 +77,8 @@ impl Drop for MaintenanceGuard<'_> {
 }
 
 impl<S, C, L> FallbackStore<S, C, L> {
-    /// Returns the number of keys with admissions or pauses to replay in the shared store. They are lost if the process
-    /// ends now.
+    /// Returns the number of keys with admissions or pauses to replay in the shared store, including some that no longer
+    /// count. They are lost if the process ends now.
     ///
     /// ```
     /// use tollgate::{FallbackStore, MemoryStore};
