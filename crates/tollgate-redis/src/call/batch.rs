@@ -11,8 +11,9 @@ use crate::limit_code::{Letter, LimitCode, is_plain_bucket, micros, write_number
 use crate::resp::Reply;
 use crate::script::Entry;
 
-/// Maximum number of takes in one call. At a few microseconds each, Redis soon serves other clients.
-pub(crate) const MAX_TAKES: usize = 512;
+/// Maximum number of takes in one call. At a few microseconds each, Redis soon serves other clients; larger calls cost
+/// as much for each take.
+pub(crate) const MAX_TAKES: usize = 128;
 
 /// How a call contains its keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

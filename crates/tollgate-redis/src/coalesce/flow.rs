@@ -12,8 +12,11 @@ use crate::call::MAX_TAKES;
 /// Maximum number of takes in flight.
 const MAX_WINDOW: usize = 16 * MAX_TAKES;
 
+/// Number of takes in flight before the latency of the server is known.
+const FIRST_WINDOW: usize = 64;
+
 /// Minimum number of takes in flight, however slow the server is.
-const MIN_WINDOW: usize = 64;
+const MIN_WINDOW: usize = 8;
 
 /// Number of calls for the expected latency.
 const RECENT_CALLS: usize = 8;
@@ -31,7 +34,7 @@ pub(super) struct Flow {
 impl Default for Flow {
     fn default() -> Self {
         let latencies = [Duration::ZERO; RECENT_CALLS];
-        Self { window: MAX_WINDOW, latencies, next: 0, shrunk_at: None }
+        Self { window: FIRST_WINDOW, latencies, next: 0, shrunk_at: None }
     }
 }
 
@@ -64,8 +67,13 @@ impl Flow {
                 self.window = (in_flight.min(self.window) / 2).max(MIN_WINDOW);
                 self.shrunk_at = Some(now);
             }
-        } else if latency < timeout / 2 && in_flight >= self.window / 2 {
-            self.window = (self.window + self.window / 4).min(MAX_WINDOW);
+        } else if in_flight >= self.window / 2 {
+            let growth = match latency {
+                _ if latency < timeout / 8 => self.window,
+                _ if latency < timeout / 2 => self.window / 4,
+                _ => 0,
+            };
+            self.window = (self.window + growth).min(MAX_WINDOW);
         }
     }
 }
@@ -83,23 +91,27 @@ mod tests {
     #[test]
     fn slow_calls_shrink_the_window_once_per_round_trip() {
         let (mut flow, start) = (Flow::default(), Instant::now());
-        record(&mut flow, start, 90, 4000);
-        assert_eq!(flow.window(), 2000);
+        assert_eq!(flow.window(), FIRST_WINDOW);
+        record(&mut flow, start, 90, 40);
+        assert_eq!(flow.window(), 20);
         // Sent before the window shrank.
-        record(&mut flow, start + Duration::from_millis(10), 90, 4000);
-        assert_eq!(flow.window(), 2000);
-        record(&mut flow, start + Duration::from_millis(95), 90, 100);
+        record(&mut flow, start + Duration::from_millis(10), 90, 40);
+        assert_eq!(flow.window(), 20);
+        record(&mut flow, start + Duration::from_millis(95), 90, 10);
         assert_eq!(flow.window(), MIN_WINDOW);
     }
 
     #[test]
     fn fast_calls_grow_the_window_that_limits_them() {
         let (mut flow, start) = (Flow::default(), Instant::now());
-        record(&mut flow, start, 90, 2000);
-        record(&mut flow, start, 1, 100);
-        assert_eq!(flow.window(), 1000);
-        record(&mut flow, start, 1, 900);
-        assert_eq!(flow.window(), 1250);
+        record(&mut flow, start, 1, 10);
+        assert_eq!(flow.window(), FIRST_WINDOW, "few takes do not need a larger window");
+        record(&mut flow, start, 1, FIRST_WINDOW);
+        assert_eq!(flow.window(), 2 * FIRST_WINDOW);
+        record(&mut flow, start, 40, 2 * FIRST_WINDOW);
+        assert_eq!(flow.window(), 160, "slower calls grow it less");
+        record(&mut flow, start, 60, 160);
+        assert_eq!(flow.window(), 160);
         (0..50).for_each(|_| record(&mut flow, start, 1, MAX_WINDOW));
         assert_eq!(flow.window(), MAX_WINDOW);
     }

@@ -137,10 +137,7 @@ impl LaneQueue {
         if self.is_sending || self.is_deferred || self.calls >= max_calls {
             return 0;
         }
-        match self.calls {
-            0 => MAX_TAKES,
-            _ => self.flow.window().saturating_sub(self.takes_in_flight).min(MAX_TAKES),
-        }
+        self.flow.window().saturating_sub(self.takes_in_flight).min(MAX_TAKES)
     }
 
     /// Returns the maximum number of plans of the next call. With two calls, it is half of all plans, so that Redis

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use tollgate::algorithm::Reply as StepReply;
-use tollgate::{PermitId, StoreError, Timestamp};
+use tollgate::{PermitId, StoreError, StoreErrorKind, Timestamp};
 
 use super::{Shared, Takes};
 use crate::call::{EncodedTake, Figures, Verb};
@@ -100,6 +100,17 @@ impl Shared {
     }
 }
 
+/// Returns the error of a plan whose earlier parts have run: the plan is not to be run again.
+fn partly_run(error: StoreError, has_run: bool) -> StoreError {
+    match has_run && !error.may_have_run() {
+        true => StoreError::new(
+            StoreErrorKind::Lost,
+            format!("{error}; other nodes have run their part"),
+        ),
+        false => error,
+    }
+}
+
 fn select(takes: &[EncodedTake], indexes: &[usize]) -> Takes {
     indexes.iter().filter_map(|index| takes.get(*index).cloned()).collect()
 }
@@ -122,9 +133,12 @@ impl<F: Fn() -> Takes> CrossNodePlan<'_, F> {
         takes: &[EncodedTake],
         mut parts: VecDeque<Part>,
     ) -> Result<(), StoreError> {
+        let mut has_run = false;
         while let Some(part) = parts.pop_front() {
-            if self.run(verb, &part).await?.is_none() {
-                self.shared.split_by_slot(takes, &part, &mut parts);
+            match self.run(verb, &part).await {
+                Ok(None) => self.shared.split_by_slot(takes, &part, &mut parts),
+                Ok(Some(_)) => has_run = true,
+                Err(error) => return Err(partly_run(error, has_run)),
             }
         }
         Ok(())

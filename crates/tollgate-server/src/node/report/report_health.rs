@@ -24,6 +24,8 @@ pub(super) struct ReportHealth {
     overrides_failing_since: Option<Instant>,
     /// Successful reports until the next check of the eviction policy.
     reports_until_eviction_check: u32,
+    /// Whether a cluster node without node batching was logged.
+    is_batching_logged: bool,
 }
 
 impl ReportHealth {
@@ -37,6 +39,22 @@ impl ReportHealth {
             context.metrics().store().note_success();
             learn_server(context).await;
             self.check_eviction(context).await;
+            self.check_batching(context);
+        }
+    }
+
+    /// Logs once if nodes of the cluster need one call per slot, which costs more.
+    fn check_batching(&mut self, context: &NodeContext) {
+        let Some(redis) = context.backend().redis().filter(|_| !self.is_batching_logged) else {
+            return;
+        };
+        let nodes = redis.nodes_without_batching();
+        if !nodes.is_empty() {
+            self.is_batching_logged = true;
+            warn!(
+                nodes = nodes.join(", "),
+                "cluster nodes refuse keys of several slots in one call: each slot gets its own calls, which cost more"
+            );
         }
     }
 
