@@ -126,8 +126,9 @@ fn two_subjects_take_two_cluster_calls_and_two_limits_one() {
         deployment.load(Method::Tollgate, 1, requests, LoadMode::Fill).unwrap();
         deployment.load(Method::Tollgate, 1, requests, LoadMode::Fill).unwrap().commands
     });
-    // One call, the time, one read, one write per key: 5 commands in one slot, 2 × 4 in two.
-    assert!(one_slot < 1100.0 && two_slots > 1550.0, "{one_slot} and {two_slots}");
+    // One call, the time, a read and a write per key: 6 commands on one node, 2 × 4 on two. A third of the
+    // pairs share a node.
+    assert!(one_slot < 1300.0 && two_slots > one_slot + 200.0, "{one_slot} and {two_slots}");
 }
 
 #[test]

@@ -127,17 +127,19 @@ impl Coalescer {
                 return;
             }
             has_sent = true;
-            self.send(lane, removed.send, now);
+            let takes = removed.send.iter().map(|plan| plan.takes().len()).sum();
+            let (plans, in_flight) = (removed.send.len(), removed.in_flight);
+            self.send(lane, removed.send, Flight { sent_at: now, plans, takes, in_flight });
         }
     }
 
-    fn send(self: &Arc<Self>, lane: &Lane, mut plans: Vec<QueuedPlan>, sent_at: Instant) {
-        let takes = plans.iter().map(|plan| plan.takes().len()).sum();
-        let flight = Flight { sent_at, plans: plans.len(), takes };
+    fn send(self: &Arc<Self>, lane: &Lane, mut plans: Vec<QueuedPlan>, flight: Flight) {
         let gate = Arc::new(SendGate::default());
         plans.retain(|plan| plan.assign(&gate));
         if plans.is_empty() {
-            self.with_queue(lane, |queue, _| queue.end_call(flight, 0, self.timeout, sent_at));
+            self.with_queue(lane, |queue, _| {
+                queue.end_call(flight, 0, self.timeout, flight.sent_at)
+            });
             return;
         }
         let form = match lane.scope() {

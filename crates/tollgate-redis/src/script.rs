@@ -20,7 +20,7 @@ pub(crate) enum TimeSource {
     /// The server's clock.
     Server,
     /// An argument, only in programs for tests.
-    #[cfg(feature = "testing")]
+    #[cfg(any(test, feature = "testing"))]
     Argument,
 }
 
@@ -28,7 +28,7 @@ impl TimeSource {
     const fn part(self) -> &'static str {
         match self {
             Self::Server => lua!("clock"),
-            #[cfg(feature = "testing")]
+            #[cfg(any(test, feature = "testing"))]
             Self::Argument => lua!("clock_testing"),
         }
     }

@@ -17,8 +17,8 @@ use crate::waiting::wait_for;
 
 /// The Redis time-out of this row: much more than the delay of a busy machine.
 const T: Duration = Duration::from_secs(1);
-/// The speed of the throttled Redis, in bytes of calls per second: about a hundred decisions.
-const THROTTLE: u32 = 8_000;
+/// The speed of the throttled Redis, in bytes of calls per second: about two hundred decisions.
+const THROTTLE: u32 = 16_000;
 /// Connections that measure how many requests the throttled Redis decides.
 const CONNECTIONS: usize = 16;
 /// The load is this many times what the throttled Redis decides.
@@ -83,7 +83,7 @@ fn capacity(node: &Node) -> u32 {
     let tally = load.during(|| wait_for(Duration::from_secs(seconds)));
     let decided = tally.only(|result| result.status == Some(200)).count();
     let per_second = u32::try_from(decided).unwrap_or(u32::MAX) / 2;
-    per_second.clamp(20, 100)
+    per_second.clamp(50, 200)
 }
 
 /// Asserts that every request was decided, or shed and marked so. One that timed out after it was sent follows its

@@ -1,7 +1,7 @@
 //! Script calls: the encoding of many plans into one call, and the decoding of its reply.
 
 mod batch;
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
 mod named_keys_tests;
 mod plan_reply;
 mod program;

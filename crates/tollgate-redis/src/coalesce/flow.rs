@@ -21,20 +21,25 @@ const MIN_WINDOW: usize = 8;
 /// Number of calls for the expected latency.
 const RECENT_CALLS: usize = 8;
 
-/// The window of takes in flight, and recent latencies.
+/// The least latency is that of the current period and of the one before.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// The window of takes in flight, and the latencies that determine it.
 #[derive(Debug)]
 pub(super) struct Flow {
     window: usize,
     /// The latencies of the last calls. Zero before the first ones.
     latencies: [Duration; RECENT_CALLS],
     next: usize,
+    base: BaseLatency,
     shrunk_at: Option<Instant>,
 }
 
 impl Default for Flow {
     fn default() -> Self {
         let latencies = [Duration::ZERO; RECENT_CALLS];
-        Self { window: FIRST_WINDOW, latencies, next: 0, shrunk_at: None }
+        let base = BaseLatency::default();
+        Self { window: FIRST_WINDOW, latencies, next: 0, base, shrunk_at: None }
     }
 }
 
@@ -44,12 +49,18 @@ impl Flow {
         self.window
     }
 
-    /// Returns the least latency of the recent calls: a plan with less time gets no reply in time.
-    pub(super) fn min_latency(&self) -> Duration {
-        self.latencies.iter().copied().min().unwrap_or_default()
+    /// Returns the expected latency: a plan with less time gets no reply in time. One slow call does not change it.
+    pub(super) fn expected_latency(&self) -> Duration {
+        let mut latencies = self.latencies;
+        latencies.sort_unstable();
+        latencies.iter().rev().nth(1).copied().unwrap_or_default()
     }
 
-    /// Adapts the window to a call that ended now. `in_flight` is the number of takes in flight, including its own.
+    /// Adapts the window to a call that ended now. `in_flight` is the number of takes in flight when it
+    /// was sent, including its own.
+    ///
+    /// A latency far above the least one means that calls wait for each other. A distant server has a high latency, but
+    /// it does not depend on the window.
     pub(super) fn record(
         &mut self,
         (sent_at, now): (Instant, Instant),
@@ -61,20 +72,50 @@ impl Flow {
             *recent = latency;
         }
         self.next = self.next.wrapping_add(1);
+        let base = self.base.update(latency, now);
+        let is_queued = latency > timeout / 8 && latency > base * 3 / 2;
         if latency > timeout * 3 / 4 {
-            // The calls in flight were sent with the old window: they do not shrink it again.
-            if self.shrunk_at.is_none_or(|at| sent_at > at) {
-                self.window = (in_flight.min(self.window) / 2).max(MIN_WINDOW);
-                self.shrunk_at = Some(now);
-            }
-        } else if in_flight >= self.window / 2 {
-            let growth = match latency {
-                _ if latency < timeout / 8 => self.window,
-                _ if latency < timeout / 2 => self.window / 4,
-                _ => 0,
-            };
+            self.shrink(in_flight / 2, sent_at, now);
+        } else if is_queued && latency > timeout / 2 {
+            self.shrink(in_flight * 3 / 4, sent_at, now);
+        } else if !is_queued && in_flight >= self.window / 2 {
+            let growth = if latency < timeout / 8 { self.window } else { self.window / 4 };
             self.window = (self.window + growth).min(MAX_WINDOW);
         }
+    }
+
+    /// Shrinks the window, unless the call was sent before it last shrank.
+    fn shrink(&mut self, to: usize, sent_at: Instant, now: Instant) {
+        if self.shrunk_at.is_none_or(|at| sent_at > at) {
+            self.window = to.clamp(MIN_WINDOW, self.window.max(MIN_WINDOW));
+            self.shrunk_at = Some(now);
+        }
+    }
+}
+
+/// The least latency of the last ten to twenty seconds.
+#[derive(Debug, Default)]
+struct BaseLatency {
+    period: Option<(Instant, Duration)>,
+    previous: Option<Duration>,
+}
+
+impl BaseLatency {
+    /// Adds a latency. Returns the least one.
+    fn update(&mut self, latency: Duration, now: Instant) -> Duration {
+        let least = match self.period {
+            Some((began, least)) if now < began + PERIOD => {
+                let least = least.min(latency);
+                self.period = Some((began, least));
+                least
+            }
+            ended => {
+                self.previous = ended.map(|(_, least)| least);
+                self.period = Some((now, latency));
+                latency
+            }
+        };
+        self.previous.map_or(least, |previous| previous.min(least))
     }
 }
 
@@ -109,19 +150,28 @@ mod tests {
         record(&mut flow, start, 1, FIRST_WINDOW);
         assert_eq!(flow.window(), 2 * FIRST_WINDOW);
         record(&mut flow, start, 40, 2 * FIRST_WINDOW);
-        assert_eq!(flow.window(), 160, "slower calls grow it less");
-        record(&mut flow, start, 60, 160);
-        assert_eq!(flow.window(), 160);
+        assert_eq!(flow.window(), 2 * FIRST_WINDOW, "calls wait for each other");
+        record(&mut flow, start, 60, 2 * FIRST_WINDOW);
+        assert_eq!(flow.window(), 96);
         (0..50).for_each(|_| record(&mut flow, start, 1, MAX_WINDOW));
+        assert_eq!(flow.window(), MAX_WINDOW);
+    }
+
+    #[test]
+    fn distant_server_gets_a_large_window() {
+        let (mut flow, start) = (Flow::default(), Instant::now());
+        (0..50).for_each(|_| record(&mut flow, start, 60, MAX_WINDOW));
         assert_eq!(flow.window(), MAX_WINDOW);
     }
 
     #[test]
     fn one_slow_call_does_not_change_the_expected_latency() {
         let (mut flow, start) = (Flow::default(), Instant::now());
-        assert_eq!(flow.min_latency(), Duration::ZERO);
+        assert_eq!(flow.expected_latency(), Duration::ZERO);
         (0..RECENT_CALLS).for_each(|_| record(&mut flow, start, 2, 1));
         record(&mut flow, start, 99, 1);
-        assert_eq!(flow.min_latency(), Duration::from_millis(2));
+        assert_eq!(flow.expected_latency(), Duration::from_millis(2));
+        record(&mut flow, start, 80, 1);
+        assert_eq!(flow.expected_latency(), Duration::from_millis(80));
     }
 }

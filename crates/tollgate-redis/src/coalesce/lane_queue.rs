@@ -33,6 +33,8 @@ pub(super) struct Flight {
     pub(super) sent_at: Instant,
     pub(super) plans: usize,
     pub(super) takes: usize,
+    /// Takes in flight when it was sent, including its own.
+    pub(super) in_flight: usize,
 }
 
 /// Plans that left the queue.
@@ -42,6 +44,8 @@ pub(super) struct Removed {
     pub(super) send: Vec<QueuedPlan>,
     /// Plans without a caller, or without enough time for a reply.
     pub(super) shed: Vec<QueuedPlan>,
+    /// Takes in flight, including those of the next call.
+    pub(super) in_flight: usize,
 }
 
 /// What follows a finished call.
@@ -100,11 +104,11 @@ impl LaneQueue {
         let calls = self.max_calls(urgency, has_others);
         let mut takes = self.take_budget(calls);
         let mut plans = self.plan_budget(calls);
-        let min_latency = self.flow.min_latency();
+        let latency = self.flow.expected_latency();
         while plans > 0
             && let Some(plan) = self.waiting.front()
         {
-            let is_late = plan.deadline().saturating_duration_since(now) < min_latency;
+            let is_late = plan.deadline().saturating_duration_since(now) < latency;
             if is_late || plan.is_cancelled() {
                 removed.shed.extend(self.waiting.pop_front());
                 continue;
@@ -119,6 +123,7 @@ impl LaneQueue {
             removed.send.extend(self.waiting.pop_front());
         }
         self.begin_call(&removed.send);
+        removed.in_flight = self.takes_in_flight;
         removed
     }
 
@@ -170,7 +175,7 @@ impl LaneQueue {
         now: Instant,
     ) -> Next {
         if answered > 0 {
-            self.flow.record((flight.sent_at, now), self.takes_in_flight, timeout);
+            self.flow.record((flight.sent_at, now), flight.in_flight, timeout);
         }
         self.calls -= 1;
         self.plans_in_flight -= flight.plans;
@@ -217,7 +222,8 @@ mod tests {
         let removed = queue.remove(now, Urgency::Normal, has_others);
         queue.end_sending();
         let plans = removed.send.len();
-        (Flight { sent_at: now, plans, takes: plans }, removed.shed.len())
+        let in_flight = removed.in_flight;
+        (Flight { sent_at: now, plans, takes: plans, in_flight }, removed.shed.len())
     }
 
     #[test]
