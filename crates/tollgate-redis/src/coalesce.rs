@@ -24,7 +24,7 @@ use crate::time::Time;
 mod flow;
 mod lane_queue;
 
-use lane_queue::{Flight, LaneQueue, Next, Urgency};
+use lane_queue::{Flight, LaneQueue, Moment, Next, Urgency};
 
 /// Waiting plans are sent early after this fraction of the timeout: a quarter.
 const EARLY_SEND_DIVISOR: u32 = 4;
@@ -77,7 +77,7 @@ impl Coalescer {
         }
         match ticket.withdraw() {
             Withdrawal::Replied(reply) => reply,
-            Withdrawal::Unsent => Err(self.unsent(lane)),
+            Withdrawal::Unsent(refusal) => Err(refusal.unwrap_or_else(|| self.unsent(lane))),
             Withdrawal::Sent => Err(Failure::Timeout),
         }
     }
@@ -95,7 +95,7 @@ impl Coalescer {
     /// Returns the failure of a plan that was not sent. If Redis replies, this process has more plans than Redis
     /// decides in time. If not, Redis is unavailable.
     fn unsent(&self, lane: &Lane) -> Failure {
-        match lane.is_replying() {
+        match lane.is_replying(self.timeout) {
             true => Failure::Overloaded,
             false => {
                 let timeout = self.timeout;
@@ -112,16 +112,18 @@ impl Coalescer {
         let mut has_sent = false;
         loop {
             let now = Instant::now();
+            let shed_within = lane.is_replying(self.timeout / 2).then_some(self.timeout);
             let removed = self.with_queue(lane, |queue, has_others| {
                 if has_sent {
                     queue.end_sending();
                 }
                 new.take().into_iter().for_each(|plan| queue.push(plan));
-                queue.remove(now, urgency, has_others)
+                queue.remove(&Moment { now, urgency, has_others, shed_within })
             });
             lane.leave(removed.send.len() + removed.shed.len());
             for plan in removed.shed {
-                plan.fail(self.unsent(lane));
+                let failure = plan.refusal().unwrap_or_else(|| self.unsent(lane));
+                plan.fail(failure);
             }
             if removed.send.is_empty() {
                 return;
@@ -171,7 +173,7 @@ impl Coalescer {
                 lane.record(decided, misdirected.len(), outcome.refuses_several_slots);
             }
             Err(failure) if self.router.is_misdirected(lane, &failure) => {
-                misdirected = batch.into_plans();
+                (answered, misdirected) = (0, batch.into_plans());
             }
             // The time of one caller ran out before the call was sent. The others still wait.
             Err(Failure::Withdrawn) => {
@@ -179,8 +181,16 @@ impl Coalescer {
                 unsent.iter().for_each(QueuedPlan::unassign);
                 lane.enter_again(unsent.len());
             }
-            Err(Failure::Overloaded) => batch.fail(&self.unsent(lane)),
-            Err(failure) => batch.fail(&failure),
+            Err(Failure::Overloaded) => {
+                answered = 0;
+                batch.fail(&self.unsent(lane));
+            }
+            Err(failure) => {
+                if matches!(failure, Failure::Unreachable(_) | Failure::Misconfigured(_)) {
+                    answered = 0;
+                }
+                batch.fail(&failure);
+            }
         }
         let next = self.with_queue(lane, |queue, _| {
             queue.put_back(unsent);

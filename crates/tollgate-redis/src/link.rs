@@ -124,10 +124,10 @@ impl Link {
         }
     }
 
-    /// Whether the server is connected and has not been silent for the reply timeout. A server is silent while
-    /// commands are pending and none gets a reply.
-    pub(crate) fn is_replying(&self) -> bool {
-        self.inner.queue.is_replying(Instant::now(), self.inner.limits.reply_timeout)
+    /// Whether the server is connected and has not been silent for this time. A server is silent while commands are
+    /// pending and none gets a reply.
+    pub(crate) fn is_replying(&self, max_silence: Duration) -> bool {
+        self.inner.queue.is_replying(Instant::now(), max_silence)
     }
 
     /// Returns the maximum time from queueing a command to its reply.

@@ -123,6 +123,11 @@ impl QueuedPlan {
         self.complete(Ok(PlanReply::OnSeveralNodes));
     }
 
+    /// Returns the error of a server that could not run the plan yet.
+    pub(crate) fn refusal(&self) -> Option<Failure> {
+        self.reply.refusal()
+    }
+
     pub(crate) fn fail(self, failure: Failure) {
         self.complete(Err(failure));
     }

@@ -33,8 +33,8 @@ pub(crate) struct Ticket {
 pub(crate) enum Withdrawal {
     /// The reply had arrived.
     Replied(Outcome),
-    /// It was not sent, and will not be.
-    Unsent,
+    /// It was not sent, or did not run, and will not be sent. With the error if a server could not run it yet.
+    Unsent(Option<Failure>),
     /// It was sent, wholly or in part.
     Sent,
 }
@@ -45,6 +45,8 @@ struct Cell {
     waker: Option<Waker>,
     /// The gate of the call that contains the plan.
     gate: Option<Arc<SendGate>>,
+    /// The error of a server that could not run an earlier call with the plan.
+    refusal: Option<Failure>,
     /// Whether the caller no longer waits.
     is_cancelled: bool,
 }
@@ -64,7 +66,7 @@ impl Ticket {
         cell.is_cancelled = true;
         match &cell.gate {
             Some(gate) if !gate.withdraw() => Withdrawal::Sent,
-            _ => Withdrawal::Unsent,
+            _ => Withdrawal::Unsent(cell.refusal()),
         }
     }
 }
@@ -90,7 +92,20 @@ impl Drop for Ticket {
     }
 }
 
+impl Cell {
+    /// Returns the error of a server that could not run the plan yet.
+    fn refusal(&self) -> Option<Failure> {
+        let of_call = self.gate.as_ref().and_then(|gate| gate.refusal());
+        of_call.or_else(|| self.refusal.clone())
+    }
+}
+
 impl ReplySender {
+    /// Returns the error of a server that could not run the plan yet.
+    pub(super) fn refusal(&self) -> Option<Failure> {
+        self.cell.as_ref().and_then(|cell| cell.lock().refusal())
+    }
+
     pub(super) fn is_cancelled(&self) -> bool {
         self.cell.as_ref().is_none_or(|cell| cell.lock().is_cancelled)
     }
@@ -105,7 +120,9 @@ impl ReplySender {
 
     pub(super) fn unassign(&self) {
         if let Some(cell) = &self.cell {
-            cell.lock().gate = None;
+            let mut cell = cell.lock();
+            cell.refusal = cell.refusal();
+            cell.gate = None;
         }
     }
 

@@ -49,8 +49,14 @@ impl Flow {
         self.window
     }
 
-    /// Returns the expected latency: a plan with less time gets no reply in time. One slow call does not change it.
-    pub(super) fn expected_latency(&self) -> Duration {
+    /// Returns the time that a plan needs to get its reply in time: the expected latency and a margin, because plans
+    /// that waited have no time to spare. A new plan always has enough.
+    pub(super) fn needed_time(&self, timeout: Duration) -> Duration {
+        (self.expected_latency() + timeout / 4).min(timeout * 7 / 8)
+    }
+
+    /// Returns the expected latency. One slow call does not change it.
+    fn expected_latency(&self) -> Duration {
         let mut latencies = self.latencies;
         latencies.sort_unstable();
         latencies.iter().rev().nth(1).copied().unwrap_or_default()

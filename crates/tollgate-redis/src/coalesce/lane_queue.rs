@@ -27,6 +27,18 @@ pub(super) enum Urgency {
     Urgent,
 }
 
+/// The circumstances in which plans leave the queue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) now: Instant,
+    pub(super) urgency: Urgency,
+    /// Whether other lanes are in use.
+    pub(super) has_others: bool,
+    /// The timeout, if plans without enough time for a reply are shed: the server replies. Plans for a silent server
+    /// wait until it is lost.
+    pub(super) shed_within: Option<Duration>,
+}
+
 /// A call in flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flight {
@@ -94,9 +106,9 @@ impl LaneQueue {
         self.is_deferred = false;
     }
 
-    /// Removes the plans of the next call, if one may be sent now, and plans that are too late. `has_others`: other
-    /// lanes are in use.
-    pub(super) fn remove(&mut self, now: Instant, urgency: Urgency, has_others: bool) -> Removed {
+    /// Removes the plans of the next call, if one may be sent now, and plans that are too late.
+    pub(super) fn remove(&mut self, moment: &Moment) -> Removed {
+        let Moment { now, urgency, has_others, shed_within } = *moment;
         let mut removed = Removed::default();
         while self.waiting.front().is_some_and(|plan| plan.deadline() <= now) {
             removed.shed.extend(self.waiting.pop_front());
@@ -104,11 +116,11 @@ impl LaneQueue {
         let calls = self.max_calls(urgency, has_others);
         let mut takes = self.take_budget(calls);
         let mut plans = self.plan_budget(calls);
-        let latency = self.flow.expected_latency();
+        let needed = shed_within.map_or(Duration::ZERO, |timeout| self.flow.needed_time(timeout));
         while plans > 0
             && let Some(plan) = self.waiting.front()
         {
-            let is_late = plan.deadline().saturating_duration_since(now) < latency;
+            let is_late = plan.deadline().saturating_duration_since(now) < needed;
             if is_late || plan.is_cancelled() {
                 removed.shed.extend(self.waiting.pop_front());
                 continue;
@@ -219,7 +231,9 @@ mod tests {
 
     /// Removes the plans of the next call. Returns the call and the number of shed plans.
     fn call(queue: &mut LaneQueue, now: Instant, has_others: bool) -> (Flight, usize) {
-        let removed = queue.remove(now, Urgency::Normal, has_others);
+        let shed_within = Some(TIMEOUT);
+        let removed =
+            queue.remove(&Moment { now, urgency: Urgency::Normal, has_others, shed_within });
         queue.end_sending();
         let plans = removed.send.len();
         let in_flight = removed.in_flight;

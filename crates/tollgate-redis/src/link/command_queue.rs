@@ -136,7 +136,9 @@ impl CommandQueue {
     /// Whether the server is connected and has replied within `max_silence`, if commands are pending.
     pub(super) fn is_replying(&self, now: Instant, max_silence: Duration) -> bool {
         let silent_since = self.state.lock().silent_since;
-        silent_since.is_some_and(|since| now.saturating_duration_since(since) < max_silence)
+        let is_idle = self.pending.load(Ordering::Relaxed) == 0;
+        silent_since
+            .is_some_and(|since| is_idle || now.saturating_duration_since(since) < max_silence)
     }
 
     /// Finishes a command. Decrements the count first, because the callback may send the next command.

@@ -2,13 +2,21 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use parking_lot::Mutex;
+
+use crate::failure::Failure;
+
 const UNSENT: u8 = 0;
 const SENDING: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
 /// Decides between sending a command and withdrawing it. A withdrawn command never reaches the server.
 #[derive(Debug, Default)]
-pub(crate) struct SendGate(AtomicU8);
+pub(crate) struct SendGate {
+    state: AtomicU8,
+    /// The last error of a server that cannot run the command yet. Not a backlog of this process.
+    refusal: Mutex<Option<Failure>>,
+}
 
 impl SendGate {
     /// Withdraws the command. Returns false if a part of it may have been sent.
@@ -17,7 +25,7 @@ impl SendGate {
     }
 
     pub(crate) fn is_withdrawn(&self) -> bool {
-        self.0.load(Ordering::Acquire) == WITHDRAWN
+        self.state.load(Ordering::Acquire) == WITHDRAWN
     }
 
     /// Marks the command as sent, before the socket accepts a byte. Returns false if it is withdrawn.
@@ -30,8 +38,17 @@ impl SendGate {
         self.swap(SENDING, UNSENT);
     }
 
+    /// Records that a server cannot run the command yet.
+    pub(crate) fn refuse(&self, failure: Failure) {
+        *self.refusal.lock() = Some(failure);
+    }
+
+    pub(crate) fn refusal(&self) -> Option<Failure> {
+        self.refusal.lock().clone()
+    }
+
     fn swap(&self, from: u8, to: u8) -> bool {
-        self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
 

@@ -120,6 +120,9 @@ impl<F: FnOnce(Result<Reply, Failure>) + Send + 'static> Attempt<F> {
         }
         let repeat = self.repeat_after(&failure);
         if let (Some(_), Some(gate)) = (&repeat, &self.gate) {
+            if repeat == Some(Repeat::Redirect(Redirect::Later)) {
+                gate.refuse(failure.clone());
+            }
             gate.mark_unsent();
         }
         match repeat {

@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -33,9 +34,9 @@ impl Lane {
         self.scope
     }
 
-    /// Whether the server is connected and has not been silent for the reply timeout.
-    pub(crate) fn is_replying(&self) -> bool {
-        self.server.link().is_replying()
+    /// Whether the server is connected and has not been silent for this time.
+    pub(crate) fn is_replying(&self, max_silence: Duration) -> bool {
+        self.server.link().is_replying(max_silence)
     }
 
     /// Records the plans of a call to a cluster node, and whether the node refuses several slots in one call.

@@ -47,14 +47,14 @@ async fn silent_server_is_detected() {
     let peer = Peer::start(vec![hung]).await;
     let limits = LinkLimits { reply_timeout: Duration::from_secs(1), ..long_timeouts() };
     let link = Link::new(peer.address(), limits);
-    assert!(!link.is_replying(), "there is no connection");
+    assert!(!link.is_replying(limits.reply_timeout), "there is no connection");
     assert_eq!(link.request(echo(1)).await, bulk(1));
     sleep(limits.reply_timeout * 2).await;
     let (sender, receiver) = oneshot::channel();
     link.send(echo(2), Box::new(|outcome| drop(sender.send(outcome))));
-    assert!(link.is_replying(), "it had nothing to reply to");
+    assert!(link.is_replying(limits.reply_timeout), "it had nothing to reply to");
     assert_eq!(receiver.await, Ok(Err(Failure::Timeout)));
-    assert!(!link.is_replying());
+    assert!(!link.is_replying(limits.reply_timeout));
 }
 
 fn gate() -> Arc<SendGate> {
