@@ -10,6 +10,7 @@
 
 mod acl;
 mod bucket_expiry;
+mod cluster_down;
 mod clusters;
 mod conformance;
 mod cut_connections;
