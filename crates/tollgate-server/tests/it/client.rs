@@ -133,16 +133,26 @@ impl Client {
     /// Asserts that the stream ends here. Over TLS, this needs a proper end and not only a closed connection.
     pub(crate) fn expect_end(&mut self) {
         assert_eq!(self.unread, b"");
-        assert_eq!(self.stream.read(&mut [0; 1]).expect("a proper end"), 0);
+        assert_eq!(self.read(&mut [0; 1]).expect("a proper end"), 0);
     }
 
     fn read_more(&mut self) -> io::Result<()> {
         let mut bytes = [0; 4096];
-        match self.stream.read(&mut bytes)? {
+        match self.read(&mut bytes)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             read => {
                 self.unread.extend_from_slice(&bytes[..read]);
                 Ok(())
+            }
+        }
+    }
+
+    /// Reads once. A read with a time-out that a signal interrupts is repeated.
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.stream.read(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
             }
         }
     }
@@ -157,4 +167,37 @@ impl Reply {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
+}
+
+#[test]
+fn interrupted_read_is_repeated() {
+    /// Interrupts every second read, and returns one byte otherwise.
+    struct Interrupted {
+        response: &'static [u8],
+        is_next: bool,
+    }
+    impl Read for Interrupted {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            self.is_next = !self.is_next;
+            if self.is_next {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let length = bytes.len().min(1);
+            self.response.read(&mut bytes[..length])
+        }
+    }
+    impl Write for Interrupted {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let response = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+    let mut client = Client::over(Interrupted { response, is_next: false });
+    let reply = client.reply().unwrap();
+    assert_eq!((reply.status, &*reply.body), (200, "ok"));
+    client.expect_end();
 }
