@@ -3,6 +3,7 @@
 use std::mem;
 use std::time::{Duration, Instant};
 
+use tokio::time::timeout;
 use tollgate::StoreError;
 use tracing::{info, warn};
 
@@ -10,8 +11,11 @@ use crate::node::NodeContext;
 
 /// How long reading overrides may fail before a warning.
 const OVERRIDES_GRACE: Duration = Duration::from_secs(5);
-/// Number of reports between two checks of the eviction policy of Redis.
-const EVICTION_CHECK_REPORTS: u32 = 10;
+/// Number of successful reports from one check of Redis to the next.
+const CHECK_REPORTS: u32 = 10;
+/// Time limit of a check of Redis: one that does not end, for example because a cluster node is lost, delays the next
+/// report by no more than this.
+const CHECK_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Results of the last reports.
 #[derive(Debug, Default)]
@@ -22,8 +26,8 @@ pub(super) struct ReportHealth {
     is_failure_logged: bool,
     /// Start of the current period in which reading overrides fails although reports succeed.
     overrides_failing_since: Option<Instant>,
-    /// Successful reports until the next check of the eviction policy.
-    reports_until_eviction_check: u32,
+    server_check: PeriodicCheck,
+    eviction_check: PeriodicCheck,
     /// Whether a cluster node without node batching was logged.
     is_batching_logged: bool,
 }
@@ -37,7 +41,7 @@ impl ReportHealth {
         self.check_overrides(context, error.is_none());
         if error.is_none() {
             context.metrics().store().note_success();
-            learn_server(context).await;
+            self.learn_server(context).await;
             self.check_eviction(context).await;
             self.check_batching(context);
         }
@@ -90,27 +94,71 @@ impl ReportHealth {
         }
     }
 
+    /// Finds out the software and version of Redis, if it was unavailable at the start.
+    async fn learn_server(&mut self, context: &NodeContext) {
+        if let Some(redis) = context.backend().redis()
+            && !context.store_info().is_server_known()
+            && let Some(server) = self.server_check.run(redis.connect()).await
+        {
+            context.store_info().set_server(server.as_ref());
+        }
+    }
+
     /// Updates the eviction warning; the setting of Redis may change while it runs.
     async fn check_eviction(&mut self, context: &NodeContext) {
-        if self.reports_until_eviction_check > 0 {
-            self.reports_until_eviction_check -= 1;
-            return;
-        }
-        self.reports_until_eviction_check = EVICTION_CHECK_REPORTS - 1;
         if let Some(redis) = context.backend().redis()
-            && let Ok(policy) = redis.eviction_policy().await
+            && let Some(policy) = self.eviction_check.run(redis.eviction_policy()).await
         {
             context.warnings().set_eviction(policy.as_deref());
         }
     }
 }
 
-/// Finds out the software and version of Redis, if it was unavailable at the start.
-async fn learn_server(context: &NodeContext) {
-    if let Some(redis) = context.backend().redis()
-        && !context.store_info().is_server_known()
-        && let Ok(server) = redis.connect().await
-    {
-        context.store_info().set_server(server.as_ref());
+/// A check of Redis at the first successful report, and then at every tenth.
+#[derive(Debug, Default)]
+struct PeriodicCheck {
+    /// Reports until the next check.
+    reports_left: u32,
+}
+
+impl PeriodicCheck {
+    /// Makes the call if it is due. `None` if it is not, or if the call fails or does not end in time.
+    async fn run<T>(&mut self, call: impl Future<Output = Result<T, StoreError>>) -> Option<T> {
+        if self.reports_left > 0 {
+            self.reports_left -= 1;
+            return None;
+        }
+        self.reports_left = CHECK_REPORTS - 1;
+        timeout(CHECK_TIMEOUT, call).await.ok()?.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn check_that_does_not_end_is_stopped_and_rarely_repeated() {
+        let (mut check, mut calls) = (PeriodicCheck::default(), 0);
+        for _ in 0..=CHECK_REPORTS {
+            let call = async {
+                calls += 1;
+                pending::<Result<(), StoreError>>().await
+            };
+            assert_eq!(check.run(call).await, None);
+        }
+        assert_eq!(calls, 2);
+    }
+
+    #[tokio::test]
+    async fn check_returns_the_reply_when_it_is_due() {
+        let mut check = PeriodicCheck::default();
+        let mut replies = Vec::new();
+        for report in 0..=CHECK_REPORTS {
+            replies.extend(check.run(async move { Ok(report) }).await);
+        }
+        assert_eq!(replies, [0, CHECK_REPORTS]);
     }
 }
