@@ -23,7 +23,7 @@ pub(crate) async fn run(limiter: Arc<NodeLimiter>, interval: Duration, mut shutd
             () = sleep(jittered(interval)) => {}
         }
         tokio::select! {
-            // A long replay does not delay the exit. What it has not sent stays in the outage ledger.
+            // A long replay does not delay the exit. Debits that it has not sent stay in the outage ledger.
             () = time_out_at(shutdown.clone()) => break,
             () = store.maintain() => {}
         }
@@ -51,7 +51,7 @@ async fn replay_the_rest(store: &FallbackStore<RedisStore>) {
     if keys > 0 {
         warn!(
             keys,
-            "admissions made without the store are lost with this process: the store was not reachable at shutdown"
+            "admissions made without the store are lost: they were not debited in Redis before the process ended"
         );
     }
 }

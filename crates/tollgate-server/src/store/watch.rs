@@ -152,8 +152,8 @@ impl StoreWatch {
         warn!(
             %error,
             shed = shed.saturating_sub(before),
-            "requests are shed: this node receives more requests than Redis decides in time; add nodes or a faster \
-             Redis. Further ones are counted in tollgate_shed_total and logged once a minute"
+            "requests are shed: this node receives more requests than Redis decides in time; reduce the load or use a \
+             faster Redis or a cluster. Further ones are counted in tollgate_shed_total and logged once a minute"
         );
     }
 

@@ -108,7 +108,7 @@ impl RedisCopy {
         log_result(&limiter, saved, is_failing);
     }
 
-    /// Writes the files that have changed. What could not be written stays unsaved.
+    /// Writes the files that have changed. A value that could not be written stays unsaved.
     fn save(&self) -> io::Result<()> {
         let Unsaved { nodes, overrides } = mem::take(&mut *self.unsaved.lock());
         let nodes_saved = nodes.map_or(Ok(()), |nodes| {
