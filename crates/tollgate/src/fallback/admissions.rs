@@ -113,6 +113,13 @@ impl Admissions {
         is_held
     }
 
+    /// Removes the slots of all permits for which this returns true.
+    pub(super) fn release_all(&mut self, is_released: impl Fn(PermitId) -> bool) {
+        if let Self::Log(log) = self {
+            log.retain(|admission| !admission.permit.is_some_and(&is_released));
+        }
+    }
+
     /// Restarts the ttl of the slots of a permit. Returns true if any were in use; expired slots are not.
     pub(super) fn renew(&mut self, limit: &Limit, permit: PermitId, now: Timestamp) -> bool {
         let Self::Log(log) = self else { return false };

@@ -1,5 +1,7 @@
 //! Outage ledger: per key, the admissions and pauses to replay in the shared store after an outage.
 
+mod accounts_in_replay;
+
 use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
@@ -8,17 +10,19 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 
 use super::admissions::{Admission, Admissions};
-use crate::decision::Permit;
+use crate::decision::{HeldKey, Permit};
 use crate::limit::Limit;
 use crate::plan::Key;
 use crate::time::Timestamp;
+use accounts_in_replay::AccountsInReplay;
 
-/// The outage ledger. An account leaves it for its replay; what surely did not run returns to it.
+/// The outage ledger. An account leaves it for its replay; debits that surely did not run return to it.
 #[derive(Debug)]
 pub(super) struct Ledger {
     accounts: HashMap<Arc<AccountKey>, Account, RandomState>,
     /// The keys of all accounts in the order of their replay. May also contain keys of removed accounts.
     queue: VecDeque<Arc<AccountKey>>,
+    in_replay: AccountsInReplay,
     max_keys: usize,
     /// Number of keys that left the queue.
     #[cfg(test)]
@@ -61,6 +65,7 @@ impl Ledger {
         Self {
             accounts: HashMap::default(),
             queue: VecDeque::new(),
+            in_replay: AccountsInReplay::default(),
             max_keys,
             #[cfg(test)]
             visited: 0,
@@ -122,18 +127,23 @@ impl Ledger {
     }
 
     pub(super) fn forget(&mut self, key: &Key<'_>) {
-        self.accounts.remove(&AccountKey::of(key));
+        let key = AccountKey::of(key);
+        self.in_replay.reset(&key);
+        self.accounts.remove(&key);
         if self.queue.len() > 2 * self.accounts.len() + MAX_STALE_KEYS {
             self.compact_queue();
         }
     }
 
-    /// Removes the slots of a permit. Returns true if any were in use.
+    /// Removes the slots of a permit, also from accounts in replay. Returns true if any of the others were in use.
     pub(super) fn release(&mut self, permit: &Permit, now: Timestamp) -> bool {
         let mut is_held = false;
-        self.for_each_held(permit, |account| {
-            is_held |= account.admissions.release(&account.limit, permit.id(), now);
-        });
+        for key in AccountKey::held_by(permit) {
+            self.in_replay.release(&key, permit.id());
+            if let Some(account) = self.accounts.get_mut(&key) {
+                is_held |= account.admissions.release(&account.limit, permit.id(), now);
+            }
+        }
         is_held
     }
 
@@ -141,16 +151,19 @@ impl Ledger {
     /// were in use.
     pub(super) fn renew(&mut self, permit: &Permit, now: Timestamp) -> Option<Timestamp> {
         let mut first: Option<Timestamp> = None;
-        self.for_each_held(permit, |account| {
-            if account.admissions.renew(&account.limit, permit.id(), now) {
+        for key in AccountKey::held_by(permit) {
+            if let Some(account) = self.accounts.get_mut(&key)
+                && account.admissions.renew(&account.limit, permit.id(), now)
+            {
                 let expires_at = now + account.limit.ttl().unwrap_or_default();
                 first = Some(first.map_or(expires_at, |first| first.min(expires_at)));
             }
-        });
+        }
         first
     }
 
-    /// Removes and returns the accounts that wait longest: at least one, with at most `max_debits` debits together.
+    /// Removes and returns the accounts that wait longest: at least one, with at most `max_debits` debits together. Call
+    /// [`end_replay`](Self::end_replay) for each of them.
     pub(super) fn take_batch(&mut self, max_debits: usize) -> Vec<(Arc<AccountKey>, Account)> {
         let (mut batch, mut debits) = (Vec::new(), 0);
         while let Some(key) = self.queue.pop_front() {
@@ -164,6 +177,7 @@ impl Ledger {
                 self.queue.push_front(key);
                 break;
             }
+            self.in_replay.begin(&key);
             batch.extend(self.accounts.remove_entry(&key));
         }
         if self.accounts.is_empty() {
@@ -173,8 +187,15 @@ impl Ledger {
         batch
     }
 
-    /// Returns the rest of an account to the ledger, also to a full one.
-    pub(super) fn put_back(&mut self, key: Arc<AccountKey>, mut account: Account, now: Timestamp) {
+    /// Ends the replay of an account. Its `rest` returns to the ledger, also to a full one, without the slots that were
+    /// released meanwhile, and not if its key was reset.
+    pub(super) fn end_replay(
+        &mut self,
+        key: Arc<AccountKey>,
+        rest: Option<Account>,
+        now: Timestamp,
+    ) {
+        let Some(mut account) = self.in_replay.end(&key, rest, now) else { return };
         match self.accounts.get_mut(&key) {
             // The key was admitted again during the replay.
             Some(newer) => {
@@ -187,16 +208,6 @@ impl Ledger {
                 self.queue.push_back(Arc::clone(&key));
                 self.accounts.insert(key, account);
             }
-        }
-    }
-
-    fn for_each_held(&mut self, permit: &Permit, mut change: impl FnMut(&mut Account)) {
-        for held in permit.held() {
-            let (identity, subject) = (held.identity().to_owned(), held.subject().to_owned());
-            self.accounts
-                .get_mut(&AccountKey { identity, subject })
-                .into_iter()
-                .for_each(&mut change);
         }
     }
 
@@ -253,6 +264,14 @@ impl Ledger {
 impl AccountKey {
     fn of(key: &Key<'_>) -> Self {
         Self { identity: key.limit().identity(), subject: key.subject().to_owned() }
+    }
+
+    fn held_by(permit: &Permit) -> impl Iterator<Item = Self> {
+        let key = |held: &HeldKey| Self {
+            identity: held.identity().to_owned(),
+            subject: held.subject().to_owned(),
+        };
+        permit.held().iter().map(key)
     }
 }
 

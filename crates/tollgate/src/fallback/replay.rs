@@ -1,5 +1,5 @@
-//! Replay of accounts in the shared store. What surely did not run returns to the outage ledger, also if recovery is
-//! cancelled. What may have run is never sent again.
+//! Replay of accounts in the shared store. Debits that surely did not run return to the outage ledger, also if recovery
+//! is cancelled. Debits that may have run are never sent again.
 
 use std::slice::IterMut;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ impl AccountReplay {
         self.is_pause_done || self.has(Progress::Done)
     }
 
-    /// Counts the account, and returns to the ledger what did not run.
+    /// Counts the account, and returns the debits that did not run to the ledger.
     fn settle(mut self, ledger: &mut Ledger, now: Timestamp) {
         let has_rest = self.has(Progress::NotRun) || self.account.paused_until.is_some();
         let is_dropped = self.has(Progress::Sent) || self.has(Progress::Dropped);
@@ -108,11 +108,9 @@ impl AccountReplay {
             replayed: u64::from(is_replayed),
             dropped: u64::from(is_dropped),
         });
-        if has_rest {
-            let is_kept = |index| matches!(self.debits.get(index), Some((_, Progress::NotRun)));
-            self.account.admissions.keep(is_kept);
-            ledger.put_back(self.key, self.account, now);
-        }
+        let is_kept = |index| matches!(self.debits.get(index), Some((_, Progress::NotRun)));
+        self.account.admissions.keep(is_kept);
+        ledger.end_replay(self.key, has_rest.then_some(self.account), now);
     }
 }
 

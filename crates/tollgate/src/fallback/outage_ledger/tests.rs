@@ -49,11 +49,11 @@ fn returned_account_is_last_and_has_newer_admissions() {
     let (key, account) = ledger.take_batch(1).remove(0);
     // The ledger is full again, with a new account of the same key.
     admit(&mut ledger, &keys[0], 1);
-    ledger.put_back(key, account, NOW);
+    ledger.end_replay(key, Some(account), NOW);
     assert_eq!(ledger.len(), 3);
     let (key, account) = ledger.take_batch(1).remove(0);
     admit(&mut ledger, &Key::new(&Subject::of(["d"]), &limit), 5);
-    ledger.put_back(key, account, NOW);
+    ledger.end_replay(key, Some(account), NOW);
     assert_eq!(costs(&ledger.take_batch(9)), [2, 3, 5, 2], "c, a, d and b, above the maximum");
     assert_eq!(ledger.take_counts(), ReplayCounts::default());
 }
@@ -144,6 +144,54 @@ fn slots_of_a_replaying_account_can_be_released() {
     assert_eq!(held.len(), 1);
     assert!(ledger.release(held.first().unwrap(), NOW));
     assert_eq!(costs(&ledger.take_batch(9)), [0]);
+}
+
+#[test]
+fn rest_of_a_replay_excludes_slots_released_meanwhile() {
+    let limit = Limit::concurrency(9, Duration::from_secs(9)).unwrap();
+    let (mut ledger, store, subject) = (Ledger::new(9), MemoryStore::new(), Subject::of(["a"]));
+    let key = Key::new(&subject, &limit);
+    let hold = |ledger: &mut Ledger, id| {
+        let id = PermitId::from_u128(id).unwrap();
+        let plan = Plan::of_distinct([Take::new(key, 1)]).with_permit(id);
+        let admission = Admission { at: NOW, cost: 1, permit: Some(id) };
+        ledger.admit(key.subject(), &Arc::new(limit.clone()), admission, NOW);
+        Permit::of(&plan, &store.take(&plan)).unwrap()
+    };
+    let permits = [1, 2].map(|id| hold(&mut ledger, id));
+    let (account_key, account) = ledger.take_batch(9).remove(0);
+    assert!(!ledger.release(&permits[0], NOW));
+    // Taken again under the same id, after its release.
+    let again = hold(&mut ledger, 1);
+    ledger.end_replay(account_key, Some(account), NOW);
+    assert!(ledger.release(&again, NOW));
+    let (account_key, account) = ledger.take_batch(9).remove(0);
+    assert_eq!(account.admissions.len(), 1, "the second permit");
+    // All of the rest is released: no account is left.
+    ledger.release(&permits[1], NOW);
+    ledger.end_replay(account_key, Some(account), NOW);
+    assert!(ledger.is_empty());
+}
+
+#[test]
+fn key_reset_during_its_replay_keeps_only_newer_admissions() {
+    let limit = Limit::sliding_window(Quota::per_minute(9)).unwrap();
+    let (mut ledger, subjects) = (Ledger::new(9), ["a", "b"].map(|name| Subject::of([name])));
+    let keys = subjects.each_ref().map(|subject| Key::new(subject, &limit));
+    keys.iter().for_each(|key| admit(&mut ledger, key, 5));
+    let batch = ledger.take_batch(9);
+    ledger.forget(&keys[0]);
+    admit(&mut ledger, &keys[0], 1);
+    for (key, account) in batch {
+        ledger.end_replay(key, Some(account), NOW);
+    }
+    assert_eq!(costs(&ledger.take_batch(9)), [1, 5]);
+    // The reset does not apply to a later replay.
+    admit(&mut ledger, &keys[0], 2);
+    for (key, account) in ledger.take_batch(9) {
+        ledger.end_replay(key, Some(account), NOW);
+    }
+    assert_eq!(costs(&ledger.take_batch(9)), [2]);
 }
 
 #[test]

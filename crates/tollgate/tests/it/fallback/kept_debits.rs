@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-use tollgate::{BreakerState, PermitId};
+use tollgate::{BreakerState, Permit, PermitId};
 use tollgate_testkit::faulty_store::StoreFault;
 
 use super::*;
@@ -15,13 +15,15 @@ fn cancel(future: impl Future) {
     assert!(future.as_mut().poll(&mut context).is_pending());
 }
 
-/// Takes one slot under each of these permits.
-fn hold(fleet: &Fleet, limit: &Limit, permits: u128) {
-    let subject = Subject::of(["k"]);
+/// Takes one slot under each of these permits. Returns the last permit.
+fn hold(fleet: &Fleet, limit: &Limit, permits: u128) -> Option<Permit> {
+    let (subject, mut last) = (Subject::of(["k"]), None);
     for permit in 1..=permits {
         let plan = one(&subject, limit).with_permit(PermitId::from_u128(permit).unwrap());
-        assert!(take(&fleet.nodes[0], &plan).is_allowed());
+        last = Permit::of(&plan, &take(&fleet.nodes[0], &plan));
+        assert!(last.is_some());
     }
+    last
 }
 
 #[test]
@@ -106,7 +108,7 @@ fn debit_that_may_have_run_is_not_sent_again() {
 fn cancelled_recovery_keeps_what_was_not_sent() {
     let (fleet, limit) = (Fleet::of(1), Limit::concurrency(900, Duration::from_secs(60)).unwrap());
     fleet.lose();
-    hold(&fleet, &limit, 600);
+    let _ = hold(&fleet, &limit, 600);
     // The probe succeeds. The first 512 takes run, and their replies are late.
     fleet.shared.fail_after(1, StoreFault::Suspended);
     cancel(fleet.nodes[0].maintain());
@@ -120,7 +122,7 @@ fn cancelled_recovery_keeps_what_was_not_sent() {
 fn cancelled_request_keeps_what_was_not_sent() {
     let (fleet, limit) = (Fleet::of(1), Limit::concurrency(900, Duration::from_secs(60)).unwrap());
     fleet.lose();
-    hold(&fleet, &limit, 600);
+    let _ = hold(&fleet, &limit, 600);
     fleet.wait(30);
     fleet.shared.fail_after(1, StoreFault::Suspended);
     let (subject, other) = (Subject::of(["other"]), Limit::block());
@@ -128,6 +130,45 @@ fn cancelled_request_keeps_what_was_not_sent() {
     assert_eq!(fleet.counted(&limit), 512);
     fleet.restore();
     assert_eq!(fleet.counted(&limit), 600);
+}
+
+#[test]
+fn slot_released_during_a_replay_does_not_return() {
+    let (fleet, limit) = (Fleet::of(1), Limit::concurrency(900, Duration::from_secs(60)).unwrap());
+    let node = &fleet.nodes[0];
+    fleet.lose();
+    let last = hold(&fleet, &limit, 600).unwrap();
+    fleet.shared.fail_after(1, StoreFault::Suspended);
+    let mut recovery = Box::pin(node.maintain());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(recovery.as_mut().poll(&mut context).is_pending());
+    // Its take is not sent yet.
+    assert!(block_on(node.release(&last)).unwrap());
+    drop(recovery);
+    fleet.restore();
+    assert_eq!(fleet.counted(&limit), 599);
+}
+
+#[test]
+fn key_reset_during_a_replay_stays_reset() {
+    let (fleet, limit) = (Fleet::of(1), Limit::concurrency(900, Duration::from_secs(60)).unwrap());
+    let (node, subject) = (&fleet.nodes[0], Subject::of(["k"]));
+    fleet.lose();
+    let _ = hold(&fleet, &limit, 600);
+    // The probe and one take succeed, so that the next replay is late and closes the breaker first.
+    fleet.shared.fail_after(2, StoreFault::Unreachable);
+    block_on(node.maintain());
+    fleet.wait(1);
+    fleet.shared.fail_after(1, StoreFault::Suspended);
+    let mut recovery = Box::pin(node.maintain());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(recovery.as_mut().poll(&mut context).is_pending());
+    assert_eq!(node.breaker(), BreakerState::Closed);
+    fleet.shared.set(StoreFault::None);
+    block_on(node.reset(&Key::new(&subject, &limit))).unwrap();
+    drop(recovery);
+    fleet.restore();
+    assert_eq!((fleet.counted(&limit), node.keys_to_replay()), (0, 0));
 }
 
 #[test]
