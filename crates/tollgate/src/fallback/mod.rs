@@ -12,9 +12,10 @@ mod outage_ledger;
 mod recovery;
 mod replay;
 mod share_cache;
+mod shared_calls;
+mod store_impl;
 
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -23,17 +24,18 @@ pub use builder::FallbackStoreBuilder;
 pub use event::{Outage, StoreEvent};
 pub use local_decisions::LocalDecisions;
 
-use crate::decision::{Decision, Permit, Source, Status};
+use crate::decision::{Decision, Source};
 use crate::memory::MemoryStore;
-use crate::plan::{Distributed, Key, Plan};
-use crate::store::{Listing, Page, Store, StoreError, StoreErrorKind};
-use crate::time::{Clock, SystemClock, Timestamp};
-use breaker::{Breaker, CallPermission};
+use crate::plan::{Distributed, Plan};
+use crate::store::{Store, StoreError, StoreErrorKind};
+use crate::time::{Clock, SystemClock};
+use breaker::Breaker;
 use event::Listener;
 use local_decisions::{Counters, LocalReason, Operation};
 use outage_ledger::Ledger;
 use recovery::{Probe, Recovery};
 use share_cache::ShareCache;
+use shared_calls::is_overloaded;
 
 /// A store that decides in a shared store, or in a local store while the shared store is lost.
 ///
@@ -255,147 +257,5 @@ impl<S: Store, C: Clock, L: Store> FallbackStore<S, C, L> {
                 Err(error) => reason = LocalReason::after(&error),
             }
         }
-    }
-
-    /// Calls the shared store, and records the result for the breaker.
-    async fn call_shared<'a>(
-        &self,
-        operation: Operation,
-        plan: &Plan<'a>,
-    ) -> Result<Decision<'a>, StoreError> {
-        let permission = self.breaker.permission();
-        let reply = operation.apply(&self.store, plan).await;
-        reply
-            .inspect(|decision| self.record_success(decision))
-            .inspect_err(|error| self.record_failure(permission, error))
-    }
-
-    /// Records a reply. One from a cache in front of the store does not count as a success.
-    fn record_success(&self, decision: &Decision<'_>) {
-        if decision.source() == Source::Store {
-            self.breaker.record_success();
-        }
-    }
-
-    /// Reports a call that was not sent, because too many wait.
-    fn report_overload(&self, error: StoreError) -> StoreError {
-        self.listener.notify(StoreEvent::Overloaded(&error));
-        error
-    }
-
-    /// Records a failed call. An overloaded one is not a failure of the store.
-    fn record_failure(&self, permission: CallPermission, error: &StoreError) {
-        if is_overloaded(error) {
-            return;
-        }
-        // An invalid cursor is the caller's mistake.
-        if error.kind() != StoreErrorKind::Cursor {
-            self.listener.notify(StoreEvent::Failed(error));
-        }
-        // An unreadable value is a fault of one key, not of the store.
-        if error.is_transient()
-            && let Some(failures) = self.breaker.record_failure(permission, self.clock.now())
-        {
-            let nodes = self.nodes();
-            let _ = self.counters.take();
-            self.listener.notify(StoreEvent::Lost { failures, reason: error, nodes });
-        }
-    }
-
-    /// Makes a call that only the shared store can serve, unless the breaker is open.
-    async fn call_shared_only<T>(
-        &self,
-        call: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        self.ensure_available()?;
-        let permission = self.breaker.permission();
-        match call.await {
-            Ok(reply) => {
-                self.breaker.record_success();
-                Ok(reply)
-            }
-            Err(error) if is_overloaded(&error) => Err(self.report_overload(error)),
-            Err(error) => {
-                self.record_failure(permission, &error);
-                Err(error)
-            }
-        }
-    }
-}
-
-fn is_overloaded(error: &StoreError) -> bool {
-    error.kind() == StoreErrorKind::Overloaded
-}
-
-/// `release` and `renew` try the outage ledger, the local store and the shared store: each may hold slots of the permit.
-impl<S: Store, C: Clock, L: Store> Store for FallbackStore<S, C, L> {
-    async fn take<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        self.decide(Operation::Take, plan).await
-    }
-
-    async fn peek<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        self.decide(Operation::Peek, plan).await
-    }
-
-    async fn refund<'a>(&self, plan: &Plan<'a>) -> Result<Decision<'a>, StoreError> {
-        self.decide(Operation::Refund, plan).await
-    }
-
-    async fn debit<'a>(&self, plan: &Plan<'a>, age: Duration) -> Result<Decision<'a>, StoreError> {
-        self.decide(Operation::Debit(age), plan).await
-    }
-
-    /// During an outage the pause holds in this node, and is replayed in the shared store afterwards. Fails if the
-    /// local store fails; then the key is paused in the shared store only.
-    async fn pause(&self, key: &Key<'_>, length: Duration) -> Result<(), StoreError> {
-        let in_local = self.report_local(self.local.pause(key, length).await);
-        if self.call_shared_only(self.store.pause(key, length)).await.is_err() {
-            let limit = self.shares.get(key.limit()).limit;
-            self.ledger.lock().pause(key.subject(), &limit, self.clock.now(), length);
-        }
-        in_local
-    }
-
-    async fn reset(&self, key: &Key<'_>) -> Result<(), StoreError> {
-        self.call_shared_only(self.store.reset(key)).await?;
-        self.ledger.lock().forget(key);
-        self.report_local(self.local.reset(key).await)
-    }
-
-    async fn release(&self, permit: &Permit) -> Result<bool, StoreError> {
-        // The ledger also has slots of `allow` rules, which the local store does not count.
-        let in_ledger = self.ledger.lock().release(permit, self.clock.now());
-        let in_local = self.report_local(self.local.release(permit).await);
-        let in_node = in_ledger || matches!(in_local, Ok(true));
-        match self.call_shared_only(self.store.release(permit)).await {
-            Ok(in_shared) if in_node || in_shared => Ok(true),
-            Ok(_) => in_local,
-            Err(_) if in_node => Ok(true),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn renew(&self, permit: &Permit) -> Result<Option<Timestamp>, StoreError> {
-        let in_ledger = self.ledger.lock().renew(permit, self.clock.now());
-        let in_local = self.report_local(self.local.renew(permit).await);
-        let in_node = in_local.as_ref().ok().copied().flatten().or(in_ledger);
-        match self.call_shared_only(self.store.renew(permit)).await {
-            Ok(in_shared) if in_shared.or(in_node).is_some() => Ok(in_shared.or(in_node)),
-            Ok(_) => in_local,
-            Err(_) if in_node.is_some() => Ok(in_node),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn stats<'a>(&self, key: &Key<'a>) -> Result<Status<'a>, StoreError> {
-        self.call_shared_only(self.store.stats(key)).await
-    }
-
-    async fn list(&self, listing: &Listing) -> Result<Page, StoreError> {
-        self.call_shared_only(self.store.list(listing)).await
-    }
-
-    async fn maintain(&self) {
-        Self::maintain(self).await;
     }
 }
