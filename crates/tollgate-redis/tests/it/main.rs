@@ -11,6 +11,7 @@
 mod acl;
 mod bucket_expiry;
 mod cluster_down;
+mod cluster_fixture;
 mod clusters;
 mod conformance;
 mod cut_connections;
@@ -22,6 +23,7 @@ mod fixture;
 mod foreign_keys;
 mod memory_equivalence;
 mod memory_full;
+mod node_batching;
 mod node_reports;
 mod opening;
 mod overrides;
