@@ -100,7 +100,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(36_525 * 86_400);
 /// - **Coalescing.** Plans that arrive while a call is in flight are sent together in the next script call. This
 ///   needs control over when a command leaves.
 /// - **Timeouts that include the queue.** The time limit of a request begins when it is queued. An expired or
-///   cancelled request that was not sent is dropped and takes nothing.
+///   cancelled request that was not sent is dropped and takes nothing. Only a cancelled debit is sent anyway.
 #[derive(Debug, Clone)]
 pub struct RedisStore {
     shared: Arc<Shared>,

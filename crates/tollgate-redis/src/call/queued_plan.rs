@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tollgate::{Key, Mode, Permit, PermitId, Plan, Timestamp};
 
 use super::PlanReply;
-use super::ticket::{ReplySender, Ticket};
+use super::ticket::{IfDropped, ReplySender, Ticket};
 use crate::failure::Failure;
 use crate::keys::Keys;
 use crate::limit_code::{self, Letter, LimitCode};
@@ -47,6 +47,15 @@ impl Verb {
             self,
             Self::Pause { .. } | Self::Reset | Self::Release(_) | Self::Renew(_) | Self::Holds(_)
         )
+    }
+
+    /// Returns what becomes of an unsent plan if its caller goes away. A debit reports quota that is spent, whether
+    /// the caller waits or not.
+    const fn if_dropped(self) -> IfDropped {
+        match self {
+            Self::Debit { .. } => IfDropped::Send,
+            _ => IfDropped::Cancel,
+        }
     }
 }
 
@@ -91,7 +100,7 @@ impl QueuedPlan {
         takes: SmallVec<[EncodedTake; 2]>,
         deadline: Instant,
     ) -> (Self, Ticket) {
-        let (reply, ticket) = Ticket::new();
+        let (reply, ticket) = Ticket::new(verb.if_dropped());
         (Self { verb, takes, deadline, reply }, ticket)
     }
 
@@ -103,12 +112,12 @@ impl QueuedPlan {
         self.deadline
     }
 
-    /// Whether the caller no longer waits. An unsent plan is then dropped.
+    /// Whether the caller no longer waits, and so an unsent plan is not sent. A debit is sent, unless its time is over.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.reply.is_cancelled()
     }
 
-    /// Sets the gate of the call that will contain the plan. Returns false if the caller no longer waits.
+    /// Sets the gate of the call that will contain the plan. Returns false if the plan is cancelled.
     pub(crate) fn assign(&self, gate: &Arc<SendGate>) -> bool {
         self.reply.assign(gate)
     }

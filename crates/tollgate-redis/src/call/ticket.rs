@@ -22,10 +22,18 @@ pub(super) struct ReplySender {
     cell: Option<Arc<Mutex<Cell>>>,
 }
 
-/// The future of one plan's reply. If it is dropped, an unsent plan is not sent.
+/// The future of one plan's reply.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     cell: Arc<Mutex<Cell>>,
+    if_dropped: IfDropped,
+}
+
+/// What becomes of an unsent plan if its ticket is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IfDropped {
+    Send,
+    Cancel,
 }
 
 /// What became of a plan whose caller withdrew it.
@@ -47,14 +55,14 @@ struct Cell {
     gate: Option<Arc<SendGate>>,
     /// The error of a server that could not run an earlier call with the plan.
     refusal: Option<Failure>,
-    /// Whether the caller no longer waits.
+    /// Whether the plan is not to be sent.
     is_cancelled: bool,
 }
 
 impl Ticket {
-    pub(super) fn new() -> (ReplySender, Self) {
+    pub(super) fn new(if_dropped: IfDropped) -> (ReplySender, Self) {
         let cell = Arc::new(Mutex::default());
-        (ReplySender { cell: Some(Arc::clone(&cell)) }, Self { cell })
+        (ReplySender { cell: Some(Arc::clone(&cell)) }, Self { cell, if_dropped })
     }
 
     /// Withdraws the plan.
@@ -88,7 +96,9 @@ impl Future for Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.cell.lock().is_cancelled = true;
+        if self.if_dropped == IfDropped::Cancel {
+            self.cell.lock().is_cancelled = true;
+        }
     }
 }
 
@@ -110,7 +120,7 @@ impl ReplySender {
         self.cell.as_ref().is_none_or(|cell| cell.lock().is_cancelled)
     }
 
-    /// Sets the gate of the plan's call. Returns false if the caller no longer waits.
+    /// Sets the gate of the plan's call. Returns false if the plan is cancelled.
     pub(super) fn assign(&self, gate: &Arc<SendGate>) -> bool {
         let Some(cell) = &self.cell else { return false };
         let mut cell = cell.lock();

@@ -17,6 +17,7 @@ mod conformance;
 mod cut_connections;
 mod directory;
 mod directory_nodes;
+mod dropped_recovery;
 mod expiry;
 mod first_call;
 mod fixture;
