@@ -26,6 +26,10 @@ struct CrossNodePlan<'s, F> {
     takes: F,
     at: Timestamp,
     replies: Vec<Option<StepReply>>,
+    /// The parts that were taken and not refunded.
+    taken: Vec<Part>,
+    /// Whether a refund failed, so that some of the plan stays spent.
+    has_failed_refund: bool,
 }
 
 impl Shared {
@@ -39,8 +43,14 @@ impl Shared {
             return Ok(figures);
         }
         let encoded = takes();
-        let replies = vec![None; encoded.len()];
-        let plan = CrossNodePlan { shared: self, takes, at: Timestamp::EPOCH, replies };
+        let plan = CrossNodePlan {
+            shared: self,
+            takes,
+            at: Timestamp::EPOCH,
+            replies: vec![None; encoded.len()],
+            taken: Vec::new(),
+            has_failed_refund: false,
+        };
         match verb {
             Verb::Take | Verb::Hold(_) => plan.take(verb, &encoded).await,
             verb => plan.run_on_each_node(verb, &encoded).await,
@@ -144,7 +154,7 @@ impl<F: Fn() -> Takes> CrossNodePlan<'_, F> {
         Ok(())
     }
 
-    /// Takes the enforced limits first, then, if they pass, each shadow group on its own.
+    /// Takes a plan, or refunds all of it after an error.
     async fn take(mut self, verb: Verb, takes: &[EncodedTake]) -> Result<Figures, StoreError> {
         // A refund of slots needs a permit.
         let has_slots = takes.iter().any(|take| take.letter() == Letter::Concurrency);
@@ -152,6 +162,15 @@ impl<F: Fn() -> Takes> CrossNodePlan<'_, F> {
             Verb::Take if has_slots => Verb::Hold(PermitId::random()),
             verb => verb,
         };
+        if let Err(error) = self.take_groups(verb, takes).await {
+            self.refund(verb, takes, 0).await;
+            return Err(partly_run(error, self.has_failed_refund));
+        }
+        self.figures()
+    }
+
+    /// Takes the enforced limits first, then, if they pass, each shadow group on its own.
+    async fn take_groups(&mut self, verb: Verb, takes: &[EncodedTake]) -> Result<(), StoreError> {
         let mut groups: Vec<u8> = takes.iter().map(EncodedTake::group).collect();
         groups.sort_unstable();
         groups.dedup();
@@ -163,10 +182,10 @@ impl<F: Fn() -> Takes> CrossNodePlan<'_, F> {
             let passed = self.take_all_or_none(verb, takes, indexes).await?;
             is_refused |= number == 0 && !passed;
         }
-        self.figures()
+        Ok(())
     }
 
-    /// Takes part by part, and refunds if one refuses. Returns whether all passed.
+    /// Takes part by part, and refunds if one refuses. Returns whether all passed. After an error, the caller refunds.
     async fn take_all_or_none(
         &mut self,
         verb: Verb,
@@ -174,37 +193,38 @@ impl<F: Fn() -> Takes> CrossNodePlan<'_, F> {
         indexes: Part,
     ) -> Result<bool, StoreError> {
         let mut parts = self.shared.parts_by_node(takes, indexes)?;
-        let (mut passed, mut taken) = (true, VecDeque::new());
+        let (mut passed, taken_before) = (true, self.taken.len());
         while let Some(part) = parts.pop_front() {
             let verb = if passed { verb } else { Verb::Peek };
-            let result = self.run(verb, &part).await;
-            match result {
-                Ok(None) => self.shared.split_by_slot(takes, &part, &mut parts),
-                Ok(Some(true)) => taken.push_back(part),
-                Ok(Some(false)) | Err(_) => {
-                    if passed && verb != Verb::Peek {
-                        self.refund(verb, takes, std::mem::take(&mut taken)).await;
-                    }
+            match self.run(verb, &part).await? {
+                None => self.shared.split_by_slot(takes, &part, &mut parts),
+                Some(true) if verb == Verb::Peek => {}
+                Some(true) => self.taken.push(part),
+                Some(false) => {
+                    self.refund(verb, takes, taken_before).await;
                     passed = false;
-                    result?;
                 }
             }
         }
         Ok(passed)
     }
 
-    /// Refunds what was taken. A failed refund stays spent: too few requests pass then, never too many.
-    async fn refund(&mut self, verb: Verb, takes: &[EncodedTake], parts: VecDeque<Part>) {
+    /// Refunds the taken parts from a number on. A failed refund stays spent: too few requests pass then, never too
+    /// many.
+    async fn refund(&mut self, verb: Verb, takes: &[EncodedTake], from: usize) {
+        let parts = self.taken.split_off(from);
         if let Verb::Hold(permit) = verb {
             let held = parts.iter().flatten().filter_map(|index| takes.get(*index));
             let held: Takes =
                 held.filter(|take| take.letter() == Letter::Concurrency).cloned().collect();
             if !held.is_empty() {
-                let _ = self.shared.numbers_across_nodes(Verb::Release(permit), held).await;
+                let released = self.shared.numbers_across_nodes(Verb::Release(permit), held).await;
+                self.has_failed_refund |= released.is_err();
             }
         }
         for part in parts {
-            let _ = self.run_all(Verb::Refund, takes, VecDeque::from([part])).await;
+            let refunded = self.run_all(Verb::Refund, takes, VecDeque::from([part])).await;
+            self.has_failed_refund |= refunded.is_err();
         }
     }
 

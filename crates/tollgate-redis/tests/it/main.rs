@@ -14,6 +14,7 @@ mod cluster_down;
 mod cluster_fixture;
 mod clusters;
 mod conformance;
+mod cross_node_errors;
 mod cut_connections;
 mod directory;
 mod directory_nodes;
