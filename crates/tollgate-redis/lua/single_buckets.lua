@@ -41,7 +41,7 @@ local function read_bucket(code)
   local life = math.ceil(burst * grains / give) + GRACE * 1000
   local bucket = {
     burst = burst, give = give, grains = grains, capacity = burst * grains,
-    ttl = string.format('%d', math.ceil(life / 1000)), life = life - GRACE * 500, unit = math.ceil(life / 124),
+    ttl = string.format('%d', math.ceil(life / 1000)), life = life - GRACE * 500, unit = math.ceil(life / 62),
     tick = 0,
   }
   if known == 256 then

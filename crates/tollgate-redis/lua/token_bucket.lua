@@ -113,7 +113,7 @@ function token_bucket.write(s)
     return write_string(s)
   end
   local life = ceil(capacity / give) + GRACE * 1000
-  local unit = ceil(life / 124)
+  local unit = ceil(life / 62)
   local current = floor(now / unit)
   -- The expiry was set in the unit of the tick. Half of the grace must remain after the bucket is full.
   local tick = s.tick

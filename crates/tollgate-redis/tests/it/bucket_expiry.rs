@@ -138,3 +138,31 @@ fn expiry_covers_the_refill_after_any_history() {
         assert!(kept > renewed && renewed > 100, "{kept} writes kept the expiry, {renewed} set it");
     }
 }
+
+/// A key that migrates to a node whose clock is ahead keeps its TTL, so it exists longer on that clock than its TTL.
+#[test]
+fn expiry_is_set_again_on_a_clock_that_is_ahead() {
+    let (server, limits) = (Server::start(Flavor::Redis), Limits::new());
+    let (clock, mut raw) = (ManualClock::new(), server.raw());
+    let builder = builder(&server).prefix(PREFIX).unwrap().clock(clock.clone());
+    let store = builder.max_refusals(0).build();
+    let (limit, refill) = &limits.versions[0];
+    let (began, life) = (1_750_000_000_000_000, refill + GRACE);
+    for percent in (100..=200).step_by(4) {
+        for with_other in [false, true] {
+            let subject = Subject::of([format!("{percent}{with_other}")]);
+            let key = Key::new(&subject, limit);
+            let name = name_of(PREFIX, &key);
+            // The general program decides a plan of two buckets.
+            let other = with_other.then(|| Take::new(Key::new(&subject, &limits.other), 0));
+            let request = Plan::new([Take::new(key, 1)].into_iter().chain(other)).unwrap();
+            clock.set(Timestamp::from_micros(began));
+            assert!(block_on(store.take(&request)).unwrap().is_allowed());
+            raw.call(&["PEXPIRE", &name, &(2 * MARK).to_string()]);
+            clock.set(Timestamp::from_micros(began + life / 100 * percent));
+            assert!(block_on(store.take(&request)).unwrap().is_allowed());
+            let ttl = u64::try_from(raw.call(&["PTTL", &name]).int()).unwrap();
+            assert!(ttl < MARK, "the expiry was kept after {percent} % of it");
+        }
+    }
+}
