@@ -11,6 +11,19 @@ use crate::tally::century_window;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
+fn open(cluster: &Cluster) -> RedisStore {
+    let builder = RedisStore::builder(cluster.url().parse().unwrap());
+    let store = builder.timeout(MINUTE).max_refusals(0).build();
+    block_on(store.connect()).unwrap();
+    store
+}
+
+/// Restricts the permissions of the store on the node of a subject.
+fn restrict(cluster: &Cluster, subject: &Subject, rule: &str) {
+    let node = cluster.primary_of_slot(slot_of(format!("{{{subject}}}")));
+    assert!(!node.raw().call(&["ACL", "SETUSER", "default", rule]).is_error());
+}
+
 /// Returns two subjects on different nodes.
 fn subjects(cluster: &Cluster) -> [Subject; 2] {
     let port =
@@ -25,15 +38,12 @@ fn subjects(cluster: &Cluster) -> [Subject; 2] {
 #[test]
 fn failed_node_takes_nothing_on_the_others() {
     let cluster = Cluster::of(Flavor::Redis, 3, 0);
-    let builder = RedisStore::builder(cluster.url().parse().unwrap());
-    let store = builder.timeout(MINUTE).max_refusals(0).build();
-    block_on(store.connect()).unwrap();
+    let store = open(&cluster);
     let [first, second] = subjects(&cluster);
     let (window, slots) = (century_window(10), Limit::concurrency(10, MINUTE).unwrap());
     let failing = Take::new(Key::new(&second, &window), 1);
     let used = |limit| block_on(store.stats(&Key::new(&first, limit))).unwrap().count();
-    let other_node = cluster.primary_of_slot(slot_of(format!("{{{second}}}")));
-    other_node.raw().call(&["ACL", "SETUSER", "default", "-@scripting"]);
+    restrict(&cluster, &second, "-@scripting");
     for failing in [failing, failing.shadow(1)] {
         for permit in [None, Some(PermitId::random())] {
             let taken = [&window, &slots].map(|limit| Take::new(Key::new(&first, limit), 1));
@@ -46,5 +56,22 @@ fn failed_node_takes_nothing_on_the_others() {
             assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
             assert_eq!((used(&window), used(&slots)), (0, 0), "{:?}", failing.mode());
         }
+    }
+}
+
+/// The node that has taken cannot publish, so that its refund fails.
+#[test]
+fn failed_refund_is_reported_as_lost() {
+    let cluster = Cluster::of(Flavor::Redis, 3, 0);
+    let store = open(&cluster);
+    let [first, second] = subjects(&cluster);
+    let limit = century_window(10);
+    restrict(&cluster, &first, "-publish");
+    restrict(&cluster, &second, "-@scripting");
+    let failing = Take::new(Key::new(&second, &limit), 1);
+    for failing in [failing, failing.shadow(1)] {
+        let plan = Plan::new([Take::new(Key::new(&first, &limit), 1), failing]).unwrap();
+        let error = block_on(store.take(&plan)).unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Lost, "{error}");
     }
 }
