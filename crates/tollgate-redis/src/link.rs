@@ -2,7 +2,7 @@
 //!
 //! Commands wait in a queue. One driver task writes them, matches replies to commands by their order, and
 //! connects when commands wait and there is no connection. A caller may stop waiting at any time; its command
-//! is sent anyway.
+//! is sent anyway, unless it has a gate through which the caller withdraws it.
 //!
 //! A command is never sent twice. It stays in the queue until the socket (or TLS before it) accepts its first
 //! byte. From then on it may have run, and if the connection is lost, its reply is lost too.
