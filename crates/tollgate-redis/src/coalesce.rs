@@ -53,7 +53,8 @@ impl Coalescer {
     }
 
     /// Sends a plan, immediately or in the next call, and waits for its reply. All its keys must be in the lane. A
-    /// caller may stop waiting at any time: a plan that waits is then dropped, and other callers are not affected.
+    /// caller may stop waiting at any time: a plan that waits is then dropped, unless it is a debit, and other callers are
+    /// not affected.
     pub(crate) async fn decide(
         self: &Arc<Self>,
         verb: Verb,

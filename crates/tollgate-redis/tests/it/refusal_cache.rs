@@ -54,19 +54,24 @@ fn refused_key_costs_no_calls() {
 }
 
 #[test]
-fn cached_wait_shrinks_and_is_never_too_long() {
+fn cached_wait_shrinks_and_is_longer_by_a_call_at_most() {
     let server = Server::start(Flavor::Redis);
     let store = builder(&server).build();
     let (subject, limit) = (Subject::of(["k"]), hourly());
+    let start = Instant::now();
     take_until_cached(&store, &subject, &limit);
+    // The wait counts from the reply, so that it is never too short.
+    let mut slowest = start.elapsed();
     let (mut last, mut cached_count) = (Duration::MAX, 0);
     for _ in 0..1000 {
         let truth = block_on(store.peek(&plan(&subject, &limit, 1))).unwrap();
+        let start = Instant::now();
         let cached = take(&store, &subject, &limit);
+        slowest = slowest.max(start.elapsed());
         assert_eq!(truth.source(), Source::Store);
         let is_cached = cached.source() == Source::Cache;
         let (truth, cached) = (truth.retry_after().unwrap(), cached.retry_after().unwrap());
-        assert!(cached <= truth, "{cached:?} is longer than {truth:?}");
+        assert!(cached <= truth + slowest, "{cached:?} is longer than {truth:?}");
         // A fresh wait may be longer than the cached one by the time of the call.
         assert!(!is_cached || cached < last, "{cached:?} after {last:?}");
         last = if is_cached { cached } else { Duration::MAX };

@@ -211,7 +211,7 @@ fn admissions_that_are_lost_at_shutdown_are_logged() {
     server.kill();
     ["a", "b", "a"].iter().for_each(|key| assert_degraded(&service.check(key)));
     let (_, log) = service.stop();
-    let lost = log.lines().find(|line| line.contains("lost with this process"));
+    let lost = log.lines().find(|line| line.contains("not debited in Redis"));
     assert!(lost.is_some_and(|line| line.contains("WARN") && line.contains("keys=2")), "{log}");
 }
 
