@@ -10,7 +10,7 @@ use tollgate_testkit::wait::eventually;
 use crate::fixture::{block_on, plan};
 
 #[test]
-fn cluster_without_all_slots_is_unavailable_not_overloaded() {
+fn cluster_without_all_slots_is_lost_not_overloaded() {
     let cluster = Cluster::of(Flavor::Redis, 1, 0);
     let builder = RedisStore::builder(cluster.url().parse().unwrap());
     let store = builder.timeout(Duration::from_millis(300)).max_refusals(0).build();
@@ -26,6 +26,8 @@ fn cluster_without_all_slots_is_unavailable_not_overloaded() {
     for nth in 0..20 {
         let subject = Subject::of([format!("k{nth}")]);
         let error = block_on(store.take(&plan(&subject, &limit, 1))).unwrap_err();
-        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+        // A timeout if the last attempt was in flight at the end.
+        let is_lost = matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Timeout);
+        assert!(is_lost, "{error}");
     }
 }
