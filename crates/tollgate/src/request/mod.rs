@@ -39,8 +39,19 @@ impl<'a> Request<'a> {
     }
 
     /// Copies the facts, so that the request borrows nothing.
+    ///
+    /// ```
+    /// use tollgate::{Facts, Request};
+    ///
+    /// let kept: Request<'static> = {
+    ///     let header = String::from("c1");
+    ///     Request::new(Facts::of([("client", &header)])?).into_owned()
+    /// };
+    /// assert_eq!(kept.cost(), 1);
+    /// # Ok::<(), tollgate::FactsError>(())
+    /// ```
     #[must_use]
-    pub(crate) fn into_owned(self) -> Request<'static> {
+    pub fn into_owned(self) -> Request<'static> {
         Request { facts: self.facts.into_owned(), cost: self.cost }
     }
 
