@@ -116,7 +116,12 @@ impl LaneQueue {
         let calls = self.max_calls(urgency, has_others);
         let mut takes = self.take_budget(calls);
         let mut plans = self.plan_budget(calls);
-        let needed = shed_within.map_or(Duration::ZERO, |timeout| self.flow.needed_time(timeout));
+        // Without a backlog, a slow server is not overloaded: plans wait for a call, not for others.
+        let has_backlog = self.takes_in_flight + self.waiting.len() > self.flow.window();
+        let needed = match shed_within {
+            Some(timeout) if has_backlog => self.flow.needed_time(timeout),
+            _ => Duration::ZERO,
+        };
         while plans > 0
             && let Some(plan) = self.waiting.front()
         {
