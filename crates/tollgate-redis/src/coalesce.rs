@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
 
-use crate::call::{Batch, EncodedTake, KeyForm, PlanReply, QueuedPlan, Verb, Withdrawal};
+use crate::call::{Batch, EncodedTake, KeyForm, Outcome, PlanReply, QueuedPlan, Verb, Withdrawal};
 use crate::failure::Failure;
 use crate::link::SendGate;
 use crate::resp::Reply;
@@ -113,13 +113,13 @@ impl Coalescer {
         let mut has_sent = false;
         loop {
             let now = Instant::now();
-            let shed_within = lane.is_replying(self.timeout / 2).then_some(self.timeout);
+            let (timeout, is_replying) = (self.timeout, lane.is_replying(self.timeout / 2));
             let removed = self.with_queue(lane, |queue, has_others| {
                 if has_sent {
                     queue.end_sending();
                 }
                 new.take().into_iter().for_each(|plan| queue.push(plan));
-                queue.remove(&Moment { now, urgency, has_others, shed_within })
+                queue.remove(&Moment { now, urgency, has_others, timeout, is_replying })
             });
             lane.leave(removed.send.len() + removed.shed.len());
             for plan in removed.shed {
@@ -161,35 +161,24 @@ impl Coalescer {
         batch: Batch,
         result: Result<Reply, Failure>,
     ) {
-        let (mut answered, mut unsent) = (flight.plans, Vec::new());
-        let mut misdirected = Vec::new();
+        let (mut answered, mut unsent, mut misdirected) = (0, Vec::new(), Vec::new());
         match result {
             Ok(reply) => {
-                let outcome = batch.complete(reply);
-                if let Some(now) = outcome.at {
-                    self.time.update(now);
-                }
-                misdirected = outcome.misdirected;
-                let decided = flight.plans.saturating_sub(misdirected.len());
-                lane.record(decided, misdirected.len(), outcome.refuses_several_slots);
+                answered = flight.plans;
+                misdirected = self.deliver(lane, flight, batch, reply);
             }
             Err(failure) if self.router.is_misdirected(lane, &failure) => {
-                (answered, misdirected) = (0, batch.into_plans());
+                misdirected = batch.into_plans();
             }
             // The time of one caller ran out before the call was sent. The others still wait.
             Err(Failure::Withdrawn) => {
-                (answered, unsent) = (0, batch.into_plans());
+                unsent = batch.into_plans();
                 unsent.iter().for_each(QueuedPlan::unassign);
                 lane.enter_again(unsent.len());
             }
-            Err(Failure::Overloaded) => {
-                answered = 0;
-                batch.fail(&self.unsent(lane));
-            }
+            Err(Failure::Overloaded) => batch.fail(&self.unsent(lane)),
             Err(failure) => {
-                if matches!(failure, Failure::Unreachable(_) | Failure::Misconfigured(_)) {
-                    answered = 0;
-                }
+                answered = if failure.was_sent() { flight.plans } else { 0 };
                 batch.fail(&failure);
             }
         }
@@ -202,6 +191,17 @@ impl Coalescer {
             Next::Defer => self.send_deferred(lane.clone()),
         }
         self.send_by_slot(misdirected);
+    }
+
+    /// Sends each plan its part of the reply. Returns the plans that the node has not decided.
+    fn deliver(&self, lane: &Lane, flight: Flight, batch: Batch, reply: Reply) -> Vec<QueuedPlan> {
+        let Outcome { at, misdirected, refuses_several_slots } = batch.complete(reply);
+        if let Some(now) = at {
+            self.time.update(now);
+        }
+        let decided = flight.plans.saturating_sub(misdirected.len());
+        lane.record(decided, misdirected.len(), refuses_several_slots);
+        misdirected
     }
 
     /// Sends plans that were not decided, because the node does not have their keys, to the owners of their slots.

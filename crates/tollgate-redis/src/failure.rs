@@ -59,6 +59,16 @@ impl Failure {
         }
     }
 
+    /// Whether the command was sent: a reply arrived, or none in time.
+    pub(crate) const fn was_sent(&self) -> bool {
+        match self {
+            Self::Lost(_) | Self::Timeout | Self::Refused(_) => true,
+            Self::Unreachable(_) | Self::Misconfigured(_) | Self::Overloaded | Self::Withdrawn => {
+                false
+            }
+        }
+    }
+
     /// Whether the server does not know the script, so that nothing has run.
     pub(crate) fn is_unknown_script(&self) -> bool {
         matches!(self, Self::Refused(error) if error.code == "NOSCRIPT")

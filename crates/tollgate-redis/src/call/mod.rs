@@ -8,7 +8,7 @@ mod program;
 mod queued_plan;
 mod ticket;
 
-pub(crate) use batch::{Batch, KeyForm, MAX_TAKES};
+pub(crate) use batch::{Batch, KeyForm, MAX_TAKES, Outcome};
 pub(crate) use plan_reply::{Figures, PlanReply};
 pub(crate) use program::{Call, Invocation};
 pub(crate) use queued_plan::{EncodedTake, QueuedPlan, Verb, take_of, takes_of, takes_of_permit};

@@ -1,7 +1,7 @@
 //! Flow control of a lane: the number of takes in flight, by the latency of its calls.
 //!
 //! A plan that is sent too late spends quota for a caller that no longer waits. So the lane sends no more than the
-//! server answers in time, and plans beyond that wait unsent until they expire.
+//! server answers in time. Plans beyond that wait unsent, and are shed when their reply could no longer be in time.
 
 use std::time::Duration;
 

@@ -34,9 +34,9 @@ pub(super) struct Moment {
     pub(super) urgency: Urgency,
     /// Whether other lanes are in use.
     pub(super) has_others: bool,
-    /// The timeout, if plans without enough time for a reply are shed: the server replies. Plans for a silent server
-    /// wait until it is lost.
-    pub(super) shed_within: Option<Duration>,
+    pub(super) timeout: Duration,
+    /// Whether the server has replied lately. Plans for a silent server are not shed: they wait until it is lost.
+    pub(super) is_replying: bool,
 }
 
 /// A call in flight.
@@ -108,7 +108,7 @@ impl LaneQueue {
 
     /// Removes the plans of the next call, if one may be sent now, and plans that are too late.
     pub(super) fn remove(&mut self, moment: &Moment) -> Removed {
-        let Moment { now, urgency, has_others, shed_within } = *moment;
+        let Moment { now, urgency, has_others, .. } = *moment;
         let mut removed = Removed::default();
         while self.waiting.front().is_some_and(|plan| plan.deadline() <= now) {
             removed.shed.extend(self.waiting.pop_front());
@@ -116,12 +116,7 @@ impl LaneQueue {
         let calls = self.max_calls(urgency, has_others);
         let mut takes = self.take_budget(calls);
         let mut plans = self.plan_budget(calls);
-        // Without a backlog, a slow server is not overloaded: plans wait for a call, not for others.
-        let has_backlog = self.takes_in_flight + self.waiting.len() > self.flow.window();
-        let needed = match shed_within {
-            Some(timeout) if has_backlog => self.flow.needed_time(timeout),
-            _ => Duration::ZERO,
-        };
+        let needed = self.needed_time(moment);
         while plans > 0
             && let Some(plan) = self.waiting.front()
         {
@@ -142,6 +137,16 @@ impl LaneQueue {
         self.begin_call(&removed.send);
         removed.in_flight = self.takes_in_flight;
         removed
+    }
+
+    /// Returns the time that a plan needs: one with less is shed. Without a backlog, a slow server is not overloaded,
+    /// and no plan is shed.
+    fn needed_time(&self, moment: &Moment) -> Duration {
+        let has_backlog = self.takes_in_flight + self.waiting.len() > self.flow.window();
+        match moment.is_replying && has_backlog {
+            true => self.flow.needed_time(moment.timeout),
+            false => Duration::ZERO,
+        }
     }
 
     /// Returns the maximum number of calls in flight.
@@ -236,9 +241,8 @@ mod tests {
 
     /// Removes the plans of the next call. Returns the call and the number of shed plans.
     fn call(queue: &mut LaneQueue, now: Instant, has_others: bool) -> (Flight, usize) {
-        let shed_within = Some(TIMEOUT);
-        let removed =
-            queue.remove(&Moment { now, urgency: Urgency::Normal, has_others, shed_within });
+        let (urgency, timeout, is_replying) = (Urgency::Normal, TIMEOUT, true);
+        let removed = queue.remove(&Moment { now, urgency, has_others, timeout, is_replying });
         queue.end_sending();
         let plans = removed.send.len();
         let in_flight = removed.in_flight;
@@ -280,6 +284,47 @@ mod tests {
         let _last = push(&mut queue, 1, now);
         let (lone, _) = call(&mut queue, now, false);
         assert_eq!((lone.plans, queue.end_call(lone, 1, TIMEOUT, now)), (1, Next::Send));
+    }
+
+    /// A queue after calls with a latency of half the timeout.
+    fn slow_queue(now: Instant) -> LaneQueue {
+        let mut queue = LaneQueue::default();
+        for _ in 0..8 {
+            let _ticket = push(&mut queue, 1, now);
+            let (flight, _) = call(&mut queue, now, false);
+            queue.end_call(flight, 1, TIMEOUT, now + TIMEOUT / 2);
+        }
+        queue
+    }
+
+    #[test]
+    fn late_plans_are_shed_only_with_a_backlog() {
+        let now = Instant::now();
+        let later = now + TIMEOUT * 3 / 8;
+        let mut slow = slow_queue(now);
+        let _tickets = push(&mut slow, 2, now);
+        assert_eq!(call(&mut slow, later, false).1, 0, "they wait for a call, not for others");
+        let mut overloaded = slow_queue(now);
+        let window = overloaded.flow.window();
+        let _tickets = push(&mut overloaded, window + 1, now);
+        let (flight, shed) = call(&mut overloaded, later, false);
+        assert_eq!((flight.plans, shed), (0, window + 1), "no reply would be in time");
+    }
+
+    #[test]
+    fn plans_for_a_silent_server_are_not_shed() {
+        let now = Instant::now();
+        let mut queue = slow_queue(now);
+        let window = queue.flow.window();
+        let _tickets = push(&mut queue, window + 1, now);
+        let removed = queue.remove(&Moment {
+            now: now + TIMEOUT * 3 / 8,
+            urgency: Urgency::Normal,
+            has_others: false,
+            timeout: TIMEOUT,
+            is_replying: false,
+        });
+        assert_eq!(removed.shed.len(), 0);
     }
 
     #[test]

@@ -162,15 +162,23 @@ fn callers_behind_cancelled_requests_get_their_replies() {
     });
 }
 
-/// Plans behind slow calls do not wait for two of them.
-#[test]
-fn plans_behind_slow_calls_are_decided_in_time() {
-    const SLOW: Duration = Duration::from_secs(4);
-    let server = Server::start(Flavor::Redis);
-    let proxy = Proxy::start(server.port());
+/// A timeout that leaves time for slow replies on a busy machine.
+const SLOW: Duration = Duration::from_secs(4);
+
+/// Returns a connected store behind a proxy, with the timeout [`SLOW`].
+fn store_behind(proxy: &Proxy) -> RedisStore {
     let builder = RedisStore::builder(proxy.url().parse().unwrap()).timeout(SLOW);
     let store = builder.max_refusals(0).build();
     eventually("there is a connection", || block_on(store.connect()).is_ok());
+    store
+}
+
+/// Plans behind slow calls do not wait for two of them.
+#[test]
+fn plans_behind_slow_calls_are_decided_in_time() {
+    let server = Server::start(Flavor::Redis);
+    let proxy = Proxy::start(server.port());
+    let store = store_behind(&proxy);
     let (subject, limit) = (Subject::of(["k"]), daily(20));
     let request = plan(&subject, &limit, 1);
     // Loads the program.
@@ -204,12 +212,9 @@ fn count_of(kinds: &[StoreErrorKind], wanted: StoreErrorKind) -> usize {
 /// The backlog of this process is not a failure of Redis, and an expired plan that was not sent takes nothing.
 #[test]
 fn unsent_plans_are_overloaded_while_redis_replies() {
-    const SLOW: Duration = Duration::from_secs(4);
     let server = Server::start(Flavor::Redis);
     let proxy = Proxy::start(server.port());
-    let builder = RedisStore::builder(proxy.url().parse().unwrap()).timeout(SLOW);
-    let store = builder.max_refusals(0).build();
-    eventually("there is a connection", || block_on(store.connect()).is_ok());
+    let store = store_behind(&proxy);
     let subject = Subject::of(["k"]);
     let limit = century_window(1_000_000);
     // Loads the program.
@@ -234,9 +239,8 @@ fn builder_of(server: &Server) -> RedisStore {
 /// Without replies, an unsent plan fails because of Redis.
 #[test]
 fn unsent_plans_are_unavailable_while_redis_is_silent() {
-    const SLOW: Duration = Duration::from_secs(2);
     let server = Server::start(Flavor::Redis);
-    let builder = RedisStore::builder(address(&server)).timeout(SLOW);
+    let builder = RedisStore::builder(address(&server)).timeout(Duration::from_secs(2));
     let store = builder.max_refusals(0).build();
     eventually("there is a connection", || block_on(store.connect()).is_ok());
     server.hang();
