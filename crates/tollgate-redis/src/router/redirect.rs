@@ -37,6 +37,19 @@ impl Redirect {
             _ => None,
         }
     }
+
+    /// Returns the failure of a call that nodes redirect to each other.
+    pub(super) fn explain_excess(failure: Failure) -> Failure {
+        match &failure {
+            Failure::Refused(error) if matches!(error.code.as_str(), "MOVED" | "ASK") => {
+                let slot = error.message.split(' ').nth(1).unwrap_or_default();
+                Failure::Unreachable(format!(
+                    "the nodes of the Redis cluster disagree about which of them has slot {slot}"
+                ))
+            }
+            _ => failure,
+        }
+    }
 }
 
 /// Parses `host:port`. The host may contain colons or be empty.

@@ -3,6 +3,7 @@
 use super::form::ok;
 use super::{Cluster, myself};
 use crate::server::{Raw, Server, Value};
+use crate::wait::eventually;
 
 /// The number of keys that one command moves.
 const KEYS_PER_COMMAND: usize = 100;
@@ -47,6 +48,30 @@ impl Cluster {
     }
 }
 
+impl Cluster {
+    /// Waits until a node knows the configuration epochs of all primaries, and no two are equal. Otherwise it may get a
+    /// slot at an epoch below that of the former owner, whose next message takes it back, so that no node has the slot.
+    fn wait_for_epochs(&self, node: &Server) {
+        eventually("the new owner knows all configuration epochs", || {
+            let members = self.nodes.iter().filter_map(myself);
+            let primaries = members.filter(|member| member.is("master"));
+            let mut epochs: Vec<u64> = primaries.map(|member| member.epoch).collect();
+            let count = epochs.len();
+            epochs.sort_unstable();
+            epochs.dedup();
+            epochs.len() == count && epochs.last().is_none_or(|last| *last <= current_epoch(node))
+        });
+    }
+}
+
+/// Returns the highest epoch that a node knows.
+fn current_epoch(node: &Server) -> u64 {
+    let info = node.raw().call(&["CLUSTER", "INFO"]);
+    let mut lines = info.text().lines().filter_map(|line| line.split_once(':'));
+    let epoch = lines.find(|(name, _)| *name == "cluster_current_epoch").map(|(_, epoch)| epoch);
+    epoch.and_then(|epoch| epoch.parse().ok()).expect("a node knows its epoch")
+}
+
 impl Migration<'_> {
     /// Returns the source.
     pub fn from(&self) -> &Server {
@@ -83,6 +108,7 @@ impl Migration<'_> {
     /// If a primary refuses.
     pub fn finish(mut self) {
         while self.move_keys(KEYS_PER_COMMAND) > 0 {}
+        self.cluster.wait_for_epochs(self.to);
         let ends = [self.to, self.from];
         let is_other = |node: &&Server| ends.iter().all(|end| end.port() != node.port());
         let others = self.cluster.nodes.iter().filter(is_other);
