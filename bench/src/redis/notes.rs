@@ -82,7 +82,7 @@ pub(super) fn cluster_overhead(scale: &Scale) -> String {
          CPU time here than one server, so these figures do not show the gain of a cluster whose nodes \
          have separate cores. They show the cost of a cluster: a call contains the plans of one node, \
          so {PRIMARIES} primaries need more and smaller calls. Other processes on the servers' core favour {PRIMARIES} processes over one: compare \
-         figures only from an otherwise single_caller machine.",
+         figures only from an otherwise idle machine.",
         short_count(scale.keys),
     )
 }
