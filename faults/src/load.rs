@@ -43,6 +43,16 @@ impl<'a> Load<'a> {
         Self { nodes, senders, pace, body: Box::new(|_| key("k")) }
     }
 
+    /// Sets the number of connections of an open loop to those for `longest` of requests.
+    #[must_use]
+    pub fn longest(mut self, longest: Duration) -> Self {
+        if let Pace::Open(interval) = self.pace {
+            let senders = longest.as_nanos().div_ceil(interval.as_nanos().max(1));
+            self.senders = usize::try_from(senders).expect("a number").max(self.senders);
+        }
+        self
+    }
+
     /// Sets the body by the number of the request.
     #[must_use]
     pub fn body(mut self, body: impl Fn(u64) -> String + Sync + 'a) -> Self {

@@ -40,7 +40,7 @@ pub(super) fn overloaded_node_sheds_and_keeps_its_limits(stage: &Stage) -> Strin
     proxy.set(Fault::Throttle(THROTTLE));
     let per_second = capacity(&node) * OVERLOAD;
     let seconds = stage.scale().pick(6, 60);
-    let load = Load::open(vec![node.address()], per_second).body(body);
+    let load = Load::open(vec![node.address()], per_second).longest(T + SLACK).body(body);
     let overloaded = load.during(|| wait_for(Duration::from_secs(seconds)));
     assert_limits(&overloaded);
     assert_marked(&overloaded);

@@ -21,7 +21,8 @@ const MIN_WINDOW: usize = 8;
 /// Number of calls for the expected latency.
 const RECENT_CALLS: usize = 8;
 
-/// The least latency is that of the current period and of the one before.
+/// The least latency is that of the current period and of the one before. A period ends only with a call that did not wait
+/// for others: during an overload, all calls wait.
 const PERIOD: Duration = Duration::from_secs(10);
 
 /// The window of takes in flight, and the latencies that determine it.
@@ -78,7 +79,7 @@ impl Flow {
             *recent = latency;
         }
         self.next = self.next.wrapping_add(1);
-        let base = self.base.update(latency, now);
+        let base = self.base.update(latency, now, in_flight <= MIN_WINDOW);
         let is_queued = latency > timeout / 8 && latency > base * 3 / 2;
         if latency > timeout * 3 / 4 {
             self.shrink(in_flight / 2, sent_at, now);
@@ -99,7 +100,7 @@ impl Flow {
     }
 }
 
-/// The least latency of the last ten to twenty seconds.
+/// The least latency of the current period and of the one before.
 #[derive(Debug, Default)]
 struct BaseLatency {
     period: Option<(Instant, Duration)>,
@@ -107,10 +108,11 @@ struct BaseLatency {
 }
 
 impl BaseLatency {
-    /// Adds a latency. Returns the least one.
-    fn update(&mut self, latency: Duration, now: Instant) -> Duration {
+    /// Adds a latency. `is_alone` if few takes were in flight, so that the call did not wait for others. Returns the least
+    /// latency.
+    fn update(&mut self, latency: Duration, now: Instant, is_alone: bool) -> Duration {
         let least = match self.period {
-            Some((began, least)) if now < began + PERIOD => {
+            Some((began, least)) if now < began + PERIOD || !is_alone => {
                 let least = least.min(latency);
                 self.period = Some((began, least));
                 least
@@ -179,5 +181,32 @@ mod tests {
         assert_eq!(flow.expected_latency(), Duration::from_millis(2));
         record(&mut flow, start, 80, 1);
         assert_eq!(flow.expected_latency(), Duration::from_millis(80));
+    }
+
+    /// A server that decides 2 takes per millisecond gets as many as the window permits for two minutes.
+    #[test]
+    fn latency_does_not_grow_during_a_long_overload() {
+        let (mut flow, start) = (Flow::default(), Instant::now());
+        let mut now = start;
+        while now < start + Duration::from_secs(120) {
+            let in_flight = flow.window();
+            let latency = u64::try_from(in_flight / 2).unwrap();
+            assert!(latency <= 60, "{latency} ms after {:?}", now - start);
+            record(&mut flow, now, latency, in_flight);
+            now += Duration::from_millis(latency);
+        }
+    }
+
+    #[test]
+    fn server_that_becomes_distant_gets_a_large_window_again() {
+        let (mut flow, start) = (Flow::default(), Instant::now());
+        record(&mut flow, start, 1, 1);
+        let mut now = start + 2 * PERIOD;
+        while now < start + 5 * PERIOD {
+            let in_flight = flow.window();
+            record(&mut flow, now, 60, in_flight);
+            now += Duration::from_millis(60);
+        }
+        assert_eq!(flow.window(), MAX_WINDOW);
     }
 }
