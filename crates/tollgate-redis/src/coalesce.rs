@@ -5,13 +5,15 @@
 //! of its slot, in which nodes redirect calls.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::mem;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
-use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
 
 use crate::call::{Batch, EncodedTake, KeyForm, Outcome, PlanReply, QueuedPlan, Verb, Withdrawal};
@@ -231,7 +233,7 @@ impl Coalescer {
     fn send_deferred(self: &Arc<Self>, lane: Lane) {
         let deferral = Deferral { coalescer: Arc::clone(self), lane };
         let send = async move {
-            yield_now().await;
+            run_others().await;
             drop(deferral);
         };
         // Without a runtime, the drop of the deferral sends.
@@ -256,6 +258,20 @@ impl Coalescer {
         }
         result
     }
+}
+
+/// Waits until the tasks that are ready now have run. Unlike `yield_now`, it waits neither for tasks that they wake nor for
+/// sockets.
+async fn run_others() {
+    let mut has_yielded = false;
+    poll_fn(|context| {
+        if mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Sends the waiting plans of a lane when dropped, also if its runtime shuts down.

@@ -11,9 +11,14 @@ use tokio::time::Instant;
 use super::LinkLimits;
 use super::command_queue::{AfterTurn, CommandQueue, Pending};
 use super::deadline_timer::DeadlineTimer;
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, ReadUntil};
 use crate::connection::{Connection, Route};
 use crate::failure::Failure;
+
+/// Number of polls from a large reply to the next read. Before the first poll, the callers of the reply run and queue plans;
+/// before the second, these are put into a call, which the second sends. So Redis works on that call while this process
+/// handles the next reply. Handled together, replies lead to calls that are sent together, and Redis waits for them.
+const PAUSE: u8 = 3;
 
 const RETIRED: &str = "its server is no longer the right one";
 
@@ -23,6 +28,8 @@ pub(super) struct Driver {
     limits: LinkLimits,
     stage: Stage,
     timer: DeadlineTimer,
+    /// Number of polls until the next read.
+    pause: u8,
 }
 
 type Attempt = Pin<Box<dyn Future<Output = Result<Connection, Failure>> + Send>>;
@@ -36,14 +43,17 @@ enum Stage {
 
 impl Driver {
     pub(super) fn new(queue: Arc<CommandQueue>, route: Arc<Route>, limits: LinkLimits) -> Self {
-        Self { queue, route, limits, stage: Stage::Idle, timer: DeadlineTimer::default() }
+        Self { queue, route, limits, stage: Stage::Idle, timer: DeadlineTimer::default(), pause: 0 }
     }
 
     /// Does everything that is possible without waiting.
     fn turn(&mut self, context: &mut Context<'_>) {
         self.connect(context);
         self.exchange(context);
-        self.expire(context);
+        // During a pause, replies that have arrived are not delivered yet.
+        if self.pause == 0 {
+            self.expire(context);
+        }
     }
 
     fn connect(&mut self, context: &mut Context<'_>) {
@@ -77,7 +87,11 @@ impl Driver {
 
     fn receive(&mut self, context: &mut Context<'_>) -> Result<(), String> {
         let Stage::Connected(pipeline) = &mut self.stage else { return Ok(()) };
-        pipeline.read(context, &self.queue)
+        if self.pause == 0 && pipeline.read(context, &self.queue)? == ReadUntil::LargeReply {
+            self.pause = PAUSE;
+            context.waker().wake_by_ref();
+        }
+        Ok(())
     }
 
     fn transmit(&mut self, context: &mut Context<'_>) -> Result<(), String> {
@@ -166,6 +180,10 @@ impl Future for Driver {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
         this.queue.driver_awake();
+        this.pause = this.pause.saturating_sub(1);
+        if this.pause > 0 {
+            context.waker().wake_by_ref();
+        }
         loop {
             this.turn(context);
             let can_take = match this.stage {

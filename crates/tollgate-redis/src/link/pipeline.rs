@@ -19,7 +19,19 @@ use crate::resp::{REPLY_CAP, Reply};
 /// Maximum number of commands in one write.
 const MAX_COMMANDS_PER_WRITE: usize = 64;
 
+/// Number of elements from which a reply is large: it decides many plans.
+const LARGE_REPLY: usize = 64;
+
 const UNSOLICITED: &str = "the server sent a reply without a command";
+
+/// How far replies were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReadUntil {
+    /// All replies that have arrived were delivered.
+    End,
+    /// More replies may have arrived after a large one.
+    LargeReply,
+}
 
 pub(super) struct Pipeline {
     connection: Connection,
@@ -74,20 +86,22 @@ impl Pipeline {
         mem::take(&mut self.withdrawn)
     }
 
-    /// Reads and delivers all replies that have arrived. An error means that the connection is unusable.
+    /// Reads and delivers replies that have arrived, until a large one. An error means that the connection is unusable.
     pub(super) fn read(
         &mut self,
         context: &mut Context<'_>,
         queue: &CommandQueue,
-    ) -> Result<(), String> {
+    ) -> Result<ReadUntil, String> {
         loop {
-            self.deliver_replies(queue)?;
+            if self.deliver_replies(queue)? == ReadUntil::LargeReply {
+                return Ok(ReadUntil::LargeReply);
+            }
             if self.in_flight.is_empty() && !self.connection.decoder.is_empty() {
                 return Err(UNSOLICITED.to_owned());
             }
             let Connection { stream, decoder, .. } = &mut self.connection;
             match pin!(stream.read_buf(decoder.buffer())).poll(context) {
-                Poll::Pending => return Ok(()),
+                Poll::Pending => return Ok(ReadUntil::End),
                 Poll::Ready(Ok(0)) => return Err(ReadError::Closed.to_string()),
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => return Err(error.to_string()),
@@ -95,15 +109,22 @@ impl Pipeline {
         }
     }
 
-    fn deliver_replies(&mut self, queue: &CommandQueue) -> Result<(), String> {
+    fn deliver_replies(&mut self, queue: &CommandQueue) -> Result<ReadUntil, String> {
         if !self.connection.decoder.is_empty() {
             queue.replied();
         }
         loop {
             let cap = self.in_flight.front().map_or(REPLY_CAP, |pending| pending.reply_cap);
             match self.connection.decoder.next(cap) {
-                Ok(None) => return Ok(()),
-                Ok(Some(reply)) => self.deliver(reply, queue)?,
+                Ok(None) => return Ok(ReadUntil::End),
+                Ok(Some(reply)) => {
+                    let is_large =
+                        matches!(&reply, Reply::Array(parts) if parts.len() >= LARGE_REPLY);
+                    self.deliver(reply, queue)?;
+                    if is_large && !self.connection.decoder.is_empty() {
+                        return Ok(ReadUntil::LargeReply);
+                    }
+                }
                 Err(malformed) => return Err(ReadError::from(malformed).to_string()),
             }
         }

@@ -2,6 +2,7 @@ mod cuts;
 mod demoted;
 mod faults;
 mod flush;
+mod large_replies;
 mod send_gate;
 mod shared_connection;
 
