@@ -57,12 +57,7 @@ impl KeyLedger {
             }
             Self::Log(log) => {
                 log.push(Admission { at: now - age, cost, permit });
-                if log.len() > MAX_LOG_LEN {
-                    log.retain(|admission| still_counts(spec, admission, now));
-                }
-                if log.len() > MAX_LOG_LEN && spec.algorithm != Kind::Concurrency {
-                    *log = log.chunks(2).map(merge).collect();
-                }
+                compact(log, spec, now);
             }
         }
     }
@@ -170,6 +165,23 @@ impl Admission {
 fn still_counts(spec: &LimitSpec, admission: &Admission, now: u64) -> bool {
     let windows = if spec.algorithm == Kind::SlidingCounter { 2 } else { 1 };
     admission.at + windows * spec.window_us > now
+}
+
+/// Bounds the number of admissions. Slots are not merged: with twice the limit, which only `allow` admits, the ledger
+/// forgets all but the newest up to the limit.
+fn compact(log: &mut Vec<Admission>, spec: &LimitSpec, now: u64) {
+    let slots = usize::try_from(spec.count).unwrap_or(usize::MAX / 2);
+    let has_slots = spec.algorithm == Kind::Concurrency;
+    let max = if has_slots { MAX_LOG_LEN.max(2 * slots) } else { MAX_LOG_LEN };
+    if log.len() <= max {
+        return;
+    }
+    log.retain(|admission| still_counts(spec, admission, now));
+    if has_slots {
+        log.drain(..log.len().saturating_sub(slots));
+    } else if log.len() > MAX_LOG_LEN {
+        *log = log.chunks(2).map(merge).collect();
+    }
 }
 
 /// Sums neighbours at the time of the latest.
