@@ -115,13 +115,13 @@ impl Coalescer {
         let mut has_sent = false;
         loop {
             let now = Instant::now();
-            let (timeout, is_replying) = (self.timeout, lane.is_replying(self.timeout / 2));
+            let (timeout, silence) = (self.timeout, lane.silence(now));
             let removed = self.with_queue(lane, |queue, has_others| {
                 if has_sent {
                     queue.end_sending();
                 }
                 new.take().into_iter().for_each(|plan| queue.push(plan));
-                queue.remove(&Moment { now, urgency, has_others, timeout, is_replying })
+                queue.remove(&Moment { now, urgency, has_others, timeout, silence })
             });
             lane.leave(removed.send.len() + removed.shed.len());
             for plan in removed.shed {

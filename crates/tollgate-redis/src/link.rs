@@ -130,6 +130,11 @@ impl Link {
         self.inner.queue.is_replying(Instant::now(), max_silence)
     }
 
+    /// Returns the time since the server last replied, or had nothing to reply to. `None` without a connection.
+    pub(crate) fn silence(&self, now: Instant) -> Option<Duration> {
+        self.inner.queue.silence(now)
+    }
+
     /// Returns the maximum time from queueing a command to its reply.
     pub(crate) fn reply_timeout(&self) -> Duration {
         self.inner.limits.reply_timeout

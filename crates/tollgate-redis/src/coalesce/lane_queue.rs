@@ -35,8 +35,9 @@ pub(super) struct Moment {
     /// Whether other lanes are in use.
     pub(super) has_others: bool,
     pub(super) timeout: Duration,
-    /// Whether the server has replied lately. Plans for a silent server are not shed: they wait until it is lost.
-    pub(super) is_replying: bool,
+    /// Time since the last reply of the server. A plan is shed only if the server has replied while it waited: plans for a
+    /// silent server wait until it is lost.
+    pub(super) silence: Option<Duration>,
 }
 
 /// A call in flight.
@@ -120,7 +121,9 @@ impl LaneQueue {
         while plans > 0
             && let Some(plan) = self.waiting.front()
         {
-            let is_late = plan.deadline().saturating_duration_since(now) < needed;
+            let remaining = plan.deadline().saturating_duration_since(now);
+            let waited = moment.timeout.saturating_sub(remaining);
+            let is_late = remaining < needed && moment.silence.is_some_and(|time| time < waited);
             if is_late || plan.is_cancelled() {
                 removed.shed.extend(self.waiting.pop_front());
                 continue;
@@ -143,7 +146,8 @@ impl LaneQueue {
     /// and no plan is shed.
     fn needed_time(&self, moment: &Moment) -> Duration {
         let has_backlog = self.takes_in_flight + self.waiting.len() > self.flow.window();
-        match moment.is_replying && has_backlog {
+        let is_replying = moment.silence.is_some_and(|time| time < moment.timeout / 2);
+        match is_replying && has_backlog {
             true => self.flow.needed_time(moment.timeout),
             false => Duration::ZERO,
         }
@@ -241,8 +245,8 @@ mod tests {
 
     /// Removes the plans of the next call. Returns the call and the number of shed plans.
     fn call(queue: &mut LaneQueue, now: Instant, has_others: bool) -> (Flight, usize) {
-        let (urgency, timeout, is_replying) = (Urgency::Normal, TIMEOUT, true);
-        let removed = queue.remove(&Moment { now, urgency, has_others, timeout, is_replying });
+        let (urgency, timeout, silence) = (Urgency::Normal, TIMEOUT, Some(Duration::ZERO));
+        let removed = queue.remove(&Moment { now, urgency, has_others, timeout, silence });
         queue.end_sending();
         let plans = removed.send.len();
         let in_flight = removed.in_flight;
@@ -317,14 +321,17 @@ mod tests {
         let mut queue = slow_queue(now);
         let window = queue.flow.window();
         let _tickets = push(&mut queue, window + 1, now);
-        let removed = queue.remove(&Moment {
-            now: now + TIMEOUT * 3 / 8,
-            urgency: Urgency::Normal,
-            has_others: false,
-            timeout: TIMEOUT,
-            is_replying: false,
-        });
-        assert_eq!(removed.shed.len(), 0);
+        // It has not replied for longer than they wait, or is not connected.
+        for silence in [Some(TIMEOUT * 7 / 16), None] {
+            let removed = queue.remove(&Moment {
+                now: now + TIMEOUT * 3 / 8,
+                urgency: Urgency::Normal,
+                has_others: false,
+                timeout: TIMEOUT,
+                silence,
+            });
+            assert_eq!(removed.shed.len(), 0);
+        }
     }
 
     #[test]

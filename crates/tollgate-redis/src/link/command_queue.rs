@@ -135,10 +135,13 @@ impl CommandQueue {
 
     /// Whether the server is connected and has replied within `max_silence`, if commands are pending.
     pub(super) fn is_replying(&self, now: Instant, max_silence: Duration) -> bool {
-        let silent_since = self.state.lock().silent_since;
         let is_idle = self.pending.load(Ordering::Relaxed) == 0;
-        silent_since
-            .is_some_and(|since| is_idle || now.saturating_duration_since(since) < max_silence)
+        self.silence(now).is_some_and(|silence| is_idle || silence < max_silence)
+    }
+
+    /// Returns the time since the server last replied, or had nothing to reply to. `None` without a connection.
+    pub(super) fn silence(&self, now: Instant) -> Option<Duration> {
+        self.state.lock().silent_since.map(|since| now.saturating_duration_since(since))
     }
 
     /// Finishes a command. Decrements the count first, because the callback may send the next command.

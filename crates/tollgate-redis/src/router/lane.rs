@@ -39,6 +39,11 @@ impl Lane {
         self.server.link().is_replying(max_silence)
     }
 
+    /// Returns the time since the server last replied, or had nothing to reply to. `None` without a connection.
+    pub(crate) fn silence(&self, now: Instant) -> Option<Duration> {
+        self.server.link().silence(now)
+    }
+
     /// Records the plans of a call to a cluster node, and whether the node refuses several slots in one call.
     pub(crate) fn record(&self, decided: usize, undecided: usize, is_refused: bool) {
         if self.scope != Scope::Node {
