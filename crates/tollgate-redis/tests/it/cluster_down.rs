@@ -35,7 +35,7 @@ fn cluster_without_all_slots_is_lost_not_overloaded() {
     }
 }
 
-/// Tells a node that `owner` has a slot.
+/// Sets the owner of a slot in the view of a node.
 fn assign(node: &Server, slot: u16, owner: &Server) {
     let id = owner.raw().call(&["CLUSTER", "MYID"]);
     let reply = node.raw().call(&["CLUSTER", "SETSLOT", &slot.to_string(), "NODE", id.text()]);
