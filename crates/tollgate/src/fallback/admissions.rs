@@ -184,14 +184,16 @@ fn slots(limit: &Limit) -> usize {
     usize::try_from(limit.capacity()).unwrap_or(usize::MAX / 2)
 }
 
-/// Drops expired admissions and merges neighbours. Of slots it keeps the newest, up to the limit's capacity: the
-/// shared store has no room for more.
+/// Drops expired admissions. If too many are left, merges neighbours; of slots it keeps the newest, up to the limit's
+/// capacity: the shared store has no room for more.
 fn compact(log: &mut Vec<Admission>, limit: &Limit, now: Timestamp) {
     log.retain(|admission| admission.still_counts(limit, now));
-    if limit.ttl().is_some() {
-        log.drain(..log.len().saturating_sub(slots(limit)));
-    } else if log.len() > MAX_LOG_LEN {
-        *log = log.chunks(2).map(merge).collect();
+    if log.len() <= max_log_len(limit) {
+        return;
+    }
+    match limit.ttl() {
+        Some(_) => drop(log.drain(..log.len().saturating_sub(slots(limit)))),
+        None => *log = log.chunks(2).map(merge).collect(),
     }
 }
 

@@ -173,13 +173,12 @@ fn compact(log: &mut Vec<Admission>, spec: &LimitSpec, now: u64) {
     let slots = usize::try_from(spec.count).unwrap_or(usize::MAX / 2);
     let has_slots = spec.algorithm == Kind::Concurrency;
     let max = if has_slots { MAX_LOG_LEN.max(2 * slots) } else { MAX_LOG_LEN };
-    if log.len() <= max {
-        return;
+    if log.len() > max {
+        log.retain(|admission| still_counts(spec, admission, now));
     }
-    log.retain(|admission| still_counts(spec, admission, now));
-    if has_slots {
+    if log.len() > max && has_slots {
         log.drain(..log.len().saturating_sub(slots));
-    } else if log.len() > MAX_LOG_LEN {
+    } else if log.len() > max {
         *log = log.chunks(2).map(merge).collect();
     }
 }

@@ -129,3 +129,20 @@ fn admission_in_the_past_does_not_refill_later_ones() {
     let debits = admissions.debits(&limit, after(50));
     assert_eq!(debits, [Debit { cost: 65, age: Duration::ZERO, permit: None }]);
 }
+
+/// More slots than the limit, as `on_store_loss: allow` admits.
+#[test]
+fn held_slots_are_remembered_beside_many_expired_ones() {
+    let limit = Limit::concurrency(2, Duration::from_secs(30)).unwrap();
+    let mut admissions = Admissions::new(&limit);
+    let permits = |from, to| (from..=to).filter_map(PermitId::from_u128);
+    for permit in permits(1, 62) {
+        add(&mut admissions, &limit, 0, 1, Some(permit));
+    }
+    for permit in permits(63, 66) {
+        add(&mut admissions, &limit, 40, 1, Some(permit));
+    }
+    for permit in permits(63, 66) {
+        assert!(admissions.release(&limit, permit, after(41)), "{permit:?}");
+    }
+}
