@@ -117,7 +117,7 @@ fn assert_limits(overloaded: &Tally) {
 
 /// Sends requests while Redis is hung: each follows the `on_store_loss` of its rule, and none is shed.
 fn hang(stage: &Stage, node: &Node, begin: impl FnOnce(), end: impl FnOnce()) -> (Tally, Duration) {
-    let load = Load::open(vec![node.address()], 100).body(|number| {
+    let load = Load::open(vec![node.address()], 100).longest(T + SLACK).body(|number| {
         let nth = usize::try_from(number).unwrap_or_default() % PATHS.len();
         on_path(&format!("h{number}"), PATHS.get(nth).copied().unwrap_or("/"))
     });

@@ -2,6 +2,7 @@
 
 mod backend;
 mod key_listing;
+pub(crate) mod log_intervals;
 mod setup;
 mod watch;
 

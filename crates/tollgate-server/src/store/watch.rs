@@ -1,7 +1,5 @@
 //! Counts every store failure, and logs outages without flooding the log.
 
-mod log_intervals;
-
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +9,9 @@ use tokio::sync::Notify;
 use tollgate::{Decision, LocalDecisions, Outage, Source, StoreError, StoreErrorKind, StoreEvent};
 use tracing::{error, info, warn};
 
-use log_intervals::{FAILURE_GRACE, LASTING_OUTAGE, REJECTION_INTERVAL, SHED_LOG_INTERVAL, is_due};
+use super::log_intervals::{
+    FAILURE_GRACE, LASTING_OUTAGE, REJECTION_INTERVAL, SHED_LOG_INTERVAL, is_due,
+};
 
 /// Failure counts and log state of the store.
 #[derive(Debug, Default)]

@@ -8,6 +8,7 @@ use tollgate::StoreError;
 use tracing::{info, warn};
 
 use crate::node::NodeContext;
+use crate::store::log_intervals::is_due;
 
 /// How long reading overrides may fail before a warning.
 const OVERRIDES_GRACE: Duration = Duration::from_secs(5);
@@ -20,10 +21,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_millis(500);
 /// Results of the last reports.
 #[derive(Debug, Default)]
 pub(super) struct ReportHealth {
-    /// Reports failed in a row.
-    failures: u32,
-    /// Whether failing reports were logged.
-    is_failure_logged: bool,
+    failure_log: FailureLog,
     /// Start of the current period in which reading overrides fails although reports succeed.
     overrides_failing_since: Option<Instant>,
     server_check: PeriodicCheck,
@@ -62,16 +60,11 @@ impl ReportHealth {
         }
     }
 
-    /// Logs when reports start to fail and when they succeed again. A single failure is not logged, nor is a failure
-    /// in degraded mode, which has its own log lines.
     fn log(&mut self, context: &NodeContext, error: Option<&StoreError>) {
-        self.failures = if error.is_none() { 0 } else { self.failures.saturating_add(1) };
+        let now = Instant::now();
         match error {
-            None if mem::take(&mut self.is_failure_logged) => info!("node reports succeed again"),
-            Some(error)
-                if self.failures > 1 && !self.is_failure_logged && !context.is_degraded() =>
-            {
-                self.is_failure_logged = true;
+            None if self.failure_log.note_success() => info!("node reports succeed again"),
+            Some(error) if self.failure_log.note_failure(context.is_degraded(), now) => {
                 warn!(
                     %error,
                     "node reports fail: other nodes will show this node as down and not count it; retrying"
@@ -114,6 +107,36 @@ impl ReportHealth {
     }
 }
 
+/// Which failures of reports are logged. A single failure is not, nor is a failure in degraded mode, which has its own log
+/// lines. A flapping Redis does not fill the log.
+#[derive(Debug, Default)]
+struct FailureLog {
+    /// Reports failed in a row.
+    failures: u32,
+    /// Whether the current failures were logged.
+    is_logged: bool,
+    logged_at: Option<Instant>,
+}
+
+impl FailureLog {
+    /// Records a successful report. Returns whether to log it, because failures were logged before.
+    fn note_success(&mut self) -> bool {
+        self.failures = 0;
+        mem::take(&mut self.is_logged)
+    }
+
+    /// Records a failed report. Returns whether to log it.
+    fn note_failure(&mut self, is_degraded: bool, now: Instant) -> bool {
+        self.failures = self.failures.saturating_add(1);
+        let is_new = self.failures > 1 && !self.is_logged && !is_degraded;
+        if !is_new || !is_due(self.logged_at, now) {
+            return false;
+        }
+        (self.is_logged, self.logged_at) = (true, Some(now));
+        true
+    }
+}
+
 /// A check of Redis at the first successful report, and then at every tenth.
 #[derive(Debug, Default)]
 struct PeriodicCheck {
@@ -138,6 +161,34 @@ mod tests {
     use std::future::pending;
 
     use super::*;
+    use crate::store::log_intervals::LOG_INTERVAL;
+
+    #[test]
+    fn recurring_failures_are_logged_once_per_interval() {
+        let (mut log, start) = (FailureLog::default(), Instant::now());
+        let mut lines = Vec::new();
+        for second in 0..LOG_INTERVAL.as_secs() * 2 {
+            let now = start + Duration::from_secs(second);
+            let is_logged = match second % 4 {
+                0 => log.note_success(),
+                _ => log.note_failure(false, now),
+            };
+            lines.extend(is_logged.then_some(second));
+        }
+        let interval = LOG_INTERVAL.as_secs();
+        assert_eq!(lines, [2, 4, interval + 2, interval + 4], "two failures, then a success");
+    }
+
+    #[test]
+    fn single_failures_and_those_of_an_outage_are_not_logged() {
+        let (mut log, now) = (FailureLog::default(), Instant::now());
+        for _ in 0..3 {
+            assert!(!log.note_failure(false, now));
+            assert!(!log.note_success());
+        }
+        assert!(![true; 9].iter().any(|is_degraded| log.note_failure(*is_degraded, now)));
+        assert!(log.note_failure(false, now), "the outage is over, and reports still fail");
+    }
 
     #[tokio::test]
     async fn check_that_does_not_end_is_stopped_and_rarely_repeated() {

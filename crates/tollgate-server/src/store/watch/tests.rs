@@ -2,7 +2,7 @@ use std::num::NonZeroU32;
 
 use tollgate::Timestamp;
 
-use super::log_intervals::LOG_INTERVAL;
+use crate::store::log_intervals::LOG_INTERVAL;
 use super::*;
 
 fn error(kind: StoreErrorKind) -> StoreError {

@@ -3,22 +3,22 @@
 use std::time::{Duration, Instant};
 
 /// Minimum time between two log lines about the same condition.
-pub(super) const LOG_INTERVAL: Duration = Duration::from_secs(300);
+pub(crate) const LOG_INTERVAL: Duration = Duration::from_secs(300);
 
 /// Minimum time between two log lines about a Redis that rejects this node: someone must fix a setting.
-pub(super) const REJECTION_INTERVAL: Duration = Duration::from_secs(60);
+pub(crate) const REJECTION_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Minimum time between two log lines about shed requests.
-pub(super) const SHED_LOG_INTERVAL: Duration = Duration::from_secs(60);
+pub(crate) const SHED_LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Failed calls are logged only after this time, because they may be the start of an outage, which has its own lines.
-pub(super) const FAILURE_GRACE: Duration = Duration::from_secs(2);
+pub(crate) const FAILURE_GRACE: Duration = Duration::from_secs(2);
 
 /// An outage within [`LOG_INTERVAL`] of the last logged one is logged only when it has lasted this long. So a flapping
 /// store does not fill the log, and a lasting outage is always logged.
-pub(super) const LASTING_OUTAGE: Duration = Duration::from_secs(60);
+pub(crate) const LASTING_OUTAGE: Duration = Duration::from_secs(60);
 
 /// Returns true if the last line about a condition is [`LOG_INTERVAL`] old, or there is none.
-pub(super) fn is_due(logged: Option<Instant>, now: Instant) -> bool {
+pub(crate) fn is_due(logged: Option<Instant>, now: Instant) -> bool {
     logged.is_none_or(|at| now.duration_since(at) >= LOG_INTERVAL)
 }
