@@ -102,6 +102,15 @@ impl Oracles {
         Self(vec![Oracle::new(); keys])
     }
 
+    /// Drops the keys that equal unused ones, as a store may at any time.
+    pub(super) fn drop_fresh(&mut self, specs: &[LimitSpec], now: u64) {
+        for (oracle, spec) in self.0.iter_mut().zip(specs) {
+            if oracle.clone().apply(spec, now, Operation::Peek { cost: 0 }).reset_after_us == 0 {
+                *oracle = Oracle::new();
+            }
+        }
+    }
+
     /// Returns the right answers of a store with these limits: all or nothing.
     pub(super) fn run(&mut self, specs: &[LimitSpec], request: &Request, now: u64) -> Vec<Answer> {
         let mut each = |operation: &dyn Fn(u64) -> Operation| -> Vec<Answer> {

@@ -2,8 +2,8 @@ use std::num::NonZeroU32;
 
 use tollgate::Timestamp;
 
-use crate::store::log_intervals::LOG_INTERVAL;
 use super::*;
+use crate::store::log_intervals::LOG_INTERVAL;
 
 fn error(kind: StoreErrorKind) -> StoreError {
     StoreError::new(kind, format!("{kind:?}"))

@@ -174,7 +174,13 @@ impl Check {
         self.store_disrupted(now);
     }
 
-    pub(super) fn store_disrupted(&mut self, now: u64) {
+    /// The clock of the store stepped. Before, at `store_now`, the store dropped its fresh keys.
+    pub(super) fn store_clock_stepped(&mut self, times: Times) {
+        self.store.drop_fresh(&self.scenario.specs, times.store_now);
+        self.store_disrupted(times.now);
+    }
+
+    fn store_disrupted(&mut self, now: u64) {
         self.disruptions.push(now);
     }
 

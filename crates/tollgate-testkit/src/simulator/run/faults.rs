@@ -25,10 +25,7 @@ impl Simulation {
             }
             Fault::Slow(latency) => self.world.network().extra_latency = Some(latency),
             Fault::NormalSpeed => self.world.network().extra_latency = None,
-            Fault::StepClock(by) => {
-                self.world.time.step_store(by);
-                self.world.check().store_disrupted(now);
-            }
+            Fault::StepClock(by) => self.world.step_store_clock(by),
             Fault::Pause(node) => self.pause(node),
             Fault::Wake(node) => self.wake(node),
             Fault::Join => {
