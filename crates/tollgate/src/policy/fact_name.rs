@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use crate::request::ENTRY_PREFIX;
+
+use super::path::Syntax;
+
 /// The name of a fact that a rule matches or counts by.
 ///
 /// ```
@@ -27,6 +31,10 @@ pub(super) enum Meaning {
     ApiKey,
     Tier,
     Tenant,
+    /// All entries of an Envoy descriptor.
+    Descriptor,
+    /// The domain or one entry of an Envoy descriptor.
+    DescriptorPart,
 }
 
 impl FactName {
@@ -40,6 +48,9 @@ impl FactName {
             "api_key" => Meaning::ApiKey,
             "tier" => Meaning::Tier,
             "tenant" => Meaning::Tenant,
+            "descriptor" => Meaning::Descriptor,
+            "domain" => Meaning::DescriptorPart,
+            name if name.starts_with(ENTRY_PREFIX) => Meaning::DescriptorPart,
             _ => Meaning::Plain,
         };
         let is_header = name.starts_with("header:");
@@ -53,6 +64,19 @@ impl FactName {
 
     pub(super) fn is_address(&self) -> bool {
         self.meaning == Meaning::Ip
+    }
+
+    /// Returns the syntax of patterns with segments.
+    pub(super) const fn syntax(&self) -> Syntax {
+        match self.meaning {
+            Meaning::Descriptor => Syntax::Descriptor,
+            _ => Syntax::Path,
+        }
+    }
+
+    /// Returns whether values can be longer than [`MAX_FACT_LENGTH`](crate::MAX_FACT_LENGTH) bytes.
+    pub(super) const fn has_long_values(&self) -> bool {
+        matches!(self.meaning, Meaning::Descriptor | Meaning::DescriptorPart)
     }
 
     /// Returns the name.

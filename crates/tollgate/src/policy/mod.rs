@@ -197,7 +197,8 @@ impl Policy {
         let candidates = self.index.candidates(&facts);
         let candidates =
             candidates.filter_map(|number| self.rules.get(usize::try_from(number).ok()?));
-        let rules = self.find_matches(candidates, &facts, |_, _| {});
+        let uses_default = request.uses_default_limit();
+        let rules = self.find_matches(candidates, &facts, uses_default, |_, _| {});
         let plan_with = |overrides| {
             let matched =
                 rules.iter().map(|rule| MatchedRule::new(rule, &facts, request.cost(), overrides));
@@ -216,7 +217,8 @@ impl Policy {
     pub fn explain(&self, request: &Request<'_>) -> Trace {
         let facts = self.normalized_facts(request);
         let mut trace = Trace::new();
-        let _ = self.find_matches(self.rules.iter(), &facts, |rule, result| {
+        let uses_default = request.uses_default_limit();
+        let _ = self.find_matches(self.rules.iter(), &facts, uses_default, |rule, result| {
             trace.add(rule, result, &facts, rule.index == self.rules.len());
         });
         trace
@@ -226,12 +228,13 @@ impl Policy {
         NormalizedFacts::new(request, &self.tiers, &self.tenant)
     }
 
-    /// Tries `rules` until one ends the search, then the default rule if none matched. Calls `on_tried` for
-    /// each rule that it tries.
+    /// Tries `rules` until one ends the search, then the default rule if none matched and the request uses it. Calls
+    /// `on_tried` for each rule that it tries.
     fn find_matches<'p>(
         &'p self,
         rules: impl Iterator<Item = &'p Rule>,
         facts: &NormalizedFacts<'_, '_>,
+        uses_default: bool,
         mut on_tried: impl FnMut(&'p Rule, MatchResult<'p>),
     ) -> SmallVec<[&'p Rule; 1]> {
         let mut matched = SmallVec::new();
@@ -248,7 +251,7 @@ impl Policy {
                 }
             }
         }
-        if matched.is_empty() && matches(&self.default) {
+        if matched.is_empty() && uses_default && matches(&self.default) {
             matched.push(&self.default);
         }
         matched

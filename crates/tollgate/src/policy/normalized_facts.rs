@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::net::IpAddr;
 
 use crate::net;
-use crate::request::{Facts, Request};
+use crate::request::{Facts, MAX_FACT_LENGTH, Request};
 
 use super::digest::{self, Digest};
 use super::fact_name::{FactName, Meaning};
@@ -13,8 +13,8 @@ use super::tiers::Tiers;
 
 /// The normalized facts of a request, each computed on first use: methods in upper case, hosts in lower case
 /// without port, paths without query, API keys as digests, and the tier of the digest. Rules match and count
-/// by the same value, except for `ip`: conditions match the full address, `per` counts by
-/// [`net::rate_limit_address`].
+/// by the same value, with two exceptions. For `ip`, conditions match the full address and `per` counts by
+/// [`net::rate_limit_address`]. For descriptors, `per` counts long values by their digest.
 pub(super) struct NormalizedFacts<'v, 'r> {
     facts: &'v Facts<'r>,
     tiers: &'v Tiers,
@@ -40,10 +40,21 @@ impl<'v, 'r> NormalizedFacts<'v, 'r> {
         }
     }
 
-    /// Returns the value that rules count by. Conditions on `ip` use [`address`](Self::address) instead.
+    /// Returns the value that rules count by: that of [`get`](Self::get), or the digest of a value that is too long
+    /// for a key. A value that looks like a digest is hashed as well, so that no two values share a counter.
+    pub(super) fn counted(&self, fact: &FactName) -> Option<Cow<'_, [u8]>> {
+        let value = self.get(fact)?;
+        let is_hashed = fact.has_long_values()
+            && (value.len() > MAX_FACT_LENGTH || digest::parse(value).is_some());
+        Some(if is_hashed { Cow::Owned(digest::of_key(value).into()) } else { Cow::Borrowed(value) })
+    }
+
+    /// Returns the value that rules match. Conditions on `ip` use [`address`](Self::address) instead.
     pub(super) fn get(&self, fact: &FactName) -> Option<&[u8]> {
         match fact.meaning() {
-            Meaning::Plain => self.facts.get(fact.as_str()),
+            Meaning::Plain | Meaning::Descriptor | Meaning::DescriptorPart => {
+                self.facts.get(fact.as_str())
+            }
             Meaning::Method => {
                 let method = || self.facts.get("method").map(to_upper);
                 self.method.get_or_init(method).as_deref()

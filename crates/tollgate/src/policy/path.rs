@@ -1,4 +1,4 @@
-//! Path patterns with `*`, `{id}` and `**`.
+//! Patterns with `*`, `{id}` and `**` for paths and Envoy descriptors.
 
 use super::wildcard::{Literal, Text, Wildcard};
 
@@ -10,6 +10,63 @@ const MAX_SEGMENTS: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathPattern {
     segments: Vec<Segment>,
+    syntax: Syntax,
+}
+
+/// The values that a pattern is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Syntax {
+    /// Paths, which start with `/`.
+    Path,
+    /// Descriptors: percent-escaped entries `key=value`, joined by `/`.
+    Descriptor,
+}
+
+impl Syntax {
+    /// Returns the segments of a value as one text, or why a pattern is invalid.
+    fn strip(self, text: &str) -> Result<&str, &'static str> {
+        match self {
+            Self::Path => {
+                let path = text.strip_prefix('/').ok_or("a path must start with /")?;
+                if path.contains(['?', '#']) {
+                    return Err(
+                        "a path must not contain ? or #: requests are matched without the query",
+                    );
+                }
+                Ok(path)
+            }
+            Self::Descriptor if is_escaped(text) => Ok(text),
+            Self::Descriptor => Err("a descriptor must be key=value entries joined by /, in which \
+                                     other characters than letters, digits and -._~ are \
+                                     percent-escaped, as in path=%2Fsearch"),
+        }
+    }
+
+    /// Returns the segments of a request's value, or `None` if it is a path that does not start with `/`.
+    pub(super) fn segments(
+        self,
+        value: &[u8],
+    ) -> Option<impl Iterator<Item = &[u8]> + Clone> {
+        let value = match self {
+            Self::Path => value.strip_prefix(b"/")?,
+            Self::Descriptor => value,
+        };
+        Some(value.split(|byte| *byte == b'/'))
+    }
+}
+
+/// Returns whether a pattern can match the fact `descriptor`, whose other characters are escaped as `%2F`.
+fn is_escaped(pattern: &str) -> bool {
+    let mut pieces = pattern.split('%');
+    let is_plain = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~=/*{}".contains(&byte))
+    };
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
+    let is_escape = |text: &str| {
+        let digits = text.as_bytes().first_chunk::<2>();
+        digits.is_some_and(|digits| digits.iter().all(|byte| is_digit(*byte))) && is_plain(text)
+    };
+    pieces.next().is_some_and(is_plain) && pieces.all(is_escape)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,21 +86,20 @@ pub(super) enum Path {
 }
 
 impl Path {
-    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
-        let Some(path) = text.strip_prefix('/') else { return Err("a path must start with /") };
-        if path.contains(['?', '#']) {
-            return Err("a path must not contain ? or #: requests are matched without the query");
-        }
+    pub(super) fn parse(text: &str, syntax: Syntax) -> Result<Self, &'static str> {
+        let path = syntax.strip(text)?;
         let segments = path.split('/').map(Segment::parse).collect::<Result<Vec<_>, _>>()?;
         if segments.len() > MAX_SEGMENTS {
-            return Err("a path must have at most 64 segments");
+            return Err("must have at most 64 segments");
         }
         let mut exact = Literal::new();
-        for segment in &segments {
+        for (position, segment) in segments.iter().enumerate() {
             let Segment::Literal(literal) = segment else {
-                return Ok(Self::Pattern(PathPattern { segments }));
+                return Ok(Self::Pattern(PathPattern { segments, syntax }));
             };
-            exact.push(b'/');
+            if position > 0 || syntax == Syntax::Path {
+                exact.push(b'/');
+            }
             exact.extend_from_slice(literal);
         }
         Ok(Self::Exact(exact))
@@ -74,9 +130,10 @@ impl Segment {
         })
     }
 
-    fn matches(&self, text: &[u8]) -> bool {
+    fn matches(&self, text: &[u8], syntax: Syntax) -> bool {
         match self {
             Self::Literal(literal) => **literal == *text,
+            Self::Wild(wildcard) if syntax == Syntax::Descriptor => wildcard.matches_escaped(text),
             Self::Wild(wildcard) => wildcard.matches(text),
             Self::NonEmpty => !text.is_empty(),
             Self::Rest => true,
@@ -90,7 +147,7 @@ impl PathPattern {
     }
 
     pub(super) fn matches(&self, path: &[u8]) -> bool {
-        let Some(mut input) = segments(path) else { return false };
+        let Some(mut input) = self.syntax.segments(path) else { return false };
         let mut pattern = self.segments.as_slice();
         // On a mismatch only the last `**` needs to consume one more segment: earlier ones already matched
         // with the fewest segments.
@@ -105,7 +162,7 @@ impl PathPattern {
                 }
                 Some((segment, after)) => {
                     let mut ahead = input.clone();
-                    if ahead.next().is_some_and(|text| segment.matches(text)) {
+                    if ahead.next().is_some_and(|text| segment.matches(text, self.syntax)) {
                         (input, pattern) = (ahead, after);
                         continue;
                     }
@@ -122,19 +179,18 @@ impl PathPattern {
     }
 }
 
-/// Returns the segments of a request's path, or `None` if it does not start with `/`.
-pub(super) fn segments(path: &[u8]) -> Option<impl Iterator<Item = &[u8]> + Clone> {
-    path.strip_prefix(b"/").map(|path| path.split(|byte| *byte == b'/'))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Path, Segment, segments};
+    use super::{Path, Segment, Syntax};
 
     fn matches(pattern: &str, path: &str) -> bool {
-        match Path::parse(pattern).unwrap() {
+        matches_as(Syntax::Path, pattern, path)
+    }
+
+    fn matches_as(syntax: Syntax, pattern: &str, path: &str) -> bool {
+        match Path::parse(pattern, syntax).unwrap() {
             Path::Exact(exact) => *exact == *path.as_bytes(),
             Path::Pattern(pattern) => pattern.matches(path.as_bytes()),
         }
@@ -149,7 +205,7 @@ mod tests {
             }
             Some((segment, after)) => path
                 .split_first()
-                .is_some_and(|(first, rest)| segment.matches(first) && brute_force(after, rest)),
+                .is_some_and(|(first, rest)| segment.matches(first, Syntax::Path) && brute_force(after, rest)),
         }
     }
 
@@ -159,8 +215,8 @@ mod tests {
             pattern in "(/(a|b|\\*|a\\*|\\{id\\}|\\*\\*)){1,6}",
             path in "(/(a|b|ab|)){1,7}",
         ) {
-            let path_segments: Vec<_> = segments(path.as_bytes()).unwrap().collect();
-            let expected = match Path::parse(&pattern).unwrap() {
+            let path_segments: Vec<_> = Syntax::Path.segments(path.as_bytes()).unwrap().collect();
+            let expected = match Path::parse(&pattern, Syntax::Path).unwrap() {
                 Path::Exact(exact) => *exact == *path.as_bytes(),
                 Path::Pattern(pattern) => brute_force(pattern.segments(), &path_segments),
             };
@@ -187,6 +243,32 @@ mod tests {
             for path in not_matching {
                 assert!(!matches(pattern, path), "{pattern} {path}");
             }
+        }
+    }
+
+    #[test]
+    fn descriptors_match_by_entry() {
+        for (pattern, matching, not_matching) in [
+            ("a=b", &["a=b"][..], &["/a=b", "a=b/c=d", "a=", "a=B"][..]),
+            ("a=*", &["a=", "a=b", "a=%2F"], &["a%3Db=c", "a=b/c=d", "ab=c"]),
+            ("a=*2F", &["a=2F", "a=%2F2F"], &["a=%2F", "a=%2F%2F"]),
+            ("a=*2*", &["a=12", "a=%222"], &["a=%22", "a=%2F"]),
+            ("a=*/b=c*", &["a=/b=c", "a=x/b=cd"], &["a=x", "a=x/b=c/d=e", "a=x/y/b=c"]),
+            ("a=b/**", &["a=b", "a=b/c=d"], &["a=bc", "c=d/a=b"]),
+        ] {
+            for descriptor in matching {
+                assert!(matches_as(Syntax::Descriptor, pattern, descriptor), "{pattern} {descriptor}");
+            }
+            for descriptor in not_matching {
+                assert!(!matches_as(Syntax::Descriptor, pattern, descriptor), "{pattern} {descriptor}");
+            }
+        }
+    }
+
+    #[test]
+    fn descriptor_patterns_must_be_escaped() {
+        for pattern in ["a=b c", "a=%2f", "a=%2", "a=%", "a=é", r"a=\*", "a=b?c"] {
+            assert!(Path::parse(pattern, Syntax::Descriptor).is_err(), "{pattern}");
         }
     }
 }

@@ -55,8 +55,8 @@ impl<'p> PolicyPlan<'p> {
         Self { matched, default }
     }
 
-    /// Returns the rules that apply, in file order. Empty if no rule matched and the default rule skips this
-    /// request.
+    /// Returns the rules that apply, in file order. Empty if no rule matched and the default rule does not apply: it
+    /// skips this request, or the request is [without default limit](crate::Request::without_default_limit).
     #[must_use]
     pub fn matched(&self) -> &[MatchedRule<'p>] {
         match &self.matched {
@@ -136,7 +136,7 @@ impl<'p> MatchedRule<'p> {
         overrides: Option<&ActiveOverrides>,
     ) -> Self {
         let subject =
-            Subject::from_optional(facts.tenant(), rule.per.iter().map(|fact| facts.get(fact)));
+            Subject::from_optional(facts.tenant(), rule.per.iter().map(|fact| facts.counted(fact)));
         let cost = cost.saturating_mul(rule.cost).min(MAX_EXACT);
         let is_denied = rule.missing() == OnMissingFact::Deny && rule.missing_fact(facts).is_some();
         let override_limits =

@@ -1,5 +1,7 @@
 //! Wildcard patterns: text in which `*` matches any bytes.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 /// Bytes that a fact is compared with. Up to 24 bytes are stored inline, to save a memory access per rule.
@@ -48,13 +50,31 @@ fn pieces(text: &str) -> Vec<Literal> {
 
 impl Wildcard {
     pub(super) fn matches(&self, text: &[u8]) -> bool {
+        self.matches_at(text, |_| true)
+    }
+
+    /// Matches percent-escaped text: no literal matches in the middle of an escape, so that `*2F` does not match
+    /// `%2F`.
+    pub(super) fn matches_escaped(&self, text: &[u8]) -> bool {
+        let is_escape = |before: usize, position: usize| {
+            position.checked_sub(before).and_then(|at| text.get(at)) == Some(&b'%')
+        };
+        self.matches_at(text, |position| !is_escape(1, position) && !is_escape(2, position))
+    }
+
+    /// Matches text in which a literal after a star can start at the positions that `can_start` accepts.
+    fn matches_at(&self, text: &[u8], can_start: impl Fn(usize) -> bool) -> bool {
         let inner =
             text.strip_prefix(&*self.prefix).and_then(|rest| rest.strip_suffix(&*self.suffix));
-        let Some(mut rest) = inner else { return false };
+        let Some(inner) = inner else { return false };
+        let (mut start, end) = (self.prefix.len(), self.prefix.len() + inner.len());
+        if !self.suffix.is_empty() && !can_start(end) {
+            return false;
+        }
         // The first occurrence of a literal leaves the most text for the next ones, so no backtracking is needed.
         for needle in &self.middles {
-            match needle.find(rest) {
-                Some(after) => rest = after,
+            match needle.find(text, start..end, &can_start) {
+                Some(after) => start = after,
                 None => return false,
             }
         }
@@ -106,13 +126,18 @@ impl Needle {
         }
     }
 
-    /// Returns the text after the first occurrence of the literal.
-    fn find<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+    /// Returns the end of the first occurrence of the literal within `range` that starts at an accepted position.
+    fn find(
+        &self,
+        text: &[u8],
+        range: Range<usize>,
+        can_start: &impl Fn(usize) -> bool,
+    ) -> Option<usize> {
         let mut length = 0;
-        for (position, byte) in text.iter().enumerate() {
+        for (end, byte) in (range.start + 1..).zip(text.get(range)?) {
             length = self.matched(length, *byte);
-            if length == self.bytes.len() {
-                return text.get(position + 1..);
+            if length == self.bytes.len() && can_start(end - length) {
+                return Some(end);
             }
         }
         None
@@ -147,6 +172,44 @@ mod tests {
         #[test]
         fn matches_like_the_brute_force_search(pattern in "[ab*]{0,9}", text in "[ab]{0,12}") {
             prop_assert_eq!(matches(&pattern, text.as_bytes()), brute_force(pattern.as_bytes(), text.as_bytes()));
+        }
+    }
+
+    /// Returns the tokens of percent-escaped text: one per unescaped byte.
+    fn tokens(text: &str) -> Vec<&str> {
+        let mut rest = text;
+        let mut tokens = Vec::new();
+        while !rest.is_empty() {
+            let (token, after) = rest.split_at(if rest.starts_with('%') { 3 } else { 1 });
+            tokens.push(token);
+            rest = after;
+        }
+        tokens
+    }
+
+    fn brute_force_tokens(pattern: &[&str], text: &[&str]) -> bool {
+        match pattern.split_first() {
+            None => text.is_empty(),
+            Some((&"*", rest)) => {
+                (0..=text.len()).any(|skip| brute_force_tokens(rest, &text[skip..]))
+            }
+            Some((token, rest)) => text.split_first().is_some_and(|(first, text)| {
+                first == token && brute_force_tokens(rest, text)
+            }),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn escaped_text_matches_by_whole_escapes(
+            pattern in "(2|F|%2F|%22|\\*){0,7}",
+            text in "(2|F|%2F|%22){0,7}",
+        ) {
+            let matches = match Text::parse(&pattern) {
+                Text::Exact(exact) => *exact == *text.as_bytes(),
+                Text::Wild(wildcard) => wildcard.matches_escaped(text.as_bytes()),
+            };
+            prop_assert_eq!(matches, brute_force_tokens(&tokens(&pattern), &tokens(&text)));
         }
     }
 

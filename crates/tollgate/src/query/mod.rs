@@ -39,6 +39,16 @@ impl Query<'_> {
         }
     }
 
+    /// The same query without the default limit: if no rule of the policy matches, no limit applies. Inline limits do
+    /// not change. See [`Request::without_default_limit`].
+    #[must_use]
+    pub fn without_default_limit(self) -> Self {
+        match self {
+            Self::ByPolicy(request) => Self::ByPolicy(request.without_default_limit()),
+            Self::Inline(inline) => Self::Inline(inline),
+        }
+    }
+
     /// Copies the query, so that it borrows nothing.
     ///
     /// ```

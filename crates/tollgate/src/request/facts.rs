@@ -18,7 +18,8 @@ pub const MAX_FACT_LENGTH: usize = 1024;
 /// A request has at most 32 facts. Names have 1 to 64 printable ASCII characters without spaces; values have 1 to
 /// 1024 bytes and do not need to be UTF-8, because keys and headers are not always text. Leave out facts that are
 /// not known: an empty value is an error, so that it cannot be mistaken for a missing one. Headers are named
-/// `header:x-plan`; their names are case-insensitive.
+/// `header:x-plan`; their names are case-insensitive. [`Facts::of_descriptor`] creates the facts of an Envoy
+/// descriptor, whose values can be longer or empty.
 ///
 /// ```
 /// use tollgate::{Facts, FactsErrorKind};
@@ -95,6 +96,21 @@ impl<'a> Facts<'a> {
         };
         if let Some(kind) = error {
             return Err(FactsError::new(kind, &name, value.is_empty()));
+        }
+        self.entries.push((name, value));
+        Ok(())
+    }
+
+    /// Adds a fact of a descriptor: its value can be empty, or longer than [`MAX_FACT_LENGTH`]. The caller bounds the
+    /// total length and adds no name twice.
+    pub(super) fn insert_descriptor_fact(
+        &mut self,
+        name: impl Into<Cow<'a, str>>,
+        value: impl Into<FactValue<'a>>,
+    ) -> Result<(), FactsError> {
+        let (name, FactValue(value)) = (name.into(), value.into());
+        if self.entries.len() == MAX_FACTS {
+            return Err(FactsError::new(FactsErrorKind::TooMany, &name, false));
         }
         self.entries.push((name, value));
         Ok(())
@@ -217,7 +233,7 @@ pub enum FactsErrorKind {
 }
 
 impl FactsError {
-    fn new(kind: FactsErrorKind, name: &str, is_empty: bool) -> Self {
+    pub(super) fn new(kind: FactsErrorKind, name: &str, is_empty: bool) -> Self {
         let reason = match kind {
             FactsErrorKind::Name => "a name must be 1 to 64 printable ASCII characters, no spaces",
             FactsErrorKind::Value if is_empty => {
@@ -227,6 +243,10 @@ impl FactsError {
             FactsErrorKind::Duplicate => "the fact is given twice",
             FactsErrorKind::TooMany => "a request can have at most 32 facts",
         };
+        Self::with_reason(kind, name, reason)
+    }
+
+    pub(super) fn with_reason(kind: FactsErrorKind, name: &str, reason: &'static str) -> Self {
         let name = name.chars().take(MAX_NAME).flat_map(char::escape_default).collect();
         Self { kind, name, reason }
     }

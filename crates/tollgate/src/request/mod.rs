@@ -1,7 +1,11 @@
 //! A request: its facts and its cost.
 
+mod descriptor;
 mod facts;
 
+pub use descriptor::MAX_DESCRIPTOR_LENGTH;
+#[cfg(feature = "policy")]
+pub(crate) use descriptor::{ENTRY_PREFIX, entry_fact, escape};
 #[cfg(feature = "policy")]
 pub(crate) use facts::is_fact_name;
 pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
@@ -22,13 +26,14 @@ use crate::time::MAX_EXACT;
 pub struct Request<'a> {
     facts: Facts<'a>,
     cost: u64,
+    uses_default: bool,
 }
 
 impl<'a> Request<'a> {
     /// Creates a request with cost 1.
     #[must_use]
     pub fn new(facts: Facts<'a>) -> Self {
-        Self { facts, cost: 1 }
+        Self { facts, cost: 1, uses_default: true }
     }
 
     /// Sets the cost; 0 is a peek. A cost above 2^53 becomes 2^53, which no limit can hold, so the verdict is
@@ -36,6 +41,22 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn with_cost(self, cost: u64) -> Self {
         Self { cost: cost.min(MAX_EXACT), ..self }
+    }
+
+    /// Leaves the request without a limit if no rule of the policy matches it: the default limit does not apply.
+    /// Envoy's rate limit service works this way.
+    ///
+    /// ```
+    /// use tollgate::{Facts, Policy, Request};
+    ///
+    /// let facts = Facts::of_descriptor("messaging", [("to_number", "1234")], 0)?;
+    /// let request = Request::new(facts).without_default_limit();
+    /// assert!(Policy::builtin().plan(&request).matched().is_empty());
+    /// # Ok::<(), tollgate::FactsError>(())
+    /// ```
+    #[must_use]
+    pub fn without_default_limit(self) -> Self {
+        Self { uses_default: false, ..self }
     }
 
     /// Copies the facts, so that the request borrows nothing.
@@ -52,7 +73,8 @@ impl<'a> Request<'a> {
     /// ```
     #[must_use]
     pub fn into_owned(self) -> Request<'static> {
-        Request { facts: self.facts.into_owned(), cost: self.cost }
+        let Self { facts, cost, uses_default } = self;
+        Request { facts: facts.into_owned(), cost, uses_default }
     }
 
     /// Returns the facts.
@@ -65,5 +87,12 @@ impl<'a> Request<'a> {
     #[must_use]
     pub const fn cost(&self) -> u64 {
         self.cost
+    }
+
+    /// Returns whether the default limit applies if no rule matches; see
+    /// [`without_default_limit`](Self::without_default_limit).
+    #[must_use]
+    pub const fn uses_default_limit(&self) -> bool {
+        self.uses_default
     }
 }

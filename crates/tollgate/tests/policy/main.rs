@@ -9,6 +9,7 @@
 )]
 
 mod allocation;
+mod descriptors;
 mod documentation;
 mod errors;
 mod helpers;

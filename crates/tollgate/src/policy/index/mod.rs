@@ -149,7 +149,7 @@ impl FactIndex {
         found.add(self.exact.get(value).map_or(&[], List::as_slice));
         self.prefixes.lookup(value, found);
         self.suffixes.lookup(value, found);
-        self.paths.lookup(value, found);
+        self.paths.lookup(value, self.fact.syntax(), found);
     }
 }
 

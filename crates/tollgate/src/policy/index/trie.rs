@@ -2,7 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::policy::path;
+use crate::policy::path::Syntax;
 use crate::policy::wildcard::Literal;
 
 use super::{Candidates, List, Map, push};
@@ -62,11 +62,11 @@ impl Trie {
         number
     }
 
-    pub(super) fn lookup<'i>(&'i self, value: &[u8], found: &mut Candidates<'i>) {
+    pub(super) fn lookup<'i>(&'i self, value: &[u8], syntax: Syntax, found: &mut Candidates<'i>) {
         if self.nodes.is_empty() {
             return;
         }
-        let Some(segments) = path::segments(value) else { return };
+        let Some(segments) = syntax.segments(value) else { return };
         // The nodes that the path so far leads to. There can be several, through literals and through `Any`.
         let mut level: SmallVec<[usize; 8]> = smallvec![0];
         for segment in segments {

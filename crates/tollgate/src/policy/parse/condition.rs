@@ -81,7 +81,7 @@ fn alternative(
     }
     let text = fact_text(value)?;
     match fact.meaning() {
-        Meaning::Path => match Path::parse(text) {
+        Meaning::Path | Meaning::Descriptor => match Path::parse(text, fact.syntax()) {
             Ok(Path::Exact(path)) => Ok(Alternative::Exact(path)),
             Ok(Path::Pattern(pattern)) => Ok(Alternative::Path(pattern)),
             Err(reason) => Err(value.invalid(reason)),
