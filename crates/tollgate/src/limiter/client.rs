@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{ActivePolicy, Limiter, Observer};
 use crate::limit::Limit;
 use crate::plan::Key;
-use crate::policy::{Policy, Rule, RuleMode};
+use crate::policy::{Condition, Policy, Rule, RuleMode};
 use crate::request::MAX_FACT_LENGTH;
 use crate::store::{Listing, Store, StoreError};
 use crate::subject::Subject;
@@ -76,7 +76,7 @@ impl ClientId {
             if rule.is_per_client() && can_match(rule, self) {
                 names.push(rule.name());
             }
-            if rule.conditions().is_empty() && !rule.continues() {
+            if rule.is_unconditional() && !rule.continues() {
                 break;
             }
         }
@@ -253,11 +253,13 @@ impl Counters {
 
 /// Returns whether a rule can match requests of this client.
 fn can_match(rule: &Rule, client: &ClientId) -> bool {
-    rule.conditions().iter().all(|condition| match condition.fact().as_str() {
-        CLIENT => condition.accepts(client.id.as_bytes()),
-        TENANT => condition.accepts(client.tenant.as_bytes()),
-        _ => true,
-    })
+    let holds = |condition: &Condition| match condition.fact().as_str() {
+        CLIENT => Some(condition.accepts(client.id.as_bytes())),
+        TENANT => Some(condition.accepts(client.tenant.as_bytes())),
+        _ => None,
+    };
+    rule.conditions().iter().all(|condition| holds(condition) != Some(false))
+        && rule.exclusions().iter().all(|condition| holds(condition) != Some(true))
 }
 
 fn contains(limits: &[Limit], wanted: &Limit) -> bool {

@@ -11,8 +11,10 @@ use super::rule::Rule;
 /// Returns the facts that `rules` match or count by, each once, headers last. `tenant` is always included,
 /// because it is part of every key; `tier` implies `api_key`, because an API key can determine the tier.
 pub(super) fn facts_used<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<FactName> {
-    let facts =
-        rules.flat_map(|rule| rule.conditions().iter().map(Condition::fact).chain(rule.per()));
+    let facts = rules.flat_map(|rule| {
+        let conditions = rule.conditions().iter().chain(rule.exclusions());
+        conditions.map(Condition::fact).chain(rule.per())
+    });
     let (tenant, tier) = (FactName::new("tenant"), FactName::new("tier"));
     let mut seen = HashSet::with_hasher(RandomState::default());
     let mut used: Vec<FactName> =

@@ -25,6 +25,7 @@ pub struct Rule {
     pub(super) name: Box<str>,
     pub(super) index: usize,
     pub(super) conditions: Vec<Condition>,
+    pub(super) exclusions: Vec<Condition>,
     pub(super) per: Vec<FactName>,
     pub(super) limits: Vec<Limit>,
     pub(super) next: Vec<Limit>,
@@ -98,6 +99,8 @@ pub(super) enum MatchResult<'p> {
     Matched,
     /// The first condition that does not hold.
     Failed(&'p Condition),
+    /// The first condition of `unless` that holds.
+    Excluded(&'p Condition),
     /// All conditions hold, but the request lacks this `per` fact and the rule has `missing: skip`.
     MissingFact(&'p FactName),
 }
@@ -107,6 +110,9 @@ impl Rule {
     pub(super) fn try_match(&self, facts: &NormalizedFacts<'_, '_>) -> MatchResult<'_> {
         if let Some(failed) = self.conditions.iter().find(|condition| !condition.holds(facts)) {
             return MatchResult::Failed(failed);
+        }
+        if let Some(held) = self.exclusions.iter().find(|condition| condition.holds(facts)) {
+            return MatchResult::Excluded(held);
         }
         match self.missing_fact(facts) {
             Some(fact) if self.missing() == OnMissingFact::Skip => MatchResult::MissingFact(fact),
@@ -137,10 +143,36 @@ impl Rule {
         self.index
     }
 
-    /// Returns the conditions, all of which must hold. A rule without conditions matches every request.
+    /// Returns the conditions of `match`, all of which must hold.
     #[must_use]
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
+    }
+
+    /// Returns the conditions of `unless`, none of which may hold.
+    ///
+    /// ```
+    /// use tollgate::{Facts, Policy, Request};
+    ///
+    /// let text = "
+    /// version: 1
+    /// rules: [{ name: api, match: { path: /api/** }, unless: { path: /api/health }, limits: [10/s] }]
+    /// ";
+    /// let policy = Policy::from_yaml("p.yaml", text, Policy::builtin_limit())?;
+    /// assert_eq!(policy.rules()[0].exclusions()[0].name(), "path");
+    /// let request = Request::new(Facts::of([("path", "/api/health")])?);
+    /// assert_eq!(policy.plan(&request).rule().name(), "default");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn exclusions(&self) -> &[Condition] {
+        &self.exclusions
+    }
+
+    /// Returns whether the rule has no conditions: it matches every request that has its `per` facts.
+    #[must_use]
+    pub fn is_unconditional(&self) -> bool {
+        self.conditions.is_empty() && self.exclusions.is_empty()
     }
 
     /// Returns the facts that requests are counted by. If empty, all requests share one counter.

@@ -54,6 +54,13 @@ pub enum RuleOutcome {
         /// `None` if the request does not have the fact.
         found: Option<String>,
     },
+    /// A condition of `unless` holds. Only the first such condition is reported.
+    Excluded {
+        /// The condition, such as `path` or `headers.x-plan`.
+        condition: String,
+        /// The value of the fact, as in [`Failed`](Self::Failed).
+        found: String,
+    },
     /// The request lacks a `per` fact and the rule has `missing: skip`.
     MissingFact {
         /// The name of the fact.
@@ -80,6 +87,10 @@ impl Trace {
                 condition: condition.name().to_owned(),
                 expected: condition.alternatives().iter().map(ToString::to_string).collect(),
                 found: facts.matched_value(condition.fact()).map(lossy),
+            },
+            MatchResult::Excluded(condition) => RuleOutcome::Excluded {
+                condition: condition.name().to_owned(),
+                found: facts.matched_value(condition.fact()).map(lossy).unwrap_or_default(),
             },
             MatchResult::MissingFact(fact) => RuleOutcome::MissingFact { fact: fact.to_string() },
         };
@@ -120,6 +131,9 @@ impl fmt::Display for RuleOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Matched => f.write_str("matched"),
+            Self::Excluded { condition, found } => {
+                write!(f, "{condition} is {found:?}, which the rule excludes with unless")
+            }
             Self::MissingFact { fact } => {
                 write!(f, "{fact} is missing, and the rule has missing: skip")
             }

@@ -153,3 +153,30 @@ fn trace_reports_the_failed_condition() {
          c: user is missing, expected \"u\"\ndefault: matched\n"
     );
 }
+
+#[test]
+fn unless_excludes_requests() {
+    let policy = rules(
+        "
+- { name: a, match: { path: /api/** }, unless: { path: [/api/health, /api/internal/**], user: root }, limits: [1/s] }
+- { name: b, unless: { headers: { x-plan: gold* } }, limits: [1/s] }
+",
+    );
+    let path = |path| matched(&policy, &[("path", path)]);
+    assert_eq!(path("/api/search"), ["a"]);
+    assert_eq!(path("/api/health"), ["b"]);
+    assert_eq!(path("/api/internal/x"), ["b"]);
+    assert_eq!(matched(&policy, &[("path", "/api/x"), ("user", "root")]), ["b"], "one is enough");
+    assert_eq!(matched(&policy, &[("path", "/api/x"), ("user", "u")]), ["a"]);
+    assert_eq!(matched(&policy, &[("header:x-plan", "golden")]), ["default"]);
+    assert_eq!(matched(&policy, &[]), ["b"], "a condition on an unknown fact does not hold");
+    let trace = policy.explain(&request(&[("path", "/api/health"), ("header:x-plan", "gold")]));
+    assert_eq!(
+        trace.to_string(),
+        "a: path is \"/api/health\", which the rule excludes with unless\n\
+         b: headers.x-plan is \"gold\", which the rule excludes with unless\ndefault: matched\n"
+    );
+    let facts: Vec<_> = policy.facts_used().iter().map(tollgate::policy::FactName::as_str).collect();
+    assert_eq!(facts, ["path", "client", "user", "tenant", "header:x-plan"]);
+    assert!(policy.warnings().is_empty(), "a rule with unless does not match every request");
+}

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tollgate::policy::{Rule, RuleMode};
+use tollgate::policy::{Condition, Rule, RuleMode};
 use tollgate::{ActivePolicy, Key, Limit, Listing, Observer, Store, Subject, rounding};
 
 use crate::api::Service;
@@ -205,11 +205,13 @@ impl Counters {
 
 /// Returns whether the conditions of a rule can match requests of this client.
 fn can_match(rule: &Rule, client: &Client) -> bool {
-    rule.conditions().iter().all(|condition| match condition.fact().as_str() {
-        CLIENT => condition.accepts(client.id.as_bytes()),
-        TENANT => condition.accepts(client.tenant.as_bytes()),
-        _ => true,
-    })
+    let holds = |condition: &Condition| match condition.fact().as_str() {
+        CLIENT => Some(condition.accepts(client.id.as_bytes())),
+        TENANT => Some(condition.accepts(client.tenant.as_bytes())),
+        _ => None,
+    };
+    rule.conditions().iter().all(|condition| holds(condition) != Some(false))
+        && rule.exclusions().iter().all(|condition| holds(condition) != Some(true))
 }
 
 fn contains(limits: &[Limit], wanted: &Limit) -> bool {

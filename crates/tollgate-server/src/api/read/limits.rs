@@ -36,6 +36,8 @@ struct RuleView<'a> {
     name: &'a str,
     #[serde(rename = "match")]
     conditions: Vec<Condition<'a>>,
+    /// The rule does not match if one of these conditions holds.
+    unless: Vec<Condition<'a>>,
     per: Vec<&'a str>,
     unlimited: bool,
     limits: Vec<LimitView<'a>>,
@@ -115,6 +117,7 @@ impl<'a> RuleView<'a> {
         Self {
             name: rule.name(),
             conditions: rule.conditions().iter().map(condition).collect(),
+            unless: rule.exclusions().iter().map(condition).collect(),
             per: rule.per().iter().map(FactName::as_str).collect(),
             unlimited: rule.is_unlimited(),
             limits: rule.limits().iter().map(LimitView::new).collect(),

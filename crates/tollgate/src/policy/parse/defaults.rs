@@ -94,6 +94,7 @@ impl Defaults {
             name: DEFAULT_RULE.into(),
             index,
             conditions: Vec::new(),
+            exclusions: Vec::new(),
             per: self.per,
             is_unlimited: limit.is_none(),
             limits: limit.into_iter().collect(),

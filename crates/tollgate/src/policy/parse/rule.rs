@@ -19,6 +19,7 @@ use super::{condition, limit};
 pub(super) const RULE: &[&str] = &[
     "name",
     "match",
+    "unless",
     "per",
     "limits",
     "unlimited",
@@ -70,11 +71,12 @@ pub(super) fn parse<'t>(
     let next = fields.optional("next", |next| {
         limit::trial(next.fields(NEXT)?.required("limits")?, algorithm, name)
     })?;
-    let conditions = fields.optional("match", |entry| condition::parse(entry, tiers))?;
+    let conditions = |field| fields.optional(field, |entry| condition::parse(entry, tiers));
     Ok(Rule {
         name: name.into(),
         index,
-        conditions: conditions.unwrap_or_default(),
+        conditions: conditions("match")?.unwrap_or_default(),
+        exclusions: conditions("unless")?.unwrap_or_default(),
         per: fields.optional("per", per)?.unwrap_or_else(|| defaults.per.clone()),
         limits,
         next: next.unwrap_or_default(),

@@ -25,7 +25,7 @@ fn is_used(tier: &str, rules: &[Rule]) -> bool {
     let is_tier = |meaning: Meaning| meaning == Meaning::Tier;
     rules.iter().any(|rule| {
         let mut conditions =
-            rule.conditions.iter().filter(|condition| is_tier(condition.fact().meaning()));
+            rule.conditions.iter().chain(&rule.exclusions).filter(|condition| is_tier(condition.fact().meaning()));
         conditions.any(|condition| condition.accepts(tier.as_bytes()))
             || rule.per.iter().any(|fact| is_tier(fact.meaning()))
     })
@@ -34,7 +34,7 @@ fn is_used(tier: &str, rules: &[Rule]) -> bool {
 /// Warns about rules after a rule that matches every request.
 fn unreachable(rules: &[Rule]) -> Option<String> {
     let matches_all = |rule: &&Rule| {
-        rule.conditions.is_empty() && !rule.continues && rule.missing() != OnMissingFact::Skip
+        rule.is_unconditional() && !rule.continues && rule.missing() != OnMissingFact::Skip
     };
     let last = rules.iter().find(matches_all)?;
     let next = rules.get(last.index + 1)?;
