@@ -36,17 +36,16 @@ impl Syntax {
                 Ok(path)
             }
             Self::Descriptor if is_escaped(text) => Ok(text),
-            Self::Descriptor => Err("a descriptor must be key=value entries joined by /, in which \
+            Self::Descriptor => {
+                Err("a descriptor must be key=value entries joined by /, in which \
                                      other characters than letters, digits and -._~ are \
-                                     percent-escaped, as in path=%2Fsearch"),
+                                     percent-escaped, as in path=%2Fsearch")
+            }
         }
     }
 
     /// Returns the segments of a request's value, or `None` if it is a path that does not start with `/`.
-    pub(super) fn segments(
-        self,
-        value: &[u8],
-    ) -> Option<impl Iterator<Item = &[u8]> + Clone> {
+    pub(super) fn segments(self, value: &[u8]) -> Option<impl Iterator<Item = &[u8]> + Clone> {
         let value = match self {
             Self::Path => value.strip_prefix(b"/")?,
             Self::Descriptor => value,
@@ -146,6 +145,10 @@ impl PathPattern {
         &self.segments
     }
 
+    pub(super) const fn syntax(&self) -> Syntax {
+        self.syntax
+    }
+
     pub(super) fn matches(&self, path: &[u8]) -> bool {
         let Some(mut input) = self.syntax.segments(path) else { return false };
         let mut pattern = self.segments.as_slice();
@@ -203,9 +206,9 @@ mod tests {
             Some((Segment::Rest, after)) => {
                 (0..=path.len()).any(|skip| brute_force(after, &path[skip..]))
             }
-            Some((segment, after)) => path
-                .split_first()
-                .is_some_and(|(first, rest)| segment.matches(first, Syntax::Path) && brute_force(after, rest)),
+            Some((segment, after)) => path.split_first().is_some_and(|(first, rest)| {
+                segment.matches(first, Syntax::Path) && brute_force(after, rest)
+            }),
         }
     }
 
@@ -257,10 +260,16 @@ mod tests {
             ("a=b/**", &["a=b", "a=b/c=d"], &["a=bc", "c=d/a=b"]),
         ] {
             for descriptor in matching {
-                assert!(matches_as(Syntax::Descriptor, pattern, descriptor), "{pattern} {descriptor}");
+                assert!(
+                    matches_as(Syntax::Descriptor, pattern, descriptor),
+                    "{pattern} {descriptor}"
+                );
             }
             for descriptor in not_matching {
-                assert!(!matches_as(Syntax::Descriptor, pattern, descriptor), "{pattern} {descriptor}");
+                assert!(
+                    !matches_as(Syntax::Descriptor, pattern, descriptor),
+                    "{pattern} {descriptor}"
+                );
             }
         }
     }

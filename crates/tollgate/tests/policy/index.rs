@@ -23,26 +23,32 @@ fn values(fact: &'static str) -> BoxedStrategy<String> {
         .prop_map(str::to_owned)
         .boxed(),
         "method" => "(get|PUT|P\\*)".boxed(),
+        "descriptor" => "(a|b|%2F)=(a|b|\\*|a\\*|\\*2F)(/((a|\\*)=(a|\\*)|\\*\\*)){0,2}".boxed(),
         _ => "[ab*]{1,3}".boxed(),
     };
     let list = prop::collection::vec(one, 1..3);
     list.prop_map(|list| format!("['{}']", list.join("', '"))).boxed()
 }
 
-const FACTS: [&str; 6] = ["path", "ip", "method", "client", "user", "tenant"];
+const FACTS: [&str; 7] = ["path", "ip", "method", "client", "user", "tenant", "descriptor"];
 
 fn rule() -> impl Strategy<Value = String> {
     let condition = |fact: &'static str| prop::option::weighted(0.4, values(fact));
     let conditions = FACTS.map(condition);
     let rest = (prop::bool::weighted(0.3), prop::sample::select(vec!["share", "skip", "deny"]));
-    (conditions, rest).prop_map(|(conditions, (continues, missing))| {
-        let mut text = "match: {".to_owned();
+    let unless = prop::option::weighted(0.2, values("path"));
+    (conditions, unless, rest).prop_map(|(conditions, unless, (continues, missing))| {
+        let mut text = "match: { facts: {".to_owned();
         for (fact, condition) in FACTS.iter().zip(conditions) {
             if let Some(values) = condition {
                 write!(text, " {fact}: {values},").unwrap();
             }
         }
-        format!("{text} }}, continue: {continues}, missing: {missing}, per: [user], limits: [1/s]")
+        text.push_str(" } }");
+        if let Some(values) = unless {
+            write!(text, ", unless: {{ path: {values} }}").unwrap();
+        }
+        format!("{text}, continue: {continues}, missing: {missing}, per: [user], limits: [1/s]")
     })
 }
 
@@ -72,6 +78,7 @@ fn value(fact: &str) -> BoxedStrategy<String> {
         .prop_map(str::to_owned)
         .boxed(),
         "method" => "(GET|put|POST)".boxed(),
+        "descriptor" => "(a|b|%2F)=(a|b|ab|%2F|)(/(a|b)=(a|)){0,2}".boxed(),
         _ => "[ab]{1,3}".boxed(),
     }
 }

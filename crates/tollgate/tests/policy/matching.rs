@@ -176,7 +176,8 @@ fn unless_excludes_requests() {
         "a: path is \"/api/health\", which the rule excludes with unless\n\
          b: headers.x-plan is \"gold\", which the rule excludes with unless\ndefault: matched\n"
     );
-    let facts: Vec<_> = policy.facts_used().iter().map(tollgate::policy::FactName::as_str).collect();
-    assert_eq!(facts, ["path", "client", "user", "tenant", "header:x-plan"]);
+    let facts: Vec<_> =
+        policy.facts_used().iter().map(tollgate::policy::FactName::as_str).collect();
+    assert_eq!(facts, ["path", "user", "client", "tenant", "header:x-plan"]);
     assert!(policy.warnings().is_empty(), "a rule with unless does not match every request");
 }

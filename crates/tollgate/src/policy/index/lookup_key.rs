@@ -3,10 +3,10 @@
 use ipnet::IpNet;
 
 use crate::policy::condition::{Alternative, Condition};
-use crate::policy::path::Segment;
-use crate::policy::wildcard::Literal;
+use crate::policy::path::{PathPattern, Segment, Syntax};
+use crate::policy::wildcard::{Literal, Wildcard};
 
-use super::trie::TrieStep;
+use super::trie::{TrieStep, key_of};
 
 /// A property that a request must have to match a value. A necessary condition, not always a sufficient one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ impl LookupKey {
         match value {
             Alternative::Exact(text) => Some(Self::Exact(text.clone())),
             Alternative::Net(net) => Some(Self::Net(*net)),
-            Alternative::Path(pattern) => Some(Self::Path(steps(pattern.segments()))),
+            Alternative::Path(pattern) => Some(Self::Path(steps(pattern))),
             Alternative::Text(wildcard) => {
                 let (prefix, suffix) = (wildcard.prefix(), wildcard.suffix());
                 if prefix.is_empty() && suffix.is_empty() {
@@ -53,14 +53,19 @@ impl LookupKey {
     }
 }
 
-/// Converts a pattern for the trie: a segment with wildcards becomes `Any`, and the part after `**` is dropped,
-/// because the rule itself checks it.
-fn steps(segments: &[Segment]) -> Vec<TrieStep> {
+/// Converts a pattern for the trie: a segment with wildcards becomes `Any`, or `Key` in a descriptor, and the part after
+/// `**` is dropped, because the rule itself checks it.
+fn steps(pattern: &PathPattern) -> Vec<TrieStep> {
     let mut steps = Vec::new();
-    for segment in segments {
+    let key = |wildcard: &Wildcard| match pattern.syntax() {
+        Syntax::Descriptor => key_of(wildcard.prefix()).map(|key| TrieStep::Key(key.into())),
+        Syntax::Path => None,
+    };
+    for segment in pattern.segments() {
         steps.push(match segment {
             Segment::Literal(literal) => TrieStep::Literal(literal.clone()),
-            Segment::Wild(_) | Segment::NonEmpty => TrieStep::Any,
+            Segment::Wild(wildcard) => key(wildcard).unwrap_or(TrieStep::Any),
+            Segment::NonEmpty => TrieStep::Any,
             Segment::Rest => TrieStep::Rest,
         });
         if matches!(segment, Segment::Rest) {

@@ -52,6 +52,18 @@ fn tries_one_rule_for_distinct_patterns() {
 }
 
 #[test]
+fn tries_one_rule_for_distinct_descriptors() {
+    let keys = policy(|n| format!("facts: {{ domain: d, descriptor: \"k{n}=*/user=*\" }}"));
+    let values = policy(|n| format!("facts: {{ domain: d, descriptor: \"k=v{n}/user=a*\" }}"));
+    for n in (0..RULES).step_by(97) {
+        let descriptor = format!("k{n}=v/user=a");
+        assert_eq!(tried(&keys, n, &[("domain", "d"), ("descriptor", &descriptor)]), 1);
+        let descriptor = format!("k=v{n}/user=ab");
+        assert_eq!(tried(&values, n, &[("domain", "d"), ("descriptor", &descriptor)]), 1);
+    }
+}
+
+#[test]
 fn rules_are_indexed_by_their_rarest_condition() {
     let policy =
         policy(|n| format!("method: GET, path: /api/**, tier: [free, paid], client: [a{n}, b{n}]"));

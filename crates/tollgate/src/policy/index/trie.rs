@@ -1,4 +1,4 @@
-//! A trie of path patterns, by segment.
+//! A trie of patterns for paths and descriptors, by segment.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -11,6 +11,8 @@ use super::{Candidates, List, Map, push};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum TrieStep {
     Literal(Literal),
+    /// An entry of a descriptor with this key, as `key=`, and any value.
+    Key(Literal),
     /// Any one segment.
     Any,
     /// Any number of segments, up to the end of the path.
@@ -26,6 +28,7 @@ pub(super) struct Trie {
 #[derive(Debug, Default)]
 struct Node {
     literals: Map<Literal, usize>,
+    keys: Map<Literal, usize>,
     any: Option<usize>,
     /// Rules whose pattern ends here.
     here: List,
@@ -41,6 +44,7 @@ impl Trie {
             let Some(node) = self.nodes.get_mut(current) else { return };
             current = match step {
                 TrieStep::Literal(text) => *node.literals.entry(text.clone()).or_insert(next),
+                TrieStep::Key(key) => *node.keys.entry(key.clone()).or_insert(next),
                 TrieStep::Any => *node.any.get_or_insert(next),
                 TrieStep::Rest => {
                     push(&mut node.rest, number);
@@ -74,6 +78,9 @@ impl Trie {
             for node in level.iter().filter_map(|number| self.nodes.get(*number)) {
                 found.add(&node.rest);
                 next.extend(node.literals.get(segment).copied());
+                if !node.keys.is_empty() {
+                    next.extend(key_of(segment).and_then(|key| node.keys.get(key)).copied());
+                }
                 next.extend(node.any);
             }
             level = next;
@@ -83,4 +90,10 @@ impl Trie {
             found.add(&node.here);
         }
     }
+}
+
+/// Returns the start of an entry of a descriptor up to its first `=`. Keys contain none, because it is escaped.
+pub(super) fn key_of(entry: &[u8]) -> Option<&[u8]> {
+    let end = entry.iter().position(|byte| *byte == b'=')?;
+    entry.get(..=end)
 }
