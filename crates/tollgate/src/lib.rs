@@ -57,7 +57,8 @@ pub use policy::{
 pub use query::{Inline, Query};
 pub use quota::{Quota, QuotaError, QuotaErrorKind};
 pub use request::{
-    FactValue, Facts, FactsError, FactsErrorKind, MAX_DESCRIPTOR_LENGTH, MAX_FACT_LENGTH, MAX_FACTS, Request,
+    FactValue, Facts, FactsError, FactsErrorKind, MAX_DESCRIPTOR_LENGTH, MAX_FACT_LENGTH,
+    MAX_FACTS, Request,
 };
 pub use response::{FieldValue, HeaderStyle, Refusal, RefusalStyle};
 pub use store::{Cursor, DynStore, ListedKey, Listing, Page, Store, StoreError, StoreErrorKind};

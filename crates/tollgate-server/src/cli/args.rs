@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::server_args::ServerArgs;
@@ -62,7 +62,7 @@ Tokens are read from the environment only. Each variable also exists with the su
     ///
     /// Exit code 0: success. 2: invalid input or token. 3: no response from the service.
     Top(TopArgs),
-    /// Validate and explain policy files
+    /// Validate, explain and import policy files
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Decide requests from JSON lines on a simulated clock
@@ -126,6 +126,29 @@ pub(crate) enum PolicyCommand {
     },
     /// Print the JSON Schema of policy files, for editors
     Schema,
+    /// Convert the configuration of another rate limiter to a policy that decides identically
+    ///
+    /// The policy is printed to standard output. Several files become one policy; each domain or namespace must be in one
+    /// file only. A configuration that a policy cannot express is an error with its file and line, and nothing is printed.
+    ///
+    /// Exit code 0: success. 1: a file cannot be imported. 2: invalid arguments, or a file cannot be read.
+    Import {
+        /// Format of the files
+        #[arg(long, value_name = "FORMAT")]
+        from: ImportSource,
+        /// Configuration files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// Format of an imported configuration.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ImportSource {
+    /// Descriptors of envoyproxy/ratelimit
+    Envoy,
+    /// Limits of Limitador
+    Limitador,
 }
 
 #[derive(Debug, Args)]

@@ -1,18 +1,18 @@
 //! `tollgate policy`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tollgate::policy::{self, Policy, PolicyError};
+use tollgate::policy::{self, ImportFormat, Policy, PolicyError};
 use tollgate::{Distributed, Limiter, ManualClock, MemoryStore};
 
 use super::Exit;
-use super::args::PolicyCommand;
+use super::args::{ImportSource, PolicyCommand};
 use super::block_on::block_on;
 use super::facts::request_body;
 use super::response::ExplainReply;
 use super::stdout::print;
-use crate::files::policy_file::{LoadError, PolicyFile};
+use crate::files::policy_file::{self, LoadError, PolicyFile};
 use crate::wire::explanation::ExplainResponse;
 use crate::wire::query;
 
@@ -24,6 +24,7 @@ pub(super) fn run(command: &PolicyCommand) -> Exit {
             print(policy::SCHEMA);
             Exit::Success
         }
+        PolicyCommand::Import { from, files } => import(*from, files),
     }
 }
 
@@ -119,4 +120,35 @@ fn explanation(file: &Path, facts: &[String], cost: u64) -> Result<String, Strin
     });
     let json = block_on(explanation).map_err(|error| error.to_string())?;
     json.map_err(|error| error.to_string())
+}
+
+/// Prints configuration files of another rate limiter as a policy.
+fn import(source: ImportSource, files: &[PathBuf]) -> Exit {
+    let format = match source {
+        ImportSource::Envoy => ImportFormat::Envoy,
+        ImportSource::Limitador => ImportFormat::Limitador,
+    };
+    let read = |file: &PathBuf| Ok((file.display().to_string(), policy_file::read(file)?));
+    let texts: Vec<(String, String)> =
+        match files.iter().map(read).collect::<Result<_, LoadError>>() {
+            Ok(texts) => texts,
+            Err(error) => {
+                eprintln!("{error}");
+                return Exit::Usage;
+            }
+        };
+    let texts: Vec<_> = texts.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
+    match policy::import(format, &texts) {
+        Ok(imported) => {
+            for warning in &imported.warnings {
+                eprintln!("{warning}");
+            }
+            print(&imported.yaml);
+            Exit::Success
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            Exit::Refused
+        }
+    }
 }

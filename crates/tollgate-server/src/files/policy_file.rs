@@ -69,7 +69,8 @@ impl PolicyFile {
     }
 }
 
-fn read(path: &Path) -> Result<String, LoadError> {
+/// Reads a policy file, or a configuration to import.
+pub(crate) fn read(path: &Path) -> Result<String, LoadError> {
     let unreadable = |reason: &str| LoadError::Unreadable(format!("{}: {reason}", path.display()));
     let bytes = bounded_read::read(path, MAX_BYTES).map_err(|reason| unreadable(&reason))?;
     String::from_utf8(bytes).map_err(|_| unreadable("is not UTF-8 text"))

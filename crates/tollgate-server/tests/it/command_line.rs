@@ -213,6 +213,50 @@ fn validates_a_policy() {
 }
 
 #[test]
+fn imports_configurations_of_other_rate_limiters() {
+    let scratch = Scratch::new();
+    let envoy = "domain: edge\ndescriptors:\n  - key: user\n    rate_limit: { unit: minute, requests_per_unit: 2 }\n";
+    let limits = "- { namespace: shop, max_value: 2, seconds: 60, variables: [user] }\n";
+    for (format, text, domain) in [("envoy", envoy, "edge"), ("limitador", limits, "shop")] {
+        let path = scratch.write("config.yaml", text);
+        let ended = run(&["policy", "import", "--from", format, &path]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{format}");
+        assert!(ended.stdout.contains("\ndefaults: { limit: unlimited }\n"), "{}", ended.stdout);
+        let policy = scratch.write("imported.yaml", &ended.stdout);
+        let validated = run(&["policy", "validate", &policy]);
+        assert_eq!((validated.code, validated.stderr.as_str()), (0, ""), "{format}");
+        assert!(validated.stdout.contains(": ok, 1 rule, version "), "{}", validated.stdout);
+        let service = Service::start(&["--policy", &policy]);
+        let domain = format!("domain={domain}");
+        let facts = [&domain, "descriptor=user=bob", "descriptor_index=0", "entry:user=bob"];
+        let codes = [(); 3].map(|()| check(&service, &facts).code);
+        assert_eq!(codes, [0, 0, 1], "{format}");
+    }
+}
+
+#[test]
+fn import_errors_have_file_and_line() {
+    let scratch = Scratch::new();
+    let valid = scratch.write("a.yaml", "domain: a\n");
+    let invalid = scratch.write("b.yaml", "domain: b\ndescriptors:\n  - keys: user\n");
+    let ended = run(&["policy", "import", "--from", "envoy", &valid, &invalid]);
+    let message =
+        format!("{invalid}:3:5: descriptors[0].keys: unknown field, did you mean \"key\"?\n");
+    assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr), (1, "", message));
+    let ended = run(&["policy", "import", "--from", "envoy", "/no/such/file.yaml"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    assert!(ended.stderr.starts_with("/no/such/file.yaml: "), "{}", ended.stderr);
+    assert_eq!(run(&["policy", "import", "--from", "nginx", &valid]).code, 2);
+    let metric =
+        scratch.write("c.yaml", "domain: c\ndescriptors:\n  - { key: k, detailed_metric: true }\n");
+    let ended = run(&["policy", "import", "--from", "envoy", &metric]);
+    let warning =
+        format!("{metric}:3: warning: detailed_metric: ignored; it changes only metrics\n");
+    assert_eq!((ended.code, ended.stderr), (0, warning));
+    assert!(ended.stdout.ends_with("rules: []\n"), "{}", ended.stdout);
+}
+
+#[test]
 fn suspicious_policy_is_a_warning() {
     let scratch = Scratch::new();
     let path = scratch.write(

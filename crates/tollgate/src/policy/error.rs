@@ -57,6 +57,11 @@ pub enum PolicyErrorKind {
 }
 
 impl PolicyError {
+    /// One error in `file`.
+    pub(super) fn of(file: &str, error: FieldError) -> Self {
+        Self { file: file.to_owned(), first: error, rest: Vec::new() }
+    }
+
     /// Returns the kind of the first error.
     #[must_use]
     pub const fn kind(&self) -> PolicyErrorKind {
@@ -115,6 +120,13 @@ pub(super) struct Position {
 }
 
 impl Position {
+    /// The start of a file.
+    pub(super) const START: Self = Self { line: 1, column: 1 };
+
+    pub(super) const fn line(self) -> usize {
+        self.line
+    }
+
     pub(super) fn of(marker: &granit_parser::Marker) -> Self {
         Self { line: marker.line(), column: marker.col() + 1 }
     }
@@ -141,7 +153,7 @@ impl FieldError {
 
     /// An error about the whole file, at line 1.
     pub(super) fn whole_file(kind: PolicyErrorKind, reason: &str) -> Self {
-        Self::new(kind, Position { line: 1, column: 1 }, "", reason.to_owned())
+        Self::new(kind, Position::START, "", reason.to_owned())
     }
 }
 

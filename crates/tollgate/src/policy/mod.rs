@@ -32,6 +32,7 @@ mod digest;
 mod error;
 mod fact_name;
 mod facts_used;
+mod import;
 mod index;
 mod limiters;
 mod node_ref;
@@ -59,6 +60,7 @@ use smallvec::SmallVec;
 pub use condition::Condition;
 pub use error::{PolicyError, PolicyErrorKind};
 pub use fact_name::FactName;
+pub use import::{ImportFormat, ImportedPolicy, import};
 pub use limiters::{AcquireMode, NamedLimits};
 pub(crate) use overrides::ActiveOverrides;
 pub use overrides::{

@@ -3,7 +3,7 @@
 use crate::algorithm::Algorithm;
 use crate::quota::QuotaError;
 
-use super::error::{FieldError, PolicyErrorKind, kind_of};
+use super::error::{FieldError, PolicyErrorKind, Position, kind_of};
 use super::suggestion::did_you_mean;
 use super::yaml_tree::{Node, Step, Value, YamlTree, push_name};
 
@@ -37,6 +37,11 @@ impl<'t> NodeRef<'t> {
     /// An error from building a limit, reported at this node.
     pub(super) fn limit_error(self, error: &QuotaError) -> FieldError {
         self.error(kind_of(error), error.to_string())
+    }
+
+    /// Returns the position of this node.
+    pub(super) const fn position(self) -> Position {
+        self.node.position
     }
 
     /// Returns the field name if the node is a value in a map; else an empty string.
@@ -197,7 +202,7 @@ impl<'t> NodeRef<'t> {
         }
     }
 
-    fn is_null(self) -> bool {
+    pub(super) fn is_null(self) -> bool {
         matches!(self.plain(), Some("" | "~" | "null" | "Null" | "NULL"))
     }
 
@@ -221,6 +226,11 @@ pub(super) struct Fields<'t> {
 impl<'t> Fields<'t> {
     pub(super) fn get(&self, name: &str) -> Option<NodeRef<'t>> {
         self.entries.iter().find(|entry| entry.name() == name).copied()
+    }
+
+    /// Returns the field `name` unless it is missing or null.
+    pub(super) fn non_null(&self, name: &str) -> Option<NodeRef<'t>> {
+        self.get(name).filter(|entry| !entry.is_null())
     }
 
     /// Parses the field `name` with `parse`; `None` if the map does not have it.

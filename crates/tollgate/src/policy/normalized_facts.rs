@@ -46,7 +46,11 @@ impl<'v, 'r> NormalizedFacts<'v, 'r> {
         let value = self.get(fact)?;
         let is_hashed = fact.has_long_values()
             && (value.len() > MAX_FACT_LENGTH || digest::parse(value).is_some());
-        Some(if is_hashed { Cow::Owned(digest::of_key(value).into()) } else { Cow::Borrowed(value) })
+        Some(if is_hashed {
+            Cow::Owned(digest::of_key(value).into())
+        } else {
+            Cow::Borrowed(value)
+        })
     }
 
     /// Returns the value that rules match. Conditions on `ip` use [`address`](Self::address) instead.

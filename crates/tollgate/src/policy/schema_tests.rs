@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 use super::SCHEMA;
 use super::node_ref::NodeRef;
 use super::parse::FIELDS;
-use super::yaml_tree::{Value, YamlTree};
+use super::yaml_tree::{POLICY, Value, YamlTree};
 
 /// Invalid policies that the schema accepts, because only the parser can detect the error. (Files that are not
 /// valid YAML are never validated against the schema.)
@@ -47,7 +47,7 @@ fn validator() -> Validator {
 
 /// Parses a policy to JSON, as an editor sees it; `None` if it is not YAML that policies support.
 fn json(text: &str) -> Option<Json> {
-    let tree = YamlTree::parse(text).ok()?;
+    let tree = YamlTree::parse(text, POLICY).ok()?;
     NodeRef::root(&tree)?;
     Some(node(&tree, 0))
 }

@@ -193,9 +193,9 @@ mod tests {
             Some((&"*", rest)) => {
                 (0..=text.len()).any(|skip| brute_force_tokens(rest, &text[skip..]))
             }
-            Some((token, rest)) => text.split_first().is_some_and(|(first, text)| {
-                first == token && brute_force_tokens(rest, text)
-            }),
+            Some((token, rest)) => text
+                .split_first()
+                .is_some_and(|(first, text)| first == token && brute_force_tokens(rest, text)),
         }
     }
 

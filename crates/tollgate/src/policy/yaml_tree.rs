@@ -1,4 +1,4 @@
-//! A policy file as a tree of nodes with positions. Only this file uses the YAML parser.
+//! A YAML file as a tree of nodes with positions. Only this file uses the YAML parser.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,23 @@ const MAX_BYTES: usize = 4 << 20;
 const MAX_NODES: usize = 1_000_000;
 /// The maximum number of fields in one map.
 const MAX_FIELDS: usize = 1000;
-/// The maximum nesting depth. The deepest field of a policy is at depth 7.
-const MAX_DEPTH: usize = 16;
+
+/// What a file contains.
+#[derive(Clone, Copy)]
+pub(super) struct FileKind {
+    /// The maximum nesting depth.
+    max_depth: usize,
+    /// The error for an empty file.
+    empty: &'static str,
+}
+
+/// A policy, whose deepest field is at depth 7.
+pub(super) const POLICY: FileKind = FileKind {
+    max_depth: 16,
+    empty: "the file is empty; the smallest valid policy is \"version: 1\"",
+};
+/// The configuration of another rate limiter: up to 64 nested lists of maps.
+pub(super) const IMPORTED: FileKind = FileKind { max_depth: 130, empty: "the file is empty" };
 
 /// All nodes of a file; the first is the root.
 pub(super) struct YamlTree<'t> {
@@ -54,7 +69,7 @@ pub(super) enum Value<'t> {
 impl<'t> YamlTree<'t> {
     /// Parses a file with one document. Anchors, aliases, tags and directives are errors: they could expand a
     /// small file to a large one, or change the meaning of a value.
-    pub(super) fn parse(text: &'t str) -> Result<Self, FieldError> {
+    pub(super) fn parse(text: &'t str, kind: FileKind) -> Result<Self, FieldError> {
         if text.len() > MAX_BYTES {
             return Err(FieldError::whole_file(
                 PolicyErrorKind::TooLarge,
@@ -63,22 +78,20 @@ impl<'t> YamlTree<'t> {
         }
         let options = options! {
             disallow_directives: true,
-            flow_nesting_limit: MAX_DEPTH,
-            block_nesting_limit: MAX_DEPTH,
+            flow_nesting_limit: kind.max_depth,
+            block_nesting_limit: kind.max_depth,
         };
         let mut builder = Builder { tree: Self { nodes: Vec::new() }, open: Vec::new() };
         for next in Parser::new_from_str_with_options(text, options) {
             let (event, span) = next.map_err(|error| {
                 let position = Position::of(error.marker());
-                FieldError::new(PolicyErrorKind::Syntax, position, "", syntax_error(&error))
+                let reason = syntax_error(&error, kind.max_depth);
+                FieldError::new(PolicyErrorKind::Syntax, position, "", reason)
             })?;
             builder.add(event, span)?;
         }
         if builder.tree.nodes.is_empty() {
-            return Err(FieldError::whole_file(
-                PolicyErrorKind::MissingField,
-                "the file is empty; the smallest valid policy is \"version: 1\"",
-            ));
+            return Err(FieldError::whole_file(PolicyErrorKind::MissingField, kind.empty));
         }
         Ok(builder.tree)
     }
@@ -117,10 +130,10 @@ pub(super) fn push_name(field: &mut String, name: &str) {
     field.extend(name.chars().take(80).flat_map(char::escape_debug));
 }
 
-fn syntax_error(error: &ScanError) -> String {
+fn syntax_error(error: &ScanError, max_depth: usize) -> String {
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => {
-            format!("nested deeper than the maximum of {MAX_DEPTH} levels")
+            format!("nested deeper than the maximum of {max_depth} levels")
         }
         ErrorKind::DirectiveDisallowed => {
             "YAML directives are not supported; remove the line that starts with %".to_owned()
@@ -173,7 +186,7 @@ impl<'t> Builder<'t> {
                 return Err(self.unsupported(position, reason));
             }
             Event::DocumentStart(..) if !self.tree.nodes.is_empty() => {
-                let reason = "a second YAML document starts here; a policy must be one document";
+                let reason = "a second YAML document starts here; the file must be one document";
                 return Err(self.unsupported(position, reason));
             }
             _ => return Ok(()),
@@ -216,7 +229,7 @@ impl<'t> Builder<'t> {
     fn insert(&mut self, value: Value<'t>, position: Position) -> Result<(), FieldError> {
         let number = self.tree.nodes.len();
         if number == MAX_NODES {
-            let reason = "a policy must have at most 1000000 values";
+            let reason = "a file must have at most 1000000 values";
             return Err(FieldError::new(
                 PolicyErrorKind::TooLarge,
                 position,

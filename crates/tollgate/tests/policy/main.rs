@@ -13,6 +13,7 @@ mod descriptors;
 mod documentation;
 mod errors;
 mod helpers;
+mod import;
 mod index;
 mod matching;
 mod overrides;

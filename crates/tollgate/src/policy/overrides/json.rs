@@ -8,7 +8,7 @@ use super::error::{OverrideError, OverrideErrorKind};
 use super::override_limit::OverrideLimit;
 use crate::policy::error::FieldError;
 use crate::policy::node_ref::{Fields, NodeRef};
-use crate::policy::yaml_tree::YamlTree;
+use crate::policy::yaml_tree::{POLICY, YamlTree};
 use crate::time::{Timestamp, saturating_micros};
 
 /// The version of the format.
@@ -52,7 +52,7 @@ impl Override {
     pub fn from_text(text: &str) -> Result<Self, OverrideError> {
         let invalid =
             |error: FieldError| OverrideError::new(OverrideErrorKind::Text, error.to_string());
-        let tree = YamlTree::parse(text).map_err(invalid)?;
+        let tree = YamlTree::parse(text, POLICY).map_err(invalid)?;
         let empty = || OverrideError::new(OverrideErrorKind::Text, "the text is empty");
         let fields = NodeRef::root(&tree).ok_or_else(empty)?.fields(FIELDS).map_err(invalid)?;
         let version = fields.required("version").and_then(|entry| entry.number(1));

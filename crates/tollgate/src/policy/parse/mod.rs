@@ -7,7 +7,7 @@ mod limiters;
 pub(super) mod rate;
 mod rule;
 mod tiers;
-mod warnings;
+pub(super) mod warnings;
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use super::limiters::NamedLimits;
 use super::node_ref::{Fields, NodeRef};
 use super::rule::Rule;
 use super::tiers::Tiers;
-use super::yaml_tree::YamlTree;
+use super::yaml_tree::{self, YamlTree};
 use defaults::Defaults;
 pub(super) use limit::{TRIAL_NAME, TRIAL_PREFIX};
 
@@ -41,7 +41,7 @@ pub(super) struct PolicyFile {
 /// Parses a policy file. `default` is the default limit if the file does not set one.
 pub(super) fn file(name: &str, text: &str, default: Limit) -> Result<PolicyFile, PolicyError> {
     let mut errors = FieldErrors::default();
-    let tree = errors.record(YamlTree::parse(text));
+    let tree = errors.record(YamlTree::parse(text, yaml_tree::POLICY));
     let root = tree.as_ref().and_then(NodeRef::root);
     let fields = root.and_then(|root| errors.record(root.fields(FILE)));
     let file = match &fields {

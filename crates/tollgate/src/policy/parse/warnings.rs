@@ -1,10 +1,14 @@
 //! Warnings about valid settings that are probably mistakes.
 
+use std::collections::HashMap;
+
 use crate::plan::MAX_TAKES;
-use crate::policy::fact_name::Meaning;
+use crate::policy::condition::{Alternative, Condition};
+use crate::policy::fact_name::{FactName, Meaning};
 use crate::policy::facts_used::facts_used;
 use crate::policy::rule::{OnMissingFact, Rule};
 use crate::policy::tiers::Tiers;
+use crate::policy::wildcard::Literal;
 use crate::request::MAX_FACTS;
 
 pub(super) fn collect(rules: &[Rule], tiers: &Tiers) -> Vec<String> {
@@ -24,8 +28,11 @@ pub(super) fn collect(rules: &[Rule], tiers: &Tiers) -> Vec<String> {
 fn is_used(tier: &str, rules: &[Rule]) -> bool {
     let is_tier = |meaning: Meaning| meaning == Meaning::Tier;
     rules.iter().any(|rule| {
-        let mut conditions =
-            rule.conditions.iter().chain(&rule.exclusions).filter(|condition| is_tier(condition.fact().meaning()));
+        let mut conditions = rule
+            .conditions
+            .iter()
+            .chain(&rule.exclusions)
+            .filter(|condition| is_tier(condition.fact().meaning()));
         conditions.any(|condition| condition.accepts(tier.as_bytes()))
             || rule.per.iter().any(|fact| is_tier(fact.meaning()))
     })
@@ -45,19 +52,19 @@ fn unreachable(rules: &[Rule]) -> Option<String> {
 }
 
 /// Warns if the rules use more facts than a request can have: a client that sends many of the headers could
-/// displace other facts.
+/// displace other facts. The entries of descriptors do not count, because each rule is for few of them.
 fn too_many_facts(rules: &[Rule]) -> Option<String> {
-    let facts = facts_used(rules.iter()).len();
+    let facts = facts_used(rules.iter());
+    let facts = facts.iter().filter(|fact| !fact.has_long_values()).count();
     (facts > MAX_FACTS)
         .then(|| format!("the rules use {facts} facts, but a request can have at most {MAX_FACTS}"))
 }
 
 /// Warns if the rules with `continue: true` and the largest other rule have more than [`MAX_TAKES`] takes.
 fn too_many_takes(rules: &[Rule]) -> Option<String> {
-    let takes = |rule: &Rule| rule.limits.len() + rule.next.len();
     let continuing: Vec<&Rule> = rules.iter().filter(|rule| rule.continues).collect();
     let max_last = rules.iter().filter(|rule| !rule.continues).map(takes).max().unwrap_or(0);
-    let sum = continuing.iter().map(|rule| takes(rule)).sum::<usize>() + max_last;
+    let sum = max_takes(&continuing) + max_last;
     if continuing.is_empty() || sum <= MAX_TAKES {
         return None;
     }
@@ -67,4 +74,47 @@ fn too_many_takes(rules: &[Rule]) -> Option<String> {
          request with more than {MAX_TAKES} takes fails, so reduce their limits",
         names.join(", ")
     ))
+}
+
+fn takes(rule: &Rule) -> usize {
+    rule.limits.len() + rule.next.len()
+}
+
+/// Returns an upper bound of the takes of these rules together. Rules that require different values of one fact
+/// never match the same request.
+pub(in crate::policy) fn max_takes(rules: &[&Rule]) -> usize {
+    max_takes_by(rules, MAX_FACTS_COMPARED)
+}
+
+/// The maximum number of facts by which rules are distinguished.
+const MAX_FACTS_COMPARED: usize = 3;
+
+fn max_takes_by(rules: &[&Rule], max_facts: usize) -> usize {
+    let sum = rules.iter().map(|rule| takes(rule)).sum();
+    if sum <= MAX_TAKES || max_facts == 0 {
+        return sum;
+    }
+    let facts = facts_used(rules.iter().copied());
+    let bounds = facts.iter().filter_map(|fact| {
+        let (others, by_value) = by_value(rules, fact);
+        let largest = by_value.values().map(|rules| max_takes_by(rules, max_facts - 1)).max()?;
+        Some(others + largest)
+    });
+    bounds.min().unwrap_or(sum).min(sum)
+}
+
+/// Groups rules by the one value of `fact` that they require. The first figure is the takes of all others.
+fn by_value<'r>(
+    rules: &[&'r Rule],
+    fact: &FactName,
+) -> (usize, HashMap<&'r Literal, Vec<&'r Rule>>) {
+    let (mut others, mut by_value) = (0, HashMap::<_, Vec<_>>::new());
+    for &rule in rules {
+        let condition = rule.conditions.iter().find(|condition| condition.fact() == fact);
+        match condition.map(Condition::values) {
+            Some([Alternative::Exact(value)]) => by_value.entry(value).or_default().push(rule),
+            _ => others += takes(rule),
+        }
+    }
+    (others, by_value)
 }
