@@ -8,6 +8,7 @@ pub mod api;
 mod cli;
 mod error;
 mod files;
+mod grpc;
 mod http;
 pub mod listener;
 mod metrics;

@@ -18,6 +18,7 @@ use crate::access::Guard;
 use crate::api::Service;
 use crate::error::ServeError;
 use crate::files::policy_file::PolicyFile;
+use crate::grpc::Grpc;
 use crate::http::{Http, Surface};
 use crate::listener::{Listener, ListenerContext, ListenerLimits, Protocol, bind, listen};
 use crate::metrics::{Exhausted, Metrics};
@@ -25,7 +26,7 @@ use crate::node::overrides::OverrideStore;
 use crate::node::reload::{self, ReloadReply, ReloadRequests};
 use crate::node::report::Reporter;
 use crate::node::{Identity, NodeContext, RedisCopy, SavedState, live, notify, store_maintenance};
-use crate::settings::{Settings, TlsSettings};
+use crate::settings::{GRPC, Settings, TlsSettings};
 use crate::shutdown::{Readiness, Shutdown};
 use crate::store::{Backend, StoreSetup};
 use crate::telemetry::Traces;
@@ -51,6 +52,7 @@ pub(crate) async fn serve(
     let start_nodes = StartNodes::of(copy.as_deref(), &settings);
     let StoreSetup { backend, info, watch } =
         StoreSetup::open(&settings, start_nodes.count).await?;
+    let front_ends = front_ends.into_iter().chain(grpc_front_end(&settings)).collect();
     let listeners = Listeners::bind(&settings, front_ends)?;
     let exhausted = match &backend {
         Backend::Memory(_) => Exhausted::Local,
@@ -97,6 +99,13 @@ pub(crate) async fn serve(
     background.join().await?;
     info!("stopped");
     Ok(())
+}
+
+/// Returns the gRPC front end, if its address is set.
+fn grpc_front_end(settings: &Settings) -> Option<FrontEnd> {
+    let headers = settings.grpc_headers;
+    let grpc = move |service| Grpc::new(service, headers);
+    settings.grpc.map(|address| FrontEnd::new(GRPC, address, grpc))
 }
 
 /// Returns the current TLS configuration, and starts a task that reloads it when its files change.

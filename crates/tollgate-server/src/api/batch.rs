@@ -1,7 +1,7 @@
 //! Batches: many independent checks in one call.
 
 use futures_util::future::join_all;
-use tollgate::{Outcome, Query};
+use tollgate::{Outcome, Query, Verb};
 
 use super::service::Service;
 use super::undelivered_permit::UndeliveredPermit;
@@ -19,6 +19,25 @@ const CHUNK: usize = 64;
 pub(crate) type UndeliveredResult<T> = Result<(T, Option<UndeliveredPermit>), ApiError>;
 
 impl Service {
+    /// Decides queries independently and concurrently, so that they share a store call. The results are in the order of
+    /// the queries. The slots of concurrency limits are not released if the caller is dropped. The span records the
+    /// verdict of a single query.
+    pub(crate) async fn decide_all<T>(
+        &self,
+        queries: &[(Verb, Query<'_>)],
+        span: &mut Span,
+        encode: impl Fn(&Outcome<'_, '_>) -> T,
+    ) -> Vec<Result<T, ApiError>> {
+        if let [(verb, query)] = queries {
+            return vec![self.decide(*verb, query, span, &encode).await];
+        }
+        let encode = &encode;
+        let decisions = queries.iter().map(|(verb, query)| async move {
+            self.decide(*verb, query, &mut Span::none(), encode).await
+        });
+        join_all(decisions).await
+    }
+
     /// Checks up to [`MAX_BATCH`] queries independently, in chunks of at most 64. The results are in the order of the
     /// queries; a query that could not be decoded keeps its error.
     ///

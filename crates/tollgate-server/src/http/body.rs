@@ -62,7 +62,7 @@ where
 }
 
 /// Waits until there is memory for one more incomplete body of this length in bytes.
-async fn reserve(length: usize) -> Option<SemaphorePermit<'static>> {
+pub(crate) async fn reserve_body(length: usize) -> Option<SemaphorePermit<'static>> {
     let kibibytes = u32::try_from(length.div_ceil(1024)).unwrap_or(u32::MAX);
     // The semaphore is never closed.
     INCOMPLETE.acquire_many(kibibytes.min(MAX_INCOMPLETE_KIB)).await.ok()
@@ -103,7 +103,7 @@ where
         if length > UNRESERVED && reservation.is_none() {
             // Reserve the whole body in one step. Partial reservations could deadlock.
             let rest = body.size_hint().upper().map(|upper| bounded(upper, max));
-            reservation = reserve(rest.map_or(max, |rest| length + rest)).await;
+            reservation = reserve_body(rest.map_or(max, |rest| length + rest)).await;
             // With a known length, allocate once: growing would need twice the memory.
             all.reserve(first.len() + data.len() + rest.unwrap_or(0));
         }

@@ -9,7 +9,7 @@ use crate::access::{Credentials, PresentedToken, SESSION_LIFETIME};
 const COOKIE_NAME: &str = "tollgate_session";
 
 /// Returns the bearer token of a request, without sessions: decision calls have none.
-pub(super) fn token_credentials(headers: &HeaderMap) -> Credentials<'_> {
+pub(crate) fn token_credentials(headers: &HeaderMap) -> Credentials<'_> {
     Credentials { token: bearer(headers), sessions: Vec::new() }
 }
 

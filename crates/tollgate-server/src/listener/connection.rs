@@ -41,6 +41,12 @@ impl Connection {
         RequestInProgress(Arc::clone(&self.progress))
     }
 
+    /// Declares that the protocol has messages outside of requests, such as HTTP/2 frames: after the first request,
+    /// received bytes do not begin a request, and only the idle time-out applies.
+    pub fn set_multiplexed(&self) {
+        self.progress.set_multiplexed();
+    }
+
     /// Returns the shutdown signal of this connection.
     #[must_use]
     pub fn drain(&self) -> Drain {

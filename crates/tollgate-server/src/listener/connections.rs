@@ -54,7 +54,7 @@ impl<P: Protocol> Connections<P> {
             });
             return;
         };
-        let acceptor = tls.acceptor();
+        let acceptor = tls.acceptor(self.protocol.alpn());
         tokio::spawn(async move {
             // A handshake carries no request yet, so shutdown cancels it.
             if let Some(stream) = accept_tls(acceptor, stream, drain.clone()).await {

@@ -46,6 +46,11 @@ pub trait Protocol: Send + Sync + 'static {
     /// The scheme of an address with TLS.
     fn tls_scheme(&self) -> &'static str;
 
+    /// The ALPN name of the protocol over TLS; `None` for that of HTTP/1.1.
+    fn alpn(&self) -> Option<&'static [u8]> {
+        None
+    }
+
     /// Serves one connection until the client closes it. After [`Drain::requested`] returns, finishes the request in
     /// progress and returns. Flush each reply, because TLS buffers what the socket does not accept, and shut the stream
     /// down at the end, so that a TLS client can tell the end from a broken connection.

@@ -6,7 +6,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -31,6 +31,8 @@ pub(crate) struct Progress {
     requests: AtomicU32,
     /// Requests without a complete response.
     in_progress: AtomicU32,
+    /// Whether bytes outside of requests are normal.
+    is_multiplexed: AtomicBool,
 }
 
 impl Progress {
@@ -45,8 +47,24 @@ impl Progress {
         self.in_progress.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn is_responding(&self) -> bool {
+    /// Returns the number of requests so far, modulo 2^32.
+    pub(crate) fn requests(&self) -> u32 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether a response is incomplete.
+    pub(crate) fn is_responding(&self) -> bool {
         self.in_progress.load(Ordering::Relaxed) > 0
+    }
+
+    pub(super) fn set_multiplexed(&self) {
+        self.is_multiplexed.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether bytes received now can be the begin of a request head.
+    fn expects_head(&self) -> bool {
+        let had_requests = self.requests() > 0;
+        !self.is_responding() && !(had_requests && self.is_multiplexed.load(Ordering::Relaxed))
     }
 }
 
@@ -81,11 +99,11 @@ impl<T> TimedStream<T> {
 
     /// Records received bytes. They begin a request head unless a response is in progress.
     fn note_bytes(&mut self) {
-        let requests = self.progress.requests.load(Ordering::Relaxed);
+        let requests = self.progress.requests();
         if self.last_requests != requests {
             (self.last_requests, self.has_begun_head, self.checks) = (requests, false, 0);
         }
-        if !self.has_begun_head && !self.progress.is_responding() {
+        if !self.has_begun_head && self.progress.expects_head() {
             (self.has_begun_head, self.checks) = (true, 0);
         }
     }
@@ -101,7 +119,7 @@ impl<T> TimedStream<T> {
         }
         self.timer.as_mut().reset(Instant::now() + CHECK_INTERVAL);
         self.is_armed = self.timer.as_mut().poll(context).is_pending();
-        let requests = self.progress.requests.load(Ordering::Relaxed);
+        let requests = self.progress.requests();
         if self.last_requests != requests || self.progress.is_responding() {
             (self.last_requests, self.has_begun_head, self.checks) = (requests, false, 0);
             return false;

@@ -62,6 +62,12 @@ pub(super) fn log_start(node: &NodeContext, settings: &Settings, start_nodes: St
     for warning in &settings.unprotected {
         warn!(%warning, "unprotected (--allow-unprotected)");
     }
+    if settings.grpc.is_some() && node.limiter().active_policy().policy().holds_slots() {
+        warn!(
+            "the policy has concurrency limits, and gRPC has no call to release slots: \
+             the slots of decisions over gRPC end at their ttl"
+        );
+    }
     if settings.tokens.is_shared() {
         warn!("the admin token is also a check or read token: its holders can change everything");
     }

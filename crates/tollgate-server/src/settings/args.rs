@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
-use tollgate::{AtCap, Distributed};
+use tollgate::{AtCap, Distributed, HeaderStyle};
 use tollgate_redis::Scripting;
 
 /// Arguments of `tollgate serve`. Precedence: flag, environment variable, settings file, default.
@@ -17,6 +17,12 @@ pub(crate) struct ServeArgs {
     /// Separate listener for the dashboard, /api and /admin [default: same as --http]
     #[arg(long, value_name = "ADDR", env = "TOLLGATE_ADMIN")]
     pub(crate) admin: Option<String>,
+    /// Listener for Envoy's rate limit service over gRPC [default: none]
+    #[arg(long, value_name = "ADDR", env = "TOLLGATE_GRPC")]
+    pub(crate) grpc: Option<String>,
+    /// Headers that the proxy adds to responses, of decisions over gRPC [default: draft6]
+    #[arg(long, value_name = "STYLE", env = "TOLLGATE_GRPC_HEADERS")]
+    pub(crate) grpc_headers: Option<GrpcHeadersArg>,
     /// Policy file; reloaded when it changes and on SIGHUP
     #[arg(long, value_name = "FILE", env = "TOLLGATE_POLICY")]
     pub(crate) policy: Option<PathBuf>,
@@ -123,6 +129,36 @@ pub(crate) enum AtCapArg {
     Allow,
     /// Refuse the request
     Deny,
+}
+
+/// Style of the headers in gRPC responses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum GrpcHeadersArg {
+    /// X-RateLimit-Limit, -Remaining, and -Reset as a Unix time
+    XUnix,
+    /// X-RateLimit-Limit, -Remaining, and -Reset in seconds from now
+    XDelta,
+    /// RateLimit-Limit, -Remaining and -Reset
+    #[default]
+    Draft6,
+    /// RateLimit-Policy and RateLimit
+    Draft11,
+    /// No headers
+    None,
+}
+
+impl GrpcHeadersArg {
+    /// Returns the style; `None` for no headers.
+    pub(super) const fn style(self) -> Option<HeaderStyle> {
+        match self {
+            Self::XUnix => Some(HeaderStyle::XUnix),
+            Self::XDelta => Some(HeaderStyle::XDelta),
+            Self::Draft6 => Some(HeaderStyle::Draft6),
+            Self::Draft11 => Some(HeaderStyle::Draft11),
+            Self::None => None,
+        }
+    }
 }
 
 /// Role of the shared store.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::SettingsError;
-use crate::settings::args::{AtCapArg, DistributedArg, LogArg, ScriptingArg};
+use crate::settings::args::{AtCapArg, DistributedArg, GrpcHeadersArg, LogArg, ScriptingArg};
 
 /// Contents of a settings file. The field names are those of the flags.
 #[derive(Debug, Default, Deserialize)]
@@ -13,6 +13,8 @@ use crate::settings::args::{AtCapArg, DistributedArg, LogArg, ScriptingArg};
 pub(crate) struct SettingsFile {
     pub(super) http: Option<String>,
     pub(super) admin: Option<String>,
+    pub(super) grpc: Option<String>,
+    pub(super) grpc_headers: Option<GrpcHeadersArg>,
     pub(super) policy: Option<PathBuf>,
     pub(super) redis: Option<String>,
     pub(super) redis_timeout_ms: Option<u64>,

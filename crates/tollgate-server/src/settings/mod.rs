@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tollgate::{AtCap, DEFAULT_MAX_KEYS, Limit};
+use tollgate::{AtCap, DEFAULT_MAX_KEYS, HeaderStyle, Limit};
 
 use crate::access::RoleTokens;
 use crate::error::SettingsError;
@@ -29,6 +29,8 @@ pub(crate) use redis::RedisSettings;
 pub(crate) use store_choice::StoreChoice;
 pub(crate) use tls::TlsSettings;
 
+/// The flag of the gRPC listener.
+pub(crate) const GRPC: &str = "--grpc";
 const DEFAULT_HTTP: &str = "127.0.0.1:8080";
 const DEFAULT_MAX_CONNECTIONS: usize = 10_000;
 const MAX_CONNECTIONS: usize = 1_000_000;
@@ -41,6 +43,9 @@ const DEFAULT_DRAIN: Duration = Duration::from_millis(500);
 pub(crate) struct Settings {
     pub(crate) http: SocketAddr,
     pub(crate) admin: Option<SocketAddr>,
+    pub(crate) grpc: Option<SocketAddr>,
+    /// Style of the headers in gRPC responses; `None` for no headers.
+    pub(crate) grpc_headers: Option<HeaderStyle>,
     pub(crate) policy: Option<PathBuf>,
     pub(crate) data_dir: Option<PathBuf>,
     pub(crate) bad_state: BadState,
@@ -101,9 +106,13 @@ impl Settings {
         let http = address("--http", args.http.or(file.http).as_deref().unwrap_or(DEFAULT_HTTP))?;
         let admin = args.admin.or(file.admin);
         let admin = admin.map(|text| address("--admin", &text)).transpose()?;
+        let grpc = args.grpc.or(file.grpc);
+        let grpc = grpc.map(|text| address(GRPC, &text)).transpose()?;
         let allow_unprotected = args.allow_unprotected.or(file.allow_unprotected).unwrap_or(false);
         let tokens = tokens::from_environment(environment)?;
-        let listeners = Listeners { http, admin, tls: tls.as_ref(), front_ends };
+        let front_ends: Vec<_> =
+            front_ends.iter().copied().chain(grpc.map(|address| (GRPC, address))).collect();
+        let listeners = Listeners { http, admin, tls: tls.as_ref(), front_ends: &front_ends };
         let unprotected = listeners.unprotected(&tokens);
         if let Some(first) = unprotected.first().filter(|_| !allow_unprotected) {
             return Err(first.error());
@@ -118,6 +127,8 @@ impl Settings {
         Ok(Self {
             http,
             admin,
+            grpc,
+            grpc_headers: args.grpc_headers.or(file.grpc_headers).unwrap_or_default().style(),
             policy: args.policy.or(environment.path("RATE_LIMIT_RULES_PATH")).or(file.policy),
             data_dir: args.data_dir.or(file.data_dir),
             bad_state: if discard { BadState::PutAside } else { BadState::Refuse },

@@ -15,9 +15,14 @@ impl CurrentConfig {
         Self(RwLock::new(config))
     }
 
-    /// Returns an acceptor for the next connection.
-    pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(Arc::clone(&self.0.read()))
+    /// Returns an acceptor for the next connection, with another ALPN name than that of HTTP/1.1 if one is given.
+    pub(crate) fn acceptor(&self, alpn: Option<&[u8]>) -> TlsAcceptor {
+        let config = Arc::clone(&self.0.read());
+        let Some(alpn) = alpn else { return TlsAcceptor::from(config) };
+        // Cheap compared with the handshake: keys, verifiers and session storage are shared.
+        let mut config = ServerConfig::clone(&config);
+        config.alpn_protocols = vec![alpn.to_vec()];
+        TlsAcceptor::from(Arc::new(config))
     }
 
     pub(super) fn replace(&self, config: Arc<ServerConfig>) {

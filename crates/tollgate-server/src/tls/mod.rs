@@ -18,7 +18,7 @@ pub(crate) use pem_file::PemFile;
 pub(crate) use rotation::watch;
 pub(crate) use server::{ServerPems, ServerTlsFiles};
 
-/// ALPN name of the only supported protocol.
+/// ALPN name of HTTP/1.1. A listener of another protocol replaces it.
 const HTTP: &[u8] = b"http/1.1";
 
 /// Returns the ring provider. Set explicitly because other linked crates may install a different default.

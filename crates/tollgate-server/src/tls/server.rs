@@ -40,7 +40,7 @@ impl ServerTlsFiles {
         })
     }
 
-    /// Builds the configuration: TLS 1.2 and 1.3, HTTP/1.1 only. Early data is off because it can be replayed.
+    /// Builds the configuration: TLS 1.2 and 1.3, HTTP/1.1 unless the listener has another protocol. Early data is off because it can be replayed.
     /// Logs a warning if the certificate is outside its validity period.
     pub(crate) fn config(&self, pems: &ServerPems) -> Result<Arc<ServerConfig>, SettingsError> {
         let chain = self.certificate.certificates(&pems.certificate)?;

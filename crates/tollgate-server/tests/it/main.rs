@@ -10,6 +10,10 @@
 
 mod client;
 mod fake_live_server;
+mod grpc_client;
+mod grpc_hostile_calls;
+mod grpc_hostile_frames;
+mod http2;
 mod live_client;
 mod metrics_text;
 mod redis;
@@ -29,6 +33,10 @@ mod disconnects;
 mod documentation;
 mod explain;
 mod front_end;
+mod grpc;
+mod grpc_access;
+mod grpc_hostile;
+mod grpc_redis;
 mod listings;
 mod live;
 mod man;

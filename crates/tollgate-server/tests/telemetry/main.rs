@@ -13,6 +13,9 @@
 #[expect(dead_code, reason = "shared with the other tests, which use all of it")]
 mod client;
 mod collector;
+#[path = "../it/grpc_client.rs"]
+#[expect(dead_code, reason = "shared with the other tests, which use all of it")]
+mod grpc_client;
 #[path = "../it/service.rs"]
 #[expect(dead_code, reason = "shared with the other tests, which use all of it")]
 mod service;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::{Client, Reply};
 use crate::collector::{Collector, CollectorMode, ExportedSpan};
+use crate::grpc_client::{GRPC, GrpcClient, METHOD, descriptor, grpc_address, request};
 use crate::service::{Service, eventually, tollgate};
 
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -325,4 +326,30 @@ fn logs_when_the_collector_is_back() {
         !collector.spans().is_empty()
     });
     service.wait_for_log("trace export works again");
+}
+
+#[test]
+fn grpc_call_has_a_span_if_the_caller_sampled_it() {
+    let collector = Collector::start(CollectorMode::Accept);
+    let service = Service::start_as(serve(&GRPC).env(ENDPOINT, collector.url()));
+    let client = GrpcClient::connect(grpc_address(&service));
+    let call = |domain: &str, flags: &str| {
+        let mut request = tonic::Request::new(request(domain, [descriptor(&[("user", "canary")])]));
+        let context = format!("00-{TRACE}-{PARENT}-{flags}").parse().expect("metadata");
+        request.metadata_mut().insert("traceparent", context);
+        client.call_with(request).is_ok()
+    };
+    assert!(call("canary", "00") && call("canary", "01") && !call("", "01"));
+    drop(client);
+    assert!(service.stop().0.success());
+    let spans = collector.spans();
+    assert_eq!(names(&spans), [format!("POST {METHOD}"), format!("POST {METHOD}")]);
+    let of =
+        |span: &ExportedSpan, name: &str| span.attributes.get(name).cloned().unwrap_or_default();
+    let statuses: Vec<_> = spans.iter().map(|span| of(span, "http.response.status_code")).collect();
+    assert_eq!(statuses, ["200", "400"]);
+    assert_eq!(spans[0].parent, PARENT);
+    assert!(spans[0].attributes.values().any(|value| value == "allow"), "{:?}", spans[0]);
+    let text: Vec<_> = collector.requests().into_iter().flat_map(|request| request.body).collect();
+    assert!(!String::from_utf8_lossy(&text).contains("canary"));
 }

@@ -116,6 +116,8 @@ pub struct Policy {
     rules: Vec<Rule>,
     by_name: HashMap<Box<str>, usize, RandomState>,
     default: Rule,
+    /// Counts requests with their own limit that no rule matches.
+    inline: Rule,
     index: Index,
     facts_used: Vec<FactName>,
     holds_slots: bool,
@@ -168,6 +170,7 @@ impl Policy {
         let all_rules = || rules.iter().chain([&default]);
         let facts_used = facts_used::facts_used(all_rules());
         let holds_slots = facts_used::holds_slots(all_rules());
+        let inline = Rule::inline(&default);
         Self {
             version,
             tenant,
@@ -175,6 +178,7 @@ impl Policy {
             rules,
             by_name,
             default,
+            inline,
             index,
             facts_used,
             holds_slots,
@@ -201,6 +205,11 @@ impl Policy {
             candidates.filter_map(|number| self.rules.get(usize::try_from(number).ok()?));
         let uses_default = request.uses_default_limit();
         let rules = self.find_matches(candidates, &facts, uses_default, |_, _| {});
+        if let Some(limit) = request.limit() {
+            let rule = rules.last().copied().unwrap_or(&self.inline);
+            let matched = MatchedRule::with_limit(rule, &facts, request.cost(), limit);
+            return PolicyPlan::new([matched].into_iter(), &self.default);
+        }
         let plan_with = |overrides| {
             let matched =
                 rules.iter().map(|rule| MatchedRule::new(rule, &facts, request.cost(), overrides));

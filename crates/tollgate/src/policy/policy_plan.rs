@@ -122,7 +122,7 @@ pub struct MatchedRule<'p> {
     rule: &'p Rule,
     subject: Subject,
     cost: u64,
-    /// The limits of the client's override.
+    /// The limits of the client's override, or the request's own limit.
     override_limits: Option<Arc<[Limit]>>,
     /// The request lacks a `per` fact and the rule has `missing: deny`.
     is_denied: bool,
@@ -144,6 +144,18 @@ impl<'p> MatchedRule<'p> {
         Self { rule, subject, cost, override_limits, is_denied }
     }
 
+    /// The rule with the request's own limit in place of its limits.
+    pub(super) fn with_limit(
+        rule: &'p Rule,
+        facts: &NormalizedFacts<'_, '_>,
+        cost: u64,
+        limit: &Limit,
+    ) -> Self {
+        // `in_rule` cannot fail, because the rule name is valid.
+        let limit = limit.clone().in_rule(rule.name()).unwrap_or_else(|_| limit.clone());
+        Self { override_limits: Some(Arc::new([limit])), ..Self::new(rule, facts, cost, None) }
+    }
+
     /// Returns the rule.
     #[must_use]
     pub const fn rule(&self) -> &'p Rule {
@@ -163,7 +175,7 @@ impl<'p> MatchedRule<'p> {
     }
 
     /// Returns the limits that decide: a block named `missing` if the request lacks a `per` fact and the rule
-    /// has `missing: deny`; else those of the client's override; else those of the rule.
+    /// has `missing: deny`; else the request's own limit or those of the client's override; else those of the rule.
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
         match (&self.rule.missing_block, &self.override_limits) {
@@ -173,7 +185,7 @@ impl<'p> MatchedRule<'p> {
         }
     }
 
-    /// Returns whether an [`Override`](crate::Override) replaces the rule's limits.
+    /// Returns whether an [`Override`](crate::Override) or the request's own limit replaces the rule's limits.
     #[must_use]
     pub const fn is_overridden(&self) -> bool {
         self.override_limits.is_some()

@@ -1,7 +1,7 @@
 //! A rule: the requests that it matches, the facts that it counts by, and its limits.
 
 use crate::algorithm::Algorithm;
-use crate::limit::Limit;
+use crate::limit::{INLINE_RULE, Limit};
 use crate::plan::{Distributed, Distribution, OnStoreLoss};
 
 use super::condition::Condition;
@@ -106,6 +106,26 @@ pub(super) enum MatchResult<'p> {
 }
 
 impl Rule {
+    /// Returns the rule that counts requests with their own limit if no rule of the policy matches them. It has the
+    /// distribution of the default rule, and no place among the rules.
+    pub(super) fn inline(default: &Self) -> Self {
+        let distribution = default.distribution();
+        Self {
+            name: INLINE_RULE.into(),
+            index: usize::MAX,
+            conditions: Vec::new(),
+            exclusions: Vec::new(),
+            per: ["domain", "descriptor"].map(FactName::new).into(),
+            limits: Vec::new(),
+            next: Vec::new(),
+            settings: Settings { distribution, ..Settings::default() },
+            cost: 1,
+            is_unlimited: false,
+            continues: false,
+            missing_block: None,
+        }
+    }
+
     /// Matches the rule against a request. This is the only place that does.
     pub(super) fn try_match(&self, facts: &NormalizedFacts<'_, '_>) -> MatchResult<'_> {
         if let Some(failed) = self.conditions.iter().find(|condition| !condition.holds(facts)) {

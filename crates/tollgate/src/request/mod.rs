@@ -10,9 +10,10 @@ pub(crate) use descriptor::{ENTRY_PREFIX, entry_fact, escape};
 pub(crate) use facts::is_fact_name;
 pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
 
+use crate::limit::Limit;
 use crate::time::MAX_EXACT;
 
-/// A request to decide: its facts and its cost.
+/// A request to decide: its facts, its cost and optionally its own limit.
 ///
 /// ```
 /// use tollgate::{Facts, Request};
@@ -27,13 +28,15 @@ pub struct Request<'a> {
     facts: Facts<'a>,
     cost: u64,
     uses_default: bool,
+    /// Boxed, because most requests have none.
+    limit: Option<Box<Limit>>,
 }
 
 impl<'a> Request<'a> {
     /// Creates a request with cost 1.
     #[must_use]
     pub fn new(facts: Facts<'a>) -> Self {
-        Self { facts, cost: 1, uses_default: true }
+        Self { facts, cost: 1, uses_default: true, limit: None }
     }
 
     /// Sets the cost; 0 is a peek. A cost above 2^53 becomes 2^53, which no limit can hold, so the verdict is
@@ -59,6 +62,26 @@ impl<'a> Request<'a> {
         Self { uses_default: false, ..self }
     }
 
+    /// Sets a limit in place of the limits of the last matching rule, whose subject and settings it uses; other
+    /// matching rules do not apply. Without a matching rule it is counted as an inline limit, by the facts `domain` and
+    /// `descriptor`. Envoy's descriptors can bring such a limit.
+    ///
+    /// ```
+    /// use tollgate::{Facts, Limit, Policy, Quota, Request};
+    ///
+    /// let facts = Facts::of_descriptor("edge", [("user", "u1")], 0)?;
+    /// let request = Request::new(facts).with_limit(Limit::fixed_window(Quota::per_minute(5))?);
+    /// let policy = Policy::builtin();
+    /// let planned = policy.plan(&request.without_default_limit());
+    /// let [matched] = planned.matched() else { return Err("not one rule".into()) };
+    /// assert_eq!((matched.rule().name(), matched.limits()[0].count()), ("inline", 5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_limit(self, limit: Limit) -> Self {
+        Self { limit: Some(Box::new(limit)), ..self }
+    }
+
     /// Copies the facts, so that the request borrows nothing.
     ///
     /// ```
@@ -73,8 +96,8 @@ impl<'a> Request<'a> {
     /// ```
     #[must_use]
     pub fn into_owned(self) -> Request<'static> {
-        let Self { facts, cost, uses_default } = self;
-        Request { facts: facts.into_owned(), cost, uses_default }
+        let Self { facts, cost, uses_default, limit } = self;
+        Request { facts: facts.into_owned(), cost, uses_default, limit }
     }
 
     /// Returns the facts.
@@ -94,5 +117,11 @@ impl<'a> Request<'a> {
     #[must_use]
     pub const fn uses_default_limit(&self) -> bool {
         self.uses_default
+    }
+
+    /// Returns the request's own limit; see [`with_limit`](Self::with_limit).
+    #[must_use]
+    pub fn limit(&self) -> Option<&Limit> {
+        self.limit.as_deref()
     }
 }

@@ -17,5 +17,6 @@ mod import;
 mod index;
 mod matching;
 mod overrides;
+mod own_limits;
 mod planning;
 mod subjects;
