@@ -154,10 +154,19 @@ fn is_grpc(kind: &[u8]) -> bool {
     matches!(essence, b"application/grpc" | b"application/grpc+proto")
 }
 
+/// Returns whether the client ended its request before it was complete.
+pub(super) fn is_cancelled(response: &Response<Body>) -> bool {
+    error_code(response) == Some(Code::Cancelled)
+}
+
+/// Returns the status of an error, which has no message; `None` for other responses.
+fn error_code(response: &Response<Body>) -> Option<Code> {
+    response.headers().get(Status::GRPC_STATUS).map(|code| Code::from_bytes(code.as_bytes()))
+}
+
 /// Replaces the status of a message that is too large, which tonic reports as `OUT_OF_RANGE`, by that of the table.
 fn with_table_status(mut response: Response<Body>) -> Response<Body> {
-    let is_too_large = |value: &HeaderValue| Code::from_bytes(value.as_bytes()) == Code::OutOfRange;
-    if response.headers().get(Status::GRPC_STATUS).is_some_and(is_too_large) {
+    if error_code(&response) == Some(Code::OutOfRange) {
         let code = ApiErrorKind::TooLarge.statuses().grpc as i32;
         response.headers_mut().insert(Status::GRPC_STATUS, code.into());
     }

@@ -3,9 +3,16 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use hyper::Uri;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
+use tonic::body::Body;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
@@ -165,13 +172,46 @@ pub(crate) fn start(args: &[&str]) -> (Service, GrpcClient) {
     (service, client)
 }
 
-/// Sets the deadline of a request, without a time-out on the client's side.
-pub(crate) fn with_deadline(
+/// Calls with this deadline. Unlike [`GrpcClient`], the client does not enforce the deadline itself.
+pub(crate) async fn call_with_deadline(
+    connection: DirectConnection,
     request: RateLimitRequest,
     deadline: Duration,
-) -> Request<RateLimitRequest> {
+) -> Result<RateLimitResponse, Status> {
     let mut request = Request::new(request);
     let value = format!("{}m", deadline.as_millis()).parse().expect("metadata");
     request.metadata_mut().insert("grpc-timeout", value);
-    request
+    let mut grpc = Grpc::with_origin(connection, Uri::from_static("http://tollgate"));
+    let codec: ProstCodec<RateLimitRequest, RateLimitResponse> = ProstCodec::default();
+    let response = grpc.unary(request, PathAndQuery::from_static(METHOD), codec).await;
+    response.map(Response::into_inner)
+}
+
+/// An HTTP/2 connection without the layers of tonic's client.
+#[derive(Clone)]
+pub(crate) struct DirectConnection(http2::SendRequest<Body>);
+
+impl DirectConnection {
+    /// Connects; must run in the runtime of the calls.
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.expect("the server accepts connections");
+        let handshake = http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+        let (sender, connection) = handshake.await.expect("an HTTP/2 connection");
+        tokio::spawn(connection);
+        Self(sender)
+    }
+}
+
+impl tower_service::Service<hyper::Request<Body>> for DirectConnection {
+    type Response = hyper::Response<hyper::body::Incoming>;
+    type Error = hyper::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, request: hyper::Request<Body>) -> Self::Future {
+        Box::pin(self.0.send_request(request))
+    }
 }
