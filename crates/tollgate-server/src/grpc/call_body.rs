@@ -66,8 +66,9 @@ impl RequestBody {
         if let Some(Ok(frame)) = &frame {
             self.received = self.received.saturating_add(length(frame));
         }
-        let cancelled = |_| Status::cancelled("the request ended early");
-        Poll::Ready(frame.map(|frame| frame.map_err(cancelled)))
+        // Not `cancelled`, which tonic treats as the regular end of a request.
+        let aborted = |_| Status::aborted("the request ended early");
+        Poll::Ready(frame.map(|frame| frame.map_err(aborted)))
     }
 }
 

@@ -155,8 +155,8 @@ fn is_grpc(kind: &[u8]) -> bool {
 }
 
 /// Returns whether the client ended its request before it was complete.
-pub(super) fn is_cancelled(response: &Response<Body>) -> bool {
-    error_code(response) == Some(Code::Cancelled)
+pub(super) fn is_aborted(response: &Response<Body>) -> bool {
+    error_code(response) == Some(Code::Aborted)
 }
 
 /// Returns the status of an error, which has no message; `None` for other responses.

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// A request that is reset this soon was not waiting for a slow reply. Callers have longer deadlines.
-const EARLY: Duration = Duration::from_millis(5);
+const EARLY: Duration = Duration::from_millis(10);
 
 /// Maximum number of early resets, each completed request deducted.
 const MAX_EARLY_RESETS: u32 = 100;

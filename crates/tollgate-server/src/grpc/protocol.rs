@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use tollgate::HeaderStyle;
 
 use super::call_body::{RequestBody, ResponseBody};
-use super::calls::{Calls, is_cancelled};
+use super::calls::{Calls, is_aborted};
 use super::early_resets::EarlyResets;
 use crate::api::Service;
 use crate::listener::{Connection, Protocol, Stream};
@@ -75,7 +75,7 @@ impl Protocol for Grpc {
                 let request = request.map(RequestBody::new);
                 let response = grpc.calls.respond(request, open.begun(), &connection).await;
                 // The error of a body that the client reset is not sent.
-                if !is_cancelled(&response) {
+                if !is_aborted(&response) {
                     open.complete();
                 }
                 Ok::<_, Infallible>(response.map(|body| ResponseBody::new(body, in_progress)))

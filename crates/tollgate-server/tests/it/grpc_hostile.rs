@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 
 use tollgate_testkit::process_stats;
 
-use crate::grpc_client::{GrpcClient, OK, grpc_address, start};
+use crate::grpc_client::{
+    GrpcClient, OK, RateLimitRequest, descriptor, grpc_address, request, start,
+};
 use crate::grpc_hostile_calls::{self, Call, Expected};
 use crate::grpc_hostile_frames::{self, Refused};
 use crate::http2::{
@@ -31,8 +33,10 @@ impl Target {
     fn new() -> Self {
         let (service, other) = start(&[]);
         let address = grpc_address(&service);
-        for _ in 0..200 {
+        // Memory grows above that of the largest valid request only.
+        for _ in 0..100 {
             answer(address, &Call { headers: call_headers(), body: vec![0; 5] });
+            other.call(largest()).expect("a response");
         }
         let memory = process_stats::rss(service.id());
         Self { service, other, address, memory }
@@ -49,6 +53,13 @@ impl Target {
         let (status, log) = self.service.stop();
         assert!(status.success() && !log.contains("panicked"), "{log}");
     }
+}
+
+/// A request with the maximum number of descriptors and nearly the maximum size.
+fn largest() -> RateLimitRequest {
+    let long = "v".repeat(120);
+    let entries = [("a", &*long), ("b", &*long), ("c", &*long), ("d", &*long), ("e", "v")];
+    request("largest", (0..100).map(|_| descriptor(&entries)))
 }
 
 /// Sends a call on a new connection.
