@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::num::NonZeroU32;
 
 use clap::{Arg, Args, Command, FromArgMatches};
+use tollgate::HeaderStyle;
 
 use super::cli::{default_of, meaning_of};
 use super::serde_fields::fields_of;
@@ -23,8 +24,9 @@ const OTHER_VARIABLES: [(&str, &str, &str); 1] =
 const COMPUTED: [&str; 3] = ["admin", "redis", "node-id"];
 
 /// Flags that a section or page describes in more detail.
-const LINKS: [(&str, &str); 15] = [
+const LINKS: [(&str, &str); 16] = [
     ("admin", "[DASHBOARD.md](DASHBOARD.md)"),
+    ("grpc", "[ENVOY.md](ENVOY.md)"),
     ("policy", "[POLICY.md](POLICY.md)"),
     ("redis", "[Redis](#redis)"),
     ("scripting", "[REDIS.md](REDIS.md)"),
@@ -165,6 +167,7 @@ fn actual_defaults() -> BTreeMap<&'static str, String> {
     let lower = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
     BTreeMap::from([
         ("http", settings.http.to_string()),
+        ("grpc-headers", settings.grpc_headers.map_or("none", HeaderStyle::as_str).to_owned()),
         ("redis-timeout-ms", redis.timeout.as_millis().to_string()),
         ("redis-prefix", redis.prefix.clone()),
         ("scripting", lower(&redis.scripting)),

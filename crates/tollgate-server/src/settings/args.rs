@@ -17,10 +17,10 @@ pub(crate) struct ServeArgs {
     /// Separate listener for the dashboard, /api and /admin [default: same as --http]
     #[arg(long, value_name = "ADDR", env = "TOLLGATE_ADMIN")]
     pub(crate) admin: Option<String>,
-    /// Listener for Envoy's rate limit service over gRPC [default: none]
+    /// Listener for Envoy's rate limit service over gRPC
     #[arg(long, value_name = "ADDR", env = "TOLLGATE_GRPC")]
     pub(crate) grpc: Option<String>,
-    /// Headers that the proxy adds to responses, of decisions over gRPC [default: draft6]
+    /// Style of the rate limit headers in replies over gRPC, which the proxy adds to responses [default: draft6]
     #[arg(long, value_name = "STYLE", env = "TOLLGATE_GRPC_HEADERS")]
     pub(crate) grpc_headers: Option<GrpcHeadersArg>,
     /// Policy file; reloaded when it changes and on SIGHUP
