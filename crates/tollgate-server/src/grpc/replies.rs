@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use tollgate::policy::MatchedRule;
 use tollgate::{FieldValue, HeaderStyle, Outcome, Refusal, Status, Verdict};
 
 use super::proto::{
@@ -85,7 +86,7 @@ pub(super) fn response(replies: Vec<DescriptorReply>) -> RateLimitResponse {
 /// Returns the status to report: that of the deciding limit, else that of the shadow limit with the least remaining.
 fn reported<'o, 'p>(outcome: &'o Outcome<'_, 'p>) -> Option<&'o Status<'p>> {
     let is_trial = |status: &Status<'_>| {
-        let mut rules = outcome.query.matched().iter().map(|matched| matched.rule());
+        let mut rules = outcome.query.matched().iter().map(MatchedRule::rule);
         let limit = status.limit();
         rules.any(|rule| rule.name() == limit.rule() && rule.is_on_trial(limit.name()))
     };

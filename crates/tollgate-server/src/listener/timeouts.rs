@@ -63,8 +63,8 @@ impl Progress {
 
     /// Returns whether bytes received now can be the begin of a request head.
     fn expects_head(&self) -> bool {
-        let had_requests = self.requests() > 0;
-        !self.is_responding() && !(had_requests && self.is_multiplexed.load(Ordering::Relaxed))
+        let is_first = self.requests() == 0;
+        !self.is_responding() && (is_first || !self.is_multiplexed.load(Ordering::Relaxed))
     }
 }
 

@@ -134,6 +134,7 @@ pub(crate) enum AtCapArg {
 /// Style of the headers in gRPC responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(clippy::doc_markdown, reason = "shown as help, without backticks")]
 pub(crate) enum GrpcHeadersArg {
     /// X-RateLimit-Limit, -Remaining, and -Reset as a Unix time
     XUnix,

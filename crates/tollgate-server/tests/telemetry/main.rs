@@ -14,7 +14,7 @@
 mod client;
 mod collector;
 #[path = "../it/grpc_client.rs"]
-#[expect(dead_code, reason = "shared with the other tests, which use all of it")]
+#[expect(dead_code, unused_imports, reason = "shared with the other tests, which use all of it")]
 mod grpc_client;
 #[path = "../it/service.rs"]
 #[expect(dead_code, reason = "shared with the other tests, which use all of it")]
