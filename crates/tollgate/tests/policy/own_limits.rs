@@ -30,10 +30,10 @@ fn replaces_the_limits_of_the_last_matching_rule() {
 ",
     );
     let user = |path| takes(&policy, &with_limit(&[("user", "u"), ("path", path)]));
-    assert_eq!(user("/a"), ["wpaths/3600s :u 3 Enforce"]);
-    assert_eq!(user("/free"), ["wfree/3600s :u 1 Enforce"]);
-    assert_eq!(user("/trial"), ["wtrial/3600s :u 1 Shadow(0)"]);
-    assert_eq!(user("/other"), ["weveryone/3600s  1 Enforce"], "a rule with continue is one too");
+    assert_eq!(user("/a"), ["{:u}:paths/3600s 3 Enforce"]);
+    assert_eq!(user("/free"), ["{:u}:free/3600s 1 Enforce"]);
+    assert_eq!(user("/trial"), ["{:u}:trial/3600s 1 Shadow { group: 0 }"]);
+    assert_eq!(user("/other"), ["{}:everyone/3600s 1 Enforce"], "a rule with continue is one too");
 }
 
 #[test]
@@ -41,12 +41,12 @@ fn is_inline_without_a_matching_rule() {
     let policy = rules("- { name: paths, match: { path: /a }, limits: [1/s] }");
     let facts = [("domain", "edge"), ("descriptor", "user=u"), ("descriptor_index", "1")];
     let inline = with_limit(&facts);
-    assert_eq!(takes(&policy, &inline), ["winline/3600s :edge:user=u 1 Enforce"]);
+    assert_eq!(takes(&policy, &inline), ["{:edge:user=u}:inline/3600s 1 Enforce"]);
     let planned = policy.plan(&inline);
     assert_eq!((planned.rule().name(), planned.is_unlimited()), ("inline", false));
     assert!(policy.rule("inline").is_none(), "it is no rule of the policy");
     let kept = inline.with_cost(4).into_owned();
-    assert_eq!(takes(&policy, &kept), ["winline/3600s :edge:user=u 4 Enforce"]);
+    assert_eq!(takes(&policy, &kept), ["{:edge:user=u}:inline/3600s 4 Enforce"]);
 }
 
 #[test]
