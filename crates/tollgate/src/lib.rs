@@ -54,7 +54,7 @@ pub use policy::{
     Overrides, Policy, PolicyError, PolicyErrorKind,
 };
 #[cfg(feature = "policy")]
-pub use query::{Inline, Query};
+pub use query::{Inline, InlineLimits, Query};
 pub use quota::{Quota, QuotaError, QuotaErrorKind};
 pub use request::{
     FactValue, Facts, FactsError, FactsErrorKind, MAX_DESCRIPTOR_LENGTH, MAX_FACT_LENGTH,

@@ -45,7 +45,7 @@ impl ResolvedQuery<'_> {
     /// The key that a matching rule counts, in readable form.
     pub(crate) fn key_of(&self, rule: &str) -> Cow<'_, str> {
         match self {
-            Self::Inline(inline) => Cow::Borrowed(inline.key()),
+            Self::Inline(inline) => inline.key(),
             Self::Policy(planned) => {
                 let matched =
                     planned.matched().iter().find(|matched| matched.rule().name() == rule);

@@ -88,7 +88,7 @@ impl NamedLimits {
         }
         let (subject, limits) = Inline::new("", key, limits, 1)?.into_counters();
         let mode = AcquireMode::default();
-        Ok(Self { name: key.into(), key: key.into(), subject, limits: limits.into(), mode })
+        Ok(Self { name: key.into(), key: key.into(), subject, limits, mode })
     }
 
     /// Sets the name.

@@ -1,5 +1,8 @@
 //! Inline limits: a key with its own limits.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use crate::limit::{INLINE_RULE, Limit, unique_names};
 use crate::plan::{Key, MAX_TAKES, Plan, Take};
 use crate::quota::{QuotaError, QuotaErrorKind};
@@ -21,23 +24,31 @@ use crate::time::MAX_EXACT;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Inline {
-    key: String,
     subject: Subject,
-    limits: Vec<Limit>,
+    limits: InlineLimits,
     cost: u64,
 }
 
-impl Inline {
-    /// Creates a query for `cost` from each limit of `key`. An empty tenant means none.
+/// The validated limits of an [`Inline`] query. A clone is cheap, so a caller whose requests often have the same limits
+/// validates them once.
+///
+/// ```
+/// use tollgate::{Inline, InlineLimits, Limit, Quota, Query};
+///
+/// let limits = InlineLimits::new(vec![Limit::token_bucket(Quota::per_minute(10))?])?;
+/// let queries = ["user:1", "user:2"].map(|key| Query::from(Inline::with_limits("", key, &limits, 1)));
+/// # drop(queries);
+/// # Ok::<(), tollgate::QuotaError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct InlineLimits(Arc<[Limit]>);
+
+impl InlineLimits {
+    /// Validates the limits of a request.
     ///
     /// # Errors
     /// No limit, more than 16 limits, or two limits with the same name.
-    pub fn new(
-        tenant: impl AsRef<[u8]>,
-        key: impl AsRef<[u8]>,
-        limits: Vec<Limit>,
-        cost: u64,
-    ) -> Result<Self, QuotaError> {
+    pub fn new(limits: Vec<Limit>) -> Result<Self, QuotaError> {
         if limits.is_empty() || limits.len() > MAX_TAKES {
             return Err(QuotaError::built(
                 QuotaErrorKind::Limits,
@@ -45,15 +56,39 @@ impl Inline {
             ));
         }
         let limits = limits.into_iter().map(|limit| limit.in_rule(INLINE_RULE));
-        let limits = unique_names(limits.collect::<Result<_, _>>()?)?;
+        Ok(Self(unique_names(limits.collect::<Result<_, _>>()?)?.into()))
+    }
+}
+
+impl Inline {
+    /// Creates a query for `cost` from each limit of `key`. An empty tenant means none.
+    ///
+    /// # Errors
+    /// As [`InlineLimits::new`].
+    pub fn new(
+        tenant: impl AsRef<[u8]>,
+        key: impl AsRef<[u8]>,
+        limits: Vec<Limit>,
+        cost: u64,
+    ) -> Result<Self, QuotaError> {
+        Ok(Self::with_limits(tenant, key, &InlineLimits::new(limits)?, cost))
+    }
+
+    /// Creates a query for `cost` from each of these limits of `key`. An empty tenant means none.
+    #[must_use]
+    pub fn with_limits(
+        tenant: impl AsRef<[u8]>,
+        key: impl AsRef<[u8]>,
+        limits: &InlineLimits,
+        cost: u64,
+    ) -> Self {
         let subject = Subject::in_tenant(tenant, [key.as_ref()]);
-        let key = String::from_utf8_lossy(key.as_ref()).into_owned();
-        Ok(Self { key, subject, limits, cost })
+        Self { subject, limits: limits.clone(), cost: cost.min(MAX_EXACT) }
     }
 
     /// Splits the query into its subject and limits.
-    pub(crate) fn into_counters(self) -> (Subject, Vec<Limit>) {
-        (self.subject, self.limits)
+    pub(crate) fn into_counters(self) -> (Subject, Box<[Limit]>) {
+        (self.subject, self.limits.0.iter().cloned().collect())
     }
 
     /// The same query with another cost.
@@ -62,18 +97,17 @@ impl Inline {
     }
 
     /// The key, in readable form.
-    pub(crate) fn key(&self) -> &str {
-        &self.key
+    pub(crate) fn key(&self) -> Cow<'_, str> {
+        self.subject.key()
     }
 
     /// Returns true if a limit holds concurrency slots.
-    #[cfg(feature = "policy")]
     pub(crate) fn holds_slots(&self) -> bool {
-        self.limits.iter().any(|limit| limit.algorithm().holds_slots())
+        self.limits.0.iter().any(|limit| limit.algorithm().holds_slots())
     }
 
     pub(crate) fn plan(&self) -> Plan<'_> {
         let take = |limit| Take::new(Key::new(&self.subject, limit), self.cost);
-        Plan::of_distinct(self.limits.iter().map(take))
+        Plan::of_distinct(self.limits.0.iter().map(take))
     }
 }

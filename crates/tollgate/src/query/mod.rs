@@ -2,7 +2,7 @@
 
 mod inline;
 
-pub use inline::Inline;
+pub use inline::{Inline, InlineLimits};
 
 use crate::request::{Facts, Request};
 
