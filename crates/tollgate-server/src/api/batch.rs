@@ -69,12 +69,12 @@ impl Service {
             return Err(ApiError::invalid(detail).at("requests"));
         }
         let check = async |query: Result<Query<'_>, ApiError>| {
-            self.check_undelivered(query?, &mut Span::none(), encode.clone()).await
+            self.check_undelivered(&query?, &mut Span::none(), encode.clone()).await
         };
         let mut results = Vec::with_capacity(queries.len());
         let mut queries = queries.into_iter();
         // With Redis, the items of a chunk are decided concurrently, so that they share calls.
-        let chunk = if self.node().backend().redis().is_some() { CHUNK } else { 1 };
+        let chunk = if self.has_shared_store() { CHUNK } else { 1 };
         while queries.len() > 0 {
             results.extend(join_all(queries.by_ref().take(chunk).map(check)).await);
         }

@@ -83,17 +83,17 @@ impl Service {
     /// returned guard releases them, and a check whose future is dropped releases the slots that it is granted later.
     pub(crate) async fn check_undelivered<T: Send + 'static>(
         &self,
-        query: Query<'_>,
+        query: &Query<'_>,
         span: &mut Span,
         encode: impl FnOnce(&Outcome<'_, '_>) -> T + Send + 'static,
     ) -> Result<(T, Option<UndeliveredPermit>), ApiError> {
         let node = self.node();
-        if !node.limiter().may_hold_slots(&query) {
-            let reply = decide(node, Verb::Take, &query, span, encode).await?;
+        if !node.limiter().may_hold_slots(query) {
+            let reply = decide(node, Verb::Take, query, span, encode).await?;
             return Ok((reply, None));
         }
         // Boxed, so that it does not enlarge the future of every check.
-        Box::pin(check_slots(Arc::clone(node), query.into_owned(), span, encode)).await
+        Box::pin(check_slots(Arc::clone(node), query.clone().into_owned(), span, encode)).await
     }
 
     /// Explains what a check would decide now: rules, keys, counts and the override of the client. Consumes no quota.

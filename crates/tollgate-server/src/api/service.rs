@@ -60,6 +60,11 @@ impl Service {
         self.node.is_ready()
     }
 
+    /// Returns whether decisions are made in Redis, so that concurrent ones share calls.
+    pub(crate) fn has_shared_store(&self) -> bool {
+        self.node.backend().redis().is_some()
+    }
+
     /// Returns whether this node decides without Redis, because it is unavailable.
     pub(crate) fn is_degraded(&self) -> bool {
         self.node.is_degraded()

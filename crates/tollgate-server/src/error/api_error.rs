@@ -83,6 +83,13 @@ impl ApiError {
         Self { reason: Some(STORE_LOST), ..Self::new(ApiErrorKind::Unavailable, detail) }
     }
 
+    /// Creates the error for a request that a rule with `on_store_loss: deny` refuses, because the store is lost.
+    pub(crate) fn denied_by_store_loss(rule: &str) -> Self {
+        Self::store_lost(format!(
+            "the store is unavailable, and rule {rule} has on_store_loss: deny"
+        ))
+    }
+
     /// Creates the error for a request without a recorded peer address. Every connection records one.
     pub(crate) fn peer_missing() -> Self {
         Self::new(ApiErrorKind::Internal, "internal error: peer address missing")

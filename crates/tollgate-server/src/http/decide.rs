@@ -35,7 +35,7 @@ where
         let body = read(request, MAX_BODY).await?;
         let query = query::read(&body)?;
         if verb == Verb::Take {
-            let (reply, permit) = service.check_undelivered(query, span, decision_reply).await?;
+            let (reply, permit) = service.check_undelivered(&query, span, decision_reply).await?;
             return Ok(undelivered(reply, permit));
         }
         service.decide(verb, &query, span, decision_reply).await
@@ -47,10 +47,7 @@ where
 fn item_json(outcome: &Outcome<'_, '_>) -> Vec<u8> {
     match Refusal::of(outcome.decision) {
         Some(refusal) if refusal.is_unavailable() => {
-            let rule = outcome.rule();
-            let detail =
-                format!("the store is unavailable, and rule {rule} has on_store_loss: deny");
-            ApiError::store_lost(detail).to_json(None)
+            ApiError::denied_by_store_loss(outcome.rule()).to_json(None)
         }
         _ => decision_json(outcome),
     }
