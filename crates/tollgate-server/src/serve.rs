@@ -26,7 +26,8 @@ use crate::node::overrides::OverrideStore;
 use crate::node::reload::{self, ReloadReply, ReloadRequests};
 use crate::node::report::Reporter;
 use crate::node::{Identity, NodeContext, RedisCopy, SavedState, live, notify, store_maintenance};
-use crate::settings::{GRPC, Settings, TlsSettings};
+use crate::resp::Resp;
+use crate::settings::{GRPC, RESP, Settings, TlsSettings};
 use crate::shutdown::{Readiness, Shutdown};
 use crate::store::{Backend, StoreSetup};
 use crate::telemetry::Traces;
@@ -36,9 +37,11 @@ use start::{StartNodes, log_start, open_data_directory};
 /// Serves until a shutdown is requested, then finishes the requests in progress.
 pub(crate) async fn serve(
     settings: Settings,
-    front_ends: Vec<FrontEnd>,
+    mut front_ends: Vec<FrontEnd>,
     traces: &Traces,
 ) -> Result<(), ServeError> {
+    front_ends.extend(settings.resp.map(|address| FrontEnd::new(RESP, address, Resp::new)));
+    front_ends.extend(grpc_front_end(&settings));
     let source = PolicyFile::new(settings.policy.clone(), settings.default_limit.clone());
     let text = source.read().map_err(ServeError::new)?;
     let policy = source.compile(text.as_deref()).map_err(ServeError::new)?;
@@ -52,7 +55,6 @@ pub(crate) async fn serve(
     let start_nodes = StartNodes::of(copy.as_deref(), &settings);
     let StoreSetup { backend, info, watch } =
         StoreSetup::open(&settings, start_nodes.count).await?;
-    let front_ends = front_ends.into_iter().chain(grpc_front_end(&settings)).collect();
     let listeners = Listeners::bind(&settings, front_ends)?;
     let exhausted = match &backend {
         Backend::Memory(_) => Exhausted::Local,

@@ -24,9 +24,10 @@ const OTHER_VARIABLES: [(&str, &str, &str); 1] =
 const COMPUTED: [&str; 3] = ["admin", "redis", "node-id"];
 
 /// Flags that a section or page describes in more detail.
-const LINKS: [(&str, &str); 16] = [
+const LINKS: [(&str, &str); 17] = [
     ("admin", "[DASHBOARD.md](DASHBOARD.md)"),
     ("grpc", "[ENVOY.md](ENVOY.md)"),
+    ("resp", "[RESP.md](RESP.md)"),
     ("policy", "[POLICY.md](POLICY.md)"),
     ("redis", "[Redis](#redis)"),
     ("scripting", "[REDIS.md](REDIS.md)"),

@@ -23,6 +23,9 @@ pub(crate) struct ServeArgs {
     /// Style of the rate limit headers in replies over gRPC, which the proxy adds to responses [default: draft6]
     #[arg(long, value_name = "STYLE", env = "TOLLGATE_GRPC_HEADERS")]
     pub(crate) grpc_headers: Option<GrpcHeadersArg>,
+    /// Address of a listener for Redis clients (RESP); port 0 selects a free port
+    #[arg(long, value_name = "ADDR", env = "TOLLGATE_RESP")]
+    pub(crate) resp: Option<String>,
     /// Policy file; reloaded when it changes and on SIGHUP
     #[arg(long, value_name = "FILE", env = "TOLLGATE_POLICY")]
     pub(crate) policy: Option<PathBuf>,

@@ -15,6 +15,7 @@ pub(crate) struct SettingsFile {
     pub(super) admin: Option<String>,
     pub(super) grpc: Option<String>,
     pub(super) grpc_headers: Option<GrpcHeadersArg>,
+    pub(super) resp: Option<String>,
     pub(super) policy: Option<PathBuf>,
     pub(super) redis: Option<String>,
     pub(super) redis_timeout_ms: Option<u64>,

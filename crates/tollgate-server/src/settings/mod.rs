@@ -32,6 +32,8 @@ pub(crate) use tls::TlsSettings;
 /// The flag of the gRPC listener.
 pub(crate) const GRPC: &str = "--grpc";
 const DEFAULT_HTTP: &str = "127.0.0.1:8080";
+/// The flag of the listener for Redis clients.
+pub(crate) const RESP: &str = "--resp";
 const DEFAULT_MAX_CONNECTIONS: usize = 10_000;
 const MAX_CONNECTIONS: usize = 1_000_000;
 const MAX_KEYS: usize = 1_000_000_000;
@@ -46,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) grpc: Option<SocketAddr>,
     /// Style of the headers in gRPC responses; `None` for no headers.
     pub(crate) grpc_headers: Option<HeaderStyle>,
+    /// The listener for Redis clients.
+    pub(crate) resp: Option<SocketAddr>,
     pub(crate) policy: Option<PathBuf>,
     pub(crate) data_dir: Option<PathBuf>,
     pub(crate) bad_state: BadState,
@@ -108,10 +112,13 @@ impl Settings {
         let admin = admin.map(|text| address("--admin", &text)).transpose()?;
         let grpc = args.grpc.or(file.grpc);
         let grpc = grpc.map(|text| address(GRPC, &text)).transpose()?;
+        let resp = args.resp.or(file.resp);
+        let resp = resp.map(|text| address(RESP, &text)).transpose()?;
+        let further = [grpc.map(|address| (GRPC, address)), resp.map(|address| (RESP, address))];
+        let front_ends: Vec<_> =
+            front_ends.iter().copied().chain(further.into_iter().flatten()).collect();
         let allow_unprotected = args.allow_unprotected.or(file.allow_unprotected).unwrap_or(false);
         let tokens = tokens::from_environment(environment)?;
-        let front_ends: Vec<_> =
-            front_ends.iter().copied().chain(grpc.map(|address| (GRPC, address))).collect();
         let listeners = Listeners { http, admin, tls: tls.as_ref(), front_ends: &front_ends };
         let unprotected = listeners.unprotected(&tokens);
         if let Some(first) = unprotected.first().filter(|_| !allow_unprotected) {
@@ -129,6 +136,7 @@ impl Settings {
             admin,
             grpc,
             grpc_headers: args.grpc_headers.or(file.grpc_headers).unwrap_or_default().style(),
+            resp,
             policy: args.policy.or(environment.path("RATE_LIMIT_RULES_PATH")).or(file.policy),
             data_dir: args.data_dir.or(file.data_dir),
             bad_state: if discard { BadState::PutAside } else { BadState::Refuse },

@@ -1,0 +1,132 @@
+//! Decision commands: read from their arguments, decided by the service, encoded as replies.
+
+use tollgate::{OnStoreLoss, Outcome, Permit, Query, Verb};
+
+use super::commands::Command;
+use super::decode::Arguments;
+use super::encode::Replies;
+use super::error_reply::ErrorReply;
+use super::limit_cache::LimitCache;
+use super::policy_commands::{encode_decision, read_permit, read_query, unix_millis};
+use super::throttle::{self, Convention, ThrottleCall};
+use crate::api::{Service, UndeliveredPermit};
+use crate::error::ApiError;
+use crate::telemetry::Span;
+
+/// A valid decision command.
+#[derive(Debug)]
+pub(super) enum DecisionCall<'a> {
+    Throttle(ThrottleCall),
+    ByPolicy(Verb, Query<'a>),
+    Release(Permit),
+    Renew(Permit),
+}
+
+impl<'a> DecisionCall<'a> {
+    /// Reads a decision command; `None` if the command decides nothing.
+    pub(super) fn read(
+        command: Command,
+        arguments: &Arguments<'a>,
+        limits: &mut LimitCache,
+    ) -> Option<Result<Self, ErrorReply>> {
+        let by_policy = |verb| read_query(arguments).map(|query| Self::ByPolicy(verb, query));
+        let mut throttle =
+            |convention| throttle::read(convention, arguments, limits).map(Self::Throttle);
+        Some(match command {
+            Command::CellThrottle => throttle(Convention::Cell),
+            Command::Throttle => throttle(Convention::Crab),
+            Command::Check => by_policy(Verb::Take),
+            Command::Peek => by_policy(Verb::Peek),
+            Command::Refund => by_policy(Verb::Refund),
+            Command::Release => read_permit(arguments).map(Self::Release),
+            Command::Renew => read_permit(arguments).map(Self::Renew),
+            _ => return None,
+        })
+    }
+
+    /// Returns the verb; `None` for a call about a permit, which is never decided concurrently with others.
+    pub(super) const fn verb(&self) -> Option<Verb> {
+        match self {
+            Self::Throttle(call) => Some(call.verb),
+            Self::ByPolicy(verb, _) => Some(*verb),
+            Self::Release(_) | Self::Renew(_) => None,
+        }
+    }
+
+    /// Copies the call, so that it borrows nothing.
+    pub(super) fn into_owned(self) -> DecisionCall<'static> {
+        match self {
+            Self::Throttle(call) => DecisionCall::Throttle(call),
+            Self::ByPolicy(verb, query) => DecisionCall::ByPolicy(verb, query.into_owned()),
+            Self::Release(permit) => DecisionCall::Release(permit),
+            Self::Renew(permit) => DecisionCall::Renew(permit),
+        }
+    }
+
+    /// Decides and appends the reply. Returns the permit that the reply delivers, if any.
+    pub(super) async fn run(
+        &self,
+        service: &Service,
+        replies: &mut Replies,
+    ) -> Option<UndeliveredPermit> {
+        self.try_run(service, replies).await.unwrap_or_else(|error| {
+            replies.error(&ErrorReply::from(error));
+            None
+        })
+    }
+
+    async fn try_run(
+        &self,
+        service: &Service,
+        replies: &mut Replies,
+    ) -> Result<Option<UndeliveredPermit>, ApiError> {
+        match self {
+            Self::Throttle(ThrottleCall { query, verb, format }) => {
+                let encode = |outcome: &Outcome<'_, '_>| match store_loss(outcome) {
+                    Some(error) => replies.error(&error),
+                    None => format.encode(outcome.decision, replies),
+                };
+                service.decide(*verb, query, &mut Span::none(), encode).await?;
+            }
+            Self::ByPolicy(Verb::Take, query) => {
+                let (reply, permit) =
+                    service.check_undelivered(query, &mut Span::none(), encoded).await?;
+                replies.append(reply.as_bytes());
+                return Ok(permit);
+            }
+            Self::ByPolicy(verb, query) => {
+                let encode = |outcome: &Outcome<'_, '_>| encode(outcome, replies);
+                service.decide(*verb, query, &mut Span::none(), encode).await?;
+            }
+            Self::Release(permit) => {
+                let is_released = service.release(permit).await?;
+                replies.integer(u8::from(is_released));
+            }
+            Self::Renew(permit) => {
+                let expires_at = service.renew(permit).await?;
+                replies.integer(expires_at.map_or(-1, unix_millis));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn encoded(outcome: &Outcome<'_, '_>) -> Replies {
+    let mut replies = Replies::default();
+    encode(outcome, &mut replies);
+    replies
+}
+
+fn encode(outcome: &Outcome<'_, '_>, replies: &mut Replies) {
+    match store_loss(outcome) {
+        Some(error) => replies.error(&error),
+        None => encode_decision(outcome, replies),
+    }
+}
+
+/// Returns the error of a request that is refused because the store is lost.
+fn store_loss(outcome: &Outcome<'_, '_>) -> Option<ErrorReply> {
+    let is_lost = outcome.decision.loss() == Some(OnStoreLoss::Deny);
+    let is_refused = is_lost && !outcome.decision.is_allowed();
+    is_refused.then(|| ApiError::denied_by_store_loss(outcome.rule()).into())
+}

@@ -1,0 +1,83 @@
+//! Pipelined decisions: with Redis as the store, those that arrive together are decided together.
+
+use std::mem;
+
+use futures_util::future::join_all;
+
+use super::decide::DecisionCall;
+use super::encode::Replies;
+use crate::api::{Service, UndeliveredPermit};
+
+/// Maximum number of pipelined commands of one connection that wait for Redis at the same time.
+const MAX_CONCURRENT: usize = 64;
+
+/// The decisions of one connection.
+#[derive(Debug)]
+pub(super) struct Pipeline<'s> {
+    service: &'s Service,
+    /// Calls that are decided together, all of one verb. Empty if the store is in memory, which decides at once.
+    waiting: Vec<DecisionCall<'static>>,
+    /// Permits in the replies. Their slots are released unless the client receives them.
+    undelivered: Vec<UndeliveredPermit>,
+    is_concurrent: bool,
+}
+
+impl<'s> Pipeline<'s> {
+    pub(super) fn new(service: &'s Service) -> Self {
+        let is_concurrent = service.has_shared_store();
+        Self { service, waiting: Vec::new(), undelivered: Vec::new(), is_concurrent }
+    }
+
+    /// Returns whether calls are decided together, with [`enqueue`](Self::enqueue).
+    pub(super) const fn is_concurrent(&self) -> bool {
+        self.is_concurrent
+    }
+
+    /// Decides a call and appends its reply.
+    pub(super) async fn run(&mut self, call: &DecisionCall<'_>, replies: &mut Replies) {
+        self.undelivered.extend(call.run(self.service, replies).await);
+    }
+
+    /// Decides a call together with those that follow. Replies are appended in order.
+    pub(super) async fn enqueue(&mut self, call: DecisionCall<'_>, replies: &mut Replies) {
+        let is_same_verb = |first: &DecisionCall<'_>| first.verb() == call.verb();
+        // Calls of different verbs, and calls about permits, could overtake each other.
+        if !self.waiting.first().is_none_or(is_same_verb) || call.verb().is_none() {
+            self.finish(replies).await;
+        }
+        self.waiting.push(call.into_owned());
+        if self.waiting.len() >= MAX_CONCURRENT {
+            self.finish(replies).await;
+        }
+    }
+
+    /// Decides the calls that wait, and appends their replies in order. Calls are submitted to the store in order, so that
+    /// calls about one key are decided in order.
+    pub(super) async fn finish(&mut self, replies: &mut Replies) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let service = self.service;
+        let run = async |call: DecisionCall<'static>| {
+            let mut reply = Replies::default();
+            let permit = call.run(service, &mut reply).await;
+            (reply, permit)
+        };
+        // Boxed, so that it does not enlarge the future of connections without Redis.
+        let results = Box::pin(join_all(self.waiting.drain(..).map(run))).await;
+        for (reply, permit) in results {
+            replies.append(reply.as_bytes());
+            self.undelivered.extend(permit);
+        }
+    }
+
+    /// Returns whether the unsent replies contain permits.
+    pub(super) const fn has_undelivered(&self) -> bool {
+        !self.undelivered.is_empty()
+    }
+
+    /// Records that the client has received all permits.
+    pub(super) fn set_delivered(&mut self) {
+        mem::take(&mut self.undelivered).iter().for_each(UndeliveredPermit::set_delivered);
+    }
+}
