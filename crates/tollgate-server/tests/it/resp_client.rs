@@ -129,12 +129,11 @@ fn reply_length(bytes: &[u8]) -> Option<usize> {
     let line = std::str::from_utf8(&bytes[1..end - 2]).expect("a line is text");
     let items = match bytes[0] {
         b'+' | b'-' | b':' | b'_' => 0,
-        b'$' | b'=' if line == "-1" => 0,
+        b'$' | b'*' if line == "-1" => 0,
         b'$' | b'=' => {
             let length = end + line.parse::<usize>().expect("a length") + 2;
             return (bytes.len() >= length).then_some(length);
         }
-        b'*' if line == "-1" => 0,
         b'*' | b'~' => line.parse().expect("a length"),
         b'%' => 2 * line.parse::<usize>().expect("a length"),
         other => panic!("not a reply: {:?} in {:?}", char::from(other), bytes.escape_ascii()),

@@ -77,9 +77,8 @@ fn numbers() -> Vec<Kind> {
         fixed("numbers with many zeros", each(("0".repeat(10_000) + "1").as_bytes())),
         generated("random numbers", |random| {
             let numbers = [0; 4].map(|_| digits(random, 19));
-            let arguments: Vec<&[u8]> = std::iter::once(&b"k"[..])
-                .chain(numbers.iter().map(|number| number.as_bytes()))
-                .collect();
+            let arguments: Vec<&[u8]> =
+                std::iter::once(&b"k"[..]).chain(numbers.iter().map(String::as_bytes)).collect();
             throttle(&arguments)
         }),
         generated("binary numbers", |random| {
