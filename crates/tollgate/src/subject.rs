@@ -148,21 +148,20 @@ pub struct SubjectParts {
     pub facts: Vec<Option<Vec<u8>>>,
 }
 
-/// A bit set of the bytes that are not escaped: printable ASCII except `%{}:/`.
-const PLAIN: u128 = {
-    let (mut plain, mut byte) = (0, b'!');
+/// Whether each byte is escaped: all but printable ASCII, and `%{}:/`.
+#[expect(clippy::indexing_slicing, reason = "the compiler evaluates it")]
+const IS_ESCAPED: [bool; 256] = {
+    let (mut is_escaped, mut byte) = ([true; 256], b'!');
     while byte <= b'~' {
-        if !matches!(byte, b'%' | b'{' | b'}' | b':' | b'/') {
-            plain |= 1 << byte;
-        }
+        is_escaped[byte as usize] = matches!(byte, b'%' | b'{' | b'}' | b':' | b'/');
         byte += 1;
     }
-    plain
+    is_escaped
 };
 
 /// Appends a value with all special bytes percent-escaped. The output is printable ASCII.
 fn escape_into(text: &mut Vec<u8>, fact: &[u8]) {
-    let needs_escape = |byte: &u8| *byte > b'~' || PLAIN >> *byte & 1 == 0;
+    let needs_escape = |byte: &u8| IS_ESCAPED.get(usize::from(*byte)).copied().unwrap_or(true);
     let mut rest = fact;
     while let Some(position) = rest.iter().position(needs_escape) {
         let (plain, from) = rest.split_at(position);

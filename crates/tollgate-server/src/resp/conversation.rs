@@ -115,7 +115,7 @@ impl<'s> Conversation<'s> {
                     if pipeline.is_concurrent() {
                         pipeline.enqueue(call, replies).await;
                     } else {
-                        pipeline.run(&call, replies).await;
+                        pipeline.run(call, replies).await;
                     }
                     return After::Continue;
                 }

@@ -17,7 +17,8 @@ use crate::telemetry::Span;
 #[derive(Debug)]
 pub(super) enum DecisionCall<'a> {
     Throttle(ThrottleCall),
-    ByPolicy(Verb, Query<'a>),
+    /// Boxed, because it is large, and the other calls are copied often.
+    ByPolicy(Verb, Box<Query<'a>>),
     Release(Permit),
     Renew(Permit),
 }
@@ -29,7 +30,8 @@ impl<'a> DecisionCall<'a> {
         arguments: &Arguments<'a>,
         limits: &mut LimitCache,
     ) -> Option<Result<Self, ErrorReply>> {
-        let by_policy = |verb| read_query(arguments).map(|query| Self::ByPolicy(verb, query));
+        let by_policy =
+            |verb| read_query(arguments).map(|query| Self::ByPolicy(verb, Box::new(query)));
         let mut throttle =
             |convention| throttle::read(convention, arguments, limits).map(Self::Throttle);
         Some(match command {
@@ -57,7 +59,9 @@ impl<'a> DecisionCall<'a> {
     pub(super) fn into_owned(self) -> DecisionCall<'static> {
         match self {
             Self::Throttle(call) => DecisionCall::Throttle(call),
-            Self::ByPolicy(verb, query) => DecisionCall::ByPolicy(verb, query.into_owned()),
+            Self::ByPolicy(verb, query) => {
+                DecisionCall::ByPolicy(verb, Box::new(query.into_owned()))
+            }
             Self::Release(permit) => DecisionCall::Release(permit),
             Self::Renew(permit) => DecisionCall::Renew(permit),
         }
@@ -65,7 +69,7 @@ impl<'a> DecisionCall<'a> {
 
     /// Decides and appends the reply. Returns the permit that the reply delivers, if any.
     pub(super) async fn run(
-        &self,
+        self,
         service: &Service,
         replies: &mut Replies,
     ) -> Option<UndeliveredPermit> {
@@ -76,34 +80,35 @@ impl<'a> DecisionCall<'a> {
     }
 
     async fn try_run(
-        &self,
+        self,
         service: &Service,
         replies: &mut Replies,
     ) -> Result<Option<UndeliveredPermit>, ApiError> {
         match self {
-            Self::Throttle(ThrottleCall { query, verb, format }) => {
+            Self::Throttle(ThrottleCall { inline, verb, format }) => {
+                let query = Query::Inline(inline);
                 let encode = |outcome: &Outcome<'_, '_>| match store_loss(outcome) {
                     Some(error) => replies.error(&error),
                     None => format.encode(outcome.decision, replies),
                 };
-                service.decide(*verb, query, &mut Span::none(), encode).await?;
+                service.decide(verb, &query, &mut Span::none(), encode).await?;
             }
             Self::ByPolicy(Verb::Take, query) => {
                 let (reply, permit) =
-                    service.check_undelivered(query, &mut Span::none(), encoded).await?;
+                    service.check_undelivered(&query, &mut Span::none(), encoded).await?;
                 replies.append(reply.as_bytes());
                 return Ok(permit);
             }
             Self::ByPolicy(verb, query) => {
                 let encode = |outcome: &Outcome<'_, '_>| encode(outcome, replies);
-                service.decide(*verb, query, &mut Span::none(), encode).await?;
+                service.decide(verb, &query, &mut Span::none(), encode).await?;
             }
             Self::Release(permit) => {
-                let is_released = service.release(permit).await?;
+                let is_released = service.release(&permit).await?;
                 replies.integer(u8::from(is_released));
             }
             Self::Renew(permit) => {
-                let expires_at = service.renew(permit).await?;
+                let expires_at = service.renew(&permit).await?;
                 replies.integer(expires_at.map_or(-1, unix_millis));
             }
         }

@@ -191,15 +191,42 @@ impl Decoder {
 }
 
 /// Reads a decimal length and its CRLF. Returns the number and the position after it; `None` if it is incomplete.
+#[inline]
 fn read_length(
     input: &[u8],
     at: usize,
     error: &'static str,
 ) -> Result<Option<(i64, usize)>, ProtocolError> {
+    let rest = input.get(at..).unwrap_or_default();
+    if let Some((number, used)) = read_short_length(rest) {
+        return Ok(Some((number, at.saturating_add(used))));
+    }
+    let length = read_long_length(rest, error)?;
+    Ok(length.map(|(number, used)| (number, at.saturating_add(used))))
+}
+
+/// Reads a length of one or two digits, as most are, and its CRLF.
+#[inline]
+fn read_short_length(input: &[u8]) -> Option<(i64, usize)> {
+    match input {
+        [ones @ b'0'..=b'9', b'\r', b'\n', ..] => Some((i64::from(ones - b'0'), 3)),
+        [tens @ b'0'..=b'9', ones @ b'0'..=b'9', b'\r', b'\n', ..] => {
+            Some((i64::from(tens - b'0') * 10 + i64::from(ones - b'0'), 4))
+        }
+        _ => None,
+    }
+}
+
+/// Reads a decimal length of any number of digits and its CRLF. Returns the number and how many bytes it has.
+#[cold]
+fn read_long_length(
+    input: &[u8],
+    error: &'static str,
+) -> Result<Option<(i64, usize)>, ProtocolError> {
     let invalid = || ProtocolError::new(error);
     let (mut number, mut is_negative, mut digits) = (0_i64, false, 0_usize);
-    let mut position = at;
-    for byte in input.get(at..).unwrap_or_default() {
+    let mut position = 0_usize;
+    for byte in input {
         position = position.saturating_add(1);
         match byte {
             b'0'..=b'9' if digits < MAX_DIGITS => {

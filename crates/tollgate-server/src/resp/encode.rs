@@ -127,9 +127,16 @@ impl Replies {
     }
 
     fn header(&mut self, kind: u8, number: impl itoa::Integer) {
-        self.bytes.push(kind);
-        self.bytes.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-        self.line_end();
+        match *itoa::Buffer::new().format(number).as_bytes() {
+            // Most numbers have one or two digits: one write.
+            [ones] => self.bytes.extend_from_slice(&[kind, ones, b'\r', b'\n']),
+            [tens, ones] => self.bytes.extend_from_slice(&[kind, tens, ones, b'\r', b'\n']),
+            ref digits => {
+                self.bytes.push(kind);
+                self.bytes.extend_from_slice(digits);
+                self.line_end();
+            }
+        }
     }
 
     fn line_end(&mut self) {

@@ -5,6 +5,14 @@ pub(super) const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// Parses a decimal number with an optional sign.
 pub(super) fn parse_integer(text: &[u8]) -> Option<i64> {
+    // Most numbers have one or two digits.
+    match text {
+        [ones @ b'0'..=b'9'] => return Some(i64::from(ones - b'0')),
+        [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => {
+            return Some(i64::from(tens - b'0') * 10 + i64::from(ones - b'0'));
+        }
+        _ => {}
+    }
     let (digits, sign) = match text.split_first() {
         Some((b'-', digits)) => (digits, -1),
         Some((b'+', digits)) => (digits, 1),

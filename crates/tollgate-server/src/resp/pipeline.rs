@@ -34,7 +34,7 @@ impl<'s> Pipeline<'s> {
     }
 
     /// Decides a call and appends its reply.
-    pub(super) async fn run(&mut self, call: &DecisionCall<'_>, replies: &mut Replies) {
+    pub(super) async fn run(&mut self, call: DecisionCall<'_>, replies: &mut Replies) {
         self.undelivered.extend(call.run(self.service, replies).await);
     }
 

@@ -1,6 +1,6 @@
 //! `CL.THROTTLE` and `THROTTLE`: token buckets whose numbers are in the command.
 
-use tollgate::{Decision, Inline, MAX_FACT_LENGTH, Query, Status, Verb, Verdict, rounding};
+use tollgate::{Decision, Inline, MAX_FACT_LENGTH, Status, Verb, Verdict, rounding};
 
 use super::decode::Arguments;
 use super::encode::Replies;
@@ -23,7 +23,7 @@ pub(super) enum Convention {
 /// A valid command.
 #[derive(Debug)]
 pub(super) struct ThrottleCall {
-    pub(super) query: Query<'static>,
+    pub(super) inline: Inline,
     /// A quantity of 0 peeks.
     pub(super) verb: Verb,
     pub(super) format: ThrottleFormat,
@@ -89,7 +89,7 @@ pub(super) fn read(
     let limits = limits.limits(numbers).map_err(|error| ErrorReply::cell(&error))?;
     check_key(key)?;
     Ok(ThrottleCall {
-        query: Query::Inline(Inline::with_limits("", key, &limits, quantity)),
+        inline: Inline::with_limits("", key, limits, quantity),
         verb: if quantity == 0 { Verb::Peek } else { Verb::Take },
         format: ThrottleFormat { convention, burst },
     })

@@ -196,6 +196,10 @@ impl<'a> Decision<'a> {
     /// least remaining if allowed. `None` if no limit applies.
     #[must_use]
     pub fn deciding(&self) -> Option<&Status<'a>> {
+        // Most decisions have one limit.
+        if let [only] = &*self.statuses {
+            return (only.mode == Mode::Enforce).then_some(only);
+        }
         // `min_by_key` returns the first of equals: the plan's order breaks ties.
         self.enforced().min_by_key(|status| {
             (Reverse(status.reply.severity()), status.remaining(), Reverse(status.reset_after()))

@@ -36,7 +36,7 @@ pub struct Inline {
 /// use tollgate::{Inline, InlineLimits, Limit, Quota, Query};
 ///
 /// let limits = InlineLimits::new(vec![Limit::token_bucket(Quota::per_minute(10))?])?;
-/// let queries = ["user:1", "user:2"].map(|key| Query::from(Inline::with_limits("", key, &limits, 1)));
+/// let queries = ["user:1", "user:2"].map(|key| Query::from(Inline::with_limits("", key, limits.clone(), 1)));
 /// # drop(queries);
 /// # Ok::<(), tollgate::QuotaError>(())
 /// ```
@@ -71,7 +71,7 @@ impl Inline {
         limits: Vec<Limit>,
         cost: u64,
     ) -> Result<Self, QuotaError> {
-        Ok(Self::with_limits(tenant, key, &InlineLimits::new(limits)?, cost))
+        Ok(Self::with_limits(tenant, key, InlineLimits::new(limits)?, cost))
     }
 
     /// Creates a query for `cost` from each of these limits of `key`. An empty tenant means none.
@@ -79,11 +79,11 @@ impl Inline {
     pub fn with_limits(
         tenant: impl AsRef<[u8]>,
         key: impl AsRef<[u8]>,
-        limits: &InlineLimits,
+        limits: InlineLimits,
         cost: u64,
     ) -> Self {
         let subject = Subject::in_tenant(tenant, [key.as_ref()]);
-        Self { subject, limits: limits.clone(), cost: cost.min(MAX_EXACT) }
+        Self { subject, limits, cost: cost.min(MAX_EXACT) }
     }
 
     /// Splits the query into its subject and limits.

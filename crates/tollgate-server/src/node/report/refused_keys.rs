@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use tollgate::{Clock, Outcome, Query, Subject, SystemClock, Timestamp};
+use tollgate::{Clock, DefaultHasher, Outcome, Query, Subject, SystemClock, Timestamp};
 
 /// Number of minutes kept.
 const MINUTES: usize = 5;
@@ -47,7 +47,7 @@ pub(crate) struct RefusedKey {
 /// Counts refusals per key.
 #[derive(Debug)]
 pub(crate) struct RefusedKeys {
-    hasher: RandomState,
+    hasher: DefaultHasher,
     clock: SystemClock,
     shards: [Mutex<VecDeque<Minute>>; SHARDS],
 }
@@ -71,7 +71,11 @@ struct Entry {
 
 impl RefusedKeys {
     pub(crate) fn new() -> Self {
-        Self { hasher: RandomState::new(), clock: SystemClock::new(), shards: Default::default() }
+        Self {
+            hasher: DefaultHasher::default(),
+            clock: SystemClock::new(),
+            shards: Default::default(),
+        }
     }
 
     /// Counts an outcome if a limit refused it.
