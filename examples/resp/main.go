@@ -10,7 +10,7 @@ import (
 
 func main() {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6380"})
-	// 15 at once, then 30 per 60 seconds.
+	// 16 at once, then 30 per 60 seconds.
 	reply, err := client.Do(context.Background(), "CL.THROTTLE", "user123", 15, 30, 60).Int64Slice()
 	if err != nil {
 		panic(err)

@@ -4,7 +4,7 @@ import Redis from "ioredis";
 const [host, port, password] = process.argv.slice(2);
 const client = new Redis({ host, port: Number(port), password });
 
-// 15 at once, then 30 per 60 seconds.
+// 16 at once, then 30 per 60 seconds.
 const [limited, limit, remaining, retryAfter, resetAfter] = await client.call("CL.THROTTLE", "user123", 15, 30, 60);
 console.log(`limited=${limited} limit=${limit} remaining=${remaining} retry_after=${retryAfter} reset_after=${resetAfter}`);
 
