@@ -9,6 +9,7 @@
 )]
 
 mod client;
+mod envoy_proxy;
 mod fake_live_server;
 mod grpc_client;
 mod grpc_hostile_calls;
@@ -33,6 +34,7 @@ mod command_line;
 mod concurrency;
 mod disconnects;
 mod documentation;
+mod envoy;
 mod explain;
 mod front_end;
 mod grpc;
