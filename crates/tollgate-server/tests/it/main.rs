@@ -67,6 +67,7 @@ mod redis_start;
 mod reload;
 mod resp;
 mod resp_access;
+mod resp_clients;
 mod resp_hostile;
 mod resp_pipeline;
 mod resp_programs;

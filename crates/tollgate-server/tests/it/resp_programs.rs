@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::process::{Command, Output, Stdio};
 
-use tollgate_testkit::server::{Flavor, Server};
+use tollgate_testkit::server::{Certificates, Flavor, Identity, Server};
 
-use crate::resp_client::{RespClient, encode, readable, start, start_with};
+use crate::resp_client::{RespClient, encode, readable, resp_address, start, start_with};
+use crate::service::Service;
 
 const TOKEN: &str = "a-token-for-checks-0123456789abcdef";
 
@@ -51,6 +52,19 @@ fn redis_cli_authenticates() {
         let arguments = [login, &["--no-auth-warning", "PING"]].concat();
         assert_eq!(cli(address, &arguments), "PONG", "{login:?}");
     }
+}
+
+#[test]
+fn redis_cli_works_over_tls() {
+    let certificates = Certificates::new();
+    let Identity { certificate, key, .. } = &certificates.server;
+    let [certificate, key, ca] =
+        [certificate, key, &certificates.ca].map(|path| path.to_str().expect("UTF-8"));
+    let args = ["--resp", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key];
+    let service = Service::start(&args);
+    let address = resp_address(&service, "resps");
+    let throttle = ["--tls", "--cacert", ca, "CL.THROTTLE", "user123", "15", "30", "60"];
+    assert_eq!(cli(address, &throttle), "0 16 15 -1 2");
 }
 
 #[test]
