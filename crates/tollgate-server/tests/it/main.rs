@@ -45,6 +45,7 @@ mod listings;
 mod live;
 mod man;
 mod metrics;
+mod mixed_front_ends;
 mod notify;
 mod openapi;
 mod random_bodies;
