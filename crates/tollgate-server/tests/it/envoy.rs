@@ -259,7 +259,8 @@ fn envoy_gives_up_before_a_longer_redis_timeout() {
 
 #[test]
 fn node_decides_in_time_after_envoy_gave_up() {
-    // The time-out of Redis is 100 ms: every call ends at the deadline of Envoy, 20 ms, without a result for the breaker.
+    // The time-out of Redis is 100 ms: calls end at the deadline of Envoy, 20 ms, before they fail. The breaker opens when
+    // the node cannot connect again.
     let redis = Server::start(Flavor::Redis);
     let setup = Setup::start(&["--redis", &redis.url()], None);
     let mut connection = setup.envoy.client();
