@@ -2,6 +2,7 @@
 // Redis listens on a socket in a temporary directory.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -54,6 +55,8 @@ const startNode = async (id, directory, env, address = "127.0.0.1:0") => {
     "serve",
     "--http",
     address,
+    "--resp",
+    "127.0.0.1:0",
     "--node-id",
     id,
     "--redis",
@@ -67,8 +70,9 @@ const startNode = async (id, directory, env, address = "127.0.0.1:0") => {
     "--redis-timeout-ms",
     "5000",
   ];
-  const { child, ready } = await start(BINARY, args, env, (output) => /listening on (http:\S+)\n/.exec(output));
-  return { id, child, url: ready[1] };
+  const listening = /listening on (http:\S+)\n(?:.*\n)*?listening on resp:\/\/(\S+)\n/;
+  const { child, ready } = await start(BINARY, args, env, (output) => listening.exec(output));
+  return { id, child, url: ready[1], resp: ready[2] };
 };
 
 const post = async (url, body) => {
@@ -79,6 +83,18 @@ const post = async (url, body) => {
   });
   return response.json();
 };
+
+// Sends a check over RESP and waits for its reply.
+const checkOverResp = (address, client) =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(`tcp://${address}`);
+    const socket = connect(Number(port), hostname, () => socket.write(`TOLLGATE.CHECK client=${client}\r\n`));
+    socket.on("error", reject);
+    socket.once("data", (reply) => {
+      socket.end();
+      resolve(String(reply));
+    });
+  });
 
 // Starts a fleet. Returns the URLs of its nodes and functions to send checks and to stop and restart parts of it.
 export const startFleet = async ({ policy = POLICY, env = { TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN } } = {}) => {
@@ -91,6 +107,7 @@ export const startFleet = async ({ policy = POLICY, env = { TOLLGATE_ADMIN_TOKEN
     first,
     second,
     check: (url, facts) => post(`${url}/check`, { facts }),
+    checkOverResp: (client) => checkOverResp(nodes[1].resp, client),
     stopRedis: () => stop(redis, "SIGKILL"),
     restartRedis: async () => {
       redis = await startRedis(directory);

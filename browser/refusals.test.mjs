@@ -107,3 +107,14 @@ pageTest("an invalid query shows an error", { expected: [/400/] }, async (page) 
   await explain(page, "x".repeat(1025));
   await headline(page, /key/);
 });
+
+pageTest("shows the requests by front end of all nodes", {}, async (page) => {
+  await open(page, fleet.first);
+  const rates = async () => {
+    await fleet.check(fleet.first, { client: "c1" });
+    assert.match(await fleet.checkOverResp("c1"), /^\*7\r\n/);
+    return page.locator("#front-ends").textContent();
+  };
+  const isShown = (text) => /^Requests by front end: HTTP [\d.<]+\/s · RESP [\d.<]+\/s$/.test(text) && !/ 0\/s/.test(text);
+  await until(rates, isShown);
+});

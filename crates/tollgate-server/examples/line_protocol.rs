@@ -87,6 +87,7 @@ impl LineProtocol {
         if !*is_authenticated {
             return Err(ApiError::new(ApiErrorKind::Unauthorized, "send AUTH token first"));
         }
+        connection.count_requests(1);
         let facts = Facts::of([("client", key)]).map_err(|error| invalid(&error.to_string()))?;
         self.service.check(&Query::from(facts), &mut Span::none(), encode).await
     }

@@ -85,11 +85,11 @@ pub(crate) async fn serve(
 
     // Before the first request, because a response of a node that is not ready closes its connection.
     readiness.set_ready();
-    let gauge = node.metrics().connections();
+    let front_ends = node.metrics().front_ends().clone();
     let guard = Guard::new(settings.tokens.clone());
     let service = Arc::new(Service::new(Arc::clone(&node), guard, reloads, traces.clone()));
     let limits = ListenerLimits { connections: settings.max_connections, drain: settings.drain };
-    let context = ListenerContext { limits, readiness, gauge };
+    let context = ListenerContext { limits, readiness, front_ends };
     let listening = listeners.listen(tls.as_ref(), &service, &context, &shutdown);
     let notifier = notify::start(&node, &shutdown);
     for listener in listening {

@@ -1,6 +1,6 @@
-// Charts of decisions and decision times.
+// Requests by front end, and charts of decisions and decision times.
 import { createChart } from "./chart.js";
-import { byId, element, fill } from "./dom.js";
+import { byId, element, fill, setText } from "./dom.js";
 import { axis, latency, rate } from "./format.js";
 
 const decisionsChart = () =>
@@ -26,6 +26,14 @@ const timesChart = () =>
     ],
   });
 
+const FRONT_ENDS = { http: "HTTP", resp: "RESP", grpc: "gRPC" };
+
+// Nodes of older versions send no requests by front end.
+const frontEndsText = ({ requests = {} }) => {
+  const rates = Object.entries(requests).map(([name, value]) => `${FRONT_ENDS[name] ?? name} ${rate(value)}/s`);
+  return rates.length > 0 ? `Requests by front end: ${rates.join(" · ")}` : "";
+};
+
 // URL of the check endpoint of the serving node; with --admin it differs from the URL of this page.
 const checkOrigin = ({ nodes, node }) => {
   const address = nodes.find(({ id }) => id === node)?.address;
@@ -41,6 +49,7 @@ export const createTraffic = () => {
   return {
     update: ({ history, frame }) => {
       if (!frame) return;
+      setText(byId("front-ends"), frontEndsText(frame));
       const points = history.finalPoints();
       for (const chart of charts) chart.draw(points, history.now());
       noTraffic.hidden = !history.isEmpty();

@@ -102,6 +102,7 @@ impl Calls {
         let is_decision = path == SHOULD_RATE_LIMIT;
         self.authenticate(request.headers(), peer)?;
         if is_decision {
+            connection.count_requests(1);
             if self.service.traces().is_enabled() {
                 request.extensions_mut().insert(Peer(peer));
             }

@@ -22,6 +22,7 @@ use super::delivery::{DeliveringStream, Delivery};
 use super::{auth, decide, routes, traces};
 use crate::api::Service;
 use crate::listener::{Connection, Progress, Protocol, Stream};
+use crate::metrics::FrontEndCounters;
 
 /// Maximum size of a request head in bytes.
 const MAX_HEAD: usize = 16 * 1024;
@@ -47,6 +48,10 @@ pub(crate) enum Surface {
 /// The TCP peer of a request, stored in its extensions for the router's handlers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer(pub(super) SocketAddr);
+
+/// Counts decision requests, stored in the extensions of a request for the router's handlers.
+#[derive(Debug, Clone)]
+pub(super) struct Counters(pub(super) Arc<FrontEndCounters>);
 
 /// The HTTP front end of a listener.
 #[derive(Debug)]
@@ -74,12 +79,12 @@ impl Protocol for Http {
     }
 
     async fn serve<S: Stream>(self: Arc<Self>, stream: S, connection: Connection) {
-        let (peer, mut drain) = (connection.peer(), connection.drain());
+        let mut drain = connection.drain();
         let (progress, delivery) = (connection.progress(), Arc::new(Delivery::default()));
         let stream = DeliveringStream::new(stream, Arc::clone(&delivery));
         let handler = service_fn(|request| async {
             progress.begin();
-            let mut response = respond(&self, peer, request).await?;
+            let mut response = respond(&self, &connection, request).await?;
             delivery.begin(&mut response);
             Ok::<_, Infallible>(response.map(|body| with_progress(body, progress)))
         });
@@ -108,19 +113,24 @@ fn with_progress(body: Body, progress: &Arc<Progress>) -> TrackedBody {
 
 async fn respond(
     http: &Http,
-    peer: SocketAddr,
+    connection: &Connection,
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
-    let service = &*http.service;
+    let (service, peer) = (&*http.service, connection.peer());
     let mut span = traces::start_span(service.traces(), &request, peer.ip());
     let mut response = match verb_of(http.surface, &request) {
         Some(verb) => match auth::admit_check(service, &request, peer.ip()) {
-            Ok(()) => decide::decide(service, verb, request, &mut span).await,
+            Ok(()) => {
+                connection.count_requests(1);
+                decide::decide(service, verb, request, &mut span).await
+            }
             Err(problem) => problem,
         }
         .map(Either::Left),
         None => {
+            let counters = Arc::clone(connection.counters());
             request.extensions_mut().insert(Peer(peer));
+            request.extensions_mut().insert(Counters(counters));
             http.router.clone().call(request).await?.map(Either::Right)
         }
     };

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::{get, post, put};
 use hyper::{Method, Uri};
 use tollgate::Verb;
 
-use super::protocol::Surface;
+use super::protocol::{Counters, Surface};
 use super::reply::Reply;
 use super::{admin, auth, dashboard, decide, docs, health, listings, live, session};
 use crate::api::Service;
@@ -51,6 +52,8 @@ fn decision_routes(service: &Arc<Service>) -> Router<Arc<Service>> {
         .route("/check/batch", post(batch))
         .route("/release", post(release))
         .route("/renew", post(renew))
+        .route_layer(from_fn(count_request))
+        // The last layer is the first to see a request.
         .route_layer(from_fn_with_state(Arc::clone(service), auth::check))
 }
 
@@ -84,6 +87,14 @@ fn admin_routes(service: &Arc<Service>) -> Router<Arc<Service>> {
         .route("/admin/audit", get(admin::audit))
         .route("/admin/policy/reload", post(admin::reload))
         .route_layer(from_fn_with_state(Arc::clone(service), auth::admin))
+}
+
+/// Counts an authenticated decision request.
+async fn count_request(request: Request, next: Next) -> Response {
+    if let Some(Counters(counters)) = request.extensions().get() {
+        counters.add_requests(1);
+    }
+    next.run(request).await
 }
 
 async fn explain(State(service): State<Arc<Service>>, request: Request) -> Result<Reply, ApiError> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::timeouts::Progress;
+use crate::metrics::FrontEndCounters;
 
 /// One connection of a listener.
 #[derive(Debug)]
@@ -13,6 +14,7 @@ pub struct Connection {
     peer: SocketAddr,
     progress: Arc<Progress>,
     drain: Drain,
+    counters: Arc<FrontEndCounters>,
 }
 
 /// Completes when the connection should finish its request in progress and close.
@@ -24,8 +26,13 @@ pub struct Drain(watch::Receiver<()>);
 pub struct RequestInProgress(Arc<Progress>);
 
 impl Connection {
-    pub(super) fn new(peer: SocketAddr, progress: Arc<Progress>, drain: Drain) -> Self {
-        Self { peer, progress, drain }
+    pub(super) const fn new(
+        peer: SocketAddr,
+        progress: Arc<Progress>,
+        drain: Drain,
+        counters: Arc<FrontEndCounters>,
+    ) -> Self {
+        Self { peer, progress, drain, counters }
     }
 
     /// Returns the TCP peer.
@@ -41,6 +48,12 @@ impl Connection {
         RequestInProgress(Arc::clone(&self.progress))
     }
 
+    /// Counts decision requests of this front end, whatever their results are. Requests without authentication are not
+    /// counted. A protocol with many requests in one read counts them with one call.
+    pub fn count_requests(&self, count: u64) {
+        self.counters.add_requests(count);
+    }
+
     /// Declares that the protocol has messages outside of requests, such as HTTP/2 frames: after the first request,
     /// received bytes do not begin a request, and only the idle time-out applies.
     pub fn set_multiplexed(&self) {
@@ -51,6 +64,10 @@ impl Connection {
     #[must_use]
     pub fn drain(&self) -> Drain {
         self.drain.clone()
+    }
+
+    pub(crate) const fn counters(&self) -> &Arc<FrontEndCounters> {
+        &self.counters
     }
 
     pub(crate) const fn progress(&self) -> &Arc<Progress> {

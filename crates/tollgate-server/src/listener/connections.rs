@@ -10,7 +10,7 @@ use super::connection::{Connection, Drain};
 use super::handshake::accept_tls;
 use super::timeouts::{Progress, TimedStream};
 use super::{Protocol, Stream};
-use crate::metrics::ConnectionGauge;
+use crate::metrics::FrontEndCounters;
 use crate::tls::CurrentConfig;
 
 /// The open connections of a listener.
@@ -19,7 +19,7 @@ pub(super) struct Connections<P> {
     protocol: Arc<P>,
     /// The current TLS configuration; plain if `None`.
     tls: Option<Arc<CurrentConfig>>,
-    gauge: ConnectionGauge,
+    counters: Arc<FrontEndCounters>,
     /// Dropped to request the end of all connections.
     drain: watch::Sender<()>,
     /// Every connection holds a receiver until it is closed.
@@ -30,10 +30,10 @@ impl<P: Protocol> Connections<P> {
     pub(super) fn new(
         protocol: Arc<P>,
         tls: Option<Arc<CurrentConfig>>,
-        gauge: ConnectionGauge,
+        counters: Arc<FrontEndCounters>,
     ) -> Self {
         let (drain, open) = (watch::Sender::new(()), watch::Sender::new(()));
-        Self { protocol, tls, gauge, drain, open }
+        Self { protocol, tls, counters, drain, open }
     }
 
     /// Serves a connection in a background task. The permit is held until the connection closes.
@@ -44,10 +44,10 @@ impl<P: Protocol> Connections<P> {
         permit: Option<OwnedSemaphorePermit>,
     ) {
         let protocol = Arc::clone(&self.protocol);
-        let held = (permit, self.gauge.count(), self.open.subscribe());
-        let drain = self.drain.subscribe();
+        let held = (permit, self.counters.open_connection(), self.open.subscribe());
+        let (drain, counters) = (self.drain.subscribe(), Arc::clone(&self.counters));
         let Some(tls) = &self.tls else {
-            let serving = serve(protocol, stream, peer, drain);
+            let serving = serve(protocol, stream, peer, (drain, counters));
             tokio::spawn(async move {
                 serving.await;
                 drop(held);
@@ -58,7 +58,7 @@ impl<P: Protocol> Connections<P> {
         tokio::spawn(async move {
             // A handshake carries no request yet, so shutdown cancels it.
             if let Some(stream) = accept_tls(acceptor, stream, drain.clone()).await {
-                serve(protocol, stream, peer, drain).await;
+                serve(protocol, stream, peer, (drain, counters)).await;
             }
             drop(held);
         });
@@ -75,9 +75,9 @@ fn serve<P: Protocol, S: Stream>(
     protocol: Arc<P>,
     stream: S,
     peer: SocketAddr,
-    drain: watch::Receiver<()>,
+    (drain, counters): (watch::Receiver<()>, Arc<FrontEndCounters>),
 ) -> impl Future<Output = ()> + Send {
     let progress = Arc::new(Progress::default());
     let stream = TimedStream::new(stream, Arc::clone(&progress));
-    protocol.serve(stream, Connection::new(peer, progress, Drain::new(drain)))
+    protocol.serve(stream, Connection::new(peer, progress, Drain::new(drain), counters))
 }

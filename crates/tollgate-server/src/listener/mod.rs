@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 
 use crate::error::ServeError;
-use crate::metrics::ConnectionGauge;
+use crate::metrics::FrontEnds;
 use crate::shutdown::{Readiness, Shutdown};
 use crate::tls::CurrentConfig;
 pub use connection::{Connection, Drain, RequestInProgress};
@@ -40,7 +40,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for S {}
 ///
 /// `examples/line_protocol.rs` implements one.
 pub trait Protocol: Send + Sync + 'static {
-    /// The scheme of an address without TLS, as in `listening on http://127.0.0.1:8080`.
+    /// The scheme of an address without TLS, as in `listening on http://127.0.0.1:8080`. It is also the name of the front
+    /// end in metrics.
     fn scheme(&self) -> &'static str;
 
     /// The scheme of an address with TLS.
@@ -83,7 +84,7 @@ pub(crate) struct ListenerLimits {
 pub(crate) struct ListenerContext {
     pub(crate) limits: ListenerLimits,
     pub(crate) readiness: Arc<Readiness>,
-    pub(crate) gauge: ConnectionGauge,
+    pub(crate) front_ends: FrontEnds,
 }
 
 /// Binds a socket. `setting` names the flag in an error.
@@ -111,7 +112,8 @@ pub(crate) fn listen<P: Protocol>(
         let scheme = if tls.is_some() { protocol.tls_scheme() } else { protocol.scheme() };
         eprintln!("listening on {scheme}://{address}");
     }
-    let connections = Connections::new(Arc::new(protocol), tls, context.gauge.clone());
+    let counters = context.front_ends.listen(protocol.scheme());
+    let connections = Connections::new(Arc::new(protocol), tls, counters);
     let stages = (shutdown.requested(), shutdown.drain_skipped());
     tokio::spawn(accept::accept(socket, connections, context, stages))
 }

@@ -1,6 +1,7 @@
 //! Prometheus metrics of a node. Decisions are counted only here, through handles that are resolved when a policy
 //! is set.
 
+mod front_ends;
 mod histogram;
 mod process;
 mod rules;
@@ -16,6 +17,7 @@ use tollgate::{
     BreakerState, Decision, Observation, Observer, Occupancy, OnStoreLoss, Source, Timestamp, Verb,
 };
 
+pub(crate) use front_ends::{FrontEndCounters, FrontEnds};
 use histogram::Histogram;
 pub(crate) use rules::Handles;
 use rules::Rules;
@@ -49,7 +51,7 @@ pub(crate) struct Metrics {
     rules: Rules,
     nodes_up: AtomicU64,
     nodes_down: AtomicU64,
-    connections: Arc<AtomicU64>,
+    front_ends: FrontEnds,
 }
 
 /// Values from other parts of the node that are read for each scrape.
@@ -90,17 +92,6 @@ impl CountGuard {
 impl Drop for CountGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The gauge of open connections.
-#[derive(Debug, Clone)]
-pub(crate) struct ConnectionGauge(Arc<AtomicU64>);
-
-impl ConnectionGauge {
-    /// Counts a connection as open until the guard is dropped.
-    pub(crate) fn count(&self) -> CountGuard {
-        CountGuard::new(&self.0)
     }
 }
 
@@ -180,7 +171,7 @@ impl Metrics {
             rules: Rules::default(),
             nodes_up: AtomicU64::default(),
             nodes_down: AtomicU64::default(),
-            connections: Arc::default(),
+            front_ends: FrontEnds::default(),
         }
     }
 
@@ -222,9 +213,9 @@ impl Metrics {
         self.nodes_down.store(down.into(), Ordering::Relaxed);
     }
 
-    /// Returns the gauge of open connections.
-    pub(crate) fn connections(&self) -> ConnectionGauge {
-        ConnectionGauge(Arc::clone(&self.connections))
+    /// Returns the counters of the front ends.
+    pub(crate) const fn front_ends(&self) -> &FrontEnds {
+        &self.front_ends
     }
 
     /// Returns the failure state of the store.
@@ -248,6 +239,7 @@ impl Metrics {
     /// Returns all metrics in the Prometheus text format.
     pub(crate) fn render(&self, context: &ScrapeContext<'_>) -> String {
         let mut out = Exposition::default();
+        self.front_ends.render_requests(&mut out);
         self.render_decisions(&mut out);
         self.render_store(&mut out, context.breaker);
         self.rules.render(&mut out);
@@ -309,7 +301,7 @@ impl Metrics {
                 .sample(&[("state", "up")], read(&self.nodes_up))
                 .sample(&[("state", "down")], read(&self.nodes_down));
         }
-        out.gauge("tollgate_connections", "Open connections.").sample(&[], read(&self.connections));
+        self.front_ends.render_connections(out);
         out.gauge("tollgate_live_watchers", "Open live streams (dashboards and tollgate top).")
             .sample(&[], context.watchers as u64);
         out.gauge("tollgate_policy_info", "Version of the active policy as a label; always 1.")

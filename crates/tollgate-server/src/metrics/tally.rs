@@ -118,7 +118,13 @@ impl RuleTally {
 }
 
 impl Slice {
-    fn apply(self, count: u64) -> u64 {
+    /// Returns the length of the slice.
+    pub(crate) const fn length(self) -> u64 {
+        self.to.saturating_sub(self.from)
+    }
+
+    /// Returns the share of a count in the slice, multiplied by [`SCALE`].
+    pub(crate) fn apply(self, count: u64) -> u64 {
         let scaled = count.saturating_mul(SCALE);
         mul_div(scaled, self.to, self.of).saturating_sub(mul_div(scaled, self.from, self.of))
     }

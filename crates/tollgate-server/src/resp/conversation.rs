@@ -70,7 +70,7 @@ impl<'s> Conversation<'s> {
 
     /// Answers the complete commands in the input, in order.
     pub(super) async fn answer(&mut self, connection: &Connection) -> Pause {
-        let mut in_progress = None;
+        let (mut in_progress, mut decisions) = (None, 0);
         let pause = loop {
             if self.replies.len() >= MAX_REPLIES {
                 break Pause::NeedsSending;
@@ -92,18 +92,21 @@ impl<'s> Conversation<'s> {
                 }
             };
             in_progress.get_or_insert_with(|| connection.begin_request());
-            let after = self.run_command().await;
+            let after = self.run_command(&mut decisions).await;
             self.input.advance(length);
             if after == After::Close {
                 break Pause::Ends;
             }
         };
+        if decisions > 0 {
+            connection.count_requests(decisions);
+        }
         self.pipeline.finish(&mut self.replies).await;
         pause
     }
 
-    /// Runs the command that was decoded last.
-    async fn run_command(&mut self) -> After {
+    /// Runs the command that was decoded last, and adds it to `decisions` if it is one.
+    async fn run_command(&mut self, decisions: &mut u64) -> After {
         let Self { service, session, decoder, limits, input, replies, pipeline, .. } = self;
         let arguments = decoder.arguments(input.unread());
         if is_http(&arguments, decoder.is_inline()) {
@@ -112,6 +115,7 @@ impl<'s> Conversation<'s> {
         let other = match check_command(service, session, &arguments) {
             Ok(spec) => match DecisionCall::read(spec.command, &arguments, limits) {
                 Some(Ok(call)) => {
+                    *decisions += 1;
                     if pipeline.is_concurrent() {
                         pipeline.enqueue(call, replies).await;
                     } else {
@@ -119,7 +123,10 @@ impl<'s> Conversation<'s> {
                     }
                     return After::Continue;
                 }
-                Some(Err(error)) => Err(error),
+                Some(Err(error)) => {
+                    *decisions += 1;
+                    Err(error)
+                }
                 None => Ok(spec.command),
             },
             Err(error) => Err(error),

@@ -149,7 +149,9 @@ fn has_tls_tokens_metrics_and_drain() {
     for series in [
         "ratelimiter_requests_checked_total{result=\"allowed\"} 1",
         "tollgate_auth_failures_total{token=\"check\"} 1",
-        "tollgate_connections 2",
+        "tollgate_requests_total{frontend=\"line\"} 1",
+        "tollgate_connections{frontend=\"line\"} 1",
+        "tollgate_connections{frontend=\"http\"} 1",
     ] {
         assert!(metrics.lines().any(|line| line == series), "{series} is not in {metrics}");
     }

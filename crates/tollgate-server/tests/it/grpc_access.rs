@@ -237,7 +237,7 @@ fn settings_are_checked() {
     assert_eq!(client.call(any()).unwrap().overall_code, OK);
     let connections = || {
         let metrics = service.get("/metrics").body;
-        metrics.lines().any(|line| line == "tollgate_connections 2")
+        metrics.lines().any(|line| line == "tollgate_connections{frontend=\"grpc\"} 1")
     };
     eventually("gRPC connections are counted", connections);
 }

@@ -37,6 +37,7 @@ mod documentation;
 mod envoy;
 mod explain;
 mod front_end;
+mod front_end_metrics;
 mod grpc;
 mod grpc_access;
 mod grpc_hostile;

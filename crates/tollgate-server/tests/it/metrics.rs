@@ -72,6 +72,11 @@ fn all_series_start_at_zero() {
         "tollgate_state_save_errors_total",
         "tollgate_memory_keys",
         "tollgate_memory_untracked_total",
+        r#"tollgate_requests_total{frontend="http"}"#,
+        r#"tollgate_requests_total{frontend="resp"}"#,
+        r#"tollgate_requests_total{frontend="grpc"}"#,
+        r#"tollgate_connections{frontend="resp"}"#,
+        r#"tollgate_connections{frontend="grpc"}"#,
     ]
     .map(str::to_owned)
     .into();
@@ -125,13 +130,14 @@ fn peeks_refunds_and_errors_are_not_counted() {
     assert_eq!(client.post("/check", "x".repeat(70_000)).status, 413);
     let scrape = Scrape::of(&service);
     let nonzero: Vec<_> = scrape.series().iter().filter(|(_, value)| **value != 0.0).collect();
-    // Gauges of the node and its process.
+    // Gauges of the node and its process, and requests with any result.
     let gauges = [
         "tollgate_memory_keys_max",
         "tollgate_build_info",
         "tollgate_policy_info",
         "tollgate_ready",
         "tollgate_connections",
+        "tollgate_requests_total",
         "process_",
     ];
     for (series, value) in nonzero {
@@ -241,7 +247,8 @@ fn labels_never_contain_a_key() {
     }
     assert!(!service.get("/metrics").body.contains("needle"));
     let scrape = Scrape::of(&service);
-    let known = ["result", "reason", "scope", "rule", "trial", "by", "le", "version", "token"];
+    let known =
+        ["result", "reason", "scope", "rule", "trial", "by", "le", "version", "token", "frontend"];
     for (label, value) in scrape.labels() {
         assert!(known.contains(&label.as_str()), "{label}={value}");
     }

@@ -111,6 +111,8 @@ pub(super) struct Frame<'a> {
     pub(super) scope: Scope,
     pub(super) points: Vec<Point<'a>>,
     pub(super) now: Rates,
+    /// Requests per second by front end.
+    pub(super) requests: BTreeMap<&'a str, Thousandths>,
     pub(super) store: Store<'a>,
     pub(super) nodes: Vec<Node<'a>>,
     /// Number of all nodes, shown or not.

@@ -9,6 +9,7 @@ mod timeline;
 mod view;
 mod watcher;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
@@ -21,7 +22,9 @@ use tollgate::{Clock, MemoryStore, SystemClock, Timestamp};
 use tollgate_redis::NodeState;
 
 use fleet::Fleet;
-use frame::{Frame, Node, NodeIdentity, Point, Points, PolicyView, Rates, Scope, Store};
+use frame::{
+    Frame, Node, NodeIdentity, Point, Points, PolicyView, Rates, Scope, Store, Thousandths,
+};
 pub(crate) use publisher::run;
 use timeline::millis;
 use view::View;
@@ -224,11 +227,22 @@ fn frame<'a>(
         scope: Scope::Node,
         points: view.complete_seconds(now, FRAME_POINTS).map(Point::new).collect(),
         now: Rates::of(&view.total(now)),
+        requests: requests(context, view, now),
         store: store(context, status),
         nodes: Vec::new(),
         nodes_total: 1,
         refused: Vec::new(),
     }
+}
+
+/// Returns the requests per second of each front end that this node has or that a node has reported.
+fn requests<'a>(
+    context: &NodeContext,
+    view: &'a View,
+    now: Timestamp,
+) -> BTreeMap<&'a str, Thousandths> {
+    let own = context.metrics().front_ends().listening().into_iter().map(|name| (name, 0));
+    own.chain(view.requests(now)).map(|(name, rate)| (name, Thousandths(rate))).collect()
 }
 
 fn store<'a>(context: &'a NodeContext, status: &'a NodeStatus) -> Store<'a> {

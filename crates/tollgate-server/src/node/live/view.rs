@@ -28,6 +28,17 @@ struct RecentReport {
     until: u64,
     span: u64,
     tally: Tally,
+    /// Requests by front end.
+    requests: BTreeMap<String, u64>,
+}
+
+impl RecentReport {
+    /// Returns the part of the report after `start`. A long report, as after an outage, counts only with its part inside
+    /// the rate window.
+    fn slice_after(&self, start: u64) -> Slice {
+        let inside = self.until.saturating_sub(start).min(self.span);
+        Slice { from: self.span - inside, to: self.span, of: self.span }
+    }
 }
 
 /// Average counts per second over the rate window, multiplied by `metrics::SCALE`.
@@ -64,8 +75,12 @@ impl Default for View {
 impl View {
     pub(super) fn add(&mut self, node: &str, until: Timestamp, report: &NodeReport) {
         self.timeline.add(until, report);
-        let recent =
-            RecentReport { until: millis(until), span: report.span_ms.max(1), tally: report.tally };
+        let recent = RecentReport {
+            until: millis(until),
+            span: report.span_ms.max(1),
+            tally: report.tally,
+            requests: report.requests.clone(),
+        };
         match self.recent.get_mut(node) {
             Some(reports) => reports.push_back(recent),
             None => {
@@ -95,16 +110,11 @@ impl View {
         let start = self.window_start(now);
         let (mut tally, mut covered) = (Tally::default(), 0_u64);
         for report in self.recent.get(node)? {
-            // A long report, as after an outage, counts only with its part inside the window.
-            let inside = report.until.saturating_sub(start).min(report.span);
-            let slice = Slice { from: report.span - inside, to: report.span, of: report.span };
+            let slice = report.slice_after(start);
             tally = tally.plus(&report.tally.slice(slice));
-            covered = covered.saturating_add(inside);
+            covered = covered.saturating_add(slice.length());
         }
-        let per_second = |count: u64| {
-            let product = u128::from(count) * u128::from(SECOND_MS);
-            u64::try_from(product / u128::from(covered.max(1))).unwrap_or(u64::MAX)
-        };
+        let per_second = |count| per_second(count, covered);
         Some(Rate {
             allowed: per_second(tally.allowed()),
             refused: per_second(tally.refused()),
@@ -126,6 +136,24 @@ impl View {
         })
     }
 
+    /// Returns the requests per second of all nodes by front end, multiplied by `metrics::SCALE`.
+    pub(super) fn requests(&self, now: Timestamp) -> BTreeMap<&str, u64> {
+        let (start, mut total) = (self.window_start(now), BTreeMap::new());
+        for reports in self.recent.values() {
+            let (mut of_node, mut covered) = (BTreeMap::new(), 0_u64);
+            for report in reports {
+                let slice = report.slice_after(start);
+                covered = covered.saturating_add(slice.length());
+                add(
+                    &mut of_node,
+                    report.requests.iter().map(|(name, n)| (&**name, slice.apply(*n))),
+                );
+            }
+            add(&mut total, of_node.into_iter().map(|(name, n)| (name, per_second(n, covered))));
+        }
+        total
+    }
+
     /// Returns the last `max` seconds for which every node has had time to report.
     pub(super) fn complete_seconds(
         &self,
@@ -133,6 +161,20 @@ impl View {
         max: usize,
     ) -> impl Iterator<Item = (u64, &Second)> {
         self.timeline.before(now - self.report_interval - Duration::from_millis(SECOND_MS), max)
+    }
+}
+
+/// Returns a count per second of a time in milliseconds.
+fn per_second(count: u64, covered: u64) -> u64 {
+    let product = u128::from(count) * u128::from(SECOND_MS);
+    u64::try_from(product / u128::from(covered.max(1))).unwrap_or(u64::MAX)
+}
+
+/// Adds counts by front end to sums.
+fn add<'a>(sums: &mut BTreeMap<&'a str, u64>, counts: impl IntoIterator<Item = (&'a str, u64)>) {
+    for (front_end, count) in counts {
+        let sum = sums.entry(front_end).or_default();
+        *sum = sum.saturating_add(count);
     }
 }
 
@@ -162,6 +204,23 @@ mod tests {
         assert_eq!((rate.allowed, rate.refused), (20 * SCALE, SCALE));
         assert_eq!(view.total(at(2000)).allowed, 30 * SCALE);
         assert!(view.rate("c", at(2000)).is_none());
+    }
+
+    #[test]
+    fn requests_are_per_front_end_of_all_nodes() {
+        let mut view = View::default();
+        let report = |span_ms, requests: &[(&str, u64)]| NodeReport {
+            span_ms,
+            requests: requests.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            ..NodeReport::default()
+        };
+        view.add("a", at(1000), &report(1000, &[("http", 10)]));
+        view.add("a", at(2000), &report(1000, &[("http", 30), ("resp", 4)]));
+        view.add("b", at(2000), &report(500, &[("http", 5)]));
+        let expected = BTreeMap::from([("http", 30 * SCALE), ("resp", 2 * SCALE)]);
+        assert_eq!(view.requests(at(2000)), expected);
+        view.drop_expired(at(7000));
+        assert_eq!(view.requests(at(7000)), BTreeMap::new());
     }
 
     #[test]

@@ -44,6 +44,9 @@ pub(crate) struct NodeReport {
     /// Rules that refused a check, and rules that are on trial.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) rules: BTreeMap<String, RuleTally>,
+    /// Requests by front end, without those that had none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) requests: BTreeMap<String, u64>,
 }
 
 /// All counts since the start, at one time.
@@ -52,12 +55,13 @@ pub(crate) struct CounterSnapshot {
     at: Instant,
     tally: Tally,
     rules: BTreeMap<String, RuleTally>,
+    requests: BTreeMap<&'static str, u64>,
 }
 
 impl CounterSnapshot {
     pub(crate) fn of(metrics: &Metrics) -> Self {
         let (tally, rules) = metrics.tally();
-        Self { at: Instant::now(), tally, rules }
+        Self { at: Instant::now(), tally, rules, requests: metrics.front_ends().requests() }
     }
 
     /// Returns the counts since an earlier snapshot.
@@ -74,7 +78,16 @@ impl CounterSnapshot {
             span_ms: u64::try_from(span.as_millis()).unwrap_or(u64::MAX).max(1),
             tally: self.tally.since(&earlier.tally),
             rules: limit_rules(reported.map(|(rule, tally)| (rule.clone(), tally)).collect()),
+            requests: self.requests_since(earlier),
         }
+    }
+
+    fn requests_since(&self, earlier: &Self) -> BTreeMap<String, u64> {
+        let requests = self.requests.iter().map(|(front_end, now)| {
+            let before = earlier.requests.get(front_end).copied().unwrap_or_default();
+            ((*front_end).to_owned(), now.saturating_sub(before))
+        });
+        requests.filter(|(_, count)| *count > 0).collect()
     }
 }
 
@@ -115,7 +128,7 @@ mod tests {
         };
         let rules =
             rules.iter().map(|(rule, figures)| ((*rule).to_owned(), tally(figures))).collect();
-        CounterSnapshot { at, tally: Tally::default(), rules }
+        CounterSnapshot { at, tally: Tally::default(), rules, requests: BTreeMap::new() }
     }
 
     #[test]
@@ -154,10 +167,18 @@ mod tests {
     #[test]
     fn report_survives_a_json_round_trip() {
         let start = Instant::now();
-        let report =
-            snapshot(start, &[("r", [3, 2, 0, 0, 1])]).since(&snapshot(start, &[]), |_| true);
+        let mut end = snapshot(start, &[("r", [3, 2, 0, 0, 1])]);
+        end.requests = BTreeMap::from([("http", 5), ("resp", 0)]);
+        let report = end.since(&snapshot(start, &[]), |_| true);
         let text = serde_json::to_string(&report).unwrap();
-        assert!(text.contains(r#""rules":{"r":[3,2,0,0,1]}"#), "{text}");
+        assert!(text.contains(r#""rules":{"r":[3,2,0,0,1]},"requests":{"http":5}"#), "{text}");
         assert_eq!(serde_json::from_str::<NodeReport>(&text).unwrap(), report);
+    }
+
+    #[test]
+    fn report_of_an_older_version_has_no_requests() {
+        let mut value = serde_json::to_value(NodeReport::default()).unwrap();
+        assert!(value.as_object_mut().unwrap().remove("requests").is_none(), "{value}");
+        assert_eq!(serde_json::from_value::<NodeReport>(value).unwrap(), NodeReport::default());
     }
 }

@@ -62,6 +62,7 @@ impl PendingFigures {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::time::Instant;
 
     use super::*;
@@ -71,7 +72,7 @@ mod tests {
         let mut figures = [0; 18];
         figures[0] = allowed;
         let tally: Tally = serde_json::from_value(serde_json::json!(figures)).expect("18 figures");
-        CounterSnapshot { at, tally, rules: std::collections::BTreeMap::new() }
+        CounterSnapshot { at, tally, rules: BTreeMap::new(), requests: BTreeMap::new() }
     }
 
     #[test]
