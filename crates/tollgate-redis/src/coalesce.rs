@@ -1,6 +1,6 @@
 //! Coalescing: plans that arrive while a call is in flight are sent together in the next call.
 //!
-//! An idle lane sends a plan immediately; no plan waits for others. A call contains plans of one lane: of one server, or
+//! An idle lane sends a plan immediately; no plan waits for others, except those of one [`together()`]. A call contains plans of one lane: of one server, or
 //! of one node of a cluster. A plan with a key that the node does not have was not decided; it is sent again in the lane
 //! of its slot, in which nodes redirect calls.
 
@@ -25,8 +25,10 @@ use crate::time::Time;
 
 mod flow;
 mod lane_queue;
+mod together;
 
 use lane_queue::{Flight, LaneQueue, Moment, Next, Urgency};
+pub use together::together;
 
 /// Waiting plans are sent early after this fraction of the timeout: a quarter.
 const EARLY_SEND_DIVISOR: u32 = 4;
@@ -85,13 +87,15 @@ impl Coalescer {
         }
     }
 
-    /// Sends a plan, immediately or in the next call.
+    /// Sends a plan, immediately, with its group or in the next call.
     fn submit(self: &Arc<Self>, lane: &Lane, plan: QueuedPlan) {
-        if lane.enter(self.max_waiting) {
-            self.send_waiting(lane, Some(plan), Urgency::Normal);
-        } else {
+        if !lane.enter(self.max_waiting) {
             let failure = self.unsent(lane);
             plan.fail(failure);
+        } else if together::hold(self, lane) {
+            self.with_queue(lane, |queue, _| queue.push(plan));
+        } else {
+            self.send_waiting(lane, Some(plan), Urgency::Normal);
         }
     }
 

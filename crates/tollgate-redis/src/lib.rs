@@ -20,6 +20,7 @@ mod subscription;
 mod time;
 
 pub use address::{Address, AddressError};
+pub use coalesce::together;
 pub use connection::ServerInfo;
 pub use directory::{
     AuditEntry, Change, Directory, Event, Node, NodeRecord, NodeReport, NodeState, OutgoingFigures,

@@ -45,6 +45,11 @@ impl Default for Flow {
 }
 
 impl Flow {
+    /// Returns whether a call has ended, so that its latency determines the window.
+    pub(super) const fn is_measured(&self) -> bool {
+        self.next > 0
+    }
+
     /// Returns the maximum number of takes in flight.
     pub(super) const fn window(&self) -> usize {
         self.window

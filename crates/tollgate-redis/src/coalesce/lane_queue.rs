@@ -19,10 +19,12 @@ const MIN_PLANS_OF_ONE_CALL: usize = 8;
 /// double the latency of a plan.
 const MAX_CALLS_IN_FLIGHT: usize = 16;
 
-/// Whether plans may be sent in more calls than usual.
+/// Whether plans may be sent in larger calls, or in more of them, than usual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Urgency {
     Normal,
+    /// Plans were submitted together and share a call.
+    Together,
     /// A caller has waited long.
     Urgent,
 }
@@ -115,8 +117,8 @@ impl LaneQueue {
             removed.shed.extend(self.waiting.pop_front());
         }
         let calls = self.max_calls(urgency, has_others);
-        let mut takes = self.take_budget(calls);
-        let mut plans = self.plan_budget(calls);
+        let mut takes = self.take_budget(calls, urgency);
+        let mut plans = self.plan_budget(calls, urgency);
         let needed = self.needed_time(moment);
         while plans > 0
             && let Some(plan) = self.waiting.front()
@@ -157,25 +159,31 @@ impl LaneQueue {
     fn max_calls(&self, urgency: Urgency, has_others: bool) -> usize {
         let plans = self.plans_in_flight + self.waiting.len();
         match urgency {
-            Urgency::Normal if has_others && plans >= MIN_PLANS_OF_ONE_CALL => 1,
-            Urgency::Normal => CALLS_IN_FLIGHT,
             Urgency::Urgent => MAX_CALLS_IN_FLIGHT,
+            Urgency::Normal | Urgency::Together if has_others && plans >= MIN_PLANS_OF_ONE_CALL => {
+                1
+            }
+            Urgency::Normal | Urgency::Together => CALLS_IN_FLIGHT,
         }
     }
 
     /// Returns the maximum number of takes of the next call. 0 if no call may be sent.
-    fn take_budget(&self, max_calls: usize) -> usize {
+    fn take_budget(&self, max_calls: usize, urgency: Urgency) -> usize {
         if self.is_sending || self.is_deferred || self.calls >= max_calls {
             return 0;
+        }
+        // As a single plan with many takes is, plans that were submitted together are sent whole at first.
+        if urgency == Urgency::Together && self.calls == 0 && !self.flow.is_measured() {
+            return MAX_TAKES;
         }
         self.flow.window().saturating_sub(self.takes_in_flight).min(MAX_TAKES)
     }
 
     /// Returns the maximum number of plans of the next call. With two calls, it is half of all plans, so that Redis
     /// processes one call while this process handles the other.
-    fn plan_budget(&self, max_calls: usize) -> usize {
+    fn plan_budget(&self, max_calls: usize, urgency: Urgency) -> usize {
         match max_calls {
-            CALLS_IN_FLIGHT => {
+            CALLS_IN_FLIGHT if urgency == Urgency::Normal => {
                 (self.plans_in_flight + self.waiting.len()).div_ceil(CALLS_IN_FLIGHT)
             }
             _ => self.waiting.len(),
@@ -245,7 +253,16 @@ mod tests {
 
     /// Removes the plans of the next call. Returns the call and the number of shed plans.
     fn call(queue: &mut LaneQueue, now: Instant, has_others: bool) -> (Flight, usize) {
-        let (urgency, timeout, silence) = (Urgency::Normal, TIMEOUT, Some(Duration::ZERO));
+        call_with(queue, now, has_others, Urgency::Normal)
+    }
+
+    fn call_with(
+        queue: &mut LaneQueue,
+        now: Instant,
+        has_others: bool,
+        urgency: Urgency,
+    ) -> (Flight, usize) {
+        let (timeout, silence) = (TIMEOUT, Some(Duration::ZERO));
         let removed = queue.remove(&Moment { now, urgency, has_others, timeout, silence });
         queue.end_sending();
         let plans = removed.send.len();
@@ -259,6 +276,27 @@ mod tests {
         let _tickets = push(&mut queue, 64, now);
         let calls = [(); 3].map(|()| call(&mut queue, now, false).0.plans);
         assert_eq!(calls, [32, 32, 0]);
+    }
+
+    #[test]
+    fn plans_submitted_together_share_a_call() {
+        let now = Instant::now();
+        let together = |queue: &mut LaneQueue| {
+            [(); 2].map(|()| call_with(queue, now, false, Urgency::Together).0.plans)
+        };
+        for (count, calls) in [(2, [2, 0]), (100, [100, 0]), (MAX_TAKES + 1, [MAX_TAKES, 0])] {
+            let mut queue = LaneQueue::default();
+            let _tickets = push(&mut queue, count, now);
+            assert_eq!(together(&mut queue), calls, "{count}");
+        }
+        let mut slow = LaneQueue::default();
+        let _ticket = push(&mut slow, 1, now);
+        let (flight, _) = call(&mut slow, now, false);
+        let _tickets = push(&mut slow, 100, now);
+        assert_eq!(slow.end_call(flight, 1, TIMEOUT, now + TIMEOUT), Next::Send);
+        let window = slow.flow.window();
+        assert_eq!(together(&mut slow), [window, 0], "the window of a slow server applies");
+        assert!(window < 100, "{window}");
     }
 
     #[test]

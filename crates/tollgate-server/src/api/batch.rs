@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use tollgate::{Outcome, Query, Verb};
+use tollgate_redis::together;
 
 use super::service::Service;
 use super::undelivered_permit::UndeliveredPermit;
@@ -35,7 +36,10 @@ impl Service {
         let decisions = queries.iter().map(|(verb, query)| async move {
             self.decide(*verb, query, &mut Span::none(), encode).await
         });
-        join_all(decisions).await
+        match self.has_shared_store() {
+            true => together(join_all(decisions)).await,
+            false => join_all(decisions).await,
+        }
     }
 
     /// Checks up to [`MAX_BATCH`] queries independently, in chunks of at most 64. The results are in the order of the
