@@ -1,6 +1,8 @@
 //! `tollgate serve`: startup, background tasks and shutdown of the server.
 
 mod start;
+#[cfg(test)]
+mod timeout_tests;
 
 use std::fmt;
 use std::io;

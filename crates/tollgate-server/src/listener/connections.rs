@@ -71,7 +71,8 @@ impl<P: Protocol> Connections<P> {
     }
 }
 
-fn serve<P: Protocol, S: Stream>(
+/// Serves a connection with the time-outs of the listener.
+pub(crate) fn serve<P: Protocol, S: Stream>(
     protocol: Arc<P>,
     stream: S,
     peer: SocketAddr,

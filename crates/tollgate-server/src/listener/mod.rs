@@ -25,6 +25,8 @@ use crate::shutdown::{Readiness, Shutdown};
 use crate::tls::CurrentConfig;
 pub use connection::{Connection, Drain, RequestInProgress};
 use connections::Connections;
+#[cfg(test)]
+pub(crate) use connections::serve as serve_stream;
 pub(crate) use timeouts::Progress;
 
 /// Length of the accept queue. A client that finds it full retries after a second, and the usual 128 is too short when

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::conversation::{Conversation, Pause};
@@ -103,9 +104,12 @@ async fn converse<S: Stream>(
 /// then released.
 async fn send<S: Stream>(stream: &mut S, conversation: &mut Conversation<'_>) -> io::Result<bool> {
     let max = conversation.max_input();
-    let has_permits = conversation.pipeline.has_undelivered();
-    if has_permits && conversation.input.is_at_end(stream, max).await {
-        return Ok(false);
+    if conversation.pipeline.has_undelivered() {
+        // The end of the connection may have arrived together with the reply of Redis. The runtime notices it meanwhile.
+        yield_now().await;
+        if conversation.input.is_at_end(stream, max).await {
+            return Ok(false);
+        }
     }
     if conversation.replies.len() == 0 {
         return Ok(true);

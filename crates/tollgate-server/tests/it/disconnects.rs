@@ -7,6 +7,7 @@ use tollgate_testkit::proxy::{Fault, Proxy};
 use tollgate_testkit::server::{Flavor, Server};
 
 use crate::redis::LONG_TIMEOUT;
+use crate::resp_client::{RespClient, encode, readable, resp_address};
 use crate::service::{Scratch, Service, eventually};
 
 /// Longer than any test, so that no slot expires.
@@ -36,7 +37,7 @@ impl Node {
         let (server, scratch) = (Server::start(Flavor::Redis), Scratch::new());
         let proxy = Proxy::start(server.port());
         let policy = scratch.write("policy.yaml", POLICY);
-        let (url, args) = (proxy.url(), ["--policy", &policy]);
+        let (url, args) = (proxy.url(), ["--policy", &policy, "--resp", "127.0.0.1:0"]);
         let service = Service::start(&[&["--redis", &url][..], &LONG_TIMEOUT, &args].concat());
         Self { server, proxy, service, _scratch: scratch }
     }
@@ -54,6 +55,20 @@ impl Node {
         eventually("Redis grants the slots", || self.held() == slots);
         drop(client);
         self.proxy.set(Fault::Pass);
+    }
+
+    /// As [`disconnect_during`](Self::disconnect_during), with pipelined RESP commands. Replies stay late, because the
+    /// node notices the end of the connection when it sends.
+    fn disconnect_during_commands(&self, commands: &[u8], slots: usize) {
+        self.proxy.set(Fault::Delay(DELAY));
+        let mut client = self.resp_client();
+        client.send(commands).expect("they are sent");
+        eventually("Redis grants the slots", || self.held() == slots);
+        drop(client);
+    }
+
+    fn resp_client(&self) -> RespClient {
+        RespClient::connect(resp_address(&self.service, "resp"))
     }
 
     /// Returns the number of keys with held slots.
@@ -114,5 +129,33 @@ fn delivered_permit_survives_its_connection() {
     drop(client);
     for _ in 0..20 {
         assert!(!node.allows(&inline("a")) && !node.allows(&inline("b")));
+    }
+}
+
+/// A check over RESP that takes the slot of a client.
+fn take_slot(client: &str) -> Vec<u8> {
+    encode(&["TOLLGATE.CHECK", &format!("client={client}"), "path=/jobs"])
+}
+
+#[test]
+fn slots_of_a_disconnected_resp_client_are_released() {
+    let node = Node::start();
+    for clients in [&["a"][..], &["b", "c", "d"]] {
+        let commands: Vec<u8> = clients.iter().flat_map(|client| take_slot(client)).collect();
+        node.disconnect_during_commands(&commands, clients.len());
+        eventually("the slots are free", || node.held() == 0);
+        node.proxy.set(Fault::Pass);
+        let mut client = node.resp_client();
+        client.send(&commands.repeat(2)).expect("they are sent");
+        let allowed = [true, false].map(|_| {
+            let replies = clients.iter().map(|_| readable(&client.reply().expect("a reply")));
+            replies.filter(|reply| reply.starts_with("[1 ")).count()
+        });
+        assert_eq!(allowed, [clients.len(), 0], "the slots can be taken again, once");
+        drop(client);
+        for _ in 0..20 {
+            assert_eq!(node.held(), clients.len(), "delivered permits survive their connection");
+        }
+        node.server.raw().call(&["FLUSHALL"]);
     }
 }

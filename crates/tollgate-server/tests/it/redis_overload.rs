@@ -7,11 +7,14 @@ use std::thread;
 use serde_json::json;
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::pause;
+use tonic::Code;
 
 use crate::client::Reply;
+use crate::grpc_client::{GRPC, GrpcClient, descriptor, grpc_address, request};
 use crate::metrics_text::Scrape;
 use crate::openapi::{check, description};
 use crate::redis::node;
+use crate::resp_client::{RespClient, encode, readable, resp_address};
 use crate::service::{Scratch, Service, eventually, run};
 
 const BATCHES: usize = 24;
@@ -25,6 +28,8 @@ defaults: { limit: 5/d }
 rules:
   - { name: lenient, match: { path: /lenient }, limits: [1000/d], on_store_loss: allow }
   - { name: strict, match: { path: /strict }, limits: [1000/d], on_store_loss: deny }
+  - { name: edge, match: { facts: { domain: edge } }, per: [descriptor], limits: [1000/d] }
+  - { name: strict-edge, match: { facts: { domain: strict } }, per: [descriptor], limits: [1000/d], on_store_loss: deny }
   - { name: generous, match: { path: /generous }, limits: [{ rate: 1000000/d, algorithm: token_bucket }] }
 ";
 
@@ -150,7 +155,9 @@ fn full_queue_sheds_requests_whatever_their_rule() {
     let timeout = ["--redis-timeout-ms", "60000"];
     let policy = scratch.write("policy.yaml", POLICY);
     let url = server.url();
-    let service = Service::start(&[&["--redis", &url, "--policy", &policy][..], &timeout].concat());
+    let front_ends = [&GRPC[..], &["--resp", "127.0.0.1:0"]].concat();
+    let args = [&["--redis", &url, "--policy", &policy][..], &timeout, &front_ends].concat();
+    let service = Service::start(&args);
     // Redis has replied within the timeout, so that it is not lost.
     assert_eq!(service.check("first")["allowed"], true);
     server.hang();
@@ -161,6 +168,8 @@ fn full_queue_sheds_requests_whatever_their_rule() {
         let shed = || Scrape::of(&service).value("tollgate_shed_total");
         eventually("the queue is full", || shed() > 1000.0);
         assert_shed(&service);
+        assert_shed_over_resp(&service);
+        assert_shed_over_grpc(&service);
         is_done.store(true, Ordering::Relaxed);
         server.resume();
         for filler in fillers {
@@ -194,4 +203,37 @@ fn assert_shed(service: &Service) {
     assert_eq!((ended.code, &*ended.stdout), (3, ""));
     let expected = "tollgate: 503: overloaded: too many calls to Redis are waiting";
     assert!(ended.stderr.starts_with(expected), "{}", ended.stderr);
+}
+
+fn assert_shed_over_resp(service: &Service) {
+    let mut client = RespClient::connect(resp_address(service, "resp"));
+    let shed = "-OVERLOADED overloaded: too many calls to Redis are waiting";
+    for path in ["/", "/lenient", "/strict"] {
+        for command in ["CHECK", "PEEK", "REFUND"] {
+            let reply = client.call(&format!("TOLLGATE.{command} c path={path}"));
+            assert!(reply.starts_with(shed), "{command} {path}: {reply}");
+        }
+    }
+    for command in ["CL.THROTTLE k 9 1 60", "THROTTLE k 9 1 60"] {
+        let reply = client.call(command);
+        assert!(reply.starts_with(shed), "{command}: {reply}");
+    }
+    // The connection goes on, and a pipeline keeps its order.
+    let check = encode(&["TOLLGATE.CHECK", "c"]);
+    client.send(&[check.clone(), encode(&["PING"]), check].concat()).expect("it is sent");
+    let replies = [(); 3].map(|()| readable(&client.reply().expect("a reply")));
+    let starts = replies.each_ref().map(|reply| reply.split(' ').next().unwrap_or_default());
+    assert_eq!(starts, ["-OVERLOADED", "PONG", "-OVERLOADED"], "{replies:?}");
+}
+
+fn assert_shed_over_grpc(service: &Service) {
+    let client = GrpcClient::connect(grpc_address(service));
+    for domain in ["edge", "strict"] {
+        for count in [1, 100] {
+            let descriptors = vec![descriptor(&[("user", "u")]); count];
+            let (code, message) = client.error(request(domain, descriptors));
+            assert_eq!(code, Code::Unavailable, "{message}");
+            assert!(message.starts_with("overloaded: "), "{message}");
+        }
+    }
 }

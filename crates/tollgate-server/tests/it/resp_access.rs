@@ -220,3 +220,19 @@ fn drain_answers_commands_that_have_begun() {
     let (status, log) = service.wait();
     assert!(status.success(), "{log}");
 }
+
+#[test]
+fn drain_time_serves_open_and_new_connections() {
+    let (mut service, address) = start(&["--drain-ms", "600000"]);
+    let mut open = RespClient::connect(address);
+    assert_eq!(open.call("CL.THROTTLE k 15 30 60"), "[0 16 15 -1 2]");
+    service.signal("TERM");
+    eventually("the node is not ready", || service.get("/readyz").status == 503);
+    assert_eq!(open.call("CL.THROTTLE other 15 30 60"), "[0 16 15 -1 2]");
+    assert_eq!(RespClient::connect(address).call("PING"), "PONG");
+    // A second signal skips the drain time.
+    service.signal("TERM");
+    open.expect_end();
+    let (status, log) = service.wait();
+    assert!(status.success(), "{log}");
+}

@@ -1,0 +1,113 @@
+//! Time-outs of RESP connections, on a paused clock.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use crate::listener::serve_stream;
+use crate::resp::Resp;
+use crate::serve::*;
+use crate::settings::args::ServeArgs;
+use crate::settings::{Environment, SettingsFile};
+
+const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9);
+
+/// Creates the service of a node with the memory store and default settings.
+async fn service() -> Arc<Service> {
+    let environment = Environment::default();
+    let settings =
+        Settings::resolve(ServeArgs::default(), SettingsFile::default(), &environment, &[]);
+    let settings = settings.expect("the default settings are valid");
+    let source = PolicyFile::new(None, settings.default_limit.clone());
+    let policy = source.load().expect("the default policy");
+    let setup = StoreSetup::open(&settings, NonZeroU32::MIN).await.expect("the memory store");
+    let metrics = Metrics::new(Exhausted::Local, setup.watch);
+    let limiter = Arc::new(Limiter::with_observer(setup.backend, policy, metrics));
+    let overrides = OverrideStore::open(Arc::clone(&limiter), &settings, None).await;
+    let overrides = Arc::new(overrides.expect("no overrides"));
+    let (identity, readiness) = (Identity::new("node", PEER), Arc::default());
+    let node = NodeContext::new(limiter, overrides, source, identity, setup.info, readiness);
+    let traces = Traces::start(&environment, "node", settings.traced_decisions);
+    let (reloads, _requests) = ReloadRequests::new();
+    Arc::new(Service::new(Arc::new(node), Guard::new(settings.tokens), reloads, traces))
+}
+
+/// Serves a connection. Returns the end of the client.
+async fn connect() -> DuplexStream {
+    let service = service().await;
+    let (client, server) = duplex(4096);
+    let counters = Metrics::new(Exhausted::Local, Arc::default()).front_ends().listen("resp");
+    tokio::spawn(async move {
+        let drain = watch::Sender::new(());
+        let protocol = Arc::new(Resp::new(service));
+        serve_stream(protocol, server, PEER, (drain.subscribe(), counters)).await;
+    });
+    client
+}
+
+async fn ping(client: &mut DuplexStream) {
+    client.write_all(b"PING\r\n").await.expect("it is sent");
+    let mut reply = [0; 7];
+    client.read_exact(&mut reply).await.expect("a reply");
+    assert_eq!(&reply, b"+PONG\r\n");
+}
+
+/// Asserts that the server closes the connection, without a reply, so many seconds from now.
+async fn assert_closed_after(client: &mut DuplexStream, seconds: RangeInclusive<u64>) {
+    let start = Instant::now();
+    let mut rest = Vec::new();
+    client.read_to_end(&mut rest).await.expect("the end of the connection");
+    assert_eq!(rest, b"");
+    let waited = start.elapsed().as_secs();
+    assert!(seconds.contains(&waited), "{waited} s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_connection_is_closed_after_two_minutes() {
+    assert_closed_after(&mut connect().await, 117..=123).await;
+    let mut client = connect().await;
+    for _ in 0..5 {
+        ping(&mut client).await;
+        sleep(Duration::from_secs(110)).await;
+    }
+    ping(&mut client).await;
+    assert_closed_after(&mut client, 117..=123).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn incomplete_command_is_closed_after_ten_seconds() {
+    for begin in [&b"*1\r\n$4\r\nPI"[..], b"PIN", b"*"] {
+        let mut client = connect().await;
+        ping(&mut client).await;
+        client.write_all(begin).await.expect("it is sent");
+        assert_closed_after(&mut client, 7..=10).await;
+    }
+    // More bytes of the same command do not extend the time.
+    let mut client = connect().await;
+    let slow = async |client: &mut DuplexStream| {
+        for _ in 0..60 {
+            sleep(Duration::from_secs(1)).await;
+            if client.write_all(b"x").await.is_err() {
+                return;
+            }
+        }
+        panic!("the connection is open after a minute");
+    };
+    slow(&mut client).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_that_does_not_read_is_closed_after_half_a_minute() {
+    let mut client = connect().await;
+    let start = Instant::now();
+    // The replies do not fit into the buffer between server and client.
+    while client.write_all(&b"ECHO 0123456789\r\n".repeat(100)).await.is_ok() {}
+    let waited = start.elapsed().as_secs();
+    assert!((29..=32).contains(&waited), "{waited} s");
+}
