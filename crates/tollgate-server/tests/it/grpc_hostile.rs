@@ -5,16 +5,14 @@ use std::net::SocketAddr;
 
 use tollgate_testkit::process_stats;
 
-use crate::grpc_client::{
-    GrpcClient, OK, RateLimitRequest, descriptor, grpc_address, request, start,
-};
+use crate::grpc_client::{GRPC, GrpcClient, OK, grpc_address};
 use crate::grpc_hostile_calls::{self, Call, Expected};
 use crate::grpc_hostile_frames::{self, Refused};
 use crate::http2::{
     Answer, CONTINUATION, DATA, END_HEADERS, HEADERS, PING, PRIORITY, RST_STREAM, RawConnection,
     SETTINGS, WINDOW_UPDATE, block, call_headers, data, frame, hello,
 };
-use crate::service::{Service, eventually};
+use crate::service::{Service, WITHOUT_HUGE_PAGES, eventually};
 
 /// Maximum growth of the resident memory in bytes.
 const MAX_GROWTH: u64 = 8 << 20;
@@ -31,13 +29,10 @@ struct Target {
 
 impl Target {
     fn new() -> Self {
-        let (service, other) = start(&[]);
+        let service = Service::start_with(&GRPC, &[WITHOUT_HUGE_PAGES]);
         let address = grpc_address(&service);
-        // Memory grows above that of the largest valid request only.
-        for _ in 0..100 {
-            answer(address, &Call { headers: call_headers(), body: vec![0; 5] });
-            other.call(largest()).expect("a response");
-        }
+        let other = GrpcClient::connect(address);
+        assert_eq!(other.status("other", &[("user", "u")]).code, OK);
         let memory = process_stats::rss(service.id());
         Self { service, other, address, memory }
     }
@@ -49,17 +44,11 @@ impl Target {
 
     fn end(self) {
         let grown = process_stats::rss(self.service.id()).saturating_sub(self.memory);
+        println!("{grown} bytes more");
         assert!(grown < MAX_GROWTH, "{grown} bytes more");
         let (status, log) = self.service.stop();
         assert!(status.success() && !log.contains("panicked"), "{log}");
     }
-}
-
-/// A request with the maximum number of descriptors and nearly the maximum size.
-fn largest() -> RateLimitRequest {
-    let long = "v".repeat(120);
-    let entries = [("a", &*long), ("b", &*long), ("c", &*long), ("d", &*long), ("e", "v")];
-    request("largest", (0..100).map(|_| descriptor(&entries)))
 }
 
 /// Sends a call on a new connection.
