@@ -65,6 +65,19 @@ impl Node {
         self.address
     }
 
+    /// The address of the gRPC listener, which `grpc` in the settings starts.
+    pub fn grpc_address(&self) -> SocketAddr {
+        let find = || {
+            let log = self.log();
+            // A line without its end may be incomplete.
+            let lines = log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+            let mut addresses = lines.filter_map(|line| line.strip_prefix("listening on grpc://"));
+            addresses.next().map(|address| address.parse().expect("an address"))
+        };
+        eventually("the gRPC listener", || find().is_some());
+        find().expect("just seen")
+    }
+
     /// Opens a connection.
     pub fn client(&self) -> Client {
         Client::connect(self.address).expect("the node accepts connections")

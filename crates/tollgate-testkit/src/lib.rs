@@ -8,6 +8,7 @@
 //! - [`vectors`]: golden vectors, which implementations in other languages can replay.
 //! - [`server`]: launcher of real Redis and Valkey servers.
 //! - [`proxy`]: TCP proxy that injects network faults.
+//! - [`http2`]: HTTP/2 frames by hand, for floods and hostile input.
 //! - [`process_stats`]: figures of other processes from the operating system.
 //! - [`mod@clock`]: wall clocks of other processes, with an offset.
 
@@ -24,6 +25,7 @@ pub mod clock;
 pub mod conformance;
 pub mod faulty_store;
 pub mod history;
+pub mod http2;
 pub mod oracle;
 pub mod process_stats;
 pub mod proxy;

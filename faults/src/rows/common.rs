@@ -12,6 +12,7 @@ use crate::load::Load;
 use crate::node::Node;
 use crate::redis;
 use crate::stage::Stage;
+use crate::tally::Tally;
 
 /// The Redis time-out, unless a row sets another.
 pub(super) const T: Duration = Duration::from_millis(100);
@@ -66,6 +67,21 @@ pub(super) fn check_recovery(stage: &Stage, took: Duration) -> String {
 pub(super) fn check_slowest(stage: &Stage, slowest: Duration, timeout: Duration) {
     let is_within = slowest < timeout + SLACK;
     stage.check_time(is_within, || format!("the slowest response took {slowest:?}"));
+}
+
+/// Checks that the latency of other clients without (first) and during a fault (second) differs by at most a fifth, plus
+/// some slack.
+pub(super) fn check_as_fast(
+    stage: &Stage,
+    tallies: [&Tally; 2],
+    per_mille: usize,
+    slack: Duration,
+) {
+    let [alone, loaded] = tallies.map(|tally| tally.per_mille(per_mille));
+    let bound = alone.mul_f64(1.2) + slack;
+    stage.check_time(loaded <= bound, || {
+        format!("{per_mille} of 1000: {loaded:?} during the fault, {alone:?} without")
+    });
 }
 
 /// Asserts that a node never decided without its store.

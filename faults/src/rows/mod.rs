@@ -17,6 +17,7 @@ mod garbage;
 mod herd;
 mod hostile_bytes;
 mod hostile_keys;
+mod http2_floods;
 mod huge;
 mod hung;
 mod killed;
@@ -38,8 +39,8 @@ mod tls;
 mod windows;
 mod zero;
 
-/// All implemented rows, in matrix order. Row 25 (leases) and the rows of other protocols, of ten million keys and of
-/// too little memory are not implemented yet.
+/// All implemented rows, in matrix order. Row 25 (leases) and the rows of ten million keys and of too little memory are
+/// not implemented yet.
 pub fn all() -> Vec<Row> {
     rows! {
         1 Quick, "Redis killed", "kill -9, three nodes":
@@ -118,6 +119,8 @@ pub fn all() -> Vec<Row> {
             costs::cost_above_the_limit_never_passes_and_takes_nothing;
         39 Quick, "duplicates", "JSON fields, headers":
             duplicates::duplicates_are_refused_on_every_endpoint;
+        41 Quick, "HTTP/2 floods", "rapid reset, endless CONTINUATION frames":
+            http2_floods::http2_floods_are_closed_and_delay_no_other;
         42 Quick, "crash while a change is written", "kill -9 during changes":
             cut_changes::interrupted_change_is_complete_or_absent;
         44 Quick, "refund, reply lost", "proxy cuts the reply":
@@ -136,6 +139,9 @@ mod tests {
     #[test]
     fn rows_are_in_matrix_order() {
         let numbers: Vec<u8> = all().iter().map(|row| row.number).collect();
-        assert_eq!(numbers, (1..=24).chain(26..=39).chain([42, 44, 45, 46]).collect::<Vec<u8>>());
+        assert_eq!(
+            numbers,
+            (1..=24).chain(26..=39).chain([41, 42, 44, 45, 46]).collect::<Vec<u8>>()
+        );
     }
 }

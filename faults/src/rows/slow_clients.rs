@@ -4,14 +4,13 @@ use std::time::{Duration, Instant};
 
 use tollgate_testkit::wait::{eventually, pause};
 
-use super::common::SLACK;
+use super::common::{SLACK, check_as_fast};
 use crate::client::{JSON, head, key};
 use crate::load::Load;
 use crate::node::Node;
 use crate::slow_client::{Kind, SlowClient, run};
 use crate::stage::Stage;
 use crate::table::format_time;
-use crate::tally::Tally;
 use crate::waiting::{wait_for, wait_until};
 
 /// The slack of a busy machine for a node's time-outs and their measurement.
@@ -65,15 +64,6 @@ pub(super) fn slow_clients_are_closed_and_delay_no_other(stage: &Stage) -> Strin
         loaded.as_secs_f64() / alone.as_secs_f64(),
         format_time(split)
     )
-}
-
-/// Checks that latency without (first) and with slow clients (second) differs by at most a fifth, plus some slack.
-fn check_as_fast(stage: &Stage, tallies: [&Tally; 2], per_mille: usize, slack: Duration) {
-    let [alone, loaded] = tallies.map(|tally| tally.per_mille(per_mille));
-    let bound = alone.mul_f64(1.2) + slack;
-    stage.check_time(loaded <= bound, || {
-        format!("{per_mille} of 1000: {loaded:?} with slow clients, {alone:?} without")
-    });
 }
 
 /// Opens `count` slow clients of all kinds.

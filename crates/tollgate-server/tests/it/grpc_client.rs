@@ -12,6 +12,7 @@ use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
+use tollgate_testkit::http2::SHOULD_RATE_LIMIT;
 use tonic::body::Body;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
@@ -42,7 +43,6 @@ pub(crate) use generated::envoy::extensions::common::ratelimit::v3::rate_limit_d
 pub(crate) use generated::envoy::service::ratelimit::v3::rate_limit_response::DescriptorStatus;
 pub(crate) use generated::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 
-pub(crate) const METHOD: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 pub(crate) const SERVICE: &str = "envoy.service.ratelimit.v3.RateLimitService";
 pub(crate) const OK: i32 = 1;
 pub(crate) const OVER_LIMIT: i32 = 2;
@@ -127,7 +127,7 @@ pub(crate) async fn should_rate_limit(
     let mut grpc = Grpc::new(channel);
     grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
     let codec: ProstCodec<RateLimitRequest, RateLimitResponse> = ProstCodec::default();
-    grpc.unary(request, PathAndQuery::from_static(METHOD), codec).await
+    grpc.unary(request, PathAndQuery::from_static(SHOULD_RATE_LIMIT), codec).await
 }
 
 fn runtime() -> Runtime {
@@ -183,7 +183,7 @@ pub(crate) async fn call_with_deadline(
     request.metadata_mut().insert("grpc-timeout", value);
     let mut grpc = Grpc::with_origin(connection, Uri::from_static("http://tollgate"));
     let codec: ProstCodec<RateLimitRequest, RateLimitResponse> = ProstCodec::default();
-    let response = grpc.unary(request, PathAndQuery::from_static(METHOD), codec).await;
+    let response = grpc.unary(request, PathAndQuery::from_static(SHOULD_RATE_LIMIT), codec).await;
     response.map(Response::into_inner)
 }
 

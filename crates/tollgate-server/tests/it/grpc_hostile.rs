@@ -3,15 +3,16 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 
+use tollgate_testkit::http2::{
+    Answer, CONTINUATION, DATA, END_HEADERS, HEADERS, PING, PRIORITY, RST_STREAM, RawConnection,
+    SETTINGS, WINDOW_UPDATE, block, call_headers, data, flood, frame, hello, open_stream,
+    reset_calls,
+};
 use tollgate_testkit::process_stats;
 
 use crate::grpc_client::{GRPC, GrpcClient, OK, grpc_address};
 use crate::grpc_hostile_calls::{self, Call, Expected};
 use crate::grpc_hostile_frames::{self, Refused};
-use crate::http2::{
-    Answer, CONTINUATION, DATA, END_HEADERS, HEADERS, PING, PRIORITY, RST_STREAM, RawConnection,
-    SETTINGS, WINDOW_UPDATE, block, call_headers, data, frame, hello,
-};
 use crate::service::{Service, WITHOUT_HUGE_PAGES, eventually};
 
 /// Maximum growth of the resident memory in bytes.
@@ -114,49 +115,21 @@ fn hostile_frames_end_the_connection() {
     target.end();
 }
 
-/// Sends the same bytes until the server closes the connection or has received all of them.
-fn flood(
-    address: SocketAddr,
-    begin: &[u8],
-    mut next: impl FnMut(u32) -> Vec<u8>,
-    count: u32,
-) -> Answer {
-    let mut connection = RawConnection::connect(address);
-    connection.send(&[hello(), begin.to_vec()].concat());
-    for number in 0..count {
-        if !connection.send(&next(number)) {
-            break;
-        }
-    }
-    connection.finish();
-    connection.read_to_end()
-}
-
-fn open_stream(number: u32, flags: u8) -> Vec<u8> {
-    frame(HEADERS, END_HEADERS | flags, 2 * number + 1, &block(&call_headers()))
-}
-
 #[test]
 fn floods_close_the_connection() {
     let target = Target::new();
     // Headers that never end.
     let part = frame(CONTINUATION, 0, 1, &block(&[("x-part", "y")]));
     let begin = frame(HEADERS, 0, 1, &block(&call_headers()));
-    let answer = flood(target.address, &begin, |_| part.repeat(CONTINUATION_FRAMES / 10), 10);
-    assert!(answer.has_goaway || answer.is_closed && !answer.has_message, "{answer:?}");
-    target.assert_serves("a flood of continuation frames");
-    let empty = frame(CONTINUATION, 0, 1, &[]);
-    let answer = flood(target.address, &begin, |_| empty.repeat(CONTINUATION_FRAMES / 10), 10);
-    assert!(answer.is_closed && !answer.has_message, "{answer:?}");
+    for part in [part, frame(CONTINUATION, 0, 1, &[])] {
+        let next = |_| part.repeat(CONTINUATION_FRAMES / 10);
+        let answer = flood(target.address, &begin, next, 10).read_to_end();
+        assert!(answer.is_closed && !answer.has_message, "{answer:?}");
+        target.assert_serves("a flood of continuation frames");
+    }
     // Requests that are reset at once, many in each write.
-    let reset = |number: u32| {
-        let pair = |number: u32| {
-            [open_stream(number, 0), frame(RST_STREAM, 0, 2 * number + 1, &8_u32.to_be_bytes())]
-                .concat()
-        };
-        (100 * number..100 * (number + 1)).flat_map(pair).collect::<Vec<u8>>()
-    };
-    assert!(flood(target.address, &[], reset, 20).is_closed);
+    let reset = |number: u32| reset_calls(100 * number..100 * (number + 1));
+    assert!(flood(target.address, &[], reset, 20).read_to_end().is_closed);
     target.assert_serves("rapid reset");
     for (name, bytes) in [
         ("pings", frame(PING, 0, 0, &[7; 8]).repeat(200)),
@@ -167,7 +140,9 @@ fn floods_close_the_connection() {
         ("unknown frames", frame(200, 255, 9, &[1; 100]).repeat(50)),
     ] {
         let begin = open_stream(0, 0);
-        let answer = flood(target.address, &begin, |_| bytes.clone(), 50);
+        let mut connection = flood(target.address, &begin, |_| bytes.clone(), 50);
+        connection.finish();
+        let answer = connection.read_to_end();
         assert!(answer.is_closed, "{name}: {answer:?}");
         target.assert_serves(name);
     }

@@ -1,8 +1,7 @@
 //! Invalid calls in valid HTTP/2: every one gets an error, except those that protobuf and gRPC permit.
 
+use tollgate_testkit::http2::{call_headers, message};
 use tollgate_testkit::random::Random;
-
-use crate::http2::{call_headers, message};
 
 /// What the server must do with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

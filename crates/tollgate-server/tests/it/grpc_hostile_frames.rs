@@ -1,12 +1,11 @@
 //! Invalid HTTP/2: every input ends its connection or its stream.
 
-use tollgate_testkit::random::Random;
-
-use crate::http2::{
+use tollgate_testkit::http2::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PING, PREFACE,
     PRIORITY, PUSH_PROMISE, RST_STREAM, SETTINGS, WINDOW_UPDATE, WITH_PRIORITY, block,
     call_headers, data, frame, hello, message,
 };
+use tollgate_testkit::random::Random;
 
 /// A named kind of input, with its inputs.
 pub(crate) type Kind = (&'static str, Vec<Vec<u8>>);

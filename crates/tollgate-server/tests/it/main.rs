@@ -14,7 +14,6 @@ mod fake_live_server;
 mod grpc_client;
 mod grpc_hostile_calls;
 mod grpc_hostile_frames;
-mod http2;
 mod live_client;
 mod metrics_text;
 mod redis;

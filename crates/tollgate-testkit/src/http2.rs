@@ -3,34 +3,54 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
-use tollgate_testkit::wait::MAX_WAIT;
+use crate::wait::MAX_WAIT;
 
-use crate::grpc_client::METHOD;
+/// The preface of a client.
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// A kind of frame.
+pub const DATA: u8 = 0;
+/// A kind of frame.
+pub const HEADERS: u8 = 1;
+/// A kind of frame.
+pub const PRIORITY: u8 = 2;
+/// A kind of frame.
+pub const RST_STREAM: u8 = 3;
+/// A kind of frame.
+pub const SETTINGS: u8 = 4;
+/// A kind of frame.
+pub const PUSH_PROMISE: u8 = 5;
+/// A kind of frame.
+pub const PING: u8 = 6;
+/// A kind of frame.
+pub const GOAWAY: u8 = 7;
+/// A kind of frame.
+pub const WINDOW_UPDATE: u8 = 8;
+/// A kind of frame.
+pub const CONTINUATION: u8 = 9;
 
-pub(crate) const DATA: u8 = 0;
-pub(crate) const HEADERS: u8 = 1;
-pub(crate) const PRIORITY: u8 = 2;
-pub(crate) const RST_STREAM: u8 = 3;
-pub(crate) const SETTINGS: u8 = 4;
-pub(crate) const PUSH_PROMISE: u8 = 5;
-pub(crate) const PING: u8 = 6;
-pub(crate) const GOAWAY: u8 = 7;
-pub(crate) const WINDOW_UPDATE: u8 = 8;
-pub(crate) const CONTINUATION: u8 = 9;
-
-pub(crate) const END_STREAM: u8 = 1;
-pub(crate) const ACK: u8 = 1;
-pub(crate) const END_HEADERS: u8 = 4;
-pub(crate) const PADDED: u8 = 8;
-pub(crate) const WITH_PRIORITY: u8 = 32;
+/// A flag of frames.
+pub const END_STREAM: u8 = 1;
+/// A flag of frames.
+pub const ACK: u8 = 1;
+/// A flag of frames.
+pub const END_HEADERS: u8 = 4;
+/// A flag of frames.
+pub const PADDED: u8 = 8;
+/// A flag of frames.
+pub const WITH_PRIORITY: u8 = 32;
 
 /// Maximum payload of a frame, unless the server announces another.
 const MAX_FRAME: usize = 16_384;
 
+/// The method of Envoy's rate limit service.
+pub const SHOULD_RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+
 /// Encodes a frame.
-pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+///
+/// # Panics
+/// If the payload has 4 GiB or more.
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("a short payload").to_be_bytes();
     let mut bytes = length[1..].to_vec();
     bytes.extend([kind, flags]);
@@ -40,12 +60,12 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
 }
 
 /// The begin of a connection: the preface, empty settings, and the acknowledgement of the server's settings.
-pub(crate) fn hello() -> Vec<u8> {
+pub fn hello() -> Vec<u8> {
     [PREFACE, &frame(SETTINGS, 0, 0, &[]), &frame(SETTINGS, ACK, 0, &[])].concat()
 }
 
 /// Encodes headers as literals, without tables and Huffman codes.
-pub(crate) fn block<N: AsRef<[u8]>, V: AsRef<[u8]>>(headers: &[(N, V)]) -> Vec<u8> {
+pub fn block<N: AsRef<[u8]>, V: AsRef<[u8]>>(headers: &[(N, V)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, value) in headers {
         bytes.push(0);
@@ -72,12 +92,23 @@ fn integer(bytes: &mut Vec<u8>, length: usize) {
     bytes.push(byte(rest));
 }
 
+/// Encodes the headers of a valid call that opens stream `2 * number + 1`.
+pub fn open_stream(number: u32, flags: u8) -> Vec<u8> {
+    frame(HEADERS, END_HEADERS | flags, 2 * number + 1, &block(&call_headers()))
+}
+
+/// Encodes calls that the client resets at once.
+pub fn reset_calls(numbers: std::ops::Range<u32>) -> Vec<u8> {
+    let reset = |number: u32| frame(RST_STREAM, 0, 2 * number + 1, &8_u32.to_be_bytes());
+    numbers.flat_map(|number| [open_stream(number, 0), reset(number)].concat()).collect()
+}
+
 /// The headers of a valid call.
-pub(crate) fn call_headers() -> Vec<(String, Vec<u8>)> {
+pub fn call_headers() -> Vec<(String, Vec<u8>)> {
     [
         (":method", "POST"),
         (":scheme", "http"),
-        (":path", METHOD),
+        (":path", SHOULD_RATE_LIMIT),
         (":authority", "tollgate"),
         ("te", "trailers"),
         ("content-type", "application/grpc"),
@@ -87,7 +118,7 @@ pub(crate) fn call_headers() -> Vec<(String, Vec<u8>)> {
 }
 
 /// Frames of a message, as data of stream 1 that ends it.
-pub(crate) fn data(bytes: &[u8]) -> Vec<u8> {
+pub fn data(bytes: &[u8]) -> Vec<u8> {
     let mut chunks: Vec<&[u8]> = bytes.chunks(MAX_FRAME).collect();
     let last = chunks.pop().unwrap_or_default();
     let mut frames: Vec<u8> = chunks.iter().flat_map(|chunk| frame(DATA, 0, 1, chunk)).collect();
@@ -96,39 +127,67 @@ pub(crate) fn data(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A message with the prefix of gRPC.
-pub(crate) fn message(protobuf: &[u8]) -> Vec<u8> {
+///
+/// # Panics
+/// If the message has 4 GiB or more.
+pub fn message(protobuf: &[u8]) -> Vec<u8> {
     let length = u32::try_from(protobuf.len()).expect("a short message");
     [&[0][..], &length.to_be_bytes(), protobuf].concat()
 }
 
+/// Sends bytes until the server closes the connection or has received all of them.
+pub fn flood(
+    address: SocketAddr,
+    begin: &[u8],
+    mut next: impl FnMut(u32) -> Vec<u8>,
+    count: u32,
+) -> RawConnection {
+    let mut connection = RawConnection::connect(address);
+    connection.send(&[hello(), begin.to_vec()].concat());
+    for number in 0..count {
+        if !connection.send(&next(number)) {
+            break;
+        }
+    }
+    connection
+}
+
 /// What a server answered.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// Headers without a message: an error, or the head of a response.
-    pub(crate) has_headers: bool,
+    pub has_headers: bool,
     /// A message, so the call succeeded.
-    pub(crate) has_message: bool,
-    pub(crate) is_reset: bool,
-    pub(crate) has_goaway: bool,
-    pub(crate) is_closed: bool,
+    pub has_message: bool,
+    /// A stream was reset.
+    pub is_reset: bool,
+    /// The server announced the end of the connection.
+    pub has_goaway: bool,
+    /// The server closed the connection.
+    pub is_closed: bool,
 }
 
 impl Answer {
     /// Returns whether the server refused the input: with an error, a reset or the end of the connection.
-    pub(crate) fn is_refusal(self) -> bool {
+    pub fn is_refusal(self) -> bool {
         !self.has_message
             && (self.has_headers || self.is_reset || self.has_goaway || self.is_closed)
     }
 }
 
 /// One connection.
-pub(crate) struct RawConnection {
+#[derive(Debug)]
+pub struct RawConnection {
     stream: TcpStream,
     unread: Vec<u8>,
 }
 
 impl RawConnection {
-    pub(crate) fn connect(address: SocketAddr) -> Self {
+    /// Connects to a server.
+    ///
+    /// # Panics
+    /// If the server does not accept the connection.
+    pub fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("the server accepts connections");
         stream.set_read_timeout(Some(MAX_WAIT)).expect("a timeout");
         stream.set_write_timeout(Some(MAX_WAIT)).expect("a timeout");
@@ -137,24 +196,24 @@ impl RawConnection {
     }
 
     /// Sends bytes; false if the server has closed the connection.
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> bool {
+    pub fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
     /// Announces that no more bytes follow.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
     /// Waits until the server has read everything sent so far; false at the end of the connection.
-    pub(crate) fn ping(&mut self) -> bool {
+    pub fn ping(&mut self) -> bool {
         self.send(&frame(PING, 0, 0, &[1; 8]))
             && std::iter::from_fn(|| self.next_frame())
                 .any(|(kind, flags, _)| (kind, flags) == (PING, ACK))
     }
 
     /// Reads until stream 1 or the connection ends.
-    pub(crate) fn answer(&mut self) -> Answer {
+    pub fn answer(&mut self) -> Answer {
         let mut answer = Answer::default();
         while let Some((kind, flags, stream)) = self.next_frame() {
             match kind {
@@ -173,7 +232,7 @@ impl RawConnection {
     }
 
     /// Waits for a refusal: an error of any stream, or the end of the connection. False if a call succeeds.
-    pub(crate) fn is_refused(&mut self) -> bool {
+    pub fn is_refused(&mut self) -> bool {
         while let Some((kind, flags, _)) = self.next_frame() {
             match kind {
                 RST_STREAM | GOAWAY => return true,
@@ -187,7 +246,7 @@ impl RawConnection {
     }
 
     /// Reads until the connection ends.
-    pub(crate) fn read_to_end(&mut self) -> Answer {
+    pub fn read_to_end(&mut self) -> Answer {
         let mut answer = Answer::default();
         while !answer.is_closed {
             let next = self.answer();
