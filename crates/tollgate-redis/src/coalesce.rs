@@ -1,8 +1,8 @@
 //! Coalescing: plans that arrive while a call is in flight are sent together in the next call.
 //!
-//! An idle lane sends a plan immediately; no plan waits for others, except those of one [`together()`]. A call contains plans of one lane: of one server, or
-//! of one node of a cluster. A plan with a key that the node does not have was not decided; it is sent again in the lane
-//! of its slot, in which nodes redirect calls.
+//! An idle lane sends a plan immediately; no plan waits for others, except those of one [`together()`]. A call contains
+//! plans of one lane: of one server, or of one node of a cluster. A plan with a key that the node does not have was not
+//! decided; it is sent again in the lane of its slot, in which nodes redirect calls.
 
 use std::collections::HashMap;
 use std::future::poll_fn;

@@ -19,6 +19,23 @@ thread_local! {
 ///
 /// A call contains at most 128 takes, and no more than Redis answers in time. Decisions beyond that, and those of an
 /// overloaded process, need further calls.
+///
+/// ```
+/// use tollgate::{Facts, Limiter, Policy};
+/// use tollgate_redis::{RedisStore, together};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let redis = RedisStore::new("redis://localhost".parse()?);
+/// let limiter = Limiter::new(redis, Policy::builtin());
+/// let (user, team) = (Facts::of([("client", "user:1")])?, Facts::of([("client", "team:7")])?);
+/// let checks = async {
+///     tokio::join!(async { limiter.check(&user).await }, async { limiter.check(&team).await })
+/// };
+/// let (user, team) = together(checks).await;
+/// println!("{} {}", user?.is_allowed(), team?.is_allowed());
+/// # Ok(())
+/// # }
+/// ```
 pub async fn together<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {
