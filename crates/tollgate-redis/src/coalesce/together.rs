@@ -9,9 +9,12 @@ use std::sync::Arc;
 use super::lane_queue::Urgency;
 use super::{Coalescer, Lane};
 
+/// A lane with plans of a group that are not sent yet.
+type HeldLane = (Arc<Coalescer>, Lane);
+
 thread_local! {
-    /// Lanes with plans of the group that this thread polls; `None` outside of a group.
-    static HELD: RefCell<Option<Vec<(Arc<Coalescer>, Lane)>>> = const { RefCell::new(None) };
+    /// The lanes of the group that this thread polls; `None` outside of a group.
+    static HELD: RefCell<Option<Vec<HeldLane>>> = const { RefCell::new(None) };
 }
 
 /// Runs a future that makes several decisions concurrently, such as `join_all` of them: the decisions that it begins in one
@@ -47,11 +50,10 @@ pub async fn together<F: Future>(future: F) -> F::Output {
 
 /// Leaves a new plan in the queue of its lane until the end of the group. Returns false outside of a group.
 pub(super) fn hold(coalescer: &Arc<Coalescer>, lane: &Lane) -> bool {
-    let hold = |held: &RefCell<Option<Vec<(Arc<Coalescer>, Lane)>>>| {
+    let hold = |held: &RefCell<Option<Vec<HeldLane>>>| {
         let mut held = held.borrow_mut();
         let Some(lanes) = held.as_mut() else { return false };
-        let is_same =
-            |(other, held): &(Arc<Coalescer>, Lane)| Arc::ptr_eq(other, coalescer) && held == lane;
+        let is_same = |(other, held): &HeldLane| Arc::ptr_eq(other, coalescer) && held == lane;
         if !lanes.iter().any(is_same) {
             lanes.push((Arc::clone(coalescer), lane.clone()));
         }

@@ -5,9 +5,11 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use tollgate_testkit::http2::SHOULD_RATE_LIMIT;
+
 use crate::client::{Client, Reply};
 use crate::collector::{Collector, CollectorMode, ExportedSpan};
-use crate::grpc_client::{GRPC, GrpcClient, METHOD, descriptor, grpc_address, request};
+use crate::grpc_client::{GRPC, GrpcClient, descriptor, grpc_address, request};
 use crate::service::{Service, eventually, tollgate};
 
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -343,7 +345,10 @@ fn grpc_call_has_a_span_if_the_caller_sampled_it() {
     drop(client);
     assert!(service.stop().0.success());
     let spans = collector.spans();
-    assert_eq!(names(&spans), [format!("POST {METHOD}"), format!("POST {METHOD}")]);
+    assert_eq!(
+        names(&spans),
+        [format!("POST {SHOULD_RATE_LIMIT}"), format!("POST {SHOULD_RATE_LIMIT}")]
+    );
     let of =
         |span: &ExportedSpan, name: &str| span.attributes.get(name).cloned().unwrap_or_default();
     let statuses: Vec<_> = spans.iter().map(|span| of(span, "http.response.status_code")).collect();
