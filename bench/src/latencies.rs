@@ -25,7 +25,13 @@ impl Latencies {
 
     /// Records one latency.
     pub fn push(&mut self, latency: Duration) {
-        self.0.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
+        self.push_many(latency, 1);
+    }
+
+    /// Records a latency that `count` responses have in common.
+    pub fn push_many(&mut self, latency: Duration, count: u32) {
+        let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        self.0.saturating_record_n(nanos, count);
     }
 
     /// Returns the number of recorded latencies.

@@ -3,8 +3,8 @@
 //! - Core library, in process: a [`timed_run`] times decisions of one [`candidate`] for a choice of
 //!   [`keys`]. [`speed`], [`near_cap`], [`pauses`] and [`memory`] repeat runs and keep one figure per
 //!   round ([`rounds`]); [`report`] collects them.
-//! - [`http`] and [`redis`] measure a [`server`] in its own process, with a load generator that records
-//!   [`latencies`] within a [`window`].
+//! - [`http`], [`resp`] and [`redis`] measure a [`server`] in its own process, with a load generator that records
+//!   [`latencies`] within a [`window`]. That of the front ends is [`load`]; [`throttlecrab_server`] is a peer of all of them.
 //! - [`layer`] measures the Tower layer in front of an axum route, in process.
 //! - [`page`] measures the cost of the dashboard for a busy node.
 //!
@@ -12,6 +12,7 @@
 
 pub mod candidate;
 pub mod cli;
+pub mod config_file;
 pub mod cpu;
 pub mod document;
 pub mod figure_lines;
@@ -21,6 +22,7 @@ pub mod keys;
 pub mod latencies;
 pub mod layer;
 pub mod limiter;
+pub mod load;
 pub mod load_mode;
 pub mod machine;
 pub mod markdown;
@@ -29,11 +31,14 @@ pub mod near_cap;
 pub mod page;
 pub mod pauses;
 pub mod redis;
+pub mod redis_server;
 pub mod report;
+pub mod resp;
 pub mod rounds;
 pub mod scale;
 pub mod server;
 pub mod speed;
+pub mod throttlecrab_server;
 pub mod timed_run;
 pub mod window;
 pub mod workload;

@@ -16,8 +16,8 @@ use crate::Outcome;
 /// Maximum time until a server listens, including the time to load a large policy.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The text before the server's address on its standard error.
-const LISTENING_PREFIX: &str = "listening on http://";
+/// The text before the scheme and the server's address on its standard error.
+const LISTENING_PREFIX: &str = "listening on ";
 
 /// CPU placement of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,8 +61,8 @@ impl Cores {
 /// How to find the listening address of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address {
-    /// The server logs it to standard error.
-    Logged,
+    /// The server logs it to standard error, with this scheme.
+    Logged(&'static str),
     /// The address is configured; the server is ready when it accepts connections.
     Fixed(SocketAddr),
 }
@@ -98,7 +98,7 @@ impl Server {
         // From here on the child is killed on every return path, also if it never listens.
         let mut server = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
         let listening = match address {
-            Address::Logged => logged_address(&stderr),
+            Address::Logged(scheme) => logged_address(&stderr, scheme),
             Address::Fixed(address) => server.wait_for_connection(address, &stderr),
         };
         server.address = listening.map_err(|message| format!("{line}: {message}"))?;
@@ -167,12 +167,12 @@ fn read_lines(stderr: ChildStderr) -> Receiver<String> {
     receiver
 }
 
-fn logged_address(stderr: &Receiver<String>) -> Outcome<SocketAddr> {
+fn logged_address(stderr: &Receiver<String>, scheme: &str) -> Outcome<SocketAddr> {
     let deadline = Instant::now() + START_TIMEOUT;
     let mut before = Vec::new();
     loop {
         match stderr.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(line) => match address_in(&line) {
+            Ok(line) => match address_in(&line, scheme) {
                 Some(address) => return Ok(address),
                 None => before.push(line),
             },
@@ -187,8 +187,9 @@ fn logged_address(stderr: &Receiver<String>) -> Outcome<SocketAddr> {
 }
 
 /// Extracts the address. A time stamp may precede it, and any text may follow.
-fn address_in(line: &str) -> Option<SocketAddr> {
-    let (_, address) = line.split_once(LISTENING_PREFIX)?;
+fn address_in(line: &str, scheme: &str) -> Option<SocketAddr> {
+    let (_, url) = line.split_once(LISTENING_PREFIX)?;
+    let address = url.strip_prefix(scheme)?.strip_prefix("://")?;
     address.split_whitespace().next()?.trim_end_matches('/').parse().ok()
 }
 
@@ -205,17 +206,22 @@ mod tests {
     #[test]
     fn finds_the_address_anywhere_in_a_line() {
         let address = Some(SocketAddr::from(([127, 0, 0, 1], 4711)));
-        assert_eq!(address_in("listening on http://127.0.0.1:4711"), address);
-        assert_eq!(address_in("12:00 INFO listening on http://127.0.0.1:4711/ (memory)"), address);
-        assert_eq!(address_in("listening on http://nowhere"), None);
-        assert_eq!(address_in("store: memory"), None);
+        for (line, expected) in [
+            ("listening on http://127.0.0.1:4711", address),
+            ("12:00 INFO listening on http://127.0.0.1:4711/ (memory)", address),
+            ("listening on redis://127.0.0.1:4711", None),
+            ("listening on http://nowhere", None),
+            ("store: memory", None),
+        ] {
+            assert_eq!(address_in(line, "http"), expected, "{line}");
+        }
     }
 
     #[test]
     fn server_is_killed_on_drop() {
         let script =
             "echo store: memory >&2; echo listening on http://127.0.0.1:4711 >&2; exec cat <&2";
-        let server = Server::start(shell(script), Address::Logged).unwrap();
+        let server = Server::start(shell(script), Address::Logged("http")).unwrap();
         assert_eq!(server.address().port(), 4711);
         let process = PathBuf::from(format!("/proc/{}", server.id()));
         assert!(process.exists());
@@ -225,7 +231,7 @@ mod tests {
 
     #[test]
     fn error_contains_output_of_a_server_that_exits() {
-        for address in [Address::Logged, Address::Fixed(Address::free().unwrap())] {
+        for address in [Address::Logged("http"), Address::Fixed(Address::free().unwrap())] {
             let error = Server::start(shell("echo no such flag >&2; exit 2"), address).unwrap_err();
             let error = error.to_string();
             assert!(error.starts_with("sh -c echo no such flag"), "{error}");
@@ -238,6 +244,6 @@ mod tests {
         let script =
             r#"test -z "$CARGO" && echo listening on http://127.0.0.1:1 >&2 && exec sleep 60"#;
         assert!(env::var_os("CARGO").is_some(), "cargo sets it for tests");
-        assert!(Server::start(shell(script), Address::Logged).is_ok());
+        assert!(Server::start(shell(script), Address::Logged("http")).is_ok());
     }
 }

@@ -29,7 +29,7 @@ fn report(tollgate: PathBuf, throttlecrab: PathBuf, arguments: Arguments) -> Out
         throttlecrab,
         // Built into the same directory.
         constant: here.with_file_name("axum_constant"),
-        load: here.with_file_name("http_load"),
+        load: here.with_file_name("load"),
         cores: Cores::Pinned,
     };
     let scale = if arguments.is_quick { Scale::QUICK } else { Scale::FULL };

@@ -1,9 +1,9 @@
 //! Cost of a check by number of keys.
 
-use super::figures::Figures;
 use super::policy::Policy;
 use super::runner::Runner;
 use crate::Outcome;
+use crate::load::figures::Figures;
 use crate::markdown::Table;
 use crate::scale::short_count;
 

@@ -4,12 +4,10 @@
 //! refill after one request. With a faster refill, keys could be dropped within microseconds, and a
 //! server that cleans up early would be measured with an almost empty store.
 
-use std::io::Write;
-
 use tempfile::NamedTempFile;
 
-use super::request::{KEY, RULE};
-use crate::Outcome;
+use crate::load::template::{KEY, RULE};
+use crate::{Outcome, config_file};
 
 /// Burst per key, more requests than a key makes in a run.
 pub const BURST: u32 = 1_000_000;
@@ -49,7 +47,7 @@ impl Policy {
         }
     }
 
-    /// Returns the body of a request; see [`super::request`] for the placeholders.
+    /// Returns the body of a request; see [`template`](crate::load::template) for the placeholders.
     #[must_use]
     pub fn body(self) -> String {
         match self {
@@ -65,10 +63,7 @@ impl Policy {
     /// # Errors
     /// The file cannot be written.
     pub fn file(self) -> Outcome<NamedTempFile> {
-        let mut file = tempfile::Builder::new().suffix(".yaml").tempfile()?;
-        file.write_all(self.text().as_bytes())?;
-        file.flush()?;
-        Ok(file)
+        config_file::create(&self.text())
     }
 
     fn text(self) -> String {

@@ -3,15 +3,15 @@
 use std::fmt;
 
 use super::candidate::Programs;
-use super::comparison::Comparison;
-use super::figures::Figures;
 use super::runner::Runner;
 use super::scale::Scale;
-use super::{key_counts, policies};
-use crate::Outcome;
+use super::{comparison, key_counts, policies};
 use crate::document::{Document, Section, timed_rounds};
+use crate::load::comparison::{Comparison, all_figures, max_load_percent, tables};
+use crate::load::figures::Figures;
 use crate::machine::{self, RunInfo};
 use crate::scale::short_count;
+use crate::{Outcome, throttlecrab_server};
 
 /// All results.
 #[derive(Debug, Clone)]
@@ -19,7 +19,10 @@ pub struct Report {
     run_info: RunInfo,
     scale: Scale,
     peers: Vec<String>,
-    comparison: Comparison,
+    /// The only comparison.
+    comparison: [Comparison; 1],
+    /// Body length of tollgate's response and of the constant one, in bytes.
+    body_bytes: f64,
     key_counts: Vec<key_counts::Row>,
     policies: [policies::Row; 4],
 }
@@ -31,25 +34,33 @@ impl Report {
     /// A server does not start, or a response is not the expected one.
     pub fn measure(scale: Scale, programs: &Programs, run_info: RunInfo) -> Outcome<Self> {
         let runner = Runner { programs, scale: &scale };
-        let peers = vec![programs.throttlecrab_version()?, machine::peer("axum")];
+        let peers =
+            vec![throttlecrab_server::version(&programs.throttlecrab)?, machine::peer("axum")];
         eprintln!("comparison");
-        let comparison = Comparison::measure(runner)?;
+        let (comparison, body_bytes) = comparison::measure(runner)?;
         eprintln!("numbers of keys");
         let key_counts = key_counts::measure(runner)?;
         eprintln!("policies");
         let policies = policies::measure(runner)?;
-        Ok(Self { run_info, scale, peers, comparison, key_counts, policies })
+        Ok(Self {
+            run_info,
+            scale,
+            peers,
+            comparison: [comparison],
+            body_bytes,
+            key_counts,
+            policies,
+        })
     }
 
     /// Returns all figures, to check that they are valid.
     #[must_use]
     pub fn figures(&self) -> Vec<f64> {
-        let Comparison { tollgate, throttlecrab, constant, .. } = &self.comparison;
         let key_counts = self.key_counts.iter().flat_map(|row| [&row.tollgate, &row.throttlecrab]);
         let policies = self.policies.iter().map(|row| &row.figures);
-        let all = [tollgate, throttlecrab, constant].into_iter().chain(key_counts).chain(policies);
-        let rounds = all.flat_map(Figures::all);
-        rounds.flat_map(|rounds| [rounds.min(), rounds.median(), rounds.max()]).collect()
+        let rounds = key_counts.chain(policies).flat_map(Figures::all);
+        let others = rounds.flat_map(|rounds| [rounds.min(), rounds.median(), rounds.max()]);
+        all_figures(&self.comparison).into_iter().chain(others).collect()
     }
 
     fn document(&self) -> Document<'_> {
@@ -76,10 +87,10 @@ impl Report {
              - *axum, constant response*: JSON of the same {} bytes as tollgate's response; the \
              request body is not read.",
             short_count(keys),
-            self.comparison.max_load_share() * 100.0,
-            self.comparison.body_bytes,
+            max_load_percent(&self.comparison),
+            self.body_bytes,
         );
-        let tables = vec![self.comparison.figures(), self.comparison.ratios()];
+        let tables = tables(&self.comparison);
         Section { title: "Checks over HTTP", note, tables }
     }
 

@@ -1,11 +1,12 @@
-//! Runs every server once per round, so that disturbances of the machine affect all of them.
+//! Runs every server once per round, with one request in flight on each connection.
 
-use super::candidate::{Candidate, Programs};
-use super::figures::Figures;
-use super::sample::Sample;
+use super::candidate::Programs;
 use super::scale::Scale;
 use crate::Outcome;
-use crate::load_mode::LoadMode;
+use crate::load::candidate::Candidate;
+use crate::load::figures::Figures;
+use crate::load::runner::Runner as LoadRunner;
+use crate::load::sample::Sample;
 
 /// Runs the load against servers.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +23,7 @@ impl Runner<'_> {
     /// # Errors
     /// A response is not the expected one.
     pub fn fill(&self, candidate: &Candidate) -> Outcome<Sample> {
-        self.programs.load(candidate, self.scale.connections, LoadMode::Fill)
+        self.load_runner().fill(candidate, 1)
     }
 
     /// Runs all rounds.
@@ -30,13 +31,13 @@ impl Runner<'_> {
     /// # Errors
     /// A response is not the expected one.
     pub fn rounds<const N: usize>(&self, candidates: [&Candidate; N]) -> Outcome<[Figures; N]> {
-        let mut figures = candidates.map(|_| Figures::default());
-        for _ in 0..self.scale.rounds {
-            for (candidate, round_figures) in candidates.iter().zip(&mut figures) {
-                let mode = self.scale.timed_mode();
-                round_figures.push(&self.programs.load(candidate, self.scale.connections, mode)?);
-            }
-        }
-        Ok(figures)
+        self.load_runner().rounds(candidates, 1)
+    }
+
+    fn load_runner(&self) -> LoadRunner {
+        let Scale { connections, rounds, .. } = *self.scale;
+        let Programs { load, cores, .. } = self.programs;
+        let (program, cores, timed) = (load.clone(), *cores, self.scale.timed_mode());
+        LoadRunner { program, cores, connections, rounds, timed }
     }
 }

@@ -67,7 +67,7 @@ pub fn measure(programs: &Programs, scale: Scale) -> Outcome<Figures> {
     let mut command = Cores::Any.command(Role::Server, &programs.tollgate);
     let url = format!("redis://{}", redis.address());
     command.args(["serve", "--http", "127.0.0.1:0", "--redis", &url]);
-    let node = Server::start(command, Address::Logged)?;
+    let node = Server::start(command, Address::Logged("http"))?;
     let meter = Meter::of(&node.id().to_string())?;
     let load = Load::begin(node.address(), scale)?;
     let mut figures = Figures::default();

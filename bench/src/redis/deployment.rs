@@ -11,10 +11,10 @@ use super::cluster_setup;
 use super::method::Method;
 use super::sample::Sample;
 use super::task::{RequestSpec, Task};
-use crate::Outcome;
 use crate::cpu::Meter;
 use crate::load_mode::LoadMode;
-use crate::server::{Address, Cores, Role, Server};
+use crate::server::{Cores, Role, Server};
+use crate::{Outcome, redis_server};
 
 /// First number of unused keys, above the keys that are used in every round.
 const FIRST_UNUSED: u32 = 10_000_000;
@@ -35,12 +35,7 @@ pub struct Programs {
 impl Programs {
     /// Starts a server without persistence; `settings` adds arguments.
     pub(super) fn start(&self, settings: impl FnOnce(&mut Command)) -> Outcome<Server> {
-        let address = Address::free()?;
-        let mut command = self.cores.command(Role::Server, &self.redis);
-        command.args(["--port", &address.port().to_string(), "--bind", "127.0.0.1"]);
-        command.args(["--save", "", "--appendonly", "no"]);
-        settings(&mut command);
-        Server::start(command, Address::Fixed(address))
+        redis_server::start(&self.redis, self.cores, settings)
     }
 }
 

@@ -1,9 +1,7 @@
 //! Tests of the HTTP benchmarks with real processes. No test depends on speed.
 
-use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::process::{self, Command, Output, Stdio};
+use std::process::{self, Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
@@ -17,15 +15,16 @@ use tempfile::TempDir;
 use tollgate_bench::http::candidate::Programs;
 use tollgate_bench::http::constant;
 use tollgate_bench::http::report::Report;
-use tollgate_bench::http::sample::Sample;
 use tollgate_bench::http::scale::Scale;
-use tollgate_bench::http::task::{RequestSpec, Task};
+use tollgate_bench::load::sample::Sample;
+use tollgate_bench::load::task::{RequestSpec, Task};
 use tollgate_bench::load_mode::LoadMode;
-use tollgate_bench::machine::RunInfo;
 use tollgate_bench::server::Cores;
 
+use crate::fake_program::{fake_program, run_info};
+
 const CONSTANT: &str = env!("CARGO_BIN_EXE_axum_constant");
-const LOAD: &str = env!("CARGO_BIN_EXE_http_load");
+const LOAD: &str = env!("CARGO_BIN_EXE_load");
 const BODY_BYTES: usize = 321;
 
 const SHORT_RUN: LoadMode =
@@ -47,13 +46,10 @@ fn serve(router: Router) -> SocketAddr {
 }
 
 fn load(address: SocketAddr, mode: LoadMode) -> Output {
-    let requests = RequestSpec {
-        path: "/check".to_owned(),
-        body: r#"{"key":"user:%k"}"#.to_owned(),
-        keys: 1000,
-        rules: 1,
-    };
-    let task = Task { address, server: process::id(), connections: 7, requests, mode };
+    let protocol = ["http", "/check", r#"{"key":"user:<key-no>"}"#].map(str::to_owned).to_vec();
+    let requests = RequestSpec { protocol, keys: 1000, rules: 1 };
+    let task =
+        Task { address, server: process::id(), connections: 7, in_flight: 1, requests, mode };
     Command::new(LOAD).args(task.arguments()).output().unwrap()
 }
 
@@ -80,7 +76,7 @@ fn load_and_server_count_the_same_requests() {
         let sample: Sample = String::from_utf8(output.stdout).unwrap().parse().unwrap();
         assert_eq!(sample.answered, f64::from(served.load(Relaxed)));
         assert_eq!(exactly.unwrap_or(sample.answered), sample.answered);
-        assert_eq!(sample.body_bytes, f64::from(u32::try_from(BODY_BYTES).unwrap()));
+        assert_eq!(sample.payload_bytes, f64::from(u32::try_from(BODY_BYTES).unwrap()));
         assert!(sample.per_second > 0.0 && sample.load_share >= 0.0, "{sample}");
         assert!(0.0 < sample.p50 && sample.p50 <= sample.p99 && sample.p99 <= sample.p999);
     }
@@ -99,10 +95,7 @@ fn unexpected_response_aborts_the_run_with_its_body() {
         });
         let address = serve(Router::new().route("/check", post(async move || response())));
         let message = message(&load(address, SHORT_RUN));
-        assert_eq!(
-            message,
-            format!("http_load: unexpected response {}: {body}\n", status.as_u16())
-        );
+        assert_eq!(message, format!("load: unexpected response {}: {body}\n", status.as_u16()));
     }
 }
 
@@ -110,18 +103,6 @@ fn unexpected_response_aborts_the_run_with_its_body() {
 fn refused_connection_aborts_the_run() {
     let closed_port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
     assert!(message(&load(closed_port, SHORT_RUN)).contains("refused"));
-}
-
-/// Creates an executable shell script. Another process writes it: a file that this process has open
-/// for writing while a thread forks cannot be executed.
-fn fake_program(directory: &Path, name: &str, script: &str) -> PathBuf {
-    let path = directory.join(name);
-    let mut install = Command::new("install");
-    install.args(["-m", "755", "/dev/stdin"]).arg(&path).stdin(Stdio::piped());
-    let mut install = install.spawn().unwrap();
-    write!(install.stdin.take().unwrap(), "#!/bin/sh\n{script}\n").unwrap();
-    assert!(install.wait().unwrap().success());
-    path
 }
 
 /// Replaces both servers with the baseline server, after a check of their arguments.
@@ -154,13 +135,8 @@ fn report_is_complete_with_valid_figures() {
         rules: [1, 100],
         ..Scale::QUICK
     };
-    let run_info = RunInfo {
-        date: "today".to_owned(),
-        rustc: "rustc".to_owned(),
-        command: "scripts/bench http --quick".to_owned(),
-    };
     let directory = TempDir::new().unwrap();
-    let report = Report::measure(scale, &programs(&directory), run_info).unwrap();
+    let report = Report::measure(scale, &programs(&directory), run_info("http")).unwrap();
     for figure in report.figures() {
         // CPU time may be 0: a short window can be less than one clock tick.
         assert!(figure.is_finite() && figure >= 0.0, "{figure} in\n{report}");

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
+mod fake_program;
 mod http;
 mod in_process;
 mod redis;
+mod resp;

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::connection::Received;
-use super::request::Numbers;
 use super::sample::Sample;
 use super::task::Task;
+use super::template::Numbers;
 use crate::Outcome;
 use crate::keys::Rng;
 use crate::latencies::Latencies;
@@ -21,8 +21,8 @@ pub(super) struct RunState {
     next_key: u32,
     window: Window,
     answered: u32,
-    /// Body length of the last response.
-    body_bytes: usize,
+    /// Length of the last response in bytes.
+    payload_bytes: usize,
     latencies: Latencies,
 }
 
@@ -39,14 +39,18 @@ impl RunState {
             next_key: 0,
             window: Window::begin(&[task.server], warm_up, length)?,
             answered: 0,
-            body_bytes: 0,
+            payload_bytes: 0,
             latencies: Latencies::new()?,
         })
     }
 
+    /// Opens or closes the window if the time has come.
+    pub(super) fn update(&mut self, now: Instant) -> Outcome<()> {
+        self.window.update(now)
+    }
+
     /// Returns the next request, or `None` when the run is over.
-    pub(super) fn next(&mut self, now: Instant) -> Outcome<Option<Numbers>> {
-        self.window.update(now)?;
+    pub(super) fn next(&mut self) -> Option<Numbers> {
         let rule = self.rng.below(self.task.requests.rules);
         let key = match self.task.mode {
             LoadMode::Fill => {
@@ -59,15 +63,15 @@ impl RunState {
             LoadMode::Fill => key >= self.task.requests.keys,
             LoadMode::Timed { .. } => self.window.span().is_some(),
         };
-        Ok((!over).then_some(Numbers { key, rule }))
+        (!over).then_some(Numbers { key, rule })
     }
 
-    /// Records a response.
+    /// Records responses.
     pub(super) fn record(&mut self, received: Received, now: Instant) {
-        self.answered += 1;
-        self.body_bytes = received.body_bytes;
+        self.answered += received.responses;
+        self.payload_bytes = received.payload_bytes;
         if self.window.is_open() {
-            self.latencies.push(now - received.sent);
+            self.latencies.push_many(now - received.sent, received.responses);
         }
     }
 
@@ -78,12 +82,13 @@ impl RunState {
         let counted = self.latencies.count()?;
         Ok(Sample {
             answered: f64::from(self.answered),
-            body_bytes: f64::from(u32::try_from(self.body_bytes)?),
+            payload_bytes: f64::from(u32::try_from(self.payload_bytes)?),
             per_second: counted / span.seconds,
             p50: self.latencies.quantile_micros(0.5),
             p99: self.latencies.quantile_micros(0.99),
             p999: self.latencies.quantile_micros(0.999),
             server_micros: span.server * 1e6 / counted,
+            server_share: span.server / span.seconds,
             load_share: span.load / span.seconds,
         })
     }

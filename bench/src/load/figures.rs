@@ -16,6 +16,8 @@ pub struct Figures {
     pub p999: Rounds,
     /// CPU time of the server per response, in microseconds.
     pub server_micros: Rounds,
+    /// Share of its core that the server used.
+    pub server_share: Rounds,
     /// Share of its core that the load generator used.
     pub load_share: Rounds,
 }
@@ -28,13 +30,14 @@ impl Figures {
         self.p99.push(sample.p99);
         self.p999.push(sample.p999);
         self.server_micros.push(sample.server_micros);
+        self.server_share.push(sample.server_share);
         self.load_share.push(sample.load_share);
     }
 
     /// Returns all figures.
     #[must_use]
-    pub fn all(&self) -> [&Rounds; 6] {
-        let Self { per_second, p50, p99, p999, server_micros, load_share } = self;
-        [per_second, p50, p99, p999, server_micros, load_share]
+    pub fn all(&self) -> [&Rounds; 7] {
+        let Self { per_second, p50, p99, p999, server_micros, server_share, load_share } = self;
+        [per_second, p50, p99, p999, server_micros, server_share, load_share]
     }
 }

@@ -1,4 +1,4 @@
-//! Parameters of the HTTP load generator, and their command line.
+//! Parameters of the load generator, and their command line.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -6,13 +6,11 @@ use std::time::Duration;
 use crate::Outcome;
 use crate::load_mode::LoadMode;
 
-/// Template of the requests.
+/// The requests of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestSpec {
-    /// The path.
-    pub path: String,
-    /// The body with placeholders; see [`super::request`].
-    pub body: String,
+    /// The protocol and its parameters.
+    pub protocol: Vec<String>,
     /// Random key numbers are below this.
     pub keys: u32,
     /// Random rule numbers are below this.
@@ -26,8 +24,10 @@ pub struct Task {
     pub address: SocketAddr,
     /// Process id of the server, to read its CPU time.
     pub server: u32,
-    /// Connections, each with one request in flight.
+    /// Number of connections.
     pub connections: u32,
+    /// Requests in flight on each connection.
+    pub in_flight: u32,
     /// The requests.
     pub requests: RequestSpec,
     /// Fill or timed run.
@@ -35,20 +35,19 @@ pub struct Task {
 }
 
 /// The positional arguments.
-pub const OPTIONS: &str =
-    "ADDRESS SERVER_PID CONNECTIONS PATH BODY KEYS RULES fill | … timed WARM_UP_MS WINDOW_MS";
+pub const OPTIONS: &str = "ADDRESS SERVER_PID CONNECTIONS IN_FLIGHT KEYS RULES fill|timed WARM_UP_MS WINDOW_MS \
+     PROTOCOL PARAMETERS…";
 
 impl Task {
     /// Formats the task as command-line arguments.
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
-        let RequestSpec { path, body, keys, rules } = &self.requests;
+        let RequestSpec { protocol, keys, rules } = &self.requests;
         let mut arguments = vec![
             self.address.to_string(),
             self.server.to_string(),
             self.connections.to_string(),
-            path.clone(),
-            body.clone(),
+            self.in_flight.to_string(),
             keys.to_string(),
             rules.to_string(),
         ];
@@ -59,6 +58,7 @@ impl Task {
                 arguments.extend([warm_up, window].map(|time| time.as_millis().to_string()));
             }
         }
+        arguments.extend_from_slice(protocol);
         arguments
     }
 
@@ -67,12 +67,12 @@ impl Task {
     /// # Errors
     /// The arguments do not match [`OPTIONS`].
     pub fn parse(arguments: &[String]) -> Outcome<Self> {
-        let [address, server, connections, path, body, keys, rules, mode @ ..] = arguments else {
+        let [address, server, connections, in_flight, keys, rules, rest @ ..] = arguments else {
             return Err(OPTIONS.into());
         };
+        let (mode, protocol) = parse_mode(rest)?;
         let requests = RequestSpec {
-            path: path.clone(),
-            body: body.clone(),
+            protocol: protocol.to_vec(),
             keys: positive(keys)?,
             rules: positive(rules)?,
         };
@@ -80,18 +80,20 @@ impl Task {
             address: address.parse()?,
             server: server.parse()?,
             connections: positive(connections)?,
+            in_flight: positive(in_flight)?,
             requests,
-            mode: parse_mode(mode)?,
+            mode,
         })
     }
 }
 
-fn parse_mode(arguments: &[String]) -> Outcome<LoadMode> {
+/// Parses the mode and returns the arguments after it.
+fn parse_mode(arguments: &[String]) -> Outcome<(LoadMode, &[String])> {
     let millis = |text: &str| Outcome::Ok(Duration::from_millis(text.parse()?));
     match arguments {
-        [fill] if fill == "fill" => Ok(LoadMode::Fill),
-        [timed, warm_up, window] if timed == "timed" => {
-            Ok(LoadMode::Timed { warm_up: millis(warm_up)?, window: millis(window)? })
+        [fill, rest @ ..] if fill == "fill" => Ok((LoadMode::Fill, rest)),
+        [timed, warm_up, window, rest @ ..] if timed == "timed" => {
+            Ok((LoadMode::Timed { warm_up: millis(warm_up)?, window: millis(window)? }, rest))
         }
         _ => Err(OPTIONS.into()),
     }
@@ -107,14 +109,10 @@ mod tests {
     use super::*;
 
     fn task(mode: LoadMode) -> Task {
-        let requests = RequestSpec {
-            path: "/check".to_owned(),
-            body: r#"{"key":"user:%k"}"#.to_owned(),
-            keys: 1000,
-            rules: 1,
-        };
+        let protocol = ["http", "/check", "{}"].map(str::to_owned).to_vec();
+        let requests = RequestSpec { protocol, keys: 1000, rules: 1 };
         let address = SocketAddr::from(([127, 0, 0, 1], 8080));
-        Task { address, server: 42, connections: 50, requests, mode }
+        Task { address, server: 42, connections: 50, in_flight: 16, requests, mode }
     }
 
     #[test]
@@ -129,8 +127,10 @@ mod tests {
     #[test]
     fn rejects_invalid_arguments() {
         let complete = task(LoadMode::Fill).arguments();
-        assert!(Task::parse(&complete[..complete.len() - 1]).is_err());
-        for (place, text) in [(0, "nowhere"), (2, "0"), (5, "0"), (6, "-1"), (7, "empty")] {
+        assert!(Task::parse(&complete[..6]).is_err());
+        for (place, text) in
+            [(0, "nowhere"), (2, "0"), (3, "0"), (4, "0"), (5, "-1"), (6, "empty"), (6, "timed")]
+        {
             let mut changed = complete.clone();
             changed[place] = text.to_owned();
             assert!(Task::parse(&changed).is_err(), "{changed:?}");
