@@ -3,7 +3,7 @@
 //! - Core library, in process: a [`timed_run`] times decisions of one [`candidate`] for a choice of
 //!   [`keys`]. [`speed`], [`near_cap`], [`pauses`] and [`memory`] repeat runs and keep one figure per
 //!   round ([`rounds`]); [`report`] collects them.
-//! - [`http`], [`resp`] and [`redis`] measure a [`server`] in its own process, with a load generator that records
+//! - [`http`], [`resp`], [`grpc`] and [`redis`] measure a [`server`] in its own process, with a load generator that records
 //!   [`latencies`] within a [`window`]. That of the front ends is [`load`]; [`throttlecrab_server`] is a peer of all of them.
 //! - [`layer`] measures the Tower layer in front of an axum route, in process.
 //! - [`page`] measures the cost of the dashboard for a busy node.
@@ -17,6 +17,7 @@ pub mod cpu;
 pub mod document;
 pub mod figure_lines;
 pub mod floor;
+pub mod grpc;
 pub mod http;
 pub mod keys;
 pub mod latencies;

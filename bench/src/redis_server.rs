@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Outcome;
-use crate::server::{Address, Cores, Role, Server};
+use crate::server::{Address, Cores, Role, Server, printed_version};
 
 /// Starts a server without persistence; `settings` adds arguments.
 ///
@@ -28,8 +28,7 @@ pub fn start(
 /// # Errors
 /// The program is missing, or does not print its version.
 pub fn version(program: &PathBuf) -> Outcome<String> {
-    let output = Command::new(program).arg("--version").output()?;
-    let text = String::from_utf8(output.stdout)?;
+    let text = printed_version(program)?;
     let version = text.split_whitespace().find_map(|word| word.strip_prefix("v="));
     Ok(format!("redis-server {}", version.ok_or_else(|| format!("no version in: {text}"))?))
 }

@@ -145,6 +145,15 @@ impl Drop for Server {
     }
 }
 
+/// Returns the name and version that a program prints with `--version`.
+///
+/// # Errors
+/// The program is missing.
+pub fn printed_version(program: &PathBuf) -> Outcome<String> {
+    let output = Command::new(program).arg("--version").output()?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
 /// Formats program and arguments, without the environment.
 fn command_line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());

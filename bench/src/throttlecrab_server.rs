@@ -1,7 +1,6 @@
 //! throttlecrab-server, a peer over HTTP, RESP and gRPC.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use crate::Outcome;
 use crate::server::{Address, Cores, Role, Server};
@@ -20,13 +19,4 @@ pub fn start(program: &PathBuf, cores: Cores, transport: &str, keys: u32) -> Out
     command.args(["--store-capacity", &keys.to_string()]);
     command.args(["--max-denied-keys", "0", "--log-level", "error"]);
     Server::start(command, Address::Fixed(address))
-}
-
-/// Returns the name and version.
-///
-/// # Errors
-/// The program is missing.
-pub fn version(program: &PathBuf) -> Outcome<String> {
-    let output = Command::new(program).arg("--version").output()?;
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }

@@ -1,8 +1,10 @@
-//! Load generator for HTTP and RESP. Prints rate, latencies and CPU times.
+//! Load generator for HTTP, RESP and gRPC. Prints rate, latencies and CPU times.
 
 use std::env;
 use std::process::ExitCode;
 
+use tollgate_bench::grpc::call::Call;
+use tollgate_bench::grpc::codec::{self as grpc, GrpcCodec};
 use tollgate_bench::http::codec::{self as http, HttpCodec};
 use tollgate_bench::load::run::run;
 use tollgate_bench::load::sample::Sample;
@@ -25,6 +27,7 @@ fn execute(task: &Task) -> Outcome<Sample> {
     match words.as_slice() {
         [http::PROTOCOL, path, body] => run(task, || Ok(HttpCodec::post(path, body))),
         [resp::PROTOCOL, command] => run(task, || Ok(RespCodec::new(Command::parse(command)?))),
+        [grpc::PROTOCOL, path] => run(task, || GrpcCodec::new(Call::parse(path)?)),
         _ => Err(format!("unknown protocol {}", words.join(" ")).into()),
     }
 }

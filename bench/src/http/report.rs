@@ -6,12 +6,13 @@ use super::candidate::Programs;
 use super::runner::Runner;
 use super::scale::Scale;
 use super::{comparison, key_counts, policies};
+use crate::Outcome;
 use crate::document::{Document, Section, timed_rounds};
 use crate::load::comparison::{Comparison, all_figures, max_load_percent, tables};
 use crate::load::figures::Figures;
 use crate::machine::{self, RunInfo};
 use crate::scale::short_count;
-use crate::{Outcome, throttlecrab_server};
+use crate::server::printed_version;
 
 /// All results.
 #[derive(Debug, Clone)]
@@ -34,8 +35,7 @@ impl Report {
     /// A server does not start, or a response is not the expected one.
     pub fn measure(scale: Scale, programs: &Programs, run_info: RunInfo) -> Outcome<Self> {
         let runner = Runner { programs, scale: &scale };
-        let peers =
-            vec![throttlecrab_server::version(&programs.throttlecrab)?, machine::peer("axum")];
+        let peers = vec![printed_version(&programs.throttlecrab)?, machine::peer("axum")];
         eprintln!("comparison");
         let (comparison, body_bytes) = comparison::measure(runner)?;
         eprintln!("numbers of keys");

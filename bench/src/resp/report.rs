@@ -11,7 +11,8 @@ use crate::load::scale::Scale;
 use crate::machine::RunInfo;
 use crate::markdown::Target;
 use crate::scale::short_count;
-use crate::{Outcome, machine, redis_server, throttlecrab_server};
+use crate::server::printed_version;
+use crate::{Outcome, machine, redis_server};
 
 /// The measured lengths of pipelines.
 const PIPELINES: [u32; 3] = [1, 16, 64];
@@ -35,7 +36,7 @@ impl Report {
         let keys = scale.keys;
         let runner = Runner::new(programs.load.clone(), programs.cores, &scale);
         let peers = vec![
-            throttlecrab_server::version(&programs.throttlecrab)?,
+            printed_version(&programs.throttlecrab)?,
             redis_server::version(&programs.redis)?,
             machine::peer("tokio"),
         ];

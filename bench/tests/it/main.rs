@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod fake_program;
+mod grpc;
 mod http;
 mod in_process;
 mod redis;
