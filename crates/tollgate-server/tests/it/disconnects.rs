@@ -60,7 +60,7 @@ impl Node {
     /// As [`disconnect_during`](Self::disconnect_during), with pipelined RESP commands. Replies stay late, because the
     /// node notices the end of the connection when it sends.
     fn disconnect_during_commands(&self, commands: &[u8], slots: usize) {
-        self.proxy.set(Fault::Delay(DELAY));
+        self.proxy.set(Fault::Delay(3 * DELAY));
         let mut client = self.resp_client();
         client.send(commands).expect("they are sent");
         eventually("Redis grants the slots", || self.held() == slots);

@@ -107,7 +107,7 @@ fn example_limits_each_header_value() {
     // All requests have used one connection to Envoy, which has used one to the app and one to Tollgate.
     assert_eq!(setup.app.connections(), 1);
     let metrics = setup.service.get("/metrics").body;
-    assert!(metrics.contains("\ntollgate_connections 2\n"), "with that of this request: {metrics}");
+    assert!(metrics.contains("\ntollgate_connections{frontend=\"grpc\"} 1\n"), "{metrics}");
 }
 
 #[test]
@@ -174,7 +174,9 @@ fn envoy_sends_the_token() {
     drop(envoy);
     let envoy = Envoy::start(&scratch, address, &app);
     let response = envoy.client().get("a");
-    assert!(response.is_passed() && !response.is_decided(), "UNAUTHENTICATED: {response:?}");
+    assert!(response.is_passed() && !response.is_decided(), "{response:?}");
+    let failures = "\ntollgate_auth_failures_total{token=\"check\"} 1\n";
+    eventually("UNAUTHENTICATED", || node.get("/metrics").body.contains(failures));
 }
 
 /// Starts Tollgate with the command of the page, on this Redis.

@@ -3,13 +3,11 @@
 use std::io::{Read, Write};
 use std::thread;
 
-use tollgate_testkit::proxy::{Fault, Proxy};
 use tollgate_testkit::random::Random;
 use tollgate_testkit::server::{Flavor, Server};
 
 use crate::redis::LONG_TIMEOUT;
 use crate::resp_client::{RespClient, encode, readable, start};
-use crate::service::{Scratch, eventually};
 
 const COMMANDS: usize = 1000;
 
@@ -167,35 +165,4 @@ fn large_replies_are_sent_in_parts() {
     assert!(read_total > 10_000_000, "{read_total}");
     let grown = tollgate_testkit::process_stats::peak(service.id()).saturating_sub(before);
     assert!(grown < 8 << 20, "{grown} bytes more");
-}
-
-/// A policy with one slot per client, which outlasts any test.
-const SLOTS: &str = "
-version: 1
-rules:
-  - { name: jobs, match: { path: /jobs }, limits: [{ concurrency: 1, ttl: 1h }] }
-";
-
-#[test]
-fn slot_of_a_disconnected_client_is_released() {
-    let (server, scratch) = (Server::start(Flavor::Redis), Scratch::new());
-    let proxy = Proxy::start(server.port());
-    let (url, policy) = (proxy.url(), scratch.write("policy.yaml", SLOTS));
-    let args = [&["--redis", &*url, "--policy", &policy][..], &LONG_TIMEOUT].concat();
-    let (_service, address) = start(&args);
-    let held = || server.raw().call(&["KEYS", "rl:{*}:n*"]).array().len();
-    let mut other = RespClient::connect(address);
-    other.call("TOLLGATE.PEEK a path=/jobs");
-    proxy.set(Fault::Delay(std::time::Duration::from_secs(1)));
-    let mut client = RespClient::connect(address);
-    let checks = ["a", "b", "c"].map(|name| encode(&["TOLLGATE.CHECK", name, "path=/jobs"]));
-    client.send(&checks.concat()).unwrap();
-    eventually("Redis grants the slots", || held() == 3);
-    drop(client);
-    proxy.set(Fault::Pass);
-    eventually("the slots are free", || held() == 0);
-    assert!(other.call("TOLLGATE.CHECK a path=/jobs").starts_with("[1 1 0 "));
-    drop(other);
-    let mut next = RespClient::connect(address);
-    assert!(next.call("TOLLGATE.CHECK a path=/jobs").starts_with("[0 1 0 "), "it was delivered");
 }
