@@ -135,21 +135,17 @@ pub fn message(protobuf: &[u8]) -> Vec<u8> {
     [&[0][..], &length.to_be_bytes(), protobuf].concat()
 }
 
-/// Sends bytes until the server closes the connection or has received all of them.
+/// Sends `count` parts, far more than the buffers of a connection hold, until the server closes the connection. Returns
+/// false if it has not.
 pub fn flood(
     address: SocketAddr,
     begin: &[u8],
     mut next: impl FnMut(u32) -> Vec<u8>,
     count: u32,
-) -> RawConnection {
+) -> bool {
     let mut connection = RawConnection::connect(address);
     connection.send(&[hello(), begin.to_vec()].concat());
-    for number in 0..count {
-        if !connection.send(&next(number)) {
-            break;
-        }
-    }
-    connection
+    (0..count).any(|number| !connection.send(&next(number)))
 }
 
 /// What a server answered.
