@@ -49,10 +49,9 @@ impl Template {
         out.extend_from_slice(&self.bytes);
         for (offset, number) in [(self.key, numbers.key), (self.rule, numbers.rule)] {
             let Some(offset) = offset else { continue };
-            let places = out.iter_mut().skip(start + offset);
-            let digits = keys::digits(number);
-            for (place, digit) in places.zip(digits.iter().flat_map(|pair| pair.bytes())) {
-                *place = digit;
+            let places = out.get_mut(start + offset..).unwrap_or_default();
+            for (place, pair) in places.chunks_exact_mut(2).zip(keys::digits(number)) {
+                place.copy_from_slice(pair.as_bytes());
             }
         }
     }

@@ -18,9 +18,9 @@ const CONSTANT: &str = env!("CARGO_BIN_EXE_resp_constant");
 const LOAD: &str = env!("CARGO_BIN_EXE_load");
 
 const SHORT_SCALE: Scale = Scale {
-    rounds: 2,
+    rounds: 1,
     warm_up: Duration::from_millis(10),
-    window: Duration::from_millis(50),
+    window: Duration::from_millis(200),
     connections: 7,
     keys: 100,
 };
