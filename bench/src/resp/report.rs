@@ -78,7 +78,8 @@ impl Report {
             "{connections} connections; each sends a pipeline of P commands in one write, and the next one when \
              it has all replies. {} random keys, all of which were used before. Every request is allowed; any other \
              reply aborts the run. The server runs on one core and the load generator on the other, of which it \
-             used at most {:.0} %. Latencies are from the write of a pipeline to the read of a reply.\n\n\
+             used at most {:.0} %. Latencies are from the write of a pipeline to the read of a reply. \
+             `redis-benchmark` is not used: it needs more CPU time per command than the baseline server.\n\n\
              - *tollgate*: `tollgate serve --resp`, with the limit in each command.\n\
              - *throttlecrab-server*: RESP only, with the same quota; its default store, with capacity for all keys \
              and without cleanup during the measurement. It writes each reply separately.\n\
