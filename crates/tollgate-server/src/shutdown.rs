@@ -4,7 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, watch};
 
 /// A stage of the shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,19 +21,32 @@ enum Stage {
 
 /// Whether this node should receive requests.
 #[derive(Debug, Default)]
-pub(crate) struct Readiness(AtomicBool);
+pub(crate) struct Readiness {
+    is_ready: AtomicBool,
+    changed: Notify,
+}
 
 impl Readiness {
     pub(crate) fn is_ready(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.is_ready.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_ready(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.set(true);
     }
 
     pub(crate) fn set_not_ready(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.set(false);
+    }
+
+    fn set(&self, is_ready: bool) {
+        self.is_ready.store(is_ready, Ordering::Relaxed);
+        self.changed.notify_waiters();
+    }
+
+    /// Waits for the next change. Changes are noticed from the first poll, or from `enable`.
+    pub(crate) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
     }
 }
 

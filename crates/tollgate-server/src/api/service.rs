@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tokio::sync::futures::Notified;
 use tollgate::{FallbackStore, MemoryStore};
 
 use crate::access::{Credentials, Guard, Role};
@@ -58,6 +59,11 @@ impl Service {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.node.is_ready()
+    }
+
+    /// Waits until [`is_ready`](Self::is_ready) may have changed.
+    pub(crate) fn readiness_changed(&self) -> Notified<'_> {
+        self.node.readiness().changed()
     }
 
     /// Returns whether decisions are made in Redis, so that concurrent ones share calls.

@@ -1,12 +1,10 @@
 //! `grpc.health.v1.Health`: whether this node should receive requests.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::Stream;
 use futures_util::stream::unfold;
-use tokio::time::sleep;
 use tonic::{Request, Response, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_server::Health;
@@ -15,9 +13,6 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use super::proto::SERVICE_NAME;
 use crate::api::Service;
 use crate::listener::Drain;
-
-/// How often a watched status is compared with the last one sent.
-const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 
 type WatchStream = Pin<Box<dyn Stream<Item = Result<HealthCheckResponse, Status>> + Send>>;
 
@@ -73,9 +68,13 @@ impl Health for HealthChecks {
 
 /// Waits for a status that differs from the last one; `None` when the connection should end.
 async fn next_status(mut watch: Watch) -> Option<(Result<HealthCheckResponse, Status>, Watch)> {
+    let service = Arc::clone(&watch.service);
     loop {
+        let mut changed = pin!(service.readiness_changed());
+        // A change after this line ends the wait, so none is missed.
+        changed.as_mut().enable();
         let status = match watch.is_known {
-            true => status(&watch.service),
+            true => status(&service),
             false => ServingStatus::ServiceUnknown,
         };
         let response = response(status);
@@ -85,10 +84,10 @@ async fn next_status(mut watch: Watch) -> Option<(Result<HealthCheckResponse, St
         }
         match &mut watch.drain {
             Some(drain) => tokio::select! {
-                () = sleep(WATCH_INTERVAL) => {}
+                () = changed => {}
                 () = drain.requested() => return None,
             },
-            None => sleep(WATCH_INTERVAL).await,
+            None => changed.await,
         }
     }
 }
