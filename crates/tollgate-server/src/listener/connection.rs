@@ -48,6 +48,12 @@ impl Connection {
         RequestInProgress(Arc::clone(&self.progress))
     }
 
+    /// Records that a part of the next request has arrived together with the last complete one. The time-out of incomplete
+    /// requests applies to it.
+    pub fn begin_next_request(&self) {
+        self.progress.set_partial();
+    }
+
     /// Counts decision requests of this front end, whatever their results are. Requests without authentication are not
     /// counted. A protocol with many requests in one read counts them with one call.
     pub fn count_requests(&self, count: u64) {

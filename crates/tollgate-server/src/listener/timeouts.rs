@@ -31,6 +31,8 @@ pub(crate) struct Progress {
     requests: AtomicU32,
     /// Requests without a complete response.
     in_progress: AtomicU32,
+    /// Whether a part of the next request has arrived together with the last one.
+    has_partial: AtomicBool,
     /// Whether bytes outside of requests are normal.
     is_multiplexed: AtomicBool,
 }
@@ -38,6 +40,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Records a complete request head.
     pub(crate) fn begin(&self) {
+        self.has_partial.store(false, Ordering::Relaxed);
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.in_progress.fetch_add(1, Ordering::Relaxed);
     }
@@ -45,6 +48,11 @@ impl Progress {
     /// Records that the response is complete.
     pub(crate) fn end(&self) {
         self.in_progress.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Records that the received bytes end with a part of the next request.
+    pub(super) fn set_partial(&self) {
+        self.has_partial.store(true, Ordering::Relaxed);
     }
 
     /// Returns the number of requests so far, modulo 2^32.
@@ -101,11 +109,17 @@ impl<T> TimedStream<T> {
     fn note_bytes(&mut self) {
         let requests = self.progress.requests();
         if self.last_requests != requests {
-            (self.last_requests, self.has_begun_head, self.checks) = (requests, false, 0);
+            self.note_requests(requests);
         }
         if !self.has_begun_head && self.progress.expects_head() {
             (self.has_begun_head, self.checks) = (true, 0);
         }
+    }
+
+    /// Records progress: this number of requests so far.
+    fn note_requests(&mut self, requests: u32) {
+        self.has_begun_head = self.progress.has_partial.load(Ordering::Relaxed);
+        (self.last_requests, self.checks) = (requests, 0);
     }
 
     /// Returns whether the client has exceeded the timeout for the head or for an idle connection.
@@ -121,7 +135,9 @@ impl<T> TimedStream<T> {
         self.is_armed = self.timer.as_mut().poll(context).is_pending();
         let requests = self.progress.requests();
         if self.last_requests != requests || self.progress.is_responding() {
-            (self.last_requests, self.has_begun_head, self.checks) = (requests, false, 0);
+            self.note_requests(requests);
+            // The next request may have begun since the last check.
+            self.checks = u32::from(self.has_begun_head);
             return false;
         }
         self.checks += 1;

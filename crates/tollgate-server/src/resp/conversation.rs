@@ -105,6 +105,11 @@ impl<'s> Conversation<'s> {
         pause
     }
 
+    /// Releases the slots of the permits that are not sent yet. An error takes the place of each.
+    pub(super) fn withhold_permits(&mut self) {
+        self.pipeline.withhold_permits(&mut self.replies);
+    }
+
     /// Runs the command that was decoded last, and adds it to `decisions` if it is one.
     async fn run_command(&mut self, decisions: &mut u64) -> After {
         let Self { service, session, decoder, limits, input, replies, pipeline, .. } = self;

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::Write;
+use std::ops::Range;
 
 /// The version of the protocol that a client has selected with HELLO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,6 +65,15 @@ impl Replies {
         let line = self.bytes.iter_mut().skip(start);
         line.filter(|byte| matches!(byte, b'\r' | b'\n')).for_each(|byte| *byte = b' ');
         self.line_end();
+    }
+
+    /// Replaces the bytes of a reply by an error.
+    pub(super) fn replace_by_error(&mut self, reply: Range<usize>, text: &(impl Display + ?Sized)) {
+        let end = reply.end.min(self.bytes.len());
+        let rest = self.bytes.split_off(end);
+        self.bytes.truncate(reply.start);
+        self.error(text);
+        self.append(&rest);
     }
 
     pub(super) fn integer(&mut self, number: impl itoa::Integer) {

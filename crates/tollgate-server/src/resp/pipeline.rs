@@ -1,15 +1,22 @@
 //! Pipelined decisions: with Redis as the store, those that arrive together are decided together.
 
 use std::mem;
+use std::ops::Range;
 
 use futures_util::future::join_all;
 
 use super::decide::DecisionCall;
 use super::encode::Replies;
+use super::error_reply::ErrorReply;
 use crate::api::{Service, UndeliveredPermit};
 
 /// Maximum number of pipelined commands of one connection that wait for Redis at the same time.
 const MAX_CONCURRENT: usize = 64;
+
+/// The reply in place of a permit. A closed connection cannot be distinguished from one whose client only reads.
+const WITHHELD: ErrorReply = ErrorReply::fixed(
+    "ERR the client has closed its side of the connection, so the slots of this check are released",
+);
 
 /// The decisions of one connection.
 #[derive(Debug)]
@@ -17,8 +24,9 @@ pub(super) struct Pipeline<'s> {
     service: &'s Service,
     /// Calls that are decided together, all of one verb. Empty if the store is in memory, which decides at once.
     waiting: Vec<DecisionCall<'static>>,
-    /// Permits in the replies. Their slots are released unless the client receives them.
-    undelivered: Vec<UndeliveredPermit>,
+    /// Permits in the replies, with the positions of their replies, in order. Their slots are released unless the client
+    /// receives them.
+    undelivered: Vec<(Range<usize>, UndeliveredPermit)>,
     is_concurrent: bool,
 }
 
@@ -35,7 +43,9 @@ impl<'s> Pipeline<'s> {
 
     /// Decides a call and appends its reply.
     pub(super) async fn run(&mut self, call: DecisionCall<'_>, replies: &mut Replies) {
-        self.undelivered.extend(call.run(self.service, replies).await);
+        let start = replies.len();
+        let permit = call.run(self.service, replies).await;
+        self.undelivered.extend(permit.map(|permit| (start..replies.len(), permit)));
     }
 
     /// Decides a call together with those that follow. Replies are appended in order.
@@ -66,8 +76,9 @@ impl<'s> Pipeline<'s> {
         // Boxed, so that it does not enlarge the future of connections without Redis.
         let results = Box::pin(join_all(self.waiting.drain(..).map(run))).await;
         for (reply, permit) in results {
+            let start = replies.len();
             replies.append(reply.as_bytes());
-            self.undelivered.extend(permit);
+            self.undelivered.extend(permit.map(|permit| (start..replies.len(), permit)));
         }
     }
 
@@ -78,6 +89,14 @@ impl<'s> Pipeline<'s> {
 
     /// Records that the client has received all permits.
     pub(super) fn set_delivered(&mut self) {
-        mem::take(&mut self.undelivered).iter().for_each(UndeliveredPermit::set_delivered);
+        mem::take(&mut self.undelivered).iter().for_each(|(_, permit)| permit.set_delivered());
+    }
+
+    /// Releases the slots of all permits in the unsent replies, and replaces these replies by errors.
+    pub(super) fn withhold_permits(&mut self, replies: &mut Replies) {
+        // From the last to the first, so that the positions stay valid.
+        for (reply, _released) in mem::take(&mut self.undelivered).into_iter().rev() {
+            replies.replace_by_error(reply, &WITHHELD);
+        }
     }
 }

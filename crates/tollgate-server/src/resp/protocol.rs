@@ -60,11 +60,11 @@ impl Protocol for Resp {
     }
 }
 
-/// How a connection ends.
+/// Who ends a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The client has closed it, or the server is draining.
-    Idle,
+    /// The client sends nothing more.
+    ByClient,
     /// The server closes it while the client may still send.
     ByServer,
 }
@@ -78,9 +78,7 @@ async fn converse<S: Stream>(
     let mut drained = pin!(drain_signal.requested());
     loop {
         let pause = conversation.answer(connection).await;
-        if !send(stream, &mut conversation).await? {
-            return Ok(End::Idle);
-        }
+        send(stream, &mut conversation).await?;
         match pause {
             Pause::NeedsSending => continue,
             Pause::Ends => return Ok(End::ByServer),
@@ -89,36 +87,38 @@ async fn converse<S: Stream>(
         // Between two commands a drain ends the connection. A command that has begun is answered first.
         let is_idle = conversation.input.is_empty();
         if is_idle && drain.is_requested() {
-            return Ok(End::Idle);
+            return Ok(End::ByServer);
+        }
+        if !is_idle {
+            connection.begin_next_request();
         }
         let max = conversation.max_input();
         tokio::select! {
             biased;
-            is_open = conversation.input.read(stream, max) => if !is_open? { return Ok(End::Idle) },
-            () = drained.as_mut(), if is_idle => return Ok(End::Idle),
+            is_open = conversation.input.read(stream, max) => if !is_open? { return Ok(End::ByClient) },
+            () = drained.as_mut(), if is_idle => return Ok(End::ByServer),
         }
     }
 }
 
-/// Sends the replies in one write. Returns false if the client has gone before it received a permit, whose slots are
-/// then released.
-async fn send<S: Stream>(stream: &mut S, conversation: &mut Conversation<'_>) -> io::Result<bool> {
+/// Sends the replies in one write. A client that sends nothing more may be gone, so its permits are withheld.
+async fn send<S: Stream>(stream: &mut S, conversation: &mut Conversation<'_>) -> io::Result<()> {
     let max = conversation.max_input();
     if conversation.pipeline.has_undelivered() {
         // The end of the connection may have arrived together with the reply of Redis. The runtime notices it meanwhile.
         yield_now().await;
         if conversation.input.is_at_end(stream, max).await {
-            return Ok(false);
+            conversation.withhold_permits();
         }
     }
     if conversation.replies.len() == 0 {
-        return Ok(true);
+        return Ok(());
     }
     stream.write_all(conversation.replies.as_bytes()).await?;
     stream.flush().await?;
     conversation.replies.clear(MAX_KEPT_REPLIES);
     conversation.pipeline.set_delivered();
-    Ok(true)
+    Ok(())
 }
 
 /// Closes the connection so that the client can still read the last reply. Closing with unread input would send a reset

@@ -38,15 +38,26 @@ async fn service() -> Arc<Service> {
     Arc::new(Service::new(Arc::new(node), Guard::new(settings.tokens), reloads, traces))
 }
 
-/// Serves a connection. Returns the end of the client.
-async fn connect() -> DuplexStream {
+/// Serves a connection. Returns the end of the client, and what is dropped to drain the server.
+async fn connect_draining() -> (DuplexStream, watch::Sender<()>) {
     let service = service().await;
     let (client, server) = duplex(4096);
     let counters = Metrics::new(Exhausted::Local, Arc::default()).front_ends().listen("resp");
+    let drain = watch::Sender::new(());
+    let subscribed = drain.subscribe();
     tokio::spawn(async move {
-        let drain = watch::Sender::new(());
         let protocol = Arc::new(Resp::new(service));
-        serve_stream(protocol, server, PEER, (drain.subscribe(), counters)).await;
+        serve_stream(protocol, server, PEER, (subscribed, counters)).await;
+    });
+    (client, drain)
+}
+
+/// Serves a connection of a server that does not drain.
+async fn connect() -> DuplexStream {
+    let (client, drain) = connect_draining().await;
+    tokio::spawn(async move {
+        let _kept = drain;
+        std::future::pending::<()>().await;
     });
     client
 }
@@ -87,6 +98,11 @@ async fn incomplete_command_is_closed_after_ten_seconds() {
         ping(&mut client).await;
         client.write_all(begin).await.expect("it is sent");
         assert_closed_after(&mut client, 7..=10).await;
+        // It may arrive together with a complete command.
+        let mut client = connect().await;
+        client.write_all(&[b"PING\r\n", begin].concat()).await.expect("it is sent");
+        client.read_exact(&mut [0; 7]).await.expect("the reply to the complete command");
+        assert_closed_after(&mut client, 7..=10).await;
     }
     // More bytes of the same command do not extend the time.
     let mut client = connect().await;
@@ -110,4 +126,16 @@ async fn client_that_does_not_read_is_closed_after_half_a_minute() {
     while client.write_all(&b"ECHO 0123456789\r\n".repeat(100)).await.is_ok() {}
     let waited = start.elapsed().as_secs();
     assert!((29..=32).contains(&waited), "{waited} s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn drained_connection_reads_until_its_client_closes() {
+    let (mut client, drain) = connect_draining().await;
+    ping(&mut client).await;
+    drop(drain);
+    client.read_to_end(&mut Vec::new()).await.expect("a proper end");
+    // A socket that is closed with unread input sends a reset, which discards replies.
+    client.write_all(b"PING\r\n").await.expect("the server still reads");
+    sleep(Duration::from_secs(2)).await;
+    client.write_all(b"PING\r\n").await.expect_err("it waits for a second");
 }

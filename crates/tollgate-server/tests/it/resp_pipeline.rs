@@ -1,6 +1,7 @@
 //! RESP: pipelined commands are answered in order, wherever the input is split.
 
 use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::thread;
 
 use tollgate_testkit::random::Random;
@@ -8,6 +9,7 @@ use tollgate_testkit::server::{Flavor, Server};
 
 use crate::redis::LONG_TIMEOUT;
 use crate::resp_client::{RespClient, encode, readable, start};
+use crate::service::{Scratch, eventually};
 
 const COMMANDS: usize = 1000;
 
@@ -165,4 +167,45 @@ fn large_replies_are_sent_in_parts() {
     assert!(read_total > 10_000_000, "{read_total}");
     let grown = tollgate_testkit::process_stats::peak(service.id()).saturating_sub(before);
     assert!(grown < 8 << 20, "{grown} bytes more");
+}
+
+/// A policy with one slot per client, which outlasts any test.
+const SLOTS: &str = "
+version: 1
+rules:
+  - { name: jobs, match: { path: /jobs }, limits: [{ concurrency: 1, ttl: 1h }] }
+";
+
+/// Sends two checks for slots between other commands, ends the input, and returns the replies.
+fn replies_after_end(address: std::net::SocketAddr, round: usize) -> [String; 4] {
+    let mut stream = RespClient::tcp(address);
+    let check = |name: &str| format!("TOLLGATE.CHECK {name}{round} path=/jobs\r\n");
+    let commands = format!("PING\r\n{}ECHO x\r\n{}", check("a"), check("b"));
+    stream.write_all(commands.as_bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut client = RespClient::over(stream);
+    let replies = [(); 4].map(|()| readable(&client.reply().expect("a reply")));
+    client.expect_end();
+    replies
+}
+
+#[test]
+fn client_that_ends_its_input_receives_all_replies_but_permits() {
+    let scratch = Scratch::new();
+    let policy = scratch.write("policy.yaml", SLOTS);
+    let (_service, address) = start(&["--policy", &policy]);
+    let mut other = RespClient::connect(address);
+    for round in 0..30 {
+        let [first, a, third, b] = replies_after_end(address, round);
+        assert_eq!((&*first, &*third), ("PONG", "x"));
+        for (name, reply) in [("a", a), ("b", b)] {
+            // The end of the input may arrive after the permit is sent.
+            let is_delivered = reply.starts_with("[1 1 0 ");
+            let is_withheld = reply.starts_with("-ERR the client has closed its side");
+            assert!(is_delivered || is_withheld, "{reply}");
+            let check = format!("TOLLGATE.CHECK {name}{round} path=/jobs");
+            let next = if is_delivered { "[0 1 0 " } else { "[1 1 0 " };
+            eventually("the slot is held or free", || other.call(&check).starts_with(next));
+        }
+    }
 }
