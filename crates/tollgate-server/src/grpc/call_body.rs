@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use tokio::sync::SemaphorePermit;
 use tokio::time::{Sleep, sleep};
 use tonic::Status;
 
-use crate::http::reserve_body;
-use crate::listener::RequestInProgress;
+use crate::listener::{RequestInProgress, ReservedMemory, reserve_memory};
 
 /// Maximum time for all messages of a request to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,8 +33,8 @@ pub(super) struct RequestBody {
 /// The memory of a body.
 enum Memory {
     Unreserved,
-    Waiting(Pin<Box<dyn Future<Output = Option<SemaphorePermit<'static>>> + Send>>),
-    Reserved { _permit: Option<SemaphorePermit<'static>> },
+    Waiting(Pin<Box<dyn Future<Output = Option<ReservedMemory>> + Send>>),
+    Reserved { _permit: Option<ReservedMemory> },
 }
 
 impl RequestBody {
@@ -47,7 +45,7 @@ impl RequestBody {
     /// Waits for memory, if the body needs any.
     fn poll_memory(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.received > UNRESERVED && matches!(self.memory, Memory::Unreserved) {
-            self.memory = Memory::Waiting(Box::pin(reserve_body(RESERVED)));
+            self.memory = Memory::Waiting(Box::pin(reserve_memory(RESERVED)));
         }
         if let Memory::Waiting(reservation) = &mut self.memory {
             let permit = ready!(reservation.as_mut().poll(context));

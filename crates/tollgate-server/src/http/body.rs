@@ -10,10 +10,10 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::error::{ApiError, ApiErrorKind};
+use crate::listener::reserve_memory;
 
 /// Maximum time to receive a whole body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,11 +22,6 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const MAX_BODY: usize = 64 * 1024;
 /// Maximum size of a batch body in bytes.
 pub(super) const MAX_BATCH_BODY: usize = 1024 * 1024;
-
-/// Maximum memory of all incomplete bodies together, in KiB, over all connections. Bodies that exceed it wait. An
-/// announced length reserves nothing until bytes arrive.
-const MAX_INCOMPLETE_KIB: u32 = 64 * 1024;
-static INCOMPLETE: Semaphore = Semaphore::const_new(MAX_INCOMPLETE_KIB as usize);
 
 /// Bytes of a body that need no reservation, because a connection buffers more than that anyway. Otherwise a few
 /// clients that announce long bodies and send nothing could block every body that arrives after its head.
@@ -59,13 +54,6 @@ where
         let detail = format!("the request body did not arrive within {seconds} s");
         Err(ApiError::new(ApiErrorKind::Timeout, detail))
     })
-}
-
-/// Waits until there is memory for one more incomplete body of this length in bytes.
-pub(crate) async fn reserve_body(length: usize) -> Option<SemaphorePermit<'static>> {
-    let kibibytes = u32::try_from(length.div_ceil(1024)).unwrap_or(u32::MAX);
-    // The semaphore is never closed.
-    INCOMPLETE.acquire_many(kibibytes.min(MAX_INCOMPLETE_KIB)).await.ok()
 }
 
 /// Returns `length` as `usize`, capped at `max`.
@@ -101,9 +89,8 @@ where
             continue;
         }
         if length > UNRESERVED && reservation.is_none() {
-            // Reserve the whole body in one step. Partial reservations could deadlock.
             let rest = body.size_hint().upper().map(|upper| bounded(upper, max));
-            reservation = reserve_body(rest.map_or(max, |rest| length + rest)).await;
+            reservation = reserve_memory(rest.map_or(max, |rest| length + rest)).await;
             // With a known length, allocate once: growing would need twice the memory.
             all.reserve(first.len() + data.len() + rest.unwrap_or(0));
         }

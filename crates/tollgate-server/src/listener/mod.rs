@@ -7,6 +7,7 @@ mod accept;
 mod connection;
 mod connections;
 mod handshake;
+mod incomplete_memory;
 mod timeouts;
 
 use std::future::Future;
@@ -27,6 +28,7 @@ pub use connection::{Connection, Drain, RequestInProgress};
 use connections::Connections;
 #[cfg(test)]
 pub(crate) use connections::serve as serve_stream;
+pub(crate) use incomplete_memory::{ReservedMemory, reserve_memory};
 pub(crate) use timeouts::Progress;
 
 /// Length of the accept queue. A client that finds it full retries after a second, and the usual 128 is too short when

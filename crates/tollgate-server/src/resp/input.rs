@@ -4,14 +4,27 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::BufMut;
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::{Instant, timeout};
+
+use crate::listener::{ReservedMemory, reserve_memory};
 
 /// Capacity of the first read in bytes.
 const INITIAL_CAPACITY: usize = 4 * 1024;
-/// Maximum capacity in bytes that an empty buffer keeps.
-const MAX_KEPT_CAPACITY: usize = 16 * 1024;
+/// Maximum capacity in bytes without a reservation. Only for a longer command the buffer grows beyond it.
+const MAX_UNRESERVED: usize = 16 * 1024;
+/// Maximum time that a long command waits for memory, and that replies may take while it holds memory.
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Reserved memory, and the time until which replies must be sent.
+#[derive(Debug)]
+struct Reserved {
+    _memory: Option<ReservedMemory>,
+    deadline: Instant,
+}
 
 /// Received bytes that are not decoded yet.
 #[derive(Debug, Default)]
@@ -21,6 +34,8 @@ pub(super) struct Input {
     start: usize,
     /// Whether the last read filled the buffer, so that a larger one saves reads.
     was_filled: bool,
+    /// The memory of a buffer that is larger than [`MAX_UNRESERVED`].
+    reserved: Option<Reserved>,
 }
 
 impl Input {
@@ -32,21 +47,36 @@ impl Input {
         self.unread().is_empty()
     }
 
+    /// Returns when the replies must be sent, if the input holds memory that others wait for.
+    pub(super) fn reply_deadline(&self) -> Option<Instant> {
+        self.reserved.as_ref().map(|reserved| reserved.deadline)
+    }
+
     /// Forgets the first `length` bytes.
     pub(super) fn advance(&mut self, length: usize) {
         self.start = self.start.saturating_add(length).min(self.bytes.len());
     }
 
-    /// Reads once, up to `max` unread bytes in all. Returns false at the end of the stream, and if there is no room.
+    /// Reads once, up to `max` unread bytes in all. Waits for memory if an incomplete command is long. Returns false at the end of the stream, and if there is no room.
     pub(super) async fn read(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
         max: usize,
     ) -> io::Result<bool> {
+        self.shrink();
+        if self.bytes.len() >= MAX_UNRESERVED && self.reserved.is_none() {
+            // Boxed, because it is rare.
+            let reserving = Box::pin(timeout(MEMORY_TIMEOUT, reserve_memory(max)));
+            let memory = reserving.await?;
+            self.reserved = Some(Reserved { _memory: memory, deadline: Instant::now() });
+        }
         self.make_room(max);
         let room = self.bytes.capacity().min(max).saturating_sub(self.bytes.len());
         let read = stream.read_buf(&mut (&mut self.bytes).limit(room)).await?;
         self.was_filled = read == room;
+        if let Some(reserved) = &mut self.reserved {
+            reserved.deadline = Instant::now() + MEMORY_TIMEOUT;
+        }
         Ok(read > 0)
     }
 
@@ -67,17 +97,24 @@ impl Input {
         }
     }
 
-    /// Moves the unread bytes to the front, and grows or shrinks the buffer if necessary.
-    fn make_room(&mut self, max: usize) {
+    /// Moves the unread bytes to the front, and returns the memory that was reserved for a long command before them.
+    pub(super) fn shrink(&mut self) {
         self.bytes.drain(..self.start);
         self.start = 0;
+        if self.bytes.len() < MAX_UNRESERVED && self.reserved.is_some() {
+            self.bytes.shrink_to(MAX_UNRESERVED);
+            self.reserved = None;
+        }
+    }
+
+    /// Grows the buffer if necessary.
+    fn make_room(&mut self, max: usize) {
         let (length, capacity) = (self.bytes.len(), self.bytes.capacity());
-        if length == 0 && !self.was_filled && capacity > MAX_KEPT_CAPACITY {
-            self.bytes = Vec::new();
-        } else if length < capacity && !self.was_filled {
+        if length < capacity && !self.was_filled {
             return;
         }
-        let wanted = self.bytes.capacity().saturating_mul(2).max(INITIAL_CAPACITY).min(max);
+        let max = if self.reserved.is_some() { max } else { max.min(MAX_UNRESERVED) };
+        let wanted = capacity.saturating_mul(2).max(INITIAL_CAPACITY).min(max);
         self.bytes.reserve_exact(wanted.saturating_sub(length));
     }
 }
@@ -97,14 +134,17 @@ mod tests {
         assert_eq!((input.unread().len(), input.bytes.capacity()), (1024, 1024));
         read_all(&mut input, &bytes, 65536).await;
         assert_eq!((input.unread().len(), input.bytes.capacity()), (65536, 65536));
+        assert!(input.reserved.is_some());
         input.advance(65536);
         assert!(input.is_empty());
-        let mut stream = &b"x"[..];
-        assert!(input.read(&mut stream, 65536).await.unwrap());
-        input.advance(1);
-        let mut stream = &b"y"[..];
-        assert!(input.read(&mut stream, 65536).await.unwrap());
-        assert_eq!((input.unread(), input.bytes.capacity()), (&b"y"[..], INITIAL_CAPACITY));
+        input.shrink();
+        assert_eq!((input.bytes.capacity(), input.reserved.is_none()), (MAX_UNRESERVED, true));
+        // Short commands need no more than that, however many there are.
+        let mut stream = &bytes[..];
+        while input.read(&mut stream, 65536).await.unwrap() {
+            input.advance(input.unread().len() - 1);
+        }
+        assert_eq!((input.bytes.capacity(), input.reserved.is_none()), (MAX_UNRESERVED, true));
     }
 
     #[tokio::test]

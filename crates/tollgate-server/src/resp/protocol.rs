@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::yield_now;
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 
 use super::conversation::{Conversation, Pause};
 use super::session::Session;
@@ -78,6 +78,8 @@ async fn converse<S: Stream>(
     let mut drained = pin!(drain_signal.requested());
     loop {
         let pause = conversation.answer(connection).await;
+        // A client that does not read its replies keeps no memory for commands that are answered.
+        conversation.input.shrink();
         send(stream, &mut conversation).await?;
         match pause {
             Pause::NeedsSending => continue,
@@ -114,11 +116,19 @@ async fn send<S: Stream>(stream: &mut S, conversation: &mut Conversation<'_>) ->
     if conversation.replies.len() == 0 {
         return Ok(());
     }
-    stream.write_all(conversation.replies.as_bytes()).await?;
-    stream.flush().await?;
+    let writing = write(stream, conversation.replies.as_bytes());
+    match conversation.input.reply_deadline() {
+        Some(deadline) => Box::pin(timeout_at(deadline, writing)).await??,
+        None => writing.await?,
+    }
     conversation.replies.clear(MAX_KEPT_REPLIES);
     conversation.pipeline.set_delivered();
     Ok(())
+}
+
+async fn write<S: Stream>(stream: &mut S, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes).await?;
+    stream.flush().await
 }
 
 /// Closes the connection so that the client can still read the last reply. Closing with unread input would send a reset
