@@ -2,21 +2,24 @@
 
 use std::time::Instant;
 
-use super::commands::Command;
+use super::commands::{Command, REDIS_VERSION};
 use super::decode::Arguments;
 use super::encode::{Replies, Version};
-use super::error_reply::ErrorReply;
+use super::error_reply::{ErrorReply, MAX_QUOTED, quoted};
 use super::numbers::parse_integer;
 use super::session::Session;
 use super::{client_command, command_docs, info};
 use crate::api::Service;
 
-/// The version of Redis whose replies these commands imitate. Clients use it to select features.
-pub(super) const REDIS_VERSION: &str = "7.0.0";
-
 /// Settings of Redis that clients read, with the values that fit this server. `redis-benchmark` prints them.
 const SETTINGS: [(&str, &str); 4] =
     [("appendonly", "no"), ("databases", "1"), ("save", ""), ("timeout", "120")];
+
+const CONFIG_HELP: [&str; 3] = [
+    "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "GET <name> [<name> ...]",
+    "    Return settings; * returns all of them. They cannot be changed.",
+];
 
 const SYNTAX_ERROR: ErrorReply = ErrorReply::fixed("ERR syntax error");
 const NOT_AN_INTEGER: ErrorReply = ErrorReply::fixed("ERR value is not an integer or out of range");
@@ -101,7 +104,7 @@ fn hello(arguments: &Arguments<'_>, context: &mut BuiltinContext<'_>) -> Result<
     let (mut login, mut name) = (None, None);
     while let Some(option) = options.next() {
         let syntax_error = || {
-            let option = String::from_utf8_lossy(option);
+            let option = quoted(option, MAX_QUOTED);
             ErrorReply::new(format!("ERR Syntax error in HELLO option '{option}'"))
         };
         if option.eq_ignore_ascii_case(b"AUTH") {
@@ -175,6 +178,11 @@ fn select(arguments: &Arguments<'_>, replies: &mut Replies) -> Result<(), ErrorR
 
 fn config(arguments: &Arguments<'_>, replies: &mut Replies) -> Result<(), ErrorReply> {
     let subcommand = arguments.get(1).unwrap_or_default();
+    if subcommand.eq_ignore_ascii_case(b"HELP") {
+        replies.array(CONFIG_HELP.len());
+        CONFIG_HELP.iter().for_each(|line| replies.status(line));
+        return Ok(());
+    }
     if !subcommand.eq_ignore_ascii_case(b"GET") {
         return Err(ErrorReply::unknown_subcommand("config", subcommand));
     }

@@ -2,7 +2,7 @@
 
 use super::decode::Arguments;
 use super::encode::{Replies, Version};
-use super::error_reply::ErrorReply;
+use super::error_reply::{ErrorReply, MAX_QUOTED, quoted};
 use super::session::Session;
 
 /// Maximum length of a name that a client sets, in bytes.
@@ -105,7 +105,7 @@ fn set_info(option: &[u8], value: &[u8], session: &mut Session) -> Result<(), Er
     } else if option.eq_ignore_ascii_case(b"LIB-VER") {
         session.library_version = read_name(value, "lib-ver")?;
     } else {
-        let option = String::from_utf8_lossy(option);
+        let option = quoted(option, MAX_QUOTED);
         return Err(ErrorReply::new(format!("ERR Unrecognized option '{option}'")));
     }
     Ok(())

@@ -1,7 +1,6 @@
 //! `COMMAND …`: describes the commands from their table.
 
-use super::builtin::REDIS_VERSION;
-use super::commands::{COMMANDS, CommandSpec};
+use super::commands::{COMMANDS, CommandSpec, REDIS_VERSION};
 use super::decode::Arguments;
 use super::encode::Replies;
 use super::error_reply::ErrorReply;

@@ -1,5 +1,8 @@
 //! The table of commands: names, arity, and what COMMAND reports about them.
 
+/// The version of Redis whose replies the built-in commands imitate. Clients use it to select features.
+pub(super) const REDIS_VERSION: &str = "7.0.0";
+
 /// A command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {

@@ -13,6 +13,7 @@ use super::limit_cache::LimitCache;
 use super::pipeline::Pipeline;
 use super::policy_commands::read_client;
 use super::session::Session;
+use crate::access::Role;
 use crate::api::Service;
 use crate::api::admin::ChangeRequest;
 use crate::listener::Connection;
@@ -24,6 +25,9 @@ const MAX_REPLIES: usize = 64 * 1024;
 const NO_AUTH: ErrorReply = ErrorReply::fixed("NOAUTH Authentication required.");
 const NO_PERMISSION: ErrorReply =
     ErrorReply::fixed("NOPERM this command requires the admin token; send AUTH admin TOKEN");
+const NO_ADMIN_TOKEN: ErrorReply = ErrorReply::fixed(
+    "NOPERM this command requires the admin token, and none is configured: set TOLLGATE_ADMIN_TOKEN",
+);
 
 /// Why commands are no longer answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,7 +200,9 @@ async fn reset_client(
     arguments: &Arguments<'_>,
     replies: &mut Replies,
 ) -> Result<After, ErrorReply> {
-    let token = session.admin_token().ok_or(NO_PERMISSION)?;
+    let is_possible = !service.is_open(Role::Admin);
+    let token = session.admin_token();
+    let token = token.ok_or(if is_possible { NO_PERMISSION } else { NO_ADMIN_TOKEN })?;
     let client = read_client(service, arguments)?;
     let author = Author { name: String::new(), token: Some(token), peer: session.peer.ip() };
     service.reset(client, ChangeRequest { author, reason: String::new() }).await?;

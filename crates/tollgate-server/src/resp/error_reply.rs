@@ -7,7 +7,7 @@ use super::decode::Arguments;
 use crate::error::ApiError;
 
 /// Maximum length in bytes of the parts of a command that an error repeats.
-const MAX_QUOTED: usize = 128;
+pub(super) const MAX_QUOTED: usize = 128;
 
 /// An error reply, which starts with its prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl From<ApiError> for ErrorReply {
 }
 
 /// Returns the start of an argument for an error: at most `max` bytes, and nothing after a NUL, as Redis.
-fn quoted(argument: &[u8], max: usize) -> String {
+pub(super) fn quoted(argument: &[u8], max: usize) -> String {
     let until_nul = argument.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(until_nul.get(..max).unwrap_or(until_nul)).into_owned()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::builtin::REDIS_VERSION;
+use super::commands::REDIS_VERSION;
 use super::decode::Arguments;
 use super::encode::Replies;
 

@@ -20,7 +20,10 @@ pub(super) fn read_query<'a>(arguments: &Arguments<'a>) -> Result<Query<'a>, Err
         } else if position == 0 {
             let inserted = facts.insert(CLIENT, argument);
             inserted.map_err(|error| ApiError::invalid(error.reason()).at("key"))?;
-        } else if argument.eq_ignore_ascii_case(b"COST") && cost.is_none() {
+        } else if argument.eq_ignore_ascii_case(b"COST") {
+            if cost.is_some() {
+                return Err(invalid("COST is given twice"));
+            }
             cost = Some(read_cost(rest.next().map(|(_, cost)| cost))?);
         } else {
             return Err(invalid("syntax error: expected name=value or COST n"));

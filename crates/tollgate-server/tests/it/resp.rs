@@ -187,7 +187,7 @@ fn invalid_policy_commands_name_what_is_wrong() {
         ("TOLLGATE.CHECK k COST -1", "ERR cost: must be"),
         ("TOLLGATE.CHECK k COST 1.5", "ERR cost: must be"),
         ("TOLLGATE.CHECK k COST 9007199254740992", "ERR cost: must be"),
-        ("TOLLGATE.CHECK k COST 1 COST 1", "ERR syntax error"),
+        ("TOLLGATE.CHECK k COST 1 COST 1", "ERR COST is given twice"),
         ("TOLLGATE.CHECK client=a client=b", "ERR facts.client: the fact is given twice"),
         ("TOLLGATE.CHECK k client=b", "ERR facts.client: the fact is given twice"),
         ("TOLLGATE.CHECK path=", "ERR facts.path: the value is empty"),
@@ -260,6 +260,11 @@ fn builtin_commands_reply_as_redis() {
         ("CONFIG GET appendonly", "[appendonly no]"),
         ("CONFIG GET nothing", "[]"),
         ("CONFIG SET a b", "-ERR unknown subcommand 'SET'. Try CONFIG HELP."),
+        (
+            "CONFIG HELP",
+            "[CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are: GET <name> [<name> ...]     \
+             Return settings; * returns all of them. They cannot be changed.]",
+        ),
         ("COMMAND COUNT", "19"),
         ("COMMAND INFO nothing", "[(nil)]"),
         ("GET k", "-ERR unknown command 'GET', with args beginning with: 'k' "),
@@ -267,6 +272,12 @@ fn builtin_commands_reply_as_redis() {
         ("CLIENT GETNAME", "(nil)"),
     ] {
         assert_eq!(client.call(command), expected, "{command}");
+    }
+    // An error repeats only the start of an argument.
+    let long = "x".repeat(60_000);
+    for command in [&["HELLO", "3", &long][..], &["CLIENT", "SETINFO", &long, "x"]] {
+        let reply = client.call_with(command);
+        assert!(reply.ends_with(&format!(" '{}'", "x".repeat(128))), "{reply:.300}");
     }
     let id: u64 = client.call("CLIENT ID").parse().unwrap();
     let info = client.call("CLIENT INFO");
