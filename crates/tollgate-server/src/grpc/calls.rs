@@ -21,9 +21,10 @@ use super::health::HealthChecks;
 use super::proto::RateLimitServiceServer;
 use super::rate_limit::{Peer, RateLimits, SHOULD_RATE_LIMIT};
 use super::reflection::{self, Reflection};
+use crate::access::token_credentials;
 use crate::api::{Role, Service};
 use crate::error::{ApiError, ApiErrorKind};
-use crate::http::token_credentials;
+
 use crate::listener::Connection;
 
 /// Maximum size of a message in bytes.

@@ -8,11 +8,11 @@ use axum::middleware::Next;
 use axum::response::Response;
 use hyper::Method;
 
-use super::credentials::{credentials, token_credentials};
+use super::credentials::credentials;
 use super::origin::{ensure_from_dashboard, is_cross_site};
 use super::protocol::Peer;
 use super::reply::{Reply, problem};
-use crate::access::{Admission, Fingerprint, Role};
+use crate::access::{Admission, Fingerprint, Role, token_credentials};
 use crate::api::Service;
 use crate::error::{ApiError, ApiErrorKind};
 

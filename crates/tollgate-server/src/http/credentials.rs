@@ -2,36 +2,15 @@
 
 use std::time::Duration;
 
-use hyper::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderValue};
+use hyper::header::{COOKIE, HeaderMap, HeaderValue};
 
-use crate::access::{Credentials, PresentedToken, SESSION_LIFETIME};
+use crate::access::{Credentials, SESSION_LIFETIME, bearer};
 
 const COOKIE_NAME: &str = "tollgate_session";
-
-/// Returns the bearer token of a request, without sessions: decision calls have none.
-pub(crate) fn token_credentials(headers: &HeaderMap) -> Credentials<'_> {
-    Credentials { token: bearer(headers), sessions: Vec::new() }
-}
 
 /// Returns the bearer token and the session cookies of a request.
 pub(super) fn credentials(headers: &HeaderMap) -> Credentials<'_> {
     Credentials { token: bearer(headers), sessions: cookie_values(headers).collect() }
-}
-
-/// Returns the token of the only `Authorization` header.
-fn bearer(headers: &HeaderMap) -> PresentedToken<'_> {
-    let mut values = headers.get_all(AUTHORIZATION).iter();
-    let value = match (values.next(), values.next()) {
-        (None, _) => return PresentedToken::Absent,
-        (Some(value), None) => value,
-        (Some(_), Some(_)) => return PresentedToken::Malformed,
-    };
-    match value.as_bytes().split_at_checked("Bearer ".len()) {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"Bearer ") => {
-            PresentedToken::Token(token.trim_ascii())
-        }
-        _ => PresentedToken::Malformed,
-    }
 }
 
 /// Returns the values of our cookie. There may be several, and other cookies of the host may contain any bytes.
@@ -62,35 +41,17 @@ fn cookie(value: &str, max_age: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn headers(name: &hyper::header::HeaderName, values: &[&[u8]]) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        for value in values {
-            headers.append(name, HeaderValue::from_bytes(value).unwrap());
-        }
-        headers
-    }
+    use crate::access::token_credentials;
 
     #[test]
     fn finds_sessions_among_other_cookies() {
         let cookies = format!("other=J\u{fc}rg; {COOKIE_NAME}=old; {COOKIE_NAME}=new");
-        let headers = headers(&COOKIE, &[cookies.as_bytes(), b"a=\xff; b"]);
+        let mut headers = HeaderMap::new();
+        for value in [cookies.as_bytes(), b"a=\xff; b"] {
+            headers.append(COOKIE, HeaderValue::from_bytes(value).unwrap());
+        }
         assert_eq!(credentials(&headers).sessions, ["old", "new"]);
         assert!(token_credentials(&headers).sessions.is_empty());
-    }
-
-    #[test]
-    fn distinguishes_missing_and_malformed_tokens() {
-        assert!(matches!(bearer(&HeaderMap::new()), PresentedToken::Absent));
-        let found = headers(&AUTHORIZATION, &[b"bearer  abc "]);
-        assert_eq!(bearer(&found), PresentedToken::Token(b"abc"));
-        let malformed: [&[&[u8]]; 3] = [&[b"Basic abc"], &[b"Bearer"], &[b"Bearer a", b"Bearer a"]];
-        for values in malformed {
-            assert!(
-                matches!(bearer(&headers(&AUTHORIZATION, values)), PresentedToken::Malformed),
-                "{values:?}"
-            );
-        }
     }
 
     #[test]

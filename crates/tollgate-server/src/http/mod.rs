@@ -22,7 +22,6 @@ mod traces;
 
 #[cfg(test)]
 pub(crate) use admin::ChangeQuery;
-pub(crate) use credentials::token_credentials;
 #[cfg(test)]
 pub(crate) use decide::{Batch, PermitBody};
 #[cfg(test)]
