@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use tollgate::{LimiterError, StoreError, StoreErrorKind};
+use tollgate::{LimiterError, OnStoreLoss, Outcome, StoreError, StoreErrorKind};
 
 /// An error response of the API. A refused request is not an error but a decision.
 ///
@@ -83,11 +83,17 @@ impl ApiError {
         Self { reason: Some(STORE_LOST), ..Self::new(ApiErrorKind::Unavailable, detail) }
     }
 
-    /// Creates the error for a request that a rule with `on_store_loss: deny` refuses, because the store is lost.
-    pub(crate) fn denied_by_store_loss(rule: &str) -> Self {
-        Self::store_lost(format!(
-            "the store is unavailable, and rule {rule} has on_store_loss: deny"
-        ))
+    /// Returns the error for a request that a rule with `on_store_loss: deny` refuses, because the store is lost; `None`
+    /// for any other outcome.
+    pub(crate) fn of_store_loss(outcome: &Outcome<'_, '_>) -> Option<Self> {
+        let decision = outcome.decision;
+        let is_denied = !decision.is_allowed() && decision.loss() == Some(OnStoreLoss::Deny);
+        is_denied.then(|| {
+            let rule = outcome.rule();
+            let detail =
+                format!("the store is unavailable, and rule {rule} has on_store_loss: deny");
+            Self::store_lost(detail)
+        })
     }
 
     /// Creates the error for a request without a recorded peer address. Every connection records one.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use tollgate::policy::MatchedRule;
-use tollgate::{FieldValue, HeaderStyle, Outcome, Refusal, Status, Verdict};
+use tollgate::{FieldValue, HeaderStyle, Outcome, Status, Verdict};
 
 use super::proto::{
     Code, DescriptorStatus, HeaderValue, RateLimit, RateLimitResponse, protobuf_duration,
@@ -43,11 +43,8 @@ impl DescriptorReply {
         style: Option<HeaderStyle>,
     ) -> Result<Self, ApiError> {
         let decision = outcome.decision;
-        if Refusal::of(decision).is_some_and(|refusal| refusal.is_unavailable()) {
-            let rule = outcome.rule();
-            let detail =
-                format!("the store is unavailable, and rule {rule} has on_store_loss: deny");
-            return Err(ApiError::store_lost(detail));
+        if let Some(error) = ApiError::of_store_loss(outcome) {
+            return Err(error);
         }
         let status = match reported(outcome) {
             Some(status) => limited(status, decision.is_allowed()),

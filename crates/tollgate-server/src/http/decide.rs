@@ -45,11 +45,9 @@ where
 
 /// Encodes an item of a batch. A refusal by `on_store_loss: deny` is a problem, because an item has no status line.
 fn item_json(outcome: &Outcome<'_, '_>) -> Vec<u8> {
-    match Refusal::of(outcome.decision) {
-        Some(refusal) if refusal.is_unavailable() => {
-            ApiError::denied_by_store_loss(outcome.rule()).to_json(None)
-        }
-        _ => decision_json(outcome),
+    match ApiError::of_store_loss(outcome) {
+        Some(error) => error.to_json(None),
+        None => decision_json(outcome),
     }
 }
 

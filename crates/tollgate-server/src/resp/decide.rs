@@ -1,6 +1,6 @@
 //! Decision commands: read from their arguments, decided by the service, encoded as replies.
 
-use tollgate::{OnStoreLoss, Outcome, Permit, Query, Verb};
+use tollgate::{Outcome, Permit, Query, Verb};
 
 use super::commands::Command;
 use super::decode::Arguments;
@@ -131,7 +131,5 @@ fn encode(outcome: &Outcome<'_, '_>, replies: &mut Replies) {
 
 /// Returns the error of a request that is refused because the store is lost.
 fn store_loss(outcome: &Outcome<'_, '_>) -> Option<ErrorReply> {
-    let is_lost = outcome.decision.loss() == Some(OnStoreLoss::Deny);
-    let is_refused = is_lost && !outcome.decision.is_allowed();
-    is_refused.then(|| ApiError::denied_by_store_loss(outcome.rule()).into())
+    ApiError::of_store_loss(outcome).map(ErrorReply::from)
 }
