@@ -4,22 +4,25 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::HeaderMap;
+use hyper::header::{HeaderMap, HeaderName};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::error::ApiError;
 
-const HEADER: &str = "grpc-timeout";
+const HEADER: HeaderName = HeaderName::from_static("grpc-timeout");
 /// Maximum number of digits, by the gRPC specification.
 const MAX_DIGITS: usize = 8;
 
-/// Returns the time that the caller waits; `None` if it sets no limit.
+/// Returns the time that the caller waits; `None` if it sets no limit. More than one header is an error.
 pub(super) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ApiError> {
-    let Some(value) = headers.get(HEADER) else { return Ok(None) };
-    parse(value.as_bytes()).map(Some).ok_or_else(|| {
-        ApiError::invalid("use 1 to 8 digits and a unit (H, M, S, m, u or n), such as 20m")
-            .at(HEADER)
-    })
+    let mut values = headers.get_all(HEADER).iter();
+    let (Some(value), other) = (values.next(), values.next()) else { return Ok(None) };
+    let invalid = |detail| ApiError::invalid(detail).at(HEADER.as_str());
+    if other.is_some() {
+        return Err(invalid("is sent more than once; send one value"));
+    }
+    let timeout = parse(value.as_bytes()).map(Some);
+    timeout.ok_or_else(|| invalid("use 1 to 8 digits and a unit (H, M, S, m, u or n), such as 20m"))
 }
 
 fn parse(value: &[u8]) -> Option<Duration> {
@@ -76,6 +79,17 @@ mod tests {
     use std::future::{pending, ready};
 
     use super::*;
+
+    #[test]
+    fn a_second_timeout_is_refused() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(timeout(&headers).unwrap(), None);
+        headers.append(HEADER, "20m".parse().unwrap());
+        assert_eq!(timeout(&headers).unwrap(), Some(Duration::from_millis(20)));
+        headers.append(HEADER, "20m".parse().unwrap());
+        let error = timeout(&headers).unwrap_err().to_string();
+        assert_eq!(error, "grpc-timeout: is sent more than once; send one value");
+    }
 
     #[test]
     fn parses_all_units_and_nothing_else() {

@@ -89,6 +89,9 @@ fn heads() -> Vec<Kind> {
     let many = (0..2000).map(|number| (format!("x-{number}"), b"y".to_vec()));
     let many =
         Call { headers: call_headers().into_iter().chain(many).collect(), body: message(&valid()) };
+    let mut two_deadlines = call_headers();
+    two_deadlines.extend(["1S", "1S"].map(|value| ("grpc-timeout".to_owned(), value.into())));
+    let two_deadlines = Call { headers: two_deadlines, body: message(&valid()) };
     let kinds = [
         "",
         "text/plain",
@@ -142,6 +145,7 @@ fn heads() -> Vec<Kind> {
                 texts(&["", "x", "1", "m", "-1m", "1.5S", "999999999m", "1h", "1 m", "1m1m"]),
             ),
         ),
+        ("two deadlines", Error, vec![two_deadlines]),
         ("passed deadlines", Error, with_header("grpc-timeout", texts(&["0m", "0H", "1n"]))),
         (
             "endless deadlines",
