@@ -1,5 +1,9 @@
 //! `tollgate serve`: startup, background tasks and shutdown of the server.
 
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod grpc_connection_tests;
 mod start;
 #[cfg(test)]
 mod timeout_tests;

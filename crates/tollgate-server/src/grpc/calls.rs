@@ -1,12 +1,17 @@
 //! Calls: the checks before a method, and the service that a path belongs to.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::IpAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use h2::RecvStream;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use prost::Message as _;
+use tokio::task::yield_now;
 use tokio::time::Instant;
 use tollgate::HeaderStyle;
 use tonic::body::Body;
@@ -14,23 +19,29 @@ use tonic::{Code, Status};
 use tonic_health::pb::health_server::HealthServer;
 use tower_service::Service as _;
 
-use super::call_body::RequestBody;
 use super::deadline::{self, BeforeDeadline};
 use super::error::status_of;
 use super::health::HealthChecks;
-use super::proto::RateLimitServiceServer;
+use super::proto::{RateLimitRequest, RateLimitServiceServer};
 use super::rate_limit::{Peer, RateLimits, SHOULD_RATE_LIMIT};
 use super::reflection::{self, Reflection};
+use super::request_body::RequestBody;
+use super::response::{CallResponse, error_code};
 use crate::access::token_credentials;
 use crate::api::{Role, Service};
 use crate::error::{ApiError, ApiErrorKind};
-
 use crate::listener::Connection;
 
 /// Maximum size of a message in bytes.
 const MAX_MESSAGE: usize = 64 * 1024;
 
+/// Maximum number of descriptors that are decided in the task of the connection.
+const MAX_PROMPT_DESCRIPTORS: usize = 10;
+
 const HEALTH: &str = "/grpc.health.v1.Health/";
+
+/// The compression of the messages of a request. tonic refuses all but `identity`.
+const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
 type Call = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
@@ -38,19 +49,21 @@ type Call = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Se
 #[derive(Debug)]
 pub(super) struct Calls {
     service: Arc<Service>,
-    rate_limits: RateLimitServiceServer<RateLimits>,
+    rate_limits: Arc<RateLimits>,
+    rate_limit_server: RateLimitServiceServer<RateLimits>,
     health: HealthServer<HealthChecks>,
     reflection: Option<Reflection>,
 }
 
 impl Calls {
     pub(super) fn new(service: Arc<Service>, headers: Option<HeaderStyle>) -> Self {
-        let rate_limits = RateLimits::new(Arc::clone(&service), headers);
+        let rate_limits = Arc::new(RateLimits::new(Arc::clone(&service), headers));
         let health = HealthChecks::new(Arc::clone(&service));
         Self {
             service,
-            rate_limits: RateLimitServiceServer::new(rate_limits)
+            rate_limit_server: RateLimitServiceServer::from_arc(Arc::clone(&rate_limits))
                 .max_decoding_message_size(MAX_MESSAGE),
+            rate_limits,
             health: HealthServer::new(health).max_decoding_message_size(MAX_MESSAGE),
             reflection: Reflection::new(),
         }
@@ -59,38 +72,56 @@ impl Calls {
     /// Answers a call. Errors are responses.
     pub(super) async fn respond(
         &self,
-        request: Request<RequestBody>,
+        request: Request<RecvStream>,
         begun: Instant,
         connection: &Connection,
-    ) -> Response<Body> {
+    ) -> CallResponse {
         if let Some(refusal) = not_grpc(&request) {
-            return refusal;
+            return CallResponse::Http(refusal);
         }
-        let timeout = match deadline::timeout(request.headers()) {
-            Ok(timeout) => timeout,
-            Err(error) => return status_of(&error).into_http(),
-        };
-        let call = match self.call(request, connection) {
-            Ok(call) => call,
-            Err(error) => return status_of(&error).into_http(),
-        };
-        let deadline = timeout.and_then(|timeout| begun.checked_add(timeout));
-        let response = match deadline {
-            Some(deadline) => BeforeDeadline::new(call, deadline).await,
-            None => Some(call.await),
-        };
-        match response {
-            Some(Ok(response)) => with_table_status(response),
-            Some(Err(never)) => match never {},
-            None => {
+        let response = async {
+            let timeout = deadline::timeout(request.headers())?;
+            let deadline = timeout.and_then(|timeout| begun.checked_add(timeout));
+            let call = pin!(self.call(request.map(RequestBody::new), connection));
+            let Some(deadline) = deadline else { return call.await };
+            BeforeDeadline::new(call, deadline).await.unwrap_or_else(|| {
                 let detail = "the deadline of the caller passed (grpc-timeout)";
-                status_of(&ApiError::new(ApiErrorKind::Timeout, detail)).into_http()
-            }
-        }
+                Err(ApiError::new(ApiErrorKind::Timeout, detail))
+            })
+        };
+        response.await.unwrap_or_else(|error| CallResponse::Http(status_of(&error).into_http()))
     }
 
-    /// Starts the call of the service that the path belongs to.
-    fn call(
+    /// Calls the service that the path belongs to.
+    async fn call(
+        &self,
+        mut request: Request<RequestBody>,
+        connection: &Connection,
+    ) -> Result<CallResponse, ApiError> {
+        let peer = connection.peer().ip();
+        if request.uri().path() == SHOULD_RATE_LIMIT {
+            self.authenticate(request.headers(), peer)?;
+            connection.count_requests(1);
+            let message = received_message(&mut request).await;
+            let descriptors = message.as_ref().map(|message| message.descriptors.len());
+            if descriptors.is_none_or(|count| count > MAX_PROMPT_DESCRIPTORS) {
+                // Continues in a task of its own, so that the other calls of the connection do not wait.
+                yield_now().await;
+            }
+            if let Some(message) = message {
+                let body = self.rate_limits.respond(&message, request.headers(), peer).await?;
+                return Ok(CallResponse::Complete(body));
+            }
+        }
+        let response = match self.call_tonic(request, connection)?.await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        Ok(CallResponse::Http(with_table_status(response)))
+    }
+
+    /// Starts the call of a tonic service.
+    fn call_tonic(
         &self,
         mut request: Request<RequestBody>,
         connection: &Connection,
@@ -100,15 +131,11 @@ impl Calls {
             request.extensions_mut().insert(connection.drain());
             return Ok(self.health.clone().call(request));
         }
-        let is_decision = path == SHOULD_RATE_LIMIT;
-        self.authenticate(request.headers(), peer)?;
-        if is_decision {
-            connection.count_requests(1);
-            if self.service.traces().is_enabled() {
-                request.extensions_mut().insert(Peer(peer));
-            }
-            return Ok(self.rate_limits.clone().call(request));
+        if path == SHOULD_RATE_LIMIT {
+            request.extensions_mut().insert(Peer(peer));
+            return Ok(self.rate_limit_server.clone().call(request));
         }
+        self.authenticate(request.headers(), peer)?;
         match &self.reflection {
             Some(reflection) if path.starts_with(reflection::PREFIX) => {
                 Ok(reflection.call(request))
@@ -133,6 +160,16 @@ impl Calls {
     }
 }
 
+/// Returns the message of a request that has arrived completely and is short and valid. tonic handles all others.
+async fn received_message(request: &mut Request<RequestBody>) -> Option<RateLimitRequest> {
+    if request.headers().contains_key(ENCODING) {
+        return None;
+    }
+    let body = request.body_mut();
+    let message = poll_fn(|context| Poll::Ready(body.short_message(context))).await?;
+    RateLimitRequest::decode(message).ok()
+}
+
 /// Returns the HTTP response to a request that is not gRPC.
 fn not_grpc<B>(request: &Request<B>) -> Option<Response<Body>> {
     let refuse = |status| {
@@ -154,16 +191,6 @@ fn not_grpc<B>(request: &Request<B>) -> Option<Response<Body>> {
 fn is_grpc(kind: &[u8]) -> bool {
     let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     matches!(essence, b"application/grpc" | b"application/grpc+proto")
-}
-
-/// Returns whether the client ended its request before it was complete.
-pub(super) fn is_aborted(response: &Response<Body>) -> bool {
-    error_code(response) == Some(Code::Aborted)
-}
-
-/// Returns the status of an error, which has no message; `None` for other responses.
-fn error_code(response: &Response<Body>) -> Option<Code> {
-    response.headers().get(Status::GRPC_STATUS).map(|code| Code::from_bytes(code.as_bytes()))
 }
 
 /// Replaces the status of a message that is too large, which tonic reports as `OUT_OF_RANGE`, by that of the table.

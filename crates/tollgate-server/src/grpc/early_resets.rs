@@ -1,6 +1,5 @@
 //! Rapid reset: a connection whose client opens requests and resets them at once is closed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -22,16 +21,16 @@ pub(super) struct EarlyResets {
 
 /// A request of a connection. Counts an early reset if it is dropped before it is complete.
 #[derive(Debug)]
-pub(super) struct OpenRequest {
-    resets: Arc<EarlyResets>,
+pub(super) struct OpenRequest<'r> {
+    resets: &'r EarlyResets,
     begun: Instant,
     is_complete: bool,
 }
 
 impl EarlyResets {
-    /// Records a request.
-    pub(super) fn open(self: &Arc<Self>) -> OpenRequest {
-        OpenRequest { resets: Arc::clone(self), begun: Instant::now(), is_complete: false }
+    /// Records a request that began at this time.
+    pub(super) const fn open(&self, begun: Instant) -> OpenRequest<'_> {
+        OpenRequest { resets: self, begun, is_complete: false }
     }
 
     /// Waits until there are too many early resets.
@@ -61,12 +60,7 @@ impl EarlyResets {
     }
 }
 
-impl OpenRequest {
-    /// Returns when the request began.
-    pub(super) const fn begun(&self) -> Instant {
-        self.begun
-    }
-
+impl OpenRequest<'_> {
     /// Records that the request has its response.
     pub(super) fn complete(mut self) {
         self.is_complete = true;
@@ -74,7 +68,7 @@ impl OpenRequest {
     }
 }
 
-impl Drop for OpenRequest {
+impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         if !self.is_complete {
             self.resets.count_reset(self.begun.elapsed());

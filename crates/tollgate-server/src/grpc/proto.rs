@@ -1,14 +1,11 @@
 //! The generated messages and the trait of the service; `scripts/protos` writes them from `proto/`.
 
-use std::time::Duration;
-
+#[cfg(test)]
 pub(super) use generated::envoy::config::core::v3::HeaderValue;
 pub(super) use generated::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 pub(super) use generated::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::RateLimitOverride;
+pub(super) use generated::envoy::service::ratelimit::v3::rate_limit_response::Code;
 pub(super) use generated::envoy::service::ratelimit::v3::rate_limit_response::rate_limit::Unit;
-pub(super) use generated::envoy::service::ratelimit::v3::rate_limit_response::{
-    Code, DescriptorStatus, RateLimit,
-};
 pub(super) use generated::envoy::service::ratelimit::v3::rate_limit_service_server::{
     RateLimitService, RateLimitServiceServer, SERVICE_NAME,
 };
@@ -30,13 +27,6 @@ mod generated {
 
 /// The encoded descriptors of all files, for reflection.
 pub(super) const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");
-
-/// Returns a time as a protobuf duration. Times beyond its range are clamped.
-pub(super) fn protobuf_duration(time: Duration) -> prost_types::Duration {
-    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-    let nanos = i32::try_from(time.subsec_nanos()).unwrap_or_default();
-    prost_types::Duration { seconds, nanos }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,21 +1,17 @@
 //! gRPC on a connection: HTTP/2 with caps, keep-alive and an idle time-out.
 
-use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::http2;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use h2::server::Builder;
 use tokio::time::sleep;
 use tollgate::HeaderStyle;
 
-use super::call_body::{RequestBody, ResponseBody};
-use super::calls::{Calls, is_aborted};
+use super::calls::Calls;
 use super::early_resets::EarlyResets;
+use super::keep_alive;
+use super::streams::{Shared, Streams};
 use crate::api::Service;
 use crate::listener::{Connection, Protocol, Stream};
 
@@ -33,8 +29,6 @@ const STREAM_WINDOW: u32 = 80 * 1024;
 const CONNECTION_WINDOW: u32 = 128 * 1024;
 /// Maximum number of bytes that wait to be written to a stream.
 const MAX_SEND_BUFFER: usize = 64 * 1024;
-/// Time without data after which the client must answer a PING, and the time that it has to answer.
-const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// How often a connection is checked for requests, and the number of checks without any after which it is closed.
 const IDLE_CHECK: Duration = Duration::from_secs(30);
 const MAX_IDLE_CHECKS: u32 = 3;
@@ -42,13 +36,13 @@ const MAX_IDLE_CHECKS: u32 = 3;
 /// The gRPC front end of a listener.
 #[derive(Debug)]
 pub(crate) struct Grpc {
-    calls: Calls,
+    calls: Arc<Calls>,
 }
 
 impl Grpc {
     /// Creates the front end. `headers` is the style of the headers that the proxy adds to responses; `None` for none.
     pub(crate) fn new(service: Arc<Service>, headers: Option<HeaderStyle>) -> Self {
-        Self { calls: Calls::new(service, headers) }
+        Self { calls: Arc::new(Calls::new(service, headers)) }
     }
 }
 
@@ -67,49 +61,41 @@ impl Protocol for Grpc {
 
     async fn serve<S: Stream>(self: Arc<Self>, stream: S, connection: Connection) {
         connection.set_multiplexed();
-        let (connection, resets) = (Arc::new(connection), Arc::new(EarlyResets::default()));
-        let handler = service_fn(|request: Request<Incoming>| {
-            let (in_progress, open) = (connection.begin_request(), resets.open());
-            let (grpc, connection) = (Arc::clone(&self), Arc::clone(&connection));
-            async move {
-                let request = request.map(RequestBody::new);
-                let response = grpc.calls.respond(request, open.begun(), &connection).await;
-                // The error of a body that the client reset is not sent.
-                if !is_aborted(&response) {
-                    open.complete();
-                }
-                Ok::<_, Infallible>(response.map(|body| ResponseBody::new(body, in_progress)))
-            }
-        });
-        let mut serving = pin!(builder().serve_connection(TokioIo::new(stream), handler));
+        let Ok(http) = builder().handshake(stream).await else { return };
+        let (calls, resets) = (Arc::clone(&self.calls), EarlyResets::default());
+        let shared = Arc::new(Shared { calls, connection, resets });
+        let mut streams = Streams::new(http, Arc::clone(&shared));
+        let (connection, pings) = (&shared.connection, streams.ping_pong());
+        let mut lost = pin!(keep_alive::failed(pings, connection.progress()));
         let mut drain = connection.drain();
-        let mut idle = Idle::new(&connection);
-        // Errors of a connection are caused by its client and are not logged.
+        let mut idle = Idle::new(connection);
         tokio::select! {
-            _ = serving.as_mut() => return,
-            () = resets.exceeded() => return,
-            () = drain.requested() => {}
-            () = idle.exceeded() => {}
+            biased;
+            () = streams.serve() => return,
+            () = shared.resets.exceeded() => return,
+            () = drain.requested() => streams.finish(),
+            () = idle.exceeded() => streams.finish(),
+            () = &mut lost => streams.abort(),
         }
-        serving.as_mut().graceful_shutdown();
-        let _ = serving.await;
+        tokio::select! {
+            biased;
+            () = streams.serve() => return,
+            () = shared.resets.exceeded() => return,
+            () = &mut lost => streams.abort(),
+        }
+        streams.serve().await;
     }
 }
 
-fn builder() -> http2::Builder<TokioExecutor> {
-    let mut http = http2::Builder::new(TokioExecutor::new());
-    http.timer(TokioTimer::new())
-        .max_concurrent_streams(MAX_STREAMS)
+fn builder() -> Builder {
+    let mut http = Builder::new();
+    http.max_concurrent_streams(MAX_STREAMS)
         .max_header_list_size(MAX_HEADER_LIST)
         .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
-        .max_local_error_reset_streams(MAX_ERROR_RESETS)
-        .initial_stream_window_size(STREAM_WINDOW)
+        .max_local_error_reset_streams(Some(MAX_ERROR_RESETS))
+        .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_send_buf_size(MAX_SEND_BUFFER)
-        .keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_timeout(KEEP_ALIVE)
-        // gRPC clients do not use it.
-        .auto_date_header(false);
+        .max_send_buffer_size(MAX_SEND_BUFFER);
     http
 }
 

@@ -10,8 +10,8 @@ use tonic::body::Body;
 use tonic_reflection::server::Builder;
 use tower_service::Service as _;
 
-use super::call_body::RequestBody;
 use super::proto::DESCRIPTORS;
+use super::request_body::RequestBody;
 
 /// The path prefix of the service.
 pub(super) const PREFIX: &str = "/grpc.reflection.v1.ServerReflection/";

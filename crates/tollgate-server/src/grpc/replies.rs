@@ -1,20 +1,28 @@
 //! Decisions as statuses of descriptors, and the response of all.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
+use bytes::Bytes;
 use tollgate::policy::MatchedRule;
 use tollgate::{FieldValue, HeaderStyle, Outcome, Status, Verdict};
 
-use super::proto::{
-    Code, DescriptorStatus, HeaderValue, RateLimit, RateLimitResponse, protobuf_duration,
-};
+use super::message::body_of;
+use super::proto::Code;
+use super::protobuf::Encoder;
 use super::units::reported_unit;
 use crate::error::ApiError;
+
+/// Expected length of a status and of the headers in bytes. Longer ones are valid, but need more memory.
+const STATUS_CAPACITY: usize = 96;
+const HEADERS_CAPACITY: usize = 128;
 
 /// The reply to one descriptor.
 #[derive(Debug)]
 pub(super) struct DescriptorReply {
-    status: DescriptorStatus,
+    is_over: bool,
+    /// The field `statuses` of the response with this status.
+    status: Encoder,
     /// Absent if no limit is enforced.
     headers: Option<Headers>,
 }
@@ -32,7 +40,7 @@ type Rank = (Reverse<Option<Wait>>, u64);
 /// The wait of a refusal; `Never` is longer than any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Wait {
-    For(std::time::Duration),
+    For(Duration),
     Never,
 }
 
@@ -46,37 +54,49 @@ impl DescriptorReply {
         if let Some(error) = ApiError::of_store_loss(outcome) {
             return Err(error);
         }
-        let status = match reported(outcome) {
-            Some(status) => limited(status, decision.is_allowed()),
-            None => unlimited(outcome),
+        let mut status = Encoder::with_capacity(STATUS_CAPACITY);
+        let is_over = match reported(outcome) {
+            Some(reported) => {
+                let is_over = !decision.is_allowed();
+                status.message(2, |status| write_limited(status, reported, is_over));
+                is_over
+            }
+            None => {
+                status.message(2, |status| write_unlimited(status, outcome));
+                false
+            }
         };
         let headers = style.zip(decision.deciding()).map(|(style, deciding)| {
             let mut fields = Vec::new();
             style.write(decision, |name, value| fields.push((name, value)));
             Headers { rank: (Reverse(wait(decision.verdict())), deciding.remaining()), fields }
         });
-        Ok(Self { status, headers })
+        Ok(Self { is_over, status, headers })
     }
 }
 
-/// Returns the response for these replies, in order.
-pub(super) fn response(replies: Vec<DescriptorReply>) -> RateLimitResponse {
-    let is_over = |reply: &DescriptorReply| reply.status.code == Code::OverLimit as i32;
-    let code = if replies.iter().any(is_over) { Code::OverLimit } else { Code::Ok };
-    let (statuses, headers): (Vec<_>, Vec<_>) =
-        replies.into_iter().map(|reply| (reply.status, reply.headers)).unzip();
+/// Returns the body of the response for these replies, in order: a `RateLimitResponse`.
+pub(super) fn response(replies: &[DescriptorReply]) -> Bytes {
+    let statuses = || replies.iter().map(|reply| reply.status.as_bytes());
+    let capacity = statuses().map(<[u8]>::len).sum::<usize>().saturating_add(HEADERS_CAPACITY);
     // `min_by_key` returns the first of equals.
-    let headers = headers.into_iter().flatten().min_by_key(|headers| headers.rank);
-    let header = |(name, value): (&str, FieldValue)| HeaderValue {
-        key: name.to_owned(),
-        value: value.to_string(),
-    };
-    RateLimitResponse {
-        overall_code: code.into(),
-        statuses,
-        response_headers_to_add: headers
-            .map(|headers| headers.fields.into_iter().map(header).collect())
-            .unwrap_or_default(),
+    let all_headers = replies.iter().filter_map(|reply| reply.headers.as_ref());
+    let headers = all_headers.min_by_key(|headers| headers.rank);
+    body_of(capacity, |response| {
+        response.number(1, number(code(replies.iter().any(|reply| reply.is_over))));
+        statuses().for_each(|status| response.append(status));
+        for (name, value) in headers.map_or(&[][..], |headers| &headers.fields) {
+            response.message(3, |header| write_header(header, name, value));
+        }
+    })
+}
+
+/// Encodes a `HeaderValue`.
+fn write_header(header: &mut Encoder, name: &str, value: &FieldValue) {
+    header.text(1, &[name]);
+    match value {
+        FieldValue::Number(number) => header.text(2, &[itoa::Buffer::new().format(*number)]),
+        FieldValue::Text(text) => header.text(2, &[text]),
     }
 }
 
@@ -93,32 +113,41 @@ fn reported<'o, 'p>(outcome: &'o Outcome<'_, 'p>) -> Option<&'o Status<'p>> {
     })
 }
 
-fn limited(status: &Status<'_>, is_allowed: bool) -> DescriptorStatus {
+/// Encodes the `DescriptorStatus` of a limit.
+fn write_limited(encoder: &mut Encoder, status: &Status<'_>, is_over: bool) {
     let limit = status.limit();
-    let (code, remaining) =
-        if is_allowed { (Code::Ok, status.remaining()) } else { (Code::OverLimit, 0) };
-    DescriptorStatus {
-        code: code.into(),
-        current_limit: Some(RateLimit {
-            // As in headers, the burst of a token bucket, so that no more than the limit can remain.
-            requests_per_unit: saturating(limit.capacity()),
-            unit: reported_unit(limit).into(),
-            name: format!("{}/{}", limit.rule(), limit.name()),
-        }),
-        limit_remaining: saturating(remaining),
-        duration_until_reset: Some(protobuf_duration(status.reset_after())),
-    }
+    let remaining = if is_over { 0 } else { status.remaining() };
+    encoder.number(1, number(code(is_over)));
+    encoder.message(2, |current_limit| {
+        // As in headers, the burst of a token bucket, so that no more than the limit can remain.
+        current_limit.number(1, clamped(limit.capacity()));
+        current_limit.number(2, number(reported_unit(limit).into()));
+        current_limit.text(3, &[limit.rule(), "/", limit.name()]);
+    });
+    encoder.number(3, clamped(remaining));
+    encoder.message(4, |duration| write_duration(duration, status.reset_after()));
 }
 
-/// The status of a descriptor without a limit. Only an unlimited rule has something remaining.
-fn unlimited(outcome: &Outcome<'_, '_>) -> DescriptorStatus {
+/// Encodes the `DescriptorStatus` of a descriptor without a limit. Only an unlimited rule has something remaining.
+fn write_unlimited(encoder: &mut Encoder, outcome: &Outcome<'_, '_>) {
     let has_rule = !outcome.query.matched().is_empty();
-    DescriptorStatus {
-        code: Code::Ok.into(),
-        current_limit: None,
-        limit_remaining: if has_rule { u32::MAX } else { 0 },
-        duration_until_reset: None,
-    }
+    encoder.number(1, number(code(false)));
+    encoder.number(3, if has_rule { u32::MAX.into() } else { 0 });
+}
+
+/// Encodes a `google.protobuf.Duration`. Times beyond its range are clamped.
+fn write_duration(encoder: &mut Encoder, time: Duration) {
+    encoder.number(1, time.as_secs().min(i64::MAX.unsigned_abs()));
+    encoder.number(2, time.subsec_nanos().into());
+}
+
+fn code(is_over: bool) -> i32 {
+    if is_over { Code::OverLimit.into() } else { Code::Ok.into() }
+}
+
+/// Returns an enum value, which is never negative, as a number.
+fn number(value: i32) -> u64 {
+    value.try_into().unwrap_or_default()
 }
 
 fn wait(verdict: Verdict) -> Option<Wait> {
@@ -129,6 +158,7 @@ fn wait(verdict: Verdict) -> Option<Wait> {
     }
 }
 
-fn saturating(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
+/// Returns a number as 32 bits.
+fn clamped(number: u64) -> u64 {
+    number.min(u32::MAX.into())
 }

@@ -1,7 +1,5 @@
 //! Time-outs of RESP connections, on a paused clock.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,37 +10,13 @@ use tokio::time::{Instant, sleep};
 
 use crate::listener::serve_stream;
 use crate::resp::Resp;
-use crate::serve::*;
-use crate::settings::args::ServeArgs;
-use crate::settings::{Environment, SettingsFile};
-
-const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9);
-
-/// Creates the service of a node with the memory store and default settings.
-async fn service() -> Arc<Service> {
-    let environment = Environment::default();
-    let settings =
-        Settings::resolve(ServeArgs::default(), SettingsFile::default(), &environment, &[]);
-    let settings = settings.expect("the default settings are valid");
-    let source = PolicyFile::new(None, settings.default_limit.clone());
-    let policy = source.load().expect("the default policy");
-    let setup = StoreSetup::open(&settings, NonZeroU32::MIN).await.expect("the memory store");
-    let metrics = Metrics::new(Exhausted::Local, setup.watch);
-    let limiter = Arc::new(Limiter::with_observer(setup.backend, policy, metrics));
-    let overrides = OverrideStore::open(Arc::clone(&limiter), &settings, None).await;
-    let overrides = Arc::new(overrides.expect("no overrides"));
-    let (identity, readiness) = (Identity::new("node", PEER), Arc::default());
-    let node = NodeContext::new(limiter, overrides, source, identity, setup.info, readiness);
-    let traces = Traces::start(&environment, "node", settings.traced_decisions);
-    let (reloads, _requests) = ReloadRequests::new();
-    Arc::new(Service::new(Arc::new(node), Guard::new(settings.tokens), reloads, traces))
-}
+use crate::serve::fixtures::{PEER, front_end_counters, service};
 
 /// Serves a connection. Returns the end of the client, and what is dropped to drain the server.
 async fn connect_draining() -> (DuplexStream, watch::Sender<()>) {
     let service = service().await;
     let (client, server) = duplex(4096);
-    let counters = Metrics::new(Exhausted::Local, Arc::default()).front_ends().listen("resp");
+    let counters = front_end_counters("resp");
     let drain = watch::Sender::new(());
     let subscribed = drain.subscribe();
     tokio::spawn(async move {
