@@ -9,6 +9,7 @@ use tokio::runtime;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
+use tracing::subscriber::{self, NoSubscriber};
 
 use super::messages::{
     RateLimitRequest, RateLimitResponse, RateLimitService, RateLimitServiceServer,
@@ -46,6 +47,8 @@ pub fn parse(hex: &str) -> Outcome<RateLimitResponse> {
 /// # Errors
 /// The address cannot be bound.
 pub fn serve(listen: SocketAddr, response: RateLimitResponse) -> Outcome<()> {
+    // Without a subscriber, as no real server is, tracing formats the spans of HTTP/2 for the `log` crate.
+    subscriber::set_global_default(NoSubscriber::new())?;
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(listen).await?;

@@ -119,7 +119,8 @@ impl Report {
              window); the response contains the overall code only. limitador-server is in no package registry; this is \
              its library behind tonic's server, without metrics and traces.\n\
              - *tonic, constant response*: tonic's server, which decodes the request and returns a response of \
-             tollgate ({} bytes).",
+             tollgate ({} bytes; that of throttlecrab-server is shorter). It has an empty tracing subscriber: without \
+             one, a seventh of its instructions would format spans.",
             short_count(keys),
             comparison::max_load_percent(&self.comparisons),
             self.response_bytes,
