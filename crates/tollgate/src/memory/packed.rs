@@ -5,13 +5,12 @@ use crate::algorithm::{Bucket, Op, Reply, TokenBucket};
 use crate::time::Timestamp;
 
 /// Maximum length of a short subject in bytes.
-const LENGTH: usize = 15;
+const LENGTH: usize = 16;
 
 /// Padding byte, which never occurs in UTF-8.
 const PADDING: u8 = 0xFF;
 
-/// A padded short subject as two overlapping integers, its first and its last eight bytes, so that a
-/// comparison is two integer comparisons.
+/// A padded short subject as two integers, so that a comparison is two integer comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ShortSubject {
     head: u64,
@@ -22,36 +21,64 @@ pub(super) struct ShortSubject {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PaddedSubject([u8; LENGTH]);
 
-/// A token bucket in 16 bytes. Time and deficit are below 2^54, so their highest bytes hold the two bytes
-/// of the limit's id.
+/// A token bucket in 15 bytes: 53 bits of time and 54 bits of deficit, with 3 and 10 bits of the limit's id above them. A
+/// table slot stores it as [`PackedTime`] and an integer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PackedBucket {
     at: u64,
     deficit: u64,
 }
 
-impl PackedBucket {
-    const LOW: u64 = (1 << 56) - 1;
+/// The time of a [`PackedBucket`] and 3 bits of its limit's id, without alignment: it shares an aligned word of the slot with
+/// the tag of the slot's content.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PackedTime([u8; 7]);
 
+const TIME_BITS: u32 = 53;
+const DEFICIT_BITS: u32 = 54;
+/// Bits of the limit's id beside the time.
+const LOW_ID_BITS: u32 = 3;
+
+impl PackedBucket {
     #[inline]
     pub(super) fn at(&self) -> u64 {
-        self.at & Self::LOW
+        self.at & ((1 << TIME_BITS) - 1)
     }
 
     #[inline]
     pub(super) fn deficit(&self) -> u64 {
-        self.deficit & Self::LOW
+        self.deficit & ((1 << DEFICIT_BITS) - 1)
     }
 
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "10 and 3 bits")]
     pub(super) fn limit(&self) -> LimitId {
-        LimitId::from_bytes([self.at.to_be_bytes()[0], self.deficit.to_be_bytes()[0]])
+        let id = self.deficit >> DEFICIT_BITS << LOW_ID_BITS | self.at >> TIME_BITS;
+        LimitId::from_bits(id as u16)
     }
 
     #[inline]
     pub(super) fn new(limit: LimitId, bucket: &Bucket) -> Self {
-        let [high, low] = limit.to_bytes().map(u64::from);
-        Self { at: high << 56 | bucket.at(), deficit: low << 56 | bucket.deficit() }
+        let id = u64::from(limit.bits());
+        let low = id & ((1 << LOW_ID_BITS) - 1);
+        Self {
+            at: low << TIME_BITS | bucket.at(),
+            deficit: id >> LOW_ID_BITS << DEFICIT_BITS | bucket.deficit(),
+        }
+    }
+
+    /// Restores a bucket from its stored form.
+    #[inline]
+    pub(super) fn load(time: PackedTime, deficit: u64) -> Self {
+        let [a, b, c, d, e, f, g] = time.0;
+        Self { at: u64::from_le_bytes([a, b, c, d, e, f, g, 0]), deficit }
+    }
+
+    /// Returns the stored form.
+    #[inline]
+    pub(super) fn store(self) -> (PackedTime, u64) {
+        let [bytes @ .., _] = self.at.to_le_bytes();
+        (PackedTime(bytes), self.deficit)
     }
 
     /// Applies `op` with the parameters of `limit`.
@@ -73,43 +100,11 @@ impl PackedBucket {
     }
 }
 
-/// A token bucket in 15 bytes, for a table slot that also holds a pointer: 53 bits of time, 54 bits of
-/// deficit and 13 bits of the limit's id.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CompactBucket([u8; 15]);
-
-impl From<PackedBucket> for CompactBucket {
-    #[inline]
-    fn from(packed: PackedBucket) -> Self {
-        let limit = u128::from(u16::from_be_bytes(packed.limit().to_bytes()));
-        let bits = u128::from(packed.at()) | u128::from(packed.deficit()) << 53 | limit << 107;
-        let [bytes @ .., _] = bits.to_le_bytes();
-        Self(bytes)
-    }
-}
-
-impl From<CompactBucket> for PackedBucket {
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "extracts bit fields")]
-    fn from(tight: CompactBucket) -> Self {
-        let mut bytes = [0; 16];
-        for (to, from) in bytes.iter_mut().zip(tight.0) {
-            *to = from;
-        }
-        let bits = u128::from_le_bytes(bytes);
-        let [high, low] = ((bits >> 107) as u16).to_be_bytes().map(u64::from);
-        Self {
-            at: high << 56 | bits as u64 & ((1 << 53) - 1),
-            deficit: low << 56 | (bits >> 53) as u64 & ((1 << 54) - 1),
-        }
-    }
-}
-
 impl PaddedSubject {
     #[inline]
     pub(super) fn short(&self) -> ShortSubject {
-        let [head @ .., _, _, _, _, _, _, _] = self.0;
-        let [_, _, _, _, _, _, _, tail @ ..] = self.0;
+        let [head @ .., _, _, _, _, _, _, _, _] = self.0;
+        let [_, _, _, _, _, _, _, _, tail @ ..] = self.0;
         ShortSubject { head: u64::from_le_bytes(head), tail: u64::from_le_bytes(tail) }
     }
 
@@ -127,13 +122,14 @@ impl ShortSubject {
         // Mask with all bits set from this byte on: the padding after the text.
         let from = |byte: usize| if byte < 8 { u64::MAX << (8 * byte) } else { 0 };
         let short = match length {
-            8..=LENGTH => {
+            9..=LENGTH => {
                 let last = u64::from_le_bytes(*subject.last_chunk()?);
                 Self {
                     head: u64::from_le_bytes(*subject.first_chunk()?),
-                    tail: last >> (8 * (LENGTH - length)) | from(length - 7),
+                    tail: last >> (8 * (LENGTH - length)) | from(length - 8),
                 }
             }
+            8 => Self { head: u64::from_le_bytes(*subject.first_chunk()?), tail: u64::MAX },
             4..=7 => {
                 let first = u32::from_le_bytes(*subject.first_chunk()?);
                 let last = u32::from_le_bytes(*subject.last_chunk()?);
@@ -152,9 +148,7 @@ impl ShortSubject {
     pub(super) fn padded(self) -> PaddedSubject {
         let (head, tail) = (self.head.to_le_bytes(), self.tail.to_le_bytes());
         let mut bytes = [PADDING; LENGTH];
-        // The last byte of the head equals the first byte of the tail.
-        let joined = head.into_iter().chain(tail.into_iter().skip(1));
-        for (to, from) in bytes.iter_mut().zip(joined) {
+        for (to, from) in bytes.iter_mut().zip(head.into_iter().chain(tail)) {
             *to = from;
         }
         PaddedSubject(bytes)
@@ -172,7 +166,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn short_subjects_round_trip(subject in "\\PC{0,16}") {
+        fn short_subjects_round_trip(subject in "\\PC{0,17}") {
             let Some(short) = ShortSubject::new(subject.as_bytes()) else {
                 prop_assert!(subject.len() > LENGTH);
                 return Ok(());
@@ -184,15 +178,14 @@ mod tests {
 
         #[test]
         fn packed_buckets_round_trip(at in 0u64..1 << 53, deficit in 0u64..=1 << 53, id in 0u16..1 << 13) {
-            let id = LimitId::from_bytes(id.to_be_bytes());
+            let id = LimitId::from_bits(id);
             let quota = Quota::new(1, Duration::from_micros(1));
             let limit = Limit::token_bucket(quota).unwrap();
             let bucket = limit.parameters().as_token_bucket().unwrap().state(at, deficit);
-            let packed = PackedBucket::new(id, &bucket);
-            for packed in [packed, PackedBucket::from(CompactBucket::from(packed))] {
-                prop_assert_eq!((packed.at(), packed.deficit()), (at, deficit));
-                prop_assert_eq!(packed.limit(), id);
-            }
+            let (time, rest) = PackedBucket::new(id, &bucket).store();
+            let packed = PackedBucket::load(time, rest);
+            prop_assert_eq!((packed.at(), packed.deficit()), (at, deficit));
+            prop_assert_eq!(packed.limit(), id);
         }
     }
 }

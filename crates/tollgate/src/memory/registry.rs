@@ -41,13 +41,13 @@ impl LimitId {
     }
 
     #[inline]
-    pub(super) const fn to_bytes(self) -> [u8; 2] {
-        self.0.to_be_bytes()
+    pub(super) const fn bits(self) -> u16 {
+        self.0
     }
 
     #[inline]
-    pub(super) const fn from_bytes(bytes: [u8; 2]) -> Self {
-        Self(u16::from_be_bytes(bytes))
+    pub(super) const fn from_bits(bits: u16) -> Self {
+        Self(bits)
     }
 }
 

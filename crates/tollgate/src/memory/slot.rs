@@ -6,7 +6,7 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use super::packed::{CompactBucket, PackedBucket, PaddedSubject, ShortSubject};
+use super::packed::{PackedBucket, PackedTime, PaddedSubject, ShortSubject};
 use super::registry::{Entries, LimitId, Registered, Registry, UNREGISTERED};
 use crate::algorithm::{Bucket, Op, Reply, State};
 use crate::limit::Limit;
@@ -32,13 +32,16 @@ pub(super) struct Slot(Content);
 enum Content {
     #[default]
     Empty,
+    /// A token bucket, as a [`PackedBucket`] in two parts, and its subject.
     Short {
+        time: PackedTime,
+        deficit: u64,
         subject: PaddedSubject,
-        bucket: PackedBucket,
     },
     Long {
+        time: PackedTime,
+        deficit: u64,
         subject: Box<[u8]>,
-        bucket: CompactBucket,
     },
     Unpacked(Box<Unpacked>),
 }
@@ -92,15 +95,15 @@ impl Slot {
     pub(super) fn matches(&self, lookup: &LookupKey<'_>, registry: &Registry) -> bool {
         match &self.0 {
             Content::Empty => false,
-            Content::Short { subject, bucket } => {
-                if lookup.registered.limit == bucket.limit() {
+            Content::Short { time, deficit, subject } => {
+                if lookup.registered.limit == PackedBucket::load(*time, *deficit).limit() {
                     lookup.short == Some(subject.short())
                 } else {
                     self.matches_slow(lookup, registry)
                 }
             }
-            Content::Long { subject, bucket } => {
-                if lookup.registered.limit == PackedBucket::from(*bucket).limit() {
+            Content::Long { time, deficit, subject } => {
+                if lookup.registered.limit == PackedBucket::load(*time, *deficit).limit() {
                     **subject == *lookup.subject
                 } else {
                     self.matches_slow(lookup, registry)
@@ -132,18 +135,15 @@ impl Slot {
     ) -> Reply {
         let id = lookup.registered.limit;
         if let Some(parameters) = limit.parameters().as_token_bucket() {
-            match &mut self.0 {
-                Content::Short { bucket, .. } if bucket.limit() == id => {
+            if let Content::Short { time, deficit, .. } | Content::Long { time, deficit, .. } =
+                &mut self.0
+            {
+                let bucket = PackedBucket::load(*time, *deficit);
+                if bucket.limit() == id {
                     let (reply, after) = bucket.step(id, parameters, now, op);
-                    *bucket = after;
+                    (*time, *deficit) = after.store();
                     return reply;
                 }
-                Content::Long { bucket, .. } if PackedBucket::from(*bucket).limit() == id => {
-                    let (reply, after) = PackedBucket::from(*bucket).step(id, parameters, now, op);
-                    *bucket = after.into();
-                    return reply;
-                }
-                _ => {}
             }
         }
         self.with_state(lookup, limit, registry, |state| limit.parameters().step(state, now, op))
@@ -189,8 +189,9 @@ impl Slot {
 
     fn packed(&self) -> Option<PackedBucket> {
         match &self.0 {
-            Content::Short { bucket, .. } => Some(*bucket),
-            Content::Long { bucket, .. } => Some((*bucket).into()),
+            Content::Short { time, deficit, .. } | Content::Long { time, deficit, .. } => {
+                Some(PackedBucket::load(*time, *deficit))
+            }
             Content::Empty | Content::Unpacked(_) => None,
         }
     }
@@ -257,10 +258,10 @@ fn pack(lookup: &LookupKey<'_>, bucket: &Bucket, limit: &Limit) -> Option<Conten
     let id = Some(lookup.registered.limit).filter(|id| id.is_bucket())?;
     let parameters = limit.parameters().as_token_bucket();
     parameters.filter(|parameters| bucket.is_of(parameters))?;
-    let bucket = PackedBucket::new(id, bucket);
+    let (time, deficit) = PackedBucket::new(id, bucket).store();
     Some(match lookup.short {
-        Some(subject) => Content::Short { subject: subject.padded(), bucket },
-        None => Content::Long { subject: lookup.subject.into(), bucket: bucket.into() },
+        Some(subject) => Content::Short { time, deficit, subject: subject.padded() },
+        None => Content::Long { time, deficit, subject: lookup.subject.into() },
     })
 }
 
