@@ -52,10 +52,21 @@ impl Subject {
         tenant: impl AsRef<[u8]>,
         facts: impl IntoIterator<Item = Option<F>>,
     ) -> Self {
-        let tenant = tenant.as_ref();
         // Enough for most subjects; longer ones reallocate.
-        let mut text = Vec::with_capacity(tenant.len() + 40);
-        escape_into(&mut text, tenant);
+        let mut subject = Self(String::with_capacity(tenant.as_ref().len() + 40));
+        subject.set(tenant, facts);
+        subject
+    }
+
+    /// Replaces the tenant and the values, and reuses the memory.
+    pub(crate) fn set<F: AsRef<[u8]>>(
+        &mut self,
+        tenant: impl AsRef<[u8]>,
+        facts: impl IntoIterator<Item = Option<F>>,
+    ) {
+        let mut text = std::mem::take(&mut self.0).into_bytes();
+        text.clear();
+        escape_into(&mut text, tenant.as_ref());
         for fact in facts {
             text.push(b':');
             match fact {
@@ -64,7 +75,7 @@ impl Subject {
             }
         }
         // The text is ASCII, so the conversion cannot fail.
-        Self(String::from_utf8(text).unwrap_or_default())
+        self.0 = String::from_utf8(text).unwrap_or_default();
     }
 
     /// Decodes the text of a subject into tenant and values; `None` if it is not the text of a subject.
@@ -161,19 +172,21 @@ const IS_ESCAPED: [bool; 256] = {
 
 /// Appends a value with all special bytes percent-escaped. The output is printable ASCII.
 fn escape_into(text: &mut Vec<u8>, fact: &[u8]) {
-    let needs_escape = |byte: &u8| IS_ESCAPED.get(usize::from(*byte)).copied().unwrap_or(true);
-    let mut rest = fact;
-    while let Some(position) = rest.iter().position(needs_escape) {
-        let (plain, from) = rest.split_at(position);
-        text.extend_from_slice(plain);
-        let digit =
-            |nibble: u8| b"0123456789ABCDEF".get(usize::from(nibble)).copied().unwrap_or(b'0');
-        if let Some((&byte, after)) = from.split_first() {
-            text.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
-            rest = after;
+    // Most values need a few escapes at most.
+    text.reserve(fact.len() + 4);
+    for byte in fact {
+        if IS_ESCAPED.get(usize::from(*byte)).copied().unwrap_or(true) {
+            push_escaped(text, *byte);
+        } else {
+            text.push(*byte);
         }
     }
-    text.extend_from_slice(rest);
+}
+
+#[inline(never)]
+fn push_escaped(text: &mut Vec<u8>, byte: u8) {
+    let digit = |nibble: u8| b"0123456789ABCDEF".get(usize::from(nibble)).copied().unwrap_or(b'0');
+    text.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
 }
 
 fn unescape(text: &str) -> Option<Vec<u8>> {

@@ -86,6 +86,25 @@ impl Inline {
         Self { subject, limits, cost: cost.min(MAX_EXACT) }
     }
 
+    /// Replaces the tenant and the key, and keeps limits and cost. An empty tenant means none. Reuses the memory of the
+    /// previous key, for callers that decide one query after the other.
+    ///
+    /// ```
+    /// use tollgate::{Inline, Limit, Limiter, MemoryStore, Policy, Quota};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
+    /// let mut query = Inline::new("", "user:1", vec![Limit::token_bucket(Quota::per_minute(10))?], 10)?;
+    /// assert!(limiter.check(query.clone()).await?.is_allowed());
+    /// query.set_key("", "user:2");
+    /// assert!(limiter.check(query).await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_key(&mut self, tenant: impl AsRef<[u8]>, key: impl AsRef<[u8]>) {
+        self.subject.set(tenant, [Some(key)]);
+    }
+
     /// Splits the query into its subject and limits.
     pub(crate) fn into_counters(self) -> (Subject, Box<[Limit]>) {
         (self.subject, self.limits.0.iter().cloned().collect())
