@@ -37,7 +37,7 @@ pub use limit::{Limit, LimitError, LimitSpec};
 #[cfg(feature = "policy")]
 pub use limiter::{
     ActivePolicy, ClientCounter, ClientId, ClientUsage, Explanation, Limiter, LimiterCall,
-    LimiterError, Observation, Observer, Outcome, Receipt, ResolvedQuery,
+    LimiterError, Observation, Observer, Outcome, Receipt, ResolvedQuery, Series,
 };
 pub use local::{LocalLimiter, LocalLimiterBuilder, RateLimitExceeded};
 pub use memory::{

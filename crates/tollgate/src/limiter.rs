@@ -8,7 +8,9 @@ mod observer;
 mod outcome;
 mod receipt;
 mod resolved_query;
+mod series;
 
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,7 @@ pub use observer::{Observation, Observer};
 pub use outcome::{Explanation, Outcome};
 pub use receipt::Receipt;
 pub use resolved_query::ResolvedQuery;
+pub use series::Series;
 
 use crate::algorithm::PermitId;
 use crate::decision::{Decision, Permit};
@@ -57,14 +60,6 @@ pub struct Limiter<S, O: Observer = ()> {
     current: ArcSwap<ActivePolicy<O::Handles>>,
     /// Replaces the behaviour set in the policy, if any.
     on_store_loss: Option<OnStoreLoss>,
-}
-
-/// A decision in progress.
-#[derive(Debug, Clone, Copy)]
-struct Begun {
-    verb: Verb,
-    /// `None` if the observer does not measure time.
-    at: Option<Instant>,
 }
 
 impl<S: Store> Limiter<S> {
@@ -193,7 +188,7 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         query: &Query<'_>,
         read: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
-        self.decide_with(&self.current.load_full(), verb, query, read).await
+        self.series().decide(verb, query, read).await
     }
 
     /// Decides by a policy that was active earlier, so that a refund or a later charge concerns the limits that the
@@ -223,7 +218,17 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         query: &Query<'_>,
         read: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
-        let begun = self.begin(verb);
+        self.decide_since(&mut self.now(), policy, (verb, query), read).await
+    }
+
+    /// Decides a query. `since` is the time at which the decision began, and is set to the time at which it ended.
+    async fn decide_since<T>(
+        &self,
+        since: &mut Option<Instant>,
+        policy: &ActivePolicy<O::Handles>,
+        (verb, query): (Verb, &Query<'_>),
+        read: impl FnOnce(&Outcome<'_, '_>) -> T,
+    ) -> Result<T, LimiterError> {
         let resolved = &resolve(policy, query);
         let mut plan = self.plan(resolved)?;
         if matches!(verb, Verb::Take | Verb::Admit) && plan.holds_slots() {
@@ -239,12 +244,13 @@ impl<S: Store, O: Observer> Limiter<S, O> {
                 self.store.debit(&plan, Duration::ZERO).await
             }
         };
-        self.observe(policy, begun, resolved, &result);
+        self.observe(since, policy, (verb, resolved), &result);
         Ok(read(&Outcome::new(resolved, &plan, &result?)))
     }
 
-    fn begin(&self, verb: Verb) -> Begun {
-        Begun { verb, at: O::IS_TIMED.then(Instant::now) }
+    /// Returns the time, or `None` if the observer does not measure it.
+    fn now(&self) -> Option<Instant> {
+        O::IS_TIMED.then(Instant::now)
     }
 
     /// Plans a query, with the limiter's own behaviour on store loss if it has one.
@@ -256,17 +262,18 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         })
     }
 
-    /// Reports a decision to the observer. Every decision is observed here and only here.
+    /// Reports a decision to the observer, and sets `since` to the time at which it ended. Every decision is observed here
+    /// and only here.
     fn observe(
         &self,
+        since: &mut Option<Instant>,
         policy: &ActivePolicy<O::Handles>,
-        begun: Begun,
-        resolved: &ResolvedQuery<'_>,
+        (verb, query): (Verb, &ResolvedQuery<'_>),
         result: &Result<Decision<'_>, StoreError>,
     ) {
-        let took = begun.at.map_or(Duration::ZERO, |at| at.elapsed());
-        let observation =
-            Observation { verb: begun.verb, query: resolved, result: result.as_ref(), took };
+        let begun = mem::replace(since, self.now());
+        let took = since.zip(begun).map_or(Duration::ZERO, |(ended, begun)| ended - begun);
+        let observation = Observation { verb, query, result: result.as_ref(), took };
         self.observer.decided(&policy.handles, &observation);
     }
 
@@ -311,11 +318,10 @@ impl<S: Store, O: Observer> Limiter<S, O> {
         (receipt, age): (&Receipt, Duration),
         read: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, LimiterError> {
-        let begun = self.begin(Verb::Refund);
-        let resolved = &resolve(policy, query);
+        let (mut since, resolved) = (self.now(), &resolve(policy, query));
         let plan = receipt.still_counted(self.plan(resolved)?, age);
         let result = self.store.refund(&plan).await;
-        self.observe(policy, begun, resolved, &result);
+        self.observe(&mut since, policy, (Verb::Refund, resolved), &result);
         Ok(read(&Outcome::new(resolved, &plan, &result?)))
     }
 

@@ -9,8 +9,9 @@ use super::run_to_completion::RunToCompletion;
 use super::service::Service;
 use super::undelivered_permit::UndeliveredPermit;
 use crate::error::ApiError;
-use crate::node::NodeContext;
 use crate::node::overrides::Client;
+use crate::node::report::RefusedKeys;
+use crate::node::{NodeContext, NodeSeries};
 use crate::telemetry::Span;
 
 /// The explanation of a decision, with the override of its client.
@@ -76,7 +77,12 @@ impl Service {
         span: &mut Span,
         encode: impl FnOnce(&Outcome<'_, '_>) -> T,
     ) -> Result<T, ApiError> {
-        decide(self.node(), verb, query, span, encode).await
+        self.series().decide(verb, query, span, encode).await
+    }
+
+    /// Begins a series of decisions, such as those of a pipeline.
+    pub(crate) fn series(&self) -> DecisionSeries<'_> {
+        DecisionSeries::new(self.node())
     }
 
     /// As [`check`](Self::check), for a client that may disconnect before it receives the permit of its slots: the
@@ -89,7 +95,7 @@ impl Service {
     ) -> Result<(T, Option<UndeliveredPermit>), ApiError> {
         let node = self.node();
         if !node.limiter().may_hold_slots(query) {
-            let reply = decide(node, Verb::Take, query, span, encode).await?;
+            let reply = self.decide(Verb::Take, query, span, encode).await?;
             return Ok((reply, None));
         }
         // Boxed, so that it does not enlarge the future of every check.
@@ -122,21 +128,36 @@ impl Service {
     }
 }
 
-async fn decide<T>(
-    node: &NodeContext,
-    verb: Verb,
-    query: &Query<'_>,
-    span: &mut Span,
-    encode: impl FnOnce(&Outcome<'_, '_>) -> T,
-) -> Result<T, ApiError> {
-    let encode = |outcome: &Outcome<'_, '_>| {
-        if verb == Verb::Take {
-            node.refused().note(query, outcome);
-        }
-        span.decided(outcome);
-        encode(outcome)
-    };
-    node.limiter().decide(verb, query, encode).await.map_err(|error| (&error).into())
+/// Decides queries one after the other by one policy.
+#[derive(Debug)]
+pub(crate) struct DecisionSeries<'s> {
+    refused: &'s RefusedKeys,
+    series: NodeSeries<'s>,
+}
+
+impl<'s> DecisionSeries<'s> {
+    fn new(node: &'s NodeContext) -> Self {
+        Self { refused: node.refused(), series: node.limiter().series() }
+    }
+
+    /// Decides a query. Records refused checks for the node report, and the verdict in the span.
+    pub(crate) async fn decide<T>(
+        &mut self,
+        verb: Verb,
+        query: &Query<'_>,
+        span: &mut Span,
+        encode: impl FnOnce(&Outcome<'_, '_>) -> T,
+    ) -> Result<T, ApiError> {
+        let refused = self.refused;
+        let encode = |outcome: &Outcome<'_, '_>| {
+            if verb == Verb::Take {
+                refused.note(query, outcome);
+            }
+            span.decided(outcome);
+            encode(outcome)
+        };
+        self.series.decide(verb, query, encode).await.map_err(|error| (&error).into())
+    }
 }
 
 /// Checks a query that may take slots. If the caller is dropped, the check goes on, and its output is dropped, which
@@ -151,7 +172,8 @@ async fn check_slots<T: Send + 'static>(
     let check = async move {
         let with_permit =
             |outcome: &Outcome<'_, '_>| (encode(outcome), UndeliveredPermit::of(&node, outcome));
-        let reply = decide(&node, Verb::Take, &query, &mut own_span, with_permit).await;
+        let mut series = DecisionSeries::new(&node);
+        let reply = series.decide(Verb::Take, &query, &mut own_span, with_permit).await;
         (reply, own_span)
     };
     let (reply, own_span) = RunToCompletion::new(check).await;

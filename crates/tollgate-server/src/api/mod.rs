@@ -15,6 +15,6 @@ mod undelivered_permit;
 pub use crate::access::{Credentials, Role};
 pub use crate::telemetry::Span;
 pub use batch::MAX_BATCH;
-pub(crate) use decisions::ExplainReply;
+pub(crate) use decisions::{DecisionSeries, ExplainReply};
 pub use service::Service;
 pub(crate) use undelivered_permit::UndeliveredPermit;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use tollgate::policy::Policy;
-use tollgate::{Clock, Limiter, MemoryStore, SystemClock, Timestamp};
+use tollgate::{Clock, Limiter, MemoryStore, Series, SystemClock, Timestamp};
 
 use super::live::Live;
 use super::overrides::OverrideStore;
@@ -18,6 +18,8 @@ use crate::store::{Backend, StoreInfo};
 
 /// The limiter of a node: any configured store, observed by the metrics.
 pub(crate) type NodeLimiter = Limiter<Backend, Metrics>;
+/// Decisions of this node, one after the other.
+pub(crate) type NodeSeries<'l> = Series<'l, Backend, Metrics>;
 
 /// The shared state of a node.
 #[derive(Debug)]

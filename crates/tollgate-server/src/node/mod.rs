@@ -14,6 +14,6 @@ mod saved_state;
 pub(crate) mod store_maintenance;
 mod warnings;
 
-pub(crate) use context::{Identity, NodeContext, NodeLimiter, PolicyLoad};
+pub(crate) use context::{Identity, NodeContext, NodeLimiter, NodeSeries, PolicyLoad};
 pub(crate) use redis_copy::RedisCopy;
 pub(crate) use saved_state::SavedState;

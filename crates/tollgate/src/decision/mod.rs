@@ -195,6 +195,7 @@ impl<'a> Decision<'a> {
     /// Status of the enforced limit that decided: the one with the longest wait if refused, the one with the
     /// least remaining if allowed. `None` if no limit applies.
     #[must_use]
+    #[inline]
     pub fn deciding(&self) -> Option<&Status<'a>> {
         // Most decisions have one limit.
         if let [only] = &*self.statuses {
