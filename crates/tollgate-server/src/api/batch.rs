@@ -77,10 +77,15 @@ impl Service {
         };
         let mut results = Vec::with_capacity(queries.len());
         let mut queries = queries.into_iter();
-        // With Redis, the items of a chunk are decided concurrently, so that they share calls.
-        let chunk = if self.has_shared_store() { CHUNK } else { 1 };
+        if !self.has_shared_store() {
+            for query in queries {
+                results.push(check(query).await);
+            }
+            return Ok(results);
+        }
+        // With Redis, the items of a chunk are decided concurrently and share a call.
         while queries.len() > 0 {
-            results.extend(join_all(queries.by_ref().take(chunk).map(check)).await);
+            results.extend(together(join_all(queries.by_ref().take(CHUNK).map(check))).await);
         }
         Ok(results)
     }

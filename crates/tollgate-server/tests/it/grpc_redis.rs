@@ -1,4 +1,4 @@
-//! gRPC with a real Redis: one store call, deadlines while Redis hangs, store loss, and exact limits over two nodes.
+//! gRPC with a real Redis: deadlines while Redis hangs, store loss, and exact limits over two nodes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -69,41 +69,6 @@ fn two_nodes_admit_exactly_the_limit() {
         }
     });
     assert_eq!(admitted.into_inner(), 100);
-}
-
-#[test]
-fn descriptors_of_a_request_share_a_store_call() {
-    let (scratch, server) = (Scratch::new(), Server::start(Flavor::Redis));
-    let (_service, client) = node(&server, &scratch, &LONG_TIMEOUT);
-    let values: Vec<String> = (0..100).map(|number| format!("u{number}")).collect();
-    let all = |count| {
-        request("edge", values.iter().take(count).map(|value| descriptor(&[("user", value)])))
-    };
-    client.call(all(100)).expect("a response");
-    let scripts = || {
-        let mut redis = server.raw();
-        let stats = redis.call(&["INFO", "commandstats"]).text().to_owned();
-        let calls = stats.lines().filter(|line| {
-            ["evalsha", "eval", "fcall"]
-                .iter()
-                .any(|name| line.starts_with(&format!("cmdstat_{name}:")))
-        });
-        let number =
-            |line: &str| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok();
-        calls.filter_map(number).sum::<u64>()
-    };
-    for count in [2, 50, 100] {
-        // Node reports are script calls too, one each second.
-        let (before, start) = (scripts(), Instant::now());
-        for _ in 0..20 {
-            let response = client.call(all(count)).expect("a response");
-            assert_eq!(response.statuses.len(), count);
-        }
-        let reports = 2 * (start.elapsed().as_secs() + 1);
-        let calls = scripts() - before;
-        println!("{calls} calls for 20 requests of {count} descriptors");
-        assert!((20..=20 + reports).contains(&calls), "{calls} calls, {count} descriptors each");
-    }
 }
 
 #[test]

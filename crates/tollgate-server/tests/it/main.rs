@@ -76,6 +76,7 @@ mod resp_redis;
 mod saved_state;
 mod sessions;
 mod settings;
+mod shared_calls;
 mod shutdown;
 mod simulate;
 mod simulate_oracle;
