@@ -12,11 +12,12 @@ use super::input::Input;
 use super::limit_cache::LimitCache;
 use super::pipeline::Pipeline;
 use super::policy_commands::read_client;
+use super::repeated_command::RepeatedCommand;
 use super::session::Session;
 use crate::access::Role;
-use crate::api::Service;
 use crate::api::admin::ChangeRequest;
-use crate::listener::Connection;
+use crate::api::{DecisionSeries, Service};
+use crate::listener::{Connection, RequestInProgress};
 use crate::node::overrides::Author;
 
 /// Length of the unsent replies in bytes after which they are sent before the next command runs.
@@ -40,6 +41,17 @@ pub(super) enum Pause {
     Ends,
 }
 
+/// The commands that arrived in one read.
+#[derive(Debug, Default)]
+struct ReadBatch<'s> {
+    /// Set by the first command.
+    in_progress: Option<RequestInProgress>,
+    /// The number of decisions.
+    decisions: u64,
+    /// The decisions with inline limits. Set by the first one.
+    series: Option<DecisionSeries<'s>>,
+}
+
 /// The commands of one connection that are answered, and their replies.
 #[derive(Debug)]
 pub(super) struct Conversation<'s> {
@@ -48,6 +60,7 @@ pub(super) struct Conversation<'s> {
     session: Session,
     decoder: Decoder,
     limits: LimitCache,
+    repeated: RepeatedCommand,
     pub(super) input: Input,
     pub(super) replies: Replies,
     pub(super) pipeline: Pipeline<'s>,
@@ -61,6 +74,7 @@ impl<'s> Conversation<'s> {
             session,
             decoder: Decoder::default(),
             limits: LimitCache::default(),
+            repeated: RepeatedCommand::default(),
             input: Input::default(),
             replies: Replies::default(),
             pipeline: Pipeline::new(service),
@@ -74,10 +88,17 @@ impl<'s> Conversation<'s> {
 
     /// Answers the complete commands in the input, in order.
     pub(super) async fn answer(&mut self, connection: &Connection) -> Pause {
-        let (mut in_progress, mut decisions) = (None, 0);
+        let mut batch = ReadBatch::default();
         let pause = loop {
             if self.replies.len() >= MAX_REPLIES {
                 break Pause::NeedsSending;
+            }
+            if let Some((call, length)) = self.repeated.find(self.input.unread()) {
+                batch.in_progress.get_or_insert_with(|| connection.begin_request());
+                batch.decisions += 1;
+                self.pipeline.decide_throttle(call, &mut batch.series, &mut self.replies).await;
+                self.input.advance(length);
+                continue;
             }
             let bounds = self.session.bounds();
             let length = match self.decoder.decode(self.input.unread(), bounds) {
@@ -95,15 +116,15 @@ impl<'s> Conversation<'s> {
                     break Pause::Ends;
                 }
             };
-            in_progress.get_or_insert_with(|| connection.begin_request());
-            let after = self.run_command(&mut decisions).await;
+            batch.in_progress.get_or_insert_with(|| connection.begin_request());
+            let after = self.run_command(length, &mut batch).await;
             self.input.advance(length);
             if after == After::Close {
                 break Pause::Ends;
             }
         };
-        if decisions > 0 {
-            connection.count_requests(decisions);
+        if batch.decisions > 0 {
+            connection.count_requests(batch.decisions);
         }
         self.pipeline.finish(&mut self.replies).await;
         pause
@@ -114,9 +135,10 @@ impl<'s> Conversation<'s> {
         self.pipeline.withhold_permits(&mut self.replies);
     }
 
-    /// Runs the command that was decoded last, and adds it to `decisions` if it is one.
-    async fn run_command(&mut self, decisions: &mut u64) -> After {
-        let Self { service, session, decoder, limits, input, replies, pipeline, .. } = self;
+    /// Runs the command of `length` bytes that was decoded last.
+    async fn run_command(&mut self, length: usize, batch: &mut ReadBatch<'s>) -> After {
+        let Self { service, session, decoder, limits, repeated, input, replies, pipeline, .. } =
+            self;
         let arguments = decoder.arguments(input.unread());
         if is_http(&arguments, decoder.is_inline()) {
             return After::Close;
@@ -124,23 +146,26 @@ impl<'s> Conversation<'s> {
         let other = match check_command(service, session, &arguments) {
             Ok(spec) => match DecisionCall::read(spec.command, &arguments, limits) {
                 Some(Ok(call)) => {
-                    *decisions += 1;
-                    if pipeline.is_concurrent() {
-                        pipeline.enqueue(call, replies).await;
-                    } else {
-                        pipeline.run(call, replies).await;
+                    batch.decisions += 1;
+                    match (call, decoder.parts(input.unread(), length)) {
+                        (DecisionCall::Throttle(call), Some(parts)) => {
+                            let call = repeated.remember(call, &parts);
+                            pipeline.decide_throttle(call, &mut batch.series, replies).await;
+                        }
+                        (call, _) => pipeline.decide(call, replies).await,
                     }
                     return After::Continue;
                 }
                 Some(Err(error)) => {
-                    *decisions += 1;
+                    batch.decisions += 1;
                     Err(error)
                 }
                 None => Ok(spec.command),
             },
             Err(error) => Err(error),
         };
-        // A command that decides nothing is answered after all calls before it.
+        // A command that decides nothing is answered after all calls before it. It may change the access of the client.
+        repeated.forget();
         pipeline.finish(replies).await;
         let after = match other {
             Ok(command) => self.run_builtin(command).await,

@@ -9,7 +9,7 @@ use super::error_reply::ErrorReply;
 use super::limit_cache::LimitCache;
 use super::policy_commands::{encode_decision, read_permit, read_query, unix_millis};
 use super::throttle::{self, Convention, ThrottleCall};
-use crate::api::{Service, UndeliveredPermit};
+use crate::api::{DecisionSeries, Service, UndeliveredPermit};
 use crate::error::ApiError;
 use crate::telemetry::Span;
 
@@ -69,7 +69,7 @@ impl<'a> DecisionCall<'a> {
 
     /// Decides and appends the reply. Returns the permit that the reply delivers, if any.
     pub(super) async fn run(
-        self,
+        &self,
         service: &Service,
         replies: &mut Replies,
     ) -> Option<UndeliveredPermit> {
@@ -80,39 +80,47 @@ impl<'a> DecisionCall<'a> {
     }
 
     async fn try_run(
-        self,
+        &self,
         service: &Service,
         replies: &mut Replies,
     ) -> Result<Option<UndeliveredPermit>, ApiError> {
         match self {
-            Self::Throttle(ThrottleCall { inline, verb, format }) => {
-                let query = Query::Inline(inline);
-                let encode = |outcome: &Outcome<'_, '_>| match store_loss(outcome) {
-                    Some(error) => replies.error(&error),
-                    None => format.encode(outcome.decision, replies),
-                };
-                service.decide(verb, &query, &mut Span::none(), encode).await?;
-            }
+            Self::Throttle(call) => call.run(&mut service.series(), replies).await?,
             Self::ByPolicy(Verb::Take, query) => {
                 let (reply, permit) =
-                    service.check_undelivered(&query, &mut Span::none(), encoded).await?;
+                    service.check_undelivered(query, &mut Span::none(), encoded).await?;
                 replies.append(reply.as_bytes());
                 return Ok(permit);
             }
             Self::ByPolicy(verb, query) => {
                 let encode = |outcome: &Outcome<'_, '_>| encode(outcome, replies);
-                service.decide(verb, &query, &mut Span::none(), encode).await?;
+                service.decide(*verb, query, &mut Span::none(), encode).await?;
             }
             Self::Release(permit) => {
-                let is_released = service.release(&permit).await?;
+                let is_released = service.release(permit).await?;
                 replies.integer(u8::from(is_released));
             }
             Self::Renew(permit) => {
-                let expires_at = service.renew(&permit).await?;
+                let expires_at = service.renew(permit).await?;
                 replies.integer(expires_at.map_or(-1, unix_millis));
             }
         }
         Ok(None)
+    }
+}
+
+impl ThrottleCall {
+    /// Decides and appends the reply.
+    pub(super) async fn run(
+        &self,
+        series: &mut DecisionSeries<'_>,
+        replies: &mut Replies,
+    ) -> Result<(), ApiError> {
+        let encode = |outcome: &Outcome<'_, '_>| match store_loss(outcome) {
+            Some(error) => replies.error(&error),
+            None => self.format.encode(outcome.decision, replies),
+        };
+        series.decide(self.verb, &self.query, &mut Span::none(), encode).await
     }
 }
 

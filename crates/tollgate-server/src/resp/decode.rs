@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use super::inline_command;
 
+/// Maximum length in bytes of a command without its key that [`Decoder::parts`] returns.
+const MAX_PARTS: usize = 256;
 /// Maximum number of digits of a length.
 const MAX_DIGITS: usize = 10;
 
@@ -78,6 +80,15 @@ pub(super) struct Arguments<'a> {
     ranges: &'a [Range<usize>],
 }
 
+/// The bytes of a command around its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CommandParts<'a> {
+    /// The bytes before the length of the key.
+    pub(super) head: &'a [u8],
+    /// The bytes after the key.
+    pub(super) tail: &'a [u8],
+}
+
 impl<'a> Arguments<'a> {
     pub(super) const fn len(&self) -> usize {
         self.ranges.len()
@@ -124,6 +135,19 @@ impl Decoder {
     /// Returns whether the last command was an inline command.
     pub(super) const fn is_inline(&self) -> bool {
         self.is_inline
+    }
+
+    /// Returns the bytes around the first argument of the command that was decoded last, which has `length` bytes. `None` if
+    /// it is an inline command or long.
+    pub(super) fn parts<'a>(&self, input: &'a [u8], length: usize) -> Option<CommandParts<'a>> {
+        let key = self.ranges.get(1)?;
+        if self.is_inline || length.saturating_sub(key.len()) > MAX_PARTS {
+            return None;
+        }
+        let before = input.get(..key.start)?;
+        let dollar = before.iter().rposition(|byte| *byte == b'$')?;
+        let (head, _) = before.split_at_checked(dollar.checked_add(1)?)?;
+        Some(CommandParts { head, tail: input.get(key.end..length)? })
     }
 
     fn decode_array(&mut self, input: &[u8], bounds: &Bounds) -> Result<Decoded, ProtocolError> {
@@ -207,7 +231,7 @@ fn read_length(
 
 /// Reads a length of one or two digits, as most are, and its CRLF.
 #[inline]
-fn read_short_length(input: &[u8]) -> Option<(i64, usize)> {
+pub(super) fn read_short_length(input: &[u8]) -> Option<(i64, usize)> {
     match input {
         [ones @ b'0'..=b'9', b'\r', b'\n', ..] => Some((i64::from(ones - b'0'), 3)),
         [tens @ b'0'..=b'9', ones @ b'0'..=b'9', b'\r', b'\n', ..] => {

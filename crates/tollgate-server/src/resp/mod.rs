@@ -17,6 +17,7 @@ mod numbers;
 mod pipeline;
 mod policy_commands;
 mod protocol;
+mod repeated_command;
 mod session;
 #[cfg(test)]
 mod tests;

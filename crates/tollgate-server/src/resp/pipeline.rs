@@ -4,11 +4,13 @@ use std::mem;
 use std::ops::Range;
 
 use futures_util::future::join_all;
+use tollgate_redis::together;
 
 use super::decide::DecisionCall;
 use super::encode::Replies;
 use super::error_reply::ErrorReply;
-use crate::api::{Service, UndeliveredPermit};
+use super::throttle::ThrottleCall;
+use crate::api::{DecisionSeries, Service, UndeliveredPermit};
 
 /// Maximum number of pipelined commands of one connection that wait for Redis at the same time.
 const MAX_CONCURRENT: usize = 64;
@@ -36,26 +38,40 @@ impl<'s> Pipeline<'s> {
         Self { service, waiting: Vec::new(), undelivered: Vec::new(), is_concurrent }
     }
 
-    /// Returns whether calls are decided together, with [`enqueue`](Self::enqueue).
-    pub(super) const fn is_concurrent(&self) -> bool {
-        self.is_concurrent
-    }
-
-    /// Decides a call and appends its reply.
-    pub(super) async fn run(&mut self, call: DecisionCall<'_>, replies: &mut Replies) {
+    /// Decides a call and appends its reply, together with the calls that follow if they share store calls.
+    pub(super) async fn decide(&mut self, call: DecisionCall<'_>, replies: &mut Replies) {
+        if self.is_concurrent {
+            return self.enqueue(call.into_owned(), replies).await;
+        }
         let start = replies.len();
         let permit = call.run(self.service, replies).await;
         self.undelivered.extend(permit.map(|permit| (start..replies.len(), permit)));
     }
 
+    /// As [`decide`](Self::decide), for a call that the caller keeps. `series` contains the calls of one read.
+    pub(super) async fn decide_throttle(
+        &mut self,
+        call: &ThrottleCall,
+        series: &mut Option<DecisionSeries<'s>>,
+        replies: &mut Replies,
+    ) {
+        if self.is_concurrent {
+            return self.enqueue(DecisionCall::Throttle(call.clone()), replies).await;
+        }
+        let series = series.get_or_insert_with(|| self.service.series());
+        if let Err(error) = call.run(series, replies).await {
+            replies.error(&ErrorReply::from(error));
+        }
+    }
+
     /// Decides a call together with those that follow. Replies are appended in order.
-    pub(super) async fn enqueue(&mut self, call: DecisionCall<'_>, replies: &mut Replies) {
+    async fn enqueue(&mut self, call: DecisionCall<'static>, replies: &mut Replies) {
         let is_same_verb = |first: &DecisionCall<'_>| first.verb() == call.verb();
         // Calls of different verbs, and calls about permits, could overtake each other.
         if !self.waiting.first().is_none_or(is_same_verb) || call.verb().is_none() {
             self.finish(replies).await;
         }
-        self.waiting.push(call.into_owned());
+        self.waiting.push(call);
         if self.waiting.len() >= MAX_CONCURRENT {
             self.finish(replies).await;
         }
@@ -74,7 +90,7 @@ impl<'s> Pipeline<'s> {
             (reply, permit)
         };
         // Boxed, so that it does not enlarge the future of connections without Redis.
-        let results = Box::pin(join_all(self.waiting.drain(..).map(run))).await;
+        let results = Box::pin(together(join_all(self.waiting.drain(..).map(run)))).await;
         for (reply, permit) in results {
             let start = replies.len();
             replies.append(reply.as_bytes());

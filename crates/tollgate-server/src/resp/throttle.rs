@@ -1,6 +1,6 @@
 //! `CL.THROTTLE` and `THROTTLE`: token buckets whose numbers are in the command.
 
-use tollgate::{Decision, Inline, MAX_FACT_LENGTH, Status, Verb, Verdict, rounding};
+use tollgate::{Decision, Inline, MAX_FACT_LENGTH, Query, Status, Verb, Verdict, rounding};
 
 use super::decode::Arguments;
 use super::encode::Replies;
@@ -21,9 +21,9 @@ pub(super) enum Convention {
 }
 
 /// A valid command.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ThrottleCall {
-    pub(super) inline: Inline,
+    pub(super) query: Query<'static>,
     /// A quantity of 0 peeks.
     pub(super) verb: Verb,
     pub(super) format: ThrottleFormat,
@@ -34,6 +34,15 @@ pub(super) struct ThrottleCall {
 pub(super) struct ThrottleFormat {
     convention: Convention,
     burst: u64,
+}
+
+impl ThrottleCall {
+    /// Replaces the key, which must be valid.
+    pub(super) fn set_key(&mut self, key: &[u8]) {
+        if let Query::Inline(inline) = &mut self.query {
+            inline.set_key("", key);
+        }
+    }
 }
 
 impl Convention {
@@ -89,7 +98,7 @@ pub(super) fn read(
     let limits = limits.limits(numbers).map_err(|error| ErrorReply::cell(&error))?;
     check_key(key)?;
     Ok(ThrottleCall {
-        inline: Inline::with_limits("", key, limits, quantity),
+        query: Query::Inline(Inline::with_limits("", key, limits, quantity)),
         verb: if quantity == 0 { Verb::Peek } else { Verb::Take },
         format: ThrottleFormat { convention, burst },
     })
@@ -144,22 +153,11 @@ impl ThrottleFormat {
                 Convention::Crab => 0,
             },
         };
-        replies.array(5);
-        match self.convention {
-            Convention::Cell => {
-                replies.integer(u8::from(!verdict.is_allowed()));
-                replies.integer(self.burst);
-                replies.integer(remaining);
-                replies.integer(retry);
-                replies.integer(reset);
-            }
-            Convention::Crab => {
-                replies.integer(u8::from(verdict.is_allowed()));
-                replies.integer(self.burst);
-                replies.integer(remaining);
-                replies.integer(reset);
-                replies.integer(retry);
-            }
-        }
+        let [limited, allowed] = [!verdict.is_allowed(), verdict.is_allowed()].map(i64::from);
+        let (burst, remaining, reset) = (signed(self.burst), signed(remaining), signed(reset));
+        replies.integers(match self.convention {
+            Convention::Cell => [limited, burst, remaining, retry, reset],
+            Convention::Crab => [allowed, burst, remaining, reset, retry],
+        });
     }
 }
