@@ -16,8 +16,8 @@ use crate::telemetry::Span;
 /// A valid decision command.
 #[derive(Debug)]
 pub(super) enum DecisionCall<'a> {
-    Throttle(ThrottleCall),
-    /// Boxed, because it is large, and the other calls are copied often.
+    /// Boxed, as the next one, because it is large.
+    Throttle(Box<ThrottleCall>),
     ByPolicy(Verb, Box<Query<'a>>),
     Release(Permit),
     Renew(Permit),
@@ -32,8 +32,9 @@ impl<'a> DecisionCall<'a> {
     ) -> Option<Result<Self, ErrorReply>> {
         let by_policy =
             |verb| read_query(arguments).map(|query| Self::ByPolicy(verb, Box::new(query)));
-        let mut throttle =
-            |convention| throttle::read(convention, arguments, limits).map(Self::Throttle);
+        let mut throttle = |convention| {
+            throttle::read(convention, arguments, limits).map(|call| Self::Throttle(Box::new(call)))
+        };
         Some(match command {
             Command::CellThrottle => throttle(Convention::Cell),
             Command::Throttle => throttle(Convention::Crab),

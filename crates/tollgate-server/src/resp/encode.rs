@@ -4,9 +4,6 @@ use std::fmt::Display;
 use std::io::Write;
 use std::ops::Range;
 
-/// Maximum length of a line with a number: a kind, a sign, 19 digits and a line end.
-const MAX_LINE: usize = 1 + 1 + 19 + 2;
-
 /// The version of the protocol that a client has selected with HELLO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Version {
@@ -79,8 +76,7 @@ impl Replies {
         self.append(&rest);
     }
 
-    /// Appends an integer. One above the range of the protocol is its maximum.
-    pub(super) fn integer(&mut self, number: impl TryInto<i64>) {
+    pub(super) fn integer(&mut self, number: impl itoa::Integer) {
         self.header(b':', number);
     }
 
@@ -140,44 +136,17 @@ impl Replies {
         }
     }
 
-    /// Appends an array of five integers.
-    pub(super) fn integers(&mut self, numbers: [i64; 5]) {
-        let start = self.bytes.len();
-        // Space for six lines. Digits are written to their place, because to copy bytes that were just written is slow.
-        self.bytes.extend_from_slice(&[b'-'; 6 * MAX_LINE]);
-        let mut length = start.saturating_add(self.write_line(start, b'*', 5));
-        for number in numbers {
-            length = length.saturating_add(self.write_line(length, b':', number));
+    fn header(&mut self, kind: u8, number: impl itoa::Integer) {
+        match *itoa::Buffer::new().format(number).as_bytes() {
+            // Most numbers have one or two digits: one write.
+            [ones] => self.bytes.extend_from_slice(&[kind, ones, b'\r', b'\n']),
+            [tens, ones] => self.bytes.extend_from_slice(&[kind, tens, ones, b'\r', b'\n']),
+            ref digits => {
+                self.bytes.push(kind);
+                self.bytes.extend_from_slice(digits);
+                self.line_end();
+            }
         }
-        self.bytes.truncate(length);
-    }
-
-    fn header(&mut self, kind: u8, number: impl TryInto<i64>) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(&[b'-'; MAX_LINE]);
-        let length = self.write_line(start, kind, number.try_into().unwrap_or(i64::MAX));
-        self.bytes.truncate(start.saturating_add(length));
-    }
-
-    /// Writes a line with a number at `start`, over bytes that are `-`. Returns its length.
-    #[inline]
-    fn write_line(&mut self, start: usize, kind: u8, number: i64) -> usize {
-        let Some(line) = self.bytes.get_mut(start..) else { return 0 };
-        if let [first, ..] = line {
-            *first = kind;
-        }
-        let mut rest = number.unsigned_abs();
-        let digits = rest.checked_ilog10().map_or(1, |log| log.saturating_add(1));
-        let first = if number < 0 { 2 } else { 1 };
-        let end = usize::try_from(digits).unwrap_or_default().saturating_add(first);
-        for digit in line.get_mut(first..end).unwrap_or_default().iter_mut().rev() {
-            *digit = b'0' | u8::try_from(rest % 10).unwrap_or_default();
-            rest /= 10;
-        }
-        if let Some(line_end) = line.get_mut(end..).and_then(<[u8]>::first_chunk_mut) {
-            *line_end = *b"\r\n";
-        }
-        end.saturating_add(2)
     }
 
     fn line_end(&mut self) {
@@ -217,18 +186,6 @@ mod tests {
             encoded(Version::Resp3, all),
             "+OK\r\n:-7\r\n$4\r\na\r\nb\r\n=8\r\ntxt:text\r\n_\r\n_\r\n*1\r\n~1\r\n%1\r\n"
         );
-    }
-
-    #[test]
-    fn any_number_is_written_in_decimal() {
-        let powers = (0..19).map(|power| 10_i64.pow(power));
-        let around = powers.flat_map(|power| [power - 1, power, power + 1, -power, 1 - power]);
-        for number in around.chain([i64::MIN, i64::MAX]) {
-            let line = encoded(Version::Resp2, |replies| replies.integer(number));
-            assert_eq!(line, format!(":{number}\r\n"));
-        }
-        let array = encoded(Version::Resp3, |replies| replies.integers([-1, 0, 16, i64::MIN, 7]));
-        assert_eq!(array, format!("*5\r\n:-1\r\n:0\r\n:16\r\n:{}\r\n:7\r\n", i64::MIN));
     }
 
     #[test]

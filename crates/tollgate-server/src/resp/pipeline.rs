@@ -56,7 +56,7 @@ impl<'s> Pipeline<'s> {
         replies: &mut Replies,
     ) {
         if self.is_concurrent {
-            return self.enqueue(DecisionCall::Throttle(call.clone()), replies).await;
+            return self.enqueue(DecisionCall::Throttle(Box::new(call.clone())), replies).await;
         }
         let series = series.get_or_insert_with(|| self.service.series());
         if let Err(error) = call.run(series, replies).await {

@@ -12,7 +12,7 @@ pub(super) struct RepeatedCommand {
     /// The bytes after the key.
     tail: Vec<u8>,
     /// The decoded command, with the last key. `None` if nothing is remembered.
-    call: Option<ThrottleCall>,
+    call: Option<Box<ThrottleCall>>,
 }
 
 impl RepeatedCommand {
@@ -35,10 +35,11 @@ impl RepeatedCommand {
     /// Remembers a call and the bytes around its key. Returns the call.
     pub(super) fn remember(
         &mut self,
-        call: ThrottleCall,
+        call: Box<ThrottleCall>,
         parts: &CommandParts<'_>,
     ) -> &ThrottleCall {
-        (self.head.clear(), self.tail.clear());
+        self.head.clear();
+        self.tail.clear();
         self.head.extend_from_slice(parts.head);
         self.tail.extend_from_slice(parts.tail);
         self.call.insert(call)
@@ -81,7 +82,7 @@ mod tests {
         let call = throttle::read(Convention::Cell, &arguments, &mut LimitCache::default()).ok()?;
         let text = format!("{call:?}");
         if let Some(parts) = decoder.parts(input, length) {
-            repeated.remember(call, &parts);
+            repeated.remember(Box::new(call), &parts);
         }
         Some((text, length))
     }

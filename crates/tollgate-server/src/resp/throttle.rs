@@ -30,10 +30,12 @@ pub(super) struct ThrottleCall {
 }
 
 /// How the decision is encoded.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct ThrottleFormat {
     convention: Convention,
     burst: u64,
+    /// The start of a reply that allows, which contains the numbers that do not change.
+    allowed_start: Box<[u8]>,
 }
 
 impl ThrottleCall {
@@ -58,6 +60,23 @@ impl Convention {
         match self {
             Self::Cell => "cl",
             Self::Crab => "throttle",
+        }
+    }
+
+    /// Returns the first number of a reply.
+    fn flag(self, verdict: Verdict) -> u8 {
+        match self {
+            Self::Cell => u8::from(!verdict.is_allowed()),
+            Self::Crab => u8::from(verdict.is_allowed()),
+        }
+    }
+
+    /// Returns the wait in seconds.
+    fn retry(self, verdict: Verdict) -> i64 {
+        match (verdict, self) {
+            (Verdict::Deny { retry_after }, _) => signed(rounding::seconds(retry_after)),
+            (Verdict::Never, _) | (Verdict::Allow, Self::Cell) => -1,
+            (Verdict::Allow, Self::Crab) => 0,
         }
     }
 
@@ -100,7 +119,7 @@ pub(super) fn read(
     Ok(ThrottleCall {
         query: Query::Inline(Inline::with_limits("", key, limits, quantity)),
         verb: if quantity == 0 { Verb::Peek } else { Verb::Take },
-        format: ThrottleFormat { convention, burst },
+        format: ThrottleFormat::new(convention, burst),
     })
 }
 
@@ -139,25 +158,36 @@ fn number(
 }
 
 impl ThrottleFormat {
+    fn new(convention: Convention, burst: u64) -> Self {
+        let flag = convention.flag(Verdict::Allow);
+        let allowed_start = format!("*5\r\n:{flag}\r\n:{burst}\r\n").into_bytes().into();
+        Self { convention, burst, allowed_start }
+    }
+
     /// Encodes a decision on the only limit of the command.
     pub(super) fn encode(&self, decision: &Decision<'_>, replies: &mut Replies) {
         let status = decision.deciding();
         let remaining = status.map_or(0, Status::remaining);
         let reset = status.map_or(0, |status| rounding::seconds(status.reset_after()));
         let verdict = decision.verdict();
-        let retry = match verdict {
-            Verdict::Deny { retry_after } => signed(rounding::seconds(retry_after)),
-            Verdict::Never => -1,
-            Verdict::Allow => match self.convention {
-                Convention::Cell => -1,
-                Convention::Crab => 0,
-            },
-        };
-        let [limited, allowed] = [!verdict.is_allowed(), verdict.is_allowed()].map(i64::from);
-        let (burst, remaining, reset) = (signed(self.burst), signed(remaining), signed(reset));
-        replies.integers(match self.convention {
-            Convention::Cell => [limited, burst, remaining, retry, reset],
-            Convention::Crab => [allowed, burst, remaining, reset, retry],
-        });
+        if verdict.is_allowed() {
+            replies.append(&self.allowed_start);
+        } else {
+            replies.array(5);
+            replies.integer(self.convention.flag(verdict));
+            replies.integer(self.burst);
+        }
+        replies.integer(remaining);
+        let retry = self.convention.retry(verdict);
+        match self.convention {
+            Convention::Cell => {
+                replies.integer(retry);
+                replies.integer(reset);
+            }
+            Convention::Crab => {
+                replies.integer(reset);
+                replies.integer(retry);
+            }
+        }
     }
 }

@@ -134,16 +134,15 @@ impl Slot {
         op: Op,
     ) -> Reply {
         let id = lookup.registered.limit;
-        if let Some(parameters) = limit.parameters().as_token_bucket() {
-            if let Content::Short { time, deficit, .. } | Content::Long { time, deficit, .. } =
+        if let Some(parameters) = limit.parameters().as_token_bucket()
+            && let Content::Short { time, deficit, .. } | Content::Long { time, deficit, .. } =
                 &mut self.0
-            {
-                let bucket = PackedBucket::load(*time, *deficit);
-                if bucket.limit() == id {
-                    let (reply, after) = bucket.step(id, parameters, now, op);
-                    (*time, *deficit) = after.store();
-                    return reply;
-                }
+        {
+            let bucket = PackedBucket::load(*time, *deficit);
+            if bucket.limit() == id {
+                let (reply, after) = bucket.step(id, parameters, now, op);
+                (*time, *deficit) = after.store();
+                return reply;
             }
         }
         self.with_state(lookup, limit, registry, |state| limit.parameters().step(state, now, op))
