@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -99,7 +100,9 @@ impl<S: Stream> Streams<S> {
         for (request, response) in self.opened.drain(..) {
             let shared = Arc::clone(&self.shared);
             let mut call = Box::pin(serve_call(shared, request, response, begun));
-            if call.as_mut().poll(context).is_pending() {
+            // As in a task of its own, a panic ends only its stream: the connection may carry all calls of a proxy.
+            let poll = AssertUnwindSafe(|| call.as_mut().poll(context));
+            if matches!(catch_unwind(poll), Ok(Poll::Pending)) {
                 tokio::spawn(call);
             }
         }
