@@ -20,7 +20,7 @@ use crate::fixture::{block_on, builder, in_order};
 use crate::random_world::{Events, Outcome, Step, World};
 
 /// Number of compared plans per test. `TOLLGATE_STEPS` sets another number.
-const STEPS: u64 = 100_000;
+const STEPS: u64 = 60_000;
 /// Number of times in one history, each with one plan or a batch.
 const MOMENTS: u64 = 40;
 const LARGEST_BATCH: u64 = 16;

@@ -18,7 +18,7 @@ const PROCESSES: u64 = 4;
 /// Concurrent callers in each process.
 const CALLERS: u64 = 64;
 /// Takes from each limit by all processes together. `TOLLGATE_TAKES` sets another number.
-const TAKES: u64 = 300_000;
+const TAKES: u64 = 200_000;
 /// The environment variable with the work of a worker process.
 const WORK_VARIABLE: &str = "TOLLGATE_WORK";
 

@@ -10,7 +10,7 @@ use crate::spec::Kind;
 use crate::vectors;
 
 /// Number of histories per kind. `TOLLGATE_HISTORIES` overrides it.
-const HISTORIES: u64 = 300;
+const HISTORIES: u64 = 200;
 /// Number of steps per history.
 const STEPS: usize = 60;
 
