@@ -15,6 +15,7 @@ mod metrics;
 mod node;
 #[cfg(test)]
 mod reference_tests;
+mod replay;
 mod resp;
 mod serve;
 mod settings;

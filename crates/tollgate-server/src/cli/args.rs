@@ -8,7 +8,8 @@ use clap_complete::Shell;
 use super::server_args::ServerArgs;
 use super::stdout::print;
 use super::{
-    Exit, OverrideCommand, ResetArgs, TopArgs, admin, check, man, policy, serve, simulate, top,
+    Exit, LogArgs, OverrideCommand, ReplayArgs, ResetArgs, TopArgs, admin, check, man, policy,
+    replay, serve, simulate, top,
 };
 use crate::serve::FrontEnd;
 use crate::settings::args::ServeArgs;
@@ -65,6 +66,15 @@ Tokens are read from the environment only. Each variable also exists with the su
     /// Validate, explain and import policy files
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Report which requests of access logs a policy would have refused
+    ///
+    /// Runs the code of the server on the log's clock. Formats: common, combined, combined with X-Forwarded-For, nginx
+    /// JSON, and JSON lines with `time`, `ip`, `method` and `path`. Also reports, for each limit, the smallest count that
+    /// would have refused at most 0.1 % and 1 % of its requests.
+    ///
+    /// Exit code 0: success, also if lines were skipped. 2: invalid arguments, a file that cannot be read, an unknown
+    /// format, or an invalid policy.
+    Replay(ReplayArgs),
     /// Decide requests from JSON lines on a simulated clock
     ///
     /// Each line is one request, as for /check, with the time `at_ms` or `at_us` since the start (default: the time of the
@@ -140,6 +150,13 @@ pub(crate) enum PolicyCommand {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
+    /// Print a starting policy for the traffic of access logs, in shadow mode
+    ///
+    /// Groups the paths into routes and sets a limit per client for each, which refuses at most 1 % of the route's requests
+    /// in these logs. Comments give the figures behind each limit. Reads the logs several times, so not from standard input.
+    ///
+    /// Exit code 0: success. 2: invalid arguments, a file that cannot be read, or an unknown format.
+    Suggest(LogArgs),
 }
 
 /// Format of an imported configuration.
@@ -178,6 +195,7 @@ pub fn run_with(cli: Cli, front_ends: Vec<FrontEnd>) -> Exit {
         Command::Reset(args) => admin::reset(&args),
         Command::Top(args) => top::run(&args),
         Command::Policy(command) => policy::run(&command),
+        Command::Replay(args) => replay::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -25,6 +25,7 @@ pub(super) fn run(command: &PolicyCommand) -> Exit {
             Exit::Success
         }
         PolicyCommand::Import { from, files } => import(*from, files),
+        PolicyCommand::Suggest(args) => super::replay::suggest(args),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -13,15 +13,13 @@ use super::args::SimulateArgs;
 use super::block_on::block_on;
 use super::policy::load;
 use crate::error::ApiError;
+use crate::files::bounded_line::{MAX_LINE, read_line};
 use crate::wire::decision::{PermitText, decision_json_with};
 use crate::wire::limit::{Algorithm, LimitEntry};
 use crate::wire::parse::parse;
 use crate::wire::permit::{ReleaseResponse, RenewResponse};
 use crate::wire::query::QueryBody;
 use crate::wire::scalar::{Integer, Pairs, Text, present};
-
-/// Maximum length of a line in bytes.
-const MAX_LINE: usize = 64 * 1024;
 
 /// One input line: a time, an operation, and a query or a permit.
 #[derive(Debug, Deserialize)]
@@ -101,24 +99,6 @@ pub(super) fn run(args: &SimulateArgs) -> Exit {
             Exit::Usage
         }
     }
-}
-
-/// Reads one line; returns false at the end of the input. Of a line longer than [`MAX_LINE`], keeps only
-/// enough bytes to show that it is too long, and skips the rest.
-fn read_line(lines: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
-    let max = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
-    let mut read = lines.take(max + 2).read_until(b'\n', line)?;
-    let has_line = read > 0;
-    while read > MAX_LINE && !line.ends_with(b"\n") {
-        let rest = lines.fill_buf()?;
-        let end = rest.iter().position(|byte| *byte == b'\n');
-        let length = end.map_or(rest.len(), |end| end + 1);
-        if end.is_some() || rest.is_empty() {
-            read = 0;
-        }
-        lines.consume(length);
-    }
-    Ok(has_line)
 }
 
 fn open(lines: &Path) -> io::Result<Box<dyn BufRead>> {

@@ -1,6 +1,7 @@
 //! Files: the data directory, bounded reads, atomic writes, change detection, and the policy file.
 
 pub(crate) mod atomic_write;
+pub(crate) mod bounded_line;
 pub(crate) mod bounded_read;
 pub(crate) mod data_directory;
 pub(crate) mod file_change;

@@ -1,0 +1,108 @@
+//! `tollgate replay` and `tollgate policy suggest`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::Exit;
+use super::policy::load;
+use super::stdout::print;
+use crate::replay::{self, Replay, ReplayError, Report};
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Policy file
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_POLICY")]
+    pub(crate) policy: PathBuf,
+    #[command(flatten)]
+    pub(crate) logs: LogArgs,
+    /// Second policy file: report the keys that it newly refuses and those that it no longer refuses
+    #[arg(long, value_name = "OTHER")]
+    pub(crate) compare: Option<PathBuf>,
+    /// Write a page with plots to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print the report as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Logs to read.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// Access logs, plain or gzip; - is standard input. Several logs are merged by time
+    #[arg(required = true, value_name = "LOG")]
+    pub(crate) logs: Vec<PathBuf>,
+    /// JSON field of a fact or of the time, such as time=ts or user=account; repeatable
+    #[arg(long = "field", value_name = "NAME=FIELD", value_parser = field)]
+    pub(crate) fields: Vec<(String, String)>,
+}
+
+fn field(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, field)) if !name.is_empty() && !field.is_empty() => {
+            Ok((name.to_owned(), field.to_owned()))
+        }
+        _ => Err("must be NAME=FIELD, such as time=ts".to_owned()),
+    }
+}
+
+pub(super) fn run(args: &ReplayArgs) -> Exit {
+    match report(args) {
+        Ok(report) => finish(args, &report),
+        Err(error) => {
+            eprintln!("tollgate: {error}");
+            Exit::Usage
+        }
+    }
+}
+
+fn report(args: &ReplayArgs) -> Result<Report, ReplayError> {
+    let open = |file: &Path| {
+        let policy = load(Some(file)).map_err(|error| ReplayError::new(error.to_string()))?;
+        Ok((file.display().to_string(), policy))
+    };
+    let (name, policy) = open(&args.policy)?;
+    let other = args.compare.as_deref().map(open).transpose()?;
+    replay::replay(&Replay {
+        policy: (&name, &policy),
+        other: other.as_ref().map(|(name, other)| (name.as_str(), other)),
+        logs: &args.logs.logs,
+        fields: &args.logs.fields,
+    })
+}
+
+fn finish(args: &ReplayArgs, report: &Report) -> Exit {
+    for note in replay::notes(report) {
+        eprintln!("tollgate: {note}");
+    }
+    if let Some(file) = &args.html
+        && let Err(error) = std::fs::write(file, replay::html_page(report))
+    {
+        eprintln!("tollgate: {}: cannot write the page: {error}", file.display());
+        return Exit::Usage;
+    }
+    if args.json {
+        print(&format!("{}\n", replay::json_line(report)));
+    } else {
+        print(&replay::text_report(report));
+    }
+    Exit::Success
+}
+
+/// Prints a starting policy for the traffic of the logs.
+pub(super) fn suggest(args: &LogArgs) -> Exit {
+    match replay::suggest(&args.logs, &args.fields) {
+        Ok(suggested) => {
+            for note in replay::skipped_notes(&suggested.skipped) {
+                eprintln!("tollgate: {note}");
+            }
+            print(&suggested.yaml);
+            Exit::Success
+        }
+        Err(error) => {
+            eprintln!("tollgate: {error}");
+            Exit::Usage
+        }
+    }
+}
