@@ -7,6 +7,7 @@
 //!   [`latencies`] within a [`window`]. That of the front ends is [`load`]; [`throttlecrab_server`] is a peer of all of them.
 //! - [`layer`] measures the Tower layer in front of an axum route, in process.
 //! - [`page`] measures the cost of the dashboard for a busy node.
+//! - [`replay`] measures `tollgate replay` on a generated access log.
 //!
 //! All share the command line in [`cli`] and produce a [`document`] of [`markdown`] tables.
 
@@ -33,6 +34,7 @@ pub mod page;
 pub mod pauses;
 pub mod redis;
 pub mod redis_server;
+pub mod replay;
 pub mod report;
 pub mod resp;
 pub mod rounds;

@@ -66,6 +66,7 @@ mod redis_shadow;
 mod redis_shared;
 mod redis_start;
 mod reload;
+mod replay;
 mod resp;
 mod resp_access;
 mod resp_clients;

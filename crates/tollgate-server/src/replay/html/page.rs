@@ -29,7 +29,7 @@ pub(crate) fn page(report: &Report) -> String {
     write_rules(&mut out, report);
     let _ = write!(
         out,
-        "<h2>Most refused keys</h2><p class=\"quiet\">{} keys were refused at least once.</p>",
+        "<h2>Most refused keys</h2><p class=\"quiet\">{} keys were refused at least once. Times are in UTC.</p>",
         report.refused_keys
     );
     key_table::write(&mut out, report, &report.keys);
@@ -65,7 +65,7 @@ fn write_header(out: &mut String, report: &Report) {
 }
 
 fn write_rules(out: &mut String, report: &Report) {
-    out.push_str("<h2>Requests over time</h2><p class=\"legend\"><i class=\"requests\"></i>requests <i class=\"refused\"></i>refused <i class=\"shadow\"></i>would be refused (shadow)</p>");
+    out.push_str("<h2>Requests over time</h2><p class=\"legend\"><i class=\"requests\"></i>requests <i class=\"refused\"></i>refused <i class=\"shadow\"></i>would be refused (shadow)</p><div class=\"curves\">");
     let mut series: Vec<_> = report.series.iter().filter(|series| series.requests > 0).collect();
     series
         .sort_by_key(|series| std::cmp::Reverse((series.refused, series.shadow, series.requests)));
@@ -83,6 +83,7 @@ fn write_rules(out: &mut String, report: &Report) {
         time_plot::write(out, report, series);
         out.push_str("</figure>");
     }
+    out.push_str("</div>");
 }
 
 fn write_curves(out: &mut String, suggestions: &[Suggestion]) {

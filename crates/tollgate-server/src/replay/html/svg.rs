@@ -51,13 +51,14 @@ pub(super) fn bottom_label(out: &mut String, x: f64, anchor: &str, label: &str) 
     );
 }
 
-/// Returns a round number that is at least `number`: 1, 2 or 5 times a power of ten.
+/// Returns a round number that is at least `number`: few digits times a power of ten.
 pub(super) fn round_up(number: u64) -> u64 {
     let mut unit: u64 = 1;
     loop {
-        for factor in [1, 2, 5] {
-            let round = unit.saturating_mul(factor);
-            if round >= number.max(1) || round == u64::MAX {
+        for tenths in [10, 12, 15, 20, 30, 40, 60, 80] {
+            let round = unit.saturating_mul(tenths) / 10;
+            let is_whole = round * 10 == unit.saturating_mul(tenths);
+            if (round >= number.max(1) && is_whole) || round >= u64::MAX / 10 {
                 return round;
             }
         }
@@ -92,7 +93,7 @@ mod tests {
             [7, 9999, 12_300, 1_000_000, 3_450_000].map(short),
             ["7", "9999", "12.3k", "1M", "3.4M"]
         );
-        assert_eq!([0, 1, 3, 11, 999, 1000].map(round_up), [1, 1, 5, 20, 1000, 1000]);
-        assert_eq!(round_up(u64::MAX), u64::MAX);
+        assert_eq!([0, 1, 3, 11, 999, 1000, 1001].map(round_up), [1, 1, 3, 12, 1000, 1000, 1200]);
+        assert!(round_up(u64::MAX) >= u64::MAX / 10);
     }
 }
