@@ -52,8 +52,8 @@ impl Logs {
 
     /// Returns an error if a log cannot be opened, other than standard input.
     pub(crate) fn check_readable(&self) -> Result<(), ReplayError> {
-        let files = self.paths.iter().filter(|path| !is_stdin(path));
-        files.map(|path| Input::open(path, &Arc::default()).map(drop)).collect()
+        let mut files = self.paths.iter().filter(|path| !is_stdin(path));
+        files.try_for_each(|path| Input::open(path, &Arc::default()).map(drop))
     }
 
     /// Reads all logs and calls `decide` with the time in microseconds and the facts of each request, in order.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tollgate::policy::{Policy, RuleMode};
+use tollgate::policy::{FactName, Policy, Rule, RuleMode};
 use tollgate::{Algorithm, Subject};
 
 use super::decider::Decider;
@@ -74,7 +74,8 @@ impl Report {
         read: PassResult,
     ) -> Self {
         let suggestions = Suggestion::all(policy, &decider.curves);
-        let mut notes = notes(policy, &read);
+        let has_requests = decider.tally.requests > 0;
+        let mut notes = if has_requests { notes(policy, &read) } else { Vec::new() };
         if decider.failed > 0 {
             let failed = decider.failed;
             notes.push(format!(
@@ -161,7 +162,7 @@ fn notes(policy: &Policy, read: &PassResult) -> Vec<String> {
     let mut notes = Vec::new();
     let rules = || policy.rules().iter().chain([policy.default_rule()]);
     let missing =
-        policy.facts_used().iter().map(|fact| fact.as_str()).filter(|fact| {
+        policy.facts_used().iter().map(FactName::as_str).filter(|fact| {
             !["client", "tenant", "tier"].contains(fact) && !read.facts.has_seen(fact)
         });
     for fact in missing {
@@ -169,9 +170,8 @@ fn notes(policy: &Policy, read: &PassResult) -> Vec<String> {
             "the policy uses the fact `{fact}`, which the log does not contain; name its JSON field with --field {fact}=NAME"
         ));
     }
-    let holds_slots = rules()
-        .flat_map(tollgate::policy::Rule::limits)
-        .any(|limit| limit.algorithm() == Algorithm::Concurrency);
+    let holds_slots =
+        rules().flat_map(Rule::limits).any(|limit| limit.algorithm() == Algorithm::Concurrency);
     if holds_slots {
         notes.push("a log does not show when requests end; each holds its concurrency slot for the whole ttl".to_owned());
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tollgate::Request;
-use tollgate::policy::Policy;
+use tollgate::policy::{FactName, Policy};
 
 use super::curve::first_values;
 use super::decider::{Curves, Decider};
@@ -32,8 +32,7 @@ pub(crate) fn replay(replay: &Replay<'_>) -> Result<Report, ReplayError> {
         .iter()
         .flatten()
         .flat_map(|policy| policy.facts_used())
-        .map(|fact| fact.as_str())
-        .filter(|fact| *fact != "tenant")
+        .map(FactName::as_str)
         .collect();
     let logs = Logs::new(replay.logs, &facts, replay.fields);
     let mut first = Decider::new(policy, Curves::new(policy, first_values));

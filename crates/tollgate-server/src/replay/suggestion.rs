@@ -93,7 +93,7 @@ impl Rate {
 fn window_text(window: std::time::Duration) -> String {
     let millis = window.as_millis();
     for (unit, length) in [("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)] {
-        if millis >= length && millis % length == 0 {
+        if millis >= length && millis.is_multiple_of(length) {
             let count = millis / length;
             return if count == 1 { unit.to_owned() } else { format!("{count}{unit}") };
         }

@@ -70,7 +70,7 @@ impl KeyStates {
     fn remember(&mut self, at: u64, cost: u64) {
         match self.moments.last_mut() {
             Some((last, same, times)) if (*last, *same) == (at, cost) && *times < u32::MAX => {
-                *times += 1
+                *times += 1;
             }
             _ => {
                 // Most keys make few requests.

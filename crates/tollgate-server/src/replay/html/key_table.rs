@@ -10,7 +10,7 @@ use tollgate::Timestamp;
 use tollgate::policy::RuleMode;
 
 /// Number of keys on the page.
-const SHOWN: usize = 25;
+const SHOWN: usize = 15;
 /// Size of a timeline.
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 24.0;

@@ -63,8 +63,11 @@ fn status_and_bytes(text: &[u8]) -> Option<&[u8]> {
     (is_number(status) && (bytes == b"-" || is_number(bytes))).then_some(rest)
 }
 
+/// User agent, and addresses of X-Forwarded-For.
+type CombinedFields<'l> = (Option<&'l [u8]>, Option<&'l [u8]>);
+
 /// Reads the fields of the combined format: the user agent, and the addresses of X-Forwarded-For.
-fn combined(rest: &[u8]) -> Result<(Option<&[u8]>, Option<&[u8]>), LineError> {
+fn combined(rest: &[u8]) -> Result<CombinedFields<'_>, LineError> {
     if rest.trim_ascii().is_empty() {
         return Ok((None, None));
     }
@@ -80,6 +83,6 @@ pub(super) fn request_line(request: &[u8]) -> Option<(&[u8], &[u8])> {
     let (method, rest) = split(request, b' ')?;
     let end = rest.iter().rposition(|byte| *byte == b' ')?;
     let (target, protocol) = rest.split_at_checked(end)?;
-    let is_method = !method.is_empty() && method.iter().all(|byte| byte.is_ascii_graphic());
+    let is_method = !method.is_empty() && method.iter().all(u8::is_ascii_graphic);
     (is_method && protocol.starts_with(b" HTTP/")).then_some((method, target))
 }
