@@ -318,9 +318,9 @@ rules:
   - { name: bucket, match: { path: /t }, per: [client], limits: [{ rate: 7/min, burst: 3, algorithm: token_bucket }, 40/h] }
   - { name: window, match: { path: /w }, per: [client], limits: [{ rate: 6/30s, algorithm: sliding_window }] }
   - { name: counter, match: { path: /c }, per: [client], cost: 2, limits: [{ rate: 9/20s, algorithm: sliding_counter }] }
-  - { name: fixed, match: { path: /f }, per: [client], limits: [{ rate: 5/10s, algorithm: fixed_window }] }
+  - { name: fixed, match: { path: /f }, per: [client], limits: [{ rate: 3/10s, algorithm: fixed_window }] }
   - { name: calendar, match: { path: /a }, per: [client], limits: [{ rate: 8/min, algorithm: fixed_window, align: minute }] }
-  - { name: slots, match: { path: /n }, per: [client], limits: [{ count: 3, algorithm: concurrency, ttl: 20s }] }
+  - { name: slots, match: { path: /n }, per: [client], limits: [{ concurrency: 3, ttl: 20s }] }
   - { name: blocked, match: { path: /b }, limits: [0/s] }
   - { name: quiet, match: { path: /s }, per: [client], limits: [4/min], mode: shadow }
 ";
@@ -384,7 +384,7 @@ fn suggested_limits_are_the_smallest_that_fit() {
         let mut random = Random::new(5);
         let (mut log, mut at) = (String::new(), START * 1000);
         for _ in 0..2000 {
-            at += random.within(0, 300);
+            at += random.within(0, 7000);
             let client = if random.within(0, 1) == 0 { 0 } else { random.within(1, 40) };
             writeln!(log, "{}", json!({"time": at, "ip": format!("10.0.0.{client}"), "path": "/"}))
                 .unwrap();
