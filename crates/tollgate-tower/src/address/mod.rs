@@ -1,18 +1,13 @@
 //! The client address of a request.
 
-mod forwarded;
-mod header_list;
-mod hop_address;
-mod trusted_proxies;
-
 #[cfg(test)]
 mod tests;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
-use http::HeaderMap;
-
-pub use trusted_proxies::{ProxyHeader, TrustedProxies, TrustedProxiesError};
+use http::{HeaderMap, HeaderValue};
+use tollgate::net;
+pub use tollgate::net::{ProxyHeader, TrustedProxies, TrustedProxiesError};
 
 /// Determines the client address of a request, for counting per client.
 ///
@@ -58,17 +53,8 @@ impl ClientAddress {
     /// IPv4-mapped IPv6 address counts as the IPv4 address.
     #[must_use]
     pub fn resolve(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        let mut client = peer.to_canonical();
-        if !self.proxies.trusts(client) {
-            return client;
-        }
-        for hop in self.proxies.hops(headers) {
-            client = hop;
-            if !self.proxies.trusts(client) {
-                break;
-            }
-        }
-        client
+        let lines = headers.get_all(self.proxies.header().as_str()).iter();
+        self.proxies.client_address(peer, lines.map(HeaderValue::as_bytes))
     }
 
     /// Returns the network of one customer: the IPv4 address, or the /64 of an IPv6 address. A limit per single IPv6
@@ -86,7 +72,7 @@ impl ClientAddress {
     /// ```
     #[must_use]
     pub fn network(address: IpAddr) -> IpAddr {
-        tollgate::net::rate_limit_address(address)
+        net::rate_limit_address(address)
     }
 
     /// Returns the [network](Self::network) as a fact value, in canonical spelling so that a client is one subject.
@@ -99,32 +85,6 @@ impl ClientAddress {
     /// ```
     #[must_use]
     pub fn fact_value(address: IpAddr) -> String {
-        Self::text(Self::network(address))
+        net::address_text(Self::network(address))
     }
-
-    /// Formats the address.
-    pub(crate) fn text(address: IpAddr) -> String {
-        match address {
-            IpAddr::V4(address) => dotted(address),
-            IpAddr::V6(address) => address.to_string(),
-        }
-    }
-}
-
-/// Formats an IPv4 address 20 times faster than `Display`; it runs for every request.
-fn dotted(address: Ipv4Addr) -> String {
-    let mut text = String::with_capacity("255.255.255.255".len());
-    for (index, octet) in address.octets().into_iter().enumerate() {
-        if index > 0 {
-            text.push('.');
-        }
-        if octet >= 100 {
-            text.push(char::from(b'0' + octet / 100));
-        }
-        if octet >= 10 {
-            text.push(char::from(b'0' + octet / 10 % 10));
-        }
-        text.push(char::from(b'0' + octet % 10));
-    }
-    text
 }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
+use tollgate::net;
+
 use super::{FactSource, RequestHead};
 use crate::address::ClientAddress;
 
@@ -35,7 +37,7 @@ pub(crate) fn peer_ip(request: &RequestHead<'_>) -> Option<IpAddr> {
 /// Returns the peer address in full, for matching.
 pub(super) fn address<'r>(request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
     let peer = peer_ip(request)?.to_canonical();
-    Some(Cow::Owned(ClientAddress::text(peer).into_bytes()))
+    Some(Cow::Owned(net::address_text(peer).into_bytes()))
 }
 
 /// Returns the peer address as it is counted, IPv6 by its /64.
@@ -56,6 +58,6 @@ impl FactSource for ClientAddress {
             return self.value(request);
         }
         let client = self.resolve(peer_ip(request)?, request.headers);
-        Some(Cow::Owned(Self::text(client).into_bytes()))
+        Some(Cow::Owned(net::address_text(client).into_bytes()))
     }
 }

@@ -31,6 +31,7 @@ mod condition;
 mod digest;
 mod error;
 mod fact_name;
+mod fact_spec;
 mod facts_used;
 mod import;
 mod index;
@@ -60,6 +61,7 @@ use smallvec::SmallVec;
 pub use condition::Condition;
 pub use error::{PolicyError, PolicyErrorKind};
 pub use fact_name::FactName;
+pub use fact_spec::{FactSpec, SourceSpec, is_secret_header, secret_digest};
 pub use import::{ImportFormat, ImportedPolicy, import};
 pub use limiters::{AcquireMode, NamedLimits};
 pub(crate) use overrides::ActiveOverrides;
@@ -113,6 +115,7 @@ pub struct Policy {
     version: Box<str>,
     tenant: Box<str>,
     tiers: Tiers,
+    facts: Vec<FactSpec>,
     rules: Vec<Rule>,
     by_name: HashMap<Box<str>, usize, RandomState>,
     default: Rule,
@@ -164,7 +167,7 @@ impl Policy {
     }
 
     fn from_file(file: PolicyFile, version: Box<str>) -> Self {
-        let PolicyFile { tenant, tiers, rules, default, limiters, warnings } = file;
+        let PolicyFile { tenant, tiers, facts, rules, default, limiters, warnings } = file;
         let names = rules.iter().map(|rule| (rule.name.clone(), rule.index));
         let (by_name, index) = (names.collect(), Index::new(&rules));
         let all_rules = || rules.iter().chain([&default]);
@@ -175,6 +178,7 @@ impl Policy {
             version,
             tenant,
             tiers,
+            facts,
             rules,
             by_name,
             default,
@@ -323,6 +327,19 @@ impl Policy {
     #[must_use]
     pub fn facts_used(&self) -> &[FactName] {
         &self.facts_used
+    }
+
+    /// Returns the facts that the section `facts` defines, in file order.
+    #[must_use]
+    pub fn fact_specs(&self) -> &[FactSpec] {
+        &self.facts
+    }
+
+    /// Returns the sources of a fact, or `None` if the section `facts` does not define it. Without a definition,
+    /// `client` is the client address.
+    #[must_use]
+    pub fn fact_spec(&self, fact: &str) -> Option<&FactSpec> {
+        self.facts.iter().find(|spec| spec.name().as_str() == fact)
     }
 
     /// Returns whether any rule has a [concurrency limit](crate::Limit::concurrency), whose slots must be

@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use http::{HeaderMap, HeaderValue};
 
-use super::header_list::{MAX_BYTES, MAX_HOPS};
 use super::{ClientAddress, ProxyHeader, TrustedProxies};
+use tollgate::net::{MAX_FORWARDED_BYTES, MAX_HOPS};
 
 const PROXIES: [&str; 3] = ["10.0.0.0/8", "fd00::/8", "::1"];
 
@@ -186,12 +186,14 @@ fn ignores_hops_beyond_the_maximums() {
 
     // A truncated element would be a different valid address.
     let padded = |spaces| [format!("198.51.100.9,{}10.0.0.2", " ".repeat(spaces))];
-    let max_spaces = MAX_BYTES - "198.51.100.9,10.0.0.2".len();
+    let max_spaces = MAX_FORWARDED_BYTES - "198.51.100.9,10.0.0.2".len();
     assert_eq!(by_x_forwarded_for(padded(max_spaces)), "198.51.100.9");
     assert_eq!(by_x_forwarded_for(padded(max_spaces + 1)), "10.0.0.2");
-    assert_eq!(by_x_forwarded_for(["1".repeat(MAX_BYTES * 2)]), "10.0.0.1");
-    let far =
-        ["for=203.0.113.7".to_owned(), format!("for=10.0.0.2;x=\"{}\"", "a".repeat(MAX_BYTES))];
+    assert_eq!(by_x_forwarded_for(["1".repeat(MAX_FORWARDED_BYTES * 2)]), "10.0.0.1");
+    let far = [
+        "for=203.0.113.7".to_owned(),
+        format!("for=10.0.0.2;x=\"{}\"", "a".repeat(MAX_FORWARDED_BYTES)),
+    ];
     assert_eq!(by_forwarded(far), "10.0.0.1");
 }
 

@@ -2,6 +2,7 @@
 
 mod condition;
 mod defaults;
+mod facts;
 mod limit;
 mod limiters;
 pub(super) mod rate;
@@ -14,6 +15,7 @@ use std::collections::HashSet;
 use crate::limit::Limit;
 
 use super::error::{FieldError, FieldErrors, PolicyError, PolicyErrorKind};
+use super::fact_spec::FactSpec;
 use super::limiters::NamedLimits;
 use super::node_ref::{Fields, NodeRef};
 use super::rule::Rule;
@@ -26,12 +28,13 @@ pub(super) use limit::{TRIAL_NAME, TRIAL_PREFIX};
 const MAX_RULES: usize = 20_000;
 
 /// The top-level fields of a file.
-const FILE: &[&str] = &["version", "tenant", "defaults", "tiers", "rules", "limiters"];
+const FILE: &[&str] = &["version", "tenant", "defaults", "tiers", "facts", "rules", "limiters"];
 
 /// The contents of a policy file.
 pub(super) struct PolicyFile {
     pub(super) tenant: Box<str>,
     pub(super) tiers: Tiers,
+    pub(super) facts: Vec<FactSpec>,
     pub(super) rules: Vec<Rule>,
     pub(super) default: Rule,
     pub(super) limiters: Vec<NamedLimits>,
@@ -58,6 +61,7 @@ impl PolicyFile {
         Self {
             tenant: Box::default(),
             tiers: Tiers::default(),
+            facts: Vec::new(),
             rules: Vec::new(),
             default: Defaults::default().rule(limit, 0),
             limiters: Vec::new(),
@@ -75,10 +79,13 @@ impl PolicyFile {
         let valid_tiers = tiers.as_ref().and_then(Option::as_ref);
         let rules = rules(fields, &defaults, valid_tiers, errors);
         let tiers = tiers.flatten().unwrap_or_default();
-        let warnings = warnings::collect(&rules, &tiers);
+        let facts = errors.record(fields.optional("facts", facts::parse)).flatten();
+        let facts = facts.unwrap_or_default();
+        let mut warnings = warnings::collect(&rules, &tiers);
         let default = defaults.rule(default, rules.len());
+        warnings.extend(warnings::unused_facts(&facts, rules.iter().chain([&default])));
         let limiters = limiters::parse(fields, errors);
-        Self { tenant, tiers, rules, default, limiters, warnings }
+        Self { tenant, tiers, facts, rules, default, limiters, warnings }
     }
 }
 
@@ -124,6 +131,7 @@ fn rule_list(rules: NodeRef<'_>) -> Result<Vec<NodeRef<'_>>, FieldError> {
 pub(super) const FIELDS: &[(&str, &[&str])] = &[
     ("", FILE),
     ("/$defs/defaults", defaults::DEFAULTS),
+    ("/$defs/source", facts::SOURCE),
     ("/$defs/rule", rule::RULE),
     ("/$defs/rule/properties/next", rule::NEXT),
     ("/$defs/match", condition::MATCH),

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::plan::MAX_TAKES;
 use crate::policy::condition::{Alternative, Condition};
 use crate::policy::fact_name::{FactName, Meaning};
+use crate::policy::fact_spec::FactSpec;
 use crate::policy::facts_used::facts_used;
 use crate::policy::rule::{OnMissingFact, Rule};
 use crate::policy::tiers::Tiers;
@@ -23,6 +24,16 @@ pub(super) fn collect(rules: &[Rule], tiers: &Tiers) -> Vec<String> {
     warnings.extend(too_many_takes(rules));
     warnings.extend(too_many_facts(rules));
     warnings
+}
+
+/// Warns about facts that the file defines and no rule matches or counts by.
+pub(super) fn unused_facts<'r>(
+    facts: &[FactSpec],
+    rules: impl Iterator<Item = &'r Rule>,
+) -> Vec<String> {
+    let used = facts_used(rules);
+    let unused = facts.iter().map(FactSpec::name).filter(|fact| !used.contains(fact));
+    unused.map(|fact| format!("facts.{fact}: no rule uses this fact")).collect()
 }
 
 fn is_used(tier: &str, rules: &[Rule]) -> bool {

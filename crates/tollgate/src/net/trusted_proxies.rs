@@ -2,11 +2,9 @@
 
 use std::net::IpAddr;
 
-use http::HeaderMap;
 use thiserror::Error;
-use tollgate::net::{NetworkError, Networks};
 
-use super::{forwarded, header_list, hop_address};
+use super::{NetworkError, Networks, forwarded, header_list, hop_address};
 
 /// Parses the address of a header element.
 type ParseAddress = fn(&[u8]) -> Option<IpAddr>;
@@ -14,7 +12,7 @@ type ParseAddress = fn(&[u8]) -> Option<IpAddr>;
 /// The trusted proxies in front of a service, and the forwarding header that they write.
 ///
 /// ```
-/// use tollgate_tower::{ProxyHeader, TrustedProxies};
+/// use tollgate::net::{ProxyHeader, TrustedProxies};
 ///
 /// let proxies = TrustedProxies::parse(["10.0.0.0/8", "::1"])?.with_header(ProxyHeader::Forwarded);
 /// assert!(proxies.trusts("10.1.2.3".parse()?) && !proxies.trusts("192.0.2.1".parse()?));
@@ -36,7 +34,7 @@ pub struct TrustedProxies {
 /// other through as the client sent it.
 ///
 /// ```
-/// use tollgate_tower::ProxyHeader;
+/// use tollgate::net::ProxyHeader;
 ///
 /// assert_eq!(ProxyHeader::default(), ProxyHeader::XForwardedFor);
 /// ```
@@ -76,26 +74,74 @@ impl TrustedProxies {
         self.nets.contains(address)
     }
 
-    /// Returns the forwarded addresses, nearest first, up to the first element that is not an address.
-    pub(super) fn hops<'h>(&self, headers: &'h HeaderMap) -> impl Iterator<Item = IpAddr> + 'h {
-        let (elements, address): (_, ParseAddress) = match self.header {
-            ProxyHeader::XForwardedFor => (
-                header_list::from_right(headers, "x-forwarded-for", header_list::last_comma),
-                hop_address::parse,
-            ),
-            ProxyHeader::Forwarded => (
-                header_list::from_right(headers, "forwarded", forwarded::last_comma),
-                forwarded::address,
-            ),
+    /// Returns the forwarding header that the proxies write.
+    #[must_use]
+    pub const fn header(&self) -> ProxyHeader {
+        self.header
+    }
+
+    /// Returns whether there is no trusted proxy.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nets == Networks::default()
+    }
+
+    /// Returns the client address of a request from this peer. `lines` are the values of the forwarding header, in order;
+    /// several lines form one list.
+    ///
+    /// The client is the first hop, going back from the peer, that is not a trusted proxy; the rest may be forged. If a
+    /// proxy wrote something that is not an address (`unknown`, `_hidden`), or beyond [`MAX_HOPS`](super::MAX_HOPS) or
+    /// [`MAX_FORWARDED_BYTES`](super::MAX_FORWARDED_BYTES), the client is that proxy. An IPv4-mapped IPv6 address counts
+    /// as the IPv4 address.
+    ///
+    /// ```
+    /// use tollgate::net::TrustedProxies;
+    ///
+    /// let proxies = TrustedProxies::parse(["10.0.0.0/8"])?;
+    /// let lines = || [&b"1.1.1.1, 203.0.113.7, 10.0.0.2"[..]].into_iter();
+    /// assert_eq!(proxies.client_address("10.0.0.1".parse()?, lines()).to_string(), "203.0.113.7");
+    /// assert_eq!(proxies.client_address("198.51.100.9".parse()?, lines()).to_string(), "198.51.100.9");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn client_address<'h>(
+        &self,
+        peer: IpAddr,
+        lines: impl DoubleEndedIterator<Item = &'h [u8]>,
+    ) -> IpAddr {
+        let mut client = peer.to_canonical();
+        if !self.trusts(client) {
+            return client;
+        }
+        let (last_comma, address): (header_list::LastComma, ParseAddress) = match self.header {
+            ProxyHeader::XForwardedFor => (header_list::last_comma, hop_address::parse),
+            ProxyHeader::Forwarded => (forwarded::last_comma, forwarded::address),
         };
-        elements.map_while(address)
+        for hop in header_list::from_right(lines, last_comma).map_while(address) {
+            client = hop;
+            if !self.trusts(client) {
+                break;
+            }
+        }
+        client
+    }
+}
+
+impl ProxyHeader {
+    /// Returns the name of the header, in lower case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::XForwardedFor => "x-forwarded-for",
+            Self::Forwarded => "forwarded",
+        }
     }
 }
 
 /// An invalid entry of a trusted proxy list.
 ///
 /// ```
-/// use tollgate_tower::TrustedProxies;
+/// use tollgate::net::TrustedProxies;
 ///
 /// let error = TrustedProxies::parse(["10.0.0.1/8"]).unwrap_err();
 /// assert_eq!(error.entry(), "10.0.0.1/8");
