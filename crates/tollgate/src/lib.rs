@@ -58,7 +58,7 @@ pub use query::{Inline, InlineLimits, Query};
 pub use quota::{Quota, QuotaError, QuotaErrorKind};
 pub use request::{
     FactValue, Facts, FactsError, FactsErrorKind, MAX_DESCRIPTOR_LENGTH, MAX_FACT_LENGTH,
-    MAX_FACTS, Request,
+    MAX_FACTS, PathError, Request, normalize_path,
 };
 pub use response::{FieldValue, HeaderStyle, Refusal, RefusalStyle};
 pub use store::{Cursor, DynStore, ListedKey, Listing, Page, Store, StoreError, StoreErrorKind};

@@ -19,7 +19,6 @@ use crate::header_value::single_value;
 pub(crate) use header::bearer_token;
 pub use header::{ApiKey, Header};
 pub use peer::PeerAddress;
-#[cfg(feature = "axum")]
 pub(crate) use peer::peer_ip;
 pub use request_head::RequestHead;
 #[cfg(feature = "axum")]
@@ -63,6 +62,8 @@ where
 #[derive(Default)]
 pub(crate) struct FactSources {
     named: Vec<Named>,
+    /// How addresses are determined for the facts that the policy defines; `None` to ignore its section `facts`.
+    of_policy: Option<ClientAddress>,
 }
 
 /// A fact name and its sources in order.
@@ -84,6 +85,11 @@ impl FactSources {
         }
     }
 
+    /// Uses the sources that the policy defines, for facts without other sources.
+    pub(crate) fn use_policy(&mut self, addresses: ClientAddress) {
+        self.of_policy = Some(addresses);
+    }
+
     fn sources(&self, fact: &str) -> Option<&[Box<dyn FactSource>]> {
         self.named.iter().find(|(name, _)| **name == *fact).map(|(_, sources)| &**sources)
     }
@@ -94,12 +100,34 @@ impl FactSources {
         let mut facts = Facts::new();
         for fact in policy.facts_used() {
             let name = fact.as_str();
-            if let Some(value) = self.value(name, request) {
+            if let Some(value) = self.value_by(policy, name, request) {
                 // Policy names are valid and unique, and the length was checked; insertion fails only for a 33rd fact.
                 let _ = facts.insert(name, value);
             }
         }
         facts
+    }
+
+    fn value_by<'r>(
+        &'r self,
+        policy: &Policy,
+        fact: &str,
+        request: &RequestHead<'r>,
+    ) -> Option<Cow<'r, [u8]>> {
+        let Some(addresses) = self.of_policy.as_ref().filter(|_| self.sources(fact).is_none())
+        else {
+            return self.value(fact, request);
+        };
+        match policy.fact_spec(fact) {
+            Some(spec) => {
+                let ip = peer_ip(request).map(|peer| addresses.resolve(peer, request.headers));
+                spec.value(ip, |name| single_value(request.headers, name))
+            }
+            None if fact == "ip" || (fact == "client" && self.sources("ip").is_none()) => {
+                addresses.value_as(fact, request)
+            }
+            None => self.value(fact, request),
+        }
     }
 
     fn value<'r>(&'r self, fact: &str, request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
@@ -136,11 +164,8 @@ fn counted_address(address: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
 fn builtin_fact<'r>(fact: &str, request: &RequestHead<'r>) -> Option<&'r [u8]> {
     match fact {
         "method" => Some(request.method.as_str().as_bytes()),
-        "path" => {
-            let path = request.uri.path().as_bytes();
-            // A truncated path still matches by prefix.
-            Some(path.get(..MAX_FACT_LENGTH).unwrap_or(path))
-        }
+        // Admission refuses a longer path.
+        "path" => Some(request.uri.path().as_bytes()),
         "host" => match request.uri.authority() {
             Some(authority) => Some(authority.host().as_bytes()),
             None => single_value(request.headers, HOST),
@@ -232,16 +257,5 @@ mod tests {
         let sources = FactSources::default();
         let facts = sources.gather(&policy, &RequestHead::from(&request));
         assert_eq!(facts.get("host"), Some(&b"h.example"[..]));
-    }
-
-    #[test]
-    fn long_path_is_truncated() {
-        let policy = policy("  - { name: a, match: { path: /files/** }, limits: [1/s] }");
-        let request = parts(Request::get(format!("/files/{}", "x".repeat(5000))));
-        let sources = FactSources::default();
-        let facts = sources.gather(&policy, &RequestHead::from(&request));
-        assert_eq!(facts.get("path").map(<[u8]>::len), Some(1024));
-        let planned = policy.plan(&tollgate::Request::new(facts));
-        assert_eq!(planned.rule().name(), "a");
     }
 }

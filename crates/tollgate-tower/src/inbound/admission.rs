@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
 use tollgate::{
-    ActivePolicy, Facts, LimiterError, Observer, Outcome, Query, Receipt, Refusal, Request, Store,
-    StoreError, StoreErrorKind,
+    ActivePolicy, Facts, LimiterError, MAX_FACT_LENGTH, Observer, Outcome, PathError, Query,
+    Receipt, Refusal, Request, Store, StoreError, StoreErrorKind,
 };
 
 use super::cost::AdmissionCharge;
@@ -84,6 +84,14 @@ impl<S: Store + 'static, O: Observer + 'static> Admission<S, O> {
         policy: Arc<ActivePolicy<O::Handles>>,
         request: &RequestHead<'_>,
     ) -> Self {
+        if request.uri.path().len() > MAX_FACT_LENGTH {
+            let refusal = Refusal::of_path(PathError::TooLong);
+            return Self::Refused(settings.refusals.respond_undecided(
+                refusal,
+                request,
+                &settings.headers,
+            ));
+        }
         let charge = settings.cost.at_admission(request);
         // Values held across the await enlarge the future of every request, so keep them few.
         let (query, kept_facts) = settings.query(&policy, request, charge);

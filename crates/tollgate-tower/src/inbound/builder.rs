@@ -12,6 +12,7 @@ use super::headers::HeaderWriter;
 use super::layer::RateLimitLayer;
 use super::refusal::{RefusalResponder, RefusedRequest};
 use super::settings::{ErrorAction, Settings, Skip};
+use crate::address::ClientAddress;
 use crate::facts::{FactSource, FactSources, RequestHead};
 
 /// Builder of a [`RateLimitLayer`].
@@ -68,10 +69,18 @@ impl<S: Store, O: Observer> RateLimitLayerBuilder<S, O> {
     /// A missing fact is not an error: the rule's `missing` decides, and by default all requests without the fact share
     /// one counter. An empty value, or one longer than 1024 bytes, counts as missing.
     ///
-    /// `path` is the path that the layer receives: in a nested axum router, without the prefix. A path longer than 1024
-    /// bytes is truncated.
+    /// `path` is the path that the layer receives: in a nested axum router, without the prefix. A request whose path is
+    /// longer than 1024 bytes is refused with 414, because a truncated path could miss its rule.
     pub fn fact(mut self, name: &str, source: impl FactSource) -> Self {
         self.settings.sources.add(name, source);
+        self
+    }
+
+    /// Uses the sources of facts that the section `facts` of the policy defines. Sources of [`fact`](Self::fact) come
+    /// before them. `addresses` determines the client address, which is the fact `ip`, the source `ip`, and the fact
+    /// `client` if the policy does not define it. After a change of the policy, its new sources are used.
+    pub fn facts_from_policy(mut self, addresses: ClientAddress) -> Self {
+        self.settings.sources.use_policy(addresses);
         self
     }
 

@@ -16,6 +16,7 @@ const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 /// gRPC status codes of refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Code {
+    InvalidArgument = 3,
     ResourceExhausted = 8,
     Unavailable = 14,
 }

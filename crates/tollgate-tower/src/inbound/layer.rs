@@ -10,6 +10,7 @@ use tower_layer::Layer;
 use super::builder::RateLimitLayerBuilder;
 use super::service::RateLimit;
 use super::settings::Settings;
+use crate::address::ClientAddress;
 
 /// A tower layer that decides every request with a [`Limiter`] before the service receives it.
 ///
@@ -46,6 +47,31 @@ impl<S: Store, O: Observer> RateLimitLayer<S, O> {
     #[must_use]
     pub fn new(limiter: impl Into<Arc<Limiter<S, O>>>) -> Self {
         Self::builder(limiter).build()
+    }
+
+    /// Creates a layer that identifies clients as the section `facts` of the policy defines. See
+    /// [`facts_from_policy`](RateLimitLayerBuilder::facts_from_policy) for a layer with further settings.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, MemoryStore, Policy};
+    /// use tollgate_tower::{ClientAddress, RateLimitLayer, TrustedProxies};
+    ///
+    /// let text = "
+    /// version: 1
+    /// facts:
+    ///   client: [{ header: x-client-id }, { header: authorization, digest: true }, ip]
+    /// defaults: { limit: 100/min }
+    /// ";
+    /// let policy = Policy::from_yaml("policy.yaml", text, Policy::builtin_limit())?;
+    /// let limiter = Limiter::new(MemoryStore::new(), policy);
+    /// let addresses = ClientAddress::behind_proxies(TrustedProxies::parse(["10.0.0.0/8"])?);
+    /// let layer = RateLimitLayer::from_policy(limiter, addresses);
+    /// let app: axum::Router = axum::Router::new().layer(layer);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn from_policy(limiter: impl Into<Arc<Limiter<S, O>>>, addresses: ClientAddress) -> Self {
+        Self::builder(limiter).facts_from_policy(addresses).build()
     }
 
     /// Returns a builder for a layer with this limiter.

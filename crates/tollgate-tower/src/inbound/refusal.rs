@@ -101,6 +101,9 @@ impl<'r> RefusedRequest<'r> {
             let wait = self.refusal.retry_after_seconds();
             return grpc::refusal(grpc::Code::Unavailable, message, wait.map(Duration::from_secs));
         }
+        if self.refusal.path_error().is_some() {
+            return grpc::refusal(grpc::Code::InvalidArgument, "path too long", None);
+        }
         grpc::refusal(grpc::Code::ResourceExhausted, "too many requests", self.retry_after)
     }
 }

@@ -2,6 +2,7 @@
 
 mod descriptor;
 mod facts;
+mod normalized_path;
 
 pub use descriptor::MAX_DESCRIPTOR_LENGTH;
 #[cfg(feature = "policy")]
@@ -9,6 +10,7 @@ pub(crate) use descriptor::{ENTRY_PREFIX, entry_fact, escape};
 #[cfg(feature = "policy")]
 pub(crate) use facts::is_fact_name;
 pub use facts::{FactValue, Facts, FactsError, FactsErrorKind, MAX_FACT_LENGTH, MAX_FACTS};
+pub use normalized_path::{PathError, normalize_path};
 
 use crate::limit::Limit;
 use crate::time::MAX_EXACT;

@@ -5,14 +5,19 @@ use std::fmt::{self, Write};
 use super::policy_name::{PolicyName, enforced};
 use crate::decision::{Decision, Status};
 use crate::plan::OnStoreLoss;
+use crate::request::PathError;
 use crate::time::rounding;
 
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
+/// The type of problems that the status describes.
+const NO_TYPE: &str = "about:blank";
+
 /// HTTP response to a refused request: status, `Retry-After` and body.
 ///
 /// The status is 429 if a limit is exceeded, and 503 if the store is unavailable and the rule then
-/// [denies](OnStoreLoss::Deny), or if the request is shed because too many wait for the store.
+/// [denies](OnStoreLoss::Deny), or if the request is shed because too many wait for the store. A request with a path that
+/// no rule could match is refused with 414 or 400.
 ///
 /// ```
 /// use tollgate::{Limit, LocalLimiter, Quota, Refusal, RefusalStyle};
@@ -45,6 +50,8 @@ enum Reason {
     Unavailable,
     /// Too many requests wait for the store.
     Overloaded,
+    /// The path cannot be matched.
+    Path(PathError),
 }
 
 /// Format of a refusal's body.
@@ -66,6 +73,18 @@ pub enum RefusalStyle {
 }
 
 impl RefusalStyle {
+    /// All styles.
+    pub const ALL: [Self; 2] = [Self::Simple, Self::Problem];
+
+    /// Name of the style in settings.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Simple => "simple",
+            Self::Problem => "problem",
+        }
+    }
+
     /// Value for `Content-Type`.
     #[must_use]
     pub const fn content_type(self) -> &'static str {
@@ -122,17 +141,49 @@ impl<'a> Refusal<'a> {
         Self { statuses: &[], retry_after: Some(1), reason: Reason::Overloaded }
     }
 
-    /// HTTP status: 429, or 503 if the store is unavailable or overloaded.
+    /// Creates the refusal for a request with a path that is too long or invalid. Without its path, the request could
+    /// miss its rule.
+    ///
+    /// ```
+    /// use tollgate::{PathError, Refusal, RefusalStyle};
+    ///
+    /// let refusal = Refusal::of_path(PathError::TooLong);
+    /// assert_eq!((refusal.status(), refusal.retry_after_seconds()), (414, None));
+    /// assert_eq!(
+    ///     refusal.body(RefusalStyle::Simple),
+    ///     r#"{"error":"path_too_long","message":"The path is longer than 1024 bytes.","retry_after":null}"#
+    /// );
+    /// ```
+    #[must_use]
+    pub const fn of_path(error: PathError) -> Self {
+        Self { statuses: &[], retry_after: None, reason: Reason::Path(error) }
+    }
+
+    /// HTTP status: 429, or 503 if the store is unavailable or overloaded; 414 or 400 for a path that cannot be matched.
     #[must_use]
     pub const fn status(&self) -> u16 {
-        if self.is_unavailable() { 503 } else { 429 }
+        match self.reason {
+            Reason::Exceeded => 429,
+            Reason::Unavailable | Reason::Overloaded => 503,
+            Reason::Path(PathError::TooLong) => 414,
+            Reason::Path(PathError::Invalid) => 400,
+        }
     }
 
     /// Returns true if no limit was evaluated, because the store is unavailable or
     /// [overloaded](Self::is_overloaded).
     #[must_use]
     pub const fn is_unavailable(&self) -> bool {
-        !matches!(self.reason, Reason::Exceeded)
+        matches!(self.reason, Reason::Unavailable | Reason::Overloaded)
+    }
+
+    /// Returns the error of a path that cannot be matched.
+    #[must_use]
+    pub const fn path_error(&self) -> Option<PathError> {
+        match self.reason {
+            Reason::Path(error) => Some(error),
+            _ => None,
+        }
     }
 
     /// Returns true if the request is shed, because too many requests wait for the store.
@@ -188,13 +239,15 @@ impl<'a> Refusal<'a> {
 
     fn write_problem(&self, body: &mut String) -> fmt::Result {
         let (status, detail) = (self.status(), Message(self));
-        if self.is_unavailable() {
-            body.push_str(r#"{"type":"about:blank","title":"Service Unavailable","#);
-        } else {
-            write!(body, r#"{{"type":"{QUOTA_EXCEEDED}","title":"Quota exceeded","#)?;
-        }
+        let (kind, title) = match self.reason {
+            Reason::Exceeded => (QUOTA_EXCEEDED, "Quota exceeded"),
+            Reason::Unavailable | Reason::Overloaded => (NO_TYPE, "Service Unavailable"),
+            Reason::Path(PathError::TooLong) => (NO_TYPE, "URI Too Long"),
+            Reason::Path(PathError::Invalid) => (NO_TYPE, "Bad Request"),
+        };
+        write!(body, r#"{{"type":"{kind}","title":"{title}","#)?;
         write!(body, r#""status":{status},"detail":"{detail}","#)?;
-        if !self.is_unavailable() {
+        if self.reason == Reason::Exceeded {
             self.write_violated(body)?;
         }
         self.write_common_fields(body)
@@ -217,7 +270,7 @@ impl<'a> Refusal<'a> {
             None => body.push_str(r#""retry_after":null"#),
         }
         body.push_str(match self.reason {
-            Reason::Exceeded => "}",
+            Reason::Exceeded | Reason::Path(_) => "}",
             Reason::Unavailable => r#","allowed":false,"degraded":true}"#,
             Reason::Overloaded => r#","allowed":false,"degraded":false,"reason":"overloaded"}"#,
         });
@@ -229,6 +282,8 @@ impl<'a> Refusal<'a> {
             Reason::Exceeded => "rate_limit_exceeded",
             Reason::Unavailable => "rate_limiter_unavailable",
             Reason::Overloaded => "rate_limiter_overloaded",
+            Reason::Path(PathError::TooLong) => "path_too_long",
+            Reason::Path(PathError::Invalid) => "path_invalid",
         }
     }
 }
@@ -242,6 +297,12 @@ impl fmt::Display for Message<'_, '_> {
             Reason::Exceeded => "Too many requests.",
             Reason::Unavailable => "The rate limiter is unavailable.",
             Reason::Overloaded => "The rate limiter is overloaded.",
+            Reason::Path(PathError::TooLong) => {
+                return f.write_str("The path is longer than 1024 bytes.");
+            }
+            Reason::Path(PathError::Invalid) => {
+                return f.write_str("The path must start with / and have valid percent-escapes.");
+            }
         };
         match self.0.retry_after {
             Some(seconds) => write!(f, "{reason} Please wait {seconds} seconds."),

@@ -5,14 +5,16 @@ use std::net::SocketAddr;
 use axum::body::Body;
 use axum::routing::get as route;
 use axum::{Router, extract::ConnectInfo};
-use http::{HeaderName, Request, StatusCode};
+use http::{HeaderName, Request, Response, StatusCode};
 use tollgate_tower::{
-    ApiKey, ClientAddress, Header, MatchedRoute, PeerAddress, RateLimitLayer, RequestHead,
-    TrustedProxies,
+    ApiKey, ClientAddress, Header, MatchedRoute, PeerAddress, RateLimitDecision, RateLimitLayer,
+    RequestHead, TrustedProxies,
 };
 use tower::ServiceExt;
 
-use crate::inbound::fixture::{get, hello, layer_by_client, limiter, policy, send, single_limit};
+use crate::inbound::fixture::{
+    get, hello, layer_by_client, limiter, policy, send, served, single_limit,
+};
 
 /// The SHA-256 of `s3cret`.
 const DIGEST: &str = "sha256:1ec1c26b50d5d3c58d9583181af8076655fe00756bf7285940ba3670f99fcba0";
@@ -183,4 +185,43 @@ async fn matched_route_is_counted_by_its_template() {
         statuses.push(app.clone().oneshot(get(path, "c1")).await.unwrap().status().as_u16());
     }
     assert_eq!(statuses, [200, 200, 429, 200]);
+}
+
+#[tokio::test]
+async fn policy_defines_the_sources() {
+    let text = "version: 1
+facts: { client: [{ header: x-client-id }, { header: authorization, digest: true }, ip] }";
+    let policy =
+        tollgate::Policy::from_yaml("p.yaml", text, tollgate::Policy::builtin_limit()).unwrap();
+    let addresses = ClientAddress::behind_proxies(TrustedProxies::parse(["10.0.0.1"]).unwrap());
+    let (limiter, _) = limiter(policy);
+    let builder = RateLimitLayer::builder(limiter).facts_from_policy(addresses).expose_decision();
+    let service = served(builder, |request| {
+        let decision = request.extensions().get::<RateLimitDecision>().unwrap();
+        Response::new(Body::from(decision.key().to_owned()))
+    });
+    for (name, value, client) in [
+        ("x-client-id", "c1", "c1"),
+        ("authorization", "s3cret", DIGEST),
+        ("x-other", "c1", "2001:db8::"),
+    ] {
+        let mut request = request_from("10.0.0.1:80");
+        request.headers_mut().insert("x-forwarded-for", "1.1.1.1, 2001:db8::7".parse().unwrap());
+        request.headers_mut().insert(name, value.parse().unwrap());
+        assert_eq!(send(&service, request).await.text(), client);
+    }
+    let direct = send(&service, request_from("192.0.2.7:80")).await;
+    assert_eq!(direct.text(), "192.0.2.7", "without headers, the peer is the client");
+}
+
+#[tokio::test]
+async fn too_long_path_is_refused() {
+    let (builder, _) = layer_by_client(single_limit("100/min"));
+    let service = hello(builder);
+    let path = |length: usize| format!("/{}", "x".repeat(length - 1));
+    assert_eq!(send(&service, get(&path(1024), "c1")).await.status.as_u16(), 200);
+    let refused = send(&service, get(&path(1025), "c1")).await;
+    assert_eq!(refused.status.as_u16(), 414);
+    assert!(refused.text().contains(r#""error":"path_too_long""#), "{}", refused.text());
+    assert_eq!(send(&service, get("/", "c1")).await.header("x-ratelimit-remaining"), Some("98"));
 }
