@@ -33,7 +33,7 @@ use crate::node::reload::{self, ReloadReply, ReloadRequests};
 use crate::node::report::Reporter;
 use crate::node::{Identity, NodeContext, RedisCopy, SavedState, live, notify, store_maintenance};
 use crate::resp::Resp;
-use crate::settings::{GRPC, RESP, Settings, TlsSettings};
+use crate::settings::{ForwardAuthSettings, GRPC, RESP, Settings, TlsSettings};
 use crate::shutdown::{Readiness, Shutdown};
 use crate::store::{Backend, StoreSetup};
 use crate::telemetry::Traces;
@@ -235,6 +235,7 @@ struct Listeners {
     /// The separate socket of `--admin`.
     admin: Option<TcpListener>,
     further: Vec<(TcpListener, Box<StartFrontEnd>)>,
+    forward_auth: ForwardAuthSettings,
 }
 
 impl Listeners {
@@ -244,7 +245,8 @@ impl Listeners {
         let further = front_ends
             .into_iter()
             .map(|FrontEnd { setting, address, start }| Ok((bind(&setting, address)?, start)));
-        Ok(Self { main, admin, further: further.collect::<Result<_, ServeError>>()? })
+        let further = further.collect::<Result<_, ServeError>>()?;
+        Ok(Self { main, admin, further, forward_auth: settings.forward_auth.clone() })
     }
 
     fn address(&self) -> Result<SocketAddr, ServeError> {
@@ -262,7 +264,7 @@ impl Listeners {
         let admin = self.admin.map(|socket| (socket, Surface::Operations));
         let listener = |socket| Listener { socket, tls: tls.cloned() };
         let http = [(self.main, surface)].into_iter().chain(admin).map(|(socket, surface)| {
-            let protocol = Http::new(Arc::clone(service), surface);
+            let protocol = Http::new(Arc::clone(service), surface, self.forward_auth.clone());
             listen(listener(socket), protocol, context.clone(), shutdown)
         });
         let further = self.further.into_iter().map(|(socket, start)| {

@@ -4,11 +4,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use tokio::sync::futures::Notified;
-use tollgate::{FallbackStore, MemoryStore};
+use tollgate::{ActivePolicy, FallbackStore, MemoryStore, Observer};
 
 use crate::access::{Credentials, Guard, Role};
 use crate::error::ApiError;
-use crate::metrics::ScrapeContext;
+use crate::metrics::{Metrics, ScrapeContext};
 use crate::node::NodeContext;
 use crate::node::live::Live;
 use crate::node::reload::ReloadRequests;
@@ -90,6 +90,11 @@ impl Service {
             watchers: self.node.live().watchers(),
             started: self.node.identity().started,
         })
+    }
+
+    /// Returns the active policy, for front ends that extract its facts from requests.
+    pub(crate) fn active_policy(&self) -> Arc<ActivePolicy<<Metrics as Observer>::Handles>> {
+        self.node.limiter().active_policy()
     }
 
     pub(crate) const fn guard(&self) -> &Guard {

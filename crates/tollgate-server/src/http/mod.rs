@@ -10,6 +10,7 @@ mod dashboard;
 mod decide;
 mod delivery;
 mod docs;
+mod forward_auth;
 mod health;
 mod listings;
 mod live;

@@ -1,4 +1,4 @@
-//! HTTP/1.1 on a connection: `/check`, `/peek` and `/refund` directly, all other paths through the router.
+//! HTTP/1.1 on a connection: `/check`, `/peek`, `/refund` and forward auth directly, all other paths through the router.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -19,10 +19,12 @@ use tower_service::Service as _;
 
 use super::body_guard::GuardedBody;
 use super::delivery::{DeliveringStream, Delivery};
+use super::forward_auth::{Endpoint, ForwardAuth};
 use super::{auth, decide, routes, traces};
 use crate::api::Service;
 use crate::listener::{Connection, Progress, Protocol, Stream};
 use crate::metrics::FrontEndCounters;
+use crate::settings::ForwardAuthSettings;
 
 /// Maximum size of a request head in bytes.
 const MAX_HEAD: usize = 16 * 1024;
@@ -59,13 +61,18 @@ pub(crate) struct Http {
     service: Arc<Service>,
     router: Router,
     surface: Surface,
+    forward_auth: ForwardAuth,
 }
 
 impl Http {
-    pub(crate) fn new(service: Arc<Service>, surface: Surface) -> Self {
+    pub(crate) fn new(
+        service: Arc<Service>,
+        surface: Surface,
+        forward_auth: ForwardAuthSettings,
+    ) -> Self {
         let router = routes::router(surface, Arc::clone(&service));
         let router = traces::record_routes(service.traces(), router);
-        Self { service, router, surface }
+        Self { service, router, surface, forward_auth: ForwardAuth::new(forward_auth) }
     }
 }
 
@@ -118,8 +125,15 @@ async fn respond(
 ) -> Result<Response<Body>, Infallible> {
     let (service, peer) = (&*http.service, connection.peer());
     let mut span = traces::start_span(service.traces(), &request, peer.ip());
-    let mut response = match verb_of(http.surface, &request) {
-        Some(verb) => match auth::admit_check(service, &request, peer.ip()) {
+    let mut response = match call_of(http.surface, &request) {
+        Some(DirectCall::ForwardAuth(endpoint)) => {
+            let count = || connection.count_requests(1);
+            let peer = peer.ip();
+            let (auth, (head, _)) = (&http.forward_auth, request.into_parts());
+            let reply = auth.respond(service, endpoint, &head, peer, &mut span, count).await;
+            reply.map(Either::Left)
+        }
+        Some(DirectCall::Decide(verb)) => match auth::admit_check(service, &request, peer.ip()) {
             Ok(()) => {
                 connection.count_requests(1);
                 decide::decide(service, verb, request, &mut span).await
@@ -142,14 +156,26 @@ async fn respond(
     Ok(response)
 }
 
-fn verb_of(surface: Surface, request: &Request<Incoming>) -> Option<Verb> {
+/// A call that does not go through the router.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DirectCall {
+    Decide(Verb),
+    /// Forward auth accepts any method.
+    ForwardAuth(Endpoint),
+}
+
+fn call_of(surface: Surface, request: &Request<Incoming>) -> Option<DirectCall> {
+    let path = request.uri().path();
+    if let Some(endpoint) = Endpoint::of(surface, path) {
+        return Some(DirectCall::ForwardAuth(endpoint));
+    }
     if request.method() != Method::POST || surface == Surface::Operations {
         return None;
     }
-    match request.uri().path() {
-        "/check" => Some(Verb::Take),
-        "/peek" => Some(Verb::Peek),
-        "/refund" => Some(Verb::Refund),
+    match path {
+        "/check" => Some(DirectCall::Decide(Verb::Take)),
+        "/peek" => Some(DirectCall::Decide(Verb::Peek)),
+        "/refund" => Some(DirectCall::Decide(Verb::Refund)),
         _ => None,
     }
 }

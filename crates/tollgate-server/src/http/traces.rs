@@ -12,8 +12,17 @@ use hyper::header::{HeaderMap, HeaderValue};
 use crate::telemetry::{CallKind, Span, SpanEnd, SpanStart, Traces};
 
 /// The paths of decision calls. Each path is its route.
-const DECISION_PATHS: [&str; 7] =
-    ["/check", "/peek", "/refund", "/explain", "/check/batch", "/release", "/renew"];
+const DECISION_PATHS: [&str; 9] = [
+    "/check",
+    "/peek",
+    "/refund",
+    "/explain",
+    "/check/batch",
+    "/release",
+    "/renew",
+    "/auth",
+    "/auth/nginx",
+];
 
 /// Starts the span of a request; an empty span if the request is not traced.
 #[inline]
@@ -98,6 +107,7 @@ mod tests {
             ("/check", CallKind::Decision),
             ("/check/batch", CallKind::Decision),
             ("/renew", CallKind::Decision),
+            ("/auth/nginx", CallKind::Decision),
             ("/api/status", CallKind::Management),
             ("/admin/external/clients/c/limits", CallKind::Management),
             ("/healthz", CallKind::Other),

@@ -16,6 +16,7 @@ fn tags() -> Value {
     let tag = |name: &str, description: &str| json!({ "name": name, "description": description });
     json!([
         tag("decisions", "Decide whether requests may pass."),
+        tag("forward auth", "Decide requests that a proxy describes by headers."),
         tag("operations", "Read limits, counters, blocked keys and status."),
         tag(
             "administration",
@@ -30,6 +31,12 @@ fn security_schemes() -> Value {
         "check": token("TOLLGATE_CHECK_TOKEN, if it is set."),
         "read": token("TOLLGATE_READ_TOKEN, if it is set."),
         "admin": token("TOLLGATE_ADMIN_TOKEN. If it is not set, all admin paths return 404."),
+        "forwardAuth": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "X-Tollgate-Token",
+            "description": "TOLLGATE_CHECK_TOKEN, if it is set.",
+        },
         "session": {
             "type": "apiKey",
             "in": "cookie",

@@ -24,10 +24,11 @@ const OTHER_VARIABLES: [(&str, &str, &str); 1] =
 const COMPUTED: [&str; 3] = ["admin", "redis", "node-id"];
 
 /// Flags that a section or page describes in more detail.
-const LINKS: [(&str, &str); 17] = [
+const LINKS: [(&str, &str); 18] = [
     ("admin", "[DASHBOARD.md](DASHBOARD.md)"),
     ("grpc", "[ENVOY.md](ENVOY.md)"),
     ("resp", "[RESP.md](RESP.md)"),
+    ("trusted-proxies", "[PROXIES.md](PROXIES.md)"),
     ("policy", "[POLICY.md](POLICY.md)"),
     ("redis", "[Redis](#redis)"),
     ("scripting", "[REDIS.md](REDIS.md)"),
@@ -164,11 +165,13 @@ fn links_and_exceptions_name_existing_flags() {
 /// Returns the values that apply without any flag, by flag.
 fn actual_defaults() -> BTreeMap<&'static str, String> {
     let settings = resolve(&[]).unwrap();
-    let redis = &settings.redis;
+    let (redis, auth) = (&settings.redis, &settings.forward_auth);
     let lower = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
     BTreeMap::from([
         ("http", settings.http.to_string()),
         ("grpc-headers", settings.grpc_headers.map_or("none", HeaderStyle::as_str).to_owned()),
+        ("auth-headers", auth.header_styles.iter().map(|style| style.as_str()).collect()),
+        ("auth-body", auth.body_style.as_str().to_owned()),
         ("redis-timeout-ms", redis.timeout.as_millis().to_string()),
         ("redis-prefix", redis.prefix.clone()),
         ("scripting", lower(&redis.scripting)),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
-use tollgate::{AtCap, Distributed, HeaderStyle};
+use tollgate::{AtCap, Distributed, HeaderStyle, RefusalStyle};
 use tollgate_redis::Scripting;
 
 /// Arguments of `tollgate serve`. Precedence: flag, environment variable, settings file, default.
@@ -26,6 +26,16 @@ pub(crate) struct ServeArgs {
     /// Address of a listener for Redis clients (RESP); port 0 selects a free port
     #[arg(long, value_name = "ADDR", env = "TOLLGATE_RESP")]
     pub(crate) resp: Option<String>,
+    /// Addresses and networks of proxies whose forwarding headers /auth accepts, separated by commas
+    #[arg(long, value_name = "CIDR,…", env = "TOLLGATE_TRUSTED_PROXIES")]
+    pub(crate) trusted_proxies: Option<String>,
+    /// Styles of the rate limit headers of /auth: x-unix, x-delta, draft6 and draft11, separated by commas, or none
+    /// [default: x-unix]
+    #[arg(long, value_name = "STYLE,…", env = "TOLLGATE_AUTH_HEADERS")]
+    pub(crate) auth_headers: Option<String>,
+    /// Style of the bodies of refusals by /auth [default: simple]
+    #[arg(long, value_name = "STYLE", env = "TOLLGATE_AUTH_BODY")]
+    pub(crate) auth_body: Option<AuthBodyArg>,
     /// Policy file; reloaded when it changes and on SIGHUP
     #[arg(long, value_name = "FILE", env = "TOLLGATE_POLICY")]
     pub(crate) policy: Option<PathBuf>,
@@ -132,6 +142,25 @@ pub(crate) enum AtCapArg {
     Allow,
     /// Refuse the request
     Deny,
+}
+
+/// Style of the bodies of refusals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AuthBodyArg {
+    /// Error code, message and seconds to wait
+    Simple,
+    /// Problem details (RFC 9457) with the exceeded limits
+    Problem,
+}
+
+impl From<AuthBodyArg> for RefusalStyle {
+    fn from(arg: AuthBodyArg) -> Self {
+        match arg {
+            AuthBodyArg::Simple => Self::Simple,
+            AuthBodyArg::Problem => Self::Problem,
+        }
+    }
 }
 
 /// Style of the headers in gRPC responses.

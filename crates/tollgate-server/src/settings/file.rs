@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::SettingsError;
-use crate::settings::args::{AtCapArg, DistributedArg, GrpcHeadersArg, LogArg, ScriptingArg};
+use crate::settings::args::{
+    AtCapArg, AuthBodyArg, DistributedArg, GrpcHeadersArg, LogArg, ScriptingArg,
+};
 
 /// Contents of a settings file. The field names are those of the flags.
 #[derive(Debug, Default, Deserialize)]
@@ -16,6 +18,9 @@ pub(crate) struct SettingsFile {
     pub(super) grpc: Option<String>,
     pub(super) grpc_headers: Option<GrpcHeadersArg>,
     pub(super) resp: Option<String>,
+    pub(super) trusted_proxies: Option<String>,
+    pub(super) auth_headers: Option<String>,
+    pub(super) auth_body: Option<AuthBodyArg>,
     pub(super) policy: Option<PathBuf>,
     pub(super) redis: Option<String>,
     pub(super) redis_timeout_ms: Option<u64>,

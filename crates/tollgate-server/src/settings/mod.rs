@@ -4,6 +4,7 @@ pub(crate) mod args;
 mod checks;
 mod environment;
 mod file;
+mod forward_auth;
 mod global_limit;
 mod node_id;
 mod protection;
@@ -24,6 +25,7 @@ use args::ServeArgs;
 use checks::{address, count_up_to, within};
 pub(crate) use environment::Environment;
 pub(crate) use file::SettingsFile;
+pub(crate) use forward_auth::ForwardAuthSettings;
 use protection::Listeners;
 pub(crate) use redis::RedisSettings;
 pub(crate) use store_choice::StoreChoice;
@@ -48,6 +50,7 @@ pub(crate) struct Settings {
     pub(crate) grpc: Option<SocketAddr>,
     /// Style of the headers in gRPC responses; `None` for no headers.
     pub(crate) grpc_headers: Option<HeaderStyle>,
+    pub(crate) forward_auth: ForwardAuthSettings,
     /// The listener for Redis clients.
     pub(crate) resp: Option<SocketAddr>,
     pub(crate) policy: Option<PathBuf>,
@@ -107,6 +110,7 @@ impl Settings {
     ) -> Result<Self, SettingsError> {
         let redis = RedisSettings::of(&args, &file)?;
         let tls = TlsSettings::of(&args, &file)?;
+        let forward_auth = ForwardAuthSettings::of(&args, &file)?;
         let http = address("--http", args.http.or(file.http).as_deref().unwrap_or(DEFAULT_HTTP))?;
         let admin = args.admin.or(file.admin);
         let admin = admin.map(|text| address("--admin", &text)).transpose()?;
@@ -136,6 +140,7 @@ impl Settings {
             admin,
             grpc,
             grpc_headers: args.grpc_headers.or(file.grpc_headers).unwrap_or_default().style(),
+            forward_auth,
             resp,
             policy: args.policy.or(environment.path("RATE_LIMIT_RULES_PATH")).or(file.policy),
             data_dir: args.data_dir.or(file.data_dir),

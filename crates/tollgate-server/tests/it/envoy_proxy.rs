@@ -151,7 +151,7 @@ struct Counts {
 }
 
 impl App {
-    const BODY: &str = "app";
+    pub(crate) const BODY: &str = "app";
 
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
@@ -166,6 +166,10 @@ impl App {
             }
         });
         Self { address, counts }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     pub(crate) fn requests(&self) -> usize {

@@ -8,6 +8,7 @@
     reason = "test code fails by panicking"
 )]
 
+mod auth_proxy;
 mod client;
 mod envoy_proxy;
 mod fake_live_server;
@@ -35,6 +36,7 @@ mod disconnects;
 mod documentation;
 mod envoy;
 mod explain;
+mod forward_auth;
 mod front_end;
 mod front_end_metrics;
 mod grpc;
@@ -48,6 +50,7 @@ mod metrics;
 mod mixed_front_ends;
 mod notify;
 mod openapi;
+mod proxies;
 mod random_bodies;
 mod read_api;
 mod redis_admin;

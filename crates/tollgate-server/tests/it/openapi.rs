@@ -15,6 +15,9 @@ const ROUTES: &str = include_str!("../../src/http/routes.rs");
 /// A stream that stays open.
 const LIVE: &str = "/api/live";
 
+/// Forward auth, which accepts any method.
+const FORWARD_AUTH: [&str; 2] = ["/auth", "/auth/nginx"];
+
 /// The `/docs` page and its files, which are not API operations.
 const PAGE: [&str; 3] = ["/docs", "/docs/page.js", "/docs/page.css"];
 
@@ -124,6 +127,8 @@ fn documents_exactly_the_routes() {
         operations(&description()).into_iter().map(|(path, method, _)| (path, method)).collect();
     let mut routes = routes();
     assert!(routes.len() > 15, "routes not found: {routes:?}");
+    // Served before the router, for any method.
+    routes.extend(FORWARD_AUTH.map(|path| (path.to_owned(), "get".to_owned())));
     // Pages and their files are not operations.
     let is_page = |path: &str| path == "/" || path.starts_with("/d");
     routes.retain(|(path, _)| !is_page(path));
@@ -136,7 +141,8 @@ fn documented_paths_and_methods_exist() {
     let operations = operations(&description());
     for (path, method, _) in &operations {
         let is_documented = |method: &str| {
-            operations.iter().any(|operation| operation.0 == *path && operation.1 == method)
+            FORWARD_AUTH.contains(&&**path)
+                || operations.iter().any(|operation| operation.0 == *path && operation.1 == method)
         };
         for tried in ["get", "post", "put", "delete", "patch"] {
             if (tried, &**path) == ("get", LIVE) {

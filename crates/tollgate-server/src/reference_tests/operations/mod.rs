@@ -2,6 +2,7 @@
 
 mod admin;
 mod decisions;
+mod forward_auth;
 mod read;
 mod service;
 
@@ -14,6 +15,7 @@ use crate::error::{ApiErrorKind, Problem};
 /// Returns every operation, in the order of the document.
 pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut operations = decisions::operations(schemas);
+    operations.extend(forward_auth::operations());
     operations.extend(read::operations(schemas));
     operations.extend(admin::operations(schemas));
     operations.extend(service::operations());
