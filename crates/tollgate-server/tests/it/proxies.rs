@@ -1,4 +1,4 @@
-//! nginx, HAProxy, Traefik and Caddy with the configurations of `examples/proxies`, as `docs/PROXIES.md` describes them.
+//! nginx, `HAProxy`, Traefik and Caddy with the configurations of `examples/proxies`, as `docs/PROXIES.md` describes them.
 
 use tollgate_testkit::server::{Flavor, Server};
 
