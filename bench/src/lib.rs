@@ -5,12 +5,14 @@
 //!   round ([`rounds`]); [`report`] collects them.
 //! - [`http`], [`resp`], [`grpc`] and [`redis`] measure a [`server`] in its own process, with a load generator that records
 //!   [`latencies`] within a [`window`]. That of the front ends is [`load`]; [`throttlecrab_server`] is a peer of all of them.
+//! - [`auth`] measures forward auth behind nginx, with the same load generator.
 //! - [`layer`] measures the Tower layer in front of an axum route, in process.
 //! - [`page`] measures the cost of the dashboard for a busy node.
 //! - [`replay`] measures `tollgate replay` on a generated access log.
 //!
 //! All share the command line in [`cli`] and produce a [`document`] of [`markdown`] tables.
 
+pub mod auth;
 pub mod candidate;
 pub mod cli;
 pub mod config_file;
