@@ -119,7 +119,7 @@ fn spellings() -> Vec<String> {
 fn spoofed_headers_and_encoded_paths_change_nothing() {
     let (_scratch, service) = trusting();
     let mut client = service.client();
-    let spellings = spellings();
+    let (mut sent, spellings) = (0, spellings());
     for endpoint in [FORWARDED, NGINX] {
         let spoofs = |value: &'static str| endpoint.others.iter().map(move |name| (*name, value));
         let values = ["/other", "POST", "198.51.100.9", "for=198.51.100.9", "/api/%zz", "a,b"];
@@ -129,10 +129,11 @@ fn spoofed_headers_and_encoded_paths_change_nothing() {
                 let reply = endpoint.send(&mut client, spelling, &[(name, value)]);
                 let context = format!("{} {spelling} {name}: {value}", endpoint.path);
                 assert_eq!((reply.status, limit(&reply)), (200, Some(API)), "{context}");
+                sent += 1;
+                assert_eq!(remaining(&reply), 100_000 - sent, "one client: {context}");
             }
         }
     }
-    // Each of them was counted for the same client.
     let before = remaining(&FORWARDED.send(&mut client, "/api/users", &[]));
     let mut variants = 0;
     for endpoint in [FORWARDED, NGINX] {
