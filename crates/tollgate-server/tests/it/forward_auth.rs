@@ -251,6 +251,7 @@ fn untrusted_peers_are_the_client() {
         assert_eq!((reply.status, limit(&reply)), (200, Some(OTHER)), "no header is a fact");
         assert_eq!(remaining(&reply), left, "the peer is counted");
     }
+    service.wait_for_log("outside --trusted-proxies");
     assert_eq!(service.log().matches("outside --trusted-proxies").count(), 1);
     let (_scratch, service) = start(&[]);
     for _ in 0..2 {
