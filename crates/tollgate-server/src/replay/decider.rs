@@ -4,6 +4,7 @@ use tollgate::policy::{Policy, Rule};
 use tollgate::{Facts, Limit, ManualClock, MemoryStore, Request, Timestamp};
 
 use super::curve::LimitCurve;
+use super::request_facts::defined_facts;
 use super::tally::Tally;
 
 /// Maximum number of keys, far above what fits into memory: a replay must not forget any.
@@ -32,7 +33,7 @@ impl<'p> Decider<'p> {
     /// Decides a request at the time `at`, in microseconds since the Unix epoch.
     pub(crate) fn decide(&mut self, at: u64, facts: Facts<'_>) {
         self.clock.set(Timestamp::from_micros(at));
-        let planned = self.policy.plan(&Request::new(facts));
+        let planned = self.policy.plan(&Request::new(defined_facts(self.policy, facts)));
         let Ok(plan) = planned.plan() else {
             self.failed += 1;
             return;

@@ -161,10 +161,11 @@ fn reported(tally: &Tally, key: &KeyCount) -> ReportedKey {
 fn notes(policy: &Policy, read: &PassResult) -> Vec<String> {
     let mut notes = Vec::new();
     let rules = || policy.rules().iter().chain([policy.default_rule()]);
-    let missing =
-        policy.facts_used().iter().map(FactName::as_str).filter(|fact| {
-            !["client", "tenant", "tier"].contains(fact) && !read.facts.has_seen(fact)
-        });
+    let missing = policy.facts_used().iter().map(FactName::as_str).filter(|fact| {
+        !["client", "tenant", "tier"].contains(fact)
+            && policy.fact_spec(fact).is_none()
+            && !read.facts.has_seen(fact)
+    });
     for fact in missing {
         notes.push(format!(
             "the policy uses the fact `{fact}`, which the log does not contain; name its JSON field with --field {fact}=NAME"

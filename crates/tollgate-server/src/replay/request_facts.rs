@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use tollgate::Facts;
 use tollgate::net::rate_limit_address;
+use tollgate::policy::{Policy, SourceSpec};
 
 use super::line::FactNames;
 
@@ -50,8 +51,46 @@ impl RequestFacts {
     }
 }
 
-/// Returns the fact `client` of a request from this address: the address, or the /64 network of an IPv6 address. This is
-/// the one place that a policy section for the sources of facts would change.
+/// Returns the facts with those that the policy's section `facts` defines: from the address, and from the headers that
+/// the log contains as `header:NAME`. A fact without a source is missing, as in forward auth.
+pub(super) fn defined_facts<'f>(policy: &Policy, facts: Facts<'f>) -> Facts<'f> {
+    let specs = policy.fact_specs();
+    if specs.is_empty() {
+        return facts;
+    }
+    let facts = facts.into_owned();
+    let text =
+        |value: &[u8]| std::str::from_utf8(value).ok().and_then(|text| text.parse::<IpAddr>().ok());
+    let ip = facts.get("ip").and_then(text);
+    let mut defined = Facts::new();
+    let kept =
+        facts.iter().filter(|(name, _)| specs.iter().all(|spec| spec.name().as_str() != *name));
+    for (name, value) in kept {
+        let _ = defined.insert(name.to_owned(), value.to_vec());
+    }
+    for spec in specs {
+        let value = spec.value(ip, |header| facts.get(&format!("header:{header}")));
+        if let Some(value) = value {
+            let _ = defined.insert(spec.name().as_str().to_owned(), value.into_owned());
+        }
+    }
+    defined
+}
+
+/// Returns the names of the facts that a policy needs from each line: those that it uses, and the headers from which it
+/// defines facts.
+pub(super) fn needed_facts(policy: &Policy) -> impl Iterator<Item = String> {
+    let used = policy.facts_used().iter().map(|fact| fact.as_str().to_owned());
+    let sources = policy.fact_specs().iter().flat_map(|spec| spec.sources());
+    let headers = sources.filter_map(|source| match source {
+        SourceSpec::Header(name) | SourceSpec::HeaderDigest(name) => Some(format!("header:{name}")),
+        _ => None,
+    });
+    used.chain(headers)
+}
+
+/// Returns the fact `client` of a request from this address: the address, or the /64 network of an IPv6 address.
+/// The policy can define it differently: see [`defined_facts`].
 fn client(ip: &[u8]) -> Cow<'_, [u8]> {
     if !ip.contains(&b':') {
         return Cow::Borrowed(ip);

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use tollgate::Request;
-use tollgate::policy::{FactName, Policy};
+use tollgate::policy::Policy;
 
 use super::curve::first_values;
 use super::decider::{Curves, Decider};
 use super::error::ReplayError;
 use super::pass::Logs;
 use super::report::{Comparison, Report};
+use super::request_facts::{defined_facts, needed_facts};
 use super::suggestion::Suggestion;
 
 /// What to replay.
@@ -28,12 +29,8 @@ pub(crate) struct Replay<'r> {
 pub(crate) fn replay(replay: &Replay<'_>) -> Result<Report, ReplayError> {
     let (name, policy) = replay.policy;
     let policies = [Some(policy), replay.other.map(|(_, other)| other)];
-    let facts: Vec<&str> = policies
-        .iter()
-        .flatten()
-        .flat_map(|policy| policy.facts_used())
-        .map(FactName::as_str)
-        .collect();
+    let needed: Vec<String> = policies.into_iter().flatten().flat_map(needed_facts).collect();
+    let facts: Vec<&str> = needed.iter().map(String::as_str).collect();
     let logs = Logs::new(replay.logs, &facts, replay.fields);
     let mut first = Decider::new(policy, Curves::new(policy, first_values));
     let mut second = replay.other.map(|(_, other)| Decider::new(other, Curves::default()));
@@ -73,7 +70,7 @@ pub(super) fn refine_suggestions(
         return Ok(());
     }
     logs.read("refine limits", |at, facts| {
-        curves.take(at, &policy.plan(&Request::new(facts)));
+        curves.take(at, &policy.plan(&Request::new(defined_facts(policy, facts))));
     })?;
     for (rule, limit, curve) in curves.iter(policy) {
         let same = |suggestion: &&mut Suggestion| {

@@ -128,6 +128,28 @@ fn fields_can_be_renamed_and_add_facts() {
 }
 
 #[test]
+fn facts_of_the_policy_define_the_client() {
+    let policy = "\
+version: 1
+facts: { client: [{ header: x-client-id }, ip] }
+rules: [{ name: clients, per: [client], limits: [1/min] }]
+";
+    let log: String = [Some("c1"), Some("c1"), None, None]
+        .iter()
+        .zip(0..)
+        .map(|(id, second)| {
+            let ip = format!("10.0.0.{}", second % 2 + 1);
+            let line =
+                json!({"time": START + second, "ip": ip, "path": "/", "http_x_client_id": id});
+            format!("{line}\n")
+        })
+        .collect();
+    let (report, ended) = replay_json(&Scratch::new(), policy, &log, &[]);
+    assert_eq!((report["refused"].as_u64(), &report["keys"][0]["key"]), (Some(1), &json!("c1")));
+    assert_eq!(ended.stderr, "");
+}
+
+#[test]
 fn several_logs_are_merged_by_time_and_disorder_is_sorted() {
     let scratch = Scratch::new();
     let policy = scratch
