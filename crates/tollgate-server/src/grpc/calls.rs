@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use h2::RecvStream;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use prost::Message as _;
 use tokio::task::yield_now;
@@ -148,7 +148,8 @@ impl Calls {
         if self.service.is_open(Role::Check) {
             return Ok(());
         }
-        let credentials = token_credentials(headers);
+        let authorizations = headers.get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes);
+        let credentials = token_credentials(authorizations);
         let admission = self.service.authenticate(Role::Check, &credentials, peer);
         admission.map_err(|error| match error.kind() {
             ApiErrorKind::TokenMissing => {

@@ -8,7 +8,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use hyper::Method;
 
-use super::credentials::credentials;
+use super::credentials::{authorizations, credentials};
 use super::origin::{ensure_from_dashboard, is_cross_site};
 use super::protocol::Peer;
 use super::reply::{Reply, problem};
@@ -31,7 +31,7 @@ pub(super) fn admit_check<B>(
     if service.is_open(Role::Check) {
         return Ok(());
     }
-    let credentials = token_credentials(request.headers());
+    let credentials = token_credentials(authorizations(request.headers()));
     let admission = service.authenticate(Role::Check, &credentials, peer);
     admission.map_err(|error| problem(&with_header_hint(error)))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hyper::header::{COOKIE, HeaderMap, HeaderValue};
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderValue};
 
 use crate::access::{Credentials, SESSION_LIFETIME, bearer};
 
@@ -10,7 +10,13 @@ const COOKIE_NAME: &str = "tollgate_session";
 
 /// Returns the bearer token and the session cookies of a request.
 pub(super) fn credentials(headers: &HeaderMap) -> Credentials<'_> {
-    Credentials { token: bearer(headers), sessions: cookie_values(headers).collect() }
+    let token = bearer(authorizations(headers));
+    Credentials { token, sessions: cookie_values(headers).collect() }
+}
+
+/// Returns the values of all `Authorization` headers.
+pub(super) fn authorizations(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    headers.get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes)
 }
 
 /// Returns the values of our cookie. There may be several, and other cookies of the host may contain any bytes.
@@ -51,7 +57,7 @@ mod tests {
             headers.append(COOKIE, HeaderValue::from_bytes(value).unwrap());
         }
         assert_eq!(credentials(&headers).sessions, ["old", "new"]);
-        assert!(token_credentials(&headers).sessions.is_empty());
+        assert!(token_credentials(authorizations(&headers)).sessions.is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use tollgate::Facts;
 use tollgate::net::rate_limit_address;
-use tollgate::policy::{Policy, SourceSpec};
+use tollgate::policy::{FactSpec, Policy, SourceSpec};
 
 use super::line::FactNames;
 
@@ -81,7 +81,7 @@ pub(super) fn defined_facts<'f>(policy: &Policy, facts: Facts<'f>) -> Facts<'f> 
 /// defines facts.
 pub(super) fn needed_facts(policy: &Policy) -> impl Iterator<Item = String> {
     let used = policy.facts_used().iter().map(|fact| fact.as_str().to_owned());
-    let sources = policy.fact_specs().iter().flat_map(|spec| spec.sources());
+    let sources = policy.fact_specs().iter().flat_map(FactSpec::sources);
     let headers = sources.filter_map(|source| match source {
         SourceSpec::Header(name) | SourceSpec::HeaderDigest(name) => Some(format!("header:{name}")),
         _ => None,
