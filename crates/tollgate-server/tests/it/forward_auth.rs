@@ -1,5 +1,6 @@
 //! Forward auth, called directly: facts, trust, refusals and settings.
 
+use crate::auth_proxy::example;
 use crate::client::{Client, Reply};
 use crate::service::{Scratch, Service, run};
 
@@ -200,6 +201,21 @@ fn clients_are_identified_by_the_sources_of_the_policy() {
         let twice = left(&[("x-client-id", name), ("x-client-id", "other")]);
         assert_eq!(twice, left(&[]) + 1, "an ambiguous header is missing: the address counts");
     }
+}
+
+#[test]
+fn example_policy_limits_addresses_with_invented_credentials() {
+    let scratch = Scratch::new();
+    let policy = scratch.write("policy.yaml", &example("policy.yaml"));
+    let service = Service::start(&["--policy", &policy, "--trusted-proxies", "127.0.0.1"]);
+    let mut client = service.client();
+    // The limit refills while the test runs, so that more than 1000 requests may pass.
+    let mut replies = (0..5000).map(|number| {
+        let credentials = format!("Bearer {number}");
+        FORWARDED.send(&mut client, "/", &[("authorization", &credentials)])
+    });
+    let refused = replies.find(|reply| reply.status != 200).expect("the address is limited");
+    assert_eq!((refused.status, limit(&refused)), (429, Some("1000")), "{refused:?}");
 }
 
 #[test]
