@@ -21,7 +21,8 @@ core.register_action("tollgate", { "http-req" }, function(txn)
     headers["x-forwarded-for"] = { txn.f:src() }
     headers["x-forwarded-host"] = { txn.f:req_hdr("host") }
     headers["x-forwarded-method"] = { txn.f:method() }
-    headers["x-forwarded-uri"] = { txn.f:pathq() }
+    local uri = txn.f:pathq() -- empty for `GET http://host`
+    headers["x-forwarded-uri"] = { (uri == nil or uri == "") and "/" or uri }
     local answer = core.httpclient():get({ url = URL, headers = headers, timeout = 1000 })
     if answer.status == 200 then return end
     local reply = txn:reply({ status = answer.status, body = answer.body })

@@ -14,13 +14,15 @@ rules:
   - { name: api, match: { path: /api/**, method: GET, host: h.example }, limits: [{ rate: 100000/h, name: hour }] }
   - { name: once, match: { path: /once }, per: [ip], limits: [1/h] }
   - { name: never, match: { path: /never }, limits: [0] }
+  - { name: root, match: { path: / }, limits: [80000/h] }
   - { name: secret, match: { headers: { cookie: 'sha256:*' }, path: /cookie }, limits: [7/h] }
   - { name: other, per: [ip], limits: [90000/h] }
 ";
 
-/// The limits of the rules `api` and `other`, which responses show.
+/// The limits of the rules `api`, `other` and `root`, which responses show.
 const API: &str = "100000";
 const OTHER: &str = "90000";
+const ROOT: &str = "80000";
 
 fn start(args: &[&str]) -> (Scratch, Service) {
     let scratch = Scratch::new();
@@ -166,7 +168,11 @@ fn other_paths_methods_and_hosts_are_other_facts() {
     let (_scratch, service) = trusting();
     let mut client = service.client();
     for endpoint in [FORWARDED, NGINX] {
-        for uri in ["/apis", "/", "/api%2Fusers", "/x/api/users", "/API/users", "*"] {
+        for uri in ["", "?q=/api/users", "/", "http://h.example", "http://h.example?q=/api/users"] {
+            let reply = endpoint.send(&mut client, uri, &[]);
+            assert_eq!((reply.status, limit(&reply)), (200, Some(ROOT)), "{uri:?}");
+        }
+        for uri in ["/apis", "/api%2Fusers", "/x/api/users", "/API/users", "*"] {
             let reply = endpoint.send(&mut client, uri, &[]);
             assert_eq!((reply.status, limit(&reply)), (200, Some(OTHER)), "{uri}");
         }

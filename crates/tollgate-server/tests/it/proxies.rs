@@ -65,6 +65,10 @@ fn smoke_test(kind: ProxyKind) -> (Reply, Reply) {
     let mut other = proxy.client_from(3);
     assert!(is_passed(&get(&mut other, "/login/a")), "another client is not limited");
     assert!(is_passed(&get(&mut other, "/payments/1")));
+    // A request target without a path. The log must not report a missing URI.
+    let raw = other.send(b"GET http://h.example HTTP/1.1\r\nhost: h.example\r\n\r\n");
+    let reply = raw.and_then(|()| other.reply()).expect("the proxy responds");
+    assert!(is_passed(&reply), "{reply:?}");
     drop(redis);
     assert_limited(&mut proxy.client_from(4));
     let denied = get(&mut other, "/payments/1");

@@ -10,8 +10,8 @@ use super::facts::MAX_FACT_LENGTH;
 /// of unreserved characters, writes all other escapes in upper case, escapes bytes that are not printable ASCII, merges
 /// slashes and removes dot segments.
 ///
-/// Escapes of reserved characters stay: `/a%2Fb` has one segment. Of an absolute URI, the path is returned; `*` is
-/// returned unchanged.
+/// Escapes of reserved characters stay: `/a%2Fb` has one segment. Of an absolute URI, the path is returned. An empty path
+/// is `/` (RFC 3986, section 6.2.3). `*` is returned unchanged.
 ///
 /// ```
 /// use tollgate::normalize_path;
@@ -27,8 +27,10 @@ use super::facts::MAX_FACT_LENGTH;
 /// The target is not a path, has an invalid escape, or its normalized path is longer than [`MAX_FACT_LENGTH`].
 pub fn normalize_path(target: &[u8]) -> Result<Cow<'_, [u8]>, PathError> {
     let path = target.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or_default();
-    if path == b"*" {
-        return Ok(Cow::Borrowed(path));
+    match path {
+        b"" => return Ok(Cow::Borrowed(b"/")),
+        b"*" => return Ok(Cow::Borrowed(path)),
+        _ => {}
     }
     let path = if path.starts_with(b"/") { path } else { path_of_uri(path)? };
     let normalized = match is_normalized(path) {
@@ -168,6 +170,10 @@ mod tests {
             ("/api#f", "/api"),
             ("http://h.example/api?q", "/api"),
             ("HTTP://h.example", "/"),
+            ("http://h.example?q=/api", "/"),
+            ("", "/"),
+            ("?q=/api", "/"),
+            ("#f", "/"),
             ("*", "*"),
             ("/a%2fb%2F", "/a%2Fb%2F"),
             ("/a%00%25", "/a%00%25"),
@@ -182,7 +188,7 @@ mod tests {
 
     #[test]
     fn invalid_targets_are_refused() {
-        for target in ["", "api", "/%", "/%4", "/%zz", "/%%61", "/a%6", "://x/", "h.example:443"] {
+        for target in ["api", "/%", "/%4", "/%zz", "/%%61", "/a%6", "://x/", "h.example:443"] {
             assert_eq!(normalized(target), Err(PathError::Invalid), "{target}");
         }
         let longest = format!("/{}", "a".repeat(MAX_FACT_LENGTH - 1));

@@ -59,7 +59,9 @@ impl<'r> OriginalRequest<'r> {
             Endpoint::Nginx => (Header::OriginalMethod, Header::OriginalUri, Header::Host),
         };
         let value = |header: Header| -> Result<Option<&'r [u8]>, FactError> {
-            let value = single(headers, header.as_str())?;
+            // An empty URI is the path `/`. Any other empty header counts as missing.
+            let is_value = |value: &&[u8]| header == uri || !value.is_empty();
+            let value = single(headers, header.as_str())?.filter(is_value);
             if value.is_none() {
                 warnings.warn_about_missing(header, endpoint);
             }
@@ -133,6 +135,6 @@ fn single<'r>(headers: &'r HeaderMap, name: &'static str) -> Result<Option<&'r [
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(_), Some(_)) => Err(FactError::Repeated(name)),
-        (value, _) => Ok(value.map(HeaderValue::as_bytes).filter(|value| !value.is_empty())),
+        (value, _) => Ok(value.map(HeaderValue::as_bytes)),
     }
 }
