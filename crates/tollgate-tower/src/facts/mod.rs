@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use http::header::HOST;
+use tollgate::policy::{is_secret_header, secret_digest};
 use tollgate::{Facts, MAX_FACT_LENGTH, Policy};
 
 use crate::address::ClientAddress;
@@ -141,7 +142,7 @@ impl FactSources {
             }
             None if fact == "client" => peer::network(request),
             None if fact == "ip" => peer::address(request),
-            None => usable(builtin_fact(fact, request).map(Cow::Borrowed)),
+            None => usable(builtin_fact(fact, request)),
         }
     }
 }
@@ -160,9 +161,9 @@ fn counted_address(address: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     }
 }
 
-/// Returns a fact that every request has.
-fn builtin_fact<'r>(fact: &str, request: &RequestHead<'r>) -> Option<&'r [u8]> {
-    match fact {
+/// Returns a fact with a built-in source. Headers with secrets are facts only as digests.
+fn builtin_fact<'r>(fact: &str, request: &RequestHead<'r>) -> Option<Cow<'r, [u8]>> {
+    let value = match fact {
         "method" => Some(request.method.as_str().as_bytes()),
         // Admission refuses a longer path.
         "path" => Some(request.uri.path().as_bytes()),
@@ -170,13 +171,22 @@ fn builtin_fact<'r>(fact: &str, request: &RequestHead<'r>) -> Option<&'r [u8]> {
             Some(authority) => Some(authority.host().as_bytes()),
             None => single_value(request.headers, HOST),
         },
-        _ => single_value(request.headers, fact.strip_prefix("header:")?),
-    }
+        _ => {
+            let name = fact.strip_prefix("header:")?;
+            let value = single_value(request.headers, name).filter(|value| !value.is_empty())?;
+            if is_secret_header(name) {
+                return Some(Cow::Owned(secret_digest(value).into_bytes()));
+            }
+            Some(value)
+        }
+    };
+    value.map(Cow::Borrowed)
 }
 
 #[cfg(test)]
 mod tests {
     use http::Request;
+    use tollgate::policy::secret_digest;
     use tollgate::{Limit, Policy};
 
     use super::{FactSources, Header, RequestHead};
@@ -201,6 +211,28 @@ mod tests {
         let gathered = gathered.gather(&policy, &RequestHead::from(&request));
         let facts: Vec<_> = gathered.iter().collect();
         assert_eq!(facts, [("path", &b"/a"[..]), ("header:x-plan", &b"gold"[..])]);
+    }
+
+    #[test]
+    fn secret_headers_are_facts_only_as_digests() {
+        let policy = policy(
+            "  - { name: a, per: ['header:authorization', 'header:cookie', 'header:x-plan'], limits: [1/s] }",
+        );
+        let long = "x".repeat(1025);
+        for cookie in ["s3cret", &long] {
+            let request = Request::get("/").header("authorization", "s3cret");
+            let request = parts(request.header("cookie", cookie).header("x-plan", "gold"));
+            let sources = FactSources::default();
+            let facts = sources.gather(&policy, &RequestHead::from(&request));
+            let digest = secret_digest(b"s3cret");
+            assert_eq!(facts.get("header:authorization"), Some(digest.as_bytes()));
+            let digest = secret_digest(cookie.as_bytes());
+            assert_eq!(facts.get("header:cookie"), Some(digest.as_bytes()));
+            assert_eq!(facts.get("header:x-plan"), Some(&b"gold"[..]));
+        }
+        let empty = parts(Request::get("/").header("cookie", ""));
+        let sources = FactSources::default();
+        assert_eq!(sources.gather(&policy, &RequestHead::from(&empty)).iter().count(), 0);
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl<'r> OriginalRequest<'r> {
             }
             (name, _) => {
                 let name = name.strip_prefix("header:")?;
-                let value = self.header(name)?;
+                let value = self.header(name).filter(|value| !value.is_empty())?;
                 Some(match is_secret_header(name) {
                     true => Cow::Owned(secret_digest(value).into_bytes()),
                     false => Cow::Borrowed(value),
