@@ -58,12 +58,22 @@ pub(crate) struct AuthProxy {
 impl AuthProxy {
     /// Starts a proxy with its example, in which only the ports are replaced.
     pub(crate) fn start(kind: ProxyKind, tollgate: SocketAddr, app: &App) -> Self {
+        Self::start_with(kind, tollgate, app, |example| example)
+    }
+
+    /// Starts a proxy with its example as changed by `edit`.
+    pub(crate) fn start_with(
+        kind: ProxyKind,
+        tollgate: SocketAddr,
+        app: &App,
+        edit: impl Fn(String) -> String,
+    ) -> Self {
         let folder = Scratch::new();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         let ports = [address, tollgate, app.address()].map(|address| address.port().to_string());
         for file in kind.files {
             let text = PORTS.iter().zip(&ports).enumerate().fold(
-                example(file),
+                edit(example(file)),
                 // In two steps, because a free port may be one of the example.
                 |text, (index, (from, _))| text.replace(from, &format!("@{index}@")),
             );

@@ -88,6 +88,22 @@ fn nginx_limits_requests() {
 }
 
 #[test]
+fn nginx_keeps_its_own_refusals() {
+    let (app, service) = (App::start(), Service::start(&["--trusted-proxies", "127.0.0.1"]));
+    let begin = "# tollgate: begin";
+    // nginx accepts every path that Tollgate accepts, so that the second location sends an invalid one.
+    let locations = "location /private { deny all; }
+        location /invalid { auth_request /invalid-path; proxy_pass http://127.0.0.1:8000; }
+        location = /invalid-path { internal; proxy_pass http://127.0.0.1:8080/auth/nginx; proxy_set_header X-Original-URI x; }";
+    let edit = |example: String| example.replace(begin, &format!("{locations}\n{begin}"));
+    let proxy = AuthProxy::start_with(NGINX, service.address(), &app, edit);
+    let mut client = proxy.client_from(2);
+    assert_eq!(client.get("/private").status, 403);
+    assert_eq!(client.get("/invalid").status, 400);
+    assert!(is_passed(&client.get("/other")));
+}
+
+#[test]
 fn haproxy_limits_requests() {
     let (refused, denied) = smoke_test(HAPROXY);
     assert_eq!(refused.json()["error"], "rate_limit_exceeded");
