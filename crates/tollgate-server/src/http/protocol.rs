@@ -26,10 +26,21 @@ use crate::listener::{Connection, Progress, Protocol, Stream};
 use crate::metrics::FrontEndCounters;
 use crate::settings::ForwardAuthSettings;
 
-/// Maximum size of a request head in bytes.
-const MAX_HEAD: usize = 16 * 1024;
-/// Maximum number of headers in a request head.
-const MAX_HEADERS: usize = 64;
+/// Limits of a request head.
+#[derive(Debug, Clone, Copy)]
+struct HeadLimits {
+    /// Maximum size in bytes.
+    size: usize,
+    /// Maximum number of headers.
+    headers: usize,
+}
+
+impl HeadLimits {
+    const CLIENT: Self = Self { size: 16 * 1024, headers: 64 };
+    /// A trusted proxy sends the headers of its client and its own. nginx accepts 32 KiB from a client by default.
+    /// More than 100 headers cost an allocation per request.
+    const TRUSTED_PROXY: Self = Self { size: 64 * 1024, headers: 256 };
+}
 
 /// A complete body, or one from the router, which may be a stream.
 type Body = Either<Full<Bytes>, axum::body::Body>;
@@ -96,7 +107,11 @@ impl Protocol for Http {
             Ok::<_, Infallible>(response.map(|body| with_progress(body, progress)))
         });
         let mut http = http1::Builder::new();
-        http.max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS);
+        let limits = match self.forward_auth.trusts(connection.peer().ip()) {
+            true => HeadLimits::TRUSTED_PROXY,
+            false => HeadLimits::CLIENT,
+        };
+        http.max_buf_size(limits.size).max_headers(limits.headers);
         let mut serving = pin!(http.serve_connection(TokioIo::new(stream), handler));
         // Errors of a connection are caused by its client and are not logged.
         tokio::select! {

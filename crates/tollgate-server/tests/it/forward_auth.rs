@@ -1,5 +1,7 @@
 //! Forward auth, called directly: facts, trust, refusals and settings.
 
+use std::io;
+
 use crate::auth_proxy::example;
 use crate::client::{Client, Reply};
 use crate::service::{Scratch, Service, run};
@@ -73,6 +75,15 @@ const NGINX: Endpoint = Endpoint {
 impl Endpoint {
     /// Sends an auth request for this URI from 203.0.113.7, with further headers.
     fn send(self, client: &mut Client, uri: &str, further: &[(&str, &str)]) -> Reply {
+        self.try_send(client, uri, further).expect("the server responds")
+    }
+
+    fn try_send(
+        self,
+        client: &mut Client,
+        uri: &str,
+        further: &[(&str, &str)],
+    ) -> io::Result<Reply> {
         let mut text = format!(
             "GET {}?q=/x HTTP/1.1\r\n{}: h.example\r\n{}: {uri}\r\n{}: GET\r\nx-forwarded-for: 203.0.113.7\r\n",
             self.path, self.host, self.uri, self.method
@@ -81,7 +92,7 @@ impl Endpoint {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
         text.push_str("\r\n");
-        client.send(text.as_bytes()).and_then(|()| client.reply()).expect("the server responds")
+        client.send(text.as_bytes()).and_then(|()| client.reply())
     }
 }
 
@@ -261,6 +272,30 @@ fn refusals_have_the_status_of_the_endpoint() {
     for endpoint in [FORWARDED, NGINX] {
         let twice = endpoint.send(&mut client, "/other", &[(endpoint.uri, "/api/users")]);
         assert!([400, 403].contains(&twice.status), "two paths are refused: {twice:?}");
+    }
+}
+
+#[test]
+fn trusted_proxies_may_send_larger_heads() {
+    let (long, short) = ("v".repeat(6600), "v".to_owned());
+    let (_scratch, trusting) = trusting();
+    let (_other_scratch, distrusting) = start(&["--trusted-proxies", "10.0.0.0/8"]);
+    // The number of headers, besides the four that `send` adds, and their value.
+    for (service, count, value, is_accepted) in [
+        (&trusting, 9, &long, true),
+        (&trusting, 10, &long, false),
+        (&trusting, 252, &short, true),
+        (&trusting, 253, &short, false),
+        (&distrusting, 2, &long, true),
+        (&distrusting, 3, &long, false),
+        (&distrusting, 60, &short, true),
+        (&distrusting, 61, &short, false),
+    ] {
+        let further = vec![("x-other", &**value); count];
+        let reply = FORWARDED.try_send(&mut service.client(), "/api/users", &further);
+        // The server may close the connection before it has read the whole head.
+        let status = reply.map_or(431, |reply| reply.status);
+        assert_eq!(status, if is_accepted { 200 } else { 431 }, "{count} of {}", value.len());
     }
 }
 

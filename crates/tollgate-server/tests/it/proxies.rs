@@ -51,8 +51,15 @@ fn assert_limited(client: &mut Client) -> Reply {
     refused
 }
 
-/// Runs the checks of every proxy.
-fn smoke_test(kind: ProxyKind) -> (Reply, Reply) {
+/// Sends a request with this number of headers.
+fn send_headers(client: &mut Client, count: usize) -> u16 {
+    let names: Vec<String> = (0..count).map(|number| format!("x-header-{number}")).collect();
+    let headers: Vec<_> = names.iter().map(|name| (&**name, "v")).collect();
+    client.request("GET", "/other", &headers, "").status
+}
+
+/// Runs the checks of every proxy. `too_large` is its response to a request with 300 headers.
+fn smoke_test(kind: ProxyKind, too_large: u16) -> (Reply, Reply) {
     let (scratch, app, redis) = (Scratch::new(), App::start(), Server::start(Flavor::Redis));
     let policy = scratch.write("policy.yaml", &example("policy.yaml"));
     let url = redis.url();
@@ -69,6 +76,8 @@ fn smoke_test(kind: ProxyKind) -> (Reply, Reply) {
     let raw = other.send(b"GET http://h.example HTTP/1.1\r\nhost: h.example\r\n\r\n");
     let reply = raw.and_then(|()| other.reply()).expect("the proxy responds");
     assert!(is_passed(&reply), "{reply:?}");
+    assert_eq!(send_headers(&mut other, 90), 200);
+    assert_eq!(send_headers(&mut proxy.client_from(5), 300), too_large);
     drop(redis);
     assert_limited(&mut proxy.client_from(4));
     let denied = get(&mut other, "/payments/1");
@@ -82,7 +91,7 @@ fn smoke_test(kind: ProxyKind) -> (Reply, Reply) {
 
 #[test]
 fn nginx_limits_requests() {
-    let (refused, denied) = smoke_test(NGINX);
+    let (refused, denied) = smoke_test(NGINX, 500);
     assert_eq!(refused.header("x-tollgate-status"), None, "{refused:?}");
     assert!(denied.header("retry-after").is_some(), "{denied:?}");
 }
@@ -105,21 +114,21 @@ fn nginx_keeps_its_own_refusals() {
 
 #[test]
 fn haproxy_limits_requests() {
-    let (refused, denied) = smoke_test(HAPROXY);
+    let (refused, denied) = smoke_test(HAPROXY, 400);
     assert_eq!(refused.json()["error"], "rate_limit_exceeded");
     assert_eq!(denied.json()["error"], "rate_limiter_unavailable");
 }
 
 #[test]
 fn traefik_limits_requests() {
-    let (refused, denied) = smoke_test(TRAEFIK);
+    let (refused, denied) = smoke_test(TRAEFIK, 431);
     assert_eq!(refused.json()["error"], "rate_limit_exceeded");
     assert_eq!(denied.json()["error"], "rate_limiter_unavailable");
 }
 
 #[test]
 fn caddy_limits_requests() {
-    let (refused, denied) = smoke_test(CADDY);
+    let (refused, denied) = smoke_test(CADDY, 431);
     assert_eq!(refused.json()["error"], "rate_limit_exceeded");
     assert_eq!(denied.json()["error"], "rate_limiter_unavailable");
 }

@@ -59,6 +59,11 @@ impl ForwardAuth {
         Self { settings, style, warnings: Warnings::default() }
     }
 
+    /// Returns whether the peer is a trusted proxy.
+    pub(super) fn trusts(&self, peer: IpAddr) -> bool {
+        self.settings.proxies.trusts(peer)
+    }
+
     /// Decides the request that the headers describe. `on_authenticated` is called if the token is valid.
     pub(super) async fn respond(
         &self,
@@ -92,7 +97,7 @@ impl ForwardAuth {
             self.warnings.warn_about_slots();
         }
         let proxies = &self.settings.proxies;
-        let original = if proxies.trusts(peer) {
+        let original = if self.trusts(peer) {
             OriginalRequest::forwarded(endpoint, &head.headers, proxies, peer, &self.warnings)
         } else {
             self.warnings.warn_about_peer(peer, proxies.is_empty());

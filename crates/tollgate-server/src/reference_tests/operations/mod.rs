@@ -47,7 +47,7 @@ impl Operation {
         let operation = Self { path, method, fields };
         operation.response(
             431,
-            json!({ "description": "The request head exceeds 16 KiB or 64 headers." }),
+            json!({ "description": "The request head exceeds 16 KiB or 64 headers (64 KiB or 256 headers from a trusted proxy)." }),
         )
     }
 
