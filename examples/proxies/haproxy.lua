@@ -1,4 +1,4 @@
--- Forward auth for HAProxy: asks Tollgate before each request, and sends its refusals to the client.
+-- Forward auth for HAProxy: sends an auth request to Tollgate for each request, and returns its refusals to the client.
 local URL = "http://127.0.0.1:8080/auth"
 -- Headers of the client that are not sent to Tollgate: those of the connection, and those that this file sets.
 local SKIPPED = {
@@ -23,10 +23,10 @@ core.register_action("tollgate", { "http-req" }, function(txn)
     headers["x-forwarded-method"] = { txn.f:method() }
     local uri = txn.f:pathq() -- empty for `GET http://host`
     headers["x-forwarded-uri"] = { (uri == nil or uri == "") and "/" or uri }
-    local answer = core.httpclient():get({ url = URL, headers = headers, timeout = 1000 })
-    if answer.status == 200 then return end
-    local reply = txn:reply({ status = answer.status, body = answer.body })
-    for name, sent in pairs(answer.headers or {}) do
+    local response = core.httpclient():get({ url = URL, headers = headers, timeout = 1000 })
+    if response.status == 200 then return end
+    local reply = txn:reply({ status = response.status, body = response.body })
+    for name, sent in pairs(response.headers or {}) do
         for _, value in pairs(sent) do
             if name ~= "content-length" then reply:add_header(name, value) end
         end

@@ -1,4 +1,4 @@
-//! Forward auth: a proxy describes a request by headers, and the status of the response tells it whether to pass it on.
+//! Forward auth: a proxy describes a request by headers, and passes the request on if the response has status 200.
 
 mod facts;
 mod reply;
