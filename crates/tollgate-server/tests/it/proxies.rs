@@ -72,10 +72,13 @@ fn smoke_test(kind: ProxyKind, too_large: u16) -> (Reply, Reply) {
     let mut other = proxy.client_from(3);
     assert!(is_passed(&get(&mut other, "/login/a")), "another client is not limited");
     assert!(is_passed(&get(&mut other, "/payments/1")));
-    // A request target without a path. The log must not report a missing URI.
-    let raw = other.send(b"GET http://h.example HTTP/1.1\r\nhost: h.example\r\n\r\n");
-    let reply = raw.and_then(|()| other.reply()).expect("the proxy responds");
-    assert!(is_passed(&reply), "{reply:?}");
+    // Targets without a path. The log must not report a missing URI.
+    for target in ["http://h.example", "http://h.example?q"] {
+        let request = format!("GET {target} HTTP/1.1\r\nhost: h.example\r\n\r\n");
+        let reply = other.send(request.as_bytes()).and_then(|()| other.reply());
+        let reply = reply.expect("the proxy responds");
+        assert!(is_passed(&reply), "{target}: {reply:?}");
+    }
     assert_eq!(send_headers(&mut other, 90), 200);
     assert_eq!(send_headers(&mut proxy.client_from(5), 300), too_large);
     drop(redis);
