@@ -4,7 +4,6 @@ use std::hash::BuildHasher;
 use std::time::Duration;
 
 use hashbrown::HashTable;
-use tollgate::algorithm::Parameters;
 use tollgate::{Algorithm, DefaultHasher, Limit};
 
 use super::key_states::{Candidate, KeyStates};
@@ -110,20 +109,25 @@ fn with_count(limit: &Limit, count: u64) -> Option<Limit> {
     spec.build().ok()
 }
 
-/// Returns the longest time from the last request of a key until it equals a key that was never used.
+/// Returns an upper bound of the time from the last request of a key until it equals a key that was never used.
 fn refill_micros(limit: &Limit) -> u64 {
-    let length = limit.window();
-    let micros = |length: Duration| u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
-    match limit.parameters() {
-        Parameters::Block => 0,
-        Parameters::TokenBucket(bucket) => {
-            let (tokens, per_micros) = bucket.rate();
-            bucket.burst().saturating_mul(per_micros).div_ceil(tokens.max(1))
-        }
-        Parameters::SlidingWindow(_) | Parameters::FixedWindow(_) => micros(length),
-        Parameters::SlidingCounter(_) => micros(length).saturating_mul(2),
-        // A calendar day can be longer than 24 hours.
-        Parameters::AlignedWindow(_) => micros(length + Duration::from_secs(3 * 3600)),
-        Parameters::Concurrency(slots) => micros(slots.ttl()),
+    let (spec, window) = (limit.spec(), micros(limit.window()));
+    if let Some(ttl) = limit.ttl() {
+        return micros(ttl);
     }
+    if let Some(burst) = spec.burst {
+        let refill = u128::from(window) * u128::from(burst);
+        let refill = refill.div_ceil(u128::from(limit.count().max(1)));
+        return u64::try_from(refill).unwrap_or(u64::MAX);
+    }
+    match spec.align {
+        // A calendar day can be longer than 24 hours.
+        Some(_) => window.saturating_add(micros(Duration::from_secs(3 * 3600))),
+        // No algorithm uses more than the current window and the one before.
+        None => window.saturating_mul(2),
+    }
+}
+
+fn micros(length: Duration) -> u64 {
+    u64::try_from(length.as_micros()).unwrap_or(u64::MAX)
 }

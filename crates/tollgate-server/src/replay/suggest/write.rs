@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use tollgate::Algorithm;
+
 use super::super::suggestion::{FEW, Suggestion};
 use super::super::text::percent;
 use super::peaks::{Peaks, Percentiles};
@@ -63,10 +65,12 @@ fn limit(suggestion: &Suggestion, percentiles: &Percentiles) -> (String, String)
             (format!("{round}/min"), format!("at most {}", percent(refused, suggestion.requests)))
         }
         None if suggestion.requests == 0 => ("100/min".to_owned(), String::new()),
-        // More than a sliding window can count. Two neighbouring minutes have at most twice the maximum.
+        // More than a sliding window can count. Two neighbouring minutes have at most twice the maximum, so a bucket of
+        // that size and rate is never empty.
         None => {
             let round = round_up(percentiles.max.saturating_mul(2));
-            (format!("{{ rate: {round}/min, algorithm: sliding_counter }}"), "0.00 %".to_owned())
+            let algorithm = Algorithm::TokenBucket;
+            (format!("{{ rate: {round}/min, algorithm: {algorithm} }}"), "0.00 %".to_owned())
         }
     }
 }
