@@ -1,0 +1,237 @@
+//! Logs that a replay reads: formats, facts, order, and lines that it skips.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use super::{POLICY, START, common, replay_json, three_logins};
+use crate::service::{Scratch, run, run_with_input};
+
+#[test]
+fn all_formats_have_the_same_result() {
+    let time = |second: u64| {
+        jiff::Timestamp::from_second(i64::try_from(START + second).unwrap()).unwrap().to_string()
+    };
+    let formats = [
+        three_logins(|second| common(second, "203.0.113.7", "/login?next=/")),
+        three_logins(|second| {
+            format!("{} \"-\" \"curl/8 (\\\"x\\\")\"", common(second, "203.0.113.7", "/login"))
+        }),
+        three_logins(|second| {
+            format!(
+                "{} \"-\" \"curl\" \"203.0.113.7, 10.0.0.2\"",
+                common(second, "10.0.0.1", "/login")
+            )
+        }),
+        three_logins(|second| {
+            json!({"time_iso8601": time(second), "remote_addr": "203.0.113.7", "request": "GET /login?x=1 HTTP/1.1", "status": 200})
+                .to_string()
+        }),
+        three_logins(|second| {
+            json!({"msec": format!("{}.250", START + second), "remote_addr": "10.0.0.1", "request_method": "GET",
+                "request_uri": "/login", "http_x_forwarded_for": "203.0.113.7", "nested": {"a": [1, {}]}})
+                .to_string()
+        }),
+        three_logins(|second| {
+            json!({"time": time(second), "ip": "203.0.113.7", "method": "GET", "path": "/login"})
+                .to_string()
+        }),
+        three_logins(|second| {
+            json!({"time": START + second, "ip": "203.0.113.7", "path": "/login"}).to_string()
+        }),
+    ];
+    for log in formats {
+        let (report, _) = replay_json(&Scratch::new(), POLICY, &log, &[]);
+        let figures = json!([
+            report["requests"],
+            report["allowed"],
+            report["refused"],
+            report["skipped_lines"]
+        ]);
+        assert_eq!(figures, json!([3, 2, 1, 0]), "{log}");
+        let key = &report["keys"][0];
+        assert_eq!(
+            json!([key["key"], key["rule"], key["refused"]]),
+            json!(["203.0.113.7", "login", 1]),
+            "{log}"
+        );
+        assert!(key["first"].as_str().unwrap().starts_with("2026-10-10T11:55:38"), "{key}");
+        assert_eq!(key["first"], key["last"]);
+        assert_eq!(
+            report["rules"][0],
+            json!({"rule": "login", "limit_name": "60s", "mode": "enforce", "refused": 1})
+        );
+    }
+}
+
+#[test]
+fn fields_can_be_renamed_and_add_facts() {
+    let policy = "version: 1\nrules: [{ name: users, per: [user], limits: [1/min] }]\n";
+    let log: String = ["a", "a", "b"]
+        .iter()
+        .map(|user| {
+            format!("{}\n", json!({"ts2": START, "from": "10.0.0.1", "path": "/", "account": user}))
+        })
+        .collect();
+    let fields = ["--field", "time=ts2", "--field", "ip=from", "--field", "user=account"];
+    let (report, ended) = replay_json(&Scratch::new(), policy, &log, &fields);
+    assert_eq!((report["refused"].as_u64(), &report["keys"][0]["key"]), (Some(1), &json!("a")));
+    assert_eq!(ended.stderr, "");
+    let log = log.replace("account", "other");
+    let (_, ended) = replay_json(&Scratch::new(), policy, &log, &fields[..4]);
+    assert!(
+        ended.stderr.contains("uses the fact `user`, which the log does not contain"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn facts_of_the_policy_define_the_client() {
+    let policy = "\
+version: 1
+facts: { client: [{ header: x-client-id }, ip] }
+rules: [{ name: clients, per: [client], limits: [1/min] }]
+";
+    let log: String = [Some("c1"), Some("c1"), None, None]
+        .iter()
+        .zip(0..)
+        .map(|(id, second)| {
+            let ip = format!("10.0.0.{}", second % 2 + 1);
+            let line =
+                json!({"time": START + second, "ip": ip, "path": "/", "http_x_client_id": id});
+            format!("{line}\n")
+        })
+        .collect();
+    let (report, ended) = replay_json(&Scratch::new(), policy, &log, &[]);
+    assert_eq!((report["refused"].as_u64(), &report["keys"][0]["key"]), (Some(1), &json!("c1")));
+    assert_eq!(ended.stderr, "");
+}
+
+#[test]
+fn several_logs_are_merged_by_time_and_disorder_is_sorted() {
+    let scratch = Scratch::new();
+    let policy = scratch
+        .write("policy.yaml", "version: 1\ndefaults: { limit: 1/min, algorithm: fixed_window }\n");
+    // In order: allowed at 0, refused at 30, allowed at 60, refused at 90.
+    let one =
+        scratch.write("one.log", &format!("{}\n{}\n", common(60, "a", "/"), common(0, "a", "/")));
+    let two =
+        scratch.write("two.log", &format!("{}\n{}\n", common(30, "a", "/"), common(90, "a", "/")));
+    let ended = run(&["replay", "--json", "--policy", &policy, &one, &two]);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((ended.code, &report["allowed"], &report["refused"]), (0, &json!(2), &json!(2)));
+    assert_eq!(report["keys"][0]["first"], "2026-10-10T11:56:06Z");
+    assert_eq!(report["keys"][0]["last"], "2026-10-10T11:57:06Z");
+}
+
+#[test]
+fn clock_that_goes_back_too_far_skips_the_lines_with_a_message() {
+    let log = format!(
+        "{}\n{}\n{}\n",
+        common(900, "a", "/"),
+        common(600, "a", "/"),
+        common(599, "b", "/")
+    );
+    let (report, ended) = replay_json(&Scratch::new(), POLICY, &log, &[]);
+    assert_eq!(json!([report["requests"], report["skipped_lines"]]), json!([2, 1]));
+    assert!(
+        ended.stderr.contains("1 line skipped, because the time is more than 5 minutes before"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("access.log:3"), "{}", ended.stderr);
+}
+
+#[test]
+fn gzip_and_standard_input_are_read() {
+    let scratch = Scratch::new();
+    let policy = scratch.write("policy.yaml", POLICY);
+    let log = three_logins(|second| common(second, "a", "/login"));
+    let piped = run_with_input(&["replay", "--json", "--policy", &policy, "-"], &log);
+    let report: Value = serde_json::from_str(&piped.stdout).unwrap();
+    assert_eq!((piped.code, &report["refused"]), (0, &json!(1)));
+    let many: String =
+        (0..5000).map(|second| format!("{}\n", common(second, "a", "/login"))).collect();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(many.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let path = scratch.path().join("access.log.gz");
+    std::fs::write(&path, &gzip).unwrap();
+    let path = path.to_str().unwrap();
+    let ended = run(&["replay", "--json", "--policy", &policy, path]);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((ended.code, &report["requests"]), (0, &json!(5000)));
+    std::fs::write(path, &gzip[..gzip.len() / 2]).unwrap();
+    let ended = run(&["replay", "--json", "--policy", &policy, path]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    assert!(ended.stderr.contains("the gzip file is truncated after line"), "{}", ended.stderr);
+}
+
+#[test]
+fn malformed_and_huge_lines_are_counted_and_the_first_three_shown() {
+    let mut log = three_logins(|second| common(second, "a", "/login"));
+    log.push_str("garbage \u{1b}[31m red\n\n");
+    writeln!(log, "{}", common(4, "a", &"/x".repeat(600_000))).unwrap();
+    writeln!(log, "{}", common(4, "a", &"/y".repeat(1000))).unwrap();
+    log.push_str("10.0.0.1 - - [never] \"GET / HTTP/1.1\" 200 1\n{\"time\":1}\n");
+    let (report, ended) = replay_json(&Scratch::new(), POLICY, &log, &[]);
+    assert_eq!(json!([report["requests"], report["skipped_lines"]]), json!([3, 5]));
+    let stderr = &ended.stderr;
+    assert!(stderr.contains("5 malformed lines skipped; the first:"), "{stderr}");
+    assert!(
+        stderr.contains("access.log:4:")
+            && stderr.contains("\\u{1b}[31m")
+            && !stderr.contains('\u{1b}'),
+        "{stderr}"
+    );
+    assert!(stderr.contains("access.log:6: the line is longer than 65536 bytes"), "{stderr}");
+    assert!(stderr.contains("access.log:7: a value is longer than 1024 bytes"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 4, "{stderr}");
+    assert!(stderr.len() < 2000, "{}", stderr.len());
+}
+
+#[test]
+fn unusable_input_exits_with_two_and_empty_logs_with_zero() {
+    let scratch = Scratch::new();
+    let policy = scratch.write("policy.yaml", POLICY);
+    let log = scratch.write("access.log", &common(0, "a", "/"));
+    let text = scratch.write("notes.txt", "one\ntwo\n");
+    let json = scratch.write("fields.jsonl", "{\"when\":1}\n");
+    let broken = scratch.write("broken.yaml", "version: 7\n");
+    let missing = format!("{}/missing.log", scratch.path().display());
+    for (args, message) in [
+        (vec!["--policy", &policy, &missing], "missing.log: cannot read the log"),
+        (
+            vec!["--policy", &policy, &text],
+            "notes.txt: unknown log format; supported: common, combined",
+        ),
+        (
+            vec!["--policy", &policy, &json],
+            "the field `time` is missing; name it with --field time=NAME",
+        ),
+        (vec!["--policy", &broken, &log], "broken.yaml"),
+        (vec!["--policy", &policy, "--compare", &broken, &log], "broken.yaml"),
+        (vec!["--policy", &policy, "--field", "time", &log], "NAME=FIELD"),
+        (
+            vec!["--policy", &policy, "--html", "/nonexistent/page.html", &log],
+            "cannot write the page",
+        ),
+    ] {
+        let ended = run(&[&["replay"], &args[..]].concat());
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{args:?}");
+        assert!(ended.stderr.contains(message), "{args:?}: {}", ended.stderr);
+    }
+    let empty = scratch.write("empty.log", "");
+    let ended = run(&["replay", "--policy", &policy, &empty]);
+    assert_eq!(ended.code, 0);
+    assert_eq!(ended.stderr, "tollgate: the log is empty\n");
+    assert!(
+        ended.stdout.starts_with("0 requests, 0 allowed, 0 refused (0.00 %)\n"),
+        "{}",
+        ended.stdout
+    );
+}
