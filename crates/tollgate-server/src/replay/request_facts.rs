@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use tollgate::Facts;
 use tollgate::net::rate_limit_address;
-use tollgate::policy::{FactSpec, Policy, SourceSpec};
+use tollgate::policy::{FactSpec, Policy, SourceSpec, is_secret_header, secret_digest};
 
 use super::line::FactNames;
 
@@ -52,10 +52,11 @@ impl RequestFacts {
 }
 
 /// Returns the facts with those that the policy's section `facts` defines: from the address, and from the headers that
-/// the log contains as `header:NAME`. A fact without a source is missing, as in forward auth.
+/// the log contains as `header:NAME`. A fact without a source is missing, and headers with secrets are digests, as in
+/// forward auth.
 pub(super) fn defined_facts<'f>(policy: &Policy, facts: Facts<'f>) -> Facts<'f> {
     let specs = policy.fact_specs();
-    if specs.is_empty() {
+    if specs.is_empty() && !facts.iter().any(|(name, _)| is_secret(name)) {
         return facts;
     }
     let facts = facts.into_owned();
@@ -66,7 +67,9 @@ pub(super) fn defined_facts<'f>(policy: &Policy, facts: Facts<'f>) -> Facts<'f> 
     let kept =
         facts.iter().filter(|(name, _)| specs.iter().all(|spec| spec.name().as_str() != *name));
     for (name, value) in kept {
-        let _ = defined.insert(name.to_owned(), value.to_vec());
+        let value =
+            if is_secret(name) { secret_digest(value).into_bytes() } else { value.to_vec() };
+        let _ = defined.insert(name.to_owned(), value);
     }
     for spec in specs {
         let value = spec.value(ip, |header| facts.get(&format!("header:{header}")));
@@ -75,6 +78,11 @@ pub(super) fn defined_facts<'f>(policy: &Policy, facts: Facts<'f>) -> Facts<'f> 
         }
     }
     defined
+}
+
+/// Returns whether a fact is a header with a secret, of which only the digest is a fact.
+fn is_secret(fact: &str) -> bool {
+    fact.strip_prefix("header:").is_some_and(is_secret_header)
 }
 
 /// Returns the names of the facts that a policy needs from each line: those that it uses, and the headers from which it

@@ -235,3 +235,37 @@ fn unusable_input_exits_with_two_and_empty_logs_with_zero() {
         ended.stdout
     );
 }
+
+#[test]
+fn secret_headers_are_reported_as_digests() {
+    let scratch = Scratch::new();
+    let log: String = (0..2)
+        .map(|second| {
+            let line = json!({"time": START + second, "ip": "10.0.0.1", "path": "/", "http_authorization": "Bearer s3cret",
+                "http_cookie": "session=s3cret"});
+            format!("{line}\n")
+        })
+        .collect();
+    let page = format!("{}/report.html", scratch.path().display());
+    let policies = [
+        "rules: [{ name: r, per: [\"header:authorization\"], limits: [1/min] }]",
+        "rules: [{ name: r, per: [\"header:cookie\"], limits: [1/min] }]",
+        "facts: { user: [{ header: authorization, digest: true }] }\nrules: [{ name: r, per: [\"header:authorization\"], limits: [1/min] }]",
+        "facts: { user: [{ header: authorization, digest: true }] }\nrules: [{ name: r, per: [user], limits: [1/min] }]",
+    ];
+    let mut keys = Vec::new();
+    for policy in policies {
+        let policy = format!("version: 1\n{policy}\n");
+        let (report, ended) = replay_json(&scratch, &policy, &log, &["--html", &page]);
+        let file = |name: &str| format!("{}/{name}", scratch.path().display());
+        let text = run(&["replay", "--policy", &file("policy.yaml"), &file("access.log")]);
+        let html = std::fs::read_to_string(&page).unwrap();
+        for output in [&ended.stdout, &text.stdout, &html] {
+            assert!(output.contains("sha256:"), "{policy}: {output}");
+            assert!(!output.contains("s3cret"), "{policy}: {output}");
+        }
+        keys.push(report["keys"][0]["key"].clone());
+    }
+    assert_ne!(keys[0], keys[1]);
+    assert!(keys[2] == keys[0] && keys[3] == keys[0], "digests of the raw value: {keys:?}");
+}
