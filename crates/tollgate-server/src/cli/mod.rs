@@ -10,6 +10,7 @@ mod exit;
 mod facts;
 mod man;
 mod override_response;
+mod page_file;
 mod policy;
 mod replay;
 mod request;

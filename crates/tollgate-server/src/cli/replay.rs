@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::Exit;
 use super::policy::load;
 use super::stdout::print;
+use super::{Exit, page_file};
 use crate::replay::{self, Replay, ReplayError, Report};
 
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ pub(crate) struct ReplayArgs {
     /// Second policy file: report the keys that it newly refuses and those that it no longer refuses
     #[arg(long, value_name = "OTHER")]
     pub(crate) compare: Option<PathBuf>,
-    /// Write a page with plots to this file
+    /// Write a page with plots to this file, which must not be an input
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Print the report as one line of JSON
@@ -58,6 +58,10 @@ pub(super) fn run(args: &ReplayArgs) -> Exit {
 }
 
 fn report(args: &ReplayArgs) -> Result<Report, ReplayError> {
+    if let Some(page) = &args.html {
+        let inputs = args.logs.logs.iter().chain([&args.policy]).chain(&args.compare);
+        page_file::check(page, inputs.map(PathBuf::as_path)).map_err(ReplayError::new)?;
+    }
     let open = |file: &Path| {
         let policy = load(Some(file)).map_err(|error| ReplayError::new(error.to_string()))?;
         Ok((file.display().to_string(), policy))
@@ -76,16 +80,16 @@ fn finish(args: &ReplayArgs, report: &Report) -> Exit {
     for note in replay::notes(report) {
         eprintln!("tollgate: {note}");
     }
-    if let Some(file) = &args.html
-        && let Err(error) = std::fs::write(file, replay::html_page(report))
-    {
-        eprintln!("tollgate: {}: cannot write the page: {error}", file.display());
-        return Exit::Usage;
-    }
     if args.json {
         print(&format!("{}\n", replay::json_line(report)));
     } else {
         print(&replay::text_report(report));
+    }
+    if let Some(file) = &args.html
+        && let Err(error) = std::fs::write(file, replay::html_page(report))
+    {
+        eprintln!("tollgate: {}", page_file::write_error(file, &error));
+        return Exit::Usage;
     }
     Exit::Success
 }

@@ -269,3 +269,40 @@ fn secret_headers_are_reported_as_digests() {
     assert_ne!(keys[0], keys[1]);
     assert!(keys[2] == keys[0] && keys[3] == keys[0], "digests of the raw value: {keys:?}");
 }
+
+#[test]
+fn page_never_overwrites_an_input() {
+    let scratch = Scratch::new();
+    let policy = scratch.write("policy.yaml", POLICY);
+    let other = scratch.write("other.yaml", "version: 1\n");
+    let log = scratch.write("access.log", &common(0, "a", "/"));
+    let alias = format!("{}/./access.log", scratch.path().display());
+    let link = format!("{}/link.log", scratch.path().display());
+    std::fs::hard_link(&log, &link).unwrap();
+    let read = |file: &str| std::fs::read_to_string(file).unwrap();
+    let before = [&policy, &other, &log].map(|file| read(file));
+    for page in [&policy, &other, &log, &alias, &link] {
+        let ended =
+            run(&["replay", "--policy", &policy, "--compare", &other, "--html", page, &log]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{page}");
+        assert!(ended.stderr.contains("the page would overwrite the input"), "{}", ended.stderr);
+    }
+    assert_eq!([&policy, &other, &log].map(|file| read(file)), before);
+    let ended = run(&["replay", "--policy", &policy, "--html", "-", &log]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    assert!(ended.stderr.contains("name a file"), "{}", ended.stderr);
+    assert!(!std::path::Path::new("-").exists());
+}
+
+/// The report is not lost with the page.
+#[cfg(target_os = "linux")]
+#[test]
+fn report_is_printed_if_the_page_cannot_be_written() {
+    let scratch = Scratch::new();
+    let policy = scratch.write("policy.yaml", POLICY);
+    let log = scratch.write("access.log", &common(0, "a", "/"));
+    let ended = run(&["replay", "--policy", &policy, "--html", "/dev/full", &log]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("/dev/full: cannot write the page"), "{}", ended.stderr);
+    assert!(ended.stdout.contains("1 allowed, 0 refused"), "{}", ended.stdout);
+}
