@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use super::server_args::ServerArgs;
 use super::stdout::print;
 use super::{
-    Exit, LogArgs, OverrideCommand, ReplayArgs, ResetArgs, TopArgs, admin, check, man, policy,
+    Exit, OverrideCommand, ReplayArgs, ResetArgs, SuggestArgs, TopArgs, admin, check, man, policy,
     replay, serve, simulate, top,
 };
 use crate::serve::FrontEnd;
@@ -156,7 +156,7 @@ pub(crate) enum PolicyCommand {
     /// in these logs. Comments give the figures behind each limit. Reads the logs several times, so not from standard input.
     ///
     /// Exit code 0: success. 2: invalid arguments, a file that cannot be read, or an unknown format.
-    Suggest(LogArgs),
+    Suggest(SuggestArgs),
 }
 
 /// Format of an imported configuration.

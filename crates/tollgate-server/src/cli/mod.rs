@@ -24,6 +24,6 @@ mod top;
 pub(crate) use admin_args::{ChangeArgs, OverrideCommand, ResetArgs, SetArgs};
 pub use args::{Cli, run, run_with};
 pub use exit::Exit;
-pub(crate) use replay::{LogArgs, ReplayArgs};
+pub(crate) use replay::{ReplayArgs, SuggestArgs};
 pub(crate) use server_args::ServerArgs;
 pub(crate) use top::TopArgs;

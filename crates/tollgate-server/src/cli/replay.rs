@@ -27,12 +27,28 @@ pub(crate) struct ReplayArgs {
     pub(crate) json: bool,
 }
 
-/// Logs to read.
+/// Logs of a replay.
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// Access logs, plain or gzip; - is standard input. Several logs are merged by time
     #[arg(required = true, value_name = "LOG")]
     pub(crate) logs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) fields: FieldArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SuggestArgs {
+    /// Access logs, plain or gzip, in files. Several logs are merged by time
+    #[arg(required = true, value_name = "LOG")]
+    pub(crate) logs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) fields: FieldArgs,
+}
+
+/// Names of JSON fields.
+#[derive(Debug, Args)]
+pub(crate) struct FieldArgs {
     /// JSON field of a fact or of the time, such as time=ts or user=account; repeatable
     #[arg(long = "field", value_name = "NAME=FIELD", value_parser = field)]
     pub(crate) fields: Vec<(String, String)>,
@@ -72,7 +88,7 @@ fn report(args: &ReplayArgs) -> Result<Report, ReplayError> {
         policy: (&name, &policy),
         other: other.as_ref().map(|(name, other)| (name.as_str(), other)),
         logs: &args.logs.logs,
-        fields: &args.logs.fields,
+        fields: &args.logs.fields.fields,
     })
 }
 
@@ -95,8 +111,8 @@ fn finish(args: &ReplayArgs, report: &Report) -> Exit {
 }
 
 /// Prints a starting policy for the traffic of the logs.
-pub(super) fn suggest(args: &LogArgs) -> Exit {
-    match replay::suggest(&args.logs, &args.fields) {
+pub(super) fn suggest(args: &SuggestArgs) -> Exit {
+    match replay::suggest(&args.logs, &args.fields.fields) {
         Ok(suggested) => {
             for note in replay::skipped_notes(&suggested.skipped) {
                 eprintln!("tollgate: {note}");

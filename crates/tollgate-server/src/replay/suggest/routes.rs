@@ -38,7 +38,7 @@ impl Routes {
         };
         let mut segments = path.split('/');
         let first = group(segments.next().unwrap_or_default());
-        let second = segments.next().map(group);
+        let second = segments.next().filter(|segment| !segment.is_empty()).map(group);
         if first == ID {
             return;
         }
@@ -68,11 +68,23 @@ impl Routes {
             }
             let mut rest = total;
             if children.len() <= MAX_CHILDREN {
+                let mut ids = 0;
                 for (second, count) in &children {
-                    if let Some(second) = second.filter(|_| is_large(*count) && *count < total) {
-                        routes.push(Route::new(&[first, second], *count));
-                        rest -= count;
+                    match second.filter(|_| is_large(*count) && *count < total) {
+                        Some(ID) => ids = *count,
+                        Some(second) => {
+                            routes.push(Route::new(&[first, second], *count));
+                            rest -= count;
+                        }
+                        None => {}
                     }
+                }
+                if ids > 0 {
+                    // The pattern with a placeholder also matches the segments without a route.
+                    let alone = children.iter().find(|(second, _)| second.is_none());
+                    let alone = alone.map_or(0, |(_, count)| *count);
+                    routes.push(Route::new(&[first, ID], rest - alone));
+                    rest = alone;
                 }
             }
             if is_large(rest) {
@@ -83,8 +95,8 @@ impl Routes {
             other.requests.cmp(&one.requests).then_with(|| one.name.cmp(&other.name))
         });
         routes.truncate(MAX_ROUTES);
-        // A route of two segments must come before the route that contains it.
-        routes.sort_by_key(|route| std::cmp::Reverse(route.depth()));
+        // A route of two segments must come before the route that contains it, and a literal one before a placeholder.
+        routes.sort_by_key(|route| (std::cmp::Reverse(route.depth()), route.has_placeholder()));
         let covered: u64 = routes.iter().map(|route| route.requests).sum();
         routes.push(Route {
             name: "everything-else".to_owned(),
@@ -111,6 +123,10 @@ impl Route {
             _ => format!("/{}/**", segments.join("/")),
         };
         Self { name, pattern: Some(pattern), requests }
+    }
+
+    fn has_placeholder(&self) -> bool {
+        self.pattern.as_deref().is_some_and(|pattern| pattern.contains(ID))
     }
 
     fn depth(&self) -> usize {
@@ -171,5 +187,32 @@ mod tests {
             ]
         );
         assert_eq!(rules.iter().map(|route| route.requests).sum::<u64>(), 6000);
+    }
+
+    #[test]
+    fn literal_routes_come_before_placeholders_of_the_same_depth() {
+        let mut routes = Routes::default();
+        for number in 0..1000 {
+            routes.add(format!("/users/{number}").as_bytes());
+            routes.add(b"/users/");
+            if number < 500 {
+                routes.add(b"/users/me");
+            }
+            if number < 5 {
+                routes.add(b"/users/rare");
+            }
+        }
+        let rules = routes.into_rules();
+        let rules: Vec<(Option<&str>, u64)> =
+            rules.iter().map(|route| (route.pattern.as_deref(), route.requests)).collect();
+        assert_eq!(
+            rules,
+            [
+                (Some("/users/me/**"), 500),
+                (Some("/users/{id}/**"), 1005),
+                (Some("/users/**"), 1000),
+                (None, 0),
+            ]
+        );
     }
 }

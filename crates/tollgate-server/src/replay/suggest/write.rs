@@ -47,7 +47,8 @@ rules:
 }
 
 fn write_rule(out: &mut String, route: &Route, limit: &str) {
-    let _ = writeln!(out, "  - name: {}", route.name);
+    // Quoted, because YAML reads names such as null, true or .inf as other types.
+    let _ = writeln!(out, "  - name: \"{}\"", route.name);
     if let Some(pattern) = &route.pattern {
         let _ = writeln!(out, "    match: {{ path: \"{pattern}\" }}");
     }

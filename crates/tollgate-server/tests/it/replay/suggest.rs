@@ -64,3 +64,32 @@ fn suggested_policy_refuses_at_most_one_percent_of_each_rule() {
     assert_eq!(policy.code, 2);
     assert!(policy.stderr.contains("reads the logs several times"), "{}", policy.stderr);
 }
+
+#[test]
+fn suggested_names_are_texts_and_every_route_has_requests() {
+    let scratch = Scratch::new();
+    let mut log = String::new();
+    for number in 0..100 {
+        for path in ["/null", "/true", "/.inf", "/api/", "/api", "/users/me", "/users/7"] {
+            let line = json!({"time": START + number, "ip": "10.0.0.1", "path": path});
+            writeln!(log, "{line}").unwrap();
+        }
+    }
+    let file = scratch.write("access.log", &log);
+    let suggested = run(&["policy", "suggest", &file]);
+    assert_eq!((suggested.code, suggested.stderr.as_str()), (0, ""));
+    let (report, _) = replay_json(&scratch, &suggested.stdout, &log, &[]);
+    let rules: Vec<(&str, u64)> = report["suggested"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| (rule["rule"].as_str().unwrap(), rule["requests"].as_u64().unwrap()))
+        .collect();
+    for rule in
+        [("null", 100), ("true", 100), (".inf", 100), ("api", 200), ("users-me", 100), ("users-id", 100)]
+    {
+        assert!(rules.contains(&rule), "{rule:?}: {rules:?}");
+    }
+    let help = run(&["policy", "suggest", "--help"]);
+    assert!(!help.stdout.contains("- is standard input"), "{}", help.stdout);
+}
