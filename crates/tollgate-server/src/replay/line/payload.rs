@@ -1,6 +1,6 @@
 //! The facts of one line as bytes, so that lines move between threads without an allocation each.
 
-use tollgate::MAX_FACT_LENGTH;
+use tollgate::{MAX_FACT_LENGTH, PathError, normalize_path};
 
 use super::LineError;
 
@@ -67,15 +67,14 @@ impl Payload {
         Ok(())
     }
 
-    /// Adds the method and the path, which is cut before its query.
+    /// Adds the method and the path, normalized as in forward auth and without its query.
     pub(super) fn put_request(&mut self, method: &[u8], target: &[u8]) -> Result<(), LineError> {
         self.put(FactNames::METHOD, method)?;
-        let end = target.iter().position(|byte| matches!(byte, b'?' | b'#'));
-        let path = target.get(..end.unwrap_or(target.len())).unwrap_or(target);
-        if path.is_empty() {
-            return Err("the path is empty");
-        }
-        self.put(FactNames::PATH, path)
+        let path = normalize_path(target).map_err(|error| match error {
+            PathError::TooLong => PATH_TOO_LONG,
+            _ => INVALID_PATH,
+        })?;
+        self.put(FactNames::PATH, &path)
     }
 
     /// Decodes facts: pairs of index and value.
@@ -91,3 +90,6 @@ impl Payload {
 }
 
 const TOO_LONG: LineError = "a value is longer than 1024 bytes";
+pub(super) const PATH_TOO_LONG: LineError = "the path is longer than 1024 bytes";
+pub(super) const INVALID_PATH: LineError =
+    "the path is invalid: it must start with / and have valid percent-escapes";

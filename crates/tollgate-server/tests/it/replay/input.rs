@@ -189,7 +189,7 @@ fn malformed_and_huge_lines_are_counted_and_the_first_three_shown() {
         "{stderr}"
     );
     assert!(stderr.contains("access.log:6: the line is longer than 65536 bytes"), "{stderr}");
-    assert!(stderr.contains("access.log:7: a value is longer than 1024 bytes"), "{stderr}");
+    assert!(stderr.contains("access.log:7: the path is longer than 1024 bytes"), "{stderr}");
     assert_eq!(stderr.lines().count(), 4, "{stderr}");
     assert!(stderr.len() < 2000, "{}", stderr.len());
 }
@@ -305,4 +305,21 @@ fn report_is_printed_if_the_page_cannot_be_written() {
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("/dev/full: cannot write the page"), "{}", ended.stderr);
     assert!(ended.stdout.contains("1 allowed, 0 refused"), "{}", ended.stdout);
+}
+
+#[test]
+fn paths_are_normalized_as_in_forward_auth() {
+    let policy =
+        "version: 1\nrules: [{ name: api, match: { path: /api/** }, per: [], limits: [1/h] }]\n";
+    let paths = ["/api/a", "/%61pi/b", "//api/c", "/api/./d", "/x/../api/e?q", "http://h/api/g"];
+    let mut log: String = (0..)
+        .zip(paths)
+        .map(|(second, path)| format!("{}\n", common(second, "a", path)))
+        .collect();
+    writeln!(log, "{}", common(9, "a", "/api/%zz")).unwrap();
+    writeln!(log, "{}", json!({"time": START + 9, "ip": "a", "path": "api"})).unwrap();
+    let (report, ended) = replay_json(&Scratch::new(), policy, &log, &[]);
+    let figures = json!([report["requests"], report["refused"], report["skipped_lines"]]);
+    assert_eq!(figures, json!([6, 5, 2]), "{}", ended.stderr);
+    assert!(ended.stderr.contains("access.log:7: the path is invalid"), "{}", ended.stderr);
 }
