@@ -20,7 +20,7 @@ struct Chunk {
 }
 
 /// Place of a line's bytes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     chunk: u64,
     start: usize,

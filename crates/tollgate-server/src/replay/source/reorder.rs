@@ -1,6 +1,7 @@
 //! Puts the lines of one file in the order of their times.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use super::arena::{Arena, Place};
 
@@ -13,32 +14,41 @@ const MAX_LINES: usize = 500_000;
 /// Lines that later lines could still precede.
 #[derive(Debug, Default)]
 pub(super) struct Reorder {
-    lines: VecDeque<Waiting>,
+    /// Lines that came in order.
+    in_order: VecDeque<Waiting>,
+    /// Lines that came after a later one.
+    early: BinaryHeap<Reverse<Waiting>>,
     arena: Arena,
+    added: u64,
     latest: u64,
-    /// Time of the last line that has left.
-    left: u64,
+    /// Time of the last line that was emitted.
+    last_emitted: u64,
     is_ended: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
+/// A buffered line. The order is that of times, then that in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     at: u64,
+    sequence: u64,
     place: Place,
 }
 
 impl Reorder {
-    /// Adds a line. Returns false if it is too late: earlier than a line that has left already, or than the maximum
+    /// Adds a line. Returns false if it is too late: earlier than a line that was emitted already, or than the maximum
     /// disorder allows.
     pub(super) fn add(&mut self, at: u64, facts: &[u8]) -> bool {
-        if at < self.left || at.saturating_add(MAX_DISORDER) < self.latest {
+        if at < self.last_emitted || at.saturating_add(MAX_DISORDER) < self.latest {
             return false;
         }
         self.latest = self.latest.max(at);
-        let waiting = Waiting { at, place: self.arena.add(facts) };
-        // Lines are almost in order: search from the end.
-        let later = self.lines.iter().rev().take_while(|other| other.at > at).count();
-        self.lines.insert(self.lines.len() - later, waiting);
+        self.added += 1;
+        let waiting = Waiting { at, sequence: self.added, place: self.arena.add(facts) };
+        if self.in_order.back().is_none_or(|last| last.at <= at) {
+            self.in_order.push_back(waiting);
+        } else {
+            self.early.push(Reverse(waiting));
+        }
         true
     }
 
@@ -49,24 +59,39 @@ impl Reorder {
 
     /// Returns the time of the next line, if no line that is added later can precede it.
     pub(super) fn next_at(&self) -> Option<u64> {
-        let next = self.lines.front()?;
+        let next = self.next()?;
         let is_final = self.is_ended
             || next.at.saturating_add(MAX_DISORDER) < self.latest
-            || self.lines.len() >= MAX_LINES;
+            || self.len() >= MAX_LINES;
         is_final.then_some(next.at)
     }
 
     /// Removes the next line and appends its facts to `out`.
     pub(super) fn take_next(&mut self, out: &mut Vec<u8>) {
-        if let Some(next) = self.lines.pop_front() {
-            self.left = next.at;
-            self.arena.take(next.place, out);
+        let Some(next) = self.next() else { return };
+        if self.in_order.front() == Some(&next) {
+            self.in_order.pop_front();
+        } else {
+            self.early.pop();
         }
+        self.last_emitted = next.at;
+        self.arena.take(next.place, out);
+    }
+
+    fn next(&self) -> Option<Waiting> {
+        let early = self.early.peek().map(|Reverse(waiting)| waiting);
+        self.in_order.front().into_iter().chain(early).min().copied()
+    }
+
+    fn len(&self) -> usize {
+        self.in_order.len() + self.early.len()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tollgate_testkit::random::Random;
+
     use super::*;
 
     fn drain(reorder: &mut Reorder) -> Vec<(u64, Vec<u8>)> {
@@ -103,6 +128,33 @@ mod tests {
                 reorder.take_next(&mut out);
             }
         }
-        assert!(reorder.lines.len() <= MAX_LINES);
+        assert!(reorder.len() <= MAX_LINES);
+    }
+
+    #[test]
+    fn random_disorder_leaves_sorted_and_equal_times_keep_their_order() {
+        for seed in 0..20 {
+            let mut random = Random::new(seed);
+            let (mut reorder, mut added, mut emitted) = (Reorder::default(), Vec::new(), Vec::new());
+            let (step, mut clock) = (random.magnitude(MAX_DISORDER / 20), MAX_DISORDER);
+            for number in 0..2000_u32 {
+                clock += random.within(0, step);
+                // A few coarse delays, so that many times are equal.
+                let delay = random.within(0, 3) * (MAX_DISORDER / 3);
+                let at = clock - clock % step.div_ceil(2) - delay.min(MAX_DISORDER - step);
+                if reorder.add(at, &number.to_le_bytes()) {
+                    added.push((at, number.to_le_bytes().to_vec()));
+                }
+                if random.one_in(3) {
+                    emitted.extend(drain(&mut reorder));
+                }
+            }
+            reorder.end();
+            emitted.extend(drain(&mut reorder));
+            assert!(added.len() > 1000 && !added.is_sorted(), "seed {seed}: {}", added.len());
+            added.sort_by_key(|(at, _)| *at);
+            assert_eq!(emitted, added, "seed {seed}");
+            assert_eq!(reorder.len(), 0);
+        }
     }
 }
