@@ -9,7 +9,7 @@ use super::decider::Decider;
 use super::pass::PassResult;
 use super::source::SkippedLines;
 use super::suggestion::Suggestion;
-use super::tally::{KeyCount, LimitCount, RuleSeries, Tally};
+use super::tally::{KeyCount, LimitCount, RuleInterval, RuleSeries, Tally};
 use super::timescale::Timeline;
 
 /// Maximum number of keys in a list.
@@ -30,6 +30,8 @@ pub(crate) struct Report {
     /// Number of all keys that were refused.
     pub(crate) refused_keys: usize,
     pub(crate) series: Vec<RuleSeries>,
+    /// Requests over time; each counts once.
+    pub(crate) total: Vec<RuleInterval>,
     /// Start of the first interval and length of each, in microseconds.
     pub(crate) scale: (u64, u64),
     /// Time of the last request.
@@ -96,6 +98,7 @@ impl Report {
             last: tally.last,
             limits: tally.limits,
             series: tally.series,
+            total: tally.total,
             suggestions,
             comparison: None,
             notes,

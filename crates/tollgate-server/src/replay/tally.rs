@@ -59,6 +59,8 @@ pub(crate) struct Tally {
     pub(crate) refused: u64,
     pub(crate) limits: Vec<LimitCount>,
     pub(crate) series: Vec<RuleSeries>,
+    /// Requests of all rules over time; each counts once, however many rules it matches.
+    pub(crate) total: Vec<RuleInterval>,
     pub(crate) keys: HashTable<KeyCount>,
     pub(crate) scale: Timescale,
     pub(crate) last: u64,
@@ -76,6 +78,7 @@ impl Tally {
             refused: 0,
             limits: rules().flat_map(limit_counts).collect(),
             series: rules().map(series).collect(),
+            total: Vec::new(),
             keys: HashTable::new(),
             scale: Timescale::default(),
             last: 0,
@@ -93,13 +96,19 @@ impl Tally {
             self.count_rule(rule.rule().index(), interval, |counts| counts.requests += 1);
         }
         let is_refused = !decision.is_allowed();
+        let is_shadow_refused = decision.statuses().iter().any(is_shadow_refusal);
+        if let Some(total) = interval_mut(&mut self.total, interval) {
+            total.requests += 1;
+            total.refused += u64::from(is_refused);
+            total.shadow += u64::from(is_shadow_refused);
+        }
         if is_refused {
             self.refused += 1;
             if let Some(status) = decision.deciding() {
                 self.refuse(at, interval, matched, status);
             }
         }
-        if decision.statuses().iter().any(|status| status.mode() != Mode::Enforce) {
+        if is_shadow_refused {
             self.add_shadow(at, interval, matched, decision);
         }
     }
@@ -112,9 +121,7 @@ impl Tally {
         matched: &[MatchedRule<'_>],
         decision: &Decision<'_>,
     ) {
-        let refusing =
-            |status: &&Status<'_>| status.mode() != Mode::Enforce && !status.verdict().is_allowed();
-        let statuses = || decision.statuses().iter().filter(refusing);
+        let statuses = || decision.statuses().iter().filter(|status| is_shadow_refusal(status));
         for status in statuses() {
             let group = statuses().filter(|other| other.mode() == status.mode());
             let wait = |status: &Status<'_>| {
@@ -156,11 +163,7 @@ impl Tally {
 
     fn count_rule(&mut self, rule: usize, interval: Interval, count: impl Fn(&mut RuleInterval)) {
         let Some(series) = self.series.get_mut(rule) else { return };
-        let index = usize::try_from(interval.index).unwrap_or(usize::MAX);
-        if series.intervals.len() <= index {
-            series.intervals.resize(index + 1, RuleInterval::default());
-        }
-        if let Some(counts) = series.intervals.get_mut(index) {
+        if let Some(counts) = interval_mut(&mut series.intervals, interval) {
             count(counts);
         }
     }
@@ -202,9 +205,10 @@ impl Tally {
 
     /// Joins pairs of intervals, because the scale has doubled.
     fn halve(&mut self) {
-        for series in &mut self.series {
-            let pairs = series.intervals.chunks(2);
-            series.intervals =
+        let rules = self.series.iter_mut().map(|series| &mut series.intervals);
+        for intervals in rules.chain([&mut self.total]) {
+            let pairs = intervals.chunks(2);
+            *intervals =
                 pairs.map(|pair| pair.iter().copied().fold(RuleInterval::default(), sum)).collect();
         }
         self.key_intervals = 0;
@@ -222,6 +226,23 @@ impl Tally {
                 (total.requests, total.refused, total.shadow);
         }
     }
+}
+
+/// Returns the counts of an interval, which is added if it is new.
+fn interval_mut(
+    intervals: &mut Vec<RuleInterval>,
+    interval: Interval,
+) -> Option<&mut RuleInterval> {
+    let index = usize::try_from(interval.index).unwrap_or(usize::MAX);
+    if intervals.len() <= index {
+        intervals.resize(index + 1, RuleInterval::default());
+    }
+    intervals.get_mut(index)
+}
+
+/// Returns whether a limit that does not refuse would have refused.
+fn is_shadow_refusal(status: &Status<'_>) -> bool {
+    status.mode() != Mode::Enforce && !status.verdict().is_allowed()
 }
 
 fn sum(one: RuleInterval, other: RuleInterval) -> RuleInterval {

@@ -8,6 +8,7 @@ use tollgate::policy::RuleMode;
 use super::report::{Comparison, Report, ReportedKey};
 use super::source::SkippedLines;
 use super::suggestion::{FEW, SOME, Suggestion};
+use super::tally::{LimitCount, RuleInterval};
 use crate::wire::time::rfc3339;
 
 /// Number of keys in the text.
@@ -82,7 +83,7 @@ pub(crate) fn report(report: &Report) -> String {
 }
 
 fn write_limits(out: &mut String, report: &Report) {
-    let row = |row: &super::tally::LimitCount| {
+    let row = |row: &LimitCount| {
         let series = report.series.iter().find(|series| series.rule == row.rule);
         let requests = series.map_or(0, |series| series.requests);
         [
@@ -114,19 +115,14 @@ fn write_keys(out: &mut String, title: &str, keys: &[ReportedKey]) {
 }
 
 fn write_intervals(out: &mut String, report: &Report) {
-    let length =
-        report.series.iter().map(|series| series.intervals.len()).max().unwrap_or_default();
-    let merged = length.div_ceil(ROWS).max(1);
+    let merged = report.total.len().div_ceil(ROWS).max(1);
     let mut rows = Vec::new();
-    for start in (0..length).step_by(merged) {
-        let (mut requests, mut refused, mut shadow) = (0, 0, 0);
-        for series in &report.series {
-            for interval in series.intervals.iter().skip(start).take(merged) {
-                requests += interval.requests;
-                refused += interval.refused;
-                shadow += interval.shadow;
-            }
-        }
+    for (row, intervals) in report.total.chunks(merged).enumerate() {
+        let start = row * merged;
+        let sum = |count: fn(&RuleInterval) -> u64| intervals.iter().map(count).sum::<u64>();
+        let requests = sum(|interval| interval.requests);
+        let refused = sum(|interval| interval.refused);
+        let shadow = sum(|interval| interval.shadow);
         let offset = report.scale.1.saturating_mul(u64::try_from(start).unwrap_or_default());
         rows.push([
             time(report.scale.0 + offset),

@@ -192,3 +192,18 @@ fn page_escapes_hostile_lines_and_needs_no_network() {
     assert!(html.contains("prefers-color-scheme:dark"), "{html}");
     assert!(html.contains("class=\"curve\"") && html.contains("class=\"refused\""), "{html}");
 }
+
+#[test]
+fn requests_over_time_count_once_however_many_rules_they_match() {
+    let scratch = Scratch::new();
+    let policy = POLICY.replace(
+        "rules:\n",
+        "rules:\n  - { name: all, per: [], limits: [1/min], mode: shadow, continue: true }\n  - { name: more, per: [], limits: [1/min], mode: shadow, continue: true }\n",
+    );
+    let policy = scratch.write("policy.yaml", &policy);
+    let log = scratch.write("access.log", &three_logins(|_| common(0, "a", "/login")));
+    let ended = run(&["replay", "--policy", &policy, &log]);
+    let (_, over_time) = ended.stdout.split_once("\nOver time\n").expect(&ended.stdout);
+    let row: Vec<&str> = over_time.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row, ["2026-10-10T11:55:36Z", "3", "1", "33.34", "%", "2"], "{}", ended.stdout);
+}
