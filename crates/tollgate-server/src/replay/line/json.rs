@@ -107,13 +107,17 @@ pub(super) fn parse(
         .filter(|ip| !ip.is_empty())
         .ok_or("the field `ip` is missing; name it with --field ip=NAME")?;
     facts.put(FactNames::IP, ip)?;
-    let request = text(REQUEST).and_then(|request| access_log::request_line(request.as_bytes()));
+    let request_text = text(REQUEST);
+    let request = request_text.and_then(|request| access_log::request_line(request.as_bytes()));
     let method = text(usize::from(FactNames::METHOD))
         .map(str::as_bytes)
         .or(request.map(|(method, _)| method));
     let path =
         text(usize::from(FactNames::PATH)).map(str::as_bytes).or(request.map(|(_, target)| target));
-    let path = path.ok_or("the field `path` is missing; name it with --field path=NAME")?;
+    let path = path.ok_or(match request_text {
+        Some(_) => access_log::NO_REQUEST,
+        None => "the field `path` is missing; name it with --field path=NAME",
+    })?;
     facts.put_request(method.unwrap_or_default(), path)?;
     for (index, _) in fields.names.iter().skip(3) {
         match slot(usize::from(index)) {

@@ -21,6 +21,12 @@ pub(super) enum Format {
     Json,
 }
 
+/// Returns whether only the request of a line is malformed: its address and time are valid, so that the line has the
+/// format it looks like.
+pub(super) fn is_request_error(reason: LineError) -> bool {
+    [access_log::NO_REQUEST, payload::INVALID_PATH, payload::PATH_TOO_LONG].contains(&reason)
+}
+
 /// Formats that the error about an unknown one lists.
 pub(super) const FORMATS: &str = "common, combined, combined with \"$http_x_forwarded_for\", nginx JSON, or JSON lines with \
                                   `time`, `ip`, `method` and `path`";

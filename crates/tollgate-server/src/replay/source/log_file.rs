@@ -3,7 +3,9 @@
 use std::io;
 
 use super::super::error::ReplayError;
-use super::super::line::{FORMATS, Format, JsonFields, LineError, Payload};
+use super::super::line::{
+    FORMATS, Format, JsonFields, LineError, Payload, is_request_error,
+};
 use super::input::Input;
 use super::reorder::Reorder;
 use super::skipped::{SkippedLine, SkippedLines};
@@ -96,15 +98,17 @@ impl<'f> LogFile<'f> {
         Ok(())
     }
 
-    /// Parses the line. The first line that can be parsed selects the format of the file.
+    /// Parses the line. The first line that can be parsed, apart from its request, selects the format of the file.
     fn parse(&mut self) -> Result<u64, LineError> {
         if self.line.len() > MAX_LINE {
             return Err(TOO_LONG);
         }
         let format = self.format.unwrap_or_else(|| Format::of_line(&self.line));
-        let at = format.parse(&self.line, self.fields, &mut self.facts)?;
-        self.format = Some(format);
-        Ok(at)
+        let parsed = format.parse(&self.line, self.fields, &mut self.facts);
+        if parsed.map_or_else(is_request_error, |_| true) {
+            self.format = Some(format);
+        }
+        parsed
     }
 
     /// Returns an error if there were lines, and none in a known format.

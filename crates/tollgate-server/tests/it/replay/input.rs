@@ -323,3 +323,23 @@ fn paths_are_normalized_as_in_forward_auth() {
     assert_eq!(figures, json!([6, 5, 2]), "{}", ended.stderr);
     assert!(ended.stderr.contains("access.log:7: the path is invalid"), "{}", ended.stderr);
 }
+
+/// Scanners and time-outs leave lines whose request is no HTTP request.
+#[test]
+fn malformed_requests_at_the_start_do_not_hide_the_format() {
+    let access = [r#""\x16\x03\x01" 400 157"#, r#""-" 408 0 "-" "-""#].map(|request| {
+        common(0, "a", "/").replace("\"GET / HTTP/1.1\" 200 12", request)
+    });
+    let nginx = [
+        json!({"time": START, "remote_addr": "a", "request": "", "status": 408}).to_string(),
+        json!({"time": START, "remote_addr": "a", "request": "GET %zz HTTP/1.1"}).to_string(),
+    ];
+    let login = json!({"time": START, "remote_addr": "a", "request": "GET /login HTTP/1.1"});
+    let logins = [common(0, "a", "/login"), login.to_string()];
+    for (malformed, login) in [access, nginx].into_iter().zip(logins) {
+        let log = format!("{}\n", malformed.join("\n")).repeat(10) + &three_logins(|_| login.clone());
+        let (report, ended) = replay_json(&Scratch::new(), POLICY, &log, &[]);
+        let figures = json!([report["requests"], report["refused"], report["skipped_lines"]]);
+        assert_eq!(figures, json!([3, 1, 20]), "{}", ended.stderr);
+    }
+}
