@@ -1,12 +1,13 @@
 //! Results of a replay, for all output formats.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use tollgate::policy::{FactName, Policy, Rule, RuleMode};
+use tollgate::policy::{Policy, Rule, RuleMode};
 use tollgate::{Algorithm, Subject};
 
 use super::decider::Decider;
 use super::pass::PassResult;
+use super::request_facts::needed_facts;
 use super::source::SkippedLines;
 use super::suggestion::Suggestion;
 use super::tally::{KeyCount, LimitCount, RuleInterval, RuleSeries, Tally};
@@ -164,11 +165,13 @@ fn reported(tally: &Tally, key: &KeyCount) -> ReportedKey {
 fn notes(policy: &Policy, read: &PassResult) -> Vec<String> {
     let mut notes = Vec::new();
     let rules = || policy.rules().iter().chain([policy.default_rule()]);
-    let missing = policy.facts_used().iter().map(FactName::as_str).filter(|fact| {
-        !["client", "tenant", "tier"].contains(fact)
-            && policy.fact_spec(fact).is_none()
-            && !read.facts.has_seen(fact)
-    });
+    let missing: BTreeSet<String> = needed_facts(policy)
+        .filter(|fact| {
+            !["client", "tenant", "tier"].contains(&fact.as_str())
+                && policy.fact_spec(fact).is_none()
+                && !read.facts.has_seen(fact)
+        })
+        .collect();
     for fact in missing {
         notes.push(format!(
             "the policy uses the fact `{fact}`, which the log does not contain; name its JSON field with --field {fact}=NAME"

@@ -109,6 +109,9 @@ rules: [{ name: clients, per: [client], limits: [1/min] }]
     let (report, ended) = replay_json(&Scratch::new(), policy, &log, &[]);
     assert_eq!((report["refused"].as_u64(), &report["keys"][0]["key"]), (Some(1), &json!("c1")));
     assert_eq!(ended.stderr, "");
+    let (_, ended) = replay_json(&Scratch::new(), policy, &log.replace("x_client_id", "other"), &[]);
+    let note = "uses the fact `header:x-client-id`, which the log does not contain; name its JSON field with --field header:x-client-id=NAME";
+    assert!(ended.stderr.contains(note), "{}", ended.stderr);
 }
 
 #[test]
