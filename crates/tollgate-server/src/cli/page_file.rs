@@ -6,10 +6,7 @@ use std::path::Path;
 
 /// Returns an error if the page cannot be written to `page`, or if that would overwrite an input. Does not change the
 /// file.
-pub(super) fn check<'p>(
-    page: &Path,
-    inputs: impl Iterator<Item = &'p Path>,
-) -> Result<(), String> {
+pub(super) fn check<'p>(page: &Path, inputs: impl Iterator<Item = &'p Path>) -> Result<(), String> {
     if page == Path::new("-") {
         return Err("--html does not write to standard output; name a file".to_owned());
     }

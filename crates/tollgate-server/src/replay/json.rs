@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tollgate::Timestamp;
 
 use super::report::{Report, ReportedKey};
-use super::suggestion::{FEW, SOME, Suggestion};
+use super::suggestion::{ONE_PER_MILLE, ONE_PERCENT, Suggestion};
 use crate::wire::time::rfc3339;
 
 /// Returns the report as JSON, without a line break.
@@ -59,7 +59,7 @@ fn suggested(suggestion: &Suggestion) -> Value {
         "limit": suggestion.rate.count,
         "window": suggestion.rate.window,
         "requests": suggestion.requests,
-        "refuses_0_1_percent": suggestion.smallest(FEW),
-        "refuses_1_percent": suggestion.smallest(SOME),
+        "refuses_0_1_percent": suggestion.smallest(ONE_PER_MILLE),
+        "refuses_1_percent": suggestion.smallest(ONE_PERCENT),
     })
 }

@@ -36,11 +36,15 @@ pub(crate) struct PassResult {
 impl Logs {
     /// Describes logs whose lines have these facts in addition to `ip`, `method` and `path`. `renamed` has pairs of fact
     /// and JSON field.
-    pub(crate) fn new(paths: &[PathBuf], facts: &[&str], renamed: &[(String, String)]) -> Self {
+    pub(crate) fn new(
+        paths: &[PathBuf],
+        facts: &[&str],
+        renamed: &[(String, String)],
+    ) -> Result<Self, ReplayError> {
         let given = renamed.iter().map(|(fact, _)| fact.as_str()).filter(|fact| *fact != "time");
-        let names = FactNames::new(facts.iter().copied().chain(given));
+        let names = FactNames::new(facts.iter().copied().chain(given))?;
         let fields = JsonFields::new(names.clone(), renamed);
-        Self { paths: paths.to_vec(), fields, names }
+        Ok(Self { paths: paths.to_vec(), fields, names })
     }
 
     /// Returns whether the logs can be read again.

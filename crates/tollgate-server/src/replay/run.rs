@@ -31,7 +31,7 @@ pub(crate) fn replay(replay: &Replay<'_>) -> Result<Report, ReplayError> {
     let policies = [Some(policy), replay.other.map(|(_, other)| other)];
     let needed: Vec<String> = policies.into_iter().flatten().flat_map(needed_facts).collect();
     let facts: Vec<&str> = needed.iter().map(String::as_str).collect();
-    let logs = Logs::new(replay.logs, &facts, replay.fields);
+    let logs = Logs::new(replay.logs, &facts, replay.fields)?;
     let mut first = Decider::new(policy, Curves::new(policy, first_values));
     let mut second = replay.other.map(|(_, other)| Decider::new(other, Curves::default()));
     let read = logs.read("replay", |at, facts| {

@@ -7,8 +7,8 @@ use super::curve::{CurvePoint, refined_values};
 use super::decider::Curves;
 
 /// Refused requests in a thousand that the two suggestions allow.
-pub(crate) const FEW: u64 = 1;
-pub(crate) const SOME: u64 = 10;
+pub(crate) const ONE_PER_MILLE: u64 = 1;
+pub(crate) const ONE_PERCENT: u64 = 10;
 
 /// The curve of one limit, and what follows from it.
 #[derive(Debug, Clone)]
@@ -57,7 +57,8 @@ impl Suggestion {
             let below = self.points.iter().rev().find(|point| point.count < high)?;
             Some((below.count, high))
         };
-        let brackets: Vec<(u64, u64)> = [FEW, SOME].into_iter().filter_map(bracket).collect();
+        let brackets: Vec<(u64, u64)> =
+            [ONE_PER_MILLE, ONE_PERCENT].into_iter().filter_map(bracket).collect();
         refined_values(&brackets)
     }
 

@@ -7,7 +7,7 @@ use tollgate::policy::RuleMode;
 
 use super::report::{Comparison, Report, ReportedKey};
 use super::source::SkippedLines;
-use super::suggestion::{FEW, SOME, Suggestion};
+use super::suggestion::{ONE_PER_MILLE, ONE_PERCENT, Suggestion};
 use super::tally::{LimitCount, RuleInterval};
 use crate::wire::time::rfc3339;
 
@@ -32,26 +32,25 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
 pub(crate) fn skipped_notes(skipped: &SkippedLines) -> Vec<String> {
     let mut notes = Vec::new();
     if skipped.malformed > 0 {
-        let count = skipped.malformed;
-        notes.push(format!("{count} malformed {} skipped; the first:", lines(count)));
+        let count = counted(skipped.malformed, "malformed line");
+        notes.push(format!("{count} skipped; the first:"));
         for line in &skipped.first {
             notes.push(format!("  {}:{}: {}: {}", line.file, line.number, line.reason, line.text));
         }
     }
     if let Some(first) = &skipped.first_late {
-        let count = skipped.late;
+        let count = counted(skipped.late, "line");
         notes.push(format!(
-            "{count} {} skipped, because the time is more than 5 minutes before that of an earlier line; the first: {}:{}",
-            lines(count),
-            first.file,
-            first.number
+            "{count} skipped, because the time is more than 5 minutes before that of an earlier line; the first: {}:{}",
+            first.file, first.number
         ));
     }
     notes
 }
 
-fn lines(count: u64) -> &'static str {
-    if count == 1 { "line" } else { "lines" }
+/// Returns a count with its noun: 1 request, 2 requests.
+pub(super) fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Returns the report for people.
@@ -61,15 +60,15 @@ pub(crate) fn report(report: &Report) -> String {
     let share = percent(refused, requests);
     let _ = writeln!(
         out,
-        "{requests} requests, {} allowed, {refused} refused ({share})",
+        "{}, {} allowed, {refused} refused ({share})",
+        counted(requests, "request"),
         report.allowed()
     );
     if requests > 0 {
         let _ = writeln!(out, "from {} to {}", time(report.scale.0), time(report.last));
     }
     if report.skipped.count() > 0 {
-        let count = report.skipped.count();
-        let _ = writeln!(out, "{count} {} skipped", lines(count));
+        let _ = writeln!(out, "{} skipped", counted(report.skipped.count(), "line"));
     }
     write_limits(&mut out, report);
     let title = format!("Most refused keys ({} in all)", report.refused_keys);
@@ -143,8 +142,8 @@ fn write_suggestions(out: &mut String, suggestions: &[Suggestion]) {
             suggestion.rule.clone(),
             suggestion.limit_name.clone(),
             suggestion.rate.to_string(),
-            count(suggestion.smallest(FEW)),
-            count(suggestion.smallest(SOME)),
+            count(suggestion.smallest(ONE_PER_MILLE)),
+            count(suggestion.smallest(ONE_PERCENT)),
         ]
     };
     let rows: Vec<[String; 5]> = suggestions.iter().map(row).collect();

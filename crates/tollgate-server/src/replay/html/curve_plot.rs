@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::super::suggestion::{FEW, SOME, Suggestion};
+use super::super::suggestion::{ONE_PER_MILLE, ONE_PERCENT, Suggestion};
 use super::super::text::percent;
 use super::svg::{self, float, x, y};
 
@@ -53,8 +53,8 @@ fn write_marks(
 ) {
     let marks = [
         ("now", Some(curve.rate.count)),
-        ("one", curve.smallest(SOME)),
-        ("few", curve.smallest(FEW)),
+        ("one", curve.smallest(ONE_PERCENT)),
+        ("few", curve.smallest(ONE_PER_MILLE)),
     ];
     for (class, count) in marks {
         let Some(count) = count.filter(|count| (shown.0..=shown.1).contains(count)) else {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::super::report::Report;
-use super::super::suggestion::{FEW, SOME, Suggestion};
-use super::super::text::{notes, percent};
+use super::super::suggestion::{ONE_PER_MILLE, ONE_PERCENT, Suggestion};
+use super::super::text::{counted, notes, percent};
 use super::escape::Escaped;
 use super::svg::short;
 use super::{curve_plot, key_table, time_plot};
@@ -73,9 +73,9 @@ fn write_rules(out: &mut String, report: &Report) {
         let refused = series.refused.max(series.shadow);
         let _ = write!(
             out,
-            "<figure><figcaption><b>{}</b> {} requests, {} {} ({})</figcaption>",
+            "<figure><figcaption><b>{}</b> {}, {} {} ({})</figcaption>",
             Escaped(&series.rule),
-            series.requests,
+            counted(series.requests, "request"),
             refused,
             if series.shadow > series.refused { "would be refused" } else { "refused" },
             percent(refused, series.requests)
@@ -101,8 +101,8 @@ fn write_curves(out: &mut String, suggestions: &[Suggestion]) {
             Escaped(&curve.rule),
             Escaped(&curve.limit_name),
             Escaped(&curve.rate.to_string()),
-            smallest(SOME),
-            smallest(FEW)
+            smallest(ONE_PERCENT),
+            smallest(ONE_PER_MILLE)
         );
         curve_plot::write(out, curve);
         out.push_str("</figure>");
@@ -114,9 +114,9 @@ fn write_comparison(out: &mut String, report: &Report) {
     let Some(comparison) = &report.comparison else { return };
     let _ = write!(
         out,
-        "<h2>Compared with <code>{}</code></h2><p>It refuses {} requests instead of {}.</p><h3>Newly refused: {} keys</h3>",
+        "<h2>Compared with <code>{}</code></h2><p>It refuses {} instead of {}.</p><h3>Newly refused: {} keys</h3>",
         Escaped(&comparison.policy),
-        comparison.refused,
+        counted(comparison.refused, "request"),
         report.refused,
         comparison.newly_refused_keys
     );

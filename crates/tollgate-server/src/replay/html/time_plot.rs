@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::report::Report;
 use super::super::tally::{RuleInterval, RuleSeries};
-use super::super::text::percent;
+use super::super::text::{counted, percent};
 use super::svg::{self, float, x, y};
 use crate::wire::time::rfc3339;
 use tollgate::Timestamp;
@@ -50,7 +50,7 @@ fn write_bar(
         rfc3339(Timestamp::from_micros(report.scale.0 + report.scale.1.saturating_mul(number)));
     let RuleInterval { requests, refused, shadow } = *interval;
     let share = percent(refused.max(shadow), requests);
-    let _ = write!(out, "<g><title>{from}: {requests} requests, {refused} refused");
+    let _ = write!(out, "<g><title>{from}: {}, {refused} refused", counted(requests, "request"));
     if shadow > 0 {
         let _ = write!(out, ", {shadow} would be refused");
     }

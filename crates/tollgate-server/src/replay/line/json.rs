@@ -32,6 +32,7 @@ pub(crate) struct JsonFields {
     names: FactNames,
     /// Field, slot, and rank: of several fields for one slot, the lowest rank counts.
     fields: Vec<(String, usize, u8)>,
+    has_renamed: bool,
 }
 
 impl JsonFields {
@@ -50,7 +51,12 @@ impl JsonFields {
                     .extend(usual_fields(&name).zip(0..).map(|(field, rank)| (field, slot, rank))),
             }
         }
-        Self { names, fields }
+        Self { names, fields, has_renamed: !renamed.is_empty() }
+    }
+
+    /// Returns whether the command line names fields.
+    pub(crate) const fn has_renamed(&self) -> bool {
+        self.has_renamed
     }
 
     pub(super) const fn names(&self) -> &FactNames {
@@ -78,6 +84,7 @@ fn usual_fields(name: &str) -> impl Iterator<Item = String> {
 enum Scalar<'d> {
     Text(Cow<'d, str>),
     Whole(u64),
+    Negative,
     Float(f64),
 }
 
@@ -98,6 +105,7 @@ pub(super) fn parse(
         match slot(TIME).ok_or("the field `time` is missing; name it with --field time=NAME")? {
             Scalar::Text(text) => time::text(text.as_bytes())?,
             Scalar::Whole(number) => time::unix(*number)?,
+            Scalar::Negative => return Err("a negative number is not a valid time"),
             Scalar::Float(number) => time::unix_float(*number)?,
         };
     let text = |index| slot(index).and_then(Scalar::text);
@@ -135,7 +143,7 @@ impl Scalar<'_> {
     fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
-            Self::Whole(_) | Self::Float(_) => None,
+            Self::Whole(_) | Self::Negative | Self::Float(_) => None,
         }
     }
 }
@@ -209,7 +217,7 @@ impl<'d> Visitor<'d> for Value {
     }
 
     fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
+        Ok(Some(Scalar::Negative))
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {

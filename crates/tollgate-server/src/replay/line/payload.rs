@@ -1,29 +1,39 @@
 //! The facts of one line as bytes, so that lines move between threads without an allocation each.
 
-use tollgate::{MAX_FACT_LENGTH, PathError, normalize_path};
+use tollgate::{MAX_FACT_LENGTH, MAX_FACTS, PathError, normalize_path};
 
+use super::super::error::ReplayError;
 use super::LineError;
 
 /// Facts that a replay reads from each line, in a fixed order: `ip`, `method`, `path`, then those that the policy uses.
 #[derive(Debug, Clone)]
 pub(crate) struct FactNames(Vec<String>);
 
-/// Maximum number of facts; more are not read.
-pub(super) const MAX_NAMES: usize = 16;
+/// Maximum number of facts: as many as a request can have.
+pub(super) const MAX_NAMES: usize = MAX_FACTS;
 
 impl FactNames {
     pub(crate) const IP: u8 = 0;
     pub(crate) const METHOD: u8 = 1;
     pub(crate) const PATH: u8 = 2;
 
-    pub(crate) fn new<'n>(more: impl IntoIterator<Item = &'n str>) -> Self {
+    /// Returns the names with `more`, or an error if a request cannot have so many facts. `client` always counts, because
+    /// it is derived from `ip` if a line does not have it.
+    pub(crate) fn new<'n>(more: impl IntoIterator<Item = &'n str>) -> Result<Self, ReplayError> {
         let mut names: Vec<String> = ["ip", "method", "path"].map(str::to_owned).into();
         for name in more {
-            if names.len() < MAX_NAMES && !names.iter().any(|known| known == name) {
+            if !names.iter().any(|known| known == name) {
                 names.push(name.to_owned());
             }
         }
-        Self(names)
+        let has_client = names.iter().any(|name| name == "client");
+        let count = names.len() + usize::from(!has_client);
+        if count > MAX_NAMES {
+            return Err(ReplayError::new(format!(
+                "the policies and --field use {count} facts and headers, with ip, method, path and client; a replay supports at most {MAX_NAMES}"
+            )));
+        }
+        Ok(Self(names))
     }
 
     pub(crate) fn get(&self, index: u8) -> Option<&str> {

@@ -3,9 +3,7 @@
 use std::io;
 
 use super::super::error::ReplayError;
-use super::super::line::{
-    FORMATS, Format, JsonFields, LineError, Payload, is_request_error,
-};
+use super::super::line::{FORMATS, Format, JsonFields, LineError, Payload, is_request_error};
 use super::input::Input;
 use super::reorder::Reorder;
 use super::skipped::{SkippedLine, SkippedLines};
@@ -13,6 +11,9 @@ use crate::files::bounded_line::{MAX_LINE, read_line};
 
 /// Number of lines in which a line of a known format must occur.
 const DETECTION_LINES: u64 = 10;
+
+/// UTF-8 byte order mark, with which some programs start a file.
+const BOM: &[u8] = b"\xef\xbb\xbf";
 
 const TOO_LONG: LineError = "the line is longer than 65536 bytes";
 const LATE: LineError = "the time is more than 5 minutes before that of an earlier line";
@@ -77,10 +78,20 @@ impl<'f> LogFile<'f> {
             return if self.format.is_none() { self.check_detected() } else { Ok(()) };
         }
         self.number += 1;
+        if self.number == 1 && self.line.starts_with(BOM) {
+            self.line.drain(..BOM.len());
+        }
         if self.line.trim_ascii().is_empty() {
             return Ok(());
         }
+        let had_format = self.format.is_some();
         let parsed = self.parse();
+        if !had_format && self.format == Some(Format::AccessLog) && self.fields.has_renamed() {
+            let name = &self.input.name;
+            return Err(ReplayError::new(format!(
+                "{name}: --field names the fields of JSON logs, but this is an access log; remove --field"
+            )));
+        }
         match parsed {
             Ok(at) if self.reorder.add(at, self.facts.bytes()) => {}
             Ok(_) => {

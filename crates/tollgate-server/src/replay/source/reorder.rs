@@ -135,7 +135,8 @@ mod tests {
     fn random_disorder_leaves_sorted_and_equal_times_keep_their_order() {
         for seed in 0..20 {
             let mut random = Random::new(seed);
-            let (mut reorder, mut added, mut emitted) = (Reorder::default(), Vec::new(), Vec::new());
+            let (mut reorder, mut added, mut emitted) =
+                (Reorder::default(), Vec::new(), Vec::new());
             let (step, mut clock) = (random.magnitude(MAX_DISORDER / 20), MAX_DISORDER);
             for number in 0..2000_u32 {
                 clock += random.within(0, step);

@@ -34,7 +34,7 @@ pub(crate) fn suggest(
     paths: &[PathBuf],
     fields: &[(String, String)],
 ) -> Result<SuggestedPolicy, ReplayError> {
-    let logs = Logs::new(paths, &["client"], fields);
+    let logs = Logs::new(paths, &["client"], fields)?;
     if !logs.can_repeat() {
         logs.check_readable()?;
         return Err(ReplayError::new(

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use tollgate::Algorithm;
 
-use super::super::suggestion::{FEW, Suggestion};
-use super::super::text::percent;
+use super::super::suggestion::{ONE_PER_MILLE, Suggestion};
+use super::super::text::{counted, percent};
 use super::peaks::{Peaks, Percentiles};
 use super::routes::Route;
 
@@ -34,7 +34,9 @@ rules:
         if suggestion.requests == 0 {
             let _ = writeln!(out, "  # No requests in the log; the limit is a guess.");
         } else {
-            let _ = writeln!(out, "  # {} requests by {clients} clients.", suggestion.requests);
+            let clients = counted(u64::try_from(clients).unwrap_or(u64::MAX), "client");
+            let requests = counted(suggestion.requests, "request");
+            let _ = writeln!(out, "  # {requests} by {clients}.");
             let _ = writeln!(
                 out,
                 "  # Busiest minute of a client: median {median}, 99 % of clients at most {p99}, maximum {max}."
@@ -57,7 +59,7 @@ fn write_rule(out: &mut String, route: &Route, limit: &str) {
 
 /// Returns the limit of a route, and the share of requests that it would have refused.
 fn limit(suggestion: &Suggestion, percentiles: &Percentiles) -> (String, String) {
-    match suggestion.smallest(FEW) {
+    match suggestion.smallest(ONE_PER_MILLE) {
         Some(count) => {
             let round = round_up(count);
             // No curve point at the round count: the next smaller one refuses at least as much.

@@ -109,7 +109,8 @@ rules: [{ name: clients, per: [client], limits: [1/min] }]
     let (report, ended) = replay_json(&Scratch::new(), policy, &log, &[]);
     assert_eq!((report["refused"].as_u64(), &report["keys"][0]["key"]), (Some(1), &json!("c1")));
     assert_eq!(ended.stderr, "");
-    let (_, ended) = replay_json(&Scratch::new(), policy, &log.replace("x_client_id", "other"), &[]);
+    let (_, ended) =
+        replay_json(&Scratch::new(), policy, &log.replace("x_client_id", "other"), &[]);
     let note = "uses the fact `header:x-client-id`, which the log does not contain; name its JSON field with --field header:x-client-id=NAME";
     assert!(ended.stderr.contains(note), "{}", ended.stderr);
 }
@@ -315,10 +316,8 @@ fn paths_are_normalized_as_in_forward_auth() {
     let policy =
         "version: 1\nrules: [{ name: api, match: { path: /api/** }, per: [], limits: [1/h] }]\n";
     let paths = ["/api/a", "/%61pi/b", "//api/c", "/api/./d", "/x/../api/e?q", "http://h/api/g"];
-    let mut log: String = (0..)
-        .zip(paths)
-        .map(|(second, path)| format!("{}\n", common(second, "a", path)))
-        .collect();
+    let mut log: String =
+        (0..).zip(paths).map(|(second, path)| format!("{}\n", common(second, "a", path))).collect();
     writeln!(log, "{}", common(9, "a", "/api/%zz")).unwrap();
     writeln!(log, "{}", json!({"time": START + 9, "ip": "a", "path": "api"})).unwrap();
     let (report, ended) = replay_json(&Scratch::new(), policy, &log, &[]);
@@ -330,9 +329,8 @@ fn paths_are_normalized_as_in_forward_auth() {
 /// Scanners and time-outs leave lines whose request is no HTTP request.
 #[test]
 fn malformed_requests_at_the_start_do_not_hide_the_format() {
-    let access = [r#""\x16\x03\x01" 400 157"#, r#""-" 408 0 "-" "-""#].map(|request| {
-        common(0, "a", "/").replace("\"GET / HTTP/1.1\" 200 12", request)
-    });
+    let access = [r#""\x16\x03\x01" 400 157"#, r#""-" 408 0 "-" "-""#]
+        .map(|request| common(0, "a", "/").replace("\"GET / HTTP/1.1\" 200 12", request));
     let nginx = [
         json!({"time": START, "remote_addr": "a", "request": "", "status": 408}).to_string(),
         json!({"time": START, "remote_addr": "a", "request": "GET %zz HTTP/1.1"}).to_string(),
@@ -340,9 +338,75 @@ fn malformed_requests_at_the_start_do_not_hide_the_format() {
     let login = json!({"time": START, "remote_addr": "a", "request": "GET /login HTTP/1.1"});
     let logins = [common(0, "a", "/login"), login.to_string()];
     for (malformed, login) in [access, nginx].into_iter().zip(logins) {
-        let log = format!("{}\n", malformed.join("\n")).repeat(10) + &three_logins(|_| login.clone());
+        let log =
+            format!("{}\n", malformed.join("\n")).repeat(10) + &three_logins(|_| login.clone());
         let (report, ended) = replay_json(&Scratch::new(), POLICY, &log, &[]);
         let figures = json!([report["requests"], report["refused"], report["skipped_lines"]]);
         assert_eq!(figures, json!([3, 1, 20]), "{}", ended.stderr);
     }
+}
+
+#[test]
+fn byte_order_mark_is_no_part_of_the_first_line() {
+    for line in
+        [common(0, "a", "/login"), json!({"time": START, "ip": "a", "path": "/login"}).to_string()]
+    {
+        let (report, ended) =
+            replay_json(&Scratch::new(), POLICY, &format!("\u{feff}{line}\n"), &[]);
+        assert_eq!(json!([report["requests"], report["skipped_lines"]]), json!([1, 0]));
+        assert_eq!(ended.stderr, "");
+    }
+}
+
+#[test]
+fn negative_times_and_fields_of_access_logs_have_clear_messages() {
+    let scratch = Scratch::new();
+    let policy = scratch.write("policy.yaml", POLICY);
+    let negative = scratch.write("negative.jsonl", "{\"time\":-5,\"ip\":\"a\",\"path\":\"/\"}\n");
+    let ended = run(&["replay", "--policy", &policy, &negative]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("is not a valid time"), "{}", ended.stderr);
+    let log = scratch.write("access.log", &common(0, "a", "/"));
+    let ended = run(&["replay", "--policy", &policy, "--field", "user=account", &log]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    assert!(
+        ended.stderr.contains("access.log: --field names the fields of JSON logs"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn twenty_facts_are_read_and_too_many_are_an_error() {
+    let policy = |count: usize| {
+        let rules: String = (0..count)
+            .map(|number| format!("  - {{ name: r{number}, per: [f{number}], limits: [1/min], continue: true, mode: shadow }}\n"))
+            .collect();
+        format!("version: 1\nrules:\n{rules}")
+    };
+    let scratch = Scratch::new();
+    let line = json!({"time": START, "ip": "a", "path": "/", "f11": "x", "f12": "y", "f19": "z"});
+    let log = format!("{line}\n{line}\n");
+    let text = policy(20).replace("continue: true, mode: shadow", "continue: true");
+    let (report, _) = replay_json(&scratch, &text, &log, &[]);
+    assert_eq!(report["refused"], 1);
+    let rows = report["suggested"].as_array().unwrap();
+    for (rule, requests) in [("r11", 2), ("r12", 2), ("r19", 2), ("r5", 0)] {
+        let row = rows.iter().find(|row| row["rule"] == rule).unwrap();
+        assert_eq!(row["requests"], requests, "{row}");
+    }
+    let policy = scratch.write("many.yaml", &policy(29));
+    let log = scratch.write("access.log", &log);
+    let ended = run(&["replay", "--policy", &policy, &log]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    assert!(ended.stderr.contains("a replay supports at most 32"), "{}", ended.stderr);
+}
+
+#[test]
+fn one_request_is_singular() {
+    let scratch = Scratch::new();
+    let policy = scratch.write("policy.yaml", POLICY);
+    let log = scratch.write("access.log", &common(0, "a", "/"));
+    let ended = run(&["replay", "--policy", &policy, &log]);
+    assert!(ended.stdout.starts_with("1 request, 1 allowed, 0 refused"), "{}", ended.stdout);
 }

@@ -85,9 +85,14 @@ fn suggested_names_are_texts_and_every_route_has_requests() {
         .iter()
         .map(|rule| (rule["rule"].as_str().unwrap(), rule["requests"].as_u64().unwrap()))
         .collect();
-    for rule in
-        [("null", 100), ("true", 100), (".inf", 100), ("api", 200), ("users-me", 100), ("users-id", 100)]
-    {
+    for rule in [
+        ("null", 100),
+        ("true", 100),
+        (".inf", 100),
+        ("api", 200),
+        ("users-me", 100),
+        ("users-id", 100),
+    ] {
         assert!(rules.contains(&rule), "{rule:?}: {rules:?}");
     }
     let help = run(&["policy", "suggest", "--help"]);
