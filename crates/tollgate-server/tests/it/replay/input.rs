@@ -380,7 +380,7 @@ fn negative_times_and_fields_of_access_logs_have_clear_messages() {
 fn twenty_facts_are_read_and_too_many_are_an_error() {
     let policy = |count: usize| {
         let rules: String = (0..count)
-            .map(|number| format!("  - {{ name: r{number}, per: [f{number}], limits: [1/min], continue: true, mode: shadow }}\n"))
+            .map(|number| format!("  - {{ name: r{number}, per: [f{number}], missing: skip, limits: [1/min], continue: true, mode: shadow }}\n"))
             .collect();
         format!("version: 1\nrules:\n{rules}")
     };
