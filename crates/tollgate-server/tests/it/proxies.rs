@@ -72,13 +72,10 @@ fn smoke_test(kind: ProxyKind, too_large: u16) -> (Reply, Reply) {
     let mut other = proxy.client_from(3);
     assert!(is_passed(&get(&mut other, "/login/a")), "another client is not limited");
     assert!(is_passed(&get(&mut other, "/payments/1")));
-    // Targets without a path. The log must not report a missing URI.
-    for target in ["http://h.example", "http://h.example?q"] {
-        let request = format!("GET {target} HTTP/1.1\r\nhost: h.example\r\n\r\n");
-        let reply = other.send(request.as_bytes()).and_then(|()| other.reply());
-        let reply = reply.expect("the proxy responds");
-        assert!(is_passed(&reply), "{target}: {reply:?}");
-    }
+    // A request target without a path. The log must not report a missing URI.
+    let raw = other.send(b"GET http://h.example HTTP/1.1\r\nhost: h.example\r\n\r\n");
+    let reply = raw.and_then(|()| other.reply()).expect("the proxy responds");
+    assert!(is_passed(&reply), "{reply:?}");
     assert_eq!(send_headers(&mut other, 90), 200);
     assert_eq!(send_headers(&mut proxy.client_from(5), 300), too_large);
     drop(redis);
@@ -103,7 +100,7 @@ fn nginx_limits_requests() {
 fn nginx_keeps_its_own_refusals() {
     let (app, service) = (App::start(), Service::start(&["--trusted-proxies", "127.0.0.1"]));
     let begin = "# tollgate: begin";
-    // nginx accepts every path that Tollgate accepts, so that the second location sends an invalid one.
+    // nginx itself refuses invalid escapes, so the second location sends an invalid path to Tollgate.
     let locations = "location /private { deny all; }
         location /invalid { auth_request /invalid-path; proxy_pass http://127.0.0.1:8000; }
         location = /invalid-path { internal; proxy_pass http://127.0.0.1:8080/auth/nginx; proxy_set_header X-Original-URI x; }";
@@ -112,7 +109,8 @@ fn nginx_keeps_its_own_refusals() {
     let mut client = proxy.client_from(2);
     assert_eq!(client.get("/private").status, 403);
     assert_eq!(client.get("/invalid").status, 400);
-    assert!(is_passed(&client.get("/other")));
+    // nginx closes the connection after 400.
+    assert!(is_passed(&proxy.client_from(2).get("/other")));
 }
 
 #[test]
