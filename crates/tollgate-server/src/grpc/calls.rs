@@ -82,6 +82,11 @@ impl Calls {
         let response = async {
             let timeout = deadline::timeout(request.headers())?;
             let deadline = timeout.and_then(|timeout| begun.checked_add(timeout));
+            // A passed deadline changes neither the error of a missing token nor the count of requests.
+            if request.uri().path() == SHOULD_RATE_LIMIT {
+                self.authenticate(request.headers(), connection.peer().ip())?;
+                connection.count_requests(1);
+            }
             let call = pin!(self.call(request.map(RequestBody::new), connection));
             let Some(deadline) = deadline else { return call.await };
             BeforeDeadline::new(call, deadline).await.unwrap_or_else(|| {
@@ -92,7 +97,7 @@ impl Calls {
         response.await.unwrap_or_else(|error| CallResponse::Http(status_of(&error).into_http()))
     }
 
-    /// Calls the service that the path belongs to.
+    /// Calls the service that the path belongs to. Decisions are authenticated.
     async fn call(
         &self,
         mut request: Request<RequestBody>,
@@ -100,8 +105,6 @@ impl Calls {
     ) -> Result<CallResponse, ApiError> {
         let peer = connection.peer().ip();
         if request.uri().path() == SHOULD_RATE_LIMIT {
-            self.authenticate(request.headers(), peer)?;
-            connection.count_requests(1);
             let message = received_message(&mut request).await;
             let descriptors = message.as_ref().map(|message| message.descriptors.len());
             if descriptors.is_none_or(|count| count > MAX_PROMPT_DESCRIPTORS) {

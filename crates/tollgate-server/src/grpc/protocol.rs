@@ -69,20 +69,24 @@ impl Protocol for Grpc {
         let mut lost = pin!(keep_alive::failed(pings, connection.progress()));
         let mut drain = connection.drain();
         let mut idle = Idle::new(connection);
-        tokio::select! {
+        let is_lost = tokio::select! {
             biased;
             () = streams.serve() => return,
             () = shared.resets.exceeded() => return,
-            () = drain.requested() => streams.finish(),
-            () = idle.exceeded() => streams.finish(),
-            () = &mut lost => streams.abort(),
+            () = drain.requested() => false,
+            () = idle.exceeded() => false,
+            () = &mut lost => true,
+        };
+        if !is_lost {
+            streams.finish();
+            tokio::select! {
+                biased;
+                () = streams.serve() => return,
+                () = shared.resets.exceeded() => return,
+                () = &mut lost => {}
+            }
         }
-        tokio::select! {
-            biased;
-            () = streams.serve() => return,
-            () = shared.resets.exceeded() => return,
-            () = &mut lost => streams.abort(),
-        }
+        streams.abort();
         streams.serve().await;
     }
 }

@@ -22,6 +22,9 @@ use super::early_resets::EarlyResets;
 use super::wake_gate::WakeGate;
 use crate::listener::{Connection, Stream};
 
+/// Capacity for opened streams that a connection keeps.
+const MAX_KEPT_STREAMS: usize = 16;
+
 /// What all calls of a connection share.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -106,6 +109,8 @@ impl<S: Stream> Streams<S> {
                 tokio::spawn(call);
             }
         }
+        // A burst of calls keeps no memory for the life of its connection.
+        self.opened.shrink_to(MAX_KEPT_STREAMS);
     }
 }
 

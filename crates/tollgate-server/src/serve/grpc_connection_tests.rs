@@ -4,7 +4,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
 };
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tollgate_testkit::http2::{
     ACK, DATA, END_STREAM, GOAWAY, HEADERS, PING, frame, hello, message, open_stream,
@@ -28,6 +29,8 @@ const REQUEST: &[u8] = b"\x0a\x01d\x12\x05\x0a\x03\x0a\x01k";
 struct CountedWrites {
     stream: DuplexStream,
     writes: Arc<AtomicUsize>,
+    /// Whether writes wait for ever, as to a client that reads nothing.
+    is_blocked: Arc<AtomicBool>,
 }
 
 impl AsyncRead for CountedWrites {
@@ -46,6 +49,9 @@ impl AsyncWrite for CountedWrites {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.is_blocked.load(Ordering::Relaxed) {
+            return Poll::Pending;
+        }
         self.writes.fetch_add(1, Ordering::Relaxed);
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
@@ -64,6 +70,9 @@ struct Client {
     stream: DuplexStream,
     /// Writes of the server.
     writes: Arc<AtomicUsize>,
+    is_blocked: Arc<AtomicBool>,
+    /// The server's task.
+    server: JoinHandle<()>,
     /// Dropped to drain the server.
     _drain: watch::Sender<()>,
 }
@@ -74,13 +83,18 @@ impl Client {
         let service = service().await;
         let (stream, server) = duplex(64 * 1024);
         let (drain, writes) = (watch::Sender::new(()), Arc::default());
+        let is_blocked = Arc::new(AtomicBool::new(false));
         let (subscribed, counters) = (drain.subscribe(), front_end_counters("grpc"));
-        let server = CountedWrites { stream: server, writes: Arc::clone(&writes) };
-        tokio::spawn(async move {
+        let server = CountedWrites {
+            stream: server,
+            writes: Arc::clone(&writes),
+            is_blocked: Arc::clone(&is_blocked),
+        };
+        let server = tokio::spawn(async move {
             let protocol = Arc::new(Grpc::new(service, None));
             serve_stream(protocol, server, PEER, (subscribed, counters)).await;
         });
-        let mut client = Self { stream, writes, _drain: drain };
+        let mut client = Self { stream, writes, is_blocked, server, _drain: drain };
         client.send(&[hello(), call(0)].concat()).await;
         client.receive_responses(1).await;
         client
@@ -194,6 +208,16 @@ async fn calls_with_many_descriptors_do_not_delay_others() {
     // The message of stream 5 is sent first, although its call came second.
     assert_eq!(client.receive_message().await, 5);
     assert_eq!(client.receive_message().await, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_that_neither_reads_nor_answers_pings_is_disconnected() {
+    let client = Client::connect().await;
+    client.is_blocked.store(true, Ordering::Relaxed);
+    let start = Instant::now();
+    client.server.await.expect("no panic");
+    let waited = start.elapsed().as_secs();
+    assert!((40..=80).contains(&waited), "{waited} s");
 }
 
 #[tokio::test(start_paused = true)]
