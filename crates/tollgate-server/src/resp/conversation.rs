@@ -152,7 +152,11 @@ impl<'s> Conversation<'s> {
                             let call = repeated.remember(call, &parts);
                             pipeline.decide_throttle(call, &mut batch.series, replies).await;
                         }
-                        (call, _) => pipeline.decide(call, replies).await,
+                        (call, _) => {
+                            // Its time must not count for the next decision of the series.
+                            batch.series = None;
+                            pipeline.decide(call, replies).await;
+                        }
                     }
                     return After::Continue;
                 }
@@ -166,6 +170,7 @@ impl<'s> Conversation<'s> {
         };
         // A command that decides nothing is answered after all calls before it. It may change the access of the client.
         repeated.forget();
+        batch.series = None;
         pipeline.finish(replies).await;
         let after = match other {
             Ok(command) => self.run_builtin(command).await,
