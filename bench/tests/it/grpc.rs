@@ -102,7 +102,7 @@ fn report_is_complete_with_valid_figures() {
     }
     let text = report.to_string();
     assert!(text.contains("\n- Peers: a peer 1.2\n"), "{text}");
-    assert!(text.contains("a response of tollgate (6 bytes)"), "{text}");
+    assert!(text.contains("a response of tollgate (6 bytes; "), "{text}");
     for (row, count) in [
         ("tollgate", 2),
         ("throttlecrab-server", 2),
