@@ -33,7 +33,7 @@ pub use fallback::{
     BreakerState, FallbackStore, FallbackStoreBuilder, LocalDecisions, Outage, StoreEvent,
 };
 pub use keyed::{KeyedCall, KeyedLimiter};
-pub use limit::{Limit, LimitError, LimitSpec};
+pub use limit::{Limit, LimitError, LimitSpec, RateText};
 #[cfg(feature = "policy")]
 pub use limiter::{
     ActivePolicy, ClientCounter, ClientId, ClientUsage, Explanation, Limiter, LimiterCall,

@@ -1,6 +1,7 @@
 //! Limits: a named quota with an algorithm.
 
 mod constructors;
+mod display;
 mod encoding;
 mod error;
 pub(crate) mod identity;
@@ -10,6 +11,7 @@ mod unique_names;
 
 use std::time::Duration;
 
+pub use display::RateText;
 pub use error::LimitError;
 pub(crate) use registry_cell::RegistryCell;
 pub use spec::LimitSpec;

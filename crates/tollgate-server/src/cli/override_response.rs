@@ -1,6 +1,9 @@
 //! Overrides as text for people.
 
+use std::time::Duration;
+
 use serde::Deserialize;
+use tollgate::RateText;
 
 /// One override in a response of the admin API.
 #[derive(Debug, Deserialize)]
@@ -31,10 +34,9 @@ pub(super) struct OverridePage {
 impl OverrideReply {
     /// Returns the override in one line.
     pub(super) fn line(&self) -> String {
-        let limit = |limit: &OverrideLimit| match limit.window_ms {
-            _ if limit.limit == 0 => "blocked".to_owned(),
-            Some(window) => format!("{} per {window} ms", limit.limit),
-            None => format!("{} concurrent", limit.limit),
+        let limit = |limit: &OverrideLimit| {
+            let window = limit.window_ms.map(Duration::from_millis);
+            RateText { count: limit.limit, window }.to_string()
         };
         let limits = self.limits.iter().map(limit).collect::<Vec<_>>().join(", ");
         let mut line = format!("{:?}: {limits}", self.client);

@@ -11,7 +11,6 @@ use super::view::Rate;
 use crate::metrics::{RuleTally, Tally};
 use crate::node::PolicyLoad;
 use crate::node::report::{NodeStatus, RefusedKey};
-use crate::wire::decision::window_ms;
 
 /// Maximum number of rules in a policy event, without the default rule.
 const MAX_RULES: usize = 200;
@@ -221,7 +220,7 @@ impl<'a> PolicyView<'a> {
 
 impl<'a> RuleView<'a> {
     fn new(rule: &'a Rule) -> Self {
-        let limits = |limits: &[Limit]| limits.iter().map(limit_text).collect();
+        let limits = |limits: &[Limit]| limits.iter().map(Limit::to_string).collect();
         Self {
             rule: rule.name(),
             mode: if rule.is_unlimited() { "unlimited" } else { rule.mode().as_str() },
@@ -230,40 +229,6 @@ impl<'a> RuleView<'a> {
             per: rule.per().iter().map(FactName::as_str).collect(),
             limits: limits(rule.limits()),
             next: limits(rule.next()),
-        }
-    }
-}
-
-/// Formats a limit as in a policy file, for example `10/60s`; slots as `5 concurrent`, a block as `0`.
-fn limit_text(limit: &Limit) -> String {
-    match window_ms(limit) {
-        Some(millis) if millis.is_multiple_of(1000) => {
-            format!("{}/{}s", limit.count(), millis / 1000)
-        }
-        Some(millis) => format!("{}/{millis}ms", limit.count()),
-        None if limit.count() == 0 => "0".to_owned(),
-        None => format!("{} concurrent", limit.count()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tollgate::{Limit, Quota};
-
-    use super::limit_text;
-
-    #[test]
-    fn limits_are_shown_as_in_a_policy_file() {
-        let limits = [
-            (Limit::fixed_window(Quota::per_minute(10)).unwrap(), "10/60s"),
-            (Limit::from_rate("5/250ms").unwrap(), "5/250ms"),
-            (Limit::concurrency(5, Duration::from_secs(1)).unwrap(), "5 concurrent"),
-            (Limit::block(), "0"),
-        ];
-        for (limit, text) in limits {
-            assert_eq!(limit_text(&limit), text);
         }
     }
 }

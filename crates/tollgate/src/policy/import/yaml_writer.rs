@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use super::ImportFormat;
 use super::imported_rule::{ImportedLimit, ImportedMode, ImportedRule, literal};
-use crate::algorithm::CalendarUnit;
 
 /// The maximum length of a rule name.
 const MAX_NAME: usize = 64;
@@ -73,7 +72,7 @@ fn write_limit(yaml: &mut String, limit: &ImportedLimit) {
             yaml.push_str("    limits: [0]\n");
         }
         ImportedLimit::Calendar { count, unit, name } => {
-            let (period, align) = (period(*unit), unit.as_str());
+            let (period, align) = (unit.rate_unit(), unit.as_str());
             let name = name.as_ref().map(|name| format!(", name: {}", scalar(name)));
             let name = name.unwrap_or_default();
             push(
@@ -85,19 +84,6 @@ fn write_limit(yaml: &mut String, limit: &ImportedLimit) {
             yaml,
             format_args!("    algorithm: fixed_window\n    limits: [{count}/{seconds}s]\n"),
         ),
-    }
-}
-
-/// Returns one unit as the period of a rate.
-const fn period(unit: CalendarUnit) -> &'static str {
-    match unit {
-        CalendarUnit::Second => "s",
-        CalendarUnit::Minute => "min",
-        CalendarUnit::Hour => "h",
-        CalendarUnit::Day => "d",
-        CalendarUnit::Week => "w",
-        CalendarUnit::Month => "month",
-        CalendarUnit::Year => "year",
     }
 }
 
