@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::condition::Condition;
 use super::normalized_facts::NormalizedFacts;
 use super::rule::{MatchResult, Rule};
 
@@ -44,7 +45,8 @@ pub struct TriedRule {
 pub enum RuleOutcome {
     /// The rule matched.
     Matched,
-    /// A condition did not hold. Only the first such condition is reported.
+    /// A condition did not hold. Only one such condition is reported: the first on a fact that the request has, else
+    /// the first.
     Failed {
         /// The condition, such as `path` or `headers.x-plan`.
         condition: String,
@@ -83,11 +85,18 @@ impl Trace {
         let lossy = |value: Cow<'_, [u8]>| String::from_utf8_lossy(&value).into_owned();
         let outcome = match result {
             MatchResult::Matched => RuleOutcome::Matched,
-            MatchResult::Failed(condition) => RuleOutcome::Failed {
-                condition: condition.name().to_owned(),
-                expected: condition.alternatives().iter().map(ToString::to_string).collect(),
-                found: facts.matched_value(condition.fact()).map(lossy),
-            },
+            MatchResult::Failed(first) => {
+                // A different value rules the rule out; a missing fact only leaves it open.
+                let differs = |condition: &&Condition| {
+                    !condition.holds(facts) && facts.matched_value(condition.fact()).is_some()
+                };
+                let condition = rule.conditions().iter().find(differs).unwrap_or(first);
+                RuleOutcome::Failed {
+                    condition: condition.name().to_owned(),
+                    expected: condition.alternatives().iter().map(ToString::to_string).collect(),
+                    found: facts.matched_value(condition.fact()).map(lossy),
+                }
+            }
             MatchResult::Excluded(condition) => RuleOutcome::Excluded {
                 condition: condition.name().to_owned(),
                 found: facts.matched_value(condition.fact()).map(lossy).unwrap_or_default(),

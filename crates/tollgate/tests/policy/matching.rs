@@ -155,6 +155,14 @@ fn trace_reports_the_failed_condition() {
 }
 
 #[test]
+fn trace_prefers_a_different_value_over_a_missing_fact() {
+    let policy = rules("- { name: a, match: { tier: internal, path: /a }, limits: [1/s] }");
+    let reason = |path| policy.explain(&request(&[("path", path)])).tried()[0].outcome.to_string();
+    assert_eq!(reason("/b"), "path is \"/b\", expected \"/a\"");
+    assert_eq!(reason("/a"), "tier is missing, expected \"internal\"");
+}
+
+#[test]
 fn unless_excludes_requests() {
     let policy = rules(
         "
