@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Query, State};
 use hyper::Uri;
 use serde::Deserialize;
 use tollgate::MAX_FACT_LENGTH;
@@ -51,16 +52,46 @@ pub(super) fn page_request(uri: &Uri) -> Result<PageRequest, ApiError> {
         return Err(ApiError::invalid("must not be empty; omit it for the first page").at("cursor"));
     }
     let prefix = prefix.unwrap_or_default();
-    for (field, text) in [("prefix", Some(&prefix)), ("tenant", tenant.as_ref())] {
-        if text.is_some_and(|text| text.contains(char::REPLACEMENT_CHARACTER)) {
-            return Err(ApiError::invalid("must be valid UTF-8").at(field));
-        }
-        if text.is_some_and(|text| text.len() > MAX_FACT_LENGTH) {
-            let detail = format!("must be at most {MAX_FACT_LENGTH} bytes");
-            return Err(ApiError::invalid(detail).at(field));
-        }
-    }
+    ensure_valid("prefix", Some(&prefix))?;
+    ensure_valid("tenant", tenant.as_ref())?;
     Ok(PageRequest { tenant, prefix, page_size, cursor })
+}
+
+/// Returns an error if a text is not UTF-8 or too long.
+fn ensure_valid(field: &str, text: Option<&String>) -> Result<(), ApiError> {
+    // The query parser replaces bytes that are not UTF-8.
+    if text.is_some_and(|text| text.contains(char::REPLACEMENT_CHARACTER)) {
+        return Err(ApiError::invalid("must be valid UTF-8").at(field));
+    }
+    if text.is_some_and(|text| text.len() > MAX_FACT_LENGTH) {
+        let detail = format!("must be at most {MAX_FACT_LENGTH} bytes");
+        return Err(ApiError::invalid(detail).at(field));
+    }
+    Ok(())
+}
+
+/// The query parameter of `/api/clients/{id}`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ClientQuery {
+    /// The tenant of the client. Default: the tenant of the policy.
+    #[cfg_attr(test, schemars(with = "String", length(max = MAX_FACT_LENGTH)))]
+    tenant: Option<String>,
+}
+
+/// GET /api/clients/{id}.
+pub(super) async fn client(
+    State(service): State<Arc<Service>>,
+    id: Result<Path<String>, PathRejection>,
+    uri: Uri,
+) -> Result<Reply, ApiError> {
+    let Query(ClientQuery { tenant }) = Query::<ClientQuery>::try_from_uri(&uri)
+        .map_err(|rejection| ApiError::invalid(rejection.body_text()))?;
+    ensure_valid("tenant", tenant.as_ref())?;
+    let Path(id) = id.map_err(|rejection| ApiError::invalid(rejection.body_text()).at("id"))?;
+    let client = service.client(id, tenant)?;
+    Ok(uncached(service.client_view(&client, |view| json(view)).await))
 }
 
 pub(super) async fn counters(

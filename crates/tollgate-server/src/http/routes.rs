@@ -63,6 +63,7 @@ fn operator_routes(service: &Arc<Service>) -> Router<Arc<Service>> {
         .route("/api/counters", get(listings::counters))
         .route("/api/limits", get(listings::limits))
         .route("/api/blocks", get(listings::blocks))
+        .route("/api/clients/{id}", get(listings::client))
         .route("/api/status", get(listings::status))
         .route("/api/live", get(live::live))
         .route("/api/explain", post(explain))

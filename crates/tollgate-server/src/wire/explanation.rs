@@ -60,9 +60,21 @@ struct Rules<'a>(&'a [TriedRule]);
 struct Rule<'a> {
     rule: &'a str,
     matched: bool,
-    /// Why the rule did not match: the first condition that is not met.
+    /// Why the rule did not match: a condition that is not met.
     #[serde(skip_serializing_if = "Option::is_none")]
     because: Option<String>,
+    /// The fact that the request lacks, if the rule did not match only because of missing facts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<&'a str>,
+}
+
+/// Returns the fact whose absence is the reason of an outcome.
+fn missing_fact(outcome: &RuleOutcome) -> Option<&str> {
+    match outcome {
+        RuleOutcome::Failed { condition: fact, found: None, .. }
+        | RuleOutcome::MissingFact { fact } => Some(fact),
+        _ => None,
+    }
 }
 
 impl Serialize for Rules<'_> {
@@ -70,7 +82,7 @@ impl Serialize for Rules<'_> {
         serializer.collect_seq(self.0.iter().map(|tried| {
             let matched = tried.outcome == RuleOutcome::Matched;
             let because = (!matched).then(|| tried.outcome.to_string());
-            Rule { rule: &tried.rule, matched, because }
+            Rule { rule: &tried.rule, matched, because, missing: missing_fact(&tried.outcome) }
         }))
     }
 }

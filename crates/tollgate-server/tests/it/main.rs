@@ -54,6 +54,7 @@ mod proxies;
 mod random_bodies;
 mod read_api;
 mod redis_admin;
+mod redis_client_view;
 mod redis_copy;
 mod redis_errors;
 mod redis_late;

@@ -59,7 +59,7 @@ struct Counter {
     numbers: LimitNumbers,
 }
 
-type ServerPolicy = ActivePolicy<<Metrics as Observer>::Handles>;
+pub(in crate::api) type ServerPolicy = ActivePolicy<<Metrics as Observer>::Handles>;
 
 impl Service {
     /// Returns the counters of a client: of every limit keyed by the client alone, and of other limits with stored state.
@@ -70,13 +70,7 @@ impl Service {
 
 async fn stats(context: &NodeContext, client: &Client) -> Result<Stats, ApiError> {
     let active = context.limiter().active_policy();
-    let mut found = Counters::keyed_by_client(&active, client);
-    let listing = KeyListing::new(
-        (context.backend(), context.node_id()),
-        active.policy(),
-        KeySelection::Deciding,
-    );
-    found.search(&listing, &active, client, STATS_SEARCH_TIMEOUT).await?;
+    let found = Counters::of_client(context, &active, client, Keyed::ByClient).await?;
     let mut counters = Vec::with_capacity(found.all.len());
     for (subject, limit) in &found.all {
         let counted_by = context.backend().counted_by(active.policy().rule(limit.rule()));
@@ -113,7 +107,8 @@ pub(super) async fn reset(context: &NodeContext, client: &Client) -> Result<(), 
     let already_reset = found.all.len();
     let listing =
         KeyListing::new((context.backend(), context.node_id()), active.policy(), KeySelection::All);
-    found.search(&listing, &active, client, RESET_SEARCH_TIMEOUT).await?;
+    let keyed = (client, Keyed::ByClient);
+    found.search(&listing, &active, keyed, RESET_SEARCH_TIMEOUT).await?;
     reset_all(context, found.all.get(already_reset..).unwrap_or_default()).await?;
     if !found.is_complete {
         let detail = "the search for counters of this client timed out; the counters found so far are reset, \
@@ -132,12 +127,36 @@ async fn reset_all(context: &NodeContext, counters: &[(Subject, Limit)]) -> Resu
 }
 
 /// The counters of one client.
-struct Counters {
-    all: Vec<(Subject, Limit)>,
-    is_complete: bool,
+#[derive(Debug)]
+pub(in crate::api) struct Counters {
+    pub(in crate::api) all: Vec<(Subject, Limit)>,
+    pub(in crate::api) is_complete: bool,
+}
+
+/// Which counters belong to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::api) enum Keyed {
+    /// Those of rules keyed by the fact `client`, and of inline limits.
+    ByClient,
+    /// Also those of other rules keyed by one fact, if it has the same value, such as the address of a rule per `ip`.
+    ByAnyFact,
 }
 
 impl Counters {
+    /// Searches the counters that decide requests of this client, for a limited time.
+    pub(in crate::api) async fn of_client(
+        context: &NodeContext,
+        active: &ServerPolicy,
+        client: &Client,
+        keyed: Keyed,
+    ) -> Result<Self, ApiError> {
+        let mut found = Self::keyed_by_client(active, client);
+        let store = (context.backend(), context.node_id());
+        let listing = KeyListing::new(store, active.policy(), KeySelection::Deciding);
+        found.search(&listing, active, (client, keyed), STATS_SEARCH_TIMEOUT).await?;
+        Ok(found)
+    }
+
     /// Returns the counters of rules keyed by the client alone, whose keys need no search.
     fn keyed_by_client(active: &ServerPolicy, client: &Client) -> Self {
         let mut counters = Self { all: Vec::new(), is_complete: true };
@@ -167,7 +186,7 @@ impl Counters {
         &mut self,
         keys: &KeyListing<'_>,
         active: &ServerPolicy,
-        client: &Client,
+        (client, keyed): (&Client, Keyed),
         timeout: Duration,
     ) -> Result<(), ApiError> {
         let mut seen: HashSet<(String, String)> = self
@@ -184,7 +203,7 @@ impl Counters {
             let page = page.map_err(|error| ApiError::from(&error))?;
             for listed in &page.keys {
                 let Some(subject) = Subject::from_escaped(&listed.subject) else { continue };
-                if !belongs_to(&subject, client, active.policy().rule(&listed.rule)) {
+                if !keyed.matches(&subject, client, active.policy().rule(&listed.rule)) {
                     continue;
                 }
                 let limit = active.limit(&subject, &listed.rule, &listed.limit, listed.algorithm);
@@ -218,6 +237,15 @@ fn contains(limits: &[Limit], wanted: &Limit) -> bool {
     limits.iter().any(|limit| limit.identity() == wanted.identity())
 }
 
+impl Keyed {
+    fn matches(self, subject: &Subject, client: &Client, rule: Option<&Rule>) -> bool {
+        let has_other_fact =
+            || matches!(rule.map(Rule::per), Some([fact]) if fact.as_str() != CLIENT);
+        belongs_to(subject, client, rule)
+            || (self == Self::ByAnyFact && has_other_fact() && *subject == client.subject())
+    }
+}
+
 /// Returns whether a subject contains this client: at the position of `client` in `per`, or as the only fact of an
 /// inline limit.
 fn belongs_to(subject: &Subject, client: &Client, rule: Option<&Rule>) -> bool {
@@ -234,7 +262,8 @@ fn belongs_to(subject: &Subject, client: &Client, rule: Option<&Rule>) -> bool {
     has_right_length && is_client && parts.tenant == client.tenant.as_bytes()
 }
 
-fn mode(active: &ServerPolicy, limit: &Limit) -> &'static str {
+/// Returns whether a limit is enforced.
+pub(in crate::api) fn mode(active: &ServerPolicy, limit: &Limit) -> &'static str {
     let rule = active.policy().rule(limit.rule());
     let is_shadow =
         rule.is_some_and(|rule| rule.mode() == RuleMode::Shadow || rule.is_on_trial(limit.name()));

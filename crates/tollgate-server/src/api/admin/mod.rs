@@ -12,6 +12,7 @@ pub(crate) use changes::ChangeRequest;
 pub(crate) use changes::ReloadReply;
 #[cfg(test)]
 pub(crate) use clients::Stats;
+pub(super) use clients::{Counters, Keyed, ServerPolicy, mode};
 #[cfg(test)]
 pub(crate) use list::OverrideList;
 pub(super) use list::page;

@@ -1,6 +1,7 @@
-//! Read operations for operators: limits, counters, blocks, nodes and status.
+//! Read operations for operators: limits, counters, blocks, clients, nodes and status.
 
 mod chunks;
+mod client;
 mod counters;
 mod limits;
 mod nodes;
@@ -11,6 +12,9 @@ pub(crate) use scan::PageRequest;
 
 use super::Service;
 use crate::error::ApiError;
+use crate::node::overrides::Client;
+#[cfg(test)]
+pub(crate) use client::ClientView;
 pub(crate) use counters::{BlocksPage, CountersPage};
 pub(crate) use limits::Limits;
 pub(crate) use nodes::Nodes;
@@ -25,6 +29,15 @@ impl Service {
     /// Lists the keys for which a request of cost 1 would be refused now.
     pub(crate) async fn blocks(&self, request: &PageRequest) -> Result<BlocksPage, ApiError> {
         counters::blocks(self.node(), request).await
+    }
+
+    /// Reads the recent refusals, the counters and the overrides of a client.
+    pub(crate) async fn client_view<T>(
+        &self,
+        client: &Client,
+        encode: impl FnOnce(&client::ClientView<'_>) -> T,
+    ) -> T {
+        client::client(self.node(), client, encode).await
     }
 
     /// Reads the limits of the policy and a page of the overrides.

@@ -17,7 +17,7 @@ use tollgate::Distributed;
 use tollgate::policy::{Policy, Rule, RuleMode};
 
 pub(crate) use node_status::NodeStatus;
-pub(crate) use refused_keys::{RefusedKey, RefusedKeys, merge_refused};
+pub(crate) use refused_keys::{RefusedKey, RefusedKeys, add_up_refused, merge_refused};
 pub(crate) use reporter::Reporter;
 
 use crate::metrics::{Metrics, RuleTally, Tally};

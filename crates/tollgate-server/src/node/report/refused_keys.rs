@@ -5,6 +5,7 @@
 //! lost, and a count is too low by at most refusals / `MAX_KEYS`.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::BuildHasher;
 
@@ -129,13 +130,34 @@ impl RefusedKeys {
     }
 
     fn top_at(&self, now: Timestamp) -> Vec<RefusedKey> {
-        let oldest = (now.as_micros() / MINUTE).saturating_sub(MINUTES as u64 - 1);
         merge_refused(self.shards.iter().flat_map(|shard| {
             let mut minutes = shard.lock();
-            minutes.retain(|minute| minute.number >= oldest);
-            top_of(&minutes)
+            drop_old(&mut minutes, now);
+            let mut sums = sums_of(&minutes);
+            sums.sort_unstable_by_key(|(count, entry)| (Reverse(*count), &entry.subject));
+            let top = sums.into_iter().take(MAX_REPORTED);
+            top.map(|(count, entry)| entry.to_refused_key(count)).collect::<Vec<_>>()
         }))
     }
+
+    /// Returns all counted keys that are wanted, not only the most refused.
+    pub(crate) fn find(&self, is_wanted: impl Fn(&RefusedKey) -> bool) -> Vec<RefusedKey> {
+        let now = self.clock.now();
+        let mut found = Vec::new();
+        for shard in &self.shards {
+            let mut minutes = shard.lock();
+            drop_old(&mut minutes, now);
+            let all = sums_of(&minutes).into_iter();
+            found.extend(all.map(|(count, entry)| entry.to_refused_key(count)).filter(&is_wanted));
+        }
+        found
+    }
+}
+
+/// Drops the minutes that are too old at `now`.
+fn drop_old(minutes: &mut VecDeque<Minute>, now: Timestamp) {
+    let oldest = (now.as_micros() / MINUTE).saturating_sub(MINUTES as u64 - 1);
+    minutes.retain(|minute| minute.number >= oldest);
 }
 
 /// Returns the table of the minute at `at`, creating it and dropping old minutes if needed. Minutes are newest first.
@@ -152,7 +174,8 @@ fn table_at(minutes: &mut VecDeque<Minute>, at: Timestamp) -> Option<&mut HashTa
     minutes.front_mut().map(|newest| &mut newest.keys)
 }
 
-fn top_of(minutes: &VecDeque<Minute>) -> Vec<RefusedKey> {
+/// Returns each key once, with its count over all minutes.
+fn sums_of(minutes: &VecDeque<Minute>) -> Vec<(u64, &Entry)> {
     let mut sums: HashMap<(&str, &str, &str), (u64, &Entry)> = HashMap::new();
     for minute in minutes {
         for entry in &minute.keys {
@@ -162,13 +185,19 @@ fn top_of(minutes: &VecDeque<Minute>) -> Vec<RefusedKey> {
             sum.or_insert((entry.count, entry));
         }
     }
-    let mut all: Vec<(u64, &Entry)> = sums.into_values().collect();
-    all.sort_unstable_by_key(|(count, entry)| (std::cmp::Reverse(*count), &entry.subject));
-    all.into_iter().take(MAX_REPORTED).map(|(count, entry)| entry.to_refused_key(count)).collect()
+    sums.into_values().collect()
 }
 
-/// Merges lists of refused keys, also of several nodes, and returns the most refused. Adds up counts of the same key.
+/// Merges lists of refused keys, also of several nodes, and returns the most refused.
 pub(crate) fn merge_refused(lists: impl IntoIterator<Item = RefusedKey>) -> Vec<RefusedKey> {
+    let mut all = add_up_refused(lists);
+    all.sort_by_key(|refused| Reverse(refused.count));
+    all.truncate(MAX_REPORTED);
+    all
+}
+
+/// Merges lists of refused keys: adds up the counts of the same key and keeps the facts of the last refusal.
+pub(crate) fn add_up_refused(lists: impl IntoIterator<Item = RefusedKey>) -> Vec<RefusedKey> {
     let mut sums: BTreeMap<(String, String, String, String), RefusedKey> = BTreeMap::new();
     for refused in lists {
         let RefusedKey { key, tenant, rule, limit, .. } = &refused;
@@ -176,17 +205,16 @@ pub(crate) fn merge_refused(lists: impl IntoIterator<Item = RefusedKey>) -> Vec<
         match sums.get_mut(&id) {
             Some(sum) => {
                 sum.count = sum.count.saturating_add(refused.count);
-                sum.last_at = sum.last_at.max(refused.last_at);
+                if refused.last_at > sum.last_at {
+                    (sum.last_at, sum.facts) = (refused.last_at, refused.facts);
+                }
             }
             None => {
                 sums.insert(id, refused);
             }
         }
     }
-    let mut all: Vec<RefusedKey> = sums.into_values().collect();
-    all.sort_by_key(|refused| std::cmp::Reverse(refused.count));
-    all.truncate(MAX_REPORTED);
-    all
+    sums.into_values().collect()
 }
 
 impl Entry {
@@ -269,6 +297,18 @@ mod tests {
         assert_eq!(counts(&keys, 110), [("b".to_owned(), 1)], "expires without new refusals too");
         assert_eq!(counts(&keys, 111), []);
         assert!(keys.shards.iter().all(|shard| shard.lock().is_empty()), "memory is released");
+    }
+
+    #[test]
+    fn finds_keys_beyond_the_most_refused() {
+        let keys = RefusedKeys::new();
+        let now = keys.clock.now();
+        for nth in 0..100 {
+            keys.add(&format!(":k{nth}"), API, now, || None);
+        }
+        keys.add(":k7", API, now, || None);
+        let found = keys.find(|refused| refused.key == "k7");
+        assert_eq!(found.iter().map(|refused| refused.count).collect::<Vec<_>>(), [2]);
     }
 
     #[test]

@@ -5,9 +5,9 @@ use serde_json::json;
 use super::super::schemas::Schemas;
 use super::decisions::query_example;
 use super::{INVALID_REQUEST, Operation, header};
-use crate::api::read::{BlocksPage, CountersPage, Limits, Nodes, Status};
+use crate::api::read::{BlocksPage, ClientView, CountersPage, Limits, Nodes, Status};
 use crate::error::ApiErrorKind;
-use crate::http::{ListQuery, Login, SessionResponse};
+use crate::http::{ClientQuery, ListQuery, Login, SessionResponse};
 use crate::wire::explanation::ExplainResponse;
 use crate::wire::query::QueryBody;
 
@@ -41,6 +41,7 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
             .json::<BlocksPage>(schemas, 200, "The blocked keys.")
             .invalid(INVALID_REQUEST)
             .store_errors(),
+        client(schemas),
         get("/api/status", "status", "Status of this node: store, breaker and policy")
             .json::<Status<'_>>(schemas, 200, "The status."),
         explain(schemas),
@@ -55,6 +56,24 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
 
 fn get(path: &'static str, id: &str, summary: &str) -> Operation {
     Operation::new("get", path, id, TAG, summary).access(&ACCESS)
+}
+
+fn client(schemas: &mut Schemas) -> Operation {
+    let id = json!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": tollgate::MAX_FACT_LENGTH,
+        "description": "The value of the fact `client`, or of another fact that rules count by, such as `ip`.",
+    });
+    get("/api/clients/{id}", "client", "Recent refusals, counters and overrides of a client")
+        .description(
+            "Everything about one client in every rule, for the question why it is refused. The dashboard uses it. \
+             While the store is unavailable, it returns what this node knows.",
+        )
+        .parameter("id", "path", id)
+        .query::<ClientQuery>(schemas, &["tenant"])
+        .json::<ClientView<'_>>(schemas, 200, "The client.")
+        .invalid(INVALID_REQUEST)
 }
 
 fn explain(schemas: &mut Schemas) -> Operation {
