@@ -1,10 +1,12 @@
 // HTTP requests to the node that serves this page. Every failure is a Problem with a message to show.
 
+// `body` is the whole response, for errors with more than a message.
 class Problem extends Error {
-  constructor(status, detail, retryAfter = null) {
+  constructor(status, detail, { retryAfter = null, body = {} } = {}) {
     super(detail);
     this.status = status;
     this.retryAfter = retryAfter;
+    this.body = body;
   }
 }
 
@@ -20,7 +22,7 @@ const problemOf = async (response) => {
   const body = await response.json().catch(() => ({}));
   const wait = Number(response.headers.get("retry-after"));
   const detail = body.detail ?? body.title ?? `the node returned status ${response.status}`;
-  return new Problem(response.status, detail, wait > 0 ? wait : null);
+  return new Problem(response.status, detail, { retryAfter: wait > 0 ? wait : null, body });
 };
 
 const withQuery = (path, query) => {
@@ -44,8 +46,12 @@ export const request = async (method, path, { query = {}, body } = {}) => {
 };
 
 // Browsers resolve . and .. as relative path segments, even if they are escaped.
-export const clientPath = (client, endpoint) => {
+const clientSegment = (client) => {
   if (client === "." || client === "..")
     throw new Problem(0, "browsers cannot address a client named . or ..; use the tollgate command");
-  return `/admin/external/clients/${encodeURIComponent(client)}/${endpoint}`;
+  return encodeURIComponent(client);
 };
+
+export const clientPath = (client, endpoint) => `/admin/external/clients/${clientSegment(client)}/${endpoint}`;
+
+export const readClientPath = (client) => `/api/clients/${clientSegment(client)}`;

@@ -1,18 +1,19 @@
 // Keys that are refused now. They are loaded on request only, because the node searches all counters for them.
 import { request } from "./api.js";
 import { byId } from "./dom.js";
-import { duration, moment } from "./format.js";
+import { count, duration, moment } from "./format.js";
 import { nodeNow } from "./node-time.js";
 import { createPagedList } from "./paged-list.js";
 import { formatQuery } from "./query.js";
+import { namedLimitText } from "./rates.js";
 import { queryOf, whyButton } from "./refused.js";
 import { createTable } from "./table.js";
 import { keyWithTenant, longText, ruleAndLimit } from "./text.js";
 
 const COLUMNS = [
-  { name: "Key" },
-  { name: "Refused by", look: "tight" },
-  { name: "Until", look: "tight" },
+  { name: "Key", sort: ({ key }) => key, total: (blocks) => `${count(blocks.length)} keys` },
+  { name: "Refused by", sort: ({ rule }) => rule },
+  { name: "Until", look: "tight", sort: ({ blocked_until: until }) => (until === null ? Infinity : Date.parse(until)) },
   { name: "Reason" },
   { name: "Explain", hidden: true },
 ];
@@ -37,7 +38,7 @@ const queryFor = (block, recent) => {
   return same ? queryOf(same) : formatQuery({ client: block.key }, block.tenant);
 };
 
-export const createBlocks = ({ recentlyRefused, onWhy }) => {
+export const createBlocks = ({ policy, recentlyRefused, onWhy }) => {
   const table = createTable({
     caption: "Keys refused now",
     columns: COLUMNS,
@@ -46,7 +47,7 @@ export const createBlocks = ({ recentlyRefused, onWhy }) => {
     makeRow: (block) => ({
       cells: [
         keyWithTenant(block.key, block.tenant),
-        ruleAndLimit(block.rule, block.name, block.node),
+        ruleAndLimit(block.rule, namedLimitText(policy(), block.rule, block.name), block.node),
         untilText(block.blocked_until),
         longText(reasonText(block)),
         whyButton(block.key, () => onWhy(queryFor(block, recentlyRefused()))),

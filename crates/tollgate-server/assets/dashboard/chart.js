@@ -1,14 +1,25 @@
-// Chart of the last 15 minutes on a canvas, with stacked areas or lines.
+// Chart of a time range on a canvas, with stacked areas or lines, outages as bands and events as marks.
+import {
+  COLUMN_WIDTH,
+  drawBands,
+  drawClipped,
+  drawCrosshair,
+  drawGrid,
+  drawMarks,
+  drawSeries,
+  drawTimes,
+} from "./chart-drawing.js";
 import { createCrosshair } from "./crosshair.js";
 import { element } from "./dom.js";
-import { clock, minute } from "./format.js";
-import { SPAN_MS } from "./history.js";
 
-const MARGIN = { left: 52, right: 8, top: 8, bottom: 20 };
-// Width of a column in pixels; a column shows the maximum of its points.
-const COLUMN_WIDTH = 2;
-const LINE_WIDTHS = { bold: 2.4, thin: 1 };
+const MARGIN = { left: 52, right: 8, top: 12, bottom: 20 };
 const TICK_STEPS = [1, 2, 2.5, 5, 10];
+// The axis ends at CLIP_FACTOR times the 95th percentile if the maximum is above BURST_FACTOR times that percentile:
+// otherwise one burst would flatten everything else.
+const PERCENTILE = 0.95;
+const BURST_FACTOR = 6;
+const CLIP_FACTOR = 2;
+const MIN_COLUMNS_TO_CLIP = 20;
 
 // Round numbers from 0 to at least `max`, about `rows` of them.
 const ticksFor = (max, rows) => {
@@ -18,20 +29,12 @@ const ticksFor = (max, rows) => {
   return Array.from({ length: Math.ceil((max / step) * 0.9999) + 1 }, (_, index) => index * step);
 };
 
-// Time spans of the x axis with their label steps. The shortest span that contains all points is used.
-const SCALES = [
-  { span: 120_000, step: 30_000, label: clock },
-  { span: 300_000, step: 60_000, label: minute },
-  { span: SPAN_MS, step: 180_000, label: minute },
-];
-const scaleFor = (points, now) => SCALES.find(({ span }) => now - (points[0]?.t ?? now) <= span) ?? SCALES.at(-1);
-
 const maxOf = (a, b) => (a === null || (b !== null && b > a) ? b : a);
 
 // Merges points into columns { t, from, index, values } with one value per series. Columns start at multiples of
-// whole seconds, so that they keep their points as time passes.
-const columnsFor = (points, series, width, { span }) => {
-  const columnMs = 1000 * Math.max(1, Math.ceil((COLUMN_WIDTH * span) / width / 1000));
+// the resolution, so that they keep their points as time passes.
+const columnsFor = (points, series, width, { span, resolution }) => {
+  const columnMs = resolution * Math.max(1, Math.ceil((COLUMN_WIDTH * span) / width / resolution));
   const columns = [];
   for (const point of points) {
     const index = Math.floor(point.t / columnMs);
@@ -40,7 +43,7 @@ const columnsFor = (points, series, width, { span }) => {
     if (last?.index !== index) columns.push({ t: point.t, from: point.t, index, values });
     else {
       last.t = (last.from + point.t) / 2;
-      last.values = last.values.map((value, series) => maxOf(value, values[series]));
+      last.values = last.values.map((value, at) => maxOf(value, values[at]));
     }
   }
   return columns;
@@ -58,127 +61,26 @@ const layersFor = (columns, series, stacked) => {
   });
 };
 
-// Runs of adjacent columns as [first, last]. Missing data is a gap, not a line.
-const runsOf = (columns, hasValue) => {
-  const runs = [];
-  columns.forEach(({ index }, at) => {
-    if (!hasValue(at)) return;
-    const isAdjacent = at > 0 && hasValue(at - 1) && index - columns[at - 1].index === 1;
-    if (isAdjacent) runs.at(-1)[1] = at;
-    else runs.push([at, at]);
-  });
-  return runs;
+// Highest value of each column, over all series.
+const topsOf = (columns, layers) =>
+  columns.map(({ t }, at) => ({ t, top: Math.max(0, ...layers.map(({ tops }) => tops[at] ?? 0)) }));
+
+// Upper end of the axis, which may be below the highest value.
+const axisEnd = (tops, minTop) => {
+  const max = Math.max(minTop, ...tops.map(({ top }) => top));
+  const used = tops.map(({ top }) => top).filter((top) => top > 0).sort((a, b) => a - b);
+  if (used.length < MIN_COLUMNS_TO_CLIP) return max;
+  const usual = Math.max(minTop / CLIP_FACTOR, used[Math.floor(used.length * PERCENTILE)]);
+  return max > BURST_FACTOR * usual ? CLIP_FACTOR * usual : max;
 };
 
-const drawGrid = (pen, box, { ticks, format, ink, line }) => {
-  pen.font = "11px system-ui, sans-serif";
-  pen.lineWidth = 1;
-  pen.strokeStyle = line;
-  pen.fillStyle = ink;
-  pen.textAlign = "right";
-  pen.textBaseline = "middle";
-  for (const value of ticks) {
-    const at = Math.round(box.y(value)) + 0.5;
-    pen.beginPath();
-    pen.moveTo(box.left, at);
-    pen.lineTo(box.right, at);
-    pen.stroke();
-    pen.fillText(format(value), box.left - 6, at);
-  }
-};
-
-const drawTimes = (pen, box, { now, scale, ink }) => {
-  pen.fillStyle = ink;
-  pen.textAlign = "center";
-  pen.textBaseline = "alphabetic";
-  const step = scale.step * (box.right - box.left < 420 ? 2 : 1);
-  for (let time = Math.ceil((now - scale.span) / step) * step; time <= now; time += step) {
-    const at = box.x(time);
-    if (at > box.left + 16 && at < box.right - 20) pen.fillText(scale.label(time), at, box.bottom + 15);
-  }
-};
-
-const hatches = new Map();
-const hatch = (pen, colour) => {
-  if (!hatches.has(colour)) hatches.set(colour, newHatch(pen, colour));
-  return hatches.get(colour);
-};
-
-const newHatch = (pen, colour) => {
-  const tile = element("canvas", { width: 6, height: 6 });
-  const ink = tile.getContext("2d");
-  ink.strokeStyle = colour;
-  ink.lineWidth = 1.6;
-  for (const shift of [-6, 0, 6]) {
-    ink.beginPath();
-    ink.moveTo(shift - 1, 7);
-    ink.lineTo(shift + 7, -1);
-    ink.stroke();
-  }
-  return pen.createPattern(tile, "repeat");
-};
-
-const drawArea = (pen, box, points, { tops, bases }, [first, last]) => {
-  if (first === last) {
-    const [top, bottom] = [box.y(tops[first]), box.y(bases[first] ?? 0)];
-    return pen.fillRect(box.x(points[first].t) - COLUMN_WIDTH / 2, top, COLUMN_WIDTH, bottom - top);
-  }
-  pen.beginPath();
-  for (let at = first; at <= last; at += 1) pen.lineTo(box.x(points[at].t), box.y(tops[at]));
-  for (let at = last; at >= first; at -= 1) pen.lineTo(box.x(points[at].t), box.y(bases[at] ?? 0));
-  pen.fill();
-};
-
-const drawDot = (pen, x, y, radius) => {
-  pen.beginPath();
-  pen.arc(x, y, radius, 0, 2 * Math.PI);
-  pen.fill();
-};
-
-// A run of one column is a dot.
-const drawLine = (pen, box, points, { tops }, [first, last]) => {
-  if (first === last) return drawDot(pen, box.x(points[first].t), box.y(tops[first]), 2);
-  pen.beginPath();
-  for (let at = first; at <= last; at += 1) pen.lineTo(box.x(points[at].t), box.y(tops[at]));
-  pen.stroke();
-};
-
-const drawSeries = (pen, box, points, layer, { look, colour }) => {
-  pen.strokeStyle = colour;
-  pen.lineWidth = LINE_WIDTHS[look] ?? 1.2;
-  if (look === "area" || look === "hatched") {
-    pen.fillStyle = look === "hatched" ? hatch(pen, colour) : colour;
-    pen.globalAlpha = look === "hatched" ? 0.9 : 0.35;
-    for (const run of runsOf(points, (at) => layer.tops[at] !== null)) drawArea(pen, box, points, layer, run);
-    pen.globalAlpha = 1;
-  }
-  // A stacked value of 0 has no outline, because it would draw the top of the series below.
-  const hasOutline = look === "hatched" ? (at) => layer.values[at] > 0 : (at) => layer.tops[at] !== null;
-  pen.fillStyle = colour;
-  for (const run of runsOf(points, hasOutline)) drawLine(pen, box, points, layer, run);
-};
-
-const drawCrosshair = (pen, box, point, values, ink) => {
-  const at = Math.round(box.x(point.t)) + 0.5;
-  pen.strokeStyle = ink;
-  pen.lineWidth = 1;
-  pen.beginPath();
-  pen.moveTo(at, box.top);
-  pen.lineTo(at, box.bottom);
-  pen.stroke();
-  pen.fillStyle = ink;
-  for (const value of values) {
-    if (value !== null) drawDot(pen, at, box.y(value), 3);
-  }
-};
-
-// Plot area and conversions between values and pixels.
+// Plot area and conversions between values and pixels. Values above the axis are drawn at its end.
 const boxFor = ({ width, height }, maxValue, now, { span }) => {
   const box = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
   box.height = box.bottom - box.top;
   box.x = (time) => box.right - ((now - time) / span) * (box.right - box.left);
   box.time = (x) => now - ((box.right - x) / (box.right - box.left)) * span;
-  box.y = (value) => box.bottom - (value / maxValue) * box.height;
+  box.y = (value) => box.bottom - (Math.min(value, maxValue) / maxValue) * box.height;
   return box;
 };
 
@@ -193,33 +95,35 @@ export const createChart = ({ label, series, stacked = false, minTop = 4, format
   const canvas = element("canvas", { class: "plot" });
   const crosshair = createCrosshair({ canvas, label, series, format: exact, onMove: () => paint() });
   const root = element("figure", { class: "chart" }, crosshair.legend, canvas);
-  let data = { points: [], now: 0 };
+  let data = null;
   let size = { width: 0, height: 0 };
   let isInView = false;
 
   function paint() {
-    const { points, now } = data;
     const { width, height } = size;
-    if (width === 0 || !isInView) return;
+    if (data === null || width === 0 || !isInView) return;
+    const { points, now, range, marks, bands } = data;
     const ratio = devicePixelRatio || 1;
     resize(canvas, Math.round(width * ratio), Math.round(height * ratio));
     const pen = canvas.getContext("2d");
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    const scale = scaleFor(points, now);
-    const columns = columnsFor(points, series, width - MARGIN.left - MARGIN.right, scale);
+    const columns = columnsFor(points, series, width - MARGIN.left - MARGIN.right, range);
     const layers = layersFor(columns, series, stacked);
-    const max = layers.reduce((all, { tops }) => tops.reduce((most, top) => Math.max(most, top ?? 0), all), 0);
-    const ticks = ticksFor(Math.max(max, minTop), height < 120 ? 2 : 4);
-    const box = boxFor(size, ticks.at(-1), now, scale);
+    const tops = topsOf(columns, layers);
+    const ticks = ticksFor(axisEnd(tops, minTop), height < 120 ? 2 : 4);
+    const box = boxFor(size, ticks.at(-1), now, range);
     const colours = crosshair.colours();
+    drawBands(pen, box, bands, colours.band);
     drawGrid(pen, box, { ticks, format, ...colours });
-    drawTimes(pen, box, { now, scale, ...colours });
+    drawTimes(pen, box, { now, range, ...colours });
     layers.forEach((layer, at) => drawSeries(pen, box, columns, layer, { ...series[at], colour: colours.series[at] }));
-    const selected = crosshair.show(points, box);
+    drawMarks(pen, box, marks, colours.mark);
+    drawClipped(pen, box, tops.filter(({ top }) => top > ticks.at(-1)), { format: exact, ...colours });
+    const selected = crosshair.show(data, box);
     if (selected === null) return;
     const column = { values: series.map(({ value }) => value(points[selected]) ?? null) };
-    const values = layersFor([column], series, stacked).map(({ tops }) => tops[0]);
+    const values = layersFor([column], series, stacked).map((layer) => layer.tops[0]);
     drawCrosshair(pen, box, points[selected], values, colours.ink);
   }
 
@@ -238,8 +142,9 @@ export const createChart = ({ label, series, stacked = false, minTop = 4, format
 
   return {
     root,
-    draw: (points, now) => {
-      data = { points, now };
+    // data: { points, now, range, marks: [{ t, text }], bands: [{ from, to }] }
+    draw: (newData) => {
+      data = newData;
       paint();
     },
   };

@@ -1,7 +1,10 @@
-// Crosshair of a chart: selects a second by pointer or keys. The legend shows the values of the selected second, or
-// those of the newest second if none is selected.
+// Crosshair of a chart: selects a point by pointer or keys. The legend shows the values of the selected point and the
+// event next to it, or the values of the newest point if none is selected.
 import { element, setText } from "./dom.js";
-import { clock } from "./format.js";
+import { moment } from "./format.js";
+
+// Distance in pixels up to which an event belongs to the selected point.
+const MARK_DISTANCE = 5;
 
 const KEYS = {
   ArrowLeft: -1,
@@ -26,9 +29,13 @@ const createLegend = (label, series) => {
   const values = series.map(() => element("b", { class: "value" }));
   const swatches = series.map(({ look, colour }) => element("i", { class: `swatch ${look} ${colour}` }));
   const when = element("span", { class: "dim when" });
+  const band = element("span", { class: "item", hidden: true }, element("i", { class: "swatch band" }), "Redis lost");
+  const mark = element("i", { class: "c-mark", hidden: true });
   const items = series.map(({ name }, at) => element("span", { class: "item" }, swatches[at], name, " ", values[at]));
   return {
-    root: element("figcaption", {}, element("span", { class: "title" }, label), items, when),
+    root: element("figcaption", {}, element("span", { class: "title" }, label), items, band, mark, when),
+    band,
+    mark,
     values,
     swatches,
     when,
@@ -36,13 +43,14 @@ const createLegend = (label, series) => {
 };
 
 export const createCrosshair = ({ canvas, label, series, format, onMove }) => {
-  const { root: legend, values, swatches, when } = createLegend(label, series);
-  let selected = null; // time of the selected second
-  let shown = { points: [], box: null };
+  const { root: legend, values, swatches, when, band, mark } = createLegend(label, series);
+  let selected = null; // time of the selected point
+  let shown = { points: [], marks: [], box: null };
   for (const [name, value] of Object.entries({
     tabindex: 0,
     role: "slider",
-    "aria-label": `${label}, last 15 minutes`,
+    "aria-label": label,
+    "aria-valuemin": 0,
   })) {
     canvas.setAttribute(name, value);
   }
@@ -69,18 +77,29 @@ export const createCrosshair = ({ canvas, label, series, format, onMove }) => {
     select(points[Math.min(points.length - 1, Math.max(0, from + KEYS[event.key]))].t);
   });
 
+  // Texts of the events next to a point.
+  const eventsAt = ({ t }) => {
+    const { marks, box } = shown;
+    const isNear = (event) => Math.abs(box.x(event.t) - box.x(t)) <= MARK_DISTANCE;
+    return marks.filter(isNear).map(({ text }) => text);
+  };
+
   const updateLegend = (points, index) => {
     const point = points[index ?? points.length - 1];
     const texts = series.map(({ value }) => (point ? format(value(point)) : "–"));
     texts.forEach((text, at) => setText(values[at], text));
-    setText(when, index === null || !point ? "" : clock(point.t));
+    const events = index === null || !point ? [] : eventsAt(point);
+    const whenText = index === null || !point ? "" : [moment(point.t), ...events].join(" · ");
+    setText(when, whenText);
     canvas.setAttribute("aria-valuemax", String(Math.max(0, points.length - 1)));
     // Screen readers announce only a second that the user selected.
     if (index === null && canvas.hasAttribute("aria-valuetext")) return;
     canvas.setAttribute("aria-valuenow", String(index ?? Math.max(0, points.length - 1)));
     canvas.setAttribute(
       "aria-valuetext",
-      point ? `${clock(point.t)}: ${series.map(({ name }, at) => `${name} ${texts[at]}`).join(", ")}` : "no data",
+      point
+        ? [`${moment(point.t)}: ${series.map(({ name }, at) => `${name} ${texts[at]}`).join(", ")}`, ...events].join("; ")
+        : "no data",
     );
   };
 
@@ -91,10 +110,13 @@ export const createCrosshair = ({ canvas, label, series, format, onMove }) => {
       series: swatches.map((swatch) => getComputedStyle(swatch).color),
       ink: getComputedStyle(when).color,
       line: getComputedStyle(legend).borderBottomColor,
+      band: getComputedStyle(band.firstChild).color,
+      mark: getComputedStyle(mark).color,
     }),
     // Updates the legend and returns the index of the selected point, or null.
-    show: (points, box) => {
-      shown = { points, box };
+    show: ({ points, marks, bands }, box) => {
+      shown = { points, marks, box };
+      band.hidden = bands.length === 0;
       const index = selected === null || points.length === 0 ? null : nearest(points, selected);
       updateLegend(points, index);
       return index;

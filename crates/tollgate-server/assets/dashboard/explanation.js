@@ -1,6 +1,6 @@
 // Response of /api/explain as text.
 import { element } from "./dom.js";
-import { count, duration, moment } from "./format.js";
+import { count, duration, limitText, moment, usageText } from "./format.js";
 import { describeLimits } from "./rates.js";
 import { longText, shortText } from "./text.js";
 
@@ -16,26 +16,23 @@ const retryText = (answer) => {
   return `Retry in ${duration(answer.retry_after_ms)}.`;
 };
 
+const allowedText = (answer, capacity) =>
+  answer.limit === null ? " now: no limit" : ` now, ${count(answer.remaining)} of ${count(capacity)} left after this request`;
+
+// Elements of the answer: allowed or refused, by which rule and limit, and when to retry.
 export const headline = (explanation) => {
   const { answer } = explanation;
   const take = decidingTake(explanation);
-  const source = [
-    "rule ",
-    element("strong", {}, shortText(answer.rule)),
-    take ? [", limit ", element("code", {}, shortText(take.limit))] : "",
-  ].flat();
+  const rule = ["rule ", element("strong", {}, shortText(answer.rule))];
+  const source = take ? [...rule, ", limit ", element("code", {}, limitText(take.numbers))] : rule;
   const capacity = answer.share ?? answer.burst ?? answer.limit;
-  if (answer.limit === null) return [element("b", { class: "good" }, "✓ Allowed"), ": no limit (", ...source, ")."];
   if (answer.allowed)
-    return [
-      element("b", { class: "good" }, "✓ Allowed"),
-      ` now, ${count(answer.remaining)} of ${count(capacity)} left after this request (`,
-      ...source,
-      ").",
-    ];
+    return [element("b", { class: "good" }, "✓ Allowed"), `${allowedText(answer, capacity)} (`, ...source, ")."];
   const refused = element("b", { class: "bad" }, "✕ Refused");
-  if (take?.algorithm === "block" || capacity === 0) return [refused, " now: blocked by ", ...source, "."];
-  return [refused, " now by ", ...source, `: ${count(answer.count)} of ${count(capacity)} used. ${retryText(answer)}`];
+  if (take?.algorithm === "block" || capacity === 0) return [refused, " now: blocked by ", ...rule, "."];
+  const { count: used, remaining } = answer;
+  const usage = usageText({ algorithm: take?.algorithm, used, remaining, capacity });
+  return [refused, " now by ", ...source, `: ${usage}. ${retryText(answer)}`];
 };
 
 export const degradedNote = ({ answer }) =>
@@ -57,38 +54,24 @@ const ruleLine = ({ rule, matched, because }) =>
   );
 
 export const rulesTried = ({ rules }) => {
-  if (rules.length === 0) return element("p", { class: "dim" }, "No rule was tried: the default applies.");
+  if (rules.length === 0) return element("p", { class: "dim" }, "No rule was tried.");
   const unmatched = rules.filter(({ matched }) => !matched);
   const shown = new Set([...rules.filter(({ matched }) => matched), ...unmatched.slice(-MAX_UNMATCHED_RULES)]);
   const omitted = rules.length - shown.size;
-  const list = element(
+  return element(
     "ol",
     { class: "rules-tried" },
     omitted > 0 ? element("li", { class: "dim" }, `${count(omitted)} earlier rules did not match`) : null,
     rules.filter((rule) => shown.has(rule)).map(ruleLine),
-    rules.some(({ matched }) => matched)
-      ? null
-      : element(
-          "li",
-          { class: "matched" },
-          element("span", { class: "good" }, "✓ "),
-          "the ",
-          element("strong", {}, "default"),
-          " applies",
-        ),
   );
-  return list;
 };
 
-export const overrideNote = ({ override }) => {
-  if (!override) return null;
+// An override of a client; `applies_to` are the rules of the active policy that it changes.
+export const overrideText = (override) => {
   const until = override.expires_at ? `, until ${moment(override.expires_at)}` : "";
-  return element(
-    "p",
-    { class: "note" },
-    "The client has an override: ",
+  return [
     element("code", {}, describeLimits(override.limits)),
-    ` for ${override.applies_to.join(", ") || "no rule"}${until}.`,
-    override.problem ? [" ", element("span", { class: "warn" }, longText(override.problem))] : "",
-  );
+    ` for ${override.rule ?? (override.applies_to.join(", ") || "no rule")}${until}`,
+    override.problem ? [". ", element("span", { class: "warn" }, longText(override.problem))] : "",
+  ].flat();
 };

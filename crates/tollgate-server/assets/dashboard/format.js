@@ -49,6 +49,14 @@ export const duration = (ms) => {
   return `${Math.floor(seconds / size)} ${unit}${rest > 0 ? ` ${rest} ${nextUnit}` : ""}`;
 };
 
+// Usage of a limit. For a token bucket this is the amount left, which is what decides: after a change of the limit the
+// used share stays used, so a used amount would not be the number of requests of the client.
+export const usageText = ({ algorithm, used, remaining, capacity }) => {
+  if (capacity === 0) return "blocked";
+  if (algorithm === "token_bucket") return `${count(remaining)} of ${count(capacity)} left`;
+  return `${count(used)} of ${count(capacity)} used`;
+};
+
 export const ago = (ms) => (ms < 1500 ? "just now" : `${duration(Math.floor(ms / 1000) * 1000)} ago`);
 
 const clockTime = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
@@ -69,9 +77,13 @@ export const moment = (time) => {
   return date.toDateString() === new Date().toDateString() ? clockTime.format(date) : dayTime.format(date);
 };
 
-// Limit in the notation of policies: 10/min, 100/250ms; a concurrency limit: 5 concurrent.
+// Time since a moment, rounded down: 59 s, 2 min 5 s.
+export const elapsed = (ms) => duration(Math.max(1000, Math.floor(ms / 1000) * 1000));
+
+// Limit in the notation of policies: 10/min, 100/250ms; a concurrency limit: 5 concurrent; a limit of 0: blocked.
 export const limitText = ({ limit, window_ms: window }) => {
-  if (window === null || window === undefined) return limit === 0 ? "0" : `${limit} concurrent`;
+  if (limit === 0) return "blocked";
+  if (window === null || window === undefined) return `${limit} concurrent`;
   const units = [["w", 604_800_000], ...UNITS, ["ms", 1]];
   const [unit, size] = units.find(([, unitSize]) => window % unitSize === 0);
   return `${limit}/${window === size ? "" : window / size}${unit}`;

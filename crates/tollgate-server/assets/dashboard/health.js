@@ -1,10 +1,16 @@
-// Health panel: the most severe problem as a headline and the others below it. The messages contain no numbers that
-// change every second, so that screen readers announce a message only when a problem appears or ends.
-import { byId, element, fill, setClass } from "./dom.js";
-import { longText } from "./text.js";
+// Health panel: the most severe problem as a headline, since when it exists, the other problems below it, and the newest
+// events. The messages contain no numbers that change every second, so that screen readers announce a message only when
+// a problem appears or ends; the running time is in an element of its own.
+import { byId, element, fill, setClass, setText } from "./dom.js";
+import { ago, elapsed, moment } from "./format.js";
+import { nodeNow } from "./node-time.js";
+import { longText, shortText } from "./text.js";
 
 // Time after the start of a node during which a missing report is not a problem.
 const REPORT_GRACE_MS = 15_000;
+// Newest events in the panel, and their maximum age.
+const MAX_EVENTS = 3;
+const EVENT_AGE_MS = 3_600_000;
 
 export const isDisconnected = (breaker) => breaker !== null && breaker !== undefined && breaker !== "closed";
 
@@ -14,21 +20,33 @@ const names = (nodes) => {
   return shown.length > 1 ? `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}` : shown[0];
 };
 
+const plural = (nodes, one, many) => `${names(nodes)} ${nodes.length > 1 ? many : one}`;
+
+// A problem: { level, text, since }. `since` is the time of its start in ms, or null.
+const bad = (text, since = null) => ({ level: "bad", text, since });
+const warn = (text, since = null) => ({ level: "warn", text, since });
+
+const earliest = (times) => {
+  const known = times.filter((time) => time !== null && time !== undefined);
+  return known.length > 0 ? Math.min(...known) : null;
+};
+
+const timeOf = (time) => (typeof time === "string" ? Date.parse(time) : (time ?? null));
+
 const storeProblems = ({ store, nodes }) => {
   const problems = [];
   const disconnected = nodes.filter(({ state, breaker }) => state === "Up" && isDisconnected(breaker));
   if (isDisconnected(store.breaker)) {
-    problems.push([
-      "bad",
-      store.breaker === "open"
-        ? "Redis is unreachable: nodes decide by their share of each limit"
-        : "Redis is being probed; until it responds, nodes decide by their share of each limit",
-    ]);
-  } else if (disconnected.length > 0)
-    problems.push(["bad", `${names(disconnected)} cannot reach Redis: decisions by share of each limit`]);
-  if (store.warning) problems.push(["warn", store.warning]);
+    const reason = store.loss_reason ? ` (${store.loss_reason})` : "";
+    const text = store.breaker === "open" ? `Redis is unreachable${reason}` : `Redis is being probed${reason}`;
+    problems.push(bad(text, timeOf(store.lost_since)));
+  } else if (disconnected.length > 0) {
+    const since = earliest(disconnected.map((node) => timeOf(node.lost_since)));
+    problems.push(bad(`${names(disconnected)} cannot reach Redis`, since));
+  }
+  if (store.warning) problems.push(warn(store.warning));
   if (store.max_keys && store.keys >= 0.9 * store.max_keys)
-    problems.push(["warn", "The memory store has reached 90 % of its maximum number of keys (--max-keys)"]);
+    problems.push(warn("The memory store has reached 90 % of its maximum number of keys (--max-keys)"));
   return problems;
 };
 
@@ -39,17 +57,20 @@ export const commonPolicy = (nodes, servingPolicy) => {
   return [...votes].reduce((winner, entry) => (entry[1] > winner[1] ? entry : winner))[0];
 };
 
-const nodeProblems = ({ nodes, store }, policy, silent) => {
+const nodeProblems = ({ nodes, store }, policy, notReporting) => {
   const problems = [];
-  const down = nodes.filter(({ state }) => state !== "Up");
-  if (down.length > 0) problems.push(["warn", `${names(down)} ${down.length > 1 ? "are" : "is"} down`]);
+  const silent = nodes.filter((node) => node.silent);
+  const seen = earliest(silent.map((node) => timeOf(node.last_seen)));
+  if (silent.length > 0) problems.push(warn(plural(silent, "is silent", "are silent"), seen));
+  const down = nodes.filter((node) => node.state !== "Up" && !node.silent);
+  if (down.length > 0) problems.push(warn(plural(down, "is down", "are down")));
   const common = commonPolicy(nodes, policy?.version ?? null);
   const different = nodes.filter((node) => node.state === "Up" && node.policy && node.policy !== common);
-  if (different.length > 0)
-    problems.push(["warn", `${names(different)} ${different.length > 1 ? "run" : "runs"} a different policy`]);
-  if (silent.length > 0) problems.push(["warn", `${names(silent)} ${silent.length > 1 ? "send" : "sends"} no reports`]);
+  if (different.length > 0) problems.push(warn(plural(different, "runs", "run").concat(" a different policy")));
+  const others = notReporting.filter((node) => !node.silent);
+  if (others.length > 0) problems.push(warn(plural(others, "sends", "send").concat(" no reports")));
   for (const { id, warning, state } of nodes)
-    if (warning && state === "Up" && warning !== store.warning) problems.push(["warn", `${id}: ${warning}`]);
+    if (warning && state === "Up" && warning !== store.warning) problems.push(warn(`${id}: ${warning}`));
   return problems;
 };
 
@@ -64,47 +85,85 @@ const createSilentNodes = () => {
   };
 };
 
-const frameProblems = (frame, policy, silent) => [
+const frameProblems = (frame, policy, notReporting) => [
   ...storeProblems(frame),
-  ...(frame.now.errors > 0 && frame.store.breaker === "closed" ? [["warn", "Some Redis calls fail"]] : []),
+  ...(frame.now.errors > 0 && frame.store.breaker === "closed" ? [warn("Some Redis calls fail")] : []),
   ...(frame.now.degraded > 0 && !isDisconnected(frame.store.breaker)
-    ? [["warn", "Some decisions are made without Redis"]]
+    ? [warn("Some decisions are made without Redis")]
     : []),
-  ...(policy?.error
-    ? [["bad", `The policy file could not be loaded; the previous policy stays active: ${policy.error}`]]
-    : []),
-  ...nodeProblems(frame, policy, silent),
+  ...(policy?.error ? [bad(`The policy file could not be loaded; the previous policy stays active: ${policy.error}`)] : []),
+  ...nodeProblems(frame, policy, notReporting),
 ];
 
-const connectionProblems = (connection) =>
-  connection === "silent" ? [["bad", "No updates from this node; the data below is outdated"]] : [];
+const connectionProblems = ({ connection, frame }) =>
+  connection === "silent" ? [bad("No updates from this node; the data below is outdated", frame?.t ?? null)] : [];
 
-// Returns [[level, text]…], most severe first, without duplicates.
-const findProblems = ({ frame, policy, connection }, silent) => {
-  const all = [...connectionProblems(connection), ...(frame ? frameProblems(frame, policy, silent) : [])];
-  const unique = [...new Map(all.map((problem) => [problem[1], problem])).values()];
-  return [...unique.filter(([level]) => level === "bad"), ...unique.filter(([level]) => level !== "bad")];
+// Returns the problems, most severe first, without duplicates.
+const findProblems = (state, notReporting) => {
+  const { frame, policy } = state;
+  const all = [...connectionProblems(state), ...(frame ? frameProblems(frame, policy, notReporting) : [])];
+  const unique = [...new Map(all.map((problem) => [problem.text, problem])).values()];
+  return [...unique.filter(({ level }) => level === "bad"), ...unique.filter(({ level }) => level !== "bad")];
 };
 
 const SIGNS = { bad: "✕", warn: "!", ok: "✓", wait: "…" };
 
-export const createHealth = () => {
+const sinceText = (since) => (since ? `since ${moment(since)}, for ${elapsed(nodeNow() - since)}` : "");
+
+const EFFECTS = { deny: "refuse every request", allow: "allow every request", local: "decide by the share of each node" };
+
+// What the rules do while Redis is lost: [[effect, rules]…]. Rules that a node counts itself are not affected.
+const effectsOf = (policy) => {
+  const affected = (policy?.rules ?? []).filter(({ mode, distributed }) => mode !== "unlimited" && distributed === "on");
+  return Object.entries(EFFECTS)
+    .map(([value, text]) => [text, affected.filter((rule) => rule.on_store_loss === value).map(({ rule }) => rule)])
+    .filter(([, rules]) => rules.length > 0);
+};
+
+const effectLine = ([text, rules]) => {
+  const shown = rules.slice(0, 4).flatMap((rule, at) => [at > 0 ? ", " : "", element("strong", {}, shortText(rule))]);
+  const more = rules.length > 4 ? ` and ${rules.length - 4} more` : "";
+  return element("li", {}, ...shown, `${more} ${text}`);
+};
+
+const eventLine = ({ at, name, className, text }) =>
+  element(
+    "li",
+    {},
+    element("span", { class: "dim" }, `${moment(at)} `),
+    element("b", { class: className }, name),
+    text ? [" ", longText(text)] : null,
+  );
+
+export const createHealth = (events) => {
   const section = byId("health");
-  const message = byId("health-message");
-  const more = byId("health-more");
   const silentNodes = createSilentNodes();
+
+  const updateSince = (problem) => {
+    setText(byId("health-since"), problem ? sinceText(problem.since) : "");
+  };
 
   return {
     update: (state) => {
-      const [first, ...others] = findProblems(state, state.frame ? silentNodes(state.frame) : []);
-      const noProblem = state.connection === "live" ? ["ok", "No problems detected"] : ["wait", "Waiting for data"];
-      const [level, text] = first ?? noProblem;
+      const { frame, policy, connection } = state;
+      const [first, ...others] = findProblems(state, frame ? silentNodes(frame) : []);
+      const noProblem = { level: connection === "live" ? "ok" : "wait", text: connection === "live" ? "No problems detected" : "Waiting for data" };
+      const { level, text } = first ?? noProblem;
       setClass(section, level);
-      fill(message, [level, text], () => [
+      fill(byId("health-message"), [level, text], () => [
         element("span", { class: "sign", "aria-hidden": "true" }, SIGNS[level]),
         longText(text),
       ]);
-      fill(more, others, () => others.map(([, other]) => element("li", {}, longText(other))));
+      updateSince(first);
+      const isLost = frame && isDisconnected(frame.store.breaker);
+      fill(byId("health-effects"), isLost ? effectsOf(policy) : [], (effects) => effects.map(effectLine));
+      const lines = others.map((problem) => [problem.text, problem.since ? ago(nodeNow() - problem.since) : ""]);
+      fill(byId("health-more"), lines, () =>
+        lines.map(([other, since]) => element("li", {}, longText(other), since ? element("span", { class: "dim" }, ` ${since}`) : null)),
+      );
+      const newest = frame ? events.newest(nodeNow() - EVENT_AGE_MS, MAX_EVENTS) : [];
+      fill(byId("health-events"), newest, () => newest.map(eventLine));
+      byId("health-changes").hidden = newest.length === 0;
     },
   };
 };

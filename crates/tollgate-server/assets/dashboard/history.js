@@ -1,6 +1,6 @@
-// Points of the last 15 minutes, one per second, oldest first.
+// Points of the live stream: the last 15 minutes, one per second, oldest first.
 
-export const SPAN_MS = 900_000;
+const SPAN_MS = 900_000;
 
 // Name of the entry that sums up all rules without an entry of their own.
 export const OTHER_RULES = "…";
@@ -50,17 +50,14 @@ export const createHistory = () => {
   };
 };
 
-// Sums by rule name: [checked, refused, shadow, next, diverged].
+// Counts by rule name: [checked, refused, shadow, next, diverged]. Points contain rates per second.
 export const sumByRule = (points) => {
   const sums = new Map();
-  for (const point of points) {
-    for (const [rule, counts] of Object.entries(point.rules ?? {})) {
-      if (rule === OTHER_RULES) continue;
-      const sum = sums.get(rule) ?? [0, 0, 0, 0, 0];
-      sums.set(
-        rule,
-        sum.map((value, index) => value + (counts[index] ?? 0)),
-      );
+  for (const { rules, seconds = 1 } of points) {
+    for (const [rule, rates] of Object.entries(rules ?? {})) {
+      if (!sums.has(rule)) sums.set(rule, [0, 0, 0, 0, 0]);
+      const sum = sums.get(rule);
+      rates.forEach((value, index) => (sum[index] += value * seconds));
     }
   }
   return sums;

@@ -1,30 +1,35 @@
 // Table of the limits that apply to an explained request, with their usage before and after it.
 import { element } from "./dom.js";
-import { count, duration, limitText } from "./format.js";
+import { count, duration, limitText, usageText } from "./format.js";
 import { createTable } from "./table.js";
 import { ruleAndLimit } from "./text.js";
 import { usageBar } from "./usage-bar.js";
 
 const isTrial = ({ limit, mode }) => mode === "shadow" && limit.startsWith("next.");
 
+// A limit that is not enforced is marked; undefined if it is enforced.
 const modeText = (take) => {
   if (isTrial(take)) return "trial, not enforced";
-  return take.mode === "shadow" ? "shadow, not enforced" : "enforced";
+  return take.mode === "shadow" ? "shadow, not enforced" : undefined;
 };
 
 const capacityOf = ({ numbers }) => numbers.burst ?? numbers.limit;
 
-const usageElement = (take) => {
-  const { before, after } = take;
-  const [used, usedAfter] = [count(before.count), count(after.count)];
-  const change = used === usedAfter ? used : `${used} → ${usedAfter}`;
-  return element(
+// Usage before and after the request: `2 → 3 of 10 used`, or `8 → 7 of 10 left`.
+const changeText = (take) => {
+  const [capacity, algorithm] = [capacityOf(take), take.algorithm];
+  const textOf = ({ count: used, remaining }) => usageText({ algorithm, used, remaining, capacity });
+  const [before, after] = [textOf(take.before), textOf(take.after)];
+  return before === after ? before : `${before.split(" ", 1)[0]} → ${after}`;
+};
+
+const usageElement = (take) =>
+  element(
     "span",
     { class: "usage" },
-    usageBar(before.count, capacityOf(take), after.count),
-    ` ${change} of ${count(capacityOf(take))}`,
+    usageBar(take.before.count, capacityOf(take), take.after.count),
+    ` ${changeText(take)}`,
   );
-};
 
 const refusalText = (take) => {
   if (take.verdict === "deny") return `exceeded; retry in ${duration(take.retry_after_ms)}`;
@@ -53,23 +58,32 @@ const redisElement = ({ shared_store: redis, distributed }) => {
   return element("div", { class: "dim" }, `Redis (comparison only): ${result}, ${count(redis.count)} used`);
 };
 
-const kindText = ({ numbers, algorithm, cost }) => {
-  const kind = `${limitText(numbers)}, ${algorithm.replaceAll("_", " ")}`;
-  return cost === 1 ? kind : `${kind}, cost ${count(cost)}`;
-};
+const kindText = ({ numbers, algorithm, cost }) =>
+  [
+    algorithm.replaceAll("_", " "),
+    numbers.burst && numbers.burst !== numbers.limit ? `burst ${count(numbers.burst)}` : null,
+    cost === 1 ? null : `cost ${count(cost)}`,
+  ]
+    .filter((part) => part !== null)
+    .join(", ");
 
 export const limitsTable = ({ takes }) => {
   const table = createTable({
     caption: "Limits",
-    columns: ["Limit", "Used", "Result", "Mode"].map((name) => ({ name })),
+    columns: ["Limit", "Usage", "Result"].map((name) => ({ name })),
     empty: "No limit applies.",
     keyOf: ({ key, limit }) => JSON.stringify([key, limit]),
     makeRow: (take) => ({
       cells: [
-        element("span", {}, ruleAndLimit(take.rule, take.limit), element("div", { class: "dim" }, kindText(take))),
+        element(
+          "span",
+          {},
+          ruleAndLimit(take.rule, limitText(take.numbers)),
+          element("div", { class: "dim" }, kindText(take)),
+          modeText(take) ? element("div", { class: "dim" }, modeText(take)) : null,
+        ),
         usageElement(take),
         element("span", {}, resultElement(take), redisElement(take)),
-        modeText(take),
       ],
     }),
   });

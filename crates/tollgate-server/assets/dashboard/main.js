@@ -3,6 +3,7 @@
 import { createBlocks } from "./blocks.js";
 import { byId, fill, setClass, setText } from "./dom.js";
 import { createHealth, isDisconnected } from "./health.js";
+import { createEvents } from "./events.js";
 import { count } from "./format.js";
 import { createHistory } from "./history.js";
 import { createLive } from "./live.js";
@@ -10,24 +11,30 @@ import { createNodes, nodesTotal } from "./nodes.js";
 import { setNodeTime } from "./node-time.js";
 import { createOverrides } from "./overrides.js";
 import { createPolicy } from "./policy.js";
+import { createRanges } from "./ranges.js";
+import { createRefusalsByRule } from "./refusals-by-rule.js";
 import { createRefused } from "./refused.js";
 import { createRollout } from "./rollout.js";
 import { createSession } from "./session.js";
+import { createStale } from "./stale.js";
 import { shortText } from "./text.js";
 import { createTiles } from "./tiles.js";
 import { createTraffic } from "./traffic.js";
 import { createWhy } from "./why.js";
 
 const SESSION_RETRY_MS = 3000;
+// Without frames, ages are updated by a timer.
+const AGE_INTERVAL_MS = 1000;
 
-const state = { policy: null, frame: null, history: createHistory(), connection: "connecting", read: true };
+// `view` is the selected time range for the charts: points, marks and outages.
+const state = { policy: null, frame: null, history: createHistory(), view: null, connection: "connecting", read: true };
 let isAdmin = false;
 let isStreaming = false;
 
-const recentlyRefused = () => state.frame?.refused ?? [];
+const policy = () => state.policy;
 const overrides = createOverrides();
-const why = createWhy({ recentlyRefused, isAdmin: () => isAdmin, onOverride: overrides.edit });
-createBlocks({ recentlyRefused, onWhy: why.open });
+const why = createWhy({ policy, isAdmin: () => isAdmin, onOverride: overrides.edit });
+createBlocks({ policy, recentlyRefused: () => state.frame?.refused ?? [], onWhy: why.open });
 
 const CONNECTION_TEXT = {
   connecting: "connecting",
@@ -51,12 +58,17 @@ const header = {
   },
 };
 
+const events = createEvents(() => redraw());
+const ranges = createRanges(state.history, () => redraw());
+
 const panels = [
   header,
-  createHealth(),
+  createStale(),
+  createHealth(events),
   createTiles(),
   createTraffic(),
   createRefused(why.open),
+  createRefusalsByRule(),
   createNodes(),
   createRollout(),
   createPolicy(),
@@ -66,11 +78,16 @@ const panels = [
 let animationFrame = 0;
 const draw = () => {
   animationFrame = 0;
+  const view = ranges.current();
+  state.view = { ...view, ...events.forCharts(state.frame, view.now - view.range.span, view.now) };
   for (const panel of panels) panel.update(state);
 };
-const redraw = () => {
+function redraw() {
   if (animationFrame === 0 && !document.hidden) animationFrame = requestAnimationFrame(draw);
-};
+}
+setInterval(() => {
+  if (state.connection !== "live") redraw();
+}, AGE_INTERVAL_MS);
 
 // Whether the node and its store can serve requests of this page.
 const isAvailable = () => state.connection === "live" && !isDisconnected(state.frame?.store.breaker);
@@ -88,13 +105,17 @@ const live = createLive({
   // A long history comes in several events.
   onHistory: ({ points, first }) => {
     if (first === false) state.history.extend(points);
-    else state.history.replace(points);
+    else {
+      state.history.replace(points);
+      ranges.reload();
+    }
     redraw();
   },
   onFrame: (frame) => {
     setNodeTime(frame.t);
     state.history.add(frame.points, frame.t);
     change({ frame });
+    events.notice(frame);
   },
   // After a reconnect the node may be a different one, with other tokens.
   onReconnect: () => session.refresh().catch(() => null),

@@ -1,7 +1,8 @@
 // Table of all nodes.
 import { byId, element, fill, setClass, setText } from "./dom.js";
-import { count, latency, moment, rate } from "./format.js";
+import { ago, count, latency, moment, rate } from "./format.js";
 import { commonPolicy } from "./health.js";
+import { nodeNow } from "./node-time.js";
 import { createTable } from "./table.js";
 import { longText, shortText } from "./text.js";
 
@@ -9,16 +10,32 @@ import { longText, shortText } from "./text.js";
 export const nodesTotal = ({ nodes, nodes_total: total }) => total ?? nodes.length;
 
 const COLUMNS = [
-  { name: "Node" },
-  { name: "State", look: "tight" },
+  { name: "Node", sort: ({ id }) => id, total: (nodes) => `${count(nodes.length)} nodes` },
+  { name: "State", look: "tight", sort: (node) => stateText(node) },
   { name: "Store", look: "tight" },
-  { name: "Allowed/s", look: "number" },
-  { name: "Refused/s", look: "number" },
-  { name: "p99", look: "number" },
+  { name: "Allowed/s", look: "number", sort: ({ allowed }) => allowed, total: (nodes) => rate(sum(nodes, "allowed")) },
+  { name: "Refused/s", look: "number", sort: ({ refused }) => refused, total: (nodes) => rate(sum(nodes, "refused")) },
+  { name: "p99", look: "number", sort: (node) => node.p99_us },
   { name: "Policy", look: "tight" },
   { name: "Version" },
   { name: "Warning" },
 ];
+
+const sum = (nodes, name) => nodes.reduce((total, node) => total + (node[name] ?? 0), 0);
+
+// Times in frames are RFC 3339 texts or milliseconds.
+const timeOf = (time) => (typeof time === "number" ? time : Date.parse(time));
+
+const lastSeenText = ({ last_seen: seen }) => {
+  if (!seen) return "";
+  const time = timeOf(seen);
+  return `, last seen ${moment(time)} (${ago(Math.max(0, nodeNow() - time))})`;
+};
+
+const stateText = (node) => {
+  if (node.state !== "Up") return `✕ Down${lastSeenText(node)}`;
+  return node.silent ? `○ Silent${lastSeenText(node)}` : "● Up";
+};
 
 const BREAKER_TEXT = { closed: "connected", open: "unreachable", half_open: "being probed" };
 
@@ -36,8 +53,8 @@ const makeRow = () => {
       element("span", { class: "dim" }, " ", shortText(node.address), node.isServing ? ", serves this page" : ""),
     ]);
     const isUp = node.state === "Up";
-    setText(state, isUp ? "● Up" : "✕ Down");
-    setClass(state, isUp ? "good" : "bad");
+    setText(state, stateText(node));
+    setClass(state, isUp && !node.silent ? "good" : "bad");
     state.title = `registered ${moment(node.registered_at)}`;
     setText(store, storeText(node));
     setClass(store, node.breaker === null || node.breaker === "closed" ? "" : "bad");

@@ -1,25 +1,28 @@
-// Form that sets an override.
+// Form that sets an override: first a preview by a dry run, then the change.
 import { clientPath, request } from "./api.js";
 import { byId, element, fill, setClass, setText } from "./dom.js";
 import { moment } from "./format.js";
 import { nodeNow } from "./node-time.js";
+import { candidateElements, previewElements } from "./override-preview.js";
 import { describeLimits, formatLimits, parseLimits } from "./rates.js";
 import { author } from "./session.js";
 
 const HOUR_MS = 3_600_000;
 const UNCHANGED = "unchanged";
+const ALL_RULES = "*";
 
-const resultText = ({ limits, applies_to: rules, expires_at: expiry, problem }) => {
-  const scope = rules.length > 0 ? ` for ${rules.join(", ")}` : "; no rule is affected";
+const resultText = ({ limits, rule, applies_to: rules = [], expires_at: expiry, problem }) => {
+  const scope = rule ?? rules.join(", ");
   const until = expiry ? `, until ${moment(expiry)}` : "";
-  return `Override set: ${describeLimits(limits)}${scope}${until}.${problem ? ` Warning: ${problem}` : ""}`;
+  const effect = scope ? ` for ${scope}` : "; no rule is affected";
+  return `Override set: ${describeLimits(limits)}${effect}${until}.${problem ? ` Warning: ${problem}` : ""}`;
 };
 
 // Rules that can be overridden: those that are keyed per client.
 const overridableRules = (policy) =>
   (policy?.rules ?? [])
     .filter(({ per, mode }) => per.includes("client") && mode !== "unlimited")
-    .map(({ rule }) => rule);
+    .map(({ rule, limits }) => ({ rule, limits: limits.join(", ") }));
 
 // Expiry: one of the options, or that of the edited override.
 const createExpiry = (select) => {
@@ -37,17 +40,29 @@ const createExpiry = (select) => {
   };
 };
 
-const FIELDS = ["client", "tenant", "limits", "rule", "expires", "reason", "status"];
+const FIELDS = ["client", "tenant", "limits", "rule", "expires", "reason", "only", "fresh", "status", "preview"];
 
 export const createOverrideForm = (onSet) => {
-  const [client, tenant, limits, rule, expires, reason, status] = FIELDS.map((name) => byId(`override-${name}`));
+  const fields = Object.fromEntries(FIELDS.map((name) => [name, byId(`override-${name}`)]));
+  const { client, tenant, limits, rule, expires, reason, only, fresh, status, preview } = fields;
   const form = byId("override-form");
   const expiry = createExpiry(expires);
   let edited = null; // the override that is being edited
+  let generation = 0; // a changed form makes an older preview invalid
 
   const setStatus = (text, isError) => {
     setText(status, text);
     setClass(status, isError ? "wide problem" : "wide good");
+  };
+
+  const clearPreview = () => {
+    generation += 1;
+    preview.replaceChildren();
+  };
+
+  const clear = () => {
+    clearPreview();
+    setStatus("", false);
   };
 
   const edit = (override) => {
@@ -55,37 +70,87 @@ export const createOverrideForm = (onSet) => {
     client.value = override.client;
     tenant.value = override.tenant ?? "";
     limits.value = formatLimits(override.limits ?? []);
-    rule.value = override.rule ?? "";
+    const hasRule = [...rule.options].some((option) => option.value === override.rule);
+    rule.value = hasRule ? override.rule : "";
     reason.value = override.reason ?? "";
+    [only.checked, fresh.checked] = [override.only ?? false, false];
     expiry.setCurrent(override.expires_at);
     expires.selectedIndex = 0;
     if (edited && !override.expires_at) expires.value = "";
-    setStatus("", false);
+    clear();
     form.scrollIntoView({ block: "center" });
     limits.focus();
   };
 
-  const submit = async () => {
-    const body = {
+  const readForm = () => ({
+    path: clientPath(client.value, "limits"),
+    tenant: tenant.value,
+    body: {
       limits: parseLimits(limits.value, edited?.limits),
-      rule: rule.value || null,
+      rule: rule.value === ALL_RULES || rule.value === "" ? null : rule.value,
+      ...(rule.value === ALL_RULES ? { all_rules: true } : {}),
+      ...(only.checked ? { only: true } : {}),
+      ...(fresh.checked ? { fresh: true } : {}),
       reason: reason.value,
       author: author(),
       expires_at: expiry.read(),
-    };
-    const stored = await request("PUT", clientPath(client.value, "limits"), { query: { tenant: tenant.value }, body });
-    setStatus(resultText(stored), stored.problem !== null);
+    },
+  });
+
+  const send = (request_, isDryRun) =>
+    request("PUT", request_.path, {
+      query: { tenant: request_.tenant, dry_run: isDryRun ? "true" : null },
+      body: request_.body,
+    });
+
+  const confirm = async (checked) => {
+    const stored = await send(checked, false);
+    clearPreview();
+    setStatus(resultText(stored), Boolean(stored.problem));
     onSet();
+  };
+
+  const fail = (problem) => {
+    clearPreview();
+    setStatus(problem.message, true);
+  };
+
+  const showCandidates = (candidates) => {
+    const onChoose = (chosen) => {
+      rule.value = chosen;
+      showPreview();
+    };
+    preview.replaceChildren(...candidateElements(candidates, { onChoose, onCancel: clearPreview }));
+    preview.querySelector("button")?.focus();
+  };
+
+  const showPreview = async () => {
+    clear();
+    const current = generation;
+    try {
+      const checked = readForm();
+      const result = await send(checked, true);
+      if (current !== generation) return;
+      const onConfirm = () => confirm(checked).catch(fail);
+      const options = { isFresh: fresh.checked, onConfirm, onCancel: clearPreview };
+      preview.replaceChildren(...previewElements(result, options));
+      preview.querySelector(".actions button")?.focus();
+    } catch (problem) {
+      if (current !== generation) return;
+      if (problem.body?.candidates) showCandidates(problem.body.candidates);
+      else fail(problem);
+    }
   };
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    submit().catch((problem) => setStatus(problem.message, true));
+    showPreview();
   });
+  form.addEventListener("input", clear);
   form.addEventListener("reset", () => {
     edited = null;
     expiry.setCurrent(null);
-    setStatus("", false);
+    clear();
   });
 
   return {
@@ -96,10 +161,12 @@ export const createOverrideForm = (onSet) => {
       const rules = overridableRules(policy);
       const selected = rule.value;
       fill(rule, rules, () => [
-        element("option", { value: "" }, "all rules keyed per client"),
-        ...rules.map((name) => element("option", { value: name }, name)),
+        element("option", { value: "" }, "the only rule that counts this client"),
+        ...rules.map(({ rule: name, limits: text }) => element("option", { value: name }, `${name} (${text})`)),
+        element("option", { value: ALL_RULES }, "all rules, except blocks"),
       ]);
-      rule.value = rules.includes(selected) ? selected : "";
+      const isKept = selected === ALL_RULES || rules.some(({ rule: name }) => name === selected);
+      if (rule.value !== selected) rule.value = isKept ? selected : "";
     },
   };
 };

@@ -3,7 +3,7 @@ import { clientPath, request } from "./api.js";
 import { createAudit } from "./audit.js";
 import { confirmButton } from "./confirm.js";
 import { button, byId, element } from "./dom.js";
-import { moment } from "./format.js";
+import { count, moment } from "./format.js";
 import { createOverrideForm } from "./override-form.js";
 import { createPagedList } from "./paged-list.js";
 import { describeLimits } from "./rates.js";
@@ -11,7 +11,14 @@ import { author } from "./session.js";
 import { createTable } from "./table.js";
 import { keyWithTenant, longText, shortText } from "./text.js";
 
-const COLUMNS = ["Client", "Limits", "Rules", "Expires", "Author", "Reason"].map((name) => ({ name }));
+const COLUMNS = [
+  { name: "Client", sort: ({ client }) => client, total: (overrides) => `${count(overrides.length)} overrides` },
+  { name: "Limits" },
+  { name: "Rule", sort: (override) => override.rule ?? override.applies_to.join(", ") },
+  { name: "Expires", sort: ({ expires_at: expiry }) => (expiry ? Date.parse(expiry) : Infinity) },
+  { name: "Author", sort: (override) => override.author ?? "" },
+  { name: "Reason" },
+];
 
 const rulesElement = ({ rule, applies_to: rules, problem }) =>
   element(
@@ -53,8 +60,8 @@ export const createOverrides = () => {
   const refresh = () => Promise.all([list.reload(), audit.reload()]);
   const form = createOverrideForm(refresh);
 
-  const remove = async ({ client, tenant }) => {
-    await request("DELETE", clientPath(client, "limits"), { query: { tenant, author: author() } });
+  const remove = async ({ client, tenant, rule }) => {
+    await request("DELETE", clientPath(client, "limits"), { query: { tenant, rule, author: author() } });
     form.clearStatus();
     await refresh();
     byId("overrides-prefix").focus();

@@ -3,9 +3,11 @@ import { byId, element, fill } from "./dom.js";
 import { createTable } from "./table.js";
 import { longText, shortText } from "./text.js";
 
-const COLUMNS = ["Rule", "Mode", "Keyed per", "Limits", "Trial limits", "On store loss", "Counted"].map((name) => ({
-  name,
-}));
+const COLUMNS = [
+  { name: "Rule", sort: ({ rule }) => rule },
+  { name: "Match" },
+  ...["Mode", "Keyed per", "Limits", "Trial limits", "Without Redis", "Counted"].map((name) => ({ name })),
+];
 
 const STORE_LOSS_TEXT = { local: "share of the limit", allow: "allow", deny: "refuse" };
 const DISTRIBUTION_TEXT = { on: "in Redis", shadow: "per node, compared with Redis", off: "per node" };
@@ -13,6 +15,12 @@ const DISTRIBUTION_TEXT = { on: "in Redis", shadow: "per node, compared with Red
 const makeRow = (rule) => ({
   cells: [
     element("strong", {}, shortText(rule.rule)),
+    element(
+      "span",
+      {},
+      longText(rule.match || (rule.match === undefined ? "–" : "all requests")),
+      rule.continues ? element("span", { class: "tag" }, "continues") : null,
+    ),
     rule.mode,
     shortText(rule.per.join(", ") || "all requests together"),
     element("code", {}, shortText(rule.limits.join(", ") || "none")),

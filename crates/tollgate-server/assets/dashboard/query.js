@@ -1,5 +1,5 @@
 // Text form of a query, as on the command line: a key, or facts separated by spaces. Values with spaces or invisible
-// characters are JSON strings in double quotes.
+// characters are JSON strings in double quotes. A method and a path may follow, or stand alone: `c1 GET /search`.
 
 const WORD = /\s*((?:[^\s"=]+=)?)("(?:[^"\\]|\\.)*"|[^\s]+)/y;
 
@@ -26,10 +26,25 @@ const splitWords = (text) => {
 // As on the command line, `https://x?a=b` is a key that contains an equals sign.
 const isFact = ({ name }) => /^[!-~]+$/.test(name) && !/[/?]/.test(name);
 
+// A method and a path at the end of the text, and the text before them.
+const REQUEST_LINE = /^(?:(.*\S)\s+)?([A-Z]{3,10})\s+(\/\S*)$/s;
+
+const isQuotedKey = (text) => /^"(?:[^"\\]|\\.)*"$/s.test(text);
+
 // Parses typed text into a body for /api/explain. If the first word is not a fact, the whole text is a key.
 export const parseQuery = (typed) => {
   const text = typed.trim();
-  if (text === "") throw new Error("Enter a key, or facts such as client=c1");
+  if (text === "") throw new Error("Enter a client, facts such as client=c1, or a route such as GET /search");
+  const [, before, method, path] = (isQuotedKey(text) ? null : REQUEST_LINE.exec(text)) ?? [];
+  if (path === undefined) return parseKeyOrFacts(text);
+  if (before === undefined) return { facts: { method, path } };
+  const { key, facts, ...others } = parseKeyOrFacts(before);
+  for (const name of ["method", "path"])
+    if (Object.hasOwn(facts ?? {}, name)) throw new Error(`Fact ${name} is given twice; give it once`);
+  return { facts: { ...(key === undefined ? facts : { client: key }), method, path }, ...others };
+};
+
+const parseKeyOrFacts = (text) => {
   const words = splitWords(text);
   if (words.length === 1 && words[0].isQuoted && words[0].name === "") return { key: words[0].value };
   if (words.length === 0 || !isFact(words[0])) return { key: text };
@@ -63,3 +78,19 @@ export const formatQuery = (facts, tenant = "") => {
 
 // The client of a query, or null.
 export const clientOf = ({ key, facts }) => key ?? facts?.client ?? null;
+
+const ROUTE_FACTS = ["method", "path", "host"];
+
+// Whether a query is about a route, not about a client.
+export const isRoute = ({ key, facts = {} }) =>
+  key === undefined && Object.hasOwn(facts, "path") && Object.keys(facts).every((name) => ROUTE_FACTS.includes(name));
+
+// The value to look up: that of the client, or of another fact that rules count by.
+export const subjectOf = (query) => {
+  const others = Object.entries(query.facts ?? {}).filter(([name]) => !ROUTE_FACTS.includes(name));
+  return clientOf(query) ?? query.facts?.user ?? query.facts?.ip ?? others[0]?.[1] ?? null;
+};
+
+// Whether a query names only a client or another subject, without facts of a request.
+export const isSubjectOnly = ({ key, facts = {} }) =>
+  key !== undefined || (Object.keys(facts).length === 1 && !ROUTE_FACTS.includes(Object.keys(facts)[0]));

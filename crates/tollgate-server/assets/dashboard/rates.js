@@ -1,4 +1,4 @@
-// Text form of limits: `20/min 200/h`, `0`, `5-concurrent` (also `5-at-once`).
+// Text form of limits: `20/min 200/h`, `blocked` (also `0`), `5-concurrent` (also `5-at-once`).
 import { limitText } from "./format.js";
 
 const UNITS = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
@@ -6,10 +6,22 @@ const UNITS = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000, w: 604
 const parseLimit = (word) => {
   const slots = /^(\d+)-(?:concurrent|at-once)$/.exec(word);
   if (slots) return { limit: Number(slots[1]), algorithm: "concurrency" };
-  if (word === "0") return { limit: 0, window_ms: 60_000 };
+  if (word === "0" || word === "blocked") return { limit: 0, window_ms: 60_000 };
   const [, limit, times, unit] = /^(\d+)\/(\d*)(ms|s|min|h|d|w)$/.exec(word) ?? [];
-  if (!unit) throw new Error(`“${word}” is not a limit; write 20/min, 100/h, 5/250ms, 0 or 5-concurrent`);
+  if (!unit) throw new Error(`“${word}” is not a limit; write 20/min, 100/h, 5/250ms, blocked or 5-concurrent`);
   return { limit: Number(limit), window_ms: (times === "" ? 1 : Number(times)) * UNITS[unit] };
+};
+
+// Text of a named limit of a rule, such as 10/min for `60s`; the name if the policy does not have it.
+export const namedLimitText = (policy, rule, name) => {
+  const limits = policy?.rules.find((entry) => entry.rule === rule)?.limits ?? [];
+  if (limits.length === 1) return limits[0];
+  const seconds = /^(\d+)s$/.exec(name)?.[1];
+  const hasWindow = (text) => {
+    const [, times, unit] = /^\d+\/(\d*)(ms|s|min|h|d|w)$/.exec(text) ?? [];
+    return unit !== undefined && (times === "" ? 1 : Number(times)) * UNITS[unit] === Number(seconds) * 1000;
+  };
+  return limits.find(hasWindow) ?? name;
 };
 
 const limitWord = (limit) => limitText(limit).replaceAll(" ", "-");

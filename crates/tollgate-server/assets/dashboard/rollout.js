@@ -5,7 +5,17 @@ import { axis, count, percent, rate } from "./format.js";
 import { OTHER_RULES, sumByRule } from "./history.js";
 import { shortText } from "./text.js";
 
-// Kinds of trial. `index` is the position of the count in the points of a rule.
+const REFUSED = 1;
+
+// What a trial adds to the live refusals: at least the difference, because both may refuse the same request.
+const addedText = (affected, refused) =>
+  affected > refused ? `at least ${count(affected - refused)} more` : "not more than the live limits";
+
+// Refusals by the live limits of a rule.
+const liveText = (refused, checked) => `The live limits refused ${count(refused)} (${percent(refused, checked)})`;
+
+// Kinds of trial. `index` is the position of the count in the points of a rule. `advice` gets the texts of the affected
+// part and of the live refusals.
 const TRIAL_KINDS = [
   {
     name: "shadow",
@@ -13,8 +23,10 @@ const TRIAL_KINDS = [
     applies: (rule) => rule.mode === "shadow",
     title: "shadow",
     limits: (rule) => rule.limits,
-    none: "No request would have been refused. So far, mode: enforce is safe.",
-    some: (share) => `If enforced, it would have refused ${share}. If this is intended, set mode: enforce.`,
+    advice: ({ affected, share }) =>
+      affected === 0
+        ? "The rule refuses nothing now, and mode: enforce would have refused nothing."
+        : `The rule refuses nothing now; mode: enforce would have refused ${share}. If this is intended, set mode: enforce.`,
   },
   {
     name: "next",
@@ -22,8 +34,10 @@ const TRIAL_KINDS = [
     applies: (rule) => (rule.next ?? []).length > 0,
     title: "next limits",
     limits: (rule) => rule.next,
-    none: "The next limits would have refused no request. So far, it is safe to move them to limits.",
-    some: (share) => `The next limits would have refused ${share}. If this is intended, move them to limits.`,
+    advice: ({ affected, share, live, added }) =>
+      affected === 0
+        ? `${live}; the next limits would have refused nothing.`
+        : `${live}; the next limits would have refused ${share}, ${added}. If this is intended, move them to limits.`,
   },
   {
     name: "diverged",
@@ -31,10 +45,11 @@ const TRIAL_KINDS = [
     applies: (rule) => rule.distributed === "shadow",
     title: "distributed: shadow",
     limits: (rule) => rule.limits,
-    none: "Nodes and Redis decided all requests equally. So far, distributed: on is safe.",
-    some: (share) =>
-      `Redis would have decided differently for ${share}, mostly of clients that use several nodes. ` +
-      "If this is intended, set distributed: on.",
+    advice: ({ affected, share, live }) =>
+      affected === 0
+        ? `${live}; Redis would have decided every request equally.`
+        : `${live}; Redis would have decided differently for ${share}, mostly of clients that use several nodes. ` +
+          "If this is intended, set distributed: on.",
   },
 ];
 
@@ -43,15 +58,38 @@ const trialChart = (rule, kind) =>
     label: kind.name === "diverged" ? "Different decisions per second" : "Would be refused per second",
     format: axis,
     exact: rate,
+    stacked: false,
     series: [
-      { name: "", look: "hatched", colour: "c-slow", value: (point) => point.rules?.[rule.rule]?.[kind.index] ?? 0 },
+      {
+        name: kind.name === "diverged" ? "different" : "trial",
+        look: "hatched",
+        colour: "c-slow",
+        value: (point) => point.rules?.[rule.rule]?.[kind.index] ?? 0,
+      },
+      {
+        name: "refused by live limits",
+        look: "thin",
+        colour: "c-refused",
+        value: (point) => point.rules?.[rule.rule]?.[REFUSED] ?? 0,
+      },
     ],
   });
 
+// Result and advice; without traffic there is neither.
+const resultElements = ({ checked, affected, refused }, kind) => {
+  if (checked === 0)
+    return [element("b", {}, "No traffic yet"), element("p", {}, "No request matched this rule in this time.")];
+  const share = `${count(affected)} (${percent(affected, checked)})`;
+  return [
+    element("b", {}, percent(affected, checked)),
+    element("span", { class: "dim" }, ` ${count(affected)} of ${count(checked)} checked`),
+    element("p", {}, kind.advice({ affected, share, live: liveText(refused, checked), added: addedText(affected, refused) })),
+  ];
+};
+
 const createTrial = (rule, kind) => {
   const chart = trialChart(rule, kind);
-  const result = element("span", { class: "result" });
-  const advice = element("p");
+  const result = element("div", { class: "result" });
   const root = element(
     "article",
     { class: "trial" },
@@ -65,23 +103,16 @@ const createTrial = (rule, kind) => {
       element("code", {}, shortText(kind.limits(rule).join(", "))),
     ),
     result,
-    advice,
     chart.root,
   );
   return {
     root,
-    update: (points, now, sums) => {
-      const [checked] = sums.get(rule.rule) ?? [0];
-      const affected = sums.get(rule.rule)?.[kind.index] ?? 0;
-      const total = checked > 0 ? ` of ${count(checked)} checked` : "";
-      fill(result, [affected, checked], () => [
-        element("b", {}, percent(affected, checked)),
-        element("span", { class: "dim" }, ` ${count(affected)}${total}`),
-      ]);
-      fill(advice, affected > 0 ? [affected, checked] : 0, () =>
-        affected > 0 ? kind.some(`${percent(affected, checked)} of requests`) : kind.none,
-      );
-      chart.draw(points, now);
+    update: (view, sums) => {
+      const counts = (sums.get(rule.rule) ?? []).map((value) => Math.round(value));
+      const figures = { checked: counts[0] ?? 0, refused: counts[REFUSED] ?? 0, affected: counts[kind.index] ?? 0 };
+      fill(result, figures, () => resultElements(figures, kind));
+      chart.root.hidden = figures.checked === 0;
+      chart.draw(view);
     },
   };
 };
@@ -103,7 +134,7 @@ export const createRollout = () => {
   const container = byId("rollout-rules");
   let trials = [];
   return {
-    update: ({ policy, history, frame }) => {
+    update: ({ policy, frame, view }) => {
       if (!policy || !frame) return;
       const pairs = policy.rules
         .filter(({ rule }) => rule !== OTHER_RULES)
@@ -117,9 +148,8 @@ export const createRollout = () => {
         },
       );
       if (trials.length === 0) return;
-      const points = history.finalPoints();
-      const sums = sumByRule(points);
-      for (const trial of trials) trial.update(points, history.now(), sums);
+      const sums = sumByRule(view.points);
+      for (const trial of trials) trial.update(view, sums);
     },
   };
 };

@@ -1,9 +1,11 @@
 // Untrusted text: keys, tenants, facts and reasons. Invisible characters are replaced by their code points, each text
-// has its own writing direction, and long text is truncated.
+// has its own writing direction, and long text is shortened in the middle, because names often differ at the end only.
 import { button, element } from "./dom.js";
 
-const SHORT_LENGTH = 56;
+const SHORT_LENGTH = 40;
 const LONG_LENGTH = 240;
+// Part of the letters of a shortened text that is taken from its end.
+const END_PART = 0.3;
 const INVISIBLE = /([\p{C}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|(?! )\p{Zs})/u;
 
 const codePoint = (letter) => `U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
@@ -39,25 +41,37 @@ const copyButton = (text) => {
   return copy;
 };
 
-const truncatedText = (text, letters, length) => {
-  const start = fullText(letters.slice(0, length).join(""));
-  const content = element("span", {}, start, "…");
+// Start and end of the letters, `length` in total.
+const shortened = (letters, length) => {
+  const end = Math.floor(length * END_PART);
+  return [letters.slice(0, length - end), letters.slice(-end)].map((part) => fullText(part.join("")));
+};
+
+const expandable = (text, letters, length) => {
+  const [start, end] = shortened(letters, length);
+  const content = element("span", { class: "shortened" }, start, "…", end);
+  const copy = copyButton(text);
+  const root = element("span", { class: "long", title: visible(text) });
   const toggle = button(
     `all ${letters.length}`,
     () => {
       const isOpen = toggle.getAttribute("aria-expanded") !== "true";
       toggle.setAttribute("aria-expanded", String(isOpen));
       toggle.textContent = isOpen ? "less" : `all ${letters.length}`;
-      content.replaceChildren(...(isOpen ? [fullText(text)] : [start, "…"]));
+      content.className = isOpen ? "" : "shortened";
+      content.replaceChildren(...(isOpen ? [fullText(text)] : [start, "…", end]));
+      if (isOpen && copy) root.append(" ", copy);
+      else copy?.remove();
     },
     { class: "small", "aria-expanded": "false" },
   );
-  return element("span", { class: "long", title: visible(text) }, content, " ", toggle, " ", copyButton(text));
+  root.append(content, " ", toggle);
+  return root;
 };
 
 const upTo = (text, length) => {
   const letters = [...text];
-  return letters.length > length ? truncatedText(text, letters, length) : fullText(text);
+  return letters.length > length ? expandable(text, letters, length) : fullText(text);
 };
 
 // An element for a name (short) or a sentence (long).

@@ -16,15 +16,17 @@ const storeTile = ({ store }) => {
 
 const reportState = (nodes) => {
   const down = nodes.filter(({ state }) => state !== "Up").length;
-  const silent = nodes.filter(({ state, reporting }) => state === "Up" && !reporting).length;
+  const silent = nodes.filter((node) => node.state === "Up" && node.silent).length;
+  const waiting = nodes.filter(({ state, reporting }) => state === "Up" && !reporting).length;
   if (down > 0) return `${count(down)} down`;
-  return silent > 0 ? `${count(silent)} not reporting` : "all nodes reporting";
+  if (silent > 0) return `${count(silent)} silent`;
+  return waiting > 0 ? `${count(waiting)} not reporting` : "all nodes reporting";
 };
 
 // Redis holds the list of nodes. While it is down, only the last known number of nodes is available.
 const nodesTile = (frame, lastTotal) => {
   const { nodes, scope, store } = frame;
-  const up = nodes.filter(({ state }) => state === "Up").length;
+  const up = nodes.filter(({ state, silent }) => state === "Up" && !silent).length;
   if (scope !== "fleet" && store.kind !== "memory")
     return { value: `${up} of ${lastTotal ?? "?"}`, below: "other nodes unknown while Redis is down", level: "warn" };
   const total = nodesTotal(frame);

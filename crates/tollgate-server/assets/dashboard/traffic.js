@@ -47,11 +47,10 @@ export const createTraffic = () => {
   byId("charts").append(...charts.map(({ root }) => root));
   const noTraffic = byId("no-traffic");
   return {
-    update: ({ history, frame }) => {
+    update: ({ history, frame, view }) => {
       if (!frame) return;
       setText(byId("front-ends"), frontEndsText(frame));
-      const points = history.finalPoints();
-      for (const chart of charts) chart.draw(points, history.now());
+      for (const chart of charts) chart.draw(view);
       noTraffic.hidden = !history.isEmpty();
       fill(noTraffic, checkOrigin(frame), (origin) => [
         "No traffic yet. Try ",

@@ -1,16 +1,12 @@
-// "Why?" panel: explains the decision on a typed or linked (#why=…) query.
+// "Why?" panel: explains a typed or linked (#why=…) client, request or route.
 import { clientPath, request } from "./api.js";
 import { button, byId, element } from "./dom.js";
 import { confirmButton } from "./confirm.js";
-import { countersTable } from "./counters.js";
-import { degradedNote, headline, overrideNote, rulesTried } from "./explanation.js";
-import { clock } from "./format.js";
-import { limitsTable } from "./limits-table.js";
-import { nodeNow } from "./node-time.js";
 import { clientOf, parseQuery } from "./query.js";
-import { recentRefusals } from "./recent-refusals.js";
 import { author } from "./session.js";
-import { longText, shortText } from "./text.js";
+import { longText } from "./text.js";
+import { lookUp } from "./why-lookup.js";
+import { resultDetails, resultHeadline } from "./why-result.js";
 
 const HASH = "#why=";
 
@@ -23,25 +19,22 @@ const linkedText = () => {
   }
 };
 
-const queryElement = ({ key, facts, tenant }) => {
-  const all = Object.entries({ ...(key === undefined ? facts : { key }), ...(tenant === undefined ? {} : { tenant }) });
-  return element(
-    "p",
-    { class: "query" },
-    all.map(([name, value]) => element("span", {}, element("span", { class: "dim" }, `${name} `), shortText(value))),
-  );
-};
-
 const resetButton = (client, tenant, onDone) =>
-  confirmButton("Reset usage", "Reset the usage of this client?", "Yes, reset", async () => {
+  confirmButton("Reset usage", "Reset the usage of this client in every rule?", "Yes, reset", async () => {
     await request("POST", clientPath(client, "reset"), { query: { tenant, author: author() } });
     await onDone("The usage of this client was reset.");
   });
 
+// The rule whose limits an override should change: the one that refuses the client.
+const refusingRule = ({ explanation, source }) => {
+  if (explanation && !explanation.answer.allowed) return explanation.answer.rule;
+  return source?.rule ?? null;
+};
+
 // Buttons below the headline; administrators have more of them.
-const actions = (query, { isAdmin, onRefresh, onClose, onOverride }) => {
-  const client = clientOf(query);
-  const { tenant } = query;
+const actions = (result, { isAdmin, onRefresh, onClose, onOverride }) => {
+  const client = clientOf(result.query);
+  const { tenant } = result.query;
   const common = [
     button("Refresh", () => onRefresh(), { class: "small" }),
     button("Close", onClose, { class: "small" }),
@@ -51,39 +44,21 @@ const actions = (query, { isAdmin, onRefresh, onClose, onOverride }) => {
     "div",
     { class: "actions" },
     common,
-    button("Set override…", () => onOverride({ client, tenant }), { class: "small" }),
+    button("Set override…", () => onOverride({ client, tenant, rule: refusingRule(result) }), { class: "small" }),
     resetButton(client, tenant, onRefresh),
   );
 };
 
-const detailElements = (query, explanation, recent, buttons) =>
-  [
-    queryElement(query),
-    degradedNote(explanation),
-    overrideNote(explanation),
-    recent,
-    buttons,
-    element("h3", {}, "Limits"),
-    limitsTable(explanation),
-    element("h3", {}, "Rules tried"),
-    rulesTried(explanation),
-    element("h3", {}, "Counters in use"),
-    countersTable(explanation.answer.key, query.tenant),
-    element("p", { class: "dim" }, `As of ${clock(nodeNow())}. No quota was used.`),
-  ].filter((part) => part !== null);
-
-export const createWhy = ({ recentlyRefused, isAdmin, onOverride }) => {
+export const createWhy = ({ policy, isAdmin, onOverride }) => {
   const input = byId("why-input");
   const result = byId("why-result");
   const headlineElement = byId("why-headline");
   const details = byId("why-details");
   let generation = 0;
 
-  const render = (query, explanation, note) => {
-    const typed = { text: input.value, tenant: query.tenant };
-    const recent = recentRefusals(explanation, typed, recentlyRefused(), openAndScroll);
-    const buttons = actions(query, { isAdmin, onRefresh: showAgain, onClose: close, onOverride });
-    const elements = detailElements(query, explanation, recent, buttons);
+  const render = (found, note) => {
+    const buttons = actions(found, { isAdmin, onRefresh: showAgain, onClose: close, onOverride });
+    const elements = resultDetails(found, { policy: policy(), buttons, onExplain: openAndScroll });
     return note ? [element("p", { class: "good" }, note), ...elements] : elements;
   };
 
@@ -93,11 +68,10 @@ export const createWhy = ({ recentlyRefused, isAdmin, onOverride }) => {
     result.hidden = false;
     result.setAttribute("aria-busy", "true");
     try {
-      const query = parseQuery(text);
-      const explanation = await request("POST", "/api/explain", { body: query });
+      const found = await lookUp(parseQuery(text));
       if (current !== generation) return;
-      headlineElement.replaceChildren(...headline(explanation));
-      details.replaceChildren(...render(query, explanation, note));
+      headlineElement.replaceChildren(...resultHeadline(found));
+      details.replaceChildren(...render(found, note));
     } catch (problem) {
       if (current !== generation) return;
       headlineElement.replaceChildren(element("span", { class: "problem" }, longText(problem.message)));
