@@ -3,7 +3,9 @@
 //! A counter is `prefix{subject}:identity`. The braces are the Redis hash tag: all counters of one subject are in
 //! one cluster slot. Subjects are escaped and contain no brace.
 
-use tollgate::Subject;
+use std::time::Duration;
+
+use tollgate::{Subject, Timestamp};
 
 /// Placeholder for the empty subject (`per: []`). `{}` is no hash tag, and an escaped subject is never a single
 /// `%`.
@@ -83,6 +85,37 @@ impl Keys {
     /// The current state of a node.
     pub(crate) fn node_state(&self, node: &str) -> String {
         format!("{}node{{{}}}:{node}", self.prefix, self.nodes())
+    }
+
+    /// The sorted set of nodes that are not silent, by the time of their last report.
+    pub(crate) fn node_seen(&self) -> String {
+        format!("{}seen{{{}}}", self.prefix, self.nodes())
+    }
+
+    /// Present for some seconds after a time without reports, in which no node is found to be silent.
+    pub(crate) fn node_grace(&self) -> String {
+        format!("{}grace{{{}}}", self.prefix, self.nodes())
+    }
+
+    /// The number of the last figures of each node.
+    pub(crate) fn report_numbers(&self) -> String {
+        format!("{}numbers{{{}}}", self.prefix, self.nodes())
+    }
+
+    /// The sorted set of events by their time.
+    pub(crate) fn event_log(&self) -> String {
+        format!("{}eventlog{{{}}}", self.prefix, self.nodes())
+    }
+
+    /// The number of events that were ever added.
+    pub(crate) fn event_count(&self) -> String {
+        format!("{}eventcount{{{}}}", self.prefix, self.nodes())
+    }
+
+    /// The hash of counts in one interval of the history.
+    pub(crate) fn history(&self, length: Duration, start: Timestamp) -> String {
+        let (length, start) = (length.as_secs(), start.as_micros() / 1_000_000);
+        format!("{}history{{{}}}:{length}:{start}", self.prefix, self.nodes())
     }
 
     /// The channel of change events.

@@ -23,7 +23,8 @@ pub use address::{Address, AddressError};
 pub use coalesce::together;
 pub use connection::ServerInfo;
 pub use directory::{
-    AuditEntry, Change, Directory, Event, Node, NodeRecord, NodeReport, NodeState, OutgoingFigures,
+    AuditEntry, Change, Directory, EVENT_HISTORY, Event, Interval, LoggedEvent, MAX_EVENTS, Node,
+    NodeRecord, NodeReport, NodeState, OutgoingEvent, OutgoingFigures, OutgoingInterval,
     OutgoingReport, OverrideFollower, REPORT_HISTORY, ReportId, ReportPage, ReportReply,
     StoredOverrides,
 };

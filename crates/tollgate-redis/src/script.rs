@@ -48,6 +48,7 @@ pub(crate) enum Entry {
     Nodes,
     Override,
     NodeReport,
+    History,
 }
 
 impl Entry {
@@ -62,6 +63,7 @@ impl Entry {
             Self::Nodes => "nodes",
             Self::Override => "override",
             Self::NodeReport => "report",
+            Self::History => "history",
         }
     }
 }
@@ -70,7 +72,14 @@ const SHARED: [&str; 2] = [lua!("arithmetic"), lua!("state")];
 const DECIDE: [&str; 4] = [lua!("pause"), lua!("plan"), lua!("multi_take"), lua!("decide")];
 const OPERATE: [&str; 5] =
     [lua!("pause"), lua!("permits"), lua!("plan"), lua!("multi_take"), lua!("operations")];
-const DIRECTORY: [&str; 4] = [lua!("leave"), lua!("nodes"), lua!("overrides"), lua!("node_report")];
+const DIRECTORY: [&str; 6] = [
+    lua!("event_log"),
+    lua!("history"),
+    lua!("leave"),
+    lua!("nodes"),
+    lua!("overrides"),
+    lua!("node_report"),
+];
 
 const SINGLE_BUCKETS: &str = lua!("single_buckets");
 
@@ -132,6 +141,7 @@ impl Library {
             Entry::Nodes,
             Entry::Override,
             Entry::NodeReport,
+            Entry::History,
         ];
         let registered: String =
             entries.iter().map(|entry| entry.name()).map(|entry| register(&name, entry)).collect();
@@ -172,6 +182,7 @@ pub(crate) struct Programs {
     nodes: Script,
     overrides: Script,
     node_report: Script,
+    history: Script,
     library: Library,
 }
 
@@ -187,7 +198,7 @@ impl Programs {
         };
         // The directory always uses the server's clock.
         let directory =
-            |entry: Entry, part| Script::of(entry, &assemble(TimeSource::Server, &[&[part]]));
+            |entry: Entry, parts: &[_]| Script::of(entry, &assemble(TimeSource::Server, &[parts]));
         let algorithms = algorithms();
         let without_listing: Vec<_> = algorithms.iter().map(|part| deciding(part)).collect();
         let all: [&[&'static str]; 4] = [&algorithms, &OPERATE, &[lua!("listing")], &DIRECTORY];
@@ -196,10 +207,14 @@ impl Programs {
             decide: Letter::ALL.into_iter().filter(has_small_script).map(decide).collect(),
             operate: Script::of(Entry::Operate, &assemble(time, &[&without_listing, &OPERATE])),
             list: Script::of(Entry::List, &assemble(time, &[&algorithms, &[lua!("listing")]])),
-            leave: directory(Entry::Leave, lua!("leave")),
-            nodes: directory(Entry::Nodes, lua!("nodes")),
-            overrides: directory(Entry::Override, lua!("overrides")),
-            node_report: directory(Entry::NodeReport, lua!("node_report")),
+            leave: directory(Entry::Leave, &[lua!("event_log"), lua!("leave")]),
+            nodes: directory(Entry::Nodes, &[lua!("nodes")]),
+            overrides: directory(Entry::Override, &[lua!("overrides")]),
+            node_report: directory(
+                Entry::NodeReport,
+                &[lua!("event_log"), lua!("history"), lua!("node_report")],
+            ),
+            history: directory(Entry::History, &[lua!("history")]),
             library: Library::of(&assemble(time, &all)),
         }
     }
@@ -219,6 +234,7 @@ impl Programs {
             Entry::Nodes => &self.nodes,
             Entry::Override => &self.overrides,
             Entry::NodeReport => &self.node_report,
+            Entry::History => &self.history,
         }
     }
 

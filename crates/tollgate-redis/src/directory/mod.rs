@@ -1,7 +1,9 @@
-//! The directory: data of a deployment that is not counted. Nodes, overrides, audit, change events.
+//! The directory: data of a deployment that is not counted. Nodes, overrides, audit, change events, event log, history.
 
 mod audit;
 mod changes;
+mod event_log;
+mod history;
 mod node_reports;
 mod nodes;
 mod outgoing_report;
@@ -15,6 +17,8 @@ use tollgate::StoreError;
 
 pub use audit::AuditEntry;
 pub use changes::{Change, Event};
+pub use event_log::{EVENT_HISTORY, LoggedEvent, MAX_EVENTS, OutgoingEvent};
+pub use history::{Interval, OutgoingInterval};
 pub use node_reports::{NodeReport, REPORT_HISTORY, ReportId, ReportPage};
 pub use nodes::{Node, NodeRecord, NodeState};
 pub use outgoing_report::{OutgoingFigures, OutgoingReport, ReportReply};
@@ -45,7 +49,8 @@ use crate::time::Time;
 ///     registered_at: Timestamp::EPOCH,
 /// };
 /// let lifetime = Duration::from_secs(30);
-/// directory.report(&OutgoingReport { node: &node, lifetime, figures: None }).await?;
+/// let report = OutgoingReport { node: &node, lifetime, events: &[], figures: None };
+/// directory.report(&report).await?;
 /// assert_eq!(directory.nodes().await?[0].state, NodeState::Up);
 /// # Ok(())
 /// # }

@@ -52,13 +52,20 @@ pub enum NodeState {
 }
 
 impl Directory {
-    /// Removes a node that shuts down. Another node with the same id stays registered.
+    /// Removes a node that shuts down, and adds this to the event log. Another node with the same id stays registered.
     ///
     /// # Errors
     /// The call to Redis failed.
     pub async fn leave(&self, node: &NodeRecord) -> Result<(), StoreError> {
         let keys = &self.keys;
-        let keys = [keys.nodes(), keys.node_deadlines(), keys.node_departures()];
+        let keys = [
+            keys.nodes(),
+            keys.node_deadlines(),
+            keys.node_departures(),
+            keys.node_seen(),
+            keys.event_log(),
+            keys.event_count(),
+        ];
         let keys = keys.map(String::into_bytes).to_vec();
         let arguments = vec![node.id.clone().into_bytes(), node.encode()];
         self.run(Entry::Leave, keys, arguments).await.map(|_| ())

@@ -5,6 +5,8 @@ use std::time::Duration;
 use tollgate::{StoreError, Timestamp};
 
 use super::Directory;
+use super::event_log::OutgoingEvent;
+use super::history::OutgoingInterval;
 use super::node_reports::REPORT_HISTORY;
 use super::nodes::{Node, NodeRecord};
 use crate::failure::Failure;
@@ -19,6 +21,8 @@ pub struct OutgoingReport<'a> {
     pub node: &'a NodeRecord,
     /// How long the node counts as up after this report.
     pub lifetime: Duration,
+    /// Events to add to the event log.
+    pub events: &'a [OutgoingEvent<'a>],
     /// The figures to publish. Without them, the report only confirms that the node is up.
     pub figures: Option<OutgoingFigures<'a>>,
 }
@@ -31,6 +35,8 @@ pub struct OutgoingFigures<'a> {
     pub number: u64,
     /// The figures since the previous report. Kept for [`REPORT_HISTORY`].
     pub figures: &'a str,
+    /// The same figures as counts per interval, to add to the history.
+    pub history: &'a [OutgoingInterval],
     /// The current state of the node. Replaces the previous one.
     pub state: &'a str,
     /// How long the state is valid.
@@ -52,6 +58,9 @@ pub struct ReportReply {
     /// Number of nodes that have left cleanly. It starts again at 0 if Redis loses its data, and after a day without
     /// a departure.
     pub departures: u64,
+    /// Number of events that were ever added to the event log: it changes with every event. It starts again at 0 if
+    /// Redis loses its data, and after a day without an event.
+    pub events: u64,
 }
 
 impl Directory {
@@ -71,9 +80,10 @@ impl Directory {
     ///     registered_at: Timestamp::EPOCH,
     /// };
     /// let state_lifetime = Duration::from_secs(10);
-    /// let figures = OutgoingFigures { number: 1, figures: "7 checks", state: "ok", state_lifetime };
+    /// let (figures, state) = ("7 checks", "ok");
+    /// let figures = OutgoingFigures { number: 1, figures, history: &[], state, state_lifetime };
     /// let lifetime = Duration::from_secs(30);
-    /// let report = OutgoingReport { node: &node, lifetime, figures: Some(figures) };
+    /// let report = OutgoingReport { node: &node, lifetime, events: &[], figures: Some(figures) };
     /// let reply = directory.report(&report).await?;
     /// assert_eq!(reply.up, 1);
     /// let page = directory.node_reports(&ReportId::before(reply.at)).await?;
@@ -93,8 +103,15 @@ impl Directory {
             keys.node_departures(),
             keys.node_reports(),
             keys.node_state(&report.node.id),
+            keys.node_seen(),
+            keys.node_grace(),
+            keys.event_log(),
+            keys.event_count(),
+            keys.report_numbers(),
         ];
-        let keys = keys.map(String::into_bytes).to_vec();
+        let intervals = report.figures.map_or(&[][..], |figures| figures.history);
+        let intervals = intervals.iter().map(|it| self.keys.history(it.length, it.start));
+        let keys = keys.into_iter().chain(intervals).map(String::into_bytes).collect();
         let reply = self.run(Entry::NodeReport, keys, report.arguments()).await?;
         parse(&report.node.id, &reply).ok_or_else(|| Failure::unexpected().into_store_error())
     }
@@ -106,6 +123,8 @@ impl OutgoingReport<'_> {
         let node = self.node;
         let mut arguments =
             vec![node.id.clone().into_bytes(), number(micros(self.lifetime)), node.encode()];
+        arguments.push(number(self.events.len() as u64));
+        arguments.extend(self.events.iter().flat_map(OutgoingEvent::arguments));
         if let Some(figures) = &self.figures {
             arguments.extend([
                 number(figures.number),
@@ -114,6 +133,7 @@ impl OutgoingReport<'_> {
                 number(millis(REPORT_HISTORY)),
                 number(millis(figures.state_lifetime).max(1)),
             ]);
+            arguments.extend(figures.history.iter().flat_map(OutgoingInterval::arguments));
         }
         arguments
     }
@@ -124,15 +144,19 @@ fn parse(id: &str, reply: &Reply) -> Option<ReportReply> {
     let [Reply::Integer(at), Reply::Bulk(previous), counts @ ..] = fields.as_slice() else {
         return None;
     };
-    let [Reply::Integer(up), Reply::Integer(all), Reply::Integer(departures)] = counts else {
-        return None;
+    let [up, all, departures, events] = counts else { return None };
+    let count = |reply: &Reply| match reply {
+        Reply::Integer(count) => u64::try_from(*count).ok(),
+        _ => None,
     };
-    let (at, up) = (u64::try_from(*at).ok()?, u32::try_from(*up).ok()?);
+    let [up, all] = [up, all].map(|reply| u32::try_from(count(reply)?).ok());
+    let (at, up) = (u64::try_from(*at).ok()?, up?);
     Some(ReportReply {
         at: Timestamp::from_micros(at),
         previous: Node::parse(id.as_bytes(), previous, at),
         up,
-        down: u32::try_from(*all).ok()?.saturating_sub(up),
-        departures: u64::try_from(*departures).ok()?,
+        down: all?.saturating_sub(up),
+        departures: count(departures)?,
+        events: count(events)?,
     })
 }

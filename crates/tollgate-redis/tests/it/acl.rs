@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tollgate::{Key, Listing, Permit, PermitId, Store, Subject, Timestamp};
 use tollgate_redis::{
-    Change, Event, NodeRecord, OutgoingFigures, OutgoingReport, RedisStore, ReportId, Scripting,
+    Change, Event, NodeRecord, OutgoingEvent, OutgoingFigures, OutgoingInterval, OutgoingReport,
+    RedisStore, ReportId, Scripting,
 };
 use tollgate_testkit::server::{Flavor, Server};
 use tollgate_testkit::wait::MAX_WAIT;
@@ -57,13 +58,33 @@ fn use_directory(store: &RedisStore) {
     assert_eq!(events.recv_timeout(MAX_WAIT), Ok(Event::Subscribed));
     let (id, address) = ("a".to_owned(), "host:1".to_owned());
     let node = NodeRecord { id, address, registered_at: Timestamp::EPOCH };
+    let event = OutgoingEvent { number: 1, age: HOUR, kind: "kind", detail: "detail" };
+    let history = [OutgoingInterval {
+        length: HOUR,
+        start: Timestamp::EPOCH,
+        keep: HOUR,
+        counts: vec![("rule".to_owned(), vec![1, 2])],
+    }];
     let [then, _] = [1, 2].map(|number| {
-        let figures = OutgoingFigures { number, figures: "1", state: "ok", state_lifetime: HOUR };
-        let report = OutgoingReport { node: &node, lifetime: HOUR, figures: Some(figures) };
+        let figures = OutgoingFigures {
+            number,
+            figures: "1",
+            history: &history,
+            state: "ok",
+            state_lifetime: HOUR,
+        };
+        let report = OutgoingReport {
+            node: &node,
+            lifetime: HOUR,
+            events: &[event],
+            figures: Some(figures),
+        };
         block_on(directory.report(&report)).unwrap().at
     });
     assert_eq!(block_on(directory.nodes()).unwrap().len(), 1);
     block_on(directory.leave(&node)).unwrap();
+    assert_eq!(block_on(directory.event_log(Timestamp::EPOCH, None, 9)).unwrap().len(), 2);
+    assert_eq!(block_on(directory.history(HOUR, &[Timestamp::EPOCH])).unwrap()[0].counts.len(), 1);
     assert_eq!(block_on(directory.node_reports(&ReportId::before(then))).unwrap().reports.len(), 2);
     assert_eq!(block_on(directory.node_states(&["a", "b"])).unwrap().len(), 2);
     let client = Subject::of(["c"]);

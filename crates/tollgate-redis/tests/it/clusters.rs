@@ -243,7 +243,7 @@ fn directory_works_on_a_cluster() {
     let at = Timestamp::from_micros(7_000_000);
     let node = NodeRecord { id: "a".to_owned(), address: "host:1".to_owned(), registered_at: at };
     let lifetime = Duration::from_secs(3600);
-    let report = OutgoingReport { node: &node, lifetime, figures: None };
+    let report = OutgoingReport { node: &node, lifetime, events: &[], figures: None };
     assert_eq!(block_on(directory.report(&report)).unwrap().up, 1);
     let nodes = block_on(watching.directory().nodes()).unwrap();
     assert_eq!((nodes.len(), nodes[0].state), (1, NodeState::Up));

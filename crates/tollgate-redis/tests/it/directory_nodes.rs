@@ -25,7 +25,7 @@ fn record(id: &str) -> NodeRecord {
 
 /// Sends a report without figures.
 fn report(directory: &Directory, id: &str, lifetime: Duration) -> ReportReply {
-    let report = OutgoingReport { node: &record(id), lifetime, figures: None };
+    let report = OutgoingReport { node: &record(id), lifetime, events: &[], figures: None };
     block_on(directory.report(&report)).unwrap()
 }
 
@@ -106,7 +106,7 @@ fn reply_contains_the_previous_record_of_the_node() {
     let first = report(&directory, "a", HOUR);
     assert_eq!(first.previous, None);
     let other = NodeRecord { address: "10.0.0.2:a".to_owned(), ..record("a") };
-    let outgoing = OutgoingReport { node: &other, lifetime: HOUR, figures: None };
+    let outgoing = OutgoingReport { node: &other, lifetime: HOUR, events: &[], figures: None };
     let previous = block_on(directory.report(&outgoing)).unwrap().previous.unwrap();
     assert_eq!((&*previous.address, previous.last_seen), ("10.0.0.1:a", first.at));
     leave(&directory, "a");

@@ -19,6 +19,7 @@ mod cut_connections;
 mod directory;
 mod directory_nodes;
 mod dropped_recovery;
+mod event_log;
 mod expiry;
 mod first_call;
 mod fixture;

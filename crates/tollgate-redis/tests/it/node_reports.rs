@@ -24,8 +24,11 @@ fn report_numbered(directory: &Directory, node: &str, figures: &str, number: u64
     let state = &format!("{node} after {figures}");
     let (id, address) = (node.to_owned(), "host:1".to_owned());
     let node = &NodeRecord { id, address, registered_at: Timestamp::EPOCH };
-    let figures = Some(OutgoingFigures { number, figures, state, state_lifetime: LIFETIME });
-    block_on(directory.report(&OutgoingReport { node, lifetime: LIFETIME, figures })).unwrap().at
+    let figures =
+        Some(OutgoingFigures { number, figures, history: &[], state, state_lifetime: LIFETIME });
+    block_on(directory.report(&OutgoingReport { node, lifetime: LIFETIME, events: &[], figures }))
+        .unwrap()
+        .at
 }
 
 fn reports_after(directory: &Directory, after: &ReportId) -> Vec<(String, String)> {
