@@ -7,6 +7,7 @@ mod access;
 pub mod api;
 mod cli;
 mod error;
+mod events;
 mod files;
 mod grpc;
 mod http;

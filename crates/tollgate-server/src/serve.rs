@@ -78,6 +78,7 @@ pub(crate) async fn serve(
     let node = NodeContext::new(limiter, overrides, source, identity, info, Arc::clone(&readiness));
     let node = Arc::new(node);
     log_start(&node, &settings, start_nodes);
+    node.note_start();
     let maintenance = tokio::spawn(store_maintenance::run(
         node.shared_limiter(),
         settings.redis.probe,

@@ -12,6 +12,7 @@ use super::reply::{Reply, json, uncached};
 use crate::api::Service;
 use crate::api::read::PageRequest;
 use crate::error::ApiError;
+use crate::node::history::HistoryRange;
 
 const DEFAULT_PAGE_SIZE: usize = 100;
 const MAX_PAGE_SIZE: usize = 1000;
@@ -120,6 +121,44 @@ pub(super) async fn nodes(
     uri: Uri,
 ) -> Result<Reply, ApiError> {
     Ok(uncached(json(&service.nodes(&page_request(&uri)?).await?)))
+}
+
+/// GET /api/events.
+pub(super) async fn events(
+    State(service): State<Arc<Service>>,
+    uri: Uri,
+) -> Result<Reply, ApiError> {
+    let page = page_request(&uri)?;
+    if !page.prefix.is_empty() || page.tenant.is_some() {
+        let detail = "`prefix` and `tenant` are not supported here; use `limit` and `cursor`";
+        return Err(ApiError::invalid(detail));
+    }
+    Ok(uncached(json(&service.events(page.cursor.as_deref(), page.page_size).await?)))
+}
+
+/// Query parameters of `/api/history`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct HistoryQuery {
+    /// The time range, with intervals of 1 s, 10 s or 5 min. Default: 1h.
+    #[cfg_attr(test, schemars(with = "crate::reference_tests::names::HistoryRange"))]
+    range: Option<String>,
+}
+
+/// GET /api/history.
+pub(super) async fn history(
+    State(service): State<Arc<Service>>,
+    uri: Uri,
+) -> Result<Reply, ApiError> {
+    let Query(query) = Query::<HistoryQuery>::try_from_uri(&uri)
+        .map_err(|rejection| ApiError::invalid(rejection.body_text()))?;
+    let range = match query.range.as_deref() {
+        None => Some(HistoryRange::Hour),
+        Some(range) => HistoryRange::parse(range),
+    };
+    let range = range.ok_or_else(|| ApiError::invalid("must be 5m, 1h or 24h").at("range"))?;
+    Ok(uncached(json(&service.history(range).await)))
 }
 
 pub(super) async fn status(State(service): State<Arc<Service>>) -> Reply {

@@ -26,7 +26,7 @@ pub(crate) use admin::ChangeQuery;
 #[cfg(test)]
 pub(crate) use decide::{Batch, PermitBody};
 #[cfg(test)]
-pub(crate) use listings::{ClientQuery, ListQuery};
+pub(crate) use listings::{ClientQuery, HistoryQuery, ListQuery};
 pub(crate) use protocol::{Http, Surface};
 #[cfg(test)]
 pub(crate) use session::{Login, SessionResponse};

@@ -64,6 +64,8 @@ fn operator_routes(service: &Arc<Service>) -> Router<Arc<Service>> {
         .route("/api/limits", get(listings::limits))
         .route("/api/blocks", get(listings::blocks))
         .route("/api/clients/{id}", get(listings::client))
+        .route("/api/events", get(listings::events))
+        .route("/api/history", get(listings::history))
         .route("/api/status", get(listings::status))
         .route("/api/live", get(live::live))
         .route("/api/explain", post(explain))

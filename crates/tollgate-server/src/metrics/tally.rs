@@ -123,6 +123,11 @@ impl Slice {
         self.to.saturating_sub(self.from)
     }
 
+    /// Returns the whole counts in the slice. Adjacent slices add up exactly.
+    pub(crate) fn part(self, count: u64) -> u64 {
+        mul_div(count, self.to, self.of).saturating_sub(mul_div(count, self.from, self.of))
+    }
+
     /// Returns the share of a count in the slice, multiplied by [`SCALE`].
     pub(crate) fn apply(self, count: u64) -> u64 {
         let scaled = count.saturating_mul(SCALE);

@@ -7,10 +7,12 @@ use parking_lot::{Mutex, MutexGuard};
 use tollgate::policy::Policy;
 use tollgate::{Clock, Limiter, MemoryStore, Series, SystemClock, Timestamp};
 
+use super::history::LocalHistory;
 use super::live::Live;
 use super::overrides::OverrideStore;
 use super::report::RefusedKeys;
 use super::warnings::Warnings;
+use crate::events::{EventKind, EventLog};
 use crate::files::policy_file::PolicyFile;
 use crate::metrics::Metrics;
 use crate::shutdown::Readiness;
@@ -34,6 +36,7 @@ pub(crate) struct NodeContext {
     readiness: Arc<Readiness>,
     refused: RefusedKeys,
     live: Arc<Live>,
+    history: LocalHistory,
 }
 
 /// Identity of this node.
@@ -84,6 +87,7 @@ impl NodeContext {
             readiness,
             refused: RefusedKeys::new(),
             live: Arc::new(Live::new()),
+            history: LocalHistory::default(),
         }
     }
 
@@ -116,6 +120,24 @@ impl NodeContext {
     /// Returns the live view.
     pub(crate) const fn live(&self) -> &Arc<Live> {
         &self.live
+    }
+
+    /// Returns the events of this node.
+    pub(crate) fn events(&self) -> &EventLog {
+        self.metrics().store().events()
+    }
+
+    /// Adds the start of this node to the events.
+    pub(crate) fn note_start(&self) {
+        let Identity { id, address_text, .. } = &self.identity;
+        let version = env!("CARGO_PKG_VERSION");
+        let detail = format!("node {id} of version {version} serves {address_text}");
+        self.events().add(EventKind::NodeJoined, &detail);
+    }
+
+    /// Returns the history of this node.
+    pub(crate) const fn history(&self) -> &LocalHistory {
+        &self.history
     }
 
     pub(crate) const fn policy_file(&self) -> &PolicyFile {
@@ -158,12 +180,21 @@ impl NodeContext {
 
     /// Activates a policy; counters are kept.
     pub(crate) fn set_policy(&self, policy: Policy) {
+        let (version, rules) = (policy.version().to_owned(), policy.rules().len());
         self.limiter.set_policy(policy);
+        let detail = format!("policy version {version} with {rules} rules is active");
+        self.events().add(EventKind::PolicyReloaded, &detail);
         *self.policy_load.lock() = PolicyLoad { at: SystemClock::new().now(), error: None };
     }
 
     /// Records why the policy of the file is not active.
     pub(crate) fn note_policy_error(&self, reason: String) {
+        let active = self.limiter.active_policy();
+        let reason_line = reason.lines().next().unwrap_or_default();
+        let version = active.policy().version();
+        let detail =
+            format!("policy version {version} stays active, the file is rejected: {reason_line}");
+        self.events().add(EventKind::PolicyRejected, &detail);
         self.policy_load.lock().error = Some(reason);
     }
 

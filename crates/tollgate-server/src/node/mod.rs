@@ -3,6 +3,7 @@
 
 mod context;
 mod duplicate_node;
+pub(crate) mod history;
 pub(crate) mod live;
 mod live_node_count;
 pub(crate) mod notify;

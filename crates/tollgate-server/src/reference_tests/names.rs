@@ -10,6 +10,7 @@ use tollgate::{
     Verdict as Outcome,
 };
 
+use crate::node::history::HistoryRange as Range;
 use crate::wire::decision::verdict_name;
 
 /// Defines types that stand for strings of a fixed set. `inline` writes the schema in place of a reference.
@@ -58,6 +59,21 @@ words! {
     NodeState, inline: true, ["Up", "Down"];
     StoreKind, inline: true, ["memory", "redis"];
     Breaker, inline: true, [BreakerState::Closed, BreakerState::Open, BreakerState::HalfOpen].map(BreakerState::as_str);
+    HistoryRange, inline: true, Range::ALL.map(Range::as_str);
+    HistoryScope, inline: true, ["fleet", "node"];
+    EventKind, inline: true, [
+        "store_lost",
+        "store_back",
+        "node_joined",
+        "node_left",
+        "node_silent",
+        "node_back",
+        "policy_reloaded",
+        "policy_rejected",
+        "override_set",
+        "override_removed",
+        "client_reset",
+    ];
     KeptIn, inline: true, ["redis", "data_dir", "memory"];
     Action, inline: true, ["override.set", "override.remove", "client.reset", "policy.reload"];
 }

@@ -9,6 +9,7 @@ use tollgate::{FallbackStore, MemoryStore, StoreError, StoreErrorKind};
 use tollgate_redis::{Address, RedisStore, ServerInfo};
 
 use crate::error::ServeError;
+use crate::events::{EventLog, Sharing};
 use crate::settings::{RedisSettings, Settings, StoreChoice};
 use crate::store::Backend;
 use crate::store::StoreWatch;
@@ -65,7 +66,11 @@ impl StoreSetup {
     /// Opens the configured store. For Redis, connects and checks that the server is usable. If it is unavailable, the
     /// store starts in degraded mode, in which limits are divided by `nodes`.
     pub(crate) async fn open(settings: &Settings, nodes: NonZeroU32) -> Result<Self, ServeError> {
-        let watch = Arc::default();
+        let sharing = match &settings.store {
+            StoreChoice::Memory { .. } => Sharing::ThisNode,
+            StoreChoice::Redis { .. } => Sharing::AllNodes,
+        };
+        let watch = Arc::new(StoreWatch::new(Arc::new(EventLog::new(sharing))));
         match &settings.store {
             StoreChoice::Memory { .. } => {
                 let info = StoreInfo::new(settings, None);

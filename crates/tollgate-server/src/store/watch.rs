@@ -1,13 +1,19 @@
 //! Counts every store failure, and logs outages without flooding the log.
 
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
-use tollgate::{Decision, LocalDecisions, Outage, Source, StoreError, StoreErrorKind, StoreEvent};
+use tollgate::{
+    Clock, Decision, LocalDecisions, Outage, Source, StoreError, StoreErrorKind, StoreEvent,
+    SystemClock, Timestamp,
+};
 use tracing::{error, info, warn};
+
+use crate::events::{EventKind, EventLog};
 
 use super::log_intervals::{
     FAILURE_GRACE, LASTING_OUTAGE, REJECTION_INTERVAL, SHED_LOG_INTERVAL, is_due,
@@ -24,6 +30,14 @@ pub(crate) struct StoreWatch {
     is_failing: AtomicBool,
     state: Mutex<WatchState>,
     restored: Notify,
+    events: Arc<EventLog>,
+}
+
+/// The current loss of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoreLoss {
+    pub(crate) since: Timestamp,
+    pub(crate) reason: String,
 }
 
 /// Whether the current outage was logged.
@@ -43,6 +57,8 @@ struct WatchState {
     rejection_logged: Option<Instant>,
     /// Start of the current outage (breaker open), and whether it was logged.
     outage: Option<(Instant, OutageLog)>,
+    /// The current outage, for operators.
+    loss: Option<StoreLoss>,
     /// When an outage was last logged.
     outage_logged: Option<Instant>,
     /// Short outages since then that were not logged.
@@ -58,6 +74,15 @@ struct WatchState {
 }
 
 impl StoreWatch {
+    pub(crate) fn new(events: Arc<EventLog>) -> Self {
+        Self { events, ..Self::default() }
+    }
+
+    /// Returns the events of this node.
+    pub(crate) const fn events(&self) -> &Arc<EventLog> {
+        &self.events
+    }
+
     /// Handles an event of the fallback store.
     pub(crate) fn on_event(&self, event: StoreEvent<'_>) {
         match event {
@@ -65,6 +90,7 @@ impl StoreWatch {
             StoreEvent::Overloaded(error) => self.note_shed(error, Instant::now()),
             StoreEvent::Lost { failures, reason, nodes } => {
                 self.losses.fetch_add(1, Ordering::Relaxed);
+                self.open_loss(reason, "circuit breaker open");
                 let now = Instant::now();
                 if let Some(unlogged_outages) = self.note_loss(now) {
                     self.note_rejection_logged(reason, now);
@@ -78,7 +104,12 @@ impl StoreWatch {
             StoreEvent::Restored(outage) => {
                 self.note_success();
                 self.restored.notify_one();
-                let lost = self.state.lock().outage.take();
+                self.events.add(EventKind::StoreBack, &restored_text(&outage));
+                let lost = {
+                    let mut state = self.state.lock();
+                    state.loss = None;
+                    state.outage.take()
+                };
                 if lost.is_none_or(|(_, log)| log == OutageLog::Logged) {
                     log_restored(&outage);
                 }
@@ -104,7 +135,20 @@ impl StoreWatch {
     pub(crate) fn note_loss_at_start(&self, error: &StoreError) {
         self.note_failure(error);
         self.losses.fetch_add(1, Ordering::Relaxed);
+        self.open_loss(error, "started without the store, circuit breaker open");
         let _ = self.note_loss(Instant::now());
+    }
+
+    /// Records the start of an outage for operators.
+    fn open_loss(&self, reason: &StoreError, state: &str) {
+        let loss = StoreLoss { since: SystemClock::new().now(), reason: reason.to_string() };
+        self.state.lock().loss = Some(loss);
+        self.events.add(EventKind::StoreLost, &format!("store lost, {state}: {reason}"));
+    }
+
+    /// Returns the current loss of the store.
+    pub(crate) fn loss(&self) -> Option<StoreLoss> {
+        self.state.lock().loss.clone()
     }
 
     /// Records that the log has this error, if it is a rejection.
@@ -190,7 +234,8 @@ impl StoreWatch {
 
     /// Ends the outage, whatever the last event was, because the breaker is closed.
     pub(crate) fn note_breaker_closed(&self) {
-        self.state.lock().outage = None;
+        let mut state = self.state.lock();
+        (state.outage, state.loss) = (None, None);
     }
 
     /// Logs conditions that last. Call it periodically.
@@ -279,6 +324,15 @@ fn log_rejection(mut state: MutexGuard<'_, WatchState>, outage: Duration, now: I
         outage_s = outage.as_secs(),
         "Redis rejects this node: degraded mode continues until the password, certificate or server is corrected"
     );
+}
+
+fn restored_text(outage: &Outage) -> String {
+    let Outage { lasted, admitted, refused, .. } = outage;
+    let seconds = lasted.as_secs_f64();
+    format!(
+        "store back after {seconds:.1} s, circuit breaker closed: {admitted} requests admitted and {refused} refused \
+         without it"
+    )
 }
 
 fn log_restored(outage: &Outage) {

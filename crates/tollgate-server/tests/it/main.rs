@@ -57,6 +57,7 @@ mod redis_admin;
 mod redis_client_view;
 mod redis_copy;
 mod redis_errors;
+mod redis_events;
 mod redis_late;
 mod redis_listings;
 mod redis_live;

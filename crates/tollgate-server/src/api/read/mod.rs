@@ -1,8 +1,10 @@
-//! Read operations for operators: limits, counters, blocks, clients, nodes and status.
+//! Read operations for operators: limits, counters, blocks, clients, nodes, events, history and status.
 
 mod chunks;
 mod client;
 mod counters;
+mod events;
+mod history;
 mod limits;
 mod nodes;
 mod scan;
@@ -12,10 +14,13 @@ pub(crate) use scan::PageRequest;
 
 use super::Service;
 use crate::error::ApiError;
+use crate::node::history::HistoryRange;
 use crate::node::overrides::Client;
 #[cfg(test)]
 pub(crate) use client::ClientView;
 pub(crate) use counters::{BlocksPage, CountersPage};
+pub(crate) use events::EventsPage;
+pub(crate) use history::History;
 pub(crate) use limits::Limits;
 pub(crate) use nodes::Nodes;
 pub(crate) use status::Status;
@@ -53,6 +58,21 @@ impl Service {
     /// Lists the nodes that share the store.
     pub(crate) async fn nodes(&self, request: &PageRequest) -> Result<Nodes, ApiError> {
         nodes::nodes(self.node(), request).await
+    }
+
+    /// Returns up to `max` events of the last day, starting after the cursor of the previous page or at the newest
+    /// event.
+    pub(crate) async fn events(
+        &self,
+        cursor: Option<&str>,
+        max: usize,
+    ) -> Result<EventsPage, ApiError> {
+        events::events(self.node(), cursor, max).await
+    }
+
+    /// Returns the counts of a time range.
+    pub(crate) async fn history(&self, range: HistoryRange) -> History {
+        history::history(self.node(), range).await
     }
 
     /// Reads the status of this node.

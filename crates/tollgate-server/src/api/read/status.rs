@@ -54,6 +54,9 @@ struct StoreStatus<'a> {
     /// Number of nodes that divide the limits in degraded mode; null for memory.
     #[cfg_attr(test, schemars(range(min = 1)))]
     nodes: Option<u32>,
+    /// When Redis was lost; null while it works, and for memory.
+    #[cfg_attr(test, schemars(with = "Option<names::Time>"))]
+    lost_since: Option<String>,
     /// Warnings for operators; null if there are none.
     warning: Option<String>,
 }
@@ -109,6 +112,7 @@ fn store_status(context: &NodeContext) -> StoreStatus<'_> {
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
         untracked: occupancy.map(|occupancy| occupancy.untracked),
         nodes: context.backend().fallback().map(|store| store.nodes().get()),
+        lost_since: context.metrics().store().loss().map(|loss| rfc3339(loss.since)),
         warning: context.warning(),
     }
 }

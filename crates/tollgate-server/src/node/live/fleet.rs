@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate::{StoreError, Timestamp};
-use tollgate_redis::{Directory, Node, ReportId};
+use tollgate_redis::{Directory, Node, NodeState, ReportId};
 
+use super::frame::{KnownNode, MAX_KNOWN_NODES};
 use super::timeline::HISTORY;
 use super::view::View;
 use crate::node::report::{NodeReport, NodeStatus};
@@ -72,6 +73,13 @@ impl Fleet {
         self.total_nodes = self.nodes.len();
         self.nodes.truncate(MAX_NODES);
         self.read_statuses(directory).await
+    }
+
+    /// Returns id and address of the nodes that are up.
+    pub(super) fn known_nodes(&self) -> Vec<KnownNode> {
+        let up = self.nodes.iter().filter(|node| node.state == NodeState::Up);
+        let known = up.map(|node| KnownNode { id: node.id.clone(), address: node.address.clone() });
+        known.take(MAX_KNOWN_NODES).collect()
     }
 
     async fn read_statuses(&mut self, directory: &Directory) -> Result<(), StoreError> {

@@ -23,7 +23,8 @@ use tollgate_redis::NodeState;
 
 use fleet::Fleet;
 use frame::{
-    Frame, Node, NodeIdentity, Point, Points, PolicyView, Rates, Scope, Store, Thousandths,
+    Frame, KnownNode, Node, NodeIdentity, Point, Points, PolicyView, Rates, Refused, Scope, Store,
+    Thousandths,
 };
 pub(crate) use publisher::run;
 use timeline::millis;
@@ -31,7 +32,7 @@ use view::View;
 pub(crate) use watcher::Watcher;
 
 use crate::node::NodeContext;
-use crate::node::report::{NodeReport, NodeStatus, merge_refused};
+use crate::node::report::{NodeReport, NodeStatus, RefusedKey, merge_refused};
 
 /// Maximum seconds per frame. Late reports may complete several seconds at a time.
 const FRAME_POINTS: usize = 15;
@@ -48,6 +49,8 @@ pub(crate) struct Live {
     watchers: Arc<AtomicU64>,
     /// Whether a watcher still needs the history.
     is_history_wanted: AtomicBool,
+    /// The nodes of the fleet when Redis last listed them.
+    known_nodes: Mutex<Vec<KnownNode>>,
     /// Redis time of the last node report, and when it arrived; `None` if it failed.
     redis_time: Mutex<Option<(Timestamp, Instant)>>,
 }
@@ -87,6 +90,7 @@ impl Live {
             ticks,
             watchers: Arc::default(),
             is_history_wanted: AtomicBool::default(),
+            known_nodes: Mutex::default(),
             redis_time: Mutex::default(),
         }
     }
@@ -102,7 +106,7 @@ impl Live {
     }
 
     /// Returns the estimated time of Redis; `None` if the last node report failed.
-    fn redis_time(&self) -> Option<Timestamp> {
+    pub(crate) fn redis_time(&self) -> Option<Timestamp> {
         self.redis_time.lock().map(|(time, at)| time + at.elapsed())
     }
 
@@ -124,13 +128,17 @@ impl Live {
         let scope = if fleet.is_some() { Scope::Fleet } else { Scope::Node };
         let is_new_scope = self.current.lock().scope != Some(scope);
         let is_wanted = self.is_history_wanted.swap(false, Ordering::Relaxed) || is_new_scope;
-        let own = self.own.lock();
-        let draft = match fleet {
+        let (own, mut known_nodes) = (self.own.lock(), self.known_nodes.lock());
+        if let Some(fleet) = fleet {
+            *known_nodes = fleet.known_nodes();
+        }
+        let mut draft = match fleet {
             Some(fleet) => fleet_draft(context, status, fleet),
             None => node_draft(context, status, &own),
         };
+        draft.frame.known_nodes = &known_nodes;
         let events = draft.encode(if is_wanted { History::Include } else { History::Omit });
-        drop(own);
+        drop((own, known_nodes));
         *self.current.lock() = CurrentEvents { policy, ..events };
         self.ticks.send_modify(|tick| {
             if let Tick::Frame(number) = tick {
@@ -185,6 +193,8 @@ fn fleet_draft<'a>(
             address: &node.address,
             state: if node.state == NodeState::Up { "Up" } else { "Down" },
             registered_at: node.registered_at,
+            last_seen: node.last_seen,
+            is_silent: node.is_silent,
         };
         Node::new(&identity, fleet.view.rate(&node.id, fleet.now), fleet.statuses.get(&node.id))
     });
@@ -193,7 +203,7 @@ fn fleet_draft<'a>(
         scope: Scope::Fleet,
         nodes: nodes.collect(),
         nodes_total: fleet.total_nodes,
-        refused: merge_refused(refused),
+        refused: with_overrides(context, merge_refused(refused)),
         ..frame(context, status, &fleet.view, fleet.now)
     };
     Draft { now: fleet.now, view: &fleet.view, frame }
@@ -206,10 +216,12 @@ fn node_draft<'a>(context: &'a NodeContext, status: &'a NodeStatus, own: &'a Vie
         address: &node.address_text,
         state: "Up",
         registered_at: node.started,
+        last_seen: now,
+        is_silent: false,
     };
     let frame = Frame {
         nodes: vec![Node::new(&identity, own.rate(&node.id, now), Some(status))],
-        refused: status.refused.clone(),
+        refused: with_overrides(context, status.refused.clone()),
         ..frame(context, status, own, now)
     };
     Draft { now, view: own, frame }
@@ -232,6 +244,8 @@ fn frame<'a>(
         nodes: Vec::new(),
         nodes_total: 1,
         refused: Vec::new(),
+        known_nodes: &[],
+        latest_event: context.events().version(),
     }
 }
 
@@ -245,9 +259,17 @@ fn requests<'a>(
     own.chain(view.requests(now)).map(|(name, rate)| (name, Thousandths(rate))).collect()
 }
 
+/// Adds whether the clients of refused keys have overrides.
+fn with_overrides(context: &NodeContext, refused: Vec<RefusedKey>) -> Vec<Refused> {
+    let active = context.limiter().active_policy();
+    let view = |refused| Refused::new(refused, active.policy(), active.overrides());
+    refused.into_iter().map(view).collect()
+}
+
 fn store<'a>(context: &'a NodeContext, status: &'a NodeStatus) -> Store<'a> {
     let info = context.store_info();
     let occupancy = context.backend().memory().map(MemoryStore::occupancy);
+    let loss = context.metrics().store().loss();
     Store {
         kind: info.kind,
         address: info.address.as_deref(),
@@ -256,6 +278,8 @@ fn store<'a>(context: &'a NodeContext, status: &'a NodeStatus) -> Store<'a> {
         keys: occupancy.map(|occupancy| occupancy.keys),
         max_keys: occupancy.map(|occupancy| occupancy.max_keys),
         warning: status.warning.as_deref(),
+        lost_since: loss.as_ref().map(|loss| millis(loss.since)),
+        loss_reason: loss.map(|loss| loss.reason),
     }
 }
 

@@ -52,7 +52,9 @@ impl Publisher {
         let active = context.limiter().active_policy();
         let on_trial = |rule: &str| is_on_trial(active.policy(), rule);
         let report = now.since(&mem::replace(&mut self.counted, now.clone()), on_trial);
-        context.live().add(context.node_id(), SystemClock::new().now(), &report);
+        let until = SystemClock::new().now();
+        context.live().add(context.node_id(), until, &report);
+        context.history().add(until, &report);
         if context.live().watchers() == 0 {
             self.fleet = None;
             return;

@@ -81,6 +81,11 @@ impl Change {
         }
     }
 
+    /// Returns whether the change is this action.
+    pub(super) fn is(&self, action: Action) -> bool {
+        self.action == action.as_str()
+    }
+
     /// Sets the client.
     pub(crate) fn of(self, client: &Client) -> Self {
         let tenant = (!client.tenant.is_empty()).then(|| client.tenant.clone());

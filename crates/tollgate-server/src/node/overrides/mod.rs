@@ -2,6 +2,7 @@
 
 mod audit;
 mod change;
+mod change_event;
 mod client;
 mod follow;
 mod local_storage;

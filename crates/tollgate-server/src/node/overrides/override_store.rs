@@ -13,6 +13,7 @@ use tollgate_redis::{Directory, OverrideFollower};
 use tracing::warn;
 
 use super::change::{Change, ChangeOutcome};
+use super::change_event::change_event;
 use super::client::Client;
 use super::follow::follow;
 use super::local_storage::LocalStorage;
@@ -124,6 +125,7 @@ impl OverrideStore {
         };
         if let ChangeOutcome::Replaced(old) = &outcome {
             change.log(old.as_ref(), new.as_ref());
+            self.add_event(change, new.as_ref());
         }
         Ok(outcome)
     }
@@ -147,7 +149,15 @@ impl OverrideStore {
             }
         }
         change.log(None, None);
+        self.add_event(change, None);
         Ok(())
+    }
+
+    /// Adds a change to the events of this node.
+    fn add_event(&self, change: &Change, new: Option<&Override>) {
+        if let Some((kind, detail)) = change_event(change, new) {
+            self.limiter.observer().store().events().add(kind, &detail);
+        }
     }
 
     async fn store_in_redis(

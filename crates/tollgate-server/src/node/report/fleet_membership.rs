@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tollgate::{FallbackStore, StoreError};
+use tollgate::{Clock, FallbackStore, StoreError, SystemClock, Timestamp};
 use tollgate_redis::{
-    Directory, NodeRecord, OutgoingFigures, OutgoingReport, RedisStore, ReportReply,
+    Directory, NodeRecord, OutgoingEvent, OutgoingFigures, OutgoingReport, RedisStore, ReportReply,
 };
 use tracing::warn;
 
@@ -31,6 +31,8 @@ pub(super) struct FleetMembership {
     live_nodes: LiveNodeCount,
     /// Whether a report has succeeded.
     is_registered: bool,
+    /// Redis time of the last successful report, and when its reply arrived.
+    redis_time: Option<(Timestamp, Instant)>,
     duplicate: DuplicateNode,
     health: ReportHealth,
     copy: Option<Arc<RedisCopy>>,
@@ -56,6 +58,7 @@ impl FleetMembership {
             lifetime: settings.node_lifetime,
             live_nodes: LiveNodeCount::new(settings.node_lifetime, store.nodes().get()),
             is_registered: false,
+            redis_time: None,
             duplicate: DuplicateNode::default(),
             health: ReportHealth::default(),
             copy,
@@ -67,9 +70,10 @@ impl FleetMembership {
     pub(super) async fn report(
         &mut self,
         context: &NodeContext,
+        events: &[OutgoingEvent<'_>],
         figures: Option<OutgoingFigures<'_>>,
     ) -> bool {
-        let report = OutgoingReport { node: &self.node, lifetime: self.lifetime, figures };
+        let report = OutgoingReport { node: &self.node, lifetime: self.lifetime, events, figures };
         let reply = self.directory.report(&report).await;
         match &reply {
             Ok(reply) => self.accept(context, reply),
@@ -83,6 +87,17 @@ impl FleetMembership {
     pub(super) fn skip_report(&mut self, context: &NodeContext) {
         self.live_nodes.interrupt();
         context.live().set_redis_time(None);
+    }
+
+    /// Returns the estimated time of Redis, also during an outage.
+    pub(super) fn redis_time(&self) -> Timestamp {
+        let estimate = self.redis_time.map(|(time, at)| time + at.elapsed());
+        estimate.unwrap_or_else(|| SystemClock::new().now())
+    }
+
+    /// Returns whether a report has succeeded.
+    pub(super) const fn is_registered(&self) -> bool {
+        self.is_registered
     }
 
     /// Removes this node from the directory, if it is there.
@@ -104,6 +119,8 @@ impl FleetMembership {
         self.duplicate.update(&self.node, is_first, previous, self.lifetime, now);
         context.warnings().set_duplicate_node(self.duplicate.warning(&self.node));
         self.is_registered = true;
+        self.redis_time = Some((reply.at, now));
+        context.events().set_shared_events(reply.events);
         context.live().set_redis_time(Some(reply.at));
         context.metrics().note_nodes(reply.up, reply.down);
         let counts = NodeCounts {

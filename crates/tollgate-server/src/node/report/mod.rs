@@ -26,7 +26,7 @@ use crate::node::NodeContext;
 /// Maximum number of rules in one report.
 const MAX_RULES: usize = 32;
 /// Name for the sum of the remaining rules; not a valid rule name.
-const REST: &str = "…";
+pub(crate) const REST: &str = "…";
 
 /// Average time between two reports with figures in the whole fleet, and the bounds of this time for one node.
 const FLEET_FIGURES_INTERVAL: Duration = Duration::from_millis(20);

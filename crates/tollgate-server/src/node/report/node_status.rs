@@ -16,6 +16,9 @@ pub(crate) struct NodeStatus {
     /// State of the circuit breaker; `None` with the memory store.
     pub(crate) breaker: Option<String>,
     pub(crate) warning: Option<String>,
+    /// Start of the loss of the store, in milliseconds since the Unix epoch.
+    #[serde(default)]
+    pub(crate) lost_since: Option<u64>,
     /// The keys refused most often in the last minutes.
     #[serde(default)]
     pub(crate) refused: Vec<RefusedKey>,
@@ -31,6 +34,7 @@ impl NodeStatus {
             policy: context.limiter().active_policy().policy().version().to_owned(),
             breaker,
             warning,
+            lost_since: context.metrics().store().loss().map(|loss| loss.since.as_micros() / 1000),
             refused: context.refused().top(),
         }
     }

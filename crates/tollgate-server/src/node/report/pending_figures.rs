@@ -3,10 +3,11 @@
 use std::mem;
 use std::time::Duration;
 
-use tollgate::{Clock, SystemClock};
-use tollgate_redis::OutgoingFigures;
+use tollgate::{Clock, SystemClock, Timestamp};
+use tollgate_redis::{OutgoingFigures, OutgoingInterval};
 
 use super::{CounterSnapshot, NodeReport};
+use crate::node::history::outgoing_intervals;
 
 /// The figures since the last confirmed report.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(super) struct PendingFigures {
 struct SentFigures {
     number: u64,
     text: String,
+    /// The same counts per interval of the history.
+    history: Vec<OutgoingInterval>,
     /// Counters at the end of the figures.
     end: CounterSnapshot,
 }
@@ -33,10 +36,11 @@ impl PendingFigures {
         Self { confirmed: start, sent: None, last_number: 0 }
     }
 
-    /// Returns the figures to send: those without a confirmation, or the ones up to `now`.
+    /// Returns the figures to send: those without a confirmation, or the ones up to `now`, which is the time
+    /// `redis_time` by the clock of Redis.
     pub(super) fn next_to_send<'a>(
         &'a mut self,
-        now: CounterSnapshot,
+        (now, redis_time): (CounterSnapshot, Timestamp),
         is_on_trial: impl Fn(&str) -> bool,
         state: &'a str,
         state_lifetime: Duration,
@@ -46,10 +50,17 @@ impl PendingFigures {
             let text = serde_json::to_string(&report).ok()?;
             // Unique also after a restart of the node.
             self.last_number = SystemClock::new().now().as_micros().max(self.last_number + 1);
-            self.sent = Some(SentFigures { number: self.last_number, text, end: now });
+            let history = outgoing_intervals(&report, redis_time);
+            self.sent = Some(SentFigures { number: self.last_number, text, history, end: now });
         }
         let sent = self.sent.as_ref()?;
-        Some(OutgoingFigures { number: sent.number, figures: &sent.text, state, state_lifetime })
+        Some(OutgoingFigures {
+            number: sent.number,
+            figures: &sent.text,
+            history: &sent.history,
+            state,
+            state_lifetime,
+        })
     }
 
     /// Notes that Redis has confirmed the figures that were sent.
@@ -80,14 +91,15 @@ mod tests {
         let start = Instant::now();
         let mut pending = PendingFigures::new(snapshot(start, 0));
         let send = |pending: &mut PendingFigures, allowed| {
-            let figures =
-                pending.next_to_send(snapshot(start, allowed), |_| false, "", Duration::ZERO);
+            // A resend may be minutes later.
+            let now = (snapshot(start, allowed), Timestamp::from_micros(allowed * 100_000_000));
+            let figures = pending.next_to_send(now, |_| false, "", Duration::ZERO);
             let figures = figures.expect("figures");
             let report: NodeReport = serde_json::from_str(figures.figures).expect("a report");
-            (figures.number, report.tally.allowed())
+            (figures.number, report.tally.allowed(), figures.history.to_vec())
         };
         let first = send(&mut pending, 3);
-        assert_eq!(first.1, 3);
+        assert_eq!((first.1, first.2.len()), (3, 2), "an interval of each resolution");
         assert_eq!(send(&mut pending, 5), first, "a resend has the same number and figures");
         pending.confirm();
         let second = send(&mut pending, 9);

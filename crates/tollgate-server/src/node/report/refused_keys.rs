@@ -16,6 +16,8 @@ use tollgate::{Clock, DefaultHasher, Outcome, Query, Subject, SystemClock, Times
 
 /// Number of minutes kept.
 const MINUTES: usize = 5;
+/// Length of the two windows of which the current rate is the average, in microseconds.
+const RATE_WINDOW: u64 = 5_000_000;
 /// One minute in microseconds.
 const MINUTE: u64 = 60_000_000;
 /// Number of tables per minute, each with its own lock.
@@ -43,6 +45,9 @@ pub(crate) struct RefusedKey {
     pub(crate) last_at: u64,
     /// Facts of one refused request.
     pub(crate) facts: Option<BTreeMap<String, String>>,
+    /// Lower bound of the refusals per 1000 s, averaged over the last 5 to 10 s.
+    #[serde(default)]
+    pub(crate) rate_milli: u64,
 }
 
 /// Counts refusals per key.
@@ -66,8 +71,44 @@ struct Entry {
     rule: Box<str>,
     limit: Box<str>,
     count: u64,
+    recent: RecentCounts,
     last: Timestamp,
     facts: Option<BTreeMap<String, String>>,
+}
+
+/// Refusals in the current and the previous rate window.
+#[derive(Debug, Clone, Copy, Default)]
+struct RecentCounts {
+    /// Number of the current window.
+    window: u64,
+    current: u64,
+    previous: u64,
+}
+
+impl RecentCounts {
+    fn add(&mut self, at: Timestamp) {
+        let window = at.as_micros() / RATE_WINDOW;
+        if window > self.window {
+            self.previous = if window == self.window + 1 { self.current } else { 0 };
+            (self.window, self.current) = (window, 0);
+        }
+        self.current += 1;
+    }
+
+    /// Returns the refusals in the window of `now` and the one before it.
+    const fn at(self, now: Timestamp) -> u64 {
+        match (now.as_micros() / RATE_WINDOW).checked_sub(self.window) {
+            Some(0) => self.current.saturating_add(self.previous),
+            Some(1) => self.current,
+            _ => 0,
+        }
+    }
+}
+
+/// Returns the refusals per 1000 s, for a count in the window of `now` and the one before it.
+fn rate_milli(count: u64, now: Timestamp) -> u64 {
+    let covered = RATE_WINDOW + now.as_micros() % RATE_WINDOW;
+    count.saturating_mul(1_000_000_000) / covered
 }
 
 impl RefusedKeys {
@@ -110,6 +151,7 @@ impl RefusedKeys {
         let Some(keys) = table_at(&mut minutes, at) else { return };
         if let Some(entry) = keys.find_mut(hash, is_same) {
             (entry.count, entry.last) = (entry.count + 1, at.max(entry.last));
+            entry.recent.add(at);
             return;
         }
         if keys.len() >= MAX_KEYS {
@@ -120,7 +162,10 @@ impl RefusedKeys {
             return;
         }
         let [subject, rule, limit] = [subject, rule, limit].map(Box::from);
-        let entry = Entry { hash, subject, rule, limit, count: 1, last: at, facts: facts() };
+        let mut recent = RecentCounts::default();
+        recent.add(at);
+        let facts = facts();
+        let entry = Entry { hash, subject, rule, limit, count: 1, recent, last: at, facts };
         keys.insert_unique(hash, entry, |entry| entry.hash);
     }
 
@@ -133,10 +178,10 @@ impl RefusedKeys {
         merge_refused(self.shards.iter().flat_map(|shard| {
             let mut minutes = shard.lock();
             drop_old(&mut minutes, now);
-            let mut sums = sums_of(&minutes);
-            sums.sort_unstable_by_key(|(count, entry)| (Reverse(*count), &entry.subject));
+            let mut sums = sums_of(&minutes, now);
+            sums.sort_unstable_by_key(|(count, _, entry)| (Reverse(*count), &entry.subject));
             let top = sums.into_iter().take(MAX_REPORTED);
-            top.map(|(count, entry)| entry.to_refused_key(count)).collect::<Vec<_>>()
+            top.map(|sum| to_refused_key(sum, now)).collect::<Vec<_>>()
         }))
     }
 
@@ -147,11 +192,15 @@ impl RefusedKeys {
         for shard in &self.shards {
             let mut minutes = shard.lock();
             drop_old(&mut minutes, now);
-            let all = sums_of(&minutes).into_iter();
-            found.extend(all.map(|(count, entry)| entry.to_refused_key(count)).filter(&is_wanted));
+            let all = sums_of(&minutes, now).into_iter();
+            found.extend(all.map(|sum| to_refused_key(sum, now)).filter(&is_wanted));
         }
         found
     }
+}
+
+fn to_refused_key((count, recent, entry): (u64, u64, &Entry), now: Timestamp) -> RefusedKey {
+    entry.to_refused_key(count, rate_milli(recent, now))
 }
 
 /// Drops the minutes that are too old at `now`.
@@ -174,15 +223,18 @@ fn table_at(minutes: &mut VecDeque<Minute>, at: Timestamp) -> Option<&mut HashTa
     minutes.front_mut().map(|newest| &mut newest.keys)
 }
 
-/// Returns each key once, with its count over all minutes.
-fn sums_of(minutes: &VecDeque<Minute>) -> Vec<(u64, &Entry)> {
-    let mut sums: HashMap<(&str, &str, &str), (u64, &Entry)> = HashMap::new();
+/// Returns each key once, with its count over all minutes and its recent count.
+fn sums_of(minutes: &VecDeque<Minute>, now: Timestamp) -> Vec<(u64, u64, &Entry)> {
+    let mut sums: HashMap<(&str, &str, &str), (u64, u64, &Entry)> = HashMap::new();
     for minute in minutes {
         for entry in &minute.keys {
             let id = (&*entry.subject, &*entry.rule, &*entry.limit);
             // Minutes are newest first, so the first entry found has the last refusal.
-            let sum = sums.entry(id).and_modify(|(sum, _)| *sum += entry.count);
-            sum.or_insert((entry.count, entry));
+            let recent = entry.recent.at(now);
+            let sum = sums.entry(id).and_modify(|(sum, recent_sum, _)| {
+                (*sum, *recent_sum) = (*sum + entry.count, *recent_sum + recent);
+            });
+            sum.or_insert((entry.count, recent, entry));
         }
     }
     sums.into_values().collect()
@@ -205,6 +257,7 @@ pub(crate) fn add_up_refused(lists: impl IntoIterator<Item = RefusedKey>) -> Vec
         match sums.get_mut(&id) {
             Some(sum) => {
                 sum.count = sum.count.saturating_add(refused.count);
+                sum.rate_milli = sum.rate_milli.saturating_add(refused.rate_milli);
                 if refused.last_at > sum.last_at {
                     (sum.last_at, sum.facts) = (refused.last_at, refused.facts);
                 }
@@ -218,7 +271,7 @@ pub(crate) fn add_up_refused(lists: impl IntoIterator<Item = RefusedKey>) -> Vec
 }
 
 impl Entry {
-    fn to_refused_key(&self, count: u64) -> RefusedKey {
+    fn to_refused_key(&self, count: u64, rate_milli: u64) -> RefusedKey {
         let key = Subject::from_escaped(&self.subject).map(|subject| subject.key().into_owned());
         let key = key.unwrap_or_else(|| self.subject.to_string());
         let tenant = Subject::parse(&self.subject).map(|parts| parts.tenant).unwrap_or_default();
@@ -232,6 +285,7 @@ impl Entry {
             count,
             last_at: self.last.as_micros() / 1000,
             facts: self.facts.clone().filter(|_| length <= MAX_JSON_BYTES),
+            rate_milli,
         }
     }
 }
@@ -350,6 +404,21 @@ mod tests {
     }
 
     #[test]
+    fn rate_is_the_average_of_the_last_seconds() {
+        let keys = RefusedKeys::new();
+        // Two refusals per second, also across the end of a minute.
+        let second =
+            |second: u64, half: u64| Timestamp::from_micros(second * 1_000_000 + half * 500_000);
+        for nth in 0..90 {
+            keys.add(":a", API, second(1000 + nth / 2, nth % 2), || None);
+        }
+        let rate = |now| keys.top_at(now).first().unwrap().rate_milli;
+        assert_eq!(rate(second(1044, 1)), 10 * 2 * 1_000_000 / 9500);
+        assert_eq!(rate(second(1045, 0)), 2000);
+        assert_eq!(rate(second(1050, 0)), 0, "no refusal in the last ten seconds");
+    }
+
+    #[test]
     fn merges_the_same_key_of_two_nodes() {
         let refused = |count, last_at| RefusedKey {
             key: "a".to_owned(),
@@ -359,6 +428,7 @@ mod tests {
             count,
             last_at,
             facts: None,
+            rate_milli: 1500 * count.min(9),
         };
         let tenant = RefusedKey { tenant: "acme".to_owned(), ..refused(9, 9) };
         let merged = merge_refused([refused(1, 7), tenant.clone(), refused(3, 5)]);

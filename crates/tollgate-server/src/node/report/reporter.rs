@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep_until};
 use super::fleet_membership::FleetMembership;
 use super::pending_figures::PendingFigures;
 use super::{CounterSnapshot, NodeStatus, figures_interval, is_on_trial};
+use crate::events::QueuedEvents;
 use crate::node::{NodeContext, RedisCopy};
 use crate::settings::Settings;
 use crate::shutdown::StageWaiter;
@@ -21,6 +22,7 @@ pub(crate) struct Reporter {
     /// Time between two reports.
     interval: Duration,
     membership: FleetMembership,
+    events: QueuedEvents,
     figures: PendingFigures,
     /// When the next report contains figures.
     next_figures: Instant,
@@ -41,11 +43,12 @@ impl Reporter {
             context.metrics().note_nodes(store.nodes().get(), 0);
             membership.skip_report(context);
         } else {
-            membership.report(context, None).await;
+            membership.report(context, &[], None).await;
         }
         Some(Self {
             interval: settings.redis.report,
             membership,
+            events: QueuedEvents::default(),
             figures: PendingFigures::new(CounterSnapshot::of(context.metrics())),
             next_figures: Instant::now(),
         })
@@ -65,7 +68,16 @@ impl Reporter {
             // Reports missed during a slow one are skipped.
             next = (next + self.interval).max(Instant::now());
         }
+        self.send_last_report(&context).await;
         self.membership.leave().await;
+    }
+
+    /// Sends the last counts and events of this node.
+    async fn send_last_report(&mut self, context: &NodeContext) {
+        if self.membership.is_registered() {
+            self.next_figures = Instant::now();
+            self.send_report(context).await;
+        }
     }
 
     /// Sends a report. If figures are due, it contains the counts since the last confirmed figures; a failed report
@@ -83,10 +95,15 @@ impl Reporter {
             let now = CounterSnapshot::of(context.metrics());
             let on_trial = |rule: &str| is_on_trial(active.policy(), rule);
             let state_lifetime = figures_interval * STATUS_LIFETIME_INTERVALS;
+            let now = (now, self.membership.redis_time());
             self.figures.next_to_send(now, on_trial, state, state_lifetime)
         });
         let has_figures = figures.is_some();
-        let is_confirmed = self.membership.report(context, figures).await;
+        let events = self.events.next_to_send(context.events());
+        let is_confirmed = self.membership.report(context, &events, figures).await;
+        if is_confirmed {
+            self.events.confirm();
+        }
         if has_figures {
             self.next_figures = Instant::now() + figures_interval - self.interval / 2;
         }

@@ -5,9 +5,11 @@ use serde_json::json;
 use super::super::schemas::Schemas;
 use super::decisions::query_example;
 use super::{INVALID_REQUEST, Operation, header};
-use crate::api::read::{BlocksPage, ClientView, CountersPage, Limits, Nodes, Status};
+use crate::api::read::{
+    BlocksPage, ClientView, CountersPage, EventsPage, History, Limits, Nodes, Status,
+};
 use crate::error::ApiErrorKind;
-use crate::http::{ClientQuery, ListQuery, Login, SessionResponse};
+use crate::http::{ClientQuery, HistoryQuery, ListQuery, Login, SessionResponse};
 use crate::wire::explanation::ExplainResponse;
 use crate::wire::query::QueryBody;
 
@@ -42,6 +44,23 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
             .invalid(INVALID_REQUEST)
             .store_errors(),
         client(schemas),
+        get("/api/events", "events", "List the events of the last day")
+            .description(
+                "At most 10 000 events are kept. While Redis is lost, the response contains the events of this node \
+                 only.",
+            )
+            .query::<ListQuery>(schemas, &PAGE[..2])
+            .describe("limit", "Maximum number of events on a page.")
+            .json::<EventsPage>(schemas, 200, "The events, newest first.")
+            .invalid(INVALID_REQUEST),
+        get("/api/history", "history", "Read the counts of a time range")
+            .description(
+                "The counts of all nodes per interval. While Redis is lost, the response contains those of this node \
+                 only.",
+            )
+            .query::<HistoryQuery>(schemas, &["range"])
+            .json::<History>(schemas, 200, "The counts.")
+            .invalid(INVALID_REQUEST),
         get("/api/status", "status", "Status of this node: store, breaker and policy")
             .json::<Status<'_>>(schemas, 200, "The status."),
         explain(schemas),

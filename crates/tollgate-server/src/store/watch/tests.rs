@@ -50,8 +50,19 @@ fn warns_of_a_lost_store_until_it_is_restored() {
     lose(&watch);
     let warning = watch.warning().unwrap();
     assert_eq!(warning, "store lost, degraded mode: Timeout");
-    watch.on_event(StoreEvent::Restored(Outage::default()));
-    assert_eq!(watch.warning(), None);
+    let loss = watch.loss().expect("a loss");
+    assert_eq!(loss.reason, "Timeout");
+    let mut outage = Outage::default();
+    (outage.lasted, outage.admitted, outage.refused) = (Duration::from_millis(1500), 7, 2);
+    watch.on_event(StoreEvent::Restored(outage));
+    assert_eq!((watch.warning(), watch.loss()), (None, None));
+    let events = watch.events().before(None, 9);
+    let [back, lost] = &events[..] else { panic!("{events:?}") };
+    assert_eq!((lost.kind, back.kind), (EventKind::StoreLost, EventKind::StoreBack));
+    assert_eq!(lost.detail, "store lost, circuit breaker open: Timeout");
+    assert!(lost.at().as_micros().abs_diff(loss.since.as_micros()) < 1_000_000);
+    let detail = "store back after 1.5 s, circuit breaker closed: 7 requests admitted and 2 refused without it";
+    assert_eq!(back.detail, detail);
 }
 
 #[test]

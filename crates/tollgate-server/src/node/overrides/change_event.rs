@@ -1,0 +1,75 @@
+//! Admin changes as events.
+
+use tollgate::{Override, RateText};
+
+use super::change::{Action, Change};
+use crate::events::EventKind;
+
+/// Returns the event of a change. Clients are named as in the audit log. A reload has an event of its own on every node.
+pub(super) fn change_event(change: &Change, new: Option<&Override>) -> Option<(EventKind, String)> {
+    let client = change.client.as_deref().unwrap_or_default();
+    let client = match change.tenant.as_deref() {
+        Some(tenant) => format!("client {client} of tenant {tenant}"),
+        None => format!("client {client}"),
+    };
+    let (kind, what) = if change.is(Action::SetOverride) {
+        (EventKind::OverrideSet, format!("{}{client} set", new.map(limits).unwrap_or_default()))
+    } else if change.is(Action::RemoveOverride) {
+        (EventKind::OverrideRemoved, format!("override of {client} removed"))
+    } else if change.is(Action::Reset) {
+        (EventKind::ClientReset, format!("usage of {client} reset"))
+    } else {
+        return None;
+    };
+    let author = if change.author.is_empty() { &change.peer } else { &change.author };
+    let reason = if change.reason.is_empty() { "no reason given" } else { &change.reason };
+    Some((kind, format!("{what} by {author}: {reason}")))
+}
+
+/// Returns the limits of an override, and the rule that it applies to.
+fn limits(new: &Override) -> String {
+    let limits = new
+        .limits()
+        .iter()
+        .map(|limit| RateText { count: limit.count, window: limit.window }.to_string());
+    let limits = limits.collect::<Vec<_>>().join(", ");
+    let rule = new.rule.as_deref().map(|rule| format!(" in rule {rule}")).unwrap_or_default();
+    format!("override {limits}{rule} for ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::time::Duration;
+
+    use tollgate::OverrideLimit;
+
+    use super::*;
+    use crate::node::overrides::{Author, Client};
+
+    fn event(action: Action, reason: &str, new: Option<&Override>) -> Option<(EventKind, String)> {
+        let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let author = Author { name: "alice".to_owned(), token: None, peer };
+        let client = Client::new("c1".to_owned(), "acme".to_owned()).expect("a client");
+        change_event(&Change::new(action, author, "n1", reason.to_owned()).of(&client), new)
+    }
+
+    #[test]
+    fn events_name_client_author_and_reason() {
+        let limit = OverrideLimit::new(20, Duration::from_secs(60));
+        let new = Override::new(vec![limit]).expect("an override");
+        let (kind, detail) =
+            event(Action::SetOverride, "incident 7", Some(&new)).expect("an event");
+        assert_eq!(kind, EventKind::OverrideSet);
+        assert_eq!(detail, "override 20/min for client c1 of tenant acme set by alice: incident 7");
+        let (kind, detail) = event(Action::RemoveOverride, "", None).expect("an event");
+        assert_eq!(kind, EventKind::OverrideRemoved);
+        assert_eq!(
+            detail,
+            "override of client c1 of tenant acme removed by alice: no reason given"
+        );
+        let (kind, _) = event(Action::Reset, "", None).expect("an event");
+        assert_eq!(kind, EventKind::ClientReset);
+        assert_eq!(event(Action::Reload, "", None), None);
+    }
+}
