@@ -1,25 +1,21 @@
--- The history: one hash per interval. A field is a name, its value the counts of all nodes, separated by commas.
+-- The history: one hash per interval. A field is a name, its value the counts of all nodes, seven bytes each.
 
 -- Maximum number of fields of an interval. Further names are added up under one name.
 local MAX_NAMES = 64
 local OTHER_NAMES = '…'
 
--- Adds counts to sums, both as text or as a table.
+-- Adds counts. Those of another format are replaced.
 local function add_counts(sums, counts)
-  local n = 0
-  for count in string.gmatch(counts, '%d+') do
-    n = n + 1
-    sums[n] = (sums[n] or 0) + tonumber(count)
+  local size = #counts / 7
+  if not sums or #sums ~= #counts then
+    return counts
   end
-  return sums
-end
-
-local function counts_text(sums)
-  local texts = {}
-  for n, sum in ipairs(sums) do
-    texts[n] = string.format('%.0f', sum)
+  local format = '>' .. string.rep('I7', size)
+  local result, other = { decode(format, sums) }, { decode(format, counts) }
+  for n = 1, size do
+    result[n] = result[n] + other[n]
   end
-  return table.concat(texts, ',')
+  return encode(format, unpack(result, 1, size))
 end
 
 -- Adds counts to an interval. Arguments from `at`: milliseconds to keep it, number of names, then each name and its
@@ -41,12 +37,12 @@ local function add_interval(key, at)
         name, before = OTHER_NAMES, kept[1]
       end
     end
-    sums[name] = add_counts(sums[name] or add_counts({}, before or ''), counts[n])
+    sums[name] = add_counts(sums[name] or before, counts[n])
   end
   local fields = {}
   for name, sum in pairs(sums) do
     fields[#fields + 1] = name
-    fields[#fields + 1] = counts_text(sum)
+    fields[#fields + 1] = sum
   end
   if size > 0 then
     redis.call('HSET', key, unpack(fields))

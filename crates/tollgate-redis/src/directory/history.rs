@@ -6,12 +6,15 @@ use tollgate::{StoreError, Timestamp};
 
 use super::Directory;
 use crate::failure::Failure;
-use crate::limit_code::millis;
+use crate::limit_code::{millis, read_number, write_number};
 use crate::resp::Reply;
 use crate::script::Entry;
 
 /// Number of intervals that are read in one call, which takes Redis less than a millisecond.
 const INTERVALS_PER_CALL: usize = 60;
+
+/// Encoded length of a count.
+const COUNT_BYTES: usize = 7;
 
 /// Counts of a node in one interval, to be added to those of the other nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +66,9 @@ impl OutgoingInterval {
         let [keep, size] = [millis(self.keep).max(1), self.counts.len() as u64];
         let mut arguments = vec![keep.to_string().into_bytes(), size.to_string().into_bytes()];
         for (name, counts) in &self.counts {
-            let counts: Vec<String> = counts.iter().map(u64::to_string).collect();
-            arguments.extend([name.clone().into_bytes(), counts.join(",").into_bytes()]);
+            let mut encoded = Vec::with_capacity(counts.len() * COUNT_BYTES);
+            counts.iter().for_each(|count| write_number(&mut encoded, *count));
+            arguments.extend([name.clone().into_bytes(), encoded]);
         }
         arguments
     }
@@ -75,9 +79,8 @@ fn parse(reply: &Reply) -> Interval {
     let Reply::Array(fields) = reply else { return Interval::default() };
     let pairs = fields.chunks_exact(2).filter_map(|pair| {
         let [Reply::Bulk(name), Reply::Bulk(counts)] = pair else { return None };
-        let counts = std::str::from_utf8(counts).ok()?;
-        let counts: Option<Vec<u64>> = counts.split(',').map(|count| count.parse().ok()).collect();
-        Some((String::from_utf8(name.clone()).ok()?, counts?))
+        let counts = counts.chunks(COUNT_BYTES).map(|count| Some(read_number(count)?.0));
+        Some((String::from_utf8(name.clone()).ok()?, counts.collect::<Option<_>>()?))
     });
     Interval { counts: pairs.collect() }
 }

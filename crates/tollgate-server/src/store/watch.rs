@@ -1,23 +1,25 @@
 //! Counts every store failure, and logs outages without flooding the log.
 
+mod log_lines;
+
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tollgate::{
-    Clock, Decision, LocalDecisions, Outage, Source, StoreError, StoreErrorKind, StoreEvent,
-    SystemClock, Timestamp,
+    Clock, Decision, LocalDecisions, Source, StoreError, StoreErrorKind, StoreEvent, SystemClock,
+    Timestamp,
 };
-use tracing::{error, info, warn};
+use tracing::warn;
 
 use crate::events::{EventKind, EventLog};
 
-use super::log_intervals::{
-    FAILURE_GRACE, LASTING_OUTAGE, REJECTION_INTERVAL, SHED_LOG_INTERVAL, is_due,
-};
+use super::log_intervals::{FAILURE_GRACE, LASTING_OUTAGE, SHED_LOG_INTERVAL, is_due};
+
+use log_lines::{log_rejection, log_restored, restored_text};
 
 /// Failure counts and log state of the store.
 #[derive(Debug, Default)]
@@ -307,45 +309,6 @@ impl StoreWatch {
             None => error.map(|error| format!("store call failed: {error}")),
         }
     }
-}
-
-/// Logs that Redis rejects this node, once per interval.
-fn log_rejection(mut state: MutexGuard<'_, WatchState>, outage: Duration, now: Instant) {
-    let logged = state.rejection_logged;
-    if logged.is_some_and(|at| now.duration_since(at) < REJECTION_INTERVAL) {
-        return;
-    }
-    state.rejection_logged = Some(now);
-    state.outage = state.outage.map(|(start, _)| (start, OutageLog::Logged));
-    let error = state.last_error.clone().unwrap_or_default();
-    drop(state);
-    error!(
-        error,
-        outage_s = outage.as_secs(),
-        "Redis rejects this node: degraded mode continues until the password, certificate or server is corrected"
-    );
-}
-
-fn restored_text(outage: &Outage) -> String {
-    let Outage { lasted, admitted, refused, .. } = outage;
-    let seconds = lasted.as_secs_f64();
-    format!(
-        "store back after {seconds:.1} s, circuit breaker closed: {admitted} requests admitted and {refused} refused \
-         without it"
-    )
-}
-
-fn log_restored(outage: &Outage) {
-    let outage_ms = u64::try_from(outage.lasted.as_millis()).unwrap_or(u64::MAX);
-    let Outage { admitted, refused, keys_replayed, keys_dropped, .. } = outage;
-    info!(
-        outage_ms,
-        admitted,
-        refused,
-        keys_replayed,
-        keys_dropped,
-        "store restored: admissions of the outage are debited, and the store decides again"
-    );
 }
 
 #[cfg(test)]

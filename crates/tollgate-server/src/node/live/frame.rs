@@ -3,18 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
-use tollgate::policy::{Condition, FactName, Policy, Rule};
-use tollgate::{Limit, Overrides, Subject, Timestamp};
+use tollgate::Timestamp;
 
+use super::refused::Refused;
 use super::timeline::Second;
 use super::view::Rate;
 use crate::metrics::{RuleTally, Tally};
-use crate::node::PolicyLoad;
-use crate::node::overrides::{CLIENT, TENANT};
-use crate::node::report::{NodeStatus, RefusedKey};
-
-/// Maximum number of rules in a policy event, without the default rule.
-const MAX_RULES: usize = 200;
+use crate::node::report::NodeStatus;
 
 /// Whether the figures cover the fleet or one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -134,34 +129,6 @@ pub(crate) struct KnownNode {
     pub(super) address: String,
 }
 
-/// A refused key, its current rate, and whether an override of its client is active.
-#[derive(Debug, Serialize)]
-pub(super) struct Refused {
-    key: String,
-    tenant: String,
-    rule: String,
-    limit: String,
-    count: u64,
-    last_at: u64,
-    facts: Option<BTreeMap<String, String>>,
-    /// Refusals per second.
-    rate: Thousandths,
-    overridden: bool,
-}
-
-impl Refused {
-    pub(super) fn new(refused: RefusedKey, policy: &Policy, overrides: &Overrides) -> Self {
-        let RefusedKey { key, tenant, rule, limit, count, last_at, facts, rate_milli } = refused;
-        let fact = |name: &str| facts.as_ref().and_then(|facts| facts.get(name));
-        let overridden = fact(CLIENT).is_some_and(|client| {
-            let tenant = fact(TENANT).map_or(policy.tenant(), String::as_str);
-            overrides.get(&Subject::in_tenant(tenant, [client])).is_some()
-        });
-        let rate = Thousandths(rate_milli);
-        Self { key, tenant, rule, limit, count, last_at, facts, rate, overridden }
-    }
-}
-
 #[derive(Debug, Serialize)]
 pub(super) struct Store<'a> {
     pub(super) kind: &'static str,
@@ -234,141 +201,5 @@ impl<'a> Node<'a> {
             silent: identity.is_silent,
             lost_since: status.and_then(|status| status.lost_since),
         }
-    }
-}
-
-/// A policy event: the active policy and its rules.
-#[derive(Debug, Serialize)]
-pub(super) struct PolicyView<'a> {
-    version: &'a str,
-    file: Option<String>,
-    rules_total: usize,
-    error: Option<String>,
-    warnings: &'a [String],
-    rules: Vec<RuleView<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct RuleView<'a> {
-    rule: &'a str,
-    mode: &'static str,
-    distributed: &'static str,
-    on_store_loss: &'static str,
-    per: Vec<&'a str>,
-    /// The conditions as in the policy file; empty for none.
-    #[serde(rename = "match")]
-    conditions: String,
-    continues: bool,
-    limits: Vec<String>,
-    /// The burst of each limit; null where it equals the count.
-    bursts: Vec<Option<u64>>,
-    next: Vec<String>,
-}
-
-impl<'a> PolicyView<'a> {
-    pub(super) fn new(policy: &'a Policy, file: Option<String>, load: PolicyLoad) -> Self {
-        let rules = policy.rules().iter().take(MAX_RULES).chain([policy.default_rule()]);
-        Self {
-            version: policy.version(),
-            file,
-            rules_total: policy.rules().len(),
-            error: load.error,
-            warnings: policy.warnings(),
-            rules: rules.map(RuleView::new).collect(),
-        }
-    }
-}
-
-impl<'a> RuleView<'a> {
-    fn new(rule: &'a Rule) -> Self {
-        let limits = |limits: &[Limit]| limits.iter().map(Limit::to_string).collect();
-        Self {
-            rule: rule.name(),
-            mode: if rule.is_unlimited() { "unlimited" } else { rule.mode().as_str() },
-            distributed: rule.distributed().as_str(),
-            on_store_loss: rule.on_store_loss().as_str(),
-            per: rule.per().iter().map(FactName::as_str).collect(),
-            conditions: conditions_text(rule),
-            continues: rule.continues(),
-            limits: limits(rule.limits()),
-            bursts: rule.limits().iter().map(burst).collect(),
-            next: limits(rule.next()),
-        }
-    }
-}
-
-/// Returns the conditions of a rule, such as `path=/api/** method=GET,HEAD unless path=/api/health`.
-fn conditions_text(rule: &Rule) -> String {
-    let condition = |condition: &Condition| {
-        format!("{}={}", condition.name(), condition.alternatives().join(","))
-    };
-    let conditions = rule.conditions().iter().map(condition);
-    let exclusions = rule.exclusions().iter().map(|it| format!("unless {}", condition(it)));
-    conditions.chain(exclusions).collect::<Vec<_>>().join(" ")
-}
-
-fn burst(limit: &Limit) -> Option<u64> {
-    Some(limit.capacity()).filter(|burst| *burst != limit.count())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tollgate::{Override, OverrideLimit};
-
-    use super::*;
-
-    fn policy() -> Policy {
-        let text = "
-version: 1
-rules:
-  - name: search
-    match: { path: /search/**, method: [GET, HEAD] }
-    unless: { path: /search/health }
-    limits: [{ limit: 10/min, burst: 20 }, 100/h]
-    continue: true
-  - { name: all, limits: [10/s] }
-";
-        Policy::from_yaml("p.yaml", text, Policy::builtin_limit()).expect("a policy")
-    }
-
-    #[test]
-    fn policy_event_contains_conditions_and_bursts() {
-        let (policy, load) = (policy(), PolicyLoad { at: Timestamp::EPOCH, error: None });
-        let view = serde_json::to_value(PolicyView::new(&policy, None, load)).expect("JSON");
-        let rules = &view["rules"];
-        assert_eq!(rules[0]["match"], "method=GET,HEAD path=/search/** unless path=/search/health");
-        assert_eq!(rules[0]["continues"], true);
-        assert_eq!(rules[0]["limits"], serde_json::json!(["10/min", "100/h"]));
-        assert_eq!(rules[0]["bursts"], serde_json::json!([20, null]));
-        assert_eq!((&rules[1]["match"], &rules[1]["continues"]), (&"".into(), &false.into()));
-    }
-
-    #[test]
-    fn refused_key_of_an_overridden_client_is_marked() {
-        let limit = OverrideLimit::new(20, Duration::from_secs(60));
-        let override_ = Override::new(vec![limit]).expect("an override");
-        let client = Subject::in_tenant("", ["c1"]);
-        let overrides = Overrides::default().with(&client, Some(override_));
-        let refused = |facts: &[(&str, &str)]| {
-            let facts = facts.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-            let refused = RefusedKey {
-                key: "c1".to_owned(),
-                tenant: String::new(),
-                rule: "search".to_owned(),
-                limit: "60s".to_owned(),
-                count: 1,
-                last_at: 1,
-                facts: Some(facts.collect()),
-                rate_milli: 1500,
-            };
-            serde_json::to_value(Refused::new(refused, &policy(), &overrides)).expect("JSON")
-        };
-        let shown = refused(&[("client", "c1")]);
-        assert_eq!((&shown["overridden"], &shown["rate"]), (&true.into(), &1.5.into()));
-        assert_eq!(refused(&[("client", "c2")])["overridden"], false);
-        assert_eq!(refused(&[("ip", "c1")])["overridden"], false);
-        assert_eq!(refused(&[("client", "c1"), ("tenant", "t")])["overridden"], false);
     }
 }

@@ -4,7 +4,9 @@
 
 mod fleet;
 mod frame;
+mod policy_view;
 mod publisher;
+mod refused;
 mod timeline;
 mod view;
 mod watcher;
@@ -23,10 +25,11 @@ use tollgate_redis::NodeState;
 
 use fleet::Fleet;
 use frame::{
-    Frame, KnownNode, Node, NodeIdentity, Point, Points, PolicyView, Rates, Refused, Scope, Store,
-    Thousandths,
+    Frame, KnownNode, Node, NodeIdentity, Point, Points, Rates, Scope, Store, Thousandths,
 };
+use policy_view::PolicyView;
 pub(crate) use publisher::run;
+use refused::Refused;
 use timeline::millis;
 use view::View;
 pub(crate) use watcher::Watcher;

@@ -4,6 +4,7 @@
 mod fleet_membership;
 mod node_status;
 mod pending_figures;
+mod refusal_rate;
 mod refused_keys;
 mod report_health;
 mod reporter;

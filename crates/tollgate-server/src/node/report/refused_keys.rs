@@ -14,10 +14,10 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tollgate::{Clock, DefaultHasher, Outcome, Query, Subject, SystemClock, Timestamp};
 
+use super::refusal_rate::{RecentCounts, rate_milli};
+
 /// Number of minutes kept.
 const MINUTES: usize = 5;
-/// Length of the two windows of which the current rate is the average, in microseconds.
-const RATE_WINDOW: u64 = 5_000_000;
 /// One minute in microseconds.
 const MINUTE: u64 = 60_000_000;
 /// Number of tables per minute, each with its own lock.
@@ -74,41 +74,6 @@ struct Entry {
     recent: RecentCounts,
     last: Timestamp,
     facts: Option<BTreeMap<String, String>>,
-}
-
-/// Refusals in the current and the previous rate window.
-#[derive(Debug, Clone, Copy, Default)]
-struct RecentCounts {
-    /// Number of the current window.
-    window: u64,
-    current: u64,
-    previous: u64,
-}
-
-impl RecentCounts {
-    fn add(&mut self, at: Timestamp) {
-        let window = at.as_micros() / RATE_WINDOW;
-        if window > self.window {
-            self.previous = if window == self.window + 1 { self.current } else { 0 };
-            (self.window, self.current) = (window, 0);
-        }
-        self.current += 1;
-    }
-
-    /// Returns the refusals in the window of `now` and the one before it.
-    const fn at(self, now: Timestamp) -> u64 {
-        match (now.as_micros() / RATE_WINDOW).checked_sub(self.window) {
-            Some(0) => self.current.saturating_add(self.previous),
-            Some(1) => self.current,
-            _ => 0,
-        }
-    }
-}
-
-/// Returns the refusals per 1000 s, for a count in the window of `now` and the one before it.
-fn rate_milli(count: u64, now: Timestamp) -> u64 {
-    let covered = RATE_WINDOW + now.as_micros() % RATE_WINDOW;
-    count.saturating_mul(1_000_000_000) / covered
 }
 
 impl RefusedKeys {

@@ -1,6 +1,7 @@
 use std::num::NonZeroU32;
+use std::time::Duration;
 
-use tollgate::Timestamp;
+use tollgate::{Outage, Timestamp};
 
 use super::*;
 use crate::store::log_intervals::LOG_INTERVAL;
