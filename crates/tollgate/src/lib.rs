@@ -36,8 +36,9 @@ pub use keyed::{KeyedCall, KeyedLimiter};
 pub use limit::{Limit, LimitError, LimitSpec, RateText};
 #[cfg(feature = "policy")]
 pub use limiter::{
-    ActivePolicy, ClientCounter, ClientId, ClientUsage, Explanation, Limiter, LimiterCall,
-    LimiterError, Observation, Observer, Outcome, Receipt, ResolvedQuery, Series,
+    ActivePolicy, ClientCounter, ClientId, ClientUsage, Explanation, LimitChange, Limiter,
+    LimiterCall, LimiterError, Observation, Observer, Outcome, OverrideProposal, Receipt,
+    ResolvedQuery, RuleSelection, Series,
 };
 pub use local::{LocalLimiter, LocalLimiterBuilder, RateLimitExceeded};
 pub use memory::{
@@ -50,8 +51,8 @@ pub use plan::{
 };
 #[cfg(feature = "policy")]
 pub use policy::{
-    Override, OverrideEffect, OverrideError, OverrideErrorKind, OverrideLimit, OverrideStorage,
-    Overrides, Policy, PolicyError, PolicyErrorKind,
+    OtherLimits, Override, OverrideCandidate, OverrideEffect, OverrideError, OverrideErrorKind,
+    OverrideLimit, OverrideStorage, Overrides, Policy, PolicyError, PolicyErrorKind,
 };
 #[cfg(feature = "policy")]
 pub use query::{Inline, InlineLimits, Query};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::algorithm::Algorithm;
 use crate::limit::Limit;
-use crate::policy::{ActiveOverrides, Overrides, Policy};
+use crate::policy::{ActiveOverrides, Overrides, Policy, Rule};
 use crate::subject::Subject;
 
 /// A policy with its overrides and the handles that the observer resolved for it.
@@ -33,6 +33,12 @@ impl<H> ActivePolicy<H> {
     #[must_use]
     pub fn override_limits(&self, subject: &Subject, rule: &str) -> Option<Arc<[Limit]>> {
         self.overrides.limits_of(self.policy.rule(rule)?, subject)
+    }
+
+    /// The limits that an override puts in place of those of `rule`. `client` is the subject of the client alone, also
+    /// if the rule counts by further facts.
+    pub(super) fn client_limits(&self, client: &Subject, rule: &Rule) -> Option<Arc<[Limit]>> {
+        self.overrides.limits_of_client(rule, client)
     }
 
     /// The limit that a stored key belongs to: that of the client's override if it has one, else the policy's.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::{ActivePolicy, Limiter, Observer};
-use crate::limit::Limit;
+use crate::limit::{INLINE_RULE, Limit};
 use crate::plan::Key;
 use crate::policy::{Condition, Policy, Rule, RuleMode};
 use crate::request::MAX_FACT_LENGTH;
@@ -166,13 +166,53 @@ impl<S: Store, O: Observer> Limiter<S, O> {
     /// # Errors
     /// The store failed.
     pub async fn reset_client(&self, client: &ClientId) -> Result<bool, StoreError> {
+        self.reset_rules(client, |_| true).await
+    }
+
+    /// Resets the usage of one client in the rules with these names. Returns `false` if 30 s were not enough to search
+    /// all keys in use. Rules keyed per client alone need no search.
+    ///
+    /// ```
+    /// use tollgate::{ClientId, Facts, Limiter, MemoryStore, Policy};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Limiter::new(MemoryStore::new(), Policy::builtin());
+    /// let _ = limiter.check(&Facts::of([("client", "c1")])?).await?;
+    /// let client = ClientId::new("c1", "").ok_or("invalid client")?;
+    /// assert!(limiter.reset_client_in(&client, &["default"]).await?);
+    /// assert_eq!(limiter.client_usage(&client).await?.counters[0].count, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn reset_client_in(
+        &self,
+        client: &ClientId,
+        rules: &[&str],
+    ) -> Result<bool, StoreError> {
+        self.reset_rules(client, |rule| rules.contains(&rule)).await
+    }
+
+    async fn reset_rules(
+        &self,
+        client: &ClientId,
+        is_selected: impl Fn(&str) -> bool + Sync,
+    ) -> Result<bool, StoreError> {
         let active = self.active_policy();
         let mut found = Counters::from_policy(&active, client);
+        found.all.retain(|(_, limit)| is_selected(limit.rule()));
         // The known counters first: they are most of the usage, and a caller may stop waiting for the search.
         self.reset_all(&found.all).await?;
+        if !needs_search(active.policy(), &is_selected) {
+            return Ok(true);
+        }
         let known = found.all.len();
         found.search(&self.store, &active, client, RESET_SEARCH).await?;
-        self.reset_all(found.all.get(known..).unwrap_or_default()).await?;
+        let mut others = found.all.split_off(known);
+        others.retain(|(_, limit)| is_selected(limit.rule()));
+        self.reset_all(&others).await?;
         Ok(found.is_complete)
     }
 
@@ -249,6 +289,14 @@ impl Counters {
             listing = listing.after(next);
         }
     }
+}
+
+/// Returns whether the selected rules can have counters whose keys are unknown: of rules keyed by further facts, or of
+/// limits that are not in the policy.
+fn needs_search(policy: &Policy, is_selected: impl Fn(&str) -> bool) -> bool {
+    let has_known_keys = |rule: &Rule| matches!(rule.per(), [fact] if fact.as_str() == CLIENT);
+    let mut rules = policy.rules().iter().chain([policy.default_rule()]);
+    is_selected(INLINE_RULE) || rules.any(|rule| is_selected(rule.name()) && !has_known_keys(rule))
 }
 
 /// Returns whether a rule can match requests of this client.

@@ -66,8 +66,8 @@ pub use import::{ImportFormat, ImportedPolicy, import};
 pub use limiters::{AcquireMode, NamedLimits};
 pub(crate) use overrides::ActiveOverrides;
 pub use overrides::{
-    Override, OverrideEffect, OverrideError, OverrideErrorKind, OverrideLimit, OverrideStorage,
-    Overrides,
+    OtherLimits, Override, OverrideCandidate, OverrideEffect, OverrideError, OverrideErrorKind,
+    OverrideLimit, OverrideStorage, Overrides,
 };
 pub use policy_plan::{MatchedRule, PolicyPlan};
 pub use rule::{OnMissingFact, Rule, RuleMode};

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use tollgate::{
-    Algorithm, Limiter, ManualClock, MemoryStore, Override, OverrideErrorKind, OverrideLimit,
-    Overrides, Policy, Query, Request, Subject, Timestamp, Verb,
+    Algorithm, ClientId, Limiter, ManualClock, MemoryStore, Override, OverrideErrorKind,
+    OverrideLimit, OverrideProposal, Overrides, Policy, Query, Request, RuleSelection, Subject,
+    Timestamp, Verb,
 };
 use tollgate_testkit::runtime::block_on;
 
@@ -21,6 +22,7 @@ const RULES: &str = "
 - { name: free, match: { path: /free }, unlimited: true }
 - { name: jobs, match: { path: /jobs }, limits: [{ concurrency: 2, ttl: 30s }, 10/min] }
 - { name: daily, match: { path: /daily }, limits: [{ rate: 10/d, align: day, tz: Europe/Berlin }] }
+- { name: banned, match: { ip: 192.0.2.0/24 }, limits: [0] }
 ";
 
 /// A limiter on a memory store with a manual clock.
@@ -37,8 +39,17 @@ impl Fixture {
     }
 
     fn set(&self, client: &Subject, change: Option<Override>) {
-        let overrides = self.limiter.active_policy().overrides().with(client, change);
+        let active = self.limiter.active_policy();
+        let overrides = match change {
+            Some(new) => active.overrides().with(client, new),
+            None => active.overrides().without(client, None),
+        };
         self.limiter.set_overrides(&overrides);
+    }
+
+    fn propose(&self, new: Override, selection: &RuleSelection) -> OverrideProposal {
+        let client = ClientId::new("c1", "").unwrap();
+        client.propose_override(&new, selection, &self.limiter.active_policy()).unwrap()
     }
 
     /// Takes `cost` and returns each limit that applies: name, algorithm, capacity and remaining amount.
@@ -70,10 +81,17 @@ fn override_of(limits: impl IntoIterator<Item = OverrideLimit>) -> Override {
 }
 
 #[test]
-fn changes_every_rule_per_client_and_the_default() {
+fn override_without_a_rule_changes_every_rule_per_client_except_blocks() {
     let fixture = Fixture::new();
-    fixture.set(&c1(), Some(override_of([OverrideLimit::new(20, MINUTE)])));
-    assert_eq!(fixture.on("/api", 1), ["api/60s token_bucket 20: 19"]);
+    let stored_by_an_earlier_version =
+        r#"{"version":1,"limits":[{"limit":20,"window_us":60000000}]}"#;
+    fixture.set(&c1(), Some(Override::from_text(stored_by_an_earlier_version).unwrap()));
+    assert_eq!(
+        fixture.on("/api", 1),
+        ["api/60s token_bucket 20: 19", "api/3600s token_bucket 100: 99"]
+    );
+    let banned = request(&[("client", "c1"), ("ip", "192.0.2.1")]);
+    assert_eq!(fixture.take(banned, 1), ["banned/block block 0: 0"]);
     assert_eq!(fixture.on("/pages", 1), ["pages/60s sliding_window 20: 19"]);
     assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 20: 19"]);
     assert_eq!(fixture.on("/site", 1), ["site/60s sliding_window 10: 9"]);
@@ -158,6 +176,117 @@ fn limits_inherit_algorithm_and_name_by_window() {
 }
 
 #[test]
+fn limits_that_an_entry_does_not_replace_stay_unless_only() {
+    let fixture = Fixture::new();
+    let raised = override_of([OverrideLimit::new(50, MINUTE)]).for_rule("api");
+    fixture.set(&c1(), Some(raised.clone()));
+    let kept = ["api/60s token_bucket 50: 49", "api/3600s token_bucket 100: 99"];
+    assert_eq!(fixture.on("/api", 1), kept);
+    fixture.set(&c1(), Some(raised.only()));
+    assert_eq!(fixture.on("/api", 1), ["api/60s token_bucket 50: 48"]);
+    // An entry with another window is an additional token bucket.
+    let additional = override_of([OverrideLimit::new(5, Duration::from_secs(1))]).for_rule("pages");
+    fixture.set(&c1(), Some(additional));
+    assert_eq!(
+        fixture.on("/pages", 1),
+        ["pages/1s token_bucket 5: 4", "pages/60s sliding_window 10: 9"]
+    );
+    assert_eq!(fixture.on("/api", 1), ["api/60s token_bucket 50: 47"], "each rule has its own");
+}
+
+#[test]
+fn block_is_replaced_only_by_name() {
+    let fixture = Fixture::new();
+    let raised = || override_of([OverrideLimit::new(100, MINUTE)]);
+    let all = fixture.propose(raised(), &RuleSelection::All);
+    assert_eq!(all.rules(), ["api", "pages", "jobs", "daily", "default"]);
+    let by_name = fixture.propose(raised(), &RuleSelection::Named("banned".to_owned()));
+    assert_eq!(texts(&by_name), ["banned/60s blocked -> 100/min"]);
+    fixture.set(&c1(), Some(by_name.overrides[0].clone()));
+    let banned = request(&[("client", "c1"), ("ip", "192.0.2.1")]);
+    assert_eq!(fixture.take(banned, 1), ["banned/60s token_bucket 100: 99"]);
+
+    let only_a_block = Limiter::new(MemoryStore::new(), rules("- { name: all, limits: [0] }"));
+    let (client, active) = (ClientId::new("c1", "").unwrap(), only_a_block.active_policy());
+    for selection in [RuleSelection::Unambiguous, RuleSelection::All] {
+        let error = client.propose_override(&raised(), &selection, &active).unwrap_err();
+        assert_eq!(error.kind(), OverrideErrorKind::Rule);
+        assert!(error.candidates()[0].blocks, "{error}");
+    }
+}
+
+#[test]
+fn ambiguous_override_lists_the_candidates() {
+    let fixture = Fixture::new();
+    let (client, active) = (ClientId::new("c1", "").unwrap(), fixture.limiter.active_policy());
+    let propose =
+        |new: Override| client.propose_override(&new, &RuleSelection::Unambiguous, &active);
+    let error = propose(override_of([OverrideLimit::new(20, MINUTE)])).unwrap_err();
+    assert_eq!(error.kind(), OverrideErrorKind::Rule);
+    let candidates = error.candidates().iter().map(|candidate| {
+        let limits: Vec<String> = candidate.limits.iter().map(ToString::to_string).collect();
+        format!("{} {} {}", candidate.rule, limits.join(" "), candidate.blocks)
+    });
+    let expected = [
+        "api 10/min 100/h false",
+        "pages 10/min false",
+        "jobs 2 concurrent 10/min false",
+        "daily 10/d false",
+        "banned blocked true",
+        "default 100/min false",
+    ];
+    assert!(candidates.eq(expected), "{error:?}");
+    // Only one rule has slots.
+    assert_eq!(propose(override_of([OverrideLimit::slots(5)])).unwrap().rules(), ["jobs"]);
+}
+
+/// Returns the changes of a proposal as `rule/limit before -> after`, then the kept limits.
+fn texts(proposal: &OverrideProposal) -> Vec<String> {
+    let changes = proposal.replaces.iter().map(|change| {
+        let text = |limit: &Option<tollgate::Limit>| {
+            limit.as_ref().map_or("none".to_owned(), ToString::to_string)
+        };
+        let (before, after) = (text(&change.before), text(&change.after));
+        format!("{}/{} {before} -> {after}", change.rule, change.name)
+    });
+    let keeps = proposal.keeps.iter();
+    changes.chain(keeps.map(|limit| format!("{} {limit}", limit.name()))).collect()
+}
+
+#[test]
+fn proposal_compares_with_what_applies_now() {
+    let fixture = Fixture::new();
+    let api = RuleSelection::Named("api".to_owned());
+    let raised = || override_of([OverrideLimit::new(50, MINUTE)]);
+    let first = fixture.propose(raised(), &api);
+    assert_eq!(texts(&first), ["api/60s 10/min -> 50/min", "3600s 100/h"]);
+    let only = fixture.propose(raised().only(), &api);
+    assert_eq!(texts(&only), ["api/60s 10/min -> 50/min", "api/3600s 100/h -> none"]);
+    fixture.set(&c1(), Some(only.overrides[0].clone()));
+    let hourly = override_of([OverrideLimit::new(500, HOUR), OverrideLimit::new(9, DAY)]);
+    let second = fixture.propose(hourly, &api);
+    let expected =
+        ["api/3600s none -> 500/h", "api/86400s none -> 9/d", "api/60s 50/min -> 10/min"];
+    assert_eq!(texts(&second), expected, "the stored override is replaced as a whole");
+    assert_eq!(fixture.limiter.active_policy().overrides().len(), 1, "nothing is stored");
+}
+
+#[test]
+fn override_of_a_rule_precedes_one_without_a_rule() {
+    let fixture = Fixture::new();
+    fixture.set(&c1(), Some(override_of([OverrideLimit::new(20, MINUTE)])));
+    fixture.set(&c1(), Some(override_of([OverrideLimit::new(30, MINUTE)]).for_rule("pages")));
+    assert_eq!(fixture.on("/pages", 1), ["pages/60s sliding_window 30: 29"]);
+    assert_eq!(fixture.on("/other", 1), ["default/60s sliding_window 20: 19"]);
+    let (policy, active) = (rules(RULES), fixture.limiter.active_policy());
+    let all = active.overrides().get(&c1());
+    assert_eq!(all[0].effect_among(all, &policy).rules, ["api", "jobs", "daily", "default"]);
+    assert_eq!(all[1].effect_among(all, &policy).rules, ["pages"]);
+    fixture.limiter.set_overrides(&active.overrides().without(&c1(), Some("pages")));
+    assert_eq!(fixture.on("/pages", 1), ["pages/60s sliding_window 20: 18"]);
+}
+
+#[test]
 fn slots_change_only_rules_with_concurrency_limits() {
     let fixture = Fixture::new();
     fixture.set(&c1(), Some(override_of([OverrideLimit::slots(5)])));
@@ -171,7 +300,7 @@ fn slots_change_only_rules_with_concurrency_limits() {
     assert_eq!(
         fixture.on("/jobs", 0),
         ["jobs/60s sliding_window 20: 19", "jobs/concurrency concurrency 2: 1"],
-        "rates replace rates"
+        "the slots stay"
     );
 }
 
@@ -256,7 +385,7 @@ fn invalid_limits_leave_a_rule_unchanged() {
     let fixture = Fixture::new();
     fixture.set(&c1(), Some(override_of([OverrideLimit::new(1_000_000, MINUTE)])));
     assert_eq!(fixture.on("/pages", 1), ["pages/60s sliding_window 10: 9"]);
-    assert_eq!(fixture.on("/api", 1), ["api/60s token_bucket 1000000: 999999"]);
+    assert_eq!(fixture.on("/api", 1)[0], "api/60s token_bucket 1000000: 999999");
     let policy = rules(RULES);
     let effect = override_of([OverrideLimit::new(1_000_000, MINUTE)]).effect(&policy);
     assert_eq!(effect.rules, ["api", "daily"], "the effect lists the changed rules only");

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
 
-use super::{Override, Overrides};
+use super::collection::ClientOverrides;
+use super::{Overrides, applying};
 use crate::limit::Limit;
 use crate::policy::normalized_facts::NormalizedFacts;
 use crate::policy::rule::Rule;
@@ -16,16 +17,17 @@ use crate::subject::Subject;
 /// overrides is usually needed for only a few of many rules.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveOverrides {
-    by_client: HashMap<Arc<str>, Arc<ClientOverride>, RandomState>,
+    by_client: HashMap<Arc<str>, Arc<ClientLimits>, RandomState>,
     all: Overrides,
 }
 
-/// The limits that replace those of a rule, by rule index; `None` if the override does not change the rule.
+/// The limits that replace those of a rule, by rule index; `None` if no override changes the rule.
 type LimitsByRule = HashMap<usize, Option<Arc<[Limit]>>, RandomState>;
 
+/// The overrides of one client, and the limits that they produce.
 #[derive(Debug)]
-struct ClientOverride {
-    source: Arc<Override>,
+struct ClientLimits {
+    source: ClientOverrides,
     by_rule: RwLock<LimitsByRule>,
 }
 
@@ -37,10 +39,10 @@ impl ActiveOverrides {
 
     /// Returns `overrides` under the same policy. Cached limits of unchanged overrides are kept.
     pub(crate) fn replaced_by(&self, overrides: Overrides) -> Self {
-        let entry = |(client, source): (&Arc<str>, &Arc<Override>)| {
+        let entry = |(client, source): (&Arc<str>, &ClientOverrides)| {
             let cached = self.by_client.get(client);
             let kept = cached.filter(|cached| Arc::ptr_eq(&cached.source, source)).cloned();
-            (Arc::clone(client), kept.unwrap_or_else(|| Arc::new(ClientOverride::new(source))))
+            (Arc::clone(client), kept.unwrap_or_else(|| Arc::new(ClientLimits::new(source))))
         };
         Self { by_client: overrides.iter().map(entry).collect(), all: overrides }
     }
@@ -80,13 +82,14 @@ impl ActiveOverrides {
         self.limits_of_client(rule, &Subject::in_tenant(&parts.tenant, [client]))
     }
 
-    fn limits_of_client(&self, rule: &Rule, client: &Subject) -> Option<Arc<[Limit]>> {
+    /// Returns the limits that replace those of `rule` for a client.
+    pub(crate) fn limits_of_client(&self, rule: &Rule, client: &Subject) -> Option<Arc<[Limit]>> {
         self.by_client.get(client.as_str())?.for_rule(rule)
     }
 }
 
-impl ClientOverride {
-    fn new(source: &Arc<Override>) -> Self {
+impl ClientLimits {
+    fn new(source: &ClientOverrides) -> Self {
         Self { source: Arc::clone(source), by_rule: RwLock::default() }
     }
 
@@ -96,11 +99,8 @@ impl ClientOverride {
         }
         // If the limits are invalid for the rule, the rule's own limits apply. `Override::effect` reports this
         // when the override is set.
-        let limits = if self.source.is_for(rule) {
-            self.source.limits_for(rule).ok().flatten()
-        } else {
-            None
-        };
+        let limits = applying(&self.source, rule).map(|source| source.limits_for(rule));
+        let limits = limits.and_then(|limits| limits.ok().flatten());
         let limits: Option<Arc<[Limit]>> = limits.map(Into::into);
         self.by_rule.write().entry(rule.index).or_insert(limits).clone()
     }

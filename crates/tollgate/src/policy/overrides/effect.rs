@@ -1,7 +1,9 @@
 //! The effect of an override on a policy: the rules that it changes, and the reason if it cannot change them.
 
-use super::Override;
+use std::sync::Arc;
+
 use super::error::{OverrideError, OverrideErrorKind};
+use super::{Override, applying};
 use crate::plan::MAX_TAKES;
 use crate::policy::Policy;
 use crate::policy::rule::Rule;
@@ -32,23 +34,32 @@ impl Override {
     /// ```
     #[must_use]
     pub fn effect<'p>(&self, policy: &'p Policy) -> OverrideEffect<'p> {
+        self.effect_among(&[], policy)
+    }
+
+    /// Returns the effect on `policy` for a client that has the overrides `all`, of which this is one.
+    #[must_use]
+    pub fn effect_among<'p>(&self, all: &[Arc<Self>], policy: &'p Policy) -> OverrideEffect<'p> {
         let mut problem = self.check_rule(policy);
         let mut rules = Vec::new();
-        let (mut before, mut after) = (Takes::default(), Takes::default());
         for rule in policy.rules().iter().chain([policy.default_rule()]) {
-            let limits = if self.is_for(rule) { self.limits_for(rule) } else { Ok(None) };
-            let limits = limits.unwrap_or_else(|error| {
-                problem.get_or_insert(error);
-                None
-            });
-            before.add(rule, rule.limits().len());
-            after.add(rule, limits.as_ref().map_or(rule.limits().len(), Vec::len));
-            if limits.is_some() {
-                rules.push(rule.name());
+            if !self.is_for(rule)
+                || applying(all, rule).is_some_and(|other| other.rule != self.rule)
+            {
+                continue;
+            }
+            match self.limits_for(rule) {
+                Ok(None) => {}
+                Ok(Some(_)) => rules.push(rule.name()),
+                Err(error) => problem = problem.or(Some(error)),
             }
         }
+        let takes = Takes::of(policy, |rule| match self.is_for(rule) {
+            true if applying(all, rule).is_none_or(|other| other.rule == self.rule) => Some(self),
+            _ => applying(all, rule).map(|other| &**other),
+        });
         let problem = problem
-            .or_else(|| after.too_many(&before))
+            .or_else(|| takes.too_many(&Takes::of(policy, |_| None)))
             .or_else(|| rules.is_empty().then(changes_nothing));
         OverrideEffect { rules, problem }
     }
@@ -94,6 +105,16 @@ struct Takes {
 }
 
 impl Takes {
+    /// Returns the takes with the override that `find` returns for each rule.
+    fn of<'o>(policy: &Policy, find: impl Fn(&Rule) -> Option<&'o Override>) -> Self {
+        let mut takes = Self::default();
+        for rule in policy.rules().iter().chain([policy.default_rule()]) {
+            let limits = find(rule).and_then(|found| found.limits_for(rule).ok().flatten());
+            takes.add(rule, limits.map_or(rule.limits().len(), |limits| limits.len()));
+        }
+        takes
+    }
+
     fn add(&mut self, rule: &Rule, limits: usize) {
         let takes = limits + rule.next().len();
         if rule.continues() {

@@ -2,6 +2,9 @@
 
 use thiserror::Error;
 
+use crate::limit::Limit;
+use crate::policy::rule::Rule;
+
 /// An override is invalid, or cannot apply to a policy.
 ///
 /// ```
@@ -16,6 +19,25 @@ use thiserror::Error;
 pub struct OverrideError {
     kind: OverrideErrorKind,
     reason: String,
+    candidates: Vec<OverrideCandidate>,
+}
+
+/// A rule that an override could be for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OverrideCandidate {
+    /// The name of the rule.
+    pub rule: String,
+    /// The limits of the rule.
+    pub limits: Vec<Limit>,
+    /// Whether the rule is a block, which an override replaces only if it names the rule.
+    pub blocks: bool,
+}
+
+impl OverrideCandidate {
+    pub(crate) fn new(rule: &Rule) -> Self {
+        Self { rule: rule.name().to_owned(), limits: rule.limits().to_vec(), blocks: rule.blocks() }
+    }
 }
 
 /// The part of an override that an [`OverrideError`] is about.
@@ -36,8 +58,19 @@ pub enum OverrideErrorKind {
 }
 
 impl OverrideError {
-    pub(super) fn new(kind: OverrideErrorKind, reason: impl Into<String>) -> Self {
-        Self { kind, reason: reason.into() }
+    pub(crate) fn new(kind: OverrideErrorKind, reason: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into(), candidates: Vec::new() }
+    }
+
+    /// Creates the error of an override that must name one of these rules.
+    pub(crate) fn ambiguous(reason: impl Into<String>, candidates: Vec<OverrideCandidate>) -> Self {
+        Self { candidates, ..Self::new(OverrideErrorKind::Rule, reason) }
+    }
+
+    /// Returns the rules of which the override must name one; empty if the error is another one.
+    #[must_use]
+    pub fn candidates(&self) -> &[OverrideCandidate] {
+        &self.candidates
     }
 
     /// Returns the part of the override that is invalid.

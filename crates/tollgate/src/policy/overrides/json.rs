@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Override;
 use super::error::{OverrideError, OverrideErrorKind};
+use super::other_limits::OtherLimits;
 use super::override_limit::OverrideLimit;
 use crate::policy::error::FieldError;
 use crate::policy::node_ref::{Fields, NodeRef};
@@ -15,7 +16,7 @@ use crate::time::{Timestamp, saturating_micros};
 const VERSION: u64 = 1;
 
 const FIELDS: &[&str] =
-    &["version", "limits", "rule", "reason", "author", "set_at_us", "expires_at_us"];
+    &["version", "limits", "rule", "only", "reason", "author", "set_at_us", "expires_at_us"];
 const LIMIT: &[&str] = &["limit", "window_us", "burst", "algorithm", "name"];
 
 impl Override {
@@ -35,6 +36,10 @@ impl Override {
         let mut text = format!(r#"{{"version":{VERSION},"limits":[{}]"#, limits.join(","));
         if let Some(rule) = &self.rule {
             push(&mut text, "rule", rule);
+        }
+        // Absent by default, so that earlier versions can read the text.
+        if self.other_limits == OtherLimits::Remove {
+            text.push_str(r#","only":true"#);
         }
         push(&mut text, "reason", &self.reason);
         push(&mut text, "author", &self.author);
@@ -73,6 +78,10 @@ impl Override {
             |name: &str| fields.optional(name, |entry| entry.number(0).map(Timestamp::from_micros));
         Ok(Self {
             rule: text("rule")?,
+            other_limits: match fields.optional("only", NodeRef::boolean)? {
+                Some(true) => OtherLimits::Remove,
+                Some(false) | None => OtherLimits::Keep,
+            },
             reason: text("reason")?.unwrap_or_default(),
             author: text("author")?.unwrap_or_default(),
             set_at: time("set_at_us")?.unwrap_or(Timestamp::EPOCH),
@@ -168,10 +177,11 @@ mod tests {
             reason in any::<String>(),
             author in any::<String>(),
             times in any::<[u32; 2]>(),
+            other_limits in prop::sample::select(vec![OtherLimits::Keep, OtherLimits::Remove]),
         ) {
             let [set_at, expiry] = times.map(|time| Timestamp::from_micros(time.into()));
             let original = Override {
-                rule, reason, author, set_at, expires_at: Some(expiry),
+                rule, other_limits, reason, author, set_at, expires_at: Some(expiry),
                 ..Override::new(vec![limit]).unwrap()
             };
             let text = original.to_text();

@@ -5,18 +5,23 @@ mod collection;
 mod effect;
 mod error;
 mod json;
+mod other_limits;
 mod override_limit;
 mod storage;
 
 pub(crate) use active::ActiveOverrides;
 pub use collection::Overrides;
 pub use effect::OverrideEffect;
-pub use error::{OverrideError, OverrideErrorKind};
+pub use error::{OverrideCandidate, OverrideError, OverrideErrorKind};
+pub use other_limits::OtherLimits;
 pub use override_limit::OverrideLimit;
 pub use storage::OverrideStorage;
 
+use std::sync::Arc;
+
 use super::CLIENT;
 use super::rule::Rule;
+use crate::algorithm::Algorithm;
 use crate::limit::Limit;
 use crate::policy::parse::{TRIAL_NAME, TRIAL_PREFIX};
 use crate::time::Timestamp;
@@ -25,12 +30,14 @@ use crate::time::Timestamp;
 /// plan.
 const MAX_LIMITS: usize = 8;
 
-/// Limits for one client that replace those of the policy, with author, reason and expiry.
+/// Limits for one client that replace limits of one rule, with author, reason and expiry.
 ///
-/// An override replaces the limits of every rule that counts per client, or only of the rule that it names.
-/// Usage is kept: each limit takes over the counter of the rule's limit with the same window or name. Rates
-/// replace all rates of the rule, slots replace its concurrency limits; if the override has only one of the two
-/// kinds, the rule's limits of the other kind stay.
+/// Each entry replaces the rule's limit with the same window or name and takes over its counter, so usage is kept. An
+/// entry without such a limit is an additional token bucket. The rule's other limits stay, or are removed with
+/// [`only`](Self::only). An override that names the rule of a block (a limit of 0) replaces the block.
+///
+/// A client can have one override per rule. An override without a rule, as earlier versions stored it, applies to every
+/// rule that counts per client, except to blocks and to rules that have an override of their own.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,7 +51,8 @@ const MAX_LIMITS: usize = 8;
 /// assert_eq!(remaining.await?, Some(99));
 ///
 /// let raised = Override::new(vec![OverrideLimit::new(200, Duration::from_secs(60))])?;
-/// let overrides = Overrides::default().with(&Subject::of(["c1"]), Some(raised));
+/// let raised = raised.for_rule("default");
+/// let overrides = Overrides::default().with(&Subject::of(["c1"]), raised);
 /// limiter.set_overrides(&overrides);
 /// let remaining = limiter.decide(Verb::Take, &query, |outcome| outcome.decision.remaining());
 /// assert_eq!(remaining.await?, Some(198));
@@ -55,8 +63,10 @@ const MAX_LIMITS: usize = 8;
 #[non_exhaustive]
 pub struct Override {
     limits: Vec<OverrideLimit>,
-    /// The rule that it applies to; `None` applies to every rule that counts per client.
+    /// The rule that it applies to; `None` applies to every rule that counts per client and is not a block.
     pub rule: Option<String>,
+    /// Whether the rule's other limits stay.
+    pub other_limits: OtherLimits,
     /// The reason for the override.
     pub reason: String,
     /// The person or program that set it.
@@ -68,7 +78,7 @@ pub struct Override {
 }
 
 impl Override {
-    /// Creates an override for every rule that counts per client, without expiry.
+    /// Creates an override for every rule that counts per client and is not a block, without expiry.
     ///
     /// # Errors
     /// No limit, more than 8 limits, two limits that would share a counter, or a limit named like a trial limit.
@@ -94,6 +104,7 @@ impl Override {
         Ok(Self {
             limits,
             rule: None,
+            other_limits: OtherLimits::Keep,
             reason: String::new(),
             author: String::new(),
             set_at: Timestamp::EPOCH,
@@ -105,6 +116,12 @@ impl Override {
     #[must_use]
     pub fn for_rule(self, rule: impl Into<String>) -> Self {
         Self { rule: Some(rule.into()), ..self }
+    }
+
+    /// Removes the rule's other limits for this client.
+    #[must_use]
+    pub fn only(self) -> Self {
+        Self { other_limits: OtherLimits::Remove, ..self }
     }
 
     /// Sets the author and the reason.
@@ -131,11 +148,27 @@ impl Override {
         self.expires_at.is_some_and(|expiry| expiry <= now)
     }
 
+    /// Returns whether the override can apply to `rule`: it names the rule, or has no rule and the rule is not a block.
     fn is_for(&self, rule: &Rule) -> bool {
-        rule.is_per_client() && self.rule.as_deref().is_none_or(|name| name == rule.name())
+        let is_selected = match self.rule.as_deref() {
+            Some(name) => name == rule.name(),
+            None => !rule.blocks(),
+        };
+        rule.is_per_client() && is_selected
     }
 
-    /// Returns the limits that replace those of `rule`; `None` if the override does not change the rule.
+    /// Returns whether the entries can change `rule`: slots can change only rules with a concurrency limit.
+    pub(crate) fn can_change(&self, rule: &Rule) -> bool {
+        let has_slots = rule.limits().iter().any(|limit| limit.algorithm().holds_slots());
+        self.limits.iter().any(|entry| has_slots || !entry.is_slots())
+    }
+
+    /// Returns the limits of `rule` for this client: those of the rule if the override does not change it.
+    pub(crate) fn limits_in(&self, rule: &Rule) -> Result<Vec<Limit>, OverrideError> {
+        Ok(self.limits_for(rule)?.unwrap_or_else(|| rule.limits().to_vec()))
+    }
+
+    /// Returns the limits of `rule` for this client; `None` if the override does not change the rule.
     fn limits_for(&self, rule: &Rule) -> Result<Option<Vec<Limit>>, OverrideError> {
         let mut limits = Vec::with_capacity(self.limits.len());
         for (index, entry) in self.limits.iter().enumerate() {
@@ -154,19 +187,26 @@ impl Override {
         if limits.is_empty() {
             return Ok(None);
         }
-        // Rates and slots are independent: the rule keeps its limits of the kind that the override does not set.
-        let (has_slots, has_rates) =
-            (self.limits.iter().any(OverrideLimit::is_slots), self.has_rates());
-        let is_kept = |limit: &&Limit| {
-            if limit.algorithm().holds_slots() { !has_slots } else { !has_rates }
-        };
-        limits.extend(rule.limits().iter().filter(is_kept).cloned());
+        if self.other_limits == OtherLimits::Keep {
+            let replaced = limits.len();
+            for limit in rule.limits() {
+                let is_replaced =
+                    limits.iter().take(replaced).any(|new| new.name() == limit.name());
+                // A block that stays would make the override pointless.
+                if !is_replaced && limit.algorithm() != Algorithm::Block {
+                    limits.push(limit.clone());
+                }
+            }
+        }
         Ok(Some(limits))
     }
+}
 
-    fn has_rates(&self) -> bool {
-        self.limits.iter().any(|limit| !limit.is_slots())
-    }
+/// Returns the override of a client that applies to `rule`: that of the rule, else the one without a rule.
+fn applying<'o>(overrides: &'o [Arc<Override>], rule: &Rule) -> Option<&'o Arc<Override>> {
+    let mut candidates = overrides.iter().filter(|candidate| candidate.is_for(rule));
+    let first = candidates.next()?;
+    if first.rule.is_some() { Some(first) } else { Some(candidates.next().unwrap_or(first)) }
 }
 
 impl Rule {
@@ -175,5 +215,10 @@ impl Rule {
     #[must_use]
     pub fn is_per_client(&self) -> bool {
         !self.is_unlimited && self.per.iter().any(|fact| fact.as_str() == CLIENT)
+    }
+    /// Returns whether the rule is a block: one of its limits is 0, so it refuses every request.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        self.limits.iter().any(|limit| limit.algorithm() == Algorithm::Block)
     }
 }

@@ -9,12 +9,21 @@ use crate::subject::Subject;
 /// Stores overrides and makes them active in this process: in process, or in a Redis that several nodes share
 /// (`tollgate_redis::OverrideFollower`).
 pub trait OverrideStorage: Send + Sync {
-    /// Stores the override of a client, or removes it with `None`. Returns whether the client had one before. When it
-    /// returns, the change is active in this process. `audit_entry` describes the change.
-    fn set_override(
+    /// Stores overrides of a client; each replaces the client's override of the same rule. All of them are stored, or
+    /// none. When it returns, the change is active in this process. `audit_entry` describes the change.
+    fn set_overrides(
         &self,
         client: &Subject,
-        new_override: Option<&Override>,
+        overrides: &[Override],
+        audit_entry: &str,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Removes the override of a client for `rule`, or all overrides of the client if `rule` is `None`. Returns whether
+    /// there was one. When it returns, the change is active in this process.
+    fn remove_overrides(
+        &self,
+        client: &Subject,
+        rule: Option<&str>,
         audit_entry: &str,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
