@@ -130,10 +130,10 @@ impl OverrideFollower {
         self.shared.last_error.lock().clone()
     }
 
-    /// Reads and applies the override of one client now, without waiting for the change event.
+    /// Reads and applies the overrides of one client now, without waiting for the change event.
     ///
     /// # Errors
-    /// The override could not be read from Redis. The follower retries.
+    /// The overrides could not be read from Redis. The follower retries.
     pub async fn refresh(&self, client: &Subject) -> Result<(), StoreError> {
         let result = self.shared.reload(vec![client.clone()]).await;
         if result.is_err() {
@@ -146,20 +146,27 @@ impl OverrideFollower {
 
 /// Stores overrides in Redis for all nodes, and applies a change here before it returns.
 impl OverrideStorage for OverrideFollower {
-    async fn set_override(
+    async fn set_overrides(
         &self,
         client: &Subject,
-        new_override: Option<&Override>,
+        overrides: &[Override],
         audit_entry: &str,
-    ) -> Result<bool, StoreError> {
-        let directory = &self.shared.directory;
-        let previous = match new_override {
-            Some(new_override) => directory.put_override(client, new_override, audit_entry).await?,
-            None => directory.remove_override(client, audit_entry).await?,
-        };
+    ) -> Result<(), StoreError> {
+        self.shared.directory.put_overrides(client, overrides, audit_entry).await?;
         // The change is stored; if it cannot be read now, the follower retries.
         let _ = self.refresh(client).await;
-        Ok(previous.is_some())
+        Ok(())
+    }
+
+    async fn remove_overrides(
+        &self,
+        client: &Subject,
+        rule: Option<&str>,
+        audit_entry: &str,
+    ) -> Result<bool, StoreError> {
+        let removed = self.shared.directory.remove_overrides(client, rule, audit_entry).await?;
+        let _ = self.refresh(client).await;
+        Ok(!removed.is_empty())
     }
 
     async fn record_audit(&self, audit_entry: &str) -> Result<(), StoreError> {
@@ -248,9 +255,9 @@ impl Shared {
         };
         // A read removes an expired override from Redis. A failed read is harmless: a later one removes it.
         for (client, stored) in before.after("") {
-            let client = Subject::from_escaped(client).filter(|_| stored.is_expired(now));
-            if let Some(client) = client {
-                let _ = self.directory.get_override(&client).await;
+            let has_expired = stored.iter().any(|stored| stored.is_expired(now));
+            if let Some(client) = Subject::from_escaped(client).filter(|_| has_expired) {
+                let _ = self.directory.read_overrides(&client).await;
             }
         }
     }
@@ -299,17 +306,14 @@ impl Shared {
         let mut changes = Vec::with_capacity(clients.len());
         let mut unreadable = known.unreadable.clone();
         for client in clients {
-            let stored = match self.directory.get_override(&client).await {
-                Err(error) if error.is_transient() => return Err(error),
-                result => result,
-            };
+            let (stored, unreadable_count) = self.directory.read_overrides(&client).await?;
             unreadable.retain(|other| other != client.as_str());
-            if stored.is_err() {
+            if unreadable_count > 0 {
                 unreadable.push(client.as_str().to_owned());
             }
-            changes.push((client, stored.ok().flatten()));
+            changes.push((client, stored));
         }
-        *known = StoredOverrides { overrides: known.overrides.with_all(changes), unreadable };
+        *known = StoredOverrides { overrides: known.overrides.with_clients(changes), unreadable };
         (self.apply)(&known);
         Ok(())
     }

@@ -8,9 +8,13 @@ use crate::limit_code::read_number;
 use crate::resp::{Command, Reply};
 use crate::script::Entry;
 
-/// Approximate number of overrides per HSCAN, and the maximum reply in bytes. One override may have about 10 kB.
+/// Approximate number of clients per HSCAN, and the maximum reply in bytes. One override may have about 10 kB, and a
+/// client up to 100 of them.
 const PAGE_SIZE: u64 = 50;
-const MAX_PAGE_BYTES: usize = 16 << 20;
+const MAX_PAGE_BYTES: usize = 64 << 20;
+
+/// The first byte of the stored value if a client has several overrides.
+const SEVERAL: u8 = 255;
 
 /// All overrides of a deployment.
 #[derive(Debug, Clone, Default)]
@@ -43,8 +47,8 @@ impl Verb {
 }
 
 impl Directory {
-    /// Stores the override of a client and publishes the change. Returns the text of the previous override. The
-    /// audit entry contains both overrides and `entry`, a description of the change.
+    /// Stores an override of a client; see [`put_overrides`](Self::put_overrides). Returns the text of the override that
+    /// it replaces.
     ///
     /// # Errors
     /// The call to Redis failed.
@@ -54,36 +58,68 @@ impl Directory {
         new_override: &Override,
         entry: &str,
     ) -> Result<Option<String>, StoreError> {
-        let expiry = new_override.expires_at.map_or(0, Timestamp::as_micros).to_string();
-        let text = new_override.to_text();
-        let before = self.run_override(Verb::Put, client.as_str(), [&expiry, &text, entry]).await?;
-        Ok(before.as_deref().map(override_text))
+        let before = self.put_overrides(client, std::slice::from_ref(new_override), entry).await?;
+        Ok(before.into_iter().next().flatten())
     }
 
-    /// Returns the override of a client, if it has one.
-    ///
-    /// # Errors
-    /// The call to Redis failed, or the override is of a newer version.
-    pub async fn get_override(&self, client: &Subject) -> Result<Option<Override>, StoreError> {
-        let stored = self.run_override(Verb::Get, client.as_str(), ["0", "", ""]).await?;
-        let unreadable_version = || {
-            let message = format!("the override of {client} has an unknown version");
-            StoreError::new(StoreErrorKind::Incompatible, message)
-        };
-        stored.map(|stored| parse(&stored).ok_or_else(unreadable_version)).transpose()
-    }
-
-    /// Removes the override of a client, publishes the change and returns its text. The audit entry contains it.
+    /// Stores overrides of a client in one call and publishes the change. Each replaces the client's override of the same
+    /// rule. Returns the texts of the replaced overrides, in the same order. There is one audit entry per override; it
+    /// contains the overrides before and after, and `entry`, a description of the change.
     ///
     /// # Errors
     /// The call to Redis failed.
-    pub async fn remove_override(
+    pub async fn put_overrides(
         &self,
         client: &Subject,
+        overrides: &[Override],
         entry: &str,
-    ) -> Result<Option<String>, StoreError> {
-        let stored = self.run_override(Verb::Remove, client.as_str(), ["0", "", entry]).await?;
-        Ok(stored.as_deref().map(override_text))
+    ) -> Result<Vec<Option<String>>, StoreError> {
+        let arguments = overrides.iter().flat_map(|new| {
+            let expiry = new.expires_at.map_or(0, Timestamp::as_micros).to_string();
+            [expiry, new.rule.clone().unwrap_or_default(), new.to_text()]
+        });
+        let before = self.run_override(Verb::Put, client.as_str(), entry, arguments).await?;
+        Ok(before.into_iter().map(|text| Some(text).filter(|text| !text.is_empty())).collect())
+    }
+
+    /// Returns the overrides of a client, at most one per rule.
+    ///
+    /// # Errors
+    /// The call to Redis failed, or an override is of a newer version.
+    pub async fn get_overrides(&self, client: &Subject) -> Result<Vec<Override>, StoreError> {
+        let (overrides, unreadable) = self.read_overrides(client).await?;
+        if unreadable > 0 {
+            let message = format!("an override of {client} has an unknown version");
+            return Err(StoreError::new(StoreErrorKind::Incompatible, message));
+        }
+        Ok(overrides)
+    }
+
+    /// Returns the readable overrides of a client, and the number of others.
+    pub(super) async fn read_overrides(
+        &self,
+        client: &Subject,
+    ) -> Result<(Vec<Override>, usize), StoreError> {
+        let texts = self.run_override(Verb::Get, client.as_str(), "", []).await?;
+        let readable: Vec<Override> =
+            texts.iter().filter_map(|text| Override::from_text(text).ok()).collect();
+        let unreadable = texts.len() - readable.len();
+        Ok((readable, unreadable))
+    }
+
+    /// Removes the override of a client for `rule`, or all overrides of the client if `rule` is `None`. Publishes the
+    /// change and returns the texts of the removed overrides. There is one audit entry for each of them.
+    ///
+    /// # Errors
+    /// The call to Redis failed.
+    pub async fn remove_overrides(
+        &self,
+        client: &Subject,
+        rule: Option<&str>,
+        entry: &str,
+    ) -> Result<Vec<String>, StoreError> {
+        let rule = rule.unwrap_or_default().to_owned();
+        self.run_override(Verb::Remove, client.as_str(), entry, [rule]).await
     }
 
     /// Appends an audit entry without an override.
@@ -91,7 +127,7 @@ impl Directory {
     /// # Errors
     /// The call to Redis failed.
     pub async fn record(&self, entry: &str) -> Result<(), StoreError> {
-        self.run_override(Verb::Record, "", ["0", "", entry]).await.map(|_| ())
+        self.run_override(Verb::Record, "", entry, []).await.map(|_| ())
     }
 
     /// Returns all overrides. Each page is a separate call, so concurrent changes may or may not be included.
@@ -103,9 +139,13 @@ impl Directory {
         loop {
             let (pairs, next) = self.page(from).await?;
             for (client, stored) in pairs {
-                match (Subject::from_escaped(&client), parse(&stored)) {
-                    (Some(subject), Some(new_override)) => found.push((subject, new_override)),
-                    _ => unreadable.push(client),
+                let subject = Subject::from_escaped(&client);
+                for text in texts(&stored) {
+                    let text = text.and_then(|text| Override::from_text(&text).ok());
+                    match (subject.clone(), text) {
+                        (Some(subject), Some(stored)) => found.push((subject, stored)),
+                        _ => unreadable.push(client.clone()),
+                    }
                 }
             }
             if next == 0 {
@@ -149,28 +189,40 @@ impl Directory {
         &self,
         verb: Verb,
         client: &str,
-        [expiry, text, entry]: [&str; 3],
-    ) -> Result<Option<Vec<u8>>, StoreError> {
+        entry: &str,
+        more: impl IntoIterator<Item = String> + Send,
+    ) -> Result<Vec<String>, StoreError> {
         let channel = self.keys.channel();
-        let arguments = [verb.as_str(), client, expiry, text, &channel, entry];
-        let arguments = arguments.map(|argument| argument.as_bytes().to_vec()).to_vec();
+        let arguments = [verb.as_str(), client, &channel, entry].map(str::to_owned);
+        let arguments = arguments.into_iter().chain(more).map(String::into_bytes).collect();
         let keys = [self.keys.overrides(), self.keys.audit()];
         let keys = keys.map(String::into_bytes).to_vec();
-        match self.run(Entry::Override, keys, arguments).await? {
-            Reply::Null => Ok(None),
-            Reply::Bulk(stored) => Ok(Some(stored)),
-            _ => Err(Failure::unexpected().into_store_error()),
-        }
+        let unexpected = || Failure::unexpected().into_store_error();
+        let Reply::Array(replies) = self.run(Entry::Override, keys, arguments).await? else {
+            return Err(unexpected());
+        };
+        let text = |reply: Reply| match reply {
+            Reply::Bulk(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+            _ => Err(unexpected()),
+        };
+        replies.into_iter().map(text).collect()
     }
 }
 
-/// Parses a stored override, or returns `None` if its version is unknown.
-fn parse(stored: &[u8]) -> Option<Override> {
-    Override::from_text(&override_text(stored)).ok()
-}
-
-/// Returns the text, which follows the expiry.
-fn override_text(stored: &[u8]) -> String {
-    let text = read_number(stored).map_or(stored, |(_, text)| text);
-    String::from_utf8_lossy(text).into_owned()
+/// Returns the texts in the stored value of a client; `None` for one that is truncated.
+fn texts(stored: &[u8]) -> Vec<Option<String>> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let [SEVERAL, rest @ ..] = stored else {
+        return vec![read_number(stored).map(|(_, bytes)| text(bytes))];
+    };
+    let (mut rest, mut found) = (rest, Vec::new());
+    while !rest.is_empty() {
+        let one = read_number(rest).and_then(|(_, rest)| {
+            let (length, rest) = rest.split_first_chunk::<4>()?;
+            rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
+        });
+        found.push(one.map(|(bytes, _)| text(bytes)));
+        rest = one.map_or(&[], |(_, after)| after);
+    }
+    found
 }

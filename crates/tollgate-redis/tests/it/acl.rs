@@ -89,9 +89,9 @@ fn use_directory(store: &RedisStore) {
     assert_eq!(block_on(directory.node_states(&["a", "b"])).unwrap().len(), 2);
     let client = Subject::of(["c"]);
     block_on(directory.put_override(&client, &override_of(1), "entry")).unwrap();
-    assert!(block_on(directory.get_override(&client)).unwrap().is_some());
+    assert_eq!(block_on(directory.get_overrides(&client)).unwrap().len(), 1);
     assert_eq!(block_on(directory.overrides()).unwrap().overrides.len(), 1);
-    block_on(directory.remove_override(&client, "entry")).unwrap();
+    block_on(directory.remove_overrides(&client, None, "entry")).unwrap();
     block_on(directory.record("entry")).unwrap();
     assert_eq!(block_on(directory.audit(None, 3)).unwrap().len(), 3);
     block_on(directory.announce(&Change::QuotaFreed { subject: ":k".to_owned() })).unwrap();

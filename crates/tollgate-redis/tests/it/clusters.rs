@@ -252,8 +252,8 @@ fn directory_works_on_a_cluster() {
     let client = Subject::of(["c"]);
     assert_eq!(block_on(directory.put_override(&client, &override_of(1), "entry")).unwrap(), None);
     let listed = block_on(watching.directory().overrides()).unwrap().overrides;
-    assert_eq!(listed.get(&client).map(|stored| (**stored).clone()), Some(override_of(1)));
-    assert!(block_on(directory.remove_override(&client, "entry")).unwrap().is_some());
+    assert_eq!(*listed.get(&client)[0], override_of(1));
+    assert_eq!(block_on(directory.remove_overrides(&client, None, "entry")).unwrap().len(), 1);
     assert_eq!(block_on(directory.audit(None, 9)).unwrap().len(), 2);
     let limit = century_window(10);
     let mut expected = vec![Change::Override { client: ":c".to_owned() }; 2];

@@ -30,9 +30,9 @@ fn changes_reach_every_node() {
     let directory = one.directory();
     let client = Subject::of(["c"]);
     block_on(directory.put_override(&client, &override_of(1), "entry")).unwrap();
-    block_on(directory.remove_override(&client, "entry")).unwrap();
+    block_on(directory.remove_overrides(&client, None, "entry")).unwrap();
     // These change nothing.
-    block_on(directory.remove_override(&client, "entry")).unwrap();
+    block_on(directory.remove_overrides(&client, None, "entry")).unwrap();
     block_on(directory.record("entry")).unwrap();
     let mut expected = vec![Change::Override { client: ":c".to_owned() }; 2];
     for subject in &subjects {

@@ -39,18 +39,88 @@ fn expiring_at(micros: u64) -> Override {
 fn override_is_stored_until_replaced_or_removed() {
     let directory = store().directory();
     let [client, other] = [Subject::of(["c 1"]), Subject::in_tenant("acme", ["c 1"])];
-    let get = |client: &Subject| block_on(directory.get_override(client)).unwrap();
-    assert_eq!(get(&client), None);
-    let (one, two) =
-        (override_of(1).recorded_by("kim", "busy"), expiring_at(1 << 52).for_rule("api"));
-    assert_eq!(put(&directory, &client, &one, "kim"), None);
-    assert_eq!(get(&client), Some(one.clone()));
-    assert_eq!(put(&directory, &client, &two, "lee"), Some(one.to_text()));
-    assert_eq!(get(&client), Some(two.clone()));
-    assert_eq!(get(&other), None, "of another tenant");
-    let remove = || block_on(directory.remove_override(&client, "kim")).unwrap();
-    assert_eq!(remove(), Some(two.to_text()));
-    assert_eq!((remove(), get(&client)), (None, None));
+    let get = |client: &Subject| block_on(directory.get_overrides(client)).unwrap();
+    assert_eq!(get(&client), []);
+    let of_api = |count| override_of(count).for_rule("api").recorded_by("kim", "busy");
+    let two = expiring_at(1 << 52).for_rule("api");
+    assert_eq!(put(&directory, &client, &of_api(1), "kim"), None);
+    assert_eq!(get(&client), [of_api(1)]);
+    assert_eq!(put(&directory, &client, &two, "lee"), Some(of_api(1).to_text()));
+    assert_eq!(get(&client), [two.clone()]);
+    assert_eq!(get(&other), [], "of another tenant");
+    let remove = || block_on(directory.remove_overrides(&client, None, "kim")).unwrap();
+    assert_eq!(remove(), [two.to_text()]);
+    assert_eq!((remove(), get(&client)), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn each_rule_has_its_own_override() {
+    let directory = store().directory();
+    let client = Subject::of(["c"]);
+    let [api, search, without_rule] = [
+        override_of(1).for_rule("api"),
+        expiring_at(1 << 52).for_rule("search").only(),
+        override_of(3),
+    ];
+    let new = [api.clone(), search.clone()];
+    let before = block_on(directory.put_overrides(&client, &new, "both")).unwrap();
+    assert_eq!(before, [None, None]);
+    put(&directory, &client, &without_rule, "");
+    let get = || block_on(directory.get_overrides(&client)).unwrap();
+    assert_eq!(get(), [api.clone(), search.clone(), without_rule.clone()]);
+    let listed = stored_overrides(&directory);
+    assert_eq!((listed.overrides.len(), listed.unreadable.len()), (3, 0));
+    let remove = |rule| block_on(directory.remove_overrides(&client, rule, "")).unwrap();
+    assert_eq!(remove(Some("other")), [""; 0]);
+    assert_eq!(remove(Some("search")), [search.to_text()]);
+    assert_eq!(get(), [api.clone(), without_rule.clone()]);
+    // An expired override goes without the others.
+    put(&directory, &client, &expiring_at(1).for_rule("search"), "");
+    assert_eq!(stored_overrides(&directory).overrides.len(), 2);
+    assert_eq!(get().len(), 2);
+    assert_eq!(remove(None).len(), 2);
+    assert!(stored_overrides(&directory).overrides.is_empty());
+    assert_eq!(block_on(directory.audit(None, 100)).unwrap().len(), 7, "one entry per override");
+}
+
+#[test]
+fn overrides_of_two_rules_can_be_set_at_the_same_time() {
+    let prefix = prefix();
+    let set = |rule: &'static str| {
+        let prefix = prefix.clone();
+        move || {
+            let store = builder(shared(Flavor::Redis)).prefix(&*prefix).unwrap().build();
+            let directory = store.directory();
+            for count in 1..=50 {
+                put(&directory, &Subject::of(["c"]), &override_of(count).for_rule(rule), "");
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(set("api"));
+        scope.spawn(set("search"));
+    });
+    let store = builder(shared(Flavor::Redis)).prefix(&*prefix).unwrap().build();
+    let mut stored = block_on(store.directory().get_overrides(&Subject::of(["c"]))).unwrap();
+    stored.sort_by(|one, other| one.rule.cmp(&other.rule));
+    assert_eq!(stored, ["api", "search"].map(|rule| override_of(50).for_rule(rule)));
+}
+
+#[test]
+fn record_of_an_earlier_version_stays_beside_new_overrides() {
+    let server = Server::start(Flavor::Redis);
+    let text = r#"{"version":1,"limits":[{"limit":2,"window_us":60000000}],"reason":"","author":"","set_at_us":0}"#;
+    let value = [&b"\0\0\0\0\0\0\0"[..], text.as_bytes()].concat();
+    server.raw().call(&[b"HSET", &b"rl:overrides"[..], b":c", &value]);
+    let directory = builder(&server).build().directory();
+    let client = Subject::of(["c"]);
+    assert_eq!(block_on(directory.get_overrides(&client)).unwrap(), [override_of(2)]);
+    put(&directory, &client, &override_of(9).for_rule("api"), "");
+    let both = [override_of(2), override_of(9).for_rule("api")];
+    assert_eq!(block_on(directory.get_overrides(&client)).unwrap(), both);
+    block_on(directory.remove_overrides(&client, Some("api"), "")).unwrap();
+    let stored = server.raw().call(&["HGET", "rl:overrides", ":c"]);
+    assert_eq!(stored.bytes(), value, "one override has the format of earlier versions");
 }
 
 #[test]
@@ -59,12 +129,12 @@ fn expired_override_is_absent() {
     let [c, d] = [Subject::of(["c"]), Subject::of(["d"])];
     put(&directory, &c, &expiring_at(1), "");
     assert!(stored_overrides(&directory).overrides.is_empty());
-    assert_eq!(block_on(directory.get_override(&c)).unwrap(), None);
+    assert_eq!(block_on(directory.get_overrides(&c)).unwrap(), []);
     put(&directory, &c, &expiring_at(1), "");
     assert_eq!(put(&directory, &c, &override_of(2), ""), None);
     assert_eq!(clients(&stored_overrides(&directory).overrides), [":c"]);
     put(&directory, &d, &expiring_at(1), "");
-    assert_eq!(block_on(directory.remove_override(&d, "")).unwrap(), None);
+    assert_eq!(block_on(directory.remove_overrides(&d, None, "")).unwrap(), [""; 0]);
 }
 
 #[test]
@@ -85,8 +155,8 @@ fn changes_are_audited_newest_first() {
     let client = Subject::of(["c"]);
     put(&directory, &client, &override_of(1), "one");
     put(&directory, &client, &override_of(2), "two");
-    block_on(directory.remove_override(&client, "three")).unwrap();
-    block_on(directory.remove_override(&client, "nothing")).unwrap();
+    block_on(directory.remove_overrides(&client, None, "three")).unwrap();
+    block_on(directory.remove_overrides(&client, None, "nothing")).unwrap();
     block_on(directory.record("four")).unwrap();
     let page = |before: Option<&str>, most| block_on(directory.audit(before, most)).unwrap();
     let fields = |entry: &AuditEntry| (entry.entry.clone(), entry.old.clone(), entry.new.clone());
@@ -152,8 +222,8 @@ fn change_on_one_node_reaches_another() {
     wait_for(&received, &[":c"]);
     put(&directory, &d, &override_of(2), "");
     let stored = wait_for(&received, &[":c", ":d"]);
-    assert_eq!(stored.overrides.get(&d).map(|stored| (**stored).clone()), Some(override_of(2)));
-    block_on(directory.remove_override(&c, "")).unwrap();
+    assert_eq!(*stored.overrides.get(&d)[0], override_of(2));
+    block_on(directory.remove_overrides(&c, None, "")).unwrap();
     wait_for(&received, &[":d"]);
 }
 
@@ -231,7 +301,7 @@ fn follower_polls_without_a_subscription() {
     let directory = builder(&server).build().directory();
     put(&directory, &Subject::of(["c"]), &override_of(1), "");
     wait_for(&received, &[":c"]);
-    block_on(directory.remove_override(&Subject::of(["c"]), "")).unwrap();
+    block_on(directory.remove_overrides(&Subject::of(["c"]), None, "")).unwrap();
     wait_for(&received, &[]);
     assert_eq!(follower.last_error(), None);
     server.kill();
@@ -246,10 +316,10 @@ fn unreadable_override_is_reported_and_removable() {
     let store = builder(&server).build();
     let (directory, c) = (store.directory(), Subject::of(["c"]));
     assert_eq!(stored_overrides(&directory).unreadable, [":c"]);
-    let error = block_on(directory.get_override(&c)).unwrap_err();
+    let error = block_on(directory.get_overrides(&c)).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Incompatible);
     let (received, follower) = follow(&store);
-    block_on(directory.remove_override(&c, "")).unwrap();
+    block_on(directory.remove_overrides(&c, None, "")).unwrap();
     block_on(follower.refresh(&c)).unwrap();
     let is_readable = |stored: StoredOverrides| stored.unreadable.is_empty();
     eventually("no override is unreadable", || received.try_iter().any(is_readable));
