@@ -9,6 +9,8 @@ use tollgate::ClientId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     SetOverride,
+    /// Sets an override and resets the counters of its rule.
+    SetFreshOverride,
     RemoveOverride,
     ResetClient,
 }
@@ -16,7 +18,7 @@ pub(super) enum Action {
 impl Action {
     const fn as_str(self) -> &'static str {
         match self {
-            Self::SetOverride => "override.set",
+            Self::SetOverride | Self::SetFreshOverride => "override.set",
             Self::RemoveOverride => "override.remove",
             Self::ResetClient => "client.reset",
         }
@@ -35,7 +37,7 @@ pub(super) struct Author {
 
 /// Returns the entry as one line of JSON.
 pub(super) fn audit_entry(action: Action, client: &ClientId, author: &Author) -> String {
-    json!({
+    let mut entry = json!({
         "action": action.as_str(),
         "client": client.id(),
         "tenant": Some(client.tenant()).filter(|tenant| !tenant.is_empty()),
@@ -44,6 +46,9 @@ pub(super) fn audit_entry(action: Action, client: &ClientId, author: &Author) ->
         "peer": author.peer.map(|peer| peer.to_string()).unwrap_or_default(),
         "node": author.node,
         "reason": author.reason,
-    })
-    .to_string()
+    });
+    if let (Action::SetFreshOverride, Some(entry)) = (action, entry.as_object_mut()) {
+        entry.insert("fresh".to_owned(), true.into());
+    }
+    entry.to_string()
 }

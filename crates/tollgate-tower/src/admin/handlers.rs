@@ -5,20 +5,23 @@ use std::sync::Arc;
 
 use axum::body::to_bytes;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use http_body_util::LengthLimitError;
-use serde::Deserialize;
 use serde_json::Value;
-use tollgate::{ClientId, Clock, MAX_FACT_LENGTH, Observer, OverrideStorage, Store, SystemClock};
+use tollgate::{
+    ClientId, Clock, MAX_FACT_LENGTH, Observer, Override, OverrideProposal, OverrideStorage,
+    Overrides, Store, SystemClock,
+};
 
 use super::audit_entry::{Action, Author, audit_entry};
 use super::override_body::OverrideBody;
+use super::parameters::{Parameters, check_length};
 use super::problem::Problem;
 use super::router::AdminState;
-use super::views::{override_view, stats_view};
+use super::views::{overrides_view, proposal_view, stats_view};
 use crate::background::RunToCompletion;
 use crate::facts::{RequestHead, peer_ip};
 
@@ -32,44 +35,6 @@ const MAX_OVERRIDES: usize = 100_000;
 
 type Shared<S, O, R> = State<Arc<AdminState<S, O, R>>>;
 type ClientPath = Result<Path<String>, PathRejection>;
-
-/// The query parameters.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Parameters {
-    tenant: Option<String>,
-    author: Option<String>,
-    reason: Option<String>,
-    rule: Option<String>,
-}
-
-impl Parameters {
-    fn parse(uri: &Uri) -> Result<Self, Problem> {
-        let query = Query::<Self>::try_from_uri(uri);
-        let Query(parameters) = query
-            .map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, rejection.body_text()))?;
-        check_length("tenant", parameters.tenant.as_deref(), MAX_FACT_LENGTH)?;
-        Ok(parameters)
-    }
-
-    /// Parses the parameters of an endpoint that has no `?rule=`.
-    fn parse_without_rule(uri: &Uri) -> Result<Self, Problem> {
-        let parameters = Self::parse(uri)?;
-        match parameters.rule {
-            Some(_) => Err(Problem::invalid("rule", "is a parameter of DELETE only")),
-            None => Ok(parameters),
-        }
-    }
-}
-
-fn check_length(field: &str, text: Option<&str>, max: usize) -> Result<(), Problem> {
-    match text {
-        Some(text) if text.len() > max => {
-            Err(Problem::invalid(field, format!("is longer than {max} bytes")))
-        }
-        _ => Ok(()),
-    }
-}
 
 impl<S: Store, O: Observer, R> AdminState<S, O, R> {
     fn client(&self, path: ClientPath, parameters: &Parameters) -> Result<ClientId, Problem> {
@@ -103,13 +68,44 @@ impl<S: Store, O: Observer, R> AdminState<S, O, R> {
         }
     }
 
-    async fn reset_client(&self, client: &ClientId) -> Result<(), Problem> {
-        if self.limiter.reset_client(client).await? {
-            return Ok(());
+    /// Returns the override of a body, or an error if it cannot apply or there are too many overrides.
+    fn propose(
+        &self,
+        client: &ClientId,
+        body: &OverrideBody,
+        author: &Author,
+    ) -> Result<OverrideProposal, Problem> {
+        let active = self.limiter.active_policy();
+        let new = body.build(SystemClock::new().now())?;
+        let new = new.recorded_by(author.name.as_str(), author.reason.as_str());
+        let proposal = client.propose_override(&new, &body.selection()?, &active)?;
+        let stored = active.overrides().get(&client.subject());
+        let is_added = |new: &&Override| stored.iter().all(|stored| stored.rule != new.rule);
+        let added = proposal.overrides.iter().filter(is_added).count();
+        if added > 0 && active.overrides().len() + added > MAX_OVERRIDES {
+            let detail = format!("the maximum of {MAX_OVERRIDES} overrides is reached; remove one");
+            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
         }
-        let detail = "reset incomplete: there was not enough time to search all keys; retry";
-        Err(Problem::unavailable(detail))
+        Ok(proposal)
     }
+
+    /// Returns the response to a new override.
+    fn proposal_response(&self, client: &ClientId, proposal: &OverrideProposal) -> Response {
+        let (active, subject) = (self.limiter.active_policy(), client.subject());
+        // Not the active overrides: a dry run is not stored, and another storage may activate it later.
+        let with = |all: Overrides, new: &Override| all.with(&subject, new.clone());
+        let all = proposal.overrides.iter().fold(active.overrides().clone(), with);
+        let view = proposal_view(client, proposal, all.get(&subject), active.policy());
+        json(&view.unwrap_or_default())
+    }
+}
+
+fn complete(is_complete: bool) -> Result<(), Problem> {
+    if is_complete {
+        return Ok(());
+    }
+    let detail = "reset incomplete: there was not enough time to search all keys; retry";
+    Err(Problem::unavailable(detail))
 }
 
 /// Finishes a change even if the caller disconnects.
@@ -132,10 +128,11 @@ fn no_override(client: &ClientId) -> Problem {
     Problem::new(StatusCode::NOT_FOUND, format!("client {id:?} has no override"))
 }
 
-fn other_rule(client: &ClientId, rule: &str) -> Problem {
+fn no_override_of_rule(client: &ClientId, rule: &str) -> Problem {
     let shorten = |text: &str| text.chars().take(100).collect::<String>();
     let (id, rule) = (shorten(client.id()), shorten(rule));
-    Problem::new(StatusCode::NOT_FOUND, format!("the override of {id:?} is not for rule {rule:?}"))
+    let detail = format!("client {id:?} has no override for rule {rule:?}");
+    Problem::new(StatusCode::NOT_FOUND, detail)
 }
 
 /// A body that is too long, or that the client did not finish.
@@ -147,7 +144,7 @@ fn body_problem(error: &axum::Error) -> Problem {
     Problem::new(StatusCode::BAD_REQUEST, "the body ended early")
 }
 
-/// Sets the override of a client.
+/// Sets the override of a client for one rule or several. With `?dry_run=true` it only returns the effect.
 pub(super) async fn put_limits<S, O, R>(
     State(state): Shared<S, O, R>,
     path: ClientPath,
@@ -158,7 +155,7 @@ where
     O: Observer + 'static,
     R: OverrideStorage + 'static,
 {
-    let parameters = Parameters::parse_without_rule(request.uri())?;
+    let parameters = Parameters::parse(request.uri())?.without_rule()?;
     let client = state.client(path, &parameters)?;
     check_content_type(request.headers())?;
     let (head, body) = request.into_parts();
@@ -167,28 +164,23 @@ where
     let stated =
         (body.author.clone().or(parameters.author), body.reason.clone().or(parameters.reason));
     let author = state.author(&RequestHead::from(&head), stated)?;
-    let new_override = {
-        let active = state.limiter.active_policy();
-        let is_new = active.overrides().get(&client.subject()).is_none();
-        if is_new && active.overrides().len() >= MAX_OVERRIDES {
-            let detail = format!("there are already {MAX_OVERRIDES} overrides; remove some");
-            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
-        }
-        let built = body.build(&client, active.policy(), SystemClock::new().now())?;
-        built.recorded_by(author.name.as_str(), author.reason.as_str())
-    };
+    let proposal = state.propose(&client, &body, &author)?;
+    if parameters.dry_run == Some(true) {
+        return Ok(state.proposal_response(&client, &proposal));
+    }
     finish(async move {
-        let entry = audit_entry(Action::SetOverride, &client, &author);
+        let action = if body.fresh { Action::SetFreshOverride } else { Action::SetOverride };
+        let entry = audit_entry(action, &client, &author);
         let subject = client.subject();
-        let stored = state.storage.set_override(&subject, Some(&new_override), &entry).await;
+        let stored = state.storage.set_overrides(&subject, &proposal.overrides, &entry).await;
         stored.map_err(|error| Problem::write_failure(&error))?;
         state.notify(&entry);
         if body.fresh {
-            let reset = state.reset_client(&client).await;
+            let reset = state.limiter.reset_client_in(&client, &proposal.rules()).await;
+            let reset = reset.map_err(Problem::from).and_then(complete);
             reset.map_err(|problem| problem.context("override stored; usage not reset"))?;
         }
-        let active = state.limiter.active_policy();
-        Ok(json(&override_view(&client, &new_override, active.policy())))
+        Ok(state.proposal_response(&client, &proposal))
     })
     .await
 }
@@ -203,7 +195,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
 }
 
-/// Returns the override of a client.
+/// Returns the overrides of a client.
 pub(super) async fn get_limits<S, O, R>(
     State(state): Shared<S, O, R>,
     path: ClientPath,
@@ -214,13 +206,14 @@ where
     O: Observer + 'static,
     R: OverrideStorage + 'static,
 {
-    let client = state.client(path, &Parameters::parse_without_rule(&uri)?)?;
+    let client = state.client(path, &Parameters::parse_plain(&uri)?)?;
     let active = state.limiter.active_policy();
-    let stored = active.overrides().get(&client.subject()).ok_or_else(|| no_override(&client))?;
-    Ok(json(&override_view(&client, stored, active.policy())))
+    let all = active.overrides().get(&client.subject());
+    let view = overrides_view(&client, all, active.policy());
+    view.map(|view| json(&view)).ok_or_else(|| no_override(&client))
 }
 
-/// Removes the override of a client, with `?rule=` only if it is for that rule.
+/// Removes all overrides of a client, with `?rule=` only that of the rule.
 pub(super) async fn delete_limits<S, O, R>(
     State(state): Shared<S, O, R>,
     path: ClientPath,
@@ -231,23 +224,20 @@ where
     O: Observer + 'static,
     R: OverrideStorage + 'static,
 {
-    let parameters = Parameters::parse(request.uri())?;
+    let parameters = Parameters::parse(request.uri())?.without_dry_run()?;
     let client = state.client(path, &parameters)?;
     let author =
         state.author(&RequestHead::from(&request), (parameters.author, parameters.reason))?;
-    if let Some(rule) = parameters.rule {
-        let active = state.limiter.active_policy();
-        let stored = active.overrides().get(&client.subject());
-        let Some(stored) = stored else { return Err(no_override(&client)) };
-        if stored.rule.as_deref() != Some(rule.as_str()) {
-            return Err(other_rule(&client, &rule));
-        }
-    }
+    let rule = parameters.rule;
     finish(async move {
         let entry = audit_entry(Action::RemoveOverride, &client, &author);
-        let removed = state.storage.set_override(&client.subject(), None, &entry).await;
-        if !removed.map_err(|error| Problem::write_failure(&error))? {
-            return Err(no_override(&client));
+        let subject = client.subject();
+        let removed = state.storage.remove_overrides(&subject, rule.as_deref(), &entry);
+        let removed = removed.await.map_err(|error| Problem::write_failure(&error))?;
+        match rule {
+            _ if removed => {}
+            Some(rule) => return Err(no_override_of_rule(&client, &rule)),
+            None => return Err(no_override(&client)),
         }
         state.notify(&entry);
         Ok(StatusCode::NO_CONTENT.into_response())
@@ -266,11 +256,10 @@ where
     O: Observer + 'static,
     R: OverrideStorage + 'static,
 {
-    let client = state.client(path, &Parameters::parse_without_rule(&uri)?)?;
+    let client = state.client(path, &Parameters::parse_plain(&uri)?)?;
     let usage = state.limiter.client_usage(&client).await?;
     let active = state.limiter.active_policy();
-    let is_overridden = active.overrides().get(&client.subject()).is_some();
-    Ok(json(&stats_view(&client, &usage, is_overridden)))
+    Ok(json(&stats_view(&client, &usage, &active)))
 }
 
 /// Resets the usage of a client.
@@ -284,7 +273,7 @@ where
     O: Observer + 'static,
     R: OverrideStorage + 'static,
 {
-    let parameters = Parameters::parse_without_rule(request.uri())?;
+    let parameters = Parameters::parse_plain(request.uri())?;
     let client = state.client(path, &parameters)?;
     let author =
         state.author(&RequestHead::from(&request), (parameters.author, parameters.reason))?;
@@ -293,7 +282,7 @@ where
         // A reset that cannot be audited is not made.
         state.storage.record_audit(&entry).await?;
         state.notify(&entry);
-        state.reset_client(&client).await?;
+        complete(state.limiter.reset_client(&client).await?)?;
         Ok(StatusCode::NO_CONTENT.into_response())
     })
     .await

@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tollgate::{
-    Clock, Limiter, Observer, Override, OverrideStorage, Store, StoreError, Subject, SystemClock,
+    Clock, Limiter, Observer, Override, OverrideStorage, Overrides, Store, StoreError, Subject,
+    SystemClock,
 };
 
 /// Maximum sleep until the next expiry, because the wall clock may be set.
@@ -49,17 +50,48 @@ where
     S: Store + 'static,
     O: Observer + 'static,
 {
-    async fn set_override(
+    async fn set_overrides(
         &self,
         client: &Subject,
-        new_override: Option<&Override>,
+        overrides: &[Override],
+        _audit_entry: &str,
+    ) -> Result<(), StoreError> {
+        let with = |all: Overrides, new: &Override| all.with(client, new.clone());
+        self.change(|current| overrides.iter().fold(current.clone(), with));
+        Ok(())
+    }
+
+    async fn remove_overrides(
+        &self,
+        client: &Subject,
+        rule: Option<&str>,
         _audit_entry: &str,
     ) -> Result<bool, StoreError> {
+        let mut removed = 0;
+        self.change(|current| {
+            let next = current.without(client, rule);
+            removed = current.len() - next.len();
+            next
+        });
+        Ok(removed > 0)
+    }
+
+    async fn record_audit(&self, _audit_entry: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl<S, O> InProcessOverrides<S, O>
+where
+    S: Store + 'static,
+    O: Observer + 'static,
+{
+    /// Replaces the overrides, and restarts the task that removes the next expired one.
+    fn change(&self, change: impl FnOnce(&Overrides) -> Overrides) {
         let mut task = self.expiry_task.lock();
         let active = self.limiter.active_policy();
         let current = active.overrides().without_expired(SystemClock::new().now());
-        let had_override = current.get(client).is_some();
-        let next = current.with(client, new_override.cloned());
+        let next = change(&current);
         self.limiter.set_overrides(&next);
         if let Some(previous) = task.take() {
             previous.abort();
@@ -71,11 +103,6 @@ where
             let expiry = remove_expired(Arc::downgrade(&self.limiter), lock);
             *task = Some(runtime.spawn(expiry).abort_handle());
         }
-        Ok(had_override)
-    }
-
-    async fn record_audit(&self, _audit_entry: &str) -> Result<(), StoreError> {
-        Ok(())
     }
 }
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 use http::StatusCode;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
-use tollgate::policy::Policy;
-use tollgate::{Algorithm, ClientId, LimitField, LimitSpec, Override, OverrideLimit, Timestamp};
+use tollgate::{
+    Algorithm, LimitField, LimitSpec, Override, OverrideLimit, RuleSelection, Timestamp,
+};
 
 use super::problem::Problem;
 
@@ -17,10 +18,13 @@ const MAX_NUMBER: u64 = (1 << 53) - 1;
 #[serde(deny_unknown_fields)]
 pub(super) struct OverrideBody {
     limits: Vec<LimitBody>,
-    pub(super) rule: Option<String>,
+    rule: Option<String>,
     #[serde(default)]
     all_rules: bool,
-    /// Also resets the client's usage.
+    /// Removes the rule's other limits for the client.
+    #[serde(default)]
+    only: bool,
+    /// Also resets the client's usage of the rule.
     #[serde(default)]
     pub(super) fresh: bool,
     pub(super) reason: Option<String>,
@@ -57,42 +61,26 @@ impl OverrideBody {
         })
     }
 
-    /// Builds the override and checks it against the policy.
-    pub(super) fn build(
-        &self,
-        client: &ClientId,
-        policy: &Policy,
-        now: Timestamp,
-    ) -> Result<Override, Problem> {
+    /// Builds the override, without its rules.
+    pub(super) fn build(&self, now: Timestamp) -> Result<Override, Problem> {
         let limits = self.limits.iter().enumerate().map(|(index, limit)| limit.build(index));
         let built = Override::new(limits.collect::<Result<_, _>>()?)?;
-        let built = match &self.rule {
-            Some(_) if self.all_rules => {
-                return Err(Problem::invalid("all_rules", "cannot be combined with `rule`"));
-            }
-            Some(rule) => built.for_rule(rule.as_str()),
-            None => built,
-        };
-        let mut rules = client.overridable_rules(policy);
-        let changed = built.applies_to(policy)?;
-        rules.retain(|rule| changed.contains(rule));
-        let built = match rules.as_slice() {
-            _ if self.rule.is_some() || self.all_rules => built,
-            [rule] => built.for_rule(*rule),
-            [] => return Err(Problem::invalid("rule", "no rule of the policy counts this client")),
-            rules => {
-                let detail = format!(
-                    "several rules count this client; set it to one of {}, or set \"all_rules\": true",
-                    rules.join(", ")
-                );
-                return Err(Problem::invalid("rule", detail));
-            }
-        };
+        let built = if self.only { built.only() } else { built };
         let built = built.valid(now, self.expiry()?);
         if built.is_expired(now) {
             return Err(Problem::invalid("expires_at", "is in the past"));
         }
         Ok(built)
+    }
+
+    /// Returns the rules that the override is for.
+    pub(super) fn selection(&self) -> Result<RuleSelection, Problem> {
+        match (&self.rule, self.all_rules) {
+            (Some(_), true) => Err(Problem::invalid("all_rules", "cannot be combined with `rule`")),
+            (Some(rule), false) => Ok(RuleSelection::Named(rule.clone())),
+            (None, true) => Ok(RuleSelection::All),
+            (None, false) => Ok(RuleSelection::Unambiguous),
+        }
     }
 
     fn expiry(&self) -> Result<Option<Timestamp>, Problem> {

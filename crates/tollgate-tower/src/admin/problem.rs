@@ -3,8 +3,8 @@
 use axum::response::{IntoResponse, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
-use serde_json::json;
-use tollgate::{OverrideError, OverrideErrorKind, StoreError};
+use serde_json::{Value, json};
+use tollgate::{OverrideCandidate, OverrideError, OverrideErrorKind, StoreError};
 
 /// An error of the admin API.
 #[derive(Debug)]
@@ -13,11 +13,14 @@ pub(super) struct Problem {
     detail: String,
     field: Option<String>,
     retry_after: Option<u64>,
+    /// The rules of which an override must name one.
+    candidates: Vec<OverrideCandidate>,
 }
 
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), field: None, retry_after: None }
+        let detail = detail.into();
+        Self { status, detail, field: None, retry_after: None, candidates: Vec::new() }
     }
 
     pub(super) fn invalid(field: &str, detail: impl Into<String>) -> Self {
@@ -71,8 +74,14 @@ impl From<OverrideError> for Problem {
             OverrideErrorKind::Rule => "rule".to_owned(),
             _ => "limits".to_owned(),
         };
-        Self::invalid(&field, error.to_string())
+        let candidates = error.candidates().to_vec();
+        Self { candidates, ..Self::invalid(&field, error.to_string()) }
     }
+}
+
+fn candidate_view(candidate: &OverrideCandidate) -> Value {
+    let limits: Vec<String> = candidate.limits.iter().map(ToString::to_string).collect();
+    json!({ "rule": candidate.rule, "limits": limits, "blocks": candidate.blocks })
 }
 
 impl IntoResponse for Problem {
@@ -89,6 +98,10 @@ impl IntoResponse for Problem {
         });
         if let (Some(field), Some(body)) = (self.field, body.as_object_mut()) {
             body.insert("field".to_owned(), field.into());
+        }
+        if let (false, Some(body)) = (self.candidates.is_empty(), body.as_object_mut()) {
+            let candidates: Vec<Value> = self.candidates.iter().map(candidate_view).collect();
+            body.insert("candidates".to_owned(), candidates.into());
         }
         let mut response = (self.status, body.to_string()).into_response();
         let headers = response.headers_mut();

@@ -162,8 +162,11 @@ async fn override_is_set_returned_and_removed() {
     assert_eq!(limited(&app, "c1").await, (20, 18), "usage is kept");
     assert_eq!(limited(&app, "c2").await, (10, 9));
     let returned = call(&app, Method::GET, "c1/limits", Value::Null).await;
-    assert_eq!((returned.status, &returned.body), (200, &stored.body));
+    assert_eq!((returned.status, &returned.body["overrides"]), (200, &stored.body["overrides"]));
     assert_eq!(returned.body["overrides"][0]["limits"], stored.body["limits"]);
+    let replaced =
+        json!([{ "rule": "api", "limit_name": "60s", "before": "10/min", "after": "20/min" }]);
+    assert_eq!((&stored.body["replaces"], &stored.body["keeps"]), (&replaced, &json!([])));
     assert_eq!(call(&app, Method::DELETE, "c1/limits?rule=other", Value::Null).await.status, 404);
     let removed = call(&app, Method::DELETE, "c1/limits?rule=api", Value::Null).await;
     assert_eq!(removed.status, 204);
@@ -213,15 +216,50 @@ async fn ambiguous_rule_is_an_error_that_lists_candidates() {
     let app = memory_app(text);
     let reply = call(&app, Method::PUT, "c1/limits", twenty_per_minute()).await;
     assert_eq!((reply.status, &reply.body["field"]), (400, &json!("rule")));
-    let detail = reply.body["detail"].as_str().unwrap();
-    assert!(detail.contains("search, api"), "{detail}");
+    let candidates = json!([
+        { "rule": "search", "limits": ["5/min"], "blocks": false },
+        { "rule": "api", "limits": ["10/min"], "blocks": false },
+    ]);
+    assert_eq!(reply.body["candidates"], candidates);
     let mut body = twenty_per_minute();
     body["rule"] = json!("api");
     assert_eq!(call(&app, Method::PUT, "c1/limits", body).await.body["applies_to"], json!(["api"]));
     let mut body = twenty_per_minute();
     body["all_rules"] = json!(true);
-    let applied = call(&app, Method::PUT, "c1/limits", body).await.body["applies_to"].clone();
-    assert!(applied.as_array().unwrap().len() >= 2, "{applied}");
+    let set = call(&app, Method::PUT, "c1/limits", body).await;
+    assert_eq!(set.body["applies_to"], json!(["search", "api"]));
+    let rules = |body: &Value| {
+        let overrides = body["overrides"].as_array().unwrap().iter();
+        overrides.map(|stored| stored["rule"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(rules(&set.body), ["api", "search"], "one override per rule");
+    assert_eq!(call(&app, Method::DELETE, "c1/limits?rule=api", Value::Null).await.status, 204);
+    let rest = call(&app, Method::GET, "c1/limits", Value::Null).await;
+    assert_eq!(rules(&rest.body), ["search"]);
+}
+
+#[tokio::test]
+async fn dry_run_returns_the_effect_without_a_change() {
+    let text = "version: 1\nrules:\n  \
+                - { name: api, per: [client], limits: [10/min, 100/h], algorithm: token_bucket }\n";
+    let app = memory_app(text);
+    let mut body = twenty_per_minute();
+    body["limits"][0]["burst"] = json!(5);
+    let path = "c1/limits?dry_run=true";
+    let dry = call(&app, Method::PUT, path, body.clone()).await;
+    let replaced = json!([{
+        "rule": "api", "limit_name": "60s", "before": "10/min", "after": "20/min", "burst_after": 5,
+    }]);
+    let kept = json!([{ "rule": "api", "limit_name": "3600s", "limit": "100/h" }]);
+    assert_eq!((dry.status, &dry.body["replaces"], &dry.body["keeps"]), (200, &replaced, &kept));
+    assert_eq!(call(&app, Method::GET, "c1/limits", Value::Null).await.status, 404);
+    assert_eq!(call(&app, Method::GET, path, Value::Null).await.body["field"], "dry_run");
+    body["only"] = json!(true);
+    let only = call(&app, Method::PUT, path, body).await;
+    assert_eq!(
+        (&only.body["replaces"][1]["after"], &only.body["keeps"]),
+        (&Value::Null, &json!([]))
+    );
 }
 
 #[tokio::test]
@@ -255,13 +293,22 @@ async fn stats_show_usage_and_reset_clears_it() {
 }
 
 #[tokio::test]
-async fn fresh_override_resets_usage() {
-    let app = memory_app(POLICY);
+async fn fresh_override_resets_usage_of_its_rule_only() {
+    let text = "version: 1\nrules:\n  \
+                - { name: api, per: [client], limits: [10/min], continue: true }\n  \
+                - { name: paths, per: [client, path], limits: [50/min] }\n";
+    let app = memory_app(text);
     limited(&app, "c1").await;
     let mut body = twenty_per_minute();
-    body["fresh"] = json!(true);
+    (body["fresh"], body["rule"]) = (json!(true), json!("api"));
     assert_eq!(call(&app, Method::PUT, "c1/limits", body).await.status, 200);
-    assert_eq!(limited(&app, "c1").await, (20, 19));
+    let stats = call(&app, Method::GET, "c1/stats", Value::Null).await;
+    let counters = stats.body["counters"].as_array().unwrap().iter();
+    let counters = counters.map(|counter| {
+        format!("{} {} {}", counter["rule"], counter["count"], counter["overridden"])
+    });
+    let counters: Vec<String> = counters.collect();
+    assert_eq!(counters, ["\"api\" 0 true", "\"paths\" 1 false"]);
 }
 
 #[tokio::test]
@@ -358,7 +405,7 @@ async fn rule_parameter_selects_the_override_on_delete_only() {
     }
     let other = call(&app, Method::DELETE, "c1/limits?rule=x", Value::Null).await;
     assert_eq!(other.status, 404);
-    assert_eq!(other.body["detail"], "the override of \"c1\" is not for rule \"x\"");
+    assert_eq!(other.body["detail"], "client \"c1\" has no override for rule \"x\"");
     assert_eq!(call(&app, Method::GET, "c1/limits", Value::Null).await.status, 200);
 }
 
