@@ -3,6 +3,7 @@
 use std::mem;
 use std::sync::Arc;
 
+use tollgate::policy::RuleOutcome;
 use tollgate::{Distributed, Explanation, FallbackStore, Outcome, Override, Policy, Query, Verb};
 
 use super::run_to_completion::RunToCompletion;
@@ -14,13 +15,17 @@ use crate::node::report::RefusedKeys;
 use crate::node::{NodeContext, NodeSeries};
 use crate::telemetry::Span;
 
-/// The explanation of a decision, with the override of its client.
+/// The explanation of a decision, with the overrides of its client.
 #[derive(Debug)]
 pub(crate) struct ExplainReply<'e, 'o, 'p> {
     pub(crate) explanation: &'e Explanation<'o, 'p>,
     /// The maximum distribution of this node, which caps that of the rules.
     pub(crate) max_distribution: Distributed,
-    pub(crate) override_: Option<(&'e Client, &'e Override)>,
+    pub(crate) client: Option<&'e Client>,
+    /// The override that applies to the first matched rule that has one.
+    pub(crate) applied: Option<&'e Override>,
+    /// All overrides of the client.
+    pub(crate) overrides: &'e [Arc<Override>],
     pub(crate) policy: &'e Policy,
 }
 
@@ -102,7 +107,7 @@ impl Service {
         Box::pin(check_slots(Arc::clone(node), query.clone().into_owned(), span, encode)).await
     }
 
-    /// Explains what a check would decide now: rules, keys, counts and the override of the client. Consumes no quota.
+    /// Explains what a check would decide now: rules, keys, counts and the overrides of the client. Consumes no quota.
     pub(crate) async fn explain<T>(
         &self,
         query: &Query<'_>,
@@ -113,14 +118,20 @@ impl Service {
         let max_distribution = fallback.map_or(Distributed::On, FallbackStore::max_distribution);
         let active = limiter.active_policy();
         let client = Client::of_query(query, active.policy());
-        let override_ = client
-            .as_ref()
-            .and_then(|client| Some((client, &**active.overrides().get(&client.subject())?)));
+        let subject = client.as_ref().map(Client::subject);
+        let overrides = subject.as_ref().map(|subject| active.overrides().get(subject));
         let reply = limiter.explain(query, |explanation| {
+            let applied = explanation.tried.iter().find_map(|tried| {
+                let rule = active.policy().rule(&tried.rule);
+                let rule = rule.filter(|_| tried.outcome == RuleOutcome::Matched)?;
+                active.overrides().applying(subject.as_ref()?, rule).map(|applied| &**applied)
+            });
             encode(&ExplainReply {
                 explanation,
                 max_distribution,
-                override_,
+                client: client.as_ref(),
+                applied,
+                overrides: overrides.unwrap_or_default(),
                 policy: active.policy(),
             })
         });

@@ -2,10 +2,12 @@
 
 use hyper::Method;
 use serde_json::{Value, json};
-use tollgate::{Clock, OverrideLimit, SystemClock, policy, rounding};
+use tollgate::{Clock, OverrideLimit, SystemClock, Timestamp, policy, rounding};
 
-use super::override_response::{OverridePage, OverrideReply};
+use super::override_response::{ClientReply, OverridePage};
+use super::override_set_response::SetReply;
 use super::request::{NOT_TOLLGATE, Reply, report_error, send, token};
+use super::rule_candidates;
 use super::stdout::print;
 use super::{ChangeArgs, Exit, OverrideCommand, ResetArgs, ServerArgs, SetArgs};
 use crate::wire::time::rfc3339;
@@ -15,6 +17,8 @@ const NO_TOKEN: &str = "no admin token: set TOLLGATE_ADMIN_TOKEN, or set TOLLGAT
 const NO_ADMIN_API: &str =
     "the service has no admin API: it was started without TOLLGATE_ADMIN_TOKEN";
 
+const MICROS_PER_SECOND: u64 = 1_000_000;
+
 /// Runs `tollgate override …`.
 pub(super) fn run(command: &OverrideCommand) -> Exit {
     let result = match command {
@@ -23,10 +27,11 @@ pub(super) fn run(command: &OverrideCommand) -> Exit {
             let path = client_path(client, "limits", &[("tenant", tenant.as_deref())]);
             send_as_admin(server, (Method::GET, &path, None)).map(|reply| show(&reply, *json))
         }
-        OverrideCommand::Rm { client, change, server } => {
-            let path = client_path(client, "limits", &change.query());
+        OverrideCommand::Rm { client, rule, change, server } => {
+            let query = [&change.query()[..], &[("rule", rule.as_deref())]].concat();
+            let path = client_path(client, "limits", &query);
             send_as_admin(server, (Method::DELETE, &path, None)).map(|_| {
-                print("override removed; policy limits apply\n");
+                print(&removed_text(rule.as_deref()));
                 Exit::Success
             })
         }
@@ -47,11 +52,33 @@ pub(super) fn reset(args: &ResetArgs) -> Exit {
     }
 }
 
+fn removed_text(rule: Option<&str>) -> String {
+    match rule {
+        Some(rule) => format!("override of rule {rule} removed\n"),
+        None => "override removed; policy limits apply\n".to_owned(),
+    }
+}
+
 fn set(args: &SetArgs) -> Result<Exit, Exit> {
     let body = override_body(args).map_err(|reason| usage_error(&reason))?;
-    let path = client_path(&args.client, "limits", &args.change.query());
-    let reply = send_as_admin(&args.server, (Method::PUT, &path, Some(body)))?;
-    Ok(show(&reply, args.json))
+    let dry_run = args.dry_run.then_some("true");
+    let query = [&args.change.query()[..], &[("dry_run", dry_run)]].concat();
+    let path = client_path(&args.client, "limits", &query);
+    let reply = send_with_token(&args.server, (Method::PUT, &path, Some(body)))?;
+    let (_, body) = accepted(reply).map_err(|reply| {
+        let exit = rejection(&reply);
+        if let Some(commands) = rule_candidates::commands(&reply.1, std::env::args()) {
+            eprint!("{commands}");
+        }
+        exit
+    })?;
+    if args.json {
+        print(&format!("{body}\n"));
+        return Ok(Exit::Success);
+    }
+    let reply: SetReply = serde_json::from_str(&body).map_err(|error| unreadable(&error))?;
+    print(&reply.text(args));
+    Ok(Exit::Success)
 }
 
 fn usage_error(reason: &str) -> Exit {
@@ -70,11 +97,22 @@ fn override_body(args: &SetArgs) -> Result<String, String> {
         (Some(text), _) => {
             let length =
                 policy::parse_duration(text).map_err(|reason| format!("--for: {reason}"))?;
-            Some(rfc3339(SystemClock::new().now() + length))
+            let expiry = (SystemClock::new().now() + length).as_micros();
+            // Whole seconds are easier to read.
+            let expiry = expiry.div_ceil(MICROS_PER_SECOND).saturating_mul(MICROS_PER_SECOND);
+            Some(rfc3339(Timestamp::from_micros(expiry)))
         }
         (None, until) => until.clone(),
     };
-    Ok(json!({"limits": limits, "rule": args.rule, "expires_at": expires_at}).to_string())
+    let body = json!({
+        "limits": limits,
+        "rule": args.rule,
+        "all_rules": args.all_rules,
+        "only": args.only,
+        "fresh": args.fresh,
+        "expires_at": expires_at,
+    });
+    Ok(body.to_string())
 }
 
 fn limit_body(text: &str, args: &SetArgs) -> Result<Value, String> {
@@ -92,14 +130,30 @@ fn send_as_admin(
     server: &ServerArgs,
     request: (Method, &str, Option<String>),
 ) -> Result<Reply, Exit> {
+    accepted(send_with_token(server, request)?).map_err(|reply| rejection(&reply))
+}
+
+/// Sends a request with the admin token. Reports a missing token or response and returns the exit code.
+fn send_with_token(
+    server: &ServerArgs,
+    request: (Method, &str, Option<String>),
+) -> Result<Reply, Exit> {
     let token = token("TOLLGATE_ADMIN_TOKEN", "TOLLGATE_ADMIN_TOKEN_FILE");
     let token = token.map_err(|error| usage_error(&error.to_string()))?;
     let token = token.ok_or_else(|| usage_error(NO_TOKEN))?;
-    let reply = send(server, Some(&token), request)?;
-    match &reply {
-        (200..300, _) => Ok(reply),
-        (404, body) if body.contains("no resource at") => Err(usage_error(NO_ADMIN_API)),
-        _ => Err(report_error(&reply)),
+    send(server, Some(&token), request)
+}
+
+/// Returns a 2xx response, or any other as an error.
+fn accepted(reply: Reply) -> Result<Reply, Reply> {
+    if (200..300).contains(&reply.0) { Ok(reply) } else { Err(reply) }
+}
+
+/// Reports a response other than 2xx and returns the exit code.
+fn rejection(reply: &Reply) -> Exit {
+    match reply {
+        (404, body) if body.contains("no resource at") => usage_error(NO_ADMIN_API),
+        _ => report_error(reply),
     }
 }
 
@@ -152,9 +206,9 @@ fn show((_, body): &Reply, is_json: bool) -> Exit {
         print(&format!("{body}\n"));
         return Exit::Success;
     }
-    match serde_json::from_str::<OverrideReply>(body) {
+    match serde_json::from_str::<ClientReply>(body) {
         Ok(reply) => {
-            print(&format!("{}\n", reply.line()));
+            reply.overrides.iter().for_each(|entry| print(&format!("{}\n", entry.line())));
             Exit::Success
         }
         Err(error) => unreadable(&error),

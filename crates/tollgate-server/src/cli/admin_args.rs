@@ -6,9 +6,13 @@ use super::ServerArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OverrideCommand {
-    /// Set the limits of one client, replacing its previous override
+    /// Set the limits of one client in one rule
+    ///
+    /// Each RATE replaces the rule's limit with the same window and keeps its counter; a RATE with another window is an
+    /// additional limit. The rule's other limits stay. Without --rule, exactly one rule must be able to apply to the
+    /// client. Prints the limits before and after the change.
     Set(SetArgs),
-    /// Show the override of one client
+    /// Show the overrides of one client
     Get {
         /// Client id
         client: String,
@@ -21,10 +25,13 @@ pub(crate) enum OverrideCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Remove the override of one client; the limits of the policy apply again
+    /// Remove the overrides of one client; the limits of the policy apply again
     Rm {
         /// Client id
         client: String,
+        /// Remove only the override of this rule
+        #[arg(long, value_name = "NAME")]
+        rule: Option<String>,
         #[command(flatten)]
         change: ChangeArgs,
         #[command(flatten)]
@@ -53,15 +60,27 @@ pub(crate) struct SetArgs {
     /// Burst of a token bucket; allowed with a single RATE only
     #[arg(long, value_name = "N")]
     pub(crate) burst: Option<u64>,
-    /// Rule to override [default: every rule that is keyed per client]
-    #[arg(long)]
+    /// Rule to override [default: the only rule that can apply to the client]
+    #[arg(long, value_name = "NAME", conflicts_with = "all_rules")]
     pub(crate) rule: Option<String>,
+    /// Override all rules that can apply to the client, except blocks
+    #[arg(long)]
+    pub(crate) all_rules: bool,
+    /// Remove the rule's other limits for this client
+    #[arg(long)]
+    pub(crate) only: bool,
     /// Remove the override after this time, such as 2h
     #[arg(long = "for", value_name = "TIME", conflicts_with = "until")]
     pub(crate) duration: Option<String>,
     /// Remove the override at this time (RFC 3339), such as 2030-01-31T18:00:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
+    /// Also reset the client's counters of the rule, so that a raised limit is usable at once
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Print the limits before and after, without a change
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
     /// Print the response of the service as JSON

@@ -11,6 +11,7 @@ pub(super) struct OverrideReply {
     client: String,
     tenant: String,
     limits: Vec<OverrideLimit>,
+    only: bool,
     reason: String,
     author: String,
     expires_at: Option<String>,
@@ -22,6 +23,12 @@ pub(super) struct OverrideReply {
 struct OverrideLimit {
     limit: u64,
     window_ms: Option<u64>,
+}
+
+/// All overrides of one client.
+#[derive(Debug, Deserialize)]
+pub(super) struct ClientReply {
+    pub(super) overrides: Vec<OverrideReply>,
 }
 
 /// One page of the override list.
@@ -49,6 +56,7 @@ impl OverrideReply {
         let quoted = |text: &str| if text.is_empty() { String::new() } else { format!("{text:?}") };
         add("tenant", &quoted(&self.tenant));
         add("rules", &self.applies_to.join(", "));
+        add("other limits", if self.only { "removed" } else { "" });
         add("until", self.expires_at.as_deref().unwrap_or_default());
         add("author", &quoted(&self.author));
         add("reason", &quoted(&self.reason));

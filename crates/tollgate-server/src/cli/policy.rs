@@ -117,7 +117,7 @@ fn explanation(file: &Path, facts: &[String], cost: u64) -> Result<String, Strin
     let store = MemoryStore::builder().clock(ManualClock::new()).build();
     let limiter = Limiter::new(store, policy);
     let explanation = limiter.explain(&query, |explanation| {
-        serde_json::to_string(&ExplainResponse::new(explanation, Distributed::On, None))
+        serde_json::to_string(&ExplainResponse::new(explanation, Distributed::On))
     });
     let json = block_on(explanation).map_err(|error| error.to_string())?;
     json.map_err(|error| error.to_string())

@@ -14,8 +14,8 @@ use crate::{error::SettingsError, settings::Environment};
 pub(super) const NOT_TOLLGATE: &str =
     "the response is not from a Tollgate service; check the address in --server";
 
-/// Timeout of an admin POST: resetting a client can take the service 30 s, because it searches all keys.
-const ADMIN_POST_TIMEOUT: Duration = Duration::from_secs(40);
+/// Timeout of an admin change: resetting a client can take the service 30 s, because it searches all keys.
+const ADMIN_CHANGE_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Status and body of a response.
 pub(super) type Reply = (u16, String);
@@ -32,8 +32,8 @@ pub(super) fn send(
         return Err(Exit::NoAnswer);
     };
     let server = match method {
-        Method::POST if path.starts_with("/admin/") => {
-            Server::from_args(args).map(|server| server.with_timeout(ADMIN_POST_TIMEOUT))
+        Method::POST | Method::PUT if path.starts_with("/admin/") => {
+            Server::from_args(args).map(|server| server.with_timeout(ADMIN_CHANGE_TIMEOUT))
         }
         _ => Server::from_args(args),
     };

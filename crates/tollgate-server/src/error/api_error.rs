@@ -5,6 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use tollgate::{LimiterError, OnStoreLoss, Outcome, StoreError, StoreErrorKind};
 
+use super::rule_candidate::RuleCandidate;
+
 /// An error response of the API. A refused request is not an error but a decision.
 ///
 /// ```
@@ -21,6 +23,7 @@ pub struct ApiError {
     detail: String,
     retry_after: Option<u64>,
     reason: Option<&'static str>,
+    candidates: Box<[RuleCandidate]>,
 }
 
 /// The reason of a request that was shed, because too many wait for the store.
@@ -70,7 +73,8 @@ impl ApiError {
         let is_brief = matches!(kind, ApiErrorKind::Unavailable | ApiErrorKind::Overloaded);
         let reason = (kind == ApiErrorKind::Overloaded).then_some(OVERLOADED);
         let retry_after = is_brief.then_some(1);
-        Self { kind, field: None, detail: detail.into(), retry_after, reason }
+        let candidates = Box::default();
+        Self { kind, field: None, detail: detail.into(), retry_after, reason, candidates }
     }
 
     /// Creates an error about an invalid request.
@@ -117,6 +121,12 @@ impl ApiError {
         self.at(field)
     }
 
+    /// Sets the rules of which the caller must name one.
+    #[must_use]
+    pub(crate) fn with_candidates(self, candidates: Box<[RuleCandidate]>) -> Self {
+        Self { candidates, ..self }
+    }
+
     /// Sets the time in seconds after which the caller may retry.
     #[must_use]
     pub(crate) fn retry_after(self, seconds: u64) -> Self {
@@ -158,6 +168,7 @@ impl ApiError {
             detail: self.to_string(),
             reason: self.reason,
             field: self.field.as_deref(),
+            candidates: &self.candidates,
             line,
         };
         // A struct of strings and numbers always serializes.
@@ -183,6 +194,9 @@ pub(crate) struct Problem<'a> {
     /// The invalid field, such as `limits[0].window_ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<&'a str>,
+    /// The rules of which the override must name one.
+    #[serde(skip_serializing_if = "<[RuleCandidate]>::is_empty")]
+    candidates: &'a [RuleCandidate],
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(skip))]
     line: Option<usize>,

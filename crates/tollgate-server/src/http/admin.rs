@@ -9,8 +9,6 @@ use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use hyper::{StatusCode, Uri};
 use serde::Deserialize;
-use tollgate::Override;
-use tollgate::policy::Policy;
 
 use super::auth::AuthToken;
 use super::body::{MAX_BODY, read};
@@ -18,11 +16,11 @@ use super::listings::page_request;
 use super::protocol::Peer;
 use super::reply::{Reply, json, uncached, with_type};
 use crate::api::Service;
-use crate::api::admin::ChangeRequest;
+use crate::api::admin::{ChangeRequest, Execution};
 use crate::error::ApiError;
 use crate::node::overrides::{Author, Client};
 use crate::wire::override_body;
-use crate::wire::override_view::OverrideResponse;
+use crate::wire::override_effect_view::SetOverrideResponse;
 
 /// Maximum length of a reason in bytes.
 const MAX_REASON: usize = 1000;
@@ -67,15 +65,24 @@ pub(crate) struct ChangeQuery {
     /// The reason, for the audit log.
     #[cfg_attr(test, schemars(with = "String", length(max = MAX_REASON)))]
     reason: Option<String>,
+    /// Remove only the override of this rule. Default: all overrides of the client.
+    #[cfg_attr(test, schemars(with = "String", length(max = tollgate::MAX_FACT_LENGTH)))]
+    rule: Option<String>,
+    /// Whether to return the effect of the override without a change. Default: false.
+    #[cfg_attr(test, schemars(with = "bool"))]
+    dry_run: Option<bool>,
 }
 
 impl ChangeQuery {
     fn parse(uri: &Uri) -> Result<Self, ApiError> {
         let Query(query) = Query::<Self>::try_from_uri(uri)
             .map_err(|rejection| ApiError::invalid(rejection.body_text()))?;
-        for (field, text) in
-            [("author", &query.author), ("reason", &query.reason), ("tenant", &query.tenant)]
-        {
+        for (field, text) in [
+            ("author", &query.author),
+            ("reason", &query.reason),
+            ("tenant", &query.tenant),
+            ("rule", &query.rule),
+        ] {
             // The query parser replaces bytes that are not UTF-8.
             if text.as_ref().is_some_and(|text| text.contains(char::REPLACEMENT_CHARACTER)) {
                 return Err(ApiError::invalid("must be valid UTF-8").at(field));
@@ -84,7 +91,27 @@ impl ChangeQuery {
         ensure_length("author", query.author.as_deref(), MAX_AUTHOR)?;
         ensure_length("reason", query.reason.as_deref(), MAX_REASON)?;
         ensure_length("tenant", query.tenant.as_deref(), tollgate::MAX_FACT_LENGTH)?;
+        ensure_length("rule", query.rule.as_deref(), tollgate::MAX_FACT_LENGTH)?;
         Ok(query)
+    }
+
+    /// Parses the parameters of an endpoint without `rule` and `dry_run`.
+    fn parse_plain(uri: &Uri) -> Result<Self, ApiError> {
+        Self::parse(uri)?.without_rule()?.without_dry_run()
+    }
+
+    fn without_rule(self) -> Result<Self, ApiError> {
+        match self.rule {
+            Some(_) => Err(ApiError::invalid("is a parameter of DELETE only").at("rule")),
+            None => Ok(self),
+        }
+    }
+
+    fn without_dry_run(self) -> Result<Self, ApiError> {
+        match self.dry_run {
+            Some(_) => Err(ApiError::invalid("is a parameter of PUT only").at("dry_run")),
+            None => Ok(self),
+        }
     }
 }
 
@@ -121,11 +148,6 @@ fn no_content() -> Reply {
     reply
 }
 
-fn override_reply(client: &Client, override_: &Override, policy: &Policy) -> Reply {
-    let response = OverrideResponse::new(&client.id, &client.tenant, override_, policy);
-    uncached(json(&response))
-}
-
 /// PUT /admin/external/clients/{id}/limits.
 pub(super) async fn put_limits(
     State(service): Shared,
@@ -133,19 +155,23 @@ pub(super) async fn put_limits(
     caller: Caller,
     request: Request,
 ) -> Result<Reply, ApiError> {
-    let query = ChangeQuery::parse(request.uri())?;
+    let query = ChangeQuery::parse(request.uri())?.without_rule()?;
     let client = client(&service, id, &query)?;
     let body = read(request, MAX_BODY).await?;
-    let body = override_body::read(&body)?;
+    let mut body = override_body::read(&body)?;
     let query = ChangeQuery {
-        author: body.author.or(query.author),
-        reason: body.reason.or(query.reason),
+        author: body.author.take().or(query.author),
+        reason: body.reason.take().or(query.reason),
         ..query
     };
     ensure_length("author", query.author.as_deref(), MAX_AUTHOR)?;
     ensure_length("reason", query.reason.as_deref(), MAX_REASON)?;
-    let stored = service.put_override(&client, body.override_, caller.change(query)).await?;
-    Ok(service.with_policy(|policy| override_reply(&client, &stored, policy)))
+    let execution = match query.dry_run {
+        Some(true) => Execution::DryRun,
+        Some(false) | None => Execution::Commit,
+    };
+    let encode = |response: &SetOverrideResponse<'_>| uncached(json(response));
+    service.put_override(&client, body, caller.change(query), execution, encode).await
 }
 
 /// GET /admin/external/clients/{id}/limits.
@@ -154,8 +180,8 @@ pub(super) async fn get_limits(
     id: Id,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
-    let client = client(&service, id, &ChangeQuery::parse(&uri)?)?;
-    service.get_override(&client, |override_, policy| override_reply(&client, override_, policy))
+    let client = client(&service, id, &ChangeQuery::parse_plain(&uri)?)?;
+    service.get_overrides(&client, |response| uncached(json(response)))
 }
 
 /// DELETE /admin/external/clients/{id}/limits.
@@ -165,15 +191,15 @@ pub(super) async fn delete_limits(
     caller: Caller,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
-    let query = ChangeQuery::parse(&uri)?;
+    let query = ChangeQuery::parse(&uri)?.without_dry_run()?;
     let client = client(&service, id, &query)?;
-    service.remove_override(&client, caller.change(query)).await?;
+    service.remove_overrides(&client, query.rule.clone(), caller.change(query)).await?;
     Ok(no_content())
 }
 
 /// GET /admin/external/clients/{id}/stats.
 pub(super) async fn stats(State(service): Shared, id: Id, uri: Uri) -> Result<Reply, ApiError> {
-    let client = client(&service, id, &ChangeQuery::parse(&uri)?)?;
+    let client = client(&service, id, &ChangeQuery::parse_plain(&uri)?)?;
     Ok(uncached(json(&service.stats(&client).await?)))
 }
 
@@ -184,7 +210,7 @@ pub(super) async fn reset(
     caller: Caller,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
-    let query = ChangeQuery::parse(&uri)?;
+    let query = ChangeQuery::parse_plain(&uri)?;
     let client = client(&service, id, &query)?;
     service.reset(client, caller.change(query)).await?;
     Ok(no_content())
@@ -211,7 +237,7 @@ pub(super) async fn reload(
     caller: Caller,
     uri: Uri,
 ) -> Result<Reply, ApiError> {
-    let query = ChangeQuery::parse(&uri)?;
+    let query = ChangeQuery::parse_plain(&uri)?;
     if query.tenant.is_some() {
         let detail = "is not supported here: a policy applies to all tenants";
         return Err(ApiError::invalid(detail).at("tenant"));

@@ -75,10 +75,16 @@ where
 }
 
 fn explain_reply(reply: &ExplainReply<'_, '_, '_>) -> Reply {
-    let override_ = reply.override_.map(|(client, override_)| {
-        OverrideResponse::new(&client.id, &client.tenant, override_, reply.policy).without_reasons()
-    });
-    json(&ExplainResponse::new(reply.explanation, reply.max_distribution, override_))
+    let view = |override_| {
+        let (client, all) = (reply.client?, reply.overrides);
+        let response =
+            OverrideResponse::new((&client.id, &client.tenant), override_, all, reply.policy);
+        Some(response.without_reasons())
+    };
+    let overrides = reply.overrides.iter().filter_map(|override_| view(override_)).collect();
+    let applied = reply.applied.and_then(view);
+    let explanation = ExplainResponse::new(reply.explanation, reply.max_distribution);
+    json(&explanation.with_overrides(applied, overrides))
 }
 
 #[derive(Debug, Deserialize)]

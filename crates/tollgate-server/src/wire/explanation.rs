@@ -26,27 +26,36 @@ pub(crate) struct ExplainResponse<'o, 'p> {
     /// Every take of the plan.
     #[cfg_attr(test, schemars(with = "Vec<TakeView<'o>>"))]
     takes: Takes<'o, 'p>,
-    /// The override of the client, or null.
+    /// The override that applies to the first matched rule that has one, or null.
     #[serde(rename = "override")]
     #[cfg_attr(test, schemars(with = "Option<PublicOverride>"))]
     override_: Option<OverrideResponse<'o>>,
+    /// All overrides of the client, at most one per rule.
+    #[cfg_attr(test, schemars(with = "Vec<PublicOverride>"))]
+    overrides: Vec<OverrideResponse<'o>>,
 }
 
 impl<'o, 'p> ExplainResponse<'o, 'p> {
     /// Encodes an explanation. `max_distribution` caps the distribution of the rules.
-    pub(crate) fn new(
-        explanation: &Explanation<'o, 'p>,
-        max_distribution: Distributed,
-        override_: Option<OverrideResponse<'o>>,
-    ) -> Self {
+    pub(crate) fn new(explanation: &Explanation<'o, 'p>, max_distribution: Distributed) -> Self {
         let answer = String::from_utf8(decision_json(explanation.outcome)).ok();
         let answer = answer.and_then(|text| RawValue::from_string(text).ok());
         Self {
             answer,
             rules: Rules(explanation.tried),
             takes: Takes(*explanation, max_distribution),
-            override_,
+            override_: None,
+            overrides: Vec::new(),
         }
+    }
+
+    /// Sets the override that applies, and all overrides of the client.
+    pub(crate) fn with_overrides(
+        self,
+        applied: Option<OverrideResponse<'o>>,
+        all: Vec<OverrideResponse<'o>>,
+    ) -> Self {
+        Self { override_: applied, overrides: all, ..self }
     }
 }
 

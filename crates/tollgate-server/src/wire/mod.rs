@@ -7,6 +7,7 @@ pub(crate) mod explanation;
 pub(crate) mod json;
 pub(crate) mod limit;
 pub(crate) mod override_body;
+pub(crate) mod override_effect_view;
 pub(crate) mod override_view;
 pub(crate) mod parse;
 pub(crate) mod permit;

@@ -1,12 +1,14 @@
 //! The JSON of overrides.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use tollgate::policy::Policy;
-use tollgate::{Override, OverrideEffect, OverrideLimit, rounding};
+use tollgate::{OtherLimits, Override, OverrideEffect, OverrideLimit, rounding};
 
 use super::time::rfc3339;
 #[cfg(test)]
-use crate::reference_tests::names;
+use crate::reference_tests::{names, overrides::AdminOverride};
 
 /// An override without its client.
 #[derive(Debug, Serialize)]
@@ -14,7 +16,10 @@ use crate::reference_tests::names;
 pub(crate) struct OverrideView<'a> {
     #[cfg_attr(test, schemars(length(min = 1)))]
     limits: Vec<OverrideLimitView<'a>>,
+    /// The rule; null for an override that an earlier version stored for all rules.
     rule: Option<&'a str>,
+    /// Whether the other limits of the rule are removed for the client.
+    only: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "String"))]
     reason: Option<&'a str>,
@@ -52,6 +57,7 @@ impl<'a> OverrideView<'a> {
         Self {
             limits: override_.limits().iter().map(OverrideLimitView::new).collect(),
             rule: override_.rule.as_deref(),
+            only: override_.other_limits == OtherLimits::Remove,
             reason: Some(&override_.reason),
             author: Some(&override_.author),
             set_at: rfc3339(override_.set_at),
@@ -87,13 +93,14 @@ pub(crate) struct OverrideResponse<'a> {
 }
 
 impl<'a> OverrideResponse<'a> {
+    /// Encodes one of the overrides `all` of a client.
     pub(crate) fn new(
-        client: &str,
-        tenant: &str,
+        (client, tenant): (&str, &str),
         override_: &'a Override,
+        all: &[Arc<Override>],
         policy: &'a Policy,
     ) -> Self {
-        let OverrideEffect { rules: applies_to, problem, .. } = override_.effect(policy);
+        let OverrideEffect { rules: applies_to, problem, .. } = override_.effect_among(all, policy);
         Self {
             client: client.to_owned(),
             tenant: tenant.to_owned(),
@@ -103,8 +110,49 @@ impl<'a> OverrideResponse<'a> {
         }
     }
 
+    /// Encodes all overrides of a client.
+    pub(crate) fn all(
+        client: (&str, &str),
+        all: &'a [Arc<Override>],
+        policy: &'a Policy,
+    ) -> Vec<Self> {
+        all.iter().map(|override_| Self::new(client, override_, all, policy)).collect()
+    }
+
+    /// Sets the rules that the request changes, of which this override is for the first.
+    pub(super) fn set_rules(&mut self, rules: Vec<&'a str>) {
+        self.applies_to = rules;
+    }
+
     /// Removes reason and author, which only admins may read.
     pub(crate) fn without_reasons(self) -> Self {
         Self { view: OverrideView { reason: None, author: None, ..self.view }, ..self }
+    }
+}
+
+/// The overrides of a client: the newest one, and all of them.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ClientOverridesResponse<'a> {
+    #[serde(flatten)]
+    #[cfg_attr(test, schemars(with = "AdminOverride"))]
+    newest: OverrideResponse<'a>,
+    /// All overrides of the client, at most one per rule.
+    #[cfg_attr(test, schemars(with = "Vec<AdminOverride>"))]
+    overrides: Vec<OverrideResponse<'a>>,
+}
+
+impl<'a> ClientOverridesResponse<'a> {
+    /// Encodes the overrides of a client; `None` if there are none.
+    pub(crate) fn new(
+        client: (&str, &str),
+        all: &'a [Arc<Override>],
+        policy: &'a Policy,
+    ) -> Option<Self> {
+        let newest = all.iter().max_by_key(|override_| override_.set_at)?;
+        Some(Self {
+            newest: OverrideResponse::new(client, newest, all, policy),
+            overrides: OverrideResponse::all(client, all, policy),
+        })
     }
 }

@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::admin_client::{TOKEN, admin, audit, daily_limit, limits_of, put, start_with_admin};
+use crate::admin_client::{
+    TOKEN, admin, audit, daily_limit, daily_limit_of, limits_of, put, start_with_admin,
+};
 use crate::metrics_text::Scrape;
 use crate::openapi::{check, description};
 use crate::service::{Scratch, Service, eventually};
@@ -33,7 +35,7 @@ fn sets_reads_and_removes_overrides() {
     assert_eq!(admin(&service, "DELETE", &path, "").status, 404);
     assert_eq!(service.check("c1")["remaining"], 9);
     let stored = put(&service, "c1", 20);
-    assert_eq!(stored["applies_to"], json!(["pages", "trial", "default"]));
+    assert_eq!((&stored["rule"], &stored["applies_to"]), (&json!("default"), &json!(["default"])));
     assert_eq!((&stored["reason"], &stored["author"]), (&json!("tests"), &json!("kim")));
     let decision = service.check("c1");
     assert_eq!(
@@ -43,9 +45,9 @@ fn sets_reads_and_removes_overrides() {
     );
     assert_eq!(service.check("c2")["limit"], 10, "other clients keep the policy limit");
     let read = admin(&service, "GET", &path, "");
-    assert_eq!((read.status, read.json()), (200, stored.clone()));
+    assert_eq!((read.status, &read.json()["overrides"]), (200, &stored["overrides"]));
     let listed = admin(&service, "GET", "/admin/overrides", "").json();
-    assert_eq!(listed["overrides"], json!([stored]));
+    assert_eq!(listed["overrides"], stored["overrides"]);
     assert_eq!(service.get("/api/limits").json()["per_key_limits"], json!({"c1": 20}));
     let counters = service.get("/api/counters?prefix=c1").json();
     assert_eq!(counters["counters"][0]["limit"], 20, "{counters}");
@@ -61,9 +63,13 @@ fn explain_shows_the_override() {
     put(&service, "c1", 20);
     let explained = service.post("/explain", r#"{"key":"c1"}"#).json();
     assert_eq!(explained["override"]["client"], "c1");
-    assert_eq!(explained["override"]["applies_to"], json!(["pages", "trial", "default"]));
+    assert_eq!(explained["override"]["applies_to"], json!(["default"]));
     assert!(explained["override"].get("reason").is_none(), "only admins may read the reason");
     assert_eq!(explained["takes"][0]["numbers"]["limit"], 20);
+    let other_rule = r#"{"facts":{"client":"c1","path":"/pages","page":"a"}}"#;
+    let explained = service.post("/explain", other_rule).json();
+    assert_eq!(explained["override"], Value::Null, "the override is for another rule");
+    assert_eq!(explained["overrides"][0]["rule"], "default");
     let explained = service.post("/explain", r#"{"key":"c2"}"#).json();
     assert_eq!(explained["override"], Value::Null);
 }
@@ -162,8 +168,8 @@ fn override_expires() {
     assert_eq!((reply.status, &reply.json()["field"]), (400, &json!("expires_at")));
     let end: jiff::Timestamp = now.parse().unwrap();
     let end = end + jiff::SignedDuration::from_secs(5);
-    let body =
-        json!({"limits": [{"limit": 20, "window_ms": 86_400_000}], "expires_at": end.to_string()});
+    let mut body = daily_limit_of("default", 20);
+    body["expires_at"] = json!(end.to_string());
     let reply = admin(&service, "PUT", &limits_of("c1"), &body.to_string());
     assert_eq!(reply.status, 200, "{}", reply.body);
     eventually("the override expires", || {
@@ -198,7 +204,15 @@ fn rejects_invalid_overrides_naming_the_field() {
             r#"{"limits":[{"limit":1,"window_ms":1},{"limit":2,"window_ms":1}]}"#.to_owned(),
             "limits[1]",
         ),
-        (r#"{"limits":[{"limit":1000000,"window_ms":86400000}]}"#.to_owned(), "limits[0]"),
+        (
+            r#"{"limits":[{"limit":1000000,"window_ms":86400000}],"rule":"default"}"#.to_owned(),
+            "limits[0]",
+        ),
+        (r#"{"limits":[{"limit":1,"window_ms":1}]}"#.to_owned(), "rule"),
+        (
+            r#"{"limits":[{"limit":1,"window_ms":1}],"rule":"pages","all_rules":true}"#.to_owned(),
+            "all_rules",
+        ),
         (r#"{"limits":[{"limit":1,"window_ms":1}],"rule":"pagez"}"#.to_owned(), "rule"),
         (r#"{"limits":[{"limit":1,"window_ms":1}],"rule":"site"}"#.to_owned(), "rule"),
         (r#"{"limits":[{"limit":1,"window_ms":1}],"expires_at":"soon"}"#.to_owned(), "expires_at"),
@@ -229,6 +243,7 @@ fn rejects_invalid_overrides_naming_the_field() {
         (limits_of("%FF"), "id"),
         (limits_of("c1") + "?tenant=%FF", "tenant"),
         (limits_of("c1") + "?reason=%FF", "reason"),
+        (limits_of("c1") + "?rule=default", "rule"),
     ] {
         let reply = admin(&service, "PUT", &path, &daily_limit(1));
         assert_eq!((reply.status, &reply.json()["field"]), (400, &json!(field)), "{path}");
@@ -276,7 +291,8 @@ fn data_directory_keeps_overrides_and_audit() {
     // SIGKILL: nothing can be saved on exit.
     service.kill();
     let service = start_with_admin(&args);
-    assert_eq!(admin(&service, "GET", &limits_of("c1"), "").json(), stored);
+    let read = admin(&service, "GET", &limits_of("c1"), "").json();
+    assert_eq!(read["overrides"], stored["overrides"]);
     assert_eq!(audit(&service).len(), 1);
     assert!(service.stop().0.success());
     fs::write(directory.join("administration.json"), "{\"version\":").unwrap();
@@ -368,7 +384,9 @@ fn override_cannot_exceed_the_takes_of_a_plan() {
     let service = start_with_admin(&["--policy", &path]);
     let limits: Vec<Value> =
         (1..=6).map(|nth| json!({"limit": 9, "window_ms": nth * 1000})).collect();
-    let body = |count: usize| json!({"limits": limits[..count]}).to_string();
+    let body = |count: usize| {
+        json!({"limits": limits[..count], "all_rules": true, "only": true}).to_string()
+    };
     let refused = admin(&service, "PUT", &limits_of("c1"), &body(6));
     assert_eq!((refused.status, &refused.json()["field"]), (400, &json!("limits")));
     assert!(refused.body.contains("24 takes"), "{}", refused.body);
@@ -420,7 +438,7 @@ fn admin_responses_match_their_schemas() {
             {"limit": 20, "window_ms": 60_000, "burst": 5, "algorithm": "token_bucket", "name": "x"},
             {"limit": 0, "window_ms": 86_400_000},
         ],
-        "rule": "pages", "reason": "r", "author": "a", "expires_at": "2100-01-01T00:00:00Z",
+        "rule": "pages", "only": true, "fresh": true, "reason": "r", "author": "a", "expires_at": "2100-01-01T00:00:00Z",
     });
     service.check("c1");
     let checked = |method: &str, template: &str, path: &str, body: &str| {
@@ -437,6 +455,7 @@ fn admin_responses_match_their_schemas() {
         ("PUT", limits, full.to_string(), 200),
         ("PUT", limits, daily_limit(3), 200),
         ("PUT", limits, "{".to_owned(), 400),
+        ("PUT", limits, r#"{"limits":[{"limit":1,"window_ms":1}]}"#.to_owned(), 400),
         ("GET", limits, String::new(), 200),
         ("GET", stats, String::new(), 200),
         ("POST", reset, String::new(), 204),

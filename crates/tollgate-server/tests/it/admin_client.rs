@@ -23,13 +23,18 @@ pub(crate) fn limits_of(client: &str) -> String {
     format!("/admin/external/clients/{client}/limits")
 }
 
-/// Returns the body of an override with this limit per day.
+/// Returns the body of an override of the default rule with this limit per day.
 pub(crate) fn daily_limit(limit: u64) -> String {
-    json!({"limits": [{"limit": limit, "window_ms": 86_400_000}], "reason": "tests", "author": "kim"})
-        .to_string()
+    daily_limit_of("default", limit).to_string()
 }
 
-/// Sets the override of a client to this limit per day.
+/// Returns the body of an override of a rule with this limit per day.
+pub(crate) fn daily_limit_of(rule: &str, limit: u64) -> Value {
+    let limits = [json!({"limit": limit, "window_ms": 86_400_000})];
+    json!({"limits": limits, "rule": rule, "reason": "tests", "author": "kim"})
+}
+
+/// Sets the override of a client in the default rule to this limit per day.
 pub(crate) fn put(service: &Service, client: &str, limit: u64) -> Value {
     let reply = admin(service, "PUT", &limits_of(client), &daily_limit(limit));
     assert_eq!(reply.status, 200, "{}", reply.body);

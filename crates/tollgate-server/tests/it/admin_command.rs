@@ -22,17 +22,15 @@ fn overrides_and_resets_a_client() {
         &["override", "set", "c 1", "200/min", "--for", "2h", "--reason", "the sale"],
     );
     assert_eq!(set.code, 0, "{}", set.stderr);
-    assert!(
-        set.stdout.starts_with("\"c 1\": 200 per 60000 ms; rules default; until "),
-        "{}",
-        set.stdout
-    );
-    assert!(set.stdout.ends_with("; author \"kim\"; reason \"the sale\"\n"), "{}", set.stdout);
+    let (first, rest) = set.stdout.split_once('\n').expect("two lines");
+    assert!(first.starts_with("override set for \"c 1\" in rule default until 2"), "{first}");
+    assert_eq!((first.ends_with('Z'), rest), (true, "  60s  100/min → 200/min\n"));
     assert_eq!(service.check("c 1")["remaining"], 198);
     let got = run_as_admin(&service, &["override", "get", "c 1"]);
-    assert_eq!((got.code, got.stdout.as_str()), (0, set.stdout.as_str()));
+    assert!(got.stdout.starts_with("\"c 1\": 200/min; rules default; until 2"), "{}", got.stdout);
+    assert!(got.stdout.ends_with("; author \"kim\"; reason \"the sale\"\n"), "{}", got.stdout);
     let listed = run_as_admin(&service, &["override", "list"]);
-    assert_eq!((listed.code, listed.stdout.as_str()), (0, set.stdout.as_str()));
+    assert_eq!((listed.code, listed.stdout.as_str()), (0, got.stdout.as_str()));
     let reset = run_as_admin(&service, &["reset", "c 1", "--author", "lee"]);
     assert_eq!((reset.code, reset.stdout.as_str()), (0, "usage of c 1 reset\n"));
     assert_eq!(service.check("c 1")["remaining"], 199);
@@ -48,6 +46,55 @@ fn overrides_and_resets_a_client() {
     assert_eq!(run_as_admin(&service, &["override", "rm", "c 1"]).code, 1);
     let authors: Vec<_> = audit(&service).iter().map(|entry| entry["author"].clone()).collect();
     assert_eq!(authors, ["kim", "lee", "kim"]);
+}
+
+#[test]
+fn override_of_one_rule_shows_what_it_replaces_and_keeps() {
+    let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/policy.yaml");
+    let service = start_with_admin(&["--policy", policy]);
+    let run = |args: &str| {
+        run_as_admin(&service, &[&["override"], &args.split(' ').collect::<Vec<_>>()[..]].concat())
+    };
+    let ambiguous = run("set evil 100/min --for 1h");
+    assert_eq!((ambiguous.code, ambiguous.stdout.as_str()), (2, ""));
+    let (_, commands) = ambiguous.stderr.split_once("run one of:\n").expect("commands");
+    let expected =
+        "  tollgate override set evil 100/min --for 1h --rule banned        # replaces a block
+  tollgate override set evil 100/min --for 1h --rule external-api  # 10/min, 100/h
+  tollgate override set evil 100/min --for 1h --rule default       # 100/min
+  tollgate override set evil 100/min --for 1h --all-rules          # all rules except blocks
+";
+    assert_eq!(commands, expected);
+    let limits = "  60s    10/min → 200/min\n  3600s  100/h (kept)\n";
+    let dry = run("set c1 200/min --rule external-api --dry-run");
+    let would = "would set override for \"c1\" in rule external-api until removed\n";
+    assert_eq!(dry.stdout, format!("{would}{limits}"), "{}", dry.stderr);
+    assert_eq!((run("get c1").code, audit(&service).len()), (1, 0), "nothing is set");
+    let set = run("set c1 200/min --rule external-api");
+    assert_eq!(
+        set.stdout,
+        format!("{}{limits}", would.replace("would set override", "override set"))
+    );
+    let only = run("set c1 300/min 9/s --rule external-api --only --fresh");
+    let expected = "override set for \"c1\" in rule external-api until removed
+  60s    200/min → 300/min
+  1s     none → 9/s
+  3600s  100/h → removed
+  the client's counters of this rule are reset
+";
+    assert_eq!(only.stdout, expected, "{}", only.stderr);
+    assert_eq!(run("set c1 30/min --all-rules").code, 0);
+    assert_eq!(
+        run("get c1").stdout,
+        "\"c1\": 30/min; rules default; author \"kim\"\n\"c1\": 30/min; rules external-api; author \"kim\"\n"
+    );
+    assert_eq!(run("rm c1 --rule default").stdout, "override of rule default removed\n");
+    let absent = run("rm c1 --rule default");
+    assert_eq!(absent.code, 1);
+    assert!(absent.stderr.contains("no override for rule \"default\""), "{}", absent.stderr);
+    let json = run("set c1 30/min --rule default --json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["replaces"][0]["before"], "100/min", "{json}");
 }
 
 #[test]

@@ -50,6 +50,7 @@ mod metrics;
 mod mixed_front_ends;
 mod notify;
 mod openapi;
+mod override_rules;
 mod proxies;
 mod random_bodies;
 mod read_api;

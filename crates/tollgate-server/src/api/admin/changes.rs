@@ -3,21 +3,32 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use tollgate::policy::Policy;
-use tollgate::{Clock, Override, SystemClock};
+use tollgate::{Clock, Override, OverrideProposal, Overrides, SystemClock};
 
-use super::clients;
+use super::clients::{self, CounterRules};
 use crate::api::Service;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::files::run_blocking;
-use crate::node::overrides::{Action, Author, Change, ChangeOutcome, Client, run_to_completion};
-use crate::wire::override_body::override_error;
+use crate::node::NodeContext;
+use crate::node::overrides::{
+    Action, Author, Change, Client, EditOutcome, OverrideEdit, run_to_completion,
+};
+use crate::wire::override_body::{Freshness, ParsedOverride, override_error};
+use crate::wire::override_effect_view::SetOverrideResponse;
+use crate::wire::override_view::ClientOverridesResponse;
 
 /// The author of a change, and the reason that the author gives.
 #[derive(Debug, Clone)]
 pub(crate) struct ChangeRequest {
     pub(crate) author: Author,
     pub(crate) reason: String,
+}
+
+/// Whether a change is made, or only its effect is returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Execution {
+    Commit,
+    DryRun,
 }
 
 /// The policy that a reload activated.
@@ -37,64 +48,88 @@ impl Service {
         Client::new(id, tenant.unwrap_or_else(policy_tenant))
     }
 
-    /// Sets the override of a client. Returns it as stored, with its author, reason and time.
-    pub(crate) async fn put_override(
+    /// Sets the overrides of a client that a request body describes, and passes them to `encode` with their effect. A
+    /// dry run changes nothing. Completes even if the caller is dropped.
+    pub(crate) async fn put_override<T: Send + 'static>(
         &self,
         client: &Client,
-        override_: Override,
+        body: ParsedOverride,
         request: ChangeRequest,
-    ) -> Result<Override, ApiError> {
-        let override_ = self.validated(override_, &request)?;
-        let change = self.change(Action::SetOverride, request).of(client);
-        self.node().overrides().set(client, Some(override_.clone()), change).await?;
-        Ok(override_)
+        execution: Execution,
+        encode: impl FnOnce(&SetOverrideResponse<'_>) -> T + Send,
+    ) -> Result<T, ApiError> {
+        let proposal = self.propose(client, &body, &request)?;
+        if execution == Execution::Commit {
+            let change = self.change(Action::SetOverride, request).of(client).with(body.fresh);
+            let rules = proposal.rules().into_iter().map(str::to_owned).collect();
+            let (node, client) = (Arc::clone(self.node()), client.clone());
+            let edit = OverrideEdit::Set(proposal.overrides.clone());
+            run_to_completion(async move {
+                node.overrides().edit(&client, edit, change).await?;
+                match body.fresh {
+                    Freshness::KeepUsage => Ok(()),
+                    Freshness::ResetUsage => reset_rules(&node, &client, rules).await,
+                }
+            })
+            .await?;
+        }
+        let (active, subject) = (self.node().limiter().active_policy(), client.subject());
+        // Not the active overrides: with Redis, the change may become active later.
+        let with = |all: Overrides, new: &Override| all.with(&subject, new.clone());
+        let all = proposal.overrides.iter().fold(active.overrides().clone(), with);
+        let names = (client.id.as_str(), client.tenant.as_str());
+        let response =
+            SetOverrideResponse::new(names, &proposal, all.get(&subject), active.policy());
+        response.as_ref().map(encode).ok_or_else(|| no_override(client))
     }
 
     /// Checks that an override can apply to the active policy, and adds its author, reason and time.
-    fn validated(
+    fn propose(
         &self,
-        override_: Override,
+        client: &Client,
+        body: &ParsedOverride,
         request: &ChangeRequest,
-    ) -> Result<Override, ApiError> {
+    ) -> Result<OverrideProposal, ApiError> {
         let now = SystemClock::new().now();
-        if override_.is_expired(now) {
+        let (new, expires_at) = (body.override_.clone(), body.override_.expires_at);
+        if new.is_expired(now) {
             return Err(ApiError::invalid("must be in the future").at("expires_at"));
         }
+        let new = new.recorded_by(request.author.name.clone(), request.reason.clone());
+        let new = new.valid(now, expires_at);
         let active = self.node().limiter().active_policy();
-        override_.applies_to(active.policy()).map_err(|error| override_error(&error))?;
-        let expires_at = override_.expires_at;
-        let recorded = override_.recorded_by(request.author.name.clone(), request.reason.clone());
-        Ok(recorded.valid(now, expires_at))
+        let proposal = client.id()?.propose_override(&new, &body.selection, &active);
+        proposal.map_err(|error| override_error(&error))
     }
 
-    /// Reads the override of a client.
-    pub(crate) fn get_override<T>(
+    /// Reads the overrides of a client.
+    pub(crate) fn get_overrides<T>(
         &self,
         client: &Client,
-        encode: impl FnOnce(&Override, &Policy) -> T,
+        encode: impl FnOnce(&ClientOverridesResponse<'_>) -> T,
     ) -> Result<T, ApiError> {
         let active = self.node().limiter().active_policy();
-        match active.overrides().get(&client.subject()) {
-            Some(override_) => Ok(encode(override_, active.policy())),
-            None => Err(no_override(client)),
-        }
+        let (all, names) = (
+            active.overrides().get(&client.subject()),
+            (client.id.as_str(), client.tenant.as_str()),
+        );
+        let response = ClientOverridesResponse::new(names, all, active.policy());
+        response.as_ref().map(encode).ok_or_else(|| no_override(client))
     }
 
-    /// Reads the active policy.
-    pub(crate) fn with_policy<T>(&self, encode: impl FnOnce(&Policy) -> T) -> T {
-        encode(self.node().limiter().active_policy().policy())
-    }
-
-    /// Removes the override of a client.
-    pub(crate) async fn remove_override(
+    /// Removes the override of a client for `rule`, or all overrides of the client.
+    pub(crate) async fn remove_overrides(
         &self,
         client: &Client,
+        rule: Option<String>,
         request: ChangeRequest,
     ) -> Result<(), ApiError> {
         let change = self.change(Action::RemoveOverride, request).of(client);
-        match self.node().overrides().set(client, None, change).await? {
-            ChangeOutcome::Replaced(_) => Ok(()),
-            ChangeOutcome::NotFound => Err(no_override(client)),
+        let edit = OverrideEdit::Remove { rule: rule.clone() };
+        match (self.node().overrides().edit(client, edit, change).await?, rule) {
+            (EditOutcome::Changed, _) => Ok(()),
+            (EditOutcome::NotFound, None) => Err(no_override(client)),
+            (EditOutcome::NotFound, Some(rule)) => Err(no_override_of_rule(client, &rule)),
         }
     }
 
@@ -107,7 +142,8 @@ impl Service {
         let change = self.change(Action::Reset, request).of(&client);
         self.node().overrides().record(change).await?;
         let node = Arc::clone(self.node());
-        run_to_completion(async move { clients::reset(&node, &client).await }).await
+        run_to_completion(async move { clients::reset(&node, &client, &CounterRules::All).await })
+            .await
     }
 
     /// Reloads the policy file.
@@ -148,7 +184,30 @@ impl Service {
     }
 }
 
+/// Resets the counters of a client in the rules of an override that is already stored.
+async fn reset_rules(
+    node: &NodeContext,
+    client: &Client,
+    rules: Vec<String>,
+) -> Result<(), ApiError> {
+    let reset = clients::reset(node, client, &CounterRules::Named(rules)).await;
+    reset.map_err(|error| {
+        let detail = format!("the override is set, but its counters are not all reset: {error}");
+        ApiError::new(error.kind(), detail)
+    })
+}
+
 fn no_override(client: &Client) -> ApiError {
-    let id: String = client.id.chars().take(100).collect();
+    let id = shortened(&client.id);
     ApiError::new(ApiErrorKind::NotFound, format!("client {id:?} has no override"))
+}
+
+fn no_override_of_rule(client: &Client, rule: &str) -> ApiError {
+    let (id, rule) = (shortened(&client.id), shortened(rule));
+    let detail = format!("client {id:?} has no override for rule {rule:?}");
+    ApiError::new(ApiErrorKind::NotFound, detail)
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(100).collect()
 }

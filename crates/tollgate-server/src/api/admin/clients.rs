@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tollgate::policy::{Condition, Rule, RuleMode};
+use tollgate::policy::{Condition, Policy, Rule, RuleMode};
 use tollgate::{ActivePolicy, Key, Limit, Listing, Observer, Store, Subject, rounding};
 
 use crate::api::Service;
@@ -31,6 +31,7 @@ const MAX_COUNTERS: usize = 10_000;
 pub(crate) struct Stats {
     client: String,
     tenant: String,
+    /// Whether the client has an override.
     overridden: bool,
     counters: Vec<Counter>,
     /// Whether all counters were found before the search timed out.
@@ -52,6 +53,8 @@ struct Counter {
     reset_after_ms: u64,
     #[cfg_attr(test, schemars(with = "names::Mode"))]
     mode: &'static str,
+    /// Whether an override changes the limits of the rule for this client.
+    overridden: bool,
     /// The node that counts the key, if it is not counted in the shared store (distributed off or shadow).
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
@@ -85,6 +88,7 @@ async fn stats(context: &NodeContext, client: &Client) -> Result<Stats, ApiError
             remaining: status.remaining(),
             reset_after_ms: rounding::millis(status.reset_after()),
             mode: mode(&active, limit),
+            overridden: active.override_limits(subject, limit.rule()).is_some(),
             node: counted_by.node(context.node_id()),
             numbers: LimitNumbers::with_capacity(limit),
         });
@@ -92,24 +96,58 @@ async fn stats(context: &NodeContext, client: &Client) -> Result<Stats, ApiError
     Ok(Stats {
         client: client.id.clone(),
         tenant: client.tenant.clone(),
-        overridden: active.overrides().get(&client.subject()).is_some(),
+        overridden: !active.overrides().get(&client.subject()).is_empty(),
         counters,
         complete: found.is_complete,
     })
 }
 
-/// Resets all counters of a client.
-pub(super) async fn reset(context: &NodeContext, client: &Client) -> Result<(), ApiError> {
+/// The rules whose counters a reset covers.
+#[derive(Debug)]
+pub(super) enum CounterRules {
+    /// All rules, and inline limits.
+    All,
+    /// The rules with these names.
+    Named(Vec<String>),
+}
+
+impl CounterRules {
+    fn contains(&self, limit: &Limit) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(rules) => rules.iter().any(|rule| rule == limit.rule()),
+        }
+    }
+
+    /// Returns whether some of the counters have unknown keys: those of rules keyed by more facts, and inline limits.
+    fn need_search(&self, policy: &Policy) -> bool {
+        let Self::Named(rules) = self else { return true };
+        rules.iter().filter_map(|name| policy.rule(name)).any(|rule| !is_keyed_by_client(rule))
+    }
+}
+
+/// Resets the counters of a client in these rules.
+pub(super) async fn reset(
+    context: &NodeContext,
+    client: &Client,
+    rules: &CounterRules,
+) -> Result<(), ApiError> {
     let active = context.limiter().active_policy();
     let mut found = Counters::keyed_by_client(&active, client);
+    found.all.retain(|(_, limit)| rules.contains(limit));
     // These need no search, so a caller that gives up early has most of the effect.
     reset_all(context, &found.all).await?;
+    if !rules.need_search(active.policy()) {
+        return Ok(());
+    }
     let already_reset = found.all.len();
     let listing =
         KeyListing::new((context.backend(), context.node_id()), active.policy(), KeySelection::All);
     let keyed = (client, Keyed::ByClient);
     found.search(&listing, &active, keyed, RESET_SEARCH_TIMEOUT).await?;
-    reset_all(context, found.all.get(already_reset..).unwrap_or_default()).await?;
+    let mut others = found.all.split_off(already_reset);
+    others.retain(|(_, limit)| rules.contains(limit));
+    reset_all(context, &others).await?;
     if !found.is_complete {
         let detail = "the search for counters of this client timed out; the counters found so far are reset, \
                       retry to reset the others";
@@ -163,7 +201,7 @@ impl Counters {
         let subject = client.subject();
         let policy = active.policy();
         for rule in policy.rules().iter().chain([policy.default_rule()]) {
-            if matches!(rule.per(), [fact] if fact.as_str() == CLIENT) && can_match(rule, client) {
+            if is_keyed_by_client(rule) && can_match(rule, client) {
                 counters.add_rule(active, &subject, rule);
             }
         }
@@ -220,6 +258,11 @@ impl Counters {
             listing = listing.after(next);
         }
     }
+}
+
+/// Returns whether a rule is keyed by the client alone.
+fn is_keyed_by_client(rule: &Rule) -> bool {
+    matches!(rule.per(), [fact] if fact.as_str() == CLIENT)
 }
 
 /// Returns whether the conditions of a rule can match requests of this client.

@@ -1,5 +1,7 @@
 //! Paged listing of overrides.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use tollgate::{Override, Overrides};
 
@@ -10,7 +12,7 @@ use crate::node::overrides::Client;
 use crate::reference_tests::{names, overrides::AdminOverride};
 use crate::wire::override_view::OverrideResponse;
 
-/// A page of overrides.
+/// A page of overrides: all overrides of up to `limit` clients.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "Overrides"))]
@@ -33,29 +35,30 @@ impl Service {
     ) -> T {
         let active = self.node().limiter().active_policy();
         let (page, cursor) = page(active.overrides(), request, request.tenant.as_deref());
-        let overrides = page.into_iter().map(|(client, override_)| {
-            OverrideResponse::new(&client.id, &client.tenant, override_, active.policy())
+        let overrides = page.into_iter().flat_map(|(client, all)| {
+            OverrideResponse::all((&client.id, &client.tenant), all, active.policy())
         });
         let kept_in = self.node().overrides().kept_in();
         encode(&OverrideList { overrides: overrides.collect(), cursor, kept_in })
     }
 }
 
-/// Returns the requested page of the overrides of one tenant, or of all tenants, and the cursor of the next page.
+/// Returns the requested page of the clients of one tenant, or of all tenants, with their overrides, and the cursor of
+/// the next page.
 pub(in crate::api) fn page<'a>(
     overrides: &'a Overrides,
     request: &PageRequest,
     tenant: Option<&str>,
-) -> (Vec<(Client, &'a Override)>, Option<String>) {
+) -> (Vec<(Client, &'a [Arc<Override>])>, Option<String>) {
     let rest = overrides.after(request.cursor.as_deref().unwrap_or_default());
-    let mut matching = rest.filter_map(|(text, override_)| {
+    let mut matching = rest.filter_map(|(text, overrides)| {
         let client = Client::from_text(text)?;
         let matches = tenant.is_none_or(|tenant| tenant == client.tenant)
             && client.id.starts_with(&request.prefix);
-        matches.then_some((text, client, &**override_))
+        matches.then_some((text, client, overrides))
     });
-    let page: Vec<(&str, Client, &Override)> = matching.by_ref().take(request.page_size).collect();
+    let page: Vec<_> = matching.by_ref().take(request.page_size).collect();
     let is_last = matching.next().is_none();
     let cursor = page.last().filter(|_| !is_last).map(|(text, ..)| (*text).to_owned());
-    (page.into_iter().map(|(_, client, override_)| (client, override_)).collect(), cursor)
+    (page.into_iter().map(|(_, client, overrides)| (client, overrides)).collect(), cursor)
 }

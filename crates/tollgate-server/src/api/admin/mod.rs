@@ -7,9 +7,9 @@ mod list;
 
 #[cfg(test)]
 pub(crate) use audit::AuditPage;
-pub(crate) use changes::ChangeRequest;
 #[cfg(test)]
 pub(crate) use changes::ReloadReply;
+pub(crate) use changes::{ChangeRequest, Execution};
 #[cfg(test)]
 pub(crate) use clients::Stats;
 pub(super) use clients::{Counters, Keyed, ServerPolicy, mode};

@@ -1,6 +1,7 @@
 //! The configured limits and rules.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 use tollgate::policy::{FactName, Policy, Rule};
@@ -20,7 +21,7 @@ pub(crate) struct Limits<'a> {
     /// The burst of a token bucket, else the count; null if unlimited.
     default_limit: Option<u64>,
     default_window_ms: Option<u64>,
-    /// The count of the first limit of each override, by client.
+    /// The count of the first limit of the newest override, by client.
     per_key_limits: BTreeMap<String, u64>,
     /// The cursor of the next page of `per_key_limits`; null on the last page.
     cursor: Option<String>,
@@ -102,8 +103,9 @@ fn per_key(
 ) -> (BTreeMap<String, u64>, Option<String>) {
     let tenant = request.tenant.as_deref().unwrap_or(policy.tenant());
     let (page, cursor) = page(overrides, request, Some(tenant));
-    let first = |(client, override_): (Client, &Override)| {
-        Some((client.id, override_.limits().first()?.count))
+    let first = |(client, overrides): (Client, &[Arc<Override>])| {
+        let newest = overrides.iter().max_by_key(|override_| override_.set_at)?;
+        Some((client.id, newest.limits().first()?.count))
     };
     (page.into_iter().filter_map(first).collect(), cursor)
 }

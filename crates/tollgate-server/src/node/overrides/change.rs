@@ -8,6 +8,7 @@ use tracing::info;
 
 use super::client::Client;
 use crate::access::Fingerprint;
+use crate::wire::override_body::Freshness;
 use crate::wire::override_view::OverrideView;
 
 /// The action of a change.
@@ -46,6 +47,10 @@ pub(crate) struct Change {
     pub(crate) peer: String,
     pub(crate) node: String,
     pub(crate) reason: String,
+    /// Whether setting the override also reset the counters of its rule.
+    #[serde(default, skip_serializing_if = "Freshness::is_kept")]
+    #[cfg_attr(test, schemars(with = "bool"))]
+    pub(crate) fresh: Freshness,
     /// The old value, if it is not an override.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(skip))]
@@ -56,13 +61,20 @@ pub(crate) struct Change {
     pub(crate) to: Option<String>,
 }
 
-/// The result of a change to an override.
+/// A change to the overrides of a client.
+#[derive(Debug, Clone)]
+pub(crate) enum OverrideEdit {
+    /// Sets these overrides; each replaces that of the same rule.
+    Set(Vec<Override>),
+    /// Removes the override of this rule, or all overrides of the client.
+    Remove { rule: Option<String> },
+}
+
+/// One override before and after a change.
 #[derive(Debug)]
-pub(crate) enum ChangeOutcome {
-    /// The change was made; contains the previous override.
-    Replaced(Option<Override>),
-    /// There was no override to remove.
-    NotFound,
+pub(crate) struct ChangedOverride {
+    pub(crate) old: Option<Override>,
+    pub(crate) new: Option<Override>,
 }
 
 impl Change {
@@ -76,6 +88,7 @@ impl Change {
             peer: author.peer.to_string(),
             node: node.to_owned(),
             reason,
+            fresh: Freshness::KeepUsage,
             from: None,
             to: None,
         }
@@ -90,6 +103,11 @@ impl Change {
     pub(crate) fn of(self, client: &Client) -> Self {
         let tenant = (!client.tenant.is_empty()).then(|| client.tenant.clone());
         Self { client: Some(client.id.clone()), tenant, ..self }
+    }
+
+    /// Sets whether the change also resets counters.
+    pub(crate) fn with(self, fresh: Freshness) -> Self {
+        Self { fresh, ..self }
     }
 
     /// Sets the old and new values.
@@ -120,6 +138,7 @@ impl Change {
             token = self.token.as_deref().unwrap_or_default(),
             peer = self.peer,
             reason = ?self.reason,
+            fresh = bool::from(self.fresh),
             old = json(old, &self.from),
             new = json(new, &self.to),
             "audit"

@@ -1,7 +1,7 @@
 //! A client of a tenant, as the admin API names it.
 
 use tollgate::policy::Policy;
-use tollgate::{MAX_FACT_LENGTH, Query, Subject};
+use tollgate::{ClientId, MAX_FACT_LENGTH, Query, Subject};
 
 use crate::error::ApiError;
 
@@ -39,7 +39,13 @@ impl Client {
         Some(Self { id: text(facts.get(CLIENT)?)?, tenant: text(tenant)? })
     }
 
-    /// Returns the subject under which the override of the client is stored.
+    /// Returns the client as the library names it.
+    pub(crate) fn id(&self) -> Result<ClientId, ApiError> {
+        let id = ClientId::new(self.id.as_str(), self.tenant.as_str());
+        id.ok_or_else(|| ApiError::invalid("must not be empty").at("id"))
+    }
+
+    /// Returns the subject under which the overrides of the client are stored.
     pub(crate) fn subject(&self) -> Subject {
         Subject::in_tenant(&self.tenant, [&self.id])
     }

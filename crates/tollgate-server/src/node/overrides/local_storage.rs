@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use tollgate::{Clock, Override, Overrides, Subject, SystemClock, Timestamp};
 
-use super::change::{Change, ChangeOutcome};
+use super::change::{Change, ChangedOverride, OverrideEdit};
 use super::saved_override::SavedOverride;
 use crate::files::atomic_write;
 
@@ -83,28 +83,31 @@ impl LocalStorage {
         self.state.lock().await.overrides.clone()
     }
 
-    /// Sets or removes the override of a client, saves all overrides and passes them to `activate`. The caller must let
-    /// the future complete, or the saved and the active overrides may differ.
-    pub(super) async fn set(
+    /// Changes the overrides of a client, saves all overrides and passes them to `activate`. Returns the changed
+    /// overrides; empty if there was nothing to remove. The caller must let the future complete, or the saved and the
+    /// active overrides may differ.
+    pub(super) async fn edit(
         &self,
         client: &Subject,
-        new: Option<Override>,
+        edit: OverrideEdit,
         change: &Change,
         activate: impl FnOnce(&Overrides),
-    ) -> io::Result<ChangeOutcome> {
+    ) -> io::Result<Vec<ChangedOverride>> {
         let mut state = self.state.lock().await;
         let overrides = state.overrides.without_expired(self.now());
-        let old = overrides.get(client).map(|old| (**old).clone());
-        if old.is_none() && new.is_none() {
-            return Ok(ChangeOutcome::NotFound);
+        let (overrides, changed) = apply(&overrides, client, edit);
+        if changed.is_empty() {
+            return Ok(changed);
         }
-        let [before, after] = [&old, &new].map(|side| side.as_ref().map(Override::to_text));
-        let mut next = State { overrides: overrides.with(client, new), ..state.clone() };
-        next.add(change, self.now(), (before, after));
+        let mut next = State { overrides, ..state.clone() };
+        for ChangedOverride { old, new } in &changed {
+            let [old, new] = [old, new].map(|side| side.as_ref().map(Override::to_text));
+            next.add(change, self.now(), (old, new));
+        }
         self.save(&mut state, next).await?;
         // Under the lock, so that the last change saved is also the last one activated.
         activate(&state.overrides);
-        Ok(ChangeOutcome::Replaced(old))
+        Ok(changed)
     }
 
     /// Adds a change without an override to the audit log.
@@ -163,8 +166,38 @@ impl State {
     fn to_file(&self) -> SavedFile {
         SavedFile {
             version: VERSION,
-            overrides: self.overrides.after("").map(SavedOverride::new).collect(),
+            overrides: SavedOverride::all(&self.overrides),
             audit: self.audit.iter().cloned().collect(),
+        }
+    }
+}
+
+/// Returns the overrides after a change, and the overrides that it changes.
+fn apply(
+    overrides: &Overrides,
+    client: &Subject,
+    edit: OverrideEdit,
+) -> (Overrides, Vec<ChangedOverride>) {
+    match edit {
+        OverrideEdit::Set(new) => {
+            let mut next = overrides.clone();
+            let set = |new: Override| {
+                let mut stored = overrides.get(client).iter();
+                let old = stored.find(|stored| stored.rule == new.rule);
+                let old = old.map(|old| (**old).clone());
+                next = next.with(client, new.clone());
+                ChangedOverride { old, new: Some(new) }
+            };
+            let changed = new.into_iter().map(set).collect();
+            (next, changed)
+        }
+        OverrideEdit::Remove { rule } => {
+            let stored = overrides.get(client).iter();
+            let removed = stored.filter(|stored| rule.is_none() || stored.rule == rule);
+            let changed = removed
+                .map(|old| ChangedOverride { old: Some((**old).clone()), new: None })
+                .collect();
+            (overrides.without(client, rule.as_deref()), changed)
         }
     }
 }

@@ -10,7 +10,7 @@ mod override_store;
 mod saved_override;
 
 pub(crate) use audit::AuditRecord;
-pub(crate) use change::{Action, Author, Change, ChangeOutcome};
+pub(crate) use change::{Action, Author, Change, OverrideEdit};
 pub(crate) use client::{CLIENT, Client, TENANT};
-pub(crate) use override_store::{OverrideStore, run_to_completion};
+pub(crate) use override_store::{EditOutcome, OverrideStore, run_to_completion};
 pub(crate) use saved_override::SavedOverride;

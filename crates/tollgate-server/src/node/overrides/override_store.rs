@@ -12,7 +12,7 @@ use tollgate::{Override, Overrides, StoreError, Subject};
 use tollgate_redis::{Directory, OverrideFollower};
 use tracing::warn;
 
-use super::change::{Change, ChangeOutcome};
+use super::change::{Change, ChangedOverride, OverrideEdit};
 use super::change_event::change_event;
 use super::client::Client;
 use super::follow::follow;
@@ -33,6 +33,14 @@ pub(crate) struct OverrideStore {
     storage: Storage,
     /// Notified when the next expiry may have changed.
     changed: Notify,
+}
+
+/// The outcome of a change to the overrides of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EditOutcome {
+    Changed,
+    /// There was nothing to remove.
+    NotFound,
 }
 
 pub(super) enum Storage {
@@ -83,51 +91,60 @@ impl OverrideStore {
         }
     }
 
-    /// Sets the override of a client, or removes it. Completes even if the caller is dropped.
-    pub(crate) async fn set(
+    /// Stores and activates a change to the overrides of a client. Returns `NotFound` if there is nothing to remove.
+    /// Completes even if the caller is dropped.
+    pub(crate) async fn edit(
         self: &Arc<Self>,
         client: &Client,
-        new: Option<Override>,
+        edit: OverrideEdit,
         change: Change,
-    ) -> Result<ChangeOutcome, ApiError> {
+    ) -> Result<EditOutcome, ApiError> {
         let (store, client) = (Arc::clone(self), client.clone());
-        run_to_completion(async move { store.store_and_activate(&client, new, &change).await })
+        run_to_completion(async move { store.store_and_activate(&client, edit, &change).await })
             .await
     }
 
     async fn store_and_activate(
         &self,
         client: &Client,
-        new: Option<Override>,
+        edit: OverrideEdit,
         change: &Change,
-    ) -> Result<ChangeOutcome, ApiError> {
+    ) -> Result<EditOutcome, ApiError> {
         let subject = client.subject();
-        let active = self.limiter.active_policy();
-        let is_added = new.is_some() && active.overrides().get(&subject).is_none();
-        if is_added && active.overrides().len() >= MAX_OVERRIDES {
-            let detail = format!("the maximum of {MAX_OVERRIDES} overrides is reached; remove one");
-            return Err(ApiError::invalid(detail));
-        }
-        let outcome = match &self.storage {
+        self.ensure_space(&subject, &edit)?;
+        let changed = match &self.storage {
             Storage::Redis { directory, follower } => {
-                let outcome =
-                    self.store_in_redis(directory, &subject, new.as_ref(), change).await?;
-                // The override is stored. If this fails, the follower activates it later.
+                let changed = self.store_in_redis(directory, &subject, edit, change).await?;
+                // The change is stored. If this fails, the follower activates it later.
                 let _ = follower.refresh(&subject).await;
-                outcome
+                changed
             }
             Storage::Local(local) => {
                 let activate = |overrides: &Overrides| self.limiter.set_overrides(overrides);
-                let outcome = local.set(&subject, new.clone(), change, activate).await;
+                let changed = local.edit(&subject, edit, change, activate).await;
                 self.changed.notify_one();
-                outcome.map_err(|error| write_error(&error))?
+                changed.map_err(|error| write_error(&error))?
             }
         };
-        if let ChangeOutcome::Replaced(old) = &outcome {
+        for ChangedOverride { old, new } in &changed {
             change.log(old.as_ref(), new.as_ref());
             self.add_event(change, new.as_ref());
         }
-        Ok(outcome)
+        Ok(if changed.is_empty() { EditOutcome::NotFound } else { EditOutcome::Changed })
+    }
+
+    /// Returns an error if the change would exceed the maximum number of overrides.
+    fn ensure_space(&self, subject: &Subject, edit: &OverrideEdit) -> Result<(), ApiError> {
+        let OverrideEdit::Set(new) = edit else { return Ok(()) };
+        let active = self.limiter.active_policy();
+        let stored = active.overrides().get(subject);
+        let is_added = |new: &&Override| stored.iter().all(|stored| stored.rule != new.rule);
+        let added = new.iter().filter(is_added).count();
+        if added > 0 && active.overrides().len() + added > MAX_OVERRIDES {
+            let detail = format!("the maximum of {MAX_OVERRIDES} overrides is reached; remove one");
+            return Err(ApiError::invalid(detail));
+        }
+        Ok(())
     }
 
     /// Audits a change that does not concern an override. Call it before the change: if it fails, the change must not
@@ -164,20 +181,33 @@ impl OverrideStore {
         &self,
         directory: &Directory,
         subject: &Subject,
-        new: Option<&Override>,
+        edit: OverrideEdit,
         change: &Change,
-    ) -> Result<ChangeOutcome, ApiError> {
+    ) -> Result<Vec<ChangedOverride>, ApiError> {
         self.ensure_available()?;
         let entry = change.to_text();
-        let old = match new {
-            Some(new) => directory.put_override(subject, new, &entry).await,
-            None => directory.remove_override(subject, &entry).await,
+        let parse = |text: &str| Override::from_text(text).ok();
+        let changed = match edit {
+            OverrideEdit::Set(new) => {
+                let old = directory.put_overrides(subject, &new, &entry).await;
+                old.map(|old| {
+                    let changed = new.into_iter().zip(old).map(|(new, old)| ChangedOverride {
+                        old: old.as_deref().and_then(parse),
+                        new: Some(new),
+                    });
+                    changed.collect()
+                })
+            }
+            OverrideEdit::Remove { rule } => {
+                let removed = directory.remove_overrides(subject, rule.as_deref(), &entry).await;
+                removed.map(|removed| {
+                    let changed =
+                        removed.iter().map(|old| ChangedOverride { old: parse(old), new: None });
+                    changed.collect()
+                })
+            }
         };
-        let old = old.map_err(|error| self.write_failure(&error))?;
-        if new.is_none() && old.is_none() {
-            return Ok(ChangeOutcome::NotFound);
-        }
-        Ok(ChangeOutcome::Replaced(old.and_then(|text| Override::from_text(&text).ok())))
+        changed.map_err(|error| self.write_failure(&error))
     }
 
     /// Converts the error of a write. Without a reply, it is unknown whether Redis stored the change.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tollgate::{Override, Subject};
+use tollgate::{Override, Overrides, Subject};
 
 /// An override and its client, as saved.
 #[derive(Debug, Serialize, Deserialize)]
@@ -14,8 +14,17 @@ pub(crate) struct SavedOverride {
 }
 
 impl SavedOverride {
-    pub(crate) fn new((client, saved): (&str, &Arc<Override>)) -> Self {
-        Self { client: client.to_owned(), text: saved.to_text() }
+    /// Returns all overrides for a file.
+    pub(crate) fn all(overrides: &Overrides) -> Vec<Self> {
+        let saved = |(client, stored): (&str, &[Arc<Override>])| {
+            let client = client.to_owned();
+            let save = move |stored: &Arc<Override>| Self {
+                client: client.clone(),
+                text: stored.to_text(),
+            };
+            stored.iter().map(save).collect::<Vec<_>>()
+        };
+        overrides.after("").flat_map(saved).collect()
     }
 
     /// Returns the client and its override, or the reason why one of them is invalid.

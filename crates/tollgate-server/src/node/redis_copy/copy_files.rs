@@ -52,7 +52,7 @@ pub(super) fn write_nodes(directory: &Path, nodes: NonZeroU32) -> io::Result<()>
 }
 
 pub(super) fn write_overrides(directory: &Path, overrides: &Overrides) -> io::Result<()> {
-    let overrides = overrides.after("").map(SavedOverride::new).collect();
+    let overrides = SavedOverride::all(overrides);
     write(directory, OVERRIDES_FILE, &OverridesFile { version: VERSION, overrides })
 }
 

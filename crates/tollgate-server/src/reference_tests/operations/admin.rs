@@ -2,13 +2,14 @@
 
 use serde_json::json;
 
-use super::super::overrides::AdminOverride;
 use super::super::schemas::Schemas;
 use super::Operation;
 use crate::api::admin::{AuditPage, OverrideList, ReloadReply, Stats};
 use crate::error::ApiErrorKind;
 use crate::http::{ChangeQuery, ListQuery};
 use crate::wire::override_body::OverrideBody;
+use crate::wire::override_effect_view::SetOverrideResponse;
+use crate::wire::override_view::ClientOverridesResponse;
 
 const CLIENT_LIMITS: &str = "/admin/external/clients/{id}/limits";
 const CHANGE: [&str; 3] = ["tenant", "author", "reason"];
@@ -18,13 +19,17 @@ const TENANT: &str = "Only overrides of this tenant.";
 pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     vec![
         put_limits(schemas),
-        of_client("get", CLIENT_LIMITS, "getLimits", "Get the override of a client")
+        of_client("get", CLIENT_LIMITS, "getLimits", "Get the overrides of a client")
             .query::<ChangeQuery>(schemas, &CHANGE[..1])
-            .json::<AdminOverride>(schemas, 200, "The active override.")
+            .json::<ClientOverridesResponse<'_>>(
+                schemas,
+                200,
+                "The newest override, and all overrides of the client.",
+            )
             .error(ApiErrorKind::NotFound, NO_OVERRIDE),
-        of_client("delete", CLIENT_LIMITS, "deleteLimits", "Remove the override of a client")
-            .query::<ChangeQuery>(schemas, &CHANGE)
-            .no_content("The override is removed; the policy limits apply.")
+        of_client("delete", CLIENT_LIMITS, "deleteLimits", "Remove the overrides of a client")
+            .query::<ChangeQuery>(schemas, &["tenant", "author", "reason", "rule"])
+            .no_content("All overrides of the client, or that of `rule`, are removed.")
             .error(ApiErrorKind::NotFound, NO_OVERRIDE)
             .store_errors(),
         of_client(
@@ -47,6 +52,7 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
         .store_errors(),
         operation("get", "/admin/overrides", "overrides", "List the overrides")
             .query::<ListQuery>(schemas, &["limit", "cursor", "prefix", "tenant"])
+            .describe("limit", "The maximum number of clients; a page has all overrides of each.")
             .describe("prefix", "Only clients whose id starts with this text.")
             .describe("tenant", TENANT)
             .json::<OverrideList<'_>>(schemas, 200, "One page."),
@@ -83,17 +89,25 @@ fn of_client(method: &'static str, path: &'static str, id: &str, summary: &str) 
 fn put_limits(schemas: &mut Schemas) -> Operation {
     let example = json!({
         "limits": [{ "limit": 20, "window_ms": 60_000 }],
+        "rule": "external-api",
         "reason": "the sale of the year",
         "author": "kim",
         "expires_at": null,
     });
     of_client("put", CLIENT_LIMITS, "putLimits", "Set the override of a client")
         .description(
-            "The override replaces the limits of every rule keyed by client, or of the rule it names. Used quota stays \
-             used. The override is active on this node immediately and on all nodes within a second.",
+            "The override is for one rule: the one it names, or the only one that can apply to the client. Each limit \
+             replaces the rule's limit with the same window or name; otherwise it is an additional token bucket. The \
+             rule's other limits stay, unless `only` is true. It replaces the client's previous override of the rule. \
+             Used quota stays used, unless `fresh` is true. If the rule is ambiguous, the response is 400 with the \
+             `candidates`. The override is active on this node immediately and on all nodes within a second.",
         )
-        .query::<ChangeQuery>(schemas, &CHANGE)
+        .query::<ChangeQuery>(schemas, &["tenant", "author", "reason", "dry_run"])
         .body::<OverrideBody<'_>>(schemas, &example)
-        .json::<AdminOverride>(schemas, 200, "The stored override and the rules it changes.")
+        .json::<SetOverrideResponse<'_>>(
+            schemas,
+            200,
+            "The override, with the limits that it replaces and keeps. A dry run changes nothing.",
+        )
         .store_errors()
 }
