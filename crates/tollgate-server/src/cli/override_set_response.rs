@@ -83,6 +83,7 @@ impl Replaced {
         let before = self.before.as_deref().map(|text| with_burst(text, self.burst_before));
         let after = self.after.as_deref().map(|text| with_burst(text, self.burst_after));
         match (before, after) {
+            (Some(before), Some(after)) if before == after => format!("{after} (unchanged)"),
             (Some(before), Some(after)) => format!("{before} → {after}"),
             (Some(before), None) => format!("{before} → removed"),
             (None, after) => format!("none → {}", after.unwrap_or_default()),

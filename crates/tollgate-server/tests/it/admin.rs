@@ -389,11 +389,12 @@ fn override_cannot_exceed_the_takes_of_a_plan() {
     };
     let refused = admin(&service, "PUT", &limits_of("c1"), &body(6));
     assert_eq!((refused.status, &refused.json()["field"]), (400, &json!("limits")));
-    assert!(refused.body.contains("24 takes"), "{}", refused.body);
+    assert!(refused.body.contains("19 takes"), "{}", refused.body);
     assert_eq!(admin(&service, "PUT", &limits_of("c1"), &body(4)).status, 200);
     assert_eq!(service.check("c1")["limit"], 9);
     // With this policy the stored override would exceed the maximum number of takes.
-    let rest = "  - { name: d, limits: [10/d], continue: true }\n  - { name: e, limits: [10/d] }\n";
+    let rest = "  - { name: d, limits: [10/d, 100/h, 100/min], continue: true }\n  \
+                - { name: e, limits: [10/d, 100/h] }\n";
     scratch.write("policy.yaml", &(chain("10/d") + rest));
     assert_eq!(admin(&service, "POST", "/admin/policy/reload", "").status, 200);
     assert_eq!(service.check("c1")["limit"], 10, "the policy limit applies instead");

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::admin_client::{admin, audit, limits_of, start_with_admin};
 use crate::service::{Scratch, Service};
 
-/// `examples/policy.yaml` has the rules `banned` (a block), `external-api` (10/min and 100/h) and the default for clients.
+/// `examples/policy.yaml` counts clients in the rules `banned` (a block) and `external-api` (10/min and 100/h). Its default
+/// applies to no request, because `whole-service` matches all of them.
 fn with_example() -> Service {
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/policy.yaml");
     start_with_admin(&["--policy", policy])
@@ -36,7 +37,6 @@ fn override_does_not_lift_a_ban_unless_it_names_the_rule() {
     let candidates = json!([
         {"rule": "banned", "limits": ["blocked"], "blocks": true},
         {"rule": "external-api", "limits": ["10/min", "100/h"], "blocks": false},
-        {"rule": "default", "limits": ["100/min"], "blocks": false},
     ]);
     assert_eq!(reply.json()["candidates"], candidates);
     assert_eq!(check(&service, &banned)["allowed"], false);
@@ -44,8 +44,7 @@ fn override_does_not_lift_a_ban_unless_it_names_the_rule() {
     let mut all = body.clone();
     all["all_rules"] = json!(true);
     let stored = set(&service, "evil", &all);
-    assert_eq!(stored["applies_to"], json!(["external-api", "default"]));
-    assert_eq!(rules(&stored["overrides"]), ["default", "external-api"], "one override per rule");
+    assert_eq!(stored["applies_to"], json!(["external-api"]));
     assert_eq!(check(&service, &banned)["allowed"], false, "the block stays");
 
     let mut named = body;

@@ -308,7 +308,7 @@ async fn fresh_override_resets_usage_of_its_rule_only() {
         format!("{} {} {}", counter["rule"], counter["count"], counter["overridden"])
     });
     let counters: Vec<String> = counters.collect();
-    assert_eq!(counters, ["\"api\" 0 true", "\"paths\" 1 false"]);
+    assert_eq!(counters, ["\"api\" 0 true", "\"default\" 0 false", "\"paths\" 1 false"]);
 }
 
 #[tokio::test]

@@ -54,6 +54,6 @@ async fn layer_follows_overrides_of_the_fleet() {
     let client = Subject::of(["c1"]);
     other_node.put_override(&client, &new_override, "").await.unwrap();
     wait_for_limit(1_000).await;
-    other_node.remove_override(&client, "").await.unwrap();
+    other_node.remove_overrides(&client, None, "").await.unwrap();
     wait_for_limit(10).await;
 }

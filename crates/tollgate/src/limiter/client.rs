@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{ActivePolicy, Limiter, Observer};
 use crate::limit::{INLINE_RULE, Limit};
 use crate::plan::Key;
-use crate::policy::{Condition, Policy, Rule, RuleMode};
+use crate::policy::{Condition, FactName, OnMissingFact, Policy, Rule, RuleMode};
 use crate::request::MAX_FACT_LENGTH;
 use crate::store::{Listing, Store, StoreError};
 use crate::subject::Subject;
@@ -58,7 +58,7 @@ impl ClientId {
     }
 
     /// Returns the rules that can count requests of this client and that an override can change, the default last. A
-    /// rule without conditions ends the list unless it continues.
+    /// rule that matches all requests of the client ends the list; if it continues, it excludes only the default.
     ///
     /// ```
     /// use tollgate::{ClientId, Policy};
@@ -72,13 +72,22 @@ impl ClientId {
     #[must_use]
     pub fn overridable_rules<'p>(&self, policy: &'p Policy) -> Vec<&'p str> {
         let mut names = Vec::new();
-        for rule in policy.rules().iter().chain([policy.default_rule()]) {
+        // The default applies only if no other rule matches.
+        let mut can_be_default = true;
+        for rule in policy.rules() {
             if rule.is_per_client() && can_match(rule, self) {
                 names.push(rule.name());
             }
-            if rule.is_unconditional() && !rule.continues() {
-                break;
+            if always_matches(rule, self) {
+                can_be_default = false;
+                if !rule.continues() {
+                    break;
+                }
             }
+        }
+        let default = policy.default_rule();
+        if can_be_default && default.is_per_client() {
+            names.push(default.name());
         }
         names
     }
@@ -301,13 +310,25 @@ fn needs_search(policy: &Policy, is_selected: impl Fn(&str) -> bool) -> bool {
 
 /// Returns whether a rule can match requests of this client.
 fn can_match(rule: &Rule, client: &ClientId) -> bool {
-    let holds = |condition: &Condition| match condition.fact().as_str() {
+    rule.conditions().iter().all(|condition| holds(condition, client) != Some(false))
+        && rule.exclusions().iter().all(|condition| holds(condition, client) != Some(true))
+}
+
+/// Returns whether a rule matches all requests of this client, whatever their other facts are.
+fn always_matches(rule: &Rule, client: &ClientId) -> bool {
+    let is_known = |fact: &FactName| fact.as_str() == CLIENT;
+    rule.conditions().iter().all(|condition| holds(condition, client) == Some(true))
+        && rule.exclusions().iter().all(|condition| holds(condition, client) == Some(false))
+        && (rule.missing() != OnMissingFact::Skip || rule.per().iter().all(is_known))
+}
+
+/// Returns whether a condition holds for all requests of this client, or `None` if that depends on other facts.
+fn holds(condition: &Condition, client: &ClientId) -> Option<bool> {
+    match condition.fact().as_str() {
         CLIENT => Some(condition.accepts(client.id.as_bytes())),
         TENANT => Some(condition.accepts(client.tenant.as_bytes())),
         _ => None,
-    };
-    rule.conditions().iter().all(|condition| holds(condition) != Some(false))
-        && rule.exclusions().iter().all(|condition| holds(condition) != Some(true))
+    }
 }
 
 fn contains(limits: &[Limit], wanted: &Limit) -> bool {

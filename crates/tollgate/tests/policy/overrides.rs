@@ -240,6 +240,28 @@ fn ambiguous_override_lists_the_candidates() {
     assert_eq!(propose(override_of([OverrideLimit::slots(5)])).unwrap().rules(), ["jobs"]);
 }
 
+#[test]
+fn candidates_are_the_rules_that_can_apply_to_the_client() {
+    let candidates = |text: &str| {
+        let client = ClientId::new("c1", "").unwrap();
+        client.overridable_rules(&rules(text)).join(" ")
+    };
+    let api = "- { name: api, match: { path: /api }, limits: [1/s] }";
+    assert_eq!(candidates(api), "api default");
+    let all = "- { name: all, per: [], limits: [9/s], continue: true }";
+    assert_eq!(
+        candidates(&format!("{all}\n{api}")),
+        "api",
+        "the default applies if no rule matches"
+    );
+    let vip = "- { name: vip, match: { client: [c1] }, limits: [9/s] }";
+    assert_eq!(candidates(&format!("{vip}\n{api}")), "vip");
+    let others = "- { name: others, unless: { client: [c1] }, limits: [9/s] }";
+    assert_eq!(candidates(&format!("{others}\n{api}")), "api default");
+    let users = "- { name: users, per: [user], missing: skip, limits: [9/s] }";
+    assert_eq!(candidates(&format!("{users}\n{api}")), "api default");
+}
+
 /// Returns the changes of a proposal as `rule/limit before -> after`, then the kept limits.
 fn texts(proposal: &OverrideProposal) -> Vec<String> {
     let changes = proposal.replaces.iter().map(|change| {

@@ -97,17 +97,15 @@ pub(super) async fn client<T>(
     }
     let counters = counters(context, &active, client).await;
     let (counters, has_all) = counters.unwrap_or_default();
-    let override_ = active.overrides().get(&client.subject());
-    let overrides = override_.iter().map(|override_| {
-        let view = OverrideResponse::new(&client.id, &client.tenant, override_, active.policy());
-        view.without_reasons()
-    });
+    let id = (&*client.id, &*client.tenant);
+    let overrides =
+        OverrideResponse::all(id, active.overrides().get(&client.subject()), active.policy());
     encode(&ClientView {
         client: client.id.clone(),
         tenant: client.tenant.clone(),
         refusals: refusals(refused, &active, client),
         counters,
-        overrides: overrides.collect(),
+        overrides: overrides.into_iter().map(OverrideResponse::without_reasons).collect(),
         complete: complete && has_all,
     })
 }
