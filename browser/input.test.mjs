@@ -36,7 +36,15 @@ pageTest("parses a query as a key or facts", {}, async (page) => {
   assert.match(await parse("client=c1 path"), /is not a fact/);
   assert.match(await parse("client=c1 client=c2"), /given twice/);
   assert.match(await parse('client="\\x"'), /not a valid quoted value/);
-  assert.match(await parse("  "), /Enter a key/);
+  assert.match(await parse("  "), /Enter a client/);
+  assert.deepEqual(await parse("GET /search"), { facts: { method: "GET", path: "/search" } });
+  assert.deepEqual(await parse("c1 GET /search"), { facts: { client: "c1", method: "GET", path: "/search" } });
+  assert.deepEqual(await parse("client=c1 tenant=acme POST /a"), {
+    facts: { client: "c1", method: "POST", path: "/a" },
+    tenant: "acme",
+  });
+  assert.deepEqual(await parse('"GET /search"'), { key: "GET /search" });
+  assert.match(await parse("path=/a GET /b"), /given twice/);
 });
 
 pageTest("a formatted query parses as the same query", {}, async (page) => {
@@ -71,6 +79,8 @@ pageTest("parses and formats limits", {}, async (page) => {
     [known[0], { limit: 3, algorithm: "concurrency" }],
     "fields that the text cannot express are kept",
   );
+  assert.equal(await call(page, "rates.js", "formatLimits", [{ limit: 0, window_ms: 60_000 }]), "blocked");
+  assert.deepEqual(await parse("blocked"), [{ limit: 0, window_ms: 60_000 }]);
   for (const invalid of ["20/month", "20", "-1/s", "1.5/s", "", "20/min x"])
     assert.equal(typeof (await parse(invalid)), "string", invalid);
 });

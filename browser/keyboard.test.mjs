@@ -23,7 +23,7 @@ pageTest("explains a request by keyboard", {}, async (page) => {
   await tabTo(page, "#why-input");
   await page.keyboard.type("client=c1 path=/api/external/orders");
   await page.keyboard.press("Enter");
-  await headline(page, /Allowed now, 9 of 10 left after this request \(rule external-api, limit 60s\)/);
+  await headline(page, /Allowed now, 9 of 10 left after this request \(rule external-api, limit 10\/min\)/);
   assert.equal(await page.locator("#why-headline").getAttribute("role"), "status");
   assert.equal(await page.evaluate(() => document.activeElement.id), "why-input");
 });
@@ -33,7 +33,7 @@ pageTest("a focused row does not move while the table updates", {}, async (page)
   await fleet.check(fleet.second, { client: "focused", path: "/once" });
   await open(page, fleet.first);
   await row(page, "#refused-table", "focused", "≥ 1").waitFor();
-  await tabTo(page, "#refused-table button");
+  await tabTo(page, "#refused-table tbody button");
   // Another key becomes the most refused one and would move to the first row.
   for (let times = 0; times < 9; times += 1) await fleet.check(fleet.second, { client: "busy", path: "/once" });
   await row(page, "#refused-table", "busy", "≥ 8").waitFor();
@@ -49,9 +49,9 @@ pageTest("a focused row does not move while the table updates", {}, async (page)
 pageTest("arrow keys select seconds of a chart", {}, async (page) => {
   await fleet.check(fleet.first, { client: "c2" });
   await open(page, fleet.first);
-  const chart = page.getByRole("slider", { name: "Decisions per second, last 15 minutes" });
-  await page.waitForFunction(() => Number(document.querySelector("canvas").getAttribute("aria-valuemax")) > 1);
-  await tabTo(page, "canvas");
+  const chart = page.getByRole("slider", { name: "Decisions per second" });
+  await page.waitForFunction(() => Number(document.querySelector("#charts canvas")?.getAttribute("aria-valuemax")) > 1);
+  await tabTo(page, "#charts canvas");
   await page.keyboard.press("End");
   const newest = await chart.getAttribute("aria-valuetext");
   assert.match(newest, /^\d\d:\d\d:\d\d: allowed [\d.<]+, refused [\d.<]+$/);

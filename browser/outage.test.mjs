@@ -24,7 +24,7 @@ pageTest("shows an outage of Redis and its end", { expected: [/503/] }, async (p
   await waitForBoth(true);
   const outage = page
     .locator("#health.bad #health-message")
-    .filter({ hasText: "Redis is unreachable: nodes decide by their share of each limit" });
+    .filter({ hasText: "Redis is unreachable" });
   await until(
     async () => {
       await fleet.check(fleet.first, { client: "c1" });

@@ -33,9 +33,11 @@ for (const width of [360, 390]) {
       await page.locator("#blocks-form button").click();
       await row(page, "#blocks-list", `${width}wwww`).waitFor();
       await page.locator("#override-client").fill(longKey(width));
+      await page.locator("#override-rule").selectOption("once");
       await page.locator("#override-limits").fill("20/min 200/h 2000/d");
       await page.locator("#override-reason").fill("r".repeat(1000));
       await page.locator("#override-form button[type=submit]").click();
+      await page.getByRole("button", { name: "Set override", exact: true }).click();
       await row(page, "#overrides-list", `${width}wwww`).waitFor();
       await row(page, "#audit-list", `${width}wwww`).first().waitFor();
       await page.locator("#policy summary").click();

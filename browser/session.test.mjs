@@ -52,6 +52,7 @@ pageTest("typed input survives an expired session", { expected: [UNAUTHORISED] }
   await logIn(page, { name: "kim" });
   await page.locator("#override-client").fill("typed");
   await page.locator("#override-limits").fill("3/s");
+  await page.locator("#override-rule").selectOption("once");
   await page.context().clearCookies();
   await page.locator("#override-form button[type=submit]").click();
   await page.locator("#login-problem").filter({ hasText: "The session has expired." }).waitFor();
@@ -59,6 +60,7 @@ pageTest("typed input survives an expired session", { expected: [UNAUTHORISED] }
   await page.locator("#override-form").waitFor();
   assert.equal(await page.locator("#override-client").inputValue(), "typed");
   await page.locator("#override-form button[type=submit]").click();
+  await page.getByRole("button", { name: "Set override", exact: true }).click();
   await row(page, "#overrides-list", "typed", "3/s", "kim").waitFor();
 });
 

@@ -11,8 +11,8 @@ const HOUR_MS = 3_600_000;
 const UNCHANGED = "unchanged";
 const ALL_RULES = "*";
 
-const resultText = ({ limits, rule, applies_to: rules = [], expires_at: expiry, problem }) => {
-  const scope = rule ?? rules.join(", ");
+const resultText = ({ limits, applies_to: rules, expires_at: expiry, problem }) => {
+  const scope = rules.join(", ");
   const until = expiry ? `, until ${moment(expiry)}` : "";
   const effect = scope ? ` for ${scope}` : "; no rule is affected";
   return `Override set: ${describeLimits(limits)}${effect}${until}.${problem ? ` Warning: ${problem}` : ""}`;

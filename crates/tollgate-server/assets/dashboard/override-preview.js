@@ -4,7 +4,10 @@ import { button, element } from "./dom.js";
 import { createTable } from "./table.js";
 import { longText, shortText } from "./text.js";
 
-const limitOrNone = (text, none) => (text === null ? element("span", { class: "dim" }, none) : element("code", {}, text));
+const limitElement = (text, burst) => element("code", {}, burst ? `${text} burst ${burst}` : text);
+
+const limitOrNone = (text, burst, none) =>
+  text === null ? element("span", { class: "dim" }, none) : limitElement(text, burst);
 
 const changesTable = (changes) => {
   const table = createTable({
@@ -12,11 +15,11 @@ const changesTable = (changes) => {
     columns: ["Rule", "Now", "With the override"].map((name) => ({ name })),
     empty: "No limit changes.",
     keyOf: ({ rule, limit_name: name, after }) => JSON.stringify([rule, name, after]),
-    makeRow: ({ rule, before, after }) => ({
+    makeRow: ({ rule, before, after, burst_before: burstBefore, burst_after: burstAfter }) => ({
       cells: [
         element("strong", {}, shortText(rule)),
-        limitOrNone(before, "none"),
-        element("span", {}, "→ ", limitOrNone(after, "removed")),
+        limitOrNone(before, burstBefore, "none"),
+        element("span", {}, "→ ", limitOrNone(after, burstAfter, "removed")),
       ],
     }),
   });
@@ -31,7 +34,7 @@ const keptLine = (keeps) =>
         "p",
         {},
         "Stay: ",
-        keeps.flatMap(({ rule, limit }, at) => [at > 0 ? ", " : "", shortText(rule), " ", element("code", {}, limit)]),
+        keeps.flatMap(({ rule, limit, burst }, at) => [at > 0 ? ", " : "", shortText(rule), " ", limitElement(limit, burst)]),
       );
 
 const lostBlocks = (changes) => changes.filter(({ before, after }) => before === "blocked" && after !== "blocked");

@@ -9,7 +9,7 @@ import { keyWithTenant, ruleAndLimit, visible } from "./text.js";
 
 const COLUMNS = [
   { name: "Key", look: "wide", sort: ({ key }) => key, total: (entries) => `${count(entries.length)} keys` },
-  { name: "Refused by", sort: ({ rule }) => rule },
+  { name: "Refused by", look: "tight", sort: ({ rule }) => rule },
   { name: "Now/s", look: "number", sort: ({ rate: now }) => now ?? 0, total: (entries) => rate(sum(entries, "rate")) },
   { name: "Times", look: "number", sort: ({ count: times }) => times, total: (entries) => `≥ ${count(sum(entries, "count"))}` },
   { name: "Last", look: "number", sort: ({ last_at: last }) => last },

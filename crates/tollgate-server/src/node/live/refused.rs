@@ -31,7 +31,7 @@ impl Refused {
         let fact = |name: &str| facts.as_ref().and_then(|facts| facts.get(name));
         let overridden = fact(CLIENT).is_some_and(|client| {
             let tenant = fact(TENANT).map_or(policy.tenant(), String::as_str);
-            overrides.get(&Subject::in_tenant(tenant, [client])).is_some()
+            !overrides.get(&Subject::in_tenant(tenant, [client])).is_empty()
         });
         let rate = Thousandths(rate_milli);
         Self { key, tenant, rule, limit, count, last_at, facts, rate, overridden }
@@ -52,7 +52,7 @@ mod tests {
         let override_ = Override::new(vec![limit]).expect("an override");
         let policy = Policy::builtin();
         let client = Subject::in_tenant("", ["c1"]);
-        let overrides = Overrides::default().with(&client, Some(override_));
+        let overrides = Overrides::default().with(&client, override_);
         let refused = |facts: &[(&str, &str)]| {
             let facts = facts.iter().map(|(name, value)| ((*name).into(), (*value).into()));
             let refused = RefusedKey {
