@@ -112,6 +112,8 @@ export const startFleet = async ({ policy = POLICY, env = { TOLLGATE_ADMIN_TOKEN
     restartRedis: async () => {
       redis = await startRedis(directory);
     },
+    killNode: (index) => stop(nodes[index].child, "SIGKILL"),
+    writePolicy: (text) => writeFileSync(join(directory, "policy.yaml"), text),
     // Stops the first node and starts one with another environment at the same address.
     replaceFirst: async (newEnv) => {
       await stop(nodes[0].child, "SIGTERM");

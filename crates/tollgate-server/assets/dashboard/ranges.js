@@ -56,17 +56,17 @@ const merge = (t, points) => {
   };
 };
 
-// Points of `resolution` ms from points of one second. The first is omitted unless all of its seconds are there.
+// Points of `resolution` ms from points of one second. Seconds of the first may be missing.
 const mergeSeconds = (seconds, resolution) => {
   const groups = new Map();
   for (const point of seconds) {
     const start = Math.floor(point.t / resolution) * resolution;
     groups.has(start) ? groups.get(start).push(point) : groups.set(start, [point]);
   }
-  const [first] = groups.keys();
-  if (groups.get(first)?.length < resolution / 1000) groups.delete(first);
   return [...groups].map(([start, points]) => merge(start, points));
 };
+
+const requestsOf = ({ allowed, refused, seconds }) => (allowed + refused) * seconds;
 
 // Loaded points, extended by those of the live stream.
 const createLongRange = (range, onChange) => {
@@ -91,6 +91,8 @@ const createLongRange = (range, onChange) => {
     problem: () => problem,
     points: (live, now) => {
       const latest = mergeSeconds(live, resolution);
+      const known = points.find(({ t }) => t === latest[0]?.t);
+      if (known && requestsOf(known) > requestsOf(latest[0])) latest.shift();
       const start = latest[0]?.t ?? Infinity;
       points = [...points.filter(({ t }) => t < start), ...latest].filter(({ t }) => t > now - span);
       return points;
