@@ -231,7 +231,7 @@ fn shows_refused_keys_of_a_service() {
     let summary = top().stdout;
     assert!(summary.contains("\nscope    node node=web-1\nstore    memory keys="), "{summary}");
     assert!(summary.contains("\nrule     orders   enforce  on"), "{summary}");
-    let trial = |line: &str| line.starts_with("trial    orders") && line.ends_with("next 2/3600s");
+    let trial = |line: &str| line.starts_with("trial    orders") && line.ends_with("next 2/h");
     assert!(summary.lines().any(trial), "{summary}");
     let json = run(&["top", "--once", "--json", "--server", &service.url()]);
     let frame: Value = serde_json::from_str(&json.stdout).expect("one JSON value");

@@ -108,7 +108,7 @@ rules:
         let (policy, load) = (policy(), PolicyLoad { at: Timestamp::EPOCH, error: None });
         let view = serde_json::to_value(PolicyView::new(&policy, None, load)).expect("JSON");
         let rules = &view["rules"];
-        assert_eq!(rules[0]["match"], "method=GET,HEAD path=/search/** unless path=/search/health");
+        assert_eq!(rules[0]["match"], "path=/search/** method=GET,HEAD unless path=/search/health");
         assert_eq!(rules[0]["continues"], true);
         assert_eq!(rules[0]["limits"], serde_json::json!(["10/min", "100/h"]));
         assert_eq!(rules[0]["bursts"], serde_json::json!([20, null]));
