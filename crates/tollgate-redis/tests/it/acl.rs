@@ -83,8 +83,8 @@ fn use_directory(store: &RedisStore) {
     });
     assert_eq!(block_on(directory.nodes()).unwrap().len(), 1);
     block_on(directory.leave(&node)).unwrap();
-    let events = block_on(directory.event_log(Timestamp::EPOCH, None, 9)).unwrap();
-    assert!(events.iter().any(|event| event.kind == "node_left"), "{events:?}");
+    let logged = block_on(directory.event_log(Timestamp::EPOCH, None, 9)).unwrap();
+    assert!(logged.iter().any(|event| event.kind == "node_left"), "{logged:?}");
     assert_eq!(block_on(directory.history(HOUR, &[Timestamp::EPOCH])).unwrap()[0].counts.len(), 1);
     assert_eq!(block_on(directory.node_reports(&ReportId::before(then))).unwrap().reports.len(), 2);
     assert_eq!(block_on(directory.node_states(&["a", "b"])).unwrap().len(), 2);

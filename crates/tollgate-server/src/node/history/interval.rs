@@ -56,17 +56,17 @@ fn add<const N: usize>(sums: &mut [u64; N], counts: [u64; N]) {
 }
 
 /// Divides a report that ends at `until` evenly among the intervals that it covers, without losing a count. Omits
-/// intervals without counts. Counts from before the range are those of its first interval.
+/// intervals without counts, and the part of the report before the range.
 pub(super) fn split(
     report: &NodeReport,
     until: Timestamp,
     range: HistoryRange,
 ) -> Vec<(u64, IntervalCounts)> {
     let (until, length) = (until.as_micros() / 1000, range.resolution_ms());
-    let range_ms = length * range.intervals();
-    let span = report.span_ms.clamp(1, range_ms.min(until.max(1)));
+    let span = report.span_ms.clamp(1, until.max(1));
     let start = until.saturating_sub(span);
-    let (mut from, mut intervals) = (start, Vec::new());
+    let oldest = until.saturating_sub(length * range.intervals());
+    let (mut from, mut intervals) = (start.max(oldest), Vec::new());
     while from < until {
         let interval = from - from % length;
         let to = until.min(interval + length);
@@ -122,10 +122,11 @@ mod tests {
     }
 
     #[test]
-    fn invalid_span_is_clamped_to_the_range() {
+    fn only_the_part_of_a_report_inside_the_range_counts() {
+        let three_hours = split(&report(3 * 3_600_000, 9000), at(20_000_000), HistoryRange::Hour);
+        assert_eq!(three_hours.iter().map(|(_, counts)| counts.all[0]).sum::<u64>(), 3000);
         let intervals = split(&report(u64::MAX, 9), at(u64::MAX / 2000), HistoryRange::Hour);
         assert!(intervals.len() <= 361, "{}", intervals.len());
-        assert_eq!(intervals.iter().map(|(_, counts)| counts.all[0]).sum::<u64>(), 9);
     }
 
     #[test]

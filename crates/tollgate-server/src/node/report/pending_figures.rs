@@ -1,5 +1,6 @@
 //! Figures of this node that Redis has not confirmed yet. Each count is published exactly once.
 
+use std::collections::VecDeque;
 use std::mem;
 use std::time::Duration;
 
@@ -9,6 +10,10 @@ use tollgate_redis::{OutgoingFigures, OutgoingInterval};
 use super::{CounterSnapshot, NodeReport};
 use crate::node::history::outgoing_intervals;
 
+/// Maximum intervals of the history per report. The counts of a long outage cover hundreds, which would occupy Redis for
+/// 100 ms; they follow with the next reports.
+const MAX_INTERVALS: usize = 16;
+
 /// The figures since the last confirmed report.
 #[derive(Debug)]
 pub(super) struct PendingFigures {
@@ -16,6 +21,8 @@ pub(super) struct PendingFigures {
     confirmed: CounterSnapshot,
     /// Figures without a confirmation. They are resent unchanged, so that Redis does not count them twice.
     sent: Option<SentFigures>,
+    /// Intervals of the history that no report contains yet.
+    unsent_history: VecDeque<OutgoingInterval>,
     last_number: u64,
 }
 
@@ -24,7 +31,7 @@ pub(super) struct PendingFigures {
 struct SentFigures {
     number: u64,
     text: String,
-    /// The same counts per interval of the history.
+    /// Counts per interval of the history, of these figures or of earlier ones.
     history: Vec<OutgoingInterval>,
     /// Counters at the end of the figures.
     end: CounterSnapshot,
@@ -33,7 +40,8 @@ struct SentFigures {
 impl PendingFigures {
     /// Creates figures that start at this snapshot.
     pub(super) const fn new(start: CounterSnapshot) -> Self {
-        Self { confirmed: start, sent: None, last_number: 0 }
+        let unsent_history = VecDeque::new();
+        Self { confirmed: start, sent: None, unsent_history, last_number: 0 }
     }
 
     /// Returns the figures to send: those without a confirmation, or the ones up to `now`, which is the time
@@ -50,7 +58,9 @@ impl PendingFigures {
             let text = serde_json::to_string(&report).ok()?;
             // Unique also after a restart of the node.
             self.last_number = SystemClock::new().now().as_micros().max(self.last_number + 1);
-            let history = outgoing_intervals(&report, redis_time);
+            self.unsent_history.extend(outgoing_intervals(&report, redis_time));
+            let size = self.unsent_history.len().min(MAX_INTERVALS);
+            let history = self.unsent_history.drain(..size).collect();
             self.sent = Some(SentFigures { number: self.last_number, text, history, end: now });
         }
         let sent = self.sent.as_ref()?;
@@ -105,5 +115,30 @@ mod tests {
         let second = send(&mut pending, 9);
         assert_eq!(second.1, 6, "the rest follows in the next report");
         assert_ne!(second.0, first.0);
+    }
+
+    #[test]
+    fn counts_of_a_long_outage_are_sent_in_parts_and_once() {
+        let start = Instant::now();
+        let end = start + Duration::from_secs(3 * 3600);
+        let mut pending = PendingFigures::new(snapshot(start, 0));
+        let (mut reports, mut sums) = (0, [0; 2]);
+        loop {
+            let now = (snapshot(end, 9000), Timestamp::from_micros(1_700_000_000_000_000));
+            let figures = pending.next_to_send(now, |_| false, "", Duration::ZERO);
+            let history = figures.expect("figures").history.to_vec();
+            if history.is_empty() {
+                break;
+            }
+            assert!(history.len() <= MAX_INTERVALS);
+            for interval in &history {
+                let allowed = interval.counts[0].1[0];
+                sums[usize::from(interval.length > Duration::from_secs(10))] += allowed;
+            }
+            reports += 1;
+            pending.confirm();
+        }
+        assert_eq!(sums, [3000, 9000], "of the last hour, and all");
+        assert!((10..40).contains(&reports), "{reports}");
     }
 }
