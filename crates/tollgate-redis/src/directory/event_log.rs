@@ -58,6 +58,29 @@ impl Directory {
     /// Returns up to `max` events since a time, newest first: the newest of all, or those after the event with this
     /// cursor.
     ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use tollgate::Timestamp;
+    /// use tollgate_redis::{Address, NodeRecord, OutgoingEvent, OutgoingReport, RedisStore};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let directory = RedisStore::new(Address::local()).directory();
+    /// let node = NodeRecord {
+    ///     id: "web-1".to_owned(),
+    ///     address: "10.0.0.7:8080".to_owned(),
+    ///     registered_at: Timestamp::EPOCH,
+    /// };
+    /// let age = Duration::from_secs(60);
+    /// let event = OutgoingEvent { number: 1, age, kind: "store_lost", detail: "timed out" };
+    /// let lifetime = Duration::from_secs(30);
+    /// let report = OutgoingReport { node: &node, lifetime, events: &[event], figures: None };
+    /// let now = directory.report(&report).await?.at;
+    /// let events = directory.event_log(now - Duration::from_secs(3600), None, 10).await?;
+    /// assert_eq!(events[0].at, now - age);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The call to Redis failed, or `cursor` is not the cursor of an event.
     pub async fn event_log(

@@ -40,6 +40,27 @@ pub struct Interval {
 impl Directory {
     /// Reads intervals of this length with these starts. An interval without counts is empty.
     ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use tollgate::Timestamp;
+    /// use tollgate_redis::{Address, OutgoingInterval, RedisStore};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (length, start) = (Duration::from_secs(10), Timestamp::from_micros(1_700_000_000_000_000));
+    /// // Sent with `OutgoingFigures::history` by any number of nodes.
+    /// let interval = OutgoingInterval {
+    ///     length,
+    ///     start,
+    ///     keep: Duration::from_secs(3600),
+    ///     counts: vec![("api".to_owned(), vec![12, 3])],
+    /// };
+    /// let directory = RedisStore::new(Address::local()).directory();
+    /// let intervals = directory.history(length, &[start]).await?;
+    /// assert_eq!(intervals[0].counts, interval.counts);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The call to Redis failed.
     pub async fn history(
