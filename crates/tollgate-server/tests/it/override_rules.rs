@@ -98,6 +98,18 @@ fn other_limits_of_the_rule_stay_unless_only() {
 }
 
 #[test]
+fn limit_that_an_override_removes_blocks_nothing() {
+    let scratch = Scratch::new();
+    let text = "version: 1\nrules:\n  - { name: api, per: [client], limits: [10/d, 1/h] }\n";
+    let service = start_with_admin(&["--policy", &scratch.write("policy.yaml", text)]);
+    let blocked = || service.get("/api/blocks").json()["blocked"].as_array().unwrap().len();
+    assert_eq!((service.check("c1")["allowed"].clone(), blocked()), (json!(true), 1));
+    let body = json!({"limits": [{"limit": 20, "window_ms": 86_400_000}], "only": true});
+    set(&service, "c1", &body);
+    assert_eq!((blocked(), service.check("c1")["allowed"].clone()), (0, json!(true)));
+}
+
+#[test]
 fn each_rule_has_its_own_override() {
     let service = with_example();
     let body = |rule: &str, limit: u64| json!({"limits": [{"limit": limit, "window_ms": 60_000}], "rule": rule});

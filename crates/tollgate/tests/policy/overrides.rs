@@ -47,9 +47,9 @@ impl Fixture {
         self.limiter.set_overrides(&overrides);
     }
 
-    fn propose(&self, new: Override, selection: &RuleSelection) -> OverrideProposal {
+    fn propose(&self, new: &Override, selection: &RuleSelection) -> OverrideProposal {
         let client = ClientId::new("c1", "").unwrap();
-        client.propose_override(&new, selection, &self.limiter.active_policy()).unwrap()
+        client.propose_override(new, selection, &self.limiter.active_policy()).unwrap()
     }
 
     /// Takes `cost` and returns each limit that applies: name, algorithm, capacity and remaining amount.
@@ -198,9 +198,9 @@ fn limits_that_an_entry_does_not_replace_stay_unless_only() {
 fn block_is_replaced_only_by_name() {
     let fixture = Fixture::new();
     let raised = || override_of([OverrideLimit::new(100, MINUTE)]);
-    let all = fixture.propose(raised(), &RuleSelection::All);
+    let all = fixture.propose(&raised(), &RuleSelection::All);
     assert_eq!(all.rules(), ["api", "pages", "jobs", "daily", "default"]);
-    let by_name = fixture.propose(raised(), &RuleSelection::Named("banned".to_owned()));
+    let by_name = fixture.propose(&raised(), &RuleSelection::Named("banned".to_owned()));
     assert_eq!(texts(&by_name), ["banned/60s blocked -> 100/min"]);
     fixture.set(&c1(), Some(by_name.overrides[0].clone()));
     let banned = request(&[("client", "c1"), ("ip", "192.0.2.1")]);
@@ -280,13 +280,13 @@ fn proposal_compares_with_what_applies_now() {
     let fixture = Fixture::new();
     let api = RuleSelection::Named("api".to_owned());
     let raised = || override_of([OverrideLimit::new(50, MINUTE)]);
-    let first = fixture.propose(raised(), &api);
+    let first = fixture.propose(&raised(), &api);
     assert_eq!(texts(&first), ["api/60s 10/min -> 50/min", "3600s 100/h"]);
-    let only = fixture.propose(raised().only(), &api);
+    let only = fixture.propose(&raised().only(), &api);
     assert_eq!(texts(&only), ["api/60s 10/min -> 50/min", "api/3600s 100/h -> none"]);
     fixture.set(&c1(), Some(only.overrides[0].clone()));
     let hourly = override_of([OverrideLimit::new(500, HOUR), OverrideLimit::new(9, DAY)]);
-    let second = fixture.propose(hourly, &api);
+    let second = fixture.propose(&hourly, &api);
     let expected =
         ["api/3600s none -> 500/h", "api/86400s none -> 9/d", "api/60s 50/min -> 10/min"];
     assert_eq!(texts(&second), expected, "the stored override is replaced as a whole");

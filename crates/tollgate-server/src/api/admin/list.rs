@@ -43,13 +43,16 @@ impl Service {
     }
 }
 
+/// A client and its overrides.
+type OverriddenClient<'a> = (Client, &'a [Arc<Override>]);
+
 /// Returns the requested page of the clients of one tenant, or of all tenants, with their overrides, and the cursor of
 /// the next page.
 pub(in crate::api) fn page<'a>(
     overrides: &'a Overrides,
     request: &PageRequest,
     tenant: Option<&str>,
-) -> (Vec<(Client, &'a [Arc<Override>])>, Option<String>) {
+) -> (Vec<OverriddenClient<'a>>, Option<String>) {
     let rest = overrides.after(request.cursor.as_deref().unwrap_or_default());
     let mut matching = rest.filter_map(|(text, overrides)| {
         let client = Client::from_text(text)?;

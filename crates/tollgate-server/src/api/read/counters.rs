@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tollgate::policy::{Policy, Rule, RuleMode};
-use tollgate::{Decision, Key, Limit, Plan, Status, StoreError, Take, rounding};
+use tollgate::{ActivePolicy, Decision, Key, Limit, Plan, Status, StoreError, Take, rounding};
 
 use super::chunks::try_join_chunks;
 use super::scan::{FoundKey, PageRequest, Scan};
@@ -101,11 +101,18 @@ pub(super) async fn blocks(
     let mut blocked = Vec::new();
     while let Some(page) = scan.step(blocked.len()).await? {
         let found = page.keys.iter().filter_map(|listed| request.find(&active, listed));
+        let found = found.filter(|found| !is_removed(&active, found));
         let calls = found.map(|found| block(context, active.policy(), found, page.counted_by));
         let results = try_join_chunks(calls.collect()).await;
         blocked.extend(results.map_err(|error| ApiError::from(&error))?.into_iter().flatten());
     }
     Ok(BlocksPage { blocked, cursor: scan.cursor() })
+}
+
+/// Returns whether an override removes the limit for this client, so that its counter refuses nothing.
+fn is_removed<H>(active: &ActivePolicy<H>, found: &FoundKey<'_>) -> bool {
+    let limits = active.override_limits(&found.subject, found.limit.rule());
+    limits.is_some_and(|limits| limits.iter().all(|limit| limit.name() != found.limit.name()))
 }
 
 async fn counter(
