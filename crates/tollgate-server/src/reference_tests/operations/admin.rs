@@ -89,7 +89,7 @@ fn of_client(method: &'static str, path: &'static str, id: &str, summary: &str) 
 fn put_limits(schemas: &mut Schemas) -> Operation {
     let example = json!({
         "limits": [{ "limit": 20, "window_ms": 60_000 }],
-        "rule": "external-api",
+        "rule": "default",
         "reason": "the sale of the year",
         "author": "kim",
         "expires_at": null,
