@@ -223,6 +223,10 @@ fn change_on_one_node_reaches_another() {
     put(&directory, &d, &override_of(2), "");
     let stored = wait_for(&received, &[":c", ":d"]);
     assert_eq!(*stored.overrides.get(&d)[0], override_of(2));
+    put(&directory, &d, &override_of(3).for_rule("api"), "");
+    eventually("the override of a second rule is applied", || {
+        received.try_iter().any(|stored| stored.overrides.get(&d).len() == 2)
+    });
     block_on(directory.remove_overrides(&c, None, "")).unwrap();
     wait_for(&received, &[":d"]);
 }

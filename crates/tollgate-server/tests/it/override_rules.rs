@@ -58,6 +58,35 @@ fn override_does_not_lift_a_ban_unless_it_names_the_rule() {
 }
 
 #[test]
+fn override_of_an_earlier_version_stays_active_except_in_blocks() {
+    let scratch = Scratch::new();
+    let text = r#"{"version":1,"limits":[{"limit":50,"window_us":60000000}]}"#;
+    let saved =
+        json!({"version": 1, "overrides": [{"client": ":evil", "text": text}], "audit": []});
+    scratch.write("administration.json", &saved.to_string());
+    let data = scratch.path().display().to_string();
+    let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/policy.yaml");
+    let service = start_with_admin(&["--policy", policy, "--data-dir", &data]);
+    let banned = json!({"client": "evil", "ip": "192.0.2.7"});
+    assert_eq!(check(&service, &banned)["allowed"], false);
+    let external = json!({"client": "evil", "path": "/api/external/x"});
+    assert_eq!(check(&service, &external)["limit"], 50);
+    let read = admin(&service, "GET", &limits_of("evil"), "").json();
+    assert_eq!(
+        (&read["rule"], &read["applies_to"]),
+        (&Value::Null, &json!(["external-api", "default"]))
+    );
+    let body = json!({"limits": [{"limit": 70, "window_ms": 60_000}], "rule": "external-api"});
+    assert_eq!(set(&service, "evil", &body)["replaces"][0]["before"], "50/min");
+    assert_eq!(check(&service, &external)["limit"], 70);
+    let remove = |query: &str| admin(&service, "DELETE", &(limits_of("evil") + query), "").status;
+    assert_eq!(remove("?rule=external-api"), 204);
+    assert_eq!(check(&service, &external)["limit"], 50, "the older override applies again");
+    assert_eq!(remove(""), 204);
+    assert_eq!(check(&service, &external)["limit"], 10);
+}
+
+#[test]
 fn other_limits_of_the_rule_stay_unless_only() {
     let service = with_example();
     let external = json!({"client": "c1", "path": "/api/external/x"});
