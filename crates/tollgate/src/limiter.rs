@@ -3,6 +3,7 @@
 mod active_policy;
 mod call;
 mod client;
+mod client_id;
 mod error;
 mod observer;
 mod outcome;
@@ -19,7 +20,8 @@ use arc_swap::ArcSwap;
 
 pub use active_policy::ActivePolicy;
 pub use call::LimiterCall;
-pub use client::{ClientCounter, ClientId, ClientUsage};
+pub use client::{ClientCounter, ClientUsage};
+pub use client_id::ClientId;
 pub use error::LimiterError;
 pub use observer::{Observation, Observer};
 pub use outcome::{Explanation, Outcome};

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use super::client_id::{CLIENT, ClientId, can_match};
 use super::{ActivePolicy, Limiter, Observer};
 use crate::limit::{INLINE_RULE, Limit};
 use crate::plan::Key;
-use crate::policy::{Condition, FactName, OnMissingFact, Policy, Rule, RuleMode};
-use crate::request::MAX_FACT_LENGTH;
+use crate::policy::{Policy, Rule, RuleMode};
 use crate::store::{Listing, Store, StoreError};
 use crate::subject::Subject;
 
@@ -18,86 +18,6 @@ const RESET_SEARCH: Duration = Duration::from_secs(30);
 const PAGE_SIZE: usize = 1000;
 /// Maximum number of counters of one client.
 const MAX_COUNTERS: usize = 10_000;
-
-const CLIENT: &str = "client";
-const TENANT: &str = "tenant";
-
-/// A client of a tenant: the value of the fact `client`, for overrides, usage and resets.
-///
-/// ```
-/// use tollgate::{ClientId, Policy};
-///
-/// let client = ClientId::new("c1", Policy::builtin().tenant());
-/// assert_eq!(client.map(|client| client.id().to_owned()), Some("c1".to_owned()));
-/// assert_eq!(ClientId::new("", ""), None);
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ClientId {
-    id: String,
-    tenant: String,
-}
-
-impl ClientId {
-    /// Creates the id of a client. Returns `None` if `id` is empty or longer than [`MAX_FACT_LENGTH`].
-    pub fn new(id: impl Into<String>, tenant: impl Into<String>) -> Option<Self> {
-        let id = id.into();
-        let is_valid = (1..=MAX_FACT_LENGTH).contains(&id.len());
-        is_valid.then(|| Self { id, tenant: tenant.into() })
-    }
-
-    /// The value of the fact `client`.
-    #[must_use]
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// The tenant; empty without one.
-    #[must_use]
-    pub fn tenant(&self) -> &str {
-        &self.tenant
-    }
-
-    /// Returns the rules that can count requests of this client and that an override can change, the default last. A
-    /// rule that matches all requests of the client ends the list; if it continues, it excludes only the default.
-    ///
-    /// ```
-    /// use tollgate::{ClientId, Policy};
-    ///
-    /// let text = "version: 1\nrules:\n  - { name: api, per: [client], limits: [10/min] }\n";
-    /// let policy = Policy::from_yaml("policy.yaml", text, Policy::builtin_limit())?;
-    /// let client = ClientId::new("c1", "");
-    /// assert_eq!(client.map(|client| client.overridable_rules(&policy)), Some(vec!["api"]));
-    /// # Ok::<(), tollgate::PolicyError>(())
-    /// ```
-    #[must_use]
-    pub fn overridable_rules<'p>(&self, policy: &'p Policy) -> Vec<&'p str> {
-        let mut names = Vec::new();
-        // The default applies only if no other rule matches.
-        let mut can_be_default = true;
-        for rule in policy.rules() {
-            if rule.is_per_client() && can_match(rule, self) {
-                names.push(rule.name());
-            }
-            if always_matches(rule, self) {
-                can_be_default = false;
-                if !rule.continues() {
-                    break;
-                }
-            }
-        }
-        let default = policy.default_rule();
-        if can_be_default && default.is_per_client() {
-            names.push(default.name());
-        }
-        names
-    }
-
-    /// The subject under which overrides of the client are stored.
-    #[must_use]
-    pub fn subject(&self) -> Subject {
-        Subject::in_tenant(&self.tenant, [&self.id])
-    }
-}
 
 /// The usage of one client.
 #[derive(Debug, Clone)]
@@ -306,29 +226,6 @@ fn needs_search(policy: &Policy, is_selected: impl Fn(&str) -> bool) -> bool {
     let has_known_keys = |rule: &Rule| matches!(rule.per(), [fact] if fact.as_str() == CLIENT);
     let mut rules = policy.rules().iter().chain([policy.default_rule()]);
     is_selected(INLINE_RULE) || rules.any(|rule| is_selected(rule.name()) && !has_known_keys(rule))
-}
-
-/// Returns whether a rule can match requests of this client.
-fn can_match(rule: &Rule, client: &ClientId) -> bool {
-    rule.conditions().iter().all(|condition| holds(condition, client) != Some(false))
-        && rule.exclusions().iter().all(|condition| holds(condition, client) != Some(true))
-}
-
-/// Returns whether a rule matches all requests of this client, whatever their other facts are.
-fn always_matches(rule: &Rule, client: &ClientId) -> bool {
-    let is_known = |fact: &FactName| fact.as_str() == CLIENT;
-    rule.conditions().iter().all(|condition| holds(condition, client) == Some(true))
-        && rule.exclusions().iter().all(|condition| holds(condition, client) == Some(false))
-        && (rule.missing() != OnMissingFact::Skip || rule.per().iter().all(is_known))
-}
-
-/// Returns whether a condition holds for all requests of this client, or `None` if that depends on other facts.
-fn holds(condition: &Condition, client: &ClientId) -> Option<bool> {
-    match condition.fact().as_str() {
-        CLIENT => Some(condition.accepts(client.id.as_bytes())),
-        TENANT => Some(condition.accepts(client.tenant.as_bytes())),
-        _ => None,
-    }
 }
 
 fn contains(limits: &[Limit], wanted: &Limit) -> bool {
