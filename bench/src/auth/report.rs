@@ -82,7 +82,7 @@ impl Report {
         let added = self.tollgate.p99.median() - self.constant.p99.median();
         let verdict = if added <= TARGET_MICROS { "reached" } else { "missed" };
         let note = format!(
-            "nginx with one process, the recipe of docs/PROXIES.md and open connections to the auth server and the app, \
+            "nginx with one process, `examples/proxies/nginx.conf` and open connections to the auth server and the app, \
              all on one core; the load generator on the other. {} connections, each with one request at a time: the \
              smallest number that reaches half of the {:.0} requests/s that {FULL_LOAD} connections reach with the \
              constant. **p99 added by tollgate: {added:.0} µs** (target: at most {TARGET_MICROS:.0} µs, {verdict}).",

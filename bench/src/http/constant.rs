@@ -12,14 +12,18 @@ use tokio::runtime;
 use super::response::ALLOWED;
 use crate::Outcome;
 
-/// Creates a router that responds to `POST path` with a JSON body of `bytes` bytes, or of the
-/// minimum length.
+/// Creates a router that responds to `GET` and `POST path` with a JSON body of `bytes` bytes, or of the minimum length;
+/// with an empty body if `bytes` is 0.
 pub fn router(path: &str, bytes: usize) -> Router {
     let body: &'static str = body(bytes).leak();
-    Router::new().route(path, post(async move || ([(CONTENT_TYPE, "application/json")], body)))
+    let respond = async move || ([(CONTENT_TYPE, "application/json")], body);
+    Router::new().route(path, post(respond).get(respond))
 }
 
 fn body(bytes: usize) -> String {
+    if bytes == 0 {
+        return String::new();
+    }
     let (begin, end) = (format!("{ALLOWED},\"padding\":\""), "\"}");
     let padding = "x".repeat(bytes.saturating_sub(begin.len() + end.len()));
     [&begin, padding.as_str(), end].concat()
@@ -45,7 +49,8 @@ mod tests {
 
     #[test]
     fn body_is_json_of_the_requested_length() {
-        assert_eq!(body(0), r#"{"allowed":true,"padding":""}"#);
+        assert_eq!(body(0), "");
+        assert_eq!(body(1), r#"{"allowed":true,"padding":""}"#);
         assert_eq!(body(32), r#"{"allowed":true,"padding":"xxx"}"#);
         assert_eq!(body(345).len(), 345);
     }
