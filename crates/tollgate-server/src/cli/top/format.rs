@@ -17,11 +17,6 @@ pub(super) fn count(number: f64) -> String {
     if whole { format!("{number:.0}") } else { format!("{number:.1}") }
 }
 
-/// Formats a sum of counts. Points contain fractions of counts, so a sum may be fractional too.
-pub(super) fn total(number: f64) -> String {
-    count(number.round())
-}
-
 /// Formats a time given in microseconds.
 pub(super) fn micros(us: Option<f64>) -> String {
     match us {
@@ -63,7 +58,6 @@ mod tests {
             assert_eq!(count(number), text);
         }
         assert_eq!([count(f64::NAN), count(-3.0), count(4e15)], ["0", "0", "4000.0T"]);
-        assert_eq!([total(6.6), total(0.2)], ["7", "0"]);
         assert_eq!(micros(None), "-");
         assert_eq!([210.0, 1500.0, 2.5e6].map(|us| micros(Some(us))), ["210µs", "1.5ms", "2.5s"]);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::format::{count, length};
+use super::format::{ago, count, length};
 use super::response::{Frame, Policy};
 use super::state::State;
 use super::text::visible;
@@ -61,8 +61,11 @@ fn check_store(frame: &Frame, messages: &mut Messages) {
     match store.breaker.as_deref() {
         None | Some("closed") => {}
         Some("open") => {
-            let text = "Redis is unreachable: nodes decide without it (breaker open)";
-            messages.push((Severity::Error, text.to_owned()));
+            let since = store.lost_since.map(|since| format!(" for {}", ago(frame.t, since)));
+            let since = since.unwrap_or_default();
+            let text =
+                format!("Redis is unreachable{since}: nodes decide without it (breaker open)");
+            messages.push((Severity::Error, text));
         }
         Some("half_open") => {
             let text = "Redis was unreachable and is being probed (breaker half-open)";
@@ -89,6 +92,11 @@ fn check_nodes(frame: &Frame, messages: &mut Messages) {
         let text = format!("{} of {total} nodes down: {ids}", down.len());
         messages.push((Severity::Warning, text));
     }
+    let silent = frame.nodes.iter().filter(|node| node.state == "Up" && node.silent);
+    messages.extend(silent.map(|node| {
+        let since = node.last_seen.as_deref().map(|time| format!(" since {}", visible(time)));
+        (Severity::Warning, format!("{} silent{}", visible(&node.id), since.unwrap_or_default()))
+    }));
     let up = frame.nodes.iter().filter(|node| node.state == "Up");
     let policies: BTreeSet<&str> = up.filter_map(|node| node.policy.as_deref()).collect();
     if policies.len() > 1 {
@@ -158,6 +166,22 @@ mod tests {
             "store: a\\u{1b}[1m",
             "1 of 2 nodes down: web-2",
             "policy: soon",
+        ];
+        assert_eq!(messages, expected);
+    }
+
+    #[test]
+    fn outage_and_silent_node_show_since_when() {
+        let messages = texts(&[
+            (
+                "\"breaker\":\"closed\",\"keys\"",
+                "\"breaker\":\"open\",\"lost_since\":1794843544000,\"keys\"",
+            ),
+            ("\"silent\":false", "\"silent\":true"),
+        ]);
+        let expected = [
+            "Redis is unreachable for 60s: nodes decide without it (breaker open)",
+            "web-1 silent since 2026-11-16T15:00:02Z",
         ];
         assert_eq!(messages, expected);
     }

@@ -3,10 +3,12 @@
 //! A background task follows `/api/live` and sends updates; they change the [`State`], and the screen or the
 //! summary is drawn from it.
 
+mod details;
 mod format;
 mod health;
 mod interrupt;
 mod response;
+mod rows;
 #[cfg(test)]
 mod sample;
 mod screen;

@@ -24,6 +24,9 @@ pub(super) struct Rule {
     pub(super) on_store_loss: String,
     pub(super) per: Vec<String>,
     pub(super) limits: Vec<String>,
+    /// Conditions of the rule.
+    #[serde(default, rename = "match")]
+    pub(super) conditions: String,
     /// Trial limits.
     pub(super) next: Vec<String>,
 }
@@ -85,6 +88,9 @@ pub(super) struct Store {
     pub(super) keys: Option<u64>,
     pub(super) max_keys: Option<u64>,
     pub(super) warning: Option<String>,
+    /// When the store was lost, in Unix milliseconds; none while it works.
+    #[serde(default)]
+    pub(super) lost_since: Option<i64>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -98,6 +104,12 @@ pub(super) struct Node {
     pub(super) p99_us: Option<f64>,
     /// Whether the node sent a report recently.
     pub(super) reporting: bool,
+    /// Whether its last report is at least 5 s old.
+    #[serde(default)]
+    pub(super) silent: bool,
+    /// Time of its last report.
+    #[serde(default)]
+    pub(super) last_seen: Option<String>,
     pub(super) breaker: Option<String>,
     pub(super) version: Option<String>,
     pub(super) policy: Option<String>,
@@ -113,6 +125,12 @@ pub(super) struct RefusedKey {
     pub(super) limit: String,
     /// Minimum number of refusals.
     pub(super) count: f64,
+    /// Minimum number of refusals per second, over the last seconds.
+    #[serde(default)]
+    pub(super) rate: Option<f64>,
+    /// Whether an override applies to the client.
+    #[serde(default)]
+    pub(super) overridden: bool,
     pub(super) last_at: i64,
     pub(super) facts: Option<BTreeMap<String, String>>,
 }

@@ -82,8 +82,9 @@ fn table_lines(kind: TableKind, table: &Table) -> Vec<String> {
         return vec![format!("({})", kind.empty_text())];
     }
     let names = table.columns.iter().map(|column| column.name.to_owned()).collect();
-    let rows = || std::iter::once(&names).chain(&table.rows);
-    let rows: Vec<Vec<String>> = rows().map(|row: &Vec<String>| escape_spaces(row)).collect();
+    let cells = table.rows.iter().map(|row| &row.cells);
+    let rows: Vec<Vec<String>> =
+        std::iter::once(&names).chain(cells).map(|row| escape_spaces(row)).collect();
     let width = |index: usize| {
         let widths = rows.iter().filter_map(|row| row.get(index)).map(|cell| columns(cell));
         widths.max().unwrap_or_default().min(MAX_WIDTH)
@@ -124,7 +125,7 @@ mod tests {
             "health   no problems detected",
             "now      allowed/s=1234.5 refused/s=61.7 refused%=4.8 degraded/s=0.0 errors/s=0.0 p50_us=210 p99_us=1900",
             "node     web-2  Up             -          -      -  -        -       -        10.0.0.8:8080  -",
-            "rule     login    shadow   on      deny           0  ip      5/60s             -",
+            "rule     login    shadow   on      deny           0  ip      5/min         -",
         ] {
             assert!(text.lines().any(|actual| actual == line), "{line}\nis not in\n{text}");
         }
@@ -136,8 +137,8 @@ mod tests {
         let text = summary(&sample::state_with(&[("\"key\":\"c1\"", "\"key\":\"a b\\n c\"")]));
         let row = text.lines().find(|line| line.starts_with("refused     37")).unwrap();
         let words: Vec<&str> = row.split_whitespace().collect();
-        assert_eq!(words[..6], ["refused", "37", "search", "60s", "1s", "-"]);
-        assert_eq!(words[6..], ["a\\u{20}b\\n\\u{20}c", "client=c1", "path=/search", "a"]);
+        assert_eq!(words[..7], ["refused", "37", "2.5", "search", "60s", "1s", "-"]);
+        assert_eq!(words[7..], ["a\\u{20}b\\n\\u{20}c", "client=c1", "path=/search", "a"]);
         assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'), "{text:?}");
         assert!(!text.contains('\u{202e}'), "{text:?}");
     }

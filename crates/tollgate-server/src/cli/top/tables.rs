@@ -1,9 +1,8 @@
-//! Contents of the four tables, for the screen and for the summary.
+//! The four tables, for the screen and for the summary.
 
-use super::format::{MISSING, ago, count, micros, total};
-use super::response::{Frame, Node, RefusedKey, Rule};
-use super::state::{State, Sums};
-use super::text::visible;
+use super::format::count;
+use super::rows;
+use super::state::State;
 
 /// Kind of table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +21,50 @@ pub(super) struct Column {
     pub(super) align_right: bool,
 }
 
-/// A table. Its cells contain visible text, one cell per column.
+/// A row: visible text, one cell per column.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    pub(super) cells: Vec<String>,
+    /// Amounts that are added up in the totals, by the index of their column.
+    pub(super) amounts: Vec<(usize, f64)>,
+}
+
+/// A table.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) columns: &'static [Column],
-    pub(super) rows: Vec<Vec<String>>,
+    pub(super) rows: Vec<Row>,
+}
+
+impl Table {
+    /// Returns the table with the rows in which a cell contains the text, in upper or lower case.
+    pub(super) fn filtered(mut self, text: &str) -> Self {
+        let text = text.to_lowercase();
+        self.rows.retain(|row| row.cells.iter().any(|cell| cell.to_lowercase().contains(&text)));
+        self
+    }
+
+    /// Returns the row of totals, with an empty cell where a sum has no meaning; none for fewer than two rows.
+    pub(super) fn totals(&self) -> Option<Vec<String>> {
+        if self.rows.len() < 2 {
+            return None;
+        }
+        let amounts = || self.rows.iter().flat_map(|row| &row.amounts);
+        let cell = |(index, column): (usize, &Column)| {
+            let mut summed = amounts().filter(|(column, _)| *column == index).peekable();
+            match summed.peek() {
+                Some(_) => count(summed.map(|(_, amount)| amount).sum()),
+                None if column.align_right => String::new(),
+                None if self.first_text_column() == Some(index) => "total".to_owned(),
+                None => String::new(),
+            }
+        };
+        Some(self.columns.iter().enumerate().map(cell).collect())
+    }
+
+    fn first_text_column(&self) -> Option<usize> {
+        self.columns.iter().position(|column| !column.align_right)
+    }
 }
 
 const fn text(name: &'static str) -> Column {
@@ -39,6 +77,7 @@ const fn number(name: &'static str) -> Column {
 
 const REFUSED: &[Column] = &[
     number("COUNT"),
+    number("RATE/S"),
     text("RULE"),
     text("LIMIT"),
     number("AGO"),
@@ -109,127 +148,32 @@ impl TableKind {
 
     /// Builds the table.
     pub(super) fn table(self, state: &State) -> Table {
-        let frame = state.frame.as_ref();
+        let (columns, rows) = match self {
+            Self::Refused => (REFUSED, rows::refused(state)),
+            Self::Nodes => (NODES, rows::nodes(state)),
+            Self::Trials => (TRIALS, rows::trials(state)),
+            Self::Rules => (RULES, rows::rules(state)),
+        };
+        Table { columns, rows }
+    }
+
+    /// Returns the columns that identify a row: it keeps their text while its figures change.
+    pub(super) fn identity(self) -> &'static [&'static str] {
         match self {
-            Self::Refused => Table {
-                columns: REFUSED,
-                rows: frame.map_or_else(Vec::new, |frame| {
-                    frame.refused.iter().map(|key| refused_row(key, frame)).collect()
-                }),
-            },
-            Self::Nodes => Table {
-                columns: NODES,
-                rows: frame
-                    .map_or_else(Vec::new, |frame| frame.nodes.iter().map(node_row).collect()),
-            },
-            Self::Trials => Table { columns: TRIALS, rows: trial_rows(state) },
-            Self::Rules => Table { columns: RULES, rows: rule_rows(state) },
+            Self::Refused => &["RULE", "LIMIT", "TENANT", "KEY"],
+            Self::Nodes => &["NODE"],
+            Self::Trials | Self::Rules => &["RULE"],
         }
     }
 }
 
-/// Returns visible text, or the placeholder if it is empty.
-fn or_missing(text: &str) -> String {
-    if text.is_empty() { MISSING.to_owned() } else { visible(text) }
-}
-
-fn optional(text: Option<&String>) -> String {
-    or_missing(text.map_or("", String::as_str))
-}
-
-/// Returns a list as one word; `5 concurrent` becomes `5_concurrent`.
-fn list(texts: &[String]) -> String {
-    or_missing(&texts.join(",").replace(' ', "_"))
-}
-
-fn refused_row(refused: &RefusedKey, frame: &Frame) -> Vec<String> {
-    let facts = refused.facts.iter().flatten();
-    let facts: Vec<String> = facts.map(|(name, value)| format!("{name}={value}")).collect();
-    vec![
-        count(refused.count),
-        or_missing(&refused.rule),
-        or_missing(&refused.limit),
-        ago(frame.t, refused.last_at),
-        or_missing(&refused.tenant),
-        or_missing(&refused.key),
-        or_missing(&facts.join(" ")),
-    ]
-}
-
-fn node_row(node: &Node) -> Vec<String> {
-    // A node without a report is not idle, so its rates are unknown.
-    let rate = |number: Option<f64>| match number {
-        Some(number) if node.reporting => count(number),
-        _ => MISSING.to_owned(),
-    };
-    vec![
-        or_missing(&node.id),
-        or_missing(&node.state),
-        rate(node.allowed),
-        rate(node.refused),
-        micros(node.p99_us.filter(|_| node.reporting)),
-        optional(node.breaker.as_ref()),
-        optional(node.policy.as_ref()),
-        optional(node.version.as_ref()),
-        or_missing(&node.address),
-        optional(node.warning.as_ref()),
-    ]
-}
-
-/// Returns rules on trial, and rules that were on trial during the kept time.
-fn trial_rows(state: &State) -> Vec<Vec<String>> {
-    let (mut sums, mut rows) = (state.sums(), Vec::new());
-    for rule in state.policy.iter().flat_map(|policy| &policy.rules) {
-        let sum = sums.remove(rule.rule.as_str()).unwrap_or_default();
-        let trial = describe_trial(rule);
-        if !trial.is_empty() || has_trial_counts(&sum) {
-            rows.push(trial_row(&rule.rule, &sum, &trial));
-        }
+impl Table {
+    /// Returns whether two rows of tables of this kind are about the same thing.
+    pub(super) fn is_same(&self, kind: TableKind, left: &Row, right: &Row) -> bool {
+        let is_identity = |column: &Column| kind.identity().contains(&column.name);
+        let columns = self.columns.iter().enumerate().filter(|(_, column)| is_identity(column));
+        columns.map(|(index, _)| index).all(|index| left.cells.get(index) == right.cells.get(index))
     }
-    let removed = sums.iter().filter(|(_, sum)| has_trial_counts(sum));
-    rows.extend(removed.map(|(rule, sum)| trial_row(rule, sum, "")));
-    rows
-}
-
-fn has_trial_counts(sum: &Sums) -> bool {
-    sum.shadow > 0.0 || sum.next > 0.0 || sum.diverged > 0.0
-}
-
-fn trial_row(rule: &str, sum: &Sums, trial: &str) -> Vec<String> {
-    let counts = [sum.shadow, sum.next, sum.diverged].map(total);
-    [vec![or_missing(rule)], counts.to_vec(), vec![or_missing(trial)]].concat()
-}
-
-fn describe_trial(rule: &Rule) -> String {
-    let mut parts = Vec::new();
-    if rule.mode == "shadow" {
-        parts.push("mode: shadow".to_owned());
-    }
-    if !rule.next.is_empty() {
-        parts.push(format!("next {}", rule.next.join(",")));
-    }
-    if rule.distributed == "shadow" {
-        parts.push("distributed: shadow".to_owned());
-    }
-    parts.join("; ")
-}
-
-fn rule_rows(state: &State) -> Vec<Vec<String>> {
-    let sums = state.sums();
-    let row = |rule: &Rule| {
-        let refused = sums.get(rule.rule.as_str()).map_or(0.0, |sum| sum.refused);
-        vec![
-            or_missing(&rule.rule),
-            or_missing(&rule.mode),
-            or_missing(&rule.distributed),
-            or_missing(&rule.on_store_loss),
-            total(refused),
-            list(&rule.per),
-            list(&rule.limits),
-            list(&rule.next),
-        ]
-    };
-    state.policy.iter().flat_map(|policy| &policy.rules).map(row).collect()
 }
 
 #[cfg(test)]
@@ -243,7 +187,7 @@ mod tests {
         for kind in TableKind::ALL {
             let table = kind.table(&state);
             assert!(!table.rows.is_empty(), "{kind:?}");
-            for row in &table.rows {
+            for row in table.rows.iter().map(|row| &row.cells) {
                 assert_eq!(row.len(), table.columns.len(), "{kind:?}: {row:?}");
                 assert!(row.iter().all(|cell| !cell.is_empty()), "{kind:?}: {row:?}");
                 assert!(!row.concat().chars().any(char::is_control), "{kind:?}: {row:?}");
@@ -255,22 +199,25 @@ mod tests {
     #[test]
     fn rows_show_received_values() {
         let state = sample::state();
-        let refused = TableKind::Refused.table(&state).rows;
+        let cells = |kind: TableKind| -> Vec<Vec<String>> {
+            kind.table(&state).rows.into_iter().map(|row| row.cells).collect()
+        };
+        let refused = cells(TableKind::Refused);
         assert_eq!(
             refused[0],
-            ["37", "search", "60s", "1s", "-", "c1", "client=c1 path=/search a"]
+            ["37", "2.5", "search", "60s", "1s", "-", "c1", "client=c1 path=/search a"]
         );
-        assert_eq!(refused[1][5], "\\u{1b}[2J\\u{1b}]0;owned\\u{7}");
-        assert_eq!(refused[2][5], "\\u{202e}gpj.exe\\u{9b}31m");
-        let nodes = TableKind::Nodes.table(&state).rows;
+        assert_eq!(refused[1][6], "\\u{1b}[2J\\u{1b}]0;owned\\u{7}");
+        assert_eq!(refused[2][6], "\\u{202e}gpj.exe\\u{9b}31m");
+        let nodes = cells(TableKind::Nodes);
         assert_eq!(nodes[0][..6], ["web-1", "Up", "1000", "60", "1.9ms", "closed"]);
         assert_eq!(nodes[1][..6], ["web-2", "Up", "-", "-", "-", "-"]);
-        let trials = TableKind::Trials.table(&state).rows;
-        assert_eq!(trials[0], ["search", "0", "6", "2", "next 5/60s; distributed: shadow"]);
+        let trials = cells(TableKind::Trials);
+        assert_eq!(trials[0], ["search", "0", "6", "2", "next 5/min; distributed: shadow"]);
         assert_eq!(trials[1], ["login", "0", "0", "0", "mode: shadow"]);
         assert_eq!(trials.len(), 2);
-        let rules = TableKind::Rules.table(&state).rows;
-        assert_eq!(rules[0][4..], ["4", "client", "10/60s,100/3600s", "5/60s"]);
+        let rules = cells(TableKind::Rules);
+        assert_eq!(rules[0][4..], ["4", "client", "10/min,100/h", "5/min"]);
     }
 
     #[test]
@@ -278,6 +225,26 @@ mod tests {
         let state =
             sample::state_with(&[("\"rule\":\"search\",\"mode\"", "\"rule\":\"find\",\"mode\"")]);
         let rows = TableKind::Trials.table(&state).rows;
-        assert_eq!(rows[2], ["search", "0", "6", "2", "-"]);
+        assert_eq!(rows[2].cells, ["search", "0", "6", "2", "-"]);
+    }
+
+    #[test]
+    fn filter_matches_any_cell() {
+        let refused = |text: &str| TableKind::Refused.table(&sample::state()).filtered(text).rows;
+        assert_eq!(refused("").len(), 4);
+        assert_eq!(refused("SEARCH").len(), 1);
+        assert_eq!(refused("acme")[0].cells[0], "12");
+        assert!(refused("nothing like this").is_empty());
+    }
+
+    #[test]
+    fn totals_add_up_the_rows_shown() {
+        let table = TableKind::Refused.table(&sample::state());
+        assert_eq!(table.totals().unwrap()[..4], ["61", "2.5", "total", ""]);
+        let filtered = table.filtered("default");
+        assert_eq!(filtered.totals().unwrap()[..3], ["24", "0", "total"]);
+        let nodes = TableKind::Nodes.table(&sample::state());
+        assert_eq!(nodes.totals().unwrap()[..5], ["total", "", "1000", "60", ""]);
+        assert_eq!(nodes.filtered("web-2").totals(), None);
     }
 }

@@ -1,7 +1,9 @@
 //! Drawing of the state on the screen. Nothing here changes the state.
 
 mod chart;
+mod details;
 mod header;
+mod names;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -13,21 +15,23 @@ use ratatui::text::{Line, Span};
 
 use super::state::State;
 use super::tables::TableKind;
-use super::text::cut;
-use super::view::{ScrollRange, View};
+use super::text::{cut, visible};
+use super::view::{ScrollRange, TablePosition, View};
 pub(super) use theme::Theme;
 
 /// Minimum size for showing all tables together.
 const ALL_TABLES_SIZE: Size = Size { width: 150, height: 24 };
 
-const KEYS: &str = "q quit  Tab 1-4 table  ↑ ↓ scroll  p pause  ? help";
+const KEYS: &str = "q quit  Tab 1-4 table  ↑ ↓ row  Enter details  / filter  p pause  ? help";
 
-const HELP: [&str; 12] = [
-    "q Esc Ctrl-C   quit",
+const HELP: [&str; 14] = [
+    "q Ctrl-C       quit",
     "Tab 1 2 3 4    select a table",
-    "↑ ↓ PgUp PgDn  scroll the table; also Home and End",
+    "↑ ↓ PgUp PgDn  select a row; also Home and End",
+    "Enter          details of the selected row",
+    "/              filter: show the rows that contain a text; Enter keeps it",
+    "Esc            close the help or the details, remove the filter, then quit",
     "p              pause or resume",
-    "? Esc          close this help",
     "",
     "Rates are averages of the last 5 s, for the nodes named in the first line.",
     "Refused keys show the minimum number of refusals in the last 5 minutes.",
@@ -114,12 +118,37 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View, theme: T
     }
     chart::draw(canvas, areas.chart, state, theme);
     lines(canvas, areas.tabs, [tabs(state, view, theme)]);
-    for TableArea { kind, title, rows } in areas.tables(view.selected()) {
-        let table = kind.table(state);
-        lines(canvas, title, [Line::styled(kind.title(), theme.strong())]);
-        table::draw(canvas, rows, (kind, &table), view.first_row(kind), theme);
+    match view.details() {
+        Some(row) => {
+            let details = super::details::details(view.selected(), row, state);
+            details::draw(canvas, areas.table, &details, theme);
+        }
+        None => draw_tables(canvas, &areas, state, view, theme),
     }
-    lines(canvas, areas.footer, [Line::styled(cut(KEYS, width), theme.faint())]);
+    lines(canvas, areas.footer, [footer(view, width, theme)]);
+}
+
+fn draw_tables(canvas: &mut Canvas<'_>, areas: &Areas, state: &State, view: &View, theme: Theme) {
+    for TableArea { kind, title, rows } in areas.tables(view.selected()) {
+        let table = view.table(kind, state);
+        lines(canvas, title, [Line::styled(kind.title(), theme.strong())]);
+        let TablePosition { first, cursor } = view.position(kind);
+        let cursor = (kind == view.selected()).then_some(cursor);
+        table::draw(canvas, rows, (kind, &table), table::Position { first, cursor }, theme);
+    }
+}
+
+/// Returns the last line: the filter, or the keys.
+fn footer(view: &View, width: usize, theme: Theme) -> Line<'static> {
+    let text = match view.filter() {
+        Some(filter) if view.is_typing() => {
+            format!("filter: {}_  Enter keep  Esc remove", visible(filter))
+        }
+        Some(filter) => format!("filter: {}  Esc remove  / change  Enter details", visible(filter)),
+        None if view.details().is_some() => "Esc back  q quit".to_owned(),
+        None => return Line::styled(cut(KEYS, width), theme.faint()),
+    };
+    Line::styled(cut(&text, width), theme.strong())
 }
 
 fn lines<const N: usize>(canvas: &mut Canvas<'_>, area: Rect, lines: [Line<'static>; N]) {
@@ -138,7 +167,7 @@ fn help(canvas: &mut Canvas<'_>, area: Rect) {
 fn tabs(state: &State, view: &View, theme: Theme) -> Line<'static> {
     let tab = |(index, kind): (usize, TableKind)| {
         let style = if kind == view.selected() { theme.selected() } else { theme.faint() };
-        let rows = kind.table(state).rows.len();
+        let rows = view.table(kind, state).rows.len();
         let name = kind.title().split(',').next().unwrap_or_default();
         [Span::styled(format!(" {} {name} ({rows}) ", index + 1), style), Span::raw(" ")]
     };
@@ -152,6 +181,6 @@ pub(super) fn scroll_range(size: Size, state: &State, view: &View) -> ScrollRang
     let selected = tables.iter().find(|area| area.kind == view.selected());
     let height = selected.map(|area| area.rows.height);
     let page = table::rows_in(height.unwrap_or_default());
-    let rows = view.selected().table(view.visible_state(state)).rows.len();
-    ScrollRange { max: rows.saturating_sub(page), page }
+    let rows = view.table(view.selected(), view.visible_state(state)).rows.len();
+    ScrollRange { rows, page }
 }

@@ -4,7 +4,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
-use ratatui::style::Color;
+use ratatui::style::{Color, Modifier};
 
 use super::super::sample;
 use super::super::update::Update;
@@ -55,11 +55,18 @@ fn draws_a_common_terminal_size() {
     assert!(lines[5].contains("refused/s, last 5m, peak 5"), "{lines:#?}");
     assert!(lines[9].contains("···█") && lines[6].ends_with('█'), "{lines:#?}");
     assert_eq!(lines[10], " 1 refused keys (4)   2 nodes (2)   3 on trial (2)   4 rules (3)");
-    assert!(lines[11].starts_with("COUNT  RULE     LIMIT   AGO  TENANT  KEY"), "{lines:#?}");
-    assert!(lines[12].starts_with("   37  search   60s      1s  -       c1 "), "{lines:#?}");
-    assert!(lines[13].contains("acme    \\u{1b}[2J\\u{1b}]0;ow…  -"), "{lines:#?}");
-    assert!(lines[14].contains("\\u{202e}gpj.exe"), "{lines:#?}");
-    assert!(lines[15].contains("日本語のとても長い鍵…  -"), "{lines:#?}");
+    assert!(
+        lines[11].starts_with("COUNT  RATE/S  RULE     LIMIT   AGO  TENANT  KEY"),
+        "{lines:#?}"
+    );
+    assert!(
+        lines[12].starts_with("   37     2.5  search   60s      1s  -       c1 "),
+        "{lines:#?}"
+    );
+    assert!(lines[13].contains("acme    \\u{1b}[2J"), "{lines:#?}");
+    assert!(lines[14].contains("\\u{202e}gpj"), "{lines:#?}");
+    assert!(lines[15].contains("日本語の"), "{lines:#?}");
+    assert!(lines[16].starts_with("   61     2.5  total"), "{lines:#?}");
     assert!(lines[23].starts_with("q quit"), "{lines:#?}");
 }
 
@@ -69,9 +76,9 @@ fn switches_tables() {
     let nodes = shown((80, 24), &state, &[KeyCode::Char('2')]).join("\n");
     assert!(nodes.contains("NODE ") && nodes.contains("web-2"), "{nodes}");
     let trials = shown((80, 24), &state, &[KeyCode::Char('3')]).join("\n");
-    assert!(trials.contains("search       0     6         2  next 5/60s"), "{trials}");
+    assert!(trials.contains("search       0     6         2  next 5/min"), "{trials}");
     let rules = shown((80, 24), &state, &[KeyCode::BackTab]).join("\n");
-    assert!(rules.contains("10/60s,100/3600s"), "{rules}");
+    assert!(rules.contains("10/min,100/h"), "{rules}");
     let help = shown((80, 24), &state, &[KeyCode::Char('?')]).join("\n");
     assert!(help.contains("select a table") && !help.contains("COUNT"), "{help}");
 }
@@ -79,7 +86,7 @@ fn switches_tables() {
 #[test]
 fn scrolls_to_the_end_and_back() {
     let state = sample::state();
-    let size = (80, 9);
+    let size = (80, 10);
     let first = shown(size, &state, &[]);
     assert!(first[7].contains(" c1 ") && !first.concat().contains("日本"), "{first:#?}");
     let end = shown(size, &state, &[KeyCode::End]);
@@ -97,6 +104,28 @@ fn scrolls_to_the_end_and_back() {
 }
 
 #[test]
+fn selects_filters_and_shows_details() {
+    let state = sample::state();
+    let reversed = |keys: &[KeyCode]| {
+        let buffer = drawn((80, 24), &state, &pressed(keys, (80, 24), &state), Theme::new(true));
+        let rows = (12..16).filter(|y| buffer[(0, *y)].modifier.contains(Modifier::REVERSED));
+        rows.collect::<Vec<u16>>()
+    };
+    assert_eq!(reversed(&[]), [12]);
+    assert_eq!(reversed(&[KeyCode::Down, KeyCode::Down]), [14]);
+    let filter: Vec<KeyCode> = "/acme".chars().map(KeyCode::Char).collect();
+    let filtered = shown((80, 24), &state, &filter);
+    assert!(filtered[10].contains("1 refused keys (1)"), "{filtered:#?}");
+    assert!(filtered[12].contains("acme") && !filtered[13].contains("default"), "{filtered:#?}");
+    assert_eq!(filtered[23], "filter: acme_  Enter keep  Esc remove");
+    let details = shown((80, 24), &state, &[KeyCode::End, KeyCode::Enter]).join("\n");
+    let key = "日本語のとても長い鍵".repeat(4);
+    assert!(details.replace(['\n', ' '], "").contains(&key), "the whole key is shown: {details}");
+    let raise = shown((100, 30), &state, &[KeyCode::Enter]).join("\n");
+    assert!(raise.contains("tollgate override set c1 RATE --rule search"), "{raise}");
+}
+
+#[test]
 fn large_terminal_shows_all_tables() {
     let all = shown((200, 60), &sample::state(), &[]).join("\n");
     for words in ["COUNT", "NODE ", "DIVERGED", "ON_LOSS", "refused keys, last 5 min"] {
@@ -108,10 +137,17 @@ fn large_terminal_shows_all_tables() {
 fn draws_any_size_and_state() {
     let mut lost = sample::state();
     lost.apply(Update::Lost("x".repeat(5000)));
-    for state in [State::new("x"), sample::state(), lost] {
-        for width in (0..13).chain([24, 40, 59, 60, 80, 150, 300]) {
-            for height in (0..14).chain([20, 24, 60, 100]) {
-                for keys in [&[][..], &[KeyCode::End], &[KeyCode::Tab], &[KeyCode::Char('?')]] {
+    for state in [State::new("x"), lost] {
+        for width in [0, 1, 2, 5, 11, 12, 24, 59, 60, 80, 150, 300] {
+            for height in [0, 1, 2, 4, 5, 6, 8, 9, 11, 12, 24, 60] {
+                for keys in [
+                    &[][..],
+                    &[KeyCode::End],
+                    &[KeyCode::Tab],
+                    &[KeyCode::Enter],
+                    &[KeyCode::Char('/')],
+                    &[KeyCode::Char('?')],
+                ] {
                     let _ = shown((width, height), &state, keys);
                 }
             }

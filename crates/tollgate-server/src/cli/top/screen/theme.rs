@@ -19,6 +19,11 @@ impl Theme {
         if self.has_colours { Style::new().fg(colour) } else { Style::new() }
     }
 
+    /// Ordinary text.
+    pub(super) fn plain(self) -> Style {
+        Style::new()
+    }
+
     pub(super) fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
@@ -28,7 +33,7 @@ impl Theme {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// Selected table.
+    /// Selected table or row.
     pub(super) fn selected(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
