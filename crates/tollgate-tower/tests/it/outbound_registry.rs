@@ -50,7 +50,7 @@ fn yaml_errors_name_line_and_field() {
             TEXT.replace("1/s\n", "1/sec\n"),
             PolicyErrorKind::Limit,
             5,
-            "p.yaml:5:16: limiters.musicbrainz: unknown time unit; use ms, s, min, h, d or w, as in 60s or 5min",
+            "p.yaml:5:16: limiters.musicbrainz: not a valid rate, did you mean 1/s?",
         ),
         (
             format!("{TEXT}  igdb: 5/s\n"),

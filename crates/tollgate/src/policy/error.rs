@@ -8,11 +8,13 @@ use crate::quota::QuotaError;
 
 /// The maximum number of errors that one message lists.
 const MAX_SHOWN: usize = 10;
+/// The maximum number of errors that are kept. A hostile file of 4 MiB can have a million.
+const MAX_KEPT: usize = 10_000;
 
 /// The errors in a policy file, each with file, line, column and field.
 ///
-/// The message lists up to 10 errors, one per line; the methods return the details of the first. The message
-/// does not quote the file, because a secret can be in the wrong place.
+/// The message lists up to 10 errors, one per line; [`errors`](Self::errors) returns all of them, and the other methods
+/// return the details of the first. The message does not quote the file, because a secret can be in the wrong place.
 ///
 /// ```
 /// use tollgate::policy::{Policy, PolicyErrorKind};
@@ -31,9 +33,11 @@ const MAX_SHOWN: usize = 10;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct PolicyError {
-    file: String,
+    file: Box<str>,
     first: FieldError,
     rest: Vec<FieldError>,
+    /// The number of further errors that were not kept.
+    omitted: usize,
 }
 
 /// The kind of a [`PolicyError`].
@@ -59,7 +63,21 @@ pub enum PolicyErrorKind {
 impl PolicyError {
     /// One error in `file`.
     pub(super) fn of(file: &str, error: FieldError) -> Self {
-        Self { file: file.to_owned(), first: error, rest: Vec::new() }
+        Self { file: file.into(), first: error, rest: Vec::new(), omitted: 0 }
+    }
+
+    /// Returns every error in the file, in file order; at most 10 000.
+    ///
+    /// ```
+    /// use tollgate::{Limit, policy::Policy};
+    ///
+    /// let text = "version: 2\nrules:\n  - { name: api, limits: [10/minute], cots: 2 }\n";
+    /// let error = Policy::from_yaml("policy.yaml", text, Limit::block()).unwrap_err();
+    /// let lines: Vec<_> = error.errors().map(|error| (error.line(), error.field())).collect();
+    /// assert_eq!(lines, [(1, "version"), (3, "rules[0].limits[0]"), (3, "rules[0].cots")]);
+    /// ```
+    pub fn errors(&self) -> impl Iterator<Item = &FieldError> {
+        std::iter::once(&self.first).chain(&self.rest)
     }
 
     /// Returns the kind of the first error.
@@ -105,7 +123,7 @@ impl fmt::Display for PolicyError {
         for error in self.rest.iter().take(MAX_SHOWN - 1) {
             write!(f, "\n{}:{error}", self.file)?;
         }
-        match self.rest.len().saturating_sub(MAX_SHOWN - 1) {
+        match self.rest.len().saturating_sub(MAX_SHOWN - 1) + self.omitted {
             0 => Ok(()),
             more => write!(f, "\n{}: and {more} more errors", self.file),
         }
@@ -123,6 +141,10 @@ impl Position {
     /// The start of a file.
     pub(super) const START: Self = Self { line: 1, column: 1 };
 
+    pub(super) const fn new(line: usize, column: usize) -> Self {
+        Self { line, column }
+    }
+
     pub(super) const fn line(self) -> usize {
         self.line
     }
@@ -132,9 +154,18 @@ impl Position {
     }
 }
 
-/// One error in a policy file.
+/// One error in a policy file, as in [`PolicyError::errors`]. Its text is `LINE:COLUMN: FIELD: message`.
+///
+/// ```
+/// use tollgate::{Limit, policy::Policy};
+///
+/// let error = Policy::from_yaml("policy.yaml", "version: 1\ntenants: a\n", Limit::block()).unwrap_err();
+/// let first = error.errors().next().unwrap();
+/// assert_eq!((first.line(), first.column(), first.field()), (2, 1, "tenants"));
+/// assert_eq!(first.message(), "unknown field, did you mean \"tenant\"?");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FieldError {
+pub struct FieldError {
     kind: PolicyErrorKind,
     position: Position,
     field: String,
@@ -155,6 +186,36 @@ impl FieldError {
     pub(super) fn whole_file(kind: PolicyErrorKind, reason: &str) -> Self {
         Self::new(kind, Position::START, "", reason.to_owned())
     }
+
+    /// Returns the kind of the error.
+    #[must_use]
+    pub const fn kind(&self) -> PolicyErrorKind {
+        self.kind
+    }
+
+    /// Returns the line of the error, from 1.
+    #[must_use]
+    pub const fn line(&self) -> usize {
+        self.position.line
+    }
+
+    /// Returns the column of the error in characters, from 1.
+    #[must_use]
+    pub const fn column(&self) -> usize {
+        self.position.column
+    }
+
+    /// Returns the field, such as `rules[2].limits[0].burst`; empty for the whole file.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// Returns what is wrong and what to write instead, without the position and the field.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.reason
+    }
 }
 
 impl fmt::Display for FieldError {
@@ -167,20 +228,48 @@ impl fmt::Display for FieldError {
 
 /// The errors that were found in a file so far.
 #[derive(Default)]
-pub(super) struct FieldErrors(Vec<FieldError>);
+pub(super) struct FieldErrors {
+    kept: Vec<FieldError>,
+    omitted: usize,
+}
 
 impl FieldErrors {
     /// Returns the value, or records the error and returns `None`.
     pub(super) fn record<T>(&mut self, result: Result<T, FieldError>) -> Option<T> {
-        result.map_err(|error| self.0.push(error)).ok()
+        result.map_err(|error| self.add(error)).ok()
+    }
+
+    fn add(&mut self, error: FieldError) {
+        if self.kept.len() < MAX_KEPT {
+            self.kept.push(error);
+        } else {
+            self.omitted += 1;
+        }
+    }
+
+    /// Adds the errors of another collection.
+    pub(super) fn append(&mut self, other: Self) {
+        self.omitted += other.omitted;
+        other.kept.into_iter().for_each(|error| self.add(error));
+    }
+
+    /// Returns the error that was recorded first.
+    pub(super) fn into_first(self) -> Option<FieldError> {
+        self.kept.into_iter().next()
+    }
+
+    /// Returns the number of errors up to now.
+    pub(super) fn count(&self) -> usize {
+        self.kept.len() + self.omitted
     }
 
     /// Returns all recorded errors, sorted by position, as one `PolicyError`.
     pub(super) fn into_result(mut self, file: &str) -> Result<(), PolicyError> {
-        self.0.sort_by_key(|error| error.position);
-        let mut errors = self.0.into_iter();
+        self.kept.sort_by_key(|error| error.position);
+        let mut errors = self.kept.into_iter();
         let Some(first) = errors.next() else { return Ok(()) };
-        Err(PolicyError { file: file.to_owned(), first, rest: errors.collect() })
+        let (file, rest) = (file.into(), errors.collect());
+        Err(PolicyError { file, first, rest, omitted: self.omitted })
     }
 }
 

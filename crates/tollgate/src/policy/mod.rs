@@ -49,6 +49,7 @@ mod schema_tests;
 mod suggestion;
 mod tiers;
 mod trace;
+mod yaml_error;
 mod yaml_tree;
 
 mod wildcard;
@@ -59,7 +60,7 @@ use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 pub use condition::Condition;
-pub use error::{PolicyError, PolicyErrorKind};
+pub use error::{FieldError, PolicyError, PolicyErrorKind};
 pub use fact_name::FactName;
 pub use fact_spec::{FactSpec, SourceSpec, is_secret_header, secret_digest};
 pub use import::{ImportFormat, ImportedPolicy, import};

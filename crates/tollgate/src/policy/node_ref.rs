@@ -3,7 +3,7 @@
 use crate::algorithm::Algorithm;
 use crate::quota::QuotaError;
 
-use super::error::{FieldError, PolicyErrorKind, Position, kind_of};
+use super::error::{FieldError, FieldErrors, PolicyErrorKind, Position, kind_of};
 use super::suggestion::did_you_mean;
 use super::yaml_tree::{Node, Step, Value, YamlTree, push_name};
 
@@ -129,6 +129,15 @@ impl<'t> NodeRef<'t> {
         self.items().ok_or_else(|| self.expected("a list"))
     }
 
+    /// Returns the items of a list, or a single limit as a list of one.
+    pub(super) fn one_or_more_limits(self) -> Result<Vec<NodeRef<'t>>, FieldError> {
+        match self.items() {
+            Some(items) => Ok(items),
+            None if self.is_null() => Err(self.expected("a limit or a list of limits")),
+            None => Ok(vec![self]),
+        }
+    }
+
     /// Returns the items of a list, or a single value as a list of one.
     pub(super) fn one_or_more(self) -> Result<Vec<NodeRef<'t>>, FieldError> {
         match self.items() {
@@ -162,7 +171,22 @@ impl<'t> NodeRef<'t> {
         for entry in &entries {
             entry.check_name(known)?;
         }
-        Ok(Fields { map: self, entries })
+        Ok(Fields { map: self, entries, has_unknown: false })
+    }
+
+    /// Returns the fields of a map that are in `known`. Records an error for each of the others.
+    pub(super) fn known_fields(
+        self,
+        known: &'static [&'static str],
+        errors: &mut FieldErrors,
+    ) -> Option<Fields<'t>> {
+        let entries = errors.record(self.entries())?;
+        let (entries, unknown): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|entry| known.contains(&entry.name()));
+        for entry in &unknown {
+            errors.record(entry.check_name(known));
+        }
+        Some(Fields { map: self, entries, has_unknown: !unknown.is_empty() })
     }
 
     /// Returns an error if the field name of this node is not in `known`.
@@ -221,11 +245,18 @@ impl<'t> NodeRef<'t> {
 pub(super) struct Fields<'t> {
     map: NodeRef<'t>,
     entries: Vec<NodeRef<'t>>,
+    /// Whether the map also has fields with unknown names, which were recorded as errors.
+    has_unknown: bool,
 }
 
 impl<'t> Fields<'t> {
     pub(super) fn get(&self, name: &str) -> Option<NodeRef<'t>> {
         self.entries.iter().find(|entry| entry.name() == name).copied()
+    }
+
+    /// Returns all fields, in file order.
+    pub(super) fn entries(&self) -> &[NodeRef<'t>] {
+        &self.entries
     }
 
     /// Returns the field `name` unless it is missing or null.
@@ -240,6 +271,30 @@ impl<'t> Fields<'t> {
         parse: impl FnOnce(NodeRef<'t>) -> Result<T, FieldError>,
     ) -> Result<Option<T>, FieldError> {
         self.get(name).map(parse).transpose()
+    }
+
+    /// Parses the field `name` with `parse` and records an error; `None` if the map does not have it or it is invalid.
+    pub(super) fn parse<T>(
+        &self,
+        name: &str,
+        errors: &mut FieldErrors,
+        parse: impl FnOnce(NodeRef<'t>) -> Result<T, FieldError>,
+    ) -> Option<T> {
+        errors.record(self.optional(name, parse)).flatten()
+    }
+
+    /// Returns the field `name`, or records that it is missing.
+    pub(super) fn require(&self, name: &str, errors: &mut FieldErrors) -> Option<NodeRef<'t>> {
+        let missing = self.required(name);
+        if missing.is_err() && self.has_unknown {
+            return None;
+        }
+        errors.record(missing)
+    }
+
+    /// Returns whether the map has an unknown field, which may be the misspelled name of a missing one.
+    pub(super) const fn has_unknown(&self) -> bool {
+        self.has_unknown
     }
 
     /// Returns an error with `reason` if the map has one of the fields `names`.

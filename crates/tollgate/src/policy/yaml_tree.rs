@@ -1,10 +1,11 @@
-//! A YAML file as a tree of nodes with positions. Only this file uses the YAML parser.
+//! A YAML file as a tree of nodes with positions. Only this file and `yaml_error` use the YAML parser.
 
 use std::borrow::Cow;
 
-use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, options};
+use granit_parser::{Event, Parser, ScalarStyle, Span, options};
 
-use super::error::{FieldError, PolicyErrorKind, Position};
+use super::error::{FieldError, FieldErrors, PolicyErrorKind, Position};
+use super::yaml_error;
 
 /// The maximum file size, in bytes.
 const MAX_BYTES: usize = 4 << 20;
@@ -70,6 +71,22 @@ impl<'t> YamlTree<'t> {
     /// Parses a file with one document. Anchors, aliases, tags and directives are errors: they could expand a
     /// small file to a large one, or change the meaning of a value.
     pub(super) fn parse(text: &'t str, kind: FileKind) -> Result<Self, FieldError> {
+        let Builder { tree, duplicates, .. } = Self::build(text, kind)?;
+        duplicates.into_first().map_or(Ok(tree), Err)
+    }
+
+    /// Like [`parse`](Self::parse), but records the errors. Duplicate fields do not end the search for other errors.
+    pub(super) fn parse_all(
+        text: &'t str,
+        kind: FileKind,
+        errors: &mut FieldErrors,
+    ) -> Option<Self> {
+        let Builder { tree, duplicates, .. } = errors.record(Self::build(text, kind))?;
+        errors.append(duplicates);
+        Some(tree)
+    }
+
+    fn build(text: &'t str, kind: FileKind) -> Result<Builder<'t>, FieldError> {
         if text.len() > MAX_BYTES {
             return Err(FieldError::whole_file(
                 PolicyErrorKind::TooLarge,
@@ -81,11 +98,15 @@ impl<'t> YamlTree<'t> {
             flow_nesting_limit: kind.max_depth,
             block_nesting_limit: kind.max_depth,
         };
-        let mut builder = Builder { tree: Self { nodes: Vec::new() }, open: Vec::new() };
+        let mut builder = Builder {
+            tree: Self { nodes: Vec::new() },
+            open: Vec::new(),
+            duplicates: FieldErrors::default(),
+        };
         for next in Parser::new_from_str_with_options(text, options) {
             let (event, span) = next.map_err(|error| {
-                let position = Position::of(error.marker());
-                let reason = syntax_error(&error, kind.max_depth);
+                let position = yaml_error::position(&error, text);
+                let reason = yaml_error::describe(&error, kind.max_depth);
                 FieldError::new(PolicyErrorKind::Syntax, position, "", reason)
             })?;
             builder.add(event, span)?;
@@ -93,7 +114,7 @@ impl<'t> YamlTree<'t> {
         if builder.tree.nodes.is_empty() {
             return Err(FieldError::whole_file(PolicyErrorKind::MissingField, kind.empty));
         }
-        Ok(builder.tree)
+        Ok(builder)
     }
 
     pub(super) fn node(&self, number: usize) -> Option<&Node<'t>> {
@@ -130,28 +151,13 @@ pub(super) fn push_name(field: &mut String, name: &str) {
     field.extend(name.chars().take(80).flat_map(char::escape_debug));
 }
 
-fn syntax_error(error: &ScanError, max_depth: usize) -> String {
-    match error.kind() {
-        ErrorKind::RecursionLimitExceeded => {
-            format!("nested deeper than the maximum of {max_depth} levels")
-        }
-        ErrorKind::DirectiveDisallowed => {
-            "YAML directives are not supported; remove the line that starts with %".to_owned()
-        }
-        _ => format!("invalid YAML: {}", printable(&error.info())),
-    }
-}
-
-/// Replaces control characters. The parser can quote a character of the file, which may be hostile.
-fn printable(reason: &str) -> String {
-    reason.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
-}
-
 /// Builds a tree from parser events.
 struct Builder<'t> {
     tree: YamlTree<'t>,
     /// The lists and maps that are not closed yet.
     open: Vec<Open<'t>>,
+    /// Errors about fields that occur twice in a map.
+    duplicates: FieldErrors,
 }
 
 struct Open<'t> {
@@ -201,8 +207,8 @@ impl<'t> Builder<'t> {
         self.insert(value, position)
     }
 
-    /// Returns whether a scalar at this point is a field name. Duplicate names and too many fields are errors.
-    fn is_field_name(&self, text: &str, position: Position) -> Result<bool, FieldError> {
+    /// Returns whether a scalar at this point is a field name. Duplicate names are recorded; too many fields are an error.
+    fn is_field_name(&mut self, text: &str, position: Position) -> Result<bool, FieldError> {
         let Some(Open { number, name: None }) = self.open.last() else { return Ok(false) };
         let Some(Node { value: Value::Map(fields), .. }) = self.tree.nodes.get(*number) else {
             return Ok(false);
@@ -211,17 +217,18 @@ impl<'t> Builder<'t> {
             let step = self.tree.nodes.get(*field).map(|node| &node.step);
             matches!(step, Some(Step::Field { name, .. }) if *name == text)
         };
-        let problem = if fields.len() == MAX_FIELDS {
-            Some((PolicyErrorKind::TooLarge, "a map must have at most 1000 fields"))
-        } else if fields.iter().any(is_same) {
-            Some((PolicyErrorKind::Duplicate, "duplicate field; remove one of the two"))
-        } else {
-            None
-        };
-        if let Some((kind, reason)) = problem {
+        let error = |kind, reason: &str| {
             let mut field = self.tree.field(*number);
             push_name(&mut field, text);
-            return Err(FieldError::new(kind, position, field, reason.to_owned()));
+            Err::<(), _>(FieldError::new(kind, position, field, reason.to_owned()))
+        };
+        if fields.len() == MAX_FIELDS {
+            error(PolicyErrorKind::TooLarge, "a map must have at most 1000 fields")?;
+        }
+        if fields.iter().any(is_same) {
+            let reason = "duplicate field; remove one of the two";
+            let duplicate = error(PolicyErrorKind::Duplicate, reason);
+            self.duplicates.record(duplicate);
         }
         Ok(true)
     }

@@ -76,11 +76,48 @@ fn rejects_files_that_exceed_a_size_limit() {
 }
 
 #[test]
+fn every_error_of_a_file_is_reported() {
+    let text = fs::read_to_string(directory().join("many-in-one-rule.yaml")).unwrap();
+    let error = Policy::from_yaml("p.yaml", &text, Limit::block()).unwrap_err();
+    let fields: Vec<_> = error.errors().map(|error| (error.line(), error.field())).collect();
+    assert_eq!(
+        fields,
+        [
+            (2, "tiers.free[0]"),
+            (2, "tiers.gold[0]"),
+            (4, "facts.team[0].header"),
+            (5, "facts.path"),
+            (6, "defaults.limit"),
+            (6, "defaults.per[0]"),
+            (6, "defaults.mising"),
+            (8, "rules[0].name"),
+            (9, "rules[0].match.path[0]"),
+            (9, "rules[0].match.path[1]"),
+            (9, "rules[0].match.methods"),
+            (9, "rules[0].match.ip"),
+            (11, "rules[0].limits[0]"),
+            (11, "rules[0].limits[1].rate"),
+            (11, "rules[0].limits[1].burst"),
+            (11, "rules[0].limits[1].ttl"),
+            (11, "rules[0].limits[2].count"),
+            (12, "rules[0].mode"),
+            (13, "rules[0].cost"),
+            (14, "rules[0].mode"),
+            (16, "rules[1].limits.bursts"),
+            (17, "rules[1].next.limit"),
+            (19, "limiters.x y"),
+            (19, "limiters.x y.limits"),
+            (19, "limiters.x y.longest_wait"),
+        ]
+    );
+}
+
+#[test]
 fn message_lists_at_most_ten_errors() {
     let text = format!("version: 1\nrules:\n{}", "- {}\n".repeat(1000));
     let message = Policy::from_yaml("p.yaml", &text, Limit::block()).unwrap_err().to_string();
     assert_eq!(message.lines().count(), 11);
-    assert!(message.ends_with("p.yaml: and 990 more errors"), "{message}");
+    assert!(message.ends_with("p.yaml: and 1990 more errors"), "{message}");
 }
 
 /// Characters with a special meaning in YAML or in policies.

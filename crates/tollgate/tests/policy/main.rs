@@ -16,6 +16,7 @@ mod helpers;
 mod import;
 mod index;
 mod matching;
+mod one_limit;
 mod overrides;
 mod own_limits;
 mod planning;

@@ -186,7 +186,7 @@ impl FromStr for OverrideLimit {
         match Rate::parse(text).map_err(invalid)? {
             Rate::Block => Ok(Self::new(0, BLOCK_WINDOW)),
             Rate::Count { count, period: Period::Duration(window) } => Ok(Self::new(count, window)),
-            Rate::Count { .. } => Err(invalid(NO_CALENDAR)),
+            Rate::Count { .. } => Err(invalid(NO_CALENDAR.into())),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::net;
 use crate::policy::condition::{Alternative, Condition};
 use crate::policy::digest;
-use crate::policy::error::{FieldError, PolicyErrorKind};
+use crate::policy::error::{FieldError, FieldErrors, PolicyErrorKind};
 use crate::policy::fact_name::{FactName, Meaning};
 use crate::policy::node_ref::{NodeRef, quoted};
 use crate::policy::path::Path;
@@ -18,50 +18,49 @@ pub(super) const MATCH: &[&str] = &[
     "facts",
 ];
 
-/// Parses all conditions, in file order.
-pub(super) fn parse(map: NodeRef<'_>, tiers: Option<&Tiers>) -> Result<Vec<Condition>, FieldError> {
+/// Parses all conditions, in file order. Invalid ones are recorded in `errors` and left out.
+pub(super) fn parse(
+    map: NodeRef<'_>,
+    tiers: Option<&Tiers>,
+    errors: &mut FieldErrors,
+) -> Vec<Condition> {
+    let Some(fields) = map.known_fields(MATCH, errors) else { return Vec::new() };
     let mut conditions = Vec::new();
-    for entry in map.entries()? {
-        entry.check_name(MATCH)?;
-        match entry.name() {
-            "headers" => {
-                for header in entry.entries()? {
-                    conditions.push(header_condition(header, tiers)?);
+    for entry in fields.entries() {
+        let nested = matches!(entry.name(), "headers" | "facts");
+        let entries = if nested { errors.record(entry.entries()) } else { Some(vec![*entry]) };
+        for fact in entries.unwrap_or_default() {
+            let names = match entry.name() {
+                "headers" => {
+                    let name = fact.name().to_ascii_lowercase();
+                    (format!("headers.{name}"), format!("header:{name}"))
                 }
-            }
-            "facts" => {
-                for fact in entry.entries()? {
-                    let name = fact.name();
-                    conditions.push(condition(fact, &format!("facts.{name}"), name, tiers)?);
-                }
-            }
-            name => conditions.push(condition(entry, name, name, tiers)?),
+                "facts" => (format!("facts.{}", fact.name()), fact.name().to_owned()),
+                name => (name.to_owned(), name.to_owned()),
+            };
+            conditions.extend(condition(fact, (&names.0, &names.1), tiers, errors));
         }
     }
-    Ok(conditions)
-}
-
-fn header_condition(header: NodeRef<'_>, tiers: Option<&Tiers>) -> Result<Condition, FieldError> {
-    let name = header.name().to_ascii_lowercase();
-    condition(header, &format!("headers.{name}"), &format!("header:{name}"), tiers)
+    conditions
 }
 
 fn condition(
     entry: NodeRef<'_>,
-    name: &str,
-    fact: &str,
+    (name, fact): (&str, &str),
     tiers: Option<&Tiers>,
-) -> Result<Condition, FieldError> {
+    errors: &mut FieldErrors,
+) -> Option<Condition> {
     if !is_fact_name(fact) {
-        return Err(entry.name_error(PolicyErrorKind::Value, invalid_fact_name(fact)));
+        let error = entry.name_error(PolicyErrorKind::Value, invalid_fact_name(fact));
+        return errors.record(Err(error));
     }
     let fact = FactName::new(fact);
     let (mut written, mut values) = (Vec::new(), Vec::new());
-    for value in entry.one_or_more()? {
-        values.push(alternative(value, &fact, tiers)?);
-        written.push(value.text()?.into());
+    for value in errors.record(entry.one_or_more())? {
+        values.extend(errors.record(alternative(value, &fact, tiers)));
+        written.extend(value.text().ok().map(Into::into));
     }
-    Ok(Condition::new(name, fact, written, values))
+    Some(Condition::new(name, fact, written, values))
 }
 
 /// The error message for an invalid fact name.

@@ -3,7 +3,7 @@
 use crate::algorithm::Algorithm;
 use crate::limit::{DEFAULT_RULE, Limit};
 use crate::plan::{Distributed, Distribution, OnStoreLoss};
-use crate::policy::error::FieldError;
+use crate::policy::error::FieldErrors;
 use crate::policy::fact_name::FactName;
 use crate::policy::node_ref::{Fields, NodeRef};
 use crate::policy::rule::{OnMissingFact, Rule, RuleMode, Settings};
@@ -34,13 +34,14 @@ const DISTRIBUTED: &[(&str, Distributed)] = &[
 pub(super) fn distribution(
     fields: &Fields<'_>,
     inherited: Distribution,
-) -> Result<Distribution, FieldError> {
-    let distributed = fields.optional("distributed", |entry| entry.word(DISTRIBUTED))?;
-    let on_store_loss = fields.optional("on_store_loss", |entry| entry.word(ON_STORE_LOSS))?;
-    Ok(Distribution {
+    errors: &mut FieldErrors,
+) -> Distribution {
+    let distributed = fields.parse("distributed", errors, |entry| entry.word(DISTRIBUTED));
+    let on_store_loss = fields.parse("on_store_loss", errors, |entry| entry.word(ON_STORE_LOSS));
+    Distribution {
         distributed: distributed.unwrap_or(inherited.distributed),
         on_store_loss: on_store_loss.unwrap_or(inherited.on_store_loss),
-    })
+    }
 }
 
 /// The values that rules inherit.
@@ -64,21 +65,24 @@ impl Default for Defaults {
 }
 
 impl Defaults {
-    pub(super) fn parse(map: NodeRef<'_>) -> Result<Self, FieldError> {
-        let (fields, builtin) = (map.fields(DEFAULTS)?, Self::default());
-        let algorithm =
-            fields.optional("algorithm", limit::rate_algorithm)?.unwrap_or(builtin.algorithm);
+    /// Parses `defaults`. Invalid fields are recorded in `errors` and keep their built-in values.
+    pub(super) fn parse(map: NodeRef<'_>, errors: &mut FieldErrors) -> Self {
+        let builtin = Self::default();
+        let Some(fields) = map.known_fields(DEFAULTS, errors) else { return builtin };
+        let algorithm = fields.parse("algorithm", errors, limit::rate_algorithm);
+        let algorithm = algorithm.unwrap_or(builtin.algorithm);
+        let missing = fields.parse("missing", errors, |entry| entry.word(MISSING));
         let settings = Settings {
             mode: RuleMode::Enforce,
-            distribution: distribution(&fields, builtin.settings.distribution)?,
-            missing: fields.optional("missing", |entry| entry.word(MISSING))?.unwrap_or_default(),
+            distribution: distribution(&fields, builtin.settings.distribution, errors),
+            missing: missing.unwrap_or_default(),
         };
-        let per = fields.optional("per", rule::per)?.unwrap_or(builtin.per);
-        let limit = fields.optional("limit", |entry| match entry.text() {
-            Ok("unlimited") => Ok(None),
-            _ => limit::parse(entry, algorithm).map(Some),
-        })?;
-        Ok(Self { algorithm, settings, per, limit })
+        let per = fields.parse("per", errors, rule::per).unwrap_or(builtin.per);
+        let limit = fields.get("limit").and_then(|entry| match entry.text() {
+            Ok("unlimited") => Some(None),
+            _ => limit::parse(entry, algorithm, errors).map(Some),
+        });
+        Self { algorithm, settings, per, limit }
     }
 
     /// Builds the default rule. `limit` applies if the file does not set one; `index` is the number of rules.

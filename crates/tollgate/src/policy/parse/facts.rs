@@ -1,6 +1,6 @@
 //! Parses `facts`: the sources of facts.
 
-use crate::policy::error::{FieldError, PolicyErrorKind};
+use crate::policy::error::{FieldError, FieldErrors, PolicyErrorKind};
 use crate::policy::fact_name::{FactName, Meaning};
 use crate::policy::fact_spec::{FactSpec, SourceSpec, is_secret_header};
 use crate::policy::node_ref::{NodeRef, quoted};
@@ -19,13 +19,15 @@ const FIXED: &[&str] =
     &["method", "path", "host", "ip", "domain", "descriptor", "descriptor_index"];
 const FIXED_PREFIXES: &[&str] = &["header:", ENTRY_PREFIX];
 
-/// Parses the facts, each with its sources.
-pub(super) fn parse(map: NodeRef<'_>) -> Result<Vec<FactSpec>, FieldError> {
-    let entries = map.entries()?;
+/// Parses the facts, each with its sources. Invalid ones are recorded in `errors` and left out.
+pub(super) fn parse(map: NodeRef<'_>, errors: &mut FieldErrors) -> Vec<FactSpec> {
+    let entries = errors.record(map.entries()).unwrap_or_default();
     if entries.len() > MAX_FACTS {
-        return Err(map.error(PolicyErrorKind::TooLarge, "must define at most 32 facts"));
+        let error = map.error(PolicyErrorKind::TooLarge, "must define at most 32 facts");
+        errors.record::<()>(Err(error));
+        return Vec::new();
     }
-    entries.into_iter().map(fact).collect()
+    entries.into_iter().filter_map(|entry| errors.record(fact(entry))).collect()
 }
 
 fn fact(entry: NodeRef<'_>) -> Result<FactSpec, FieldError> {

@@ -3,7 +3,7 @@
 use crate::algorithm::{Algorithm, CalendarUnit, LimitField};
 use crate::limit::{Limit, LimitSpec, duplicate_name, unique_names};
 use crate::plan::MAX_TAKES;
-use crate::policy::error::{FieldError, PolicyErrorKind};
+use crate::policy::error::{FieldError, FieldErrors, PolicyErrorKind};
 use crate::policy::node_ref::{Fields, NodeRef};
 
 use super::rate::{self, Period, Rate};
@@ -25,11 +25,12 @@ pub(super) fn live(
     list: NodeRef<'_>,
     algorithm: Algorithm,
     rule: &str,
-) -> Result<Vec<Limit>, FieldError> {
-    let limits = parse_list(list, algorithm, rule)?;
+    errors: &mut FieldErrors,
+) -> Option<Vec<Limit>> {
+    let limits = parse_list(list, algorithm, rule, errors)?;
     match limits.iter().position(|limit| limit.name().starts_with(TRIAL_PREFIX)) {
-        None => Ok(limits),
-        Some(index) => Err(name_node(list, index).invalid(TRIAL_NAME)),
+        None => Some(limits),
+        Some(index) => errors.record(Err(name_node(list, index).invalid(TRIAL_NAME))),
     }
 }
 
@@ -38,8 +39,9 @@ pub(super) fn trial(
     list: NodeRef<'_>,
     algorithm: Algorithm,
     rule: &str,
-) -> Result<Vec<Limit>, FieldError> {
-    let limits = parse_list(list, algorithm, rule)?;
+    errors: &mut FieldErrors,
+) -> Option<Vec<Limit>> {
+    let limits = parse_list(list, algorithm, rule, errors)?;
     let prefixed = limits.into_iter().enumerate().map(|(index, limit)| {
         let name = format!("{TRIAL_PREFIX}{}", limit.name());
         if name.len() > MAX_NAME {
@@ -48,38 +50,48 @@ pub(super) fn trial(
         }
         Ok(limit.with_default_name(name))
     });
-    prefixed.collect()
+    errors.record(prefixed.collect())
 }
 
+/// Parses a list of limits, or one limit. `None` if one of them is invalid.
 fn parse_list(
     list: NodeRef<'_>,
     algorithm: Algorithm,
     rule: &str,
-) -> Result<Vec<Limit>, FieldError> {
-    let entries = list.list()?;
+    errors: &mut FieldErrors,
+) -> Option<Vec<Limit>> {
+    let entries = errors.record(list.one_or_more_limits())?;
     if entries.is_empty() {
-        return Err(list.invalid("must have at least one limit (or use unlimited: true)"));
+        let reason = "must have at least one limit (or use unlimited: true)";
+        return errors.record(Err(list.invalid(reason)));
     }
     if entries.len() > MAX_TAKES {
         let reason = format!("must have at most {MAX_TAKES} limits, not {}", entries.len());
-        return Err(list.invalid(reason));
+        return errors.record(Err(list.invalid(reason)));
     }
+    let before = errors.count();
     let mut limits: Vec<Limit> = Vec::with_capacity(entries.len());
-    for (index, entry) in entries.into_iter().enumerate() {
-        let limit = parse(entry, algorithm)?;
+    for entry in entries {
+        let Some(limit) = parse(entry, algorithm, errors) else { continue };
         let is_same = |earlier: &Limit| earlier.is_named() && earlier.name() == limit.name();
         if limit.is_named() && limits.iter().any(is_same) {
-            let name_node = name_node(list, index);
-            return Err(name_node.error(PolicyErrorKind::Duplicate, duplicate_name(limit.name())));
+            let node = entry.field("name").unwrap_or(entry);
+            let reason = duplicate_name(limit.name());
+            errors.record::<()>(Err(node.error(PolicyErrorKind::Duplicate, reason)));
         }
-        limits.push(limit.in_rule(rule).map_err(|error| entry.limit_error(&error))?);
+        limits
+            .extend(errors.record(limit.in_rule(rule).map_err(|error| entry.limit_error(&error))));
     }
-    unique_names(limits).map_err(|error| list.limit_error(&error))
+    if errors.count() > before {
+        return None;
+    }
+    errors.record(unique_names(limits).map_err(|error| list.limit_error(&error)))
 }
 
 /// Returns the node of a limit's name, or of the limit if it has none.
 pub(super) fn name_node(list: NodeRef<'_>, index: usize) -> NodeRef<'_> {
-    let entry = list.list().ok().and_then(|entries| entries.get(index).copied()).unwrap_or(list);
+    let entries = list.one_or_more_limits().unwrap_or_default();
+    let entry = entries.get(index).copied().unwrap_or(list);
     entry.field("name").unwrap_or(entry)
 }
 
@@ -88,53 +100,66 @@ pub(super) fn rate_algorithm(name: NodeRef<'_>) -> Result<Algorithm, FieldError>
     name.algorithm(|algorithm| algorithm.accepts(LimitField::Window))
 }
 
-/// Parses one limit: a rate, or a map.
-pub(super) fn parse(entry: NodeRef<'_>, inherited: Algorithm) -> Result<Limit, FieldError> {
+/// Parses one limit: a rate, or a map. `None` if it is invalid; then the errors are recorded.
+pub(super) fn parse(
+    entry: NodeRef<'_>,
+    inherited: Algorithm,
+    errors: &mut FieldErrors,
+) -> Option<Limit> {
     if !entry.is_map() {
         let spec = LimitSpec { algorithm: Some(inherited), ..LimitSpec::default() };
-        return build(&with_rate(spec, entry)?, entry, entry);
+        let limit = with_rate(spec, entry).and_then(|spec| build(&spec, entry, entry));
+        return errors.record(limit);
     }
-    let fields = entry.fields(LIMIT)?;
-    match (fields.get("rate"), fields.get("concurrency")) {
+    let fields = entry.known_fields(LIMIT, errors)?;
+    let before = errors.count();
+    let (value, spec) = match (fields.get("rate"), fields.get("concurrency")) {
         (Some(rate), None) => {
-            let mut spec = common_fields(&fields)?;
-            spec.algorithm = fields.optional("algorithm", rate_algorithm)?;
+            let mut spec = common_fields(&fields, errors);
+            spec.algorithm = fields.parse("algorithm", errors, rate_algorithm);
             if spec.align.is_none() {
                 spec.algorithm = spec.algorithm.or(Some(inherited));
             }
-            build(&with_rate(spec, rate)?, entry, rate)
+            (rate, errors.record(with_rate(spec, rate))?)
         }
         (None, Some(count)) => {
-            fields.forbid(&["algorithm"], "is not valid with concurrency")?;
+            errors.record(fields.forbid(&["algorithm"], "is not valid with concurrency"));
             let algorithm = Some(Algorithm::Concurrency);
-            let spec = common_fields(&fields)?;
-            build(&LimitSpec { algorithm, count: Some(count.number(1)?), ..spec }, entry, count)
+            let spec = common_fields(&fields, errors);
+            (count, LimitSpec { algorithm, count: errors.record(count.number(1)), ..spec })
         }
         (Some(_), Some(count)) => {
-            Err(count.invalid("a limit must have either rate or concurrency, not both"))
+            let reason = "a limit must have either rate or concurrency, not both";
+            return errors.record(Err(count.invalid(reason)));
         }
+        (None, None) if fields.has_unknown() => return None,
         (None, None) => {
             let reason = "a limit must have rate or concurrency";
-            Err(entry.error(PolicyErrorKind::MissingField, reason))
+            return errors.record(Err(entry.error(PolicyErrorKind::MissingField, reason)));
         }
+    };
+    if errors.count() > before {
+        return None;
     }
+    errors.record(build(&spec, entry, value))
 }
 
 /// Parses the fields that have the same names in a [`LimitSpec`].
-fn common_fields(fields: &Fields<'_>) -> Result<LimitSpec, FieldError> {
+fn common_fields(fields: &Fields<'_>, errors: &mut FieldErrors) -> LimitSpec {
     let text = |node: NodeRef<'_>| node.text().map(str::to_owned);
     let units = CalendarUnit::ALL.map(|unit| (unit.as_str(), unit));
     let duration = |node: NodeRef<'_>| {
-        rate::duration(node.text()?).map_err(|reason| node.error(PolicyErrorKind::Limit, reason))
+        let invalid = |reason| node.error(PolicyErrorKind::Limit, reason);
+        rate::duration_with_hint(node.text()?).map_err(invalid)
     };
-    Ok(LimitSpec {
-        burst: fields.optional("burst", |node| node.number(1))?,
-        align: fields.optional("align", |node| node.word(&units))?,
-        tz: fields.optional("tz", text)?,
-        ttl: fields.optional("ttl", duration)?,
-        name: fields.optional("name", text)?,
+    LimitSpec {
+        burst: fields.parse("burst", errors, |node| node.number(1)),
+        align: fields.parse("align", errors, |node| node.word(&units)),
+        tz: fields.parse("tz", errors, text),
+        ttl: fields.parse("ttl", errors, duration),
+        name: fields.parse("name", errors, text),
         ..LimitSpec::default()
-    })
+    }
 }
 
 /// Adds the count and the window of a rate. A calendar window has the period of its unit.

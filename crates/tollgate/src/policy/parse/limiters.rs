@@ -20,27 +20,28 @@ const MODES: &[(&str, AcquireMode)] = &[
 
 /// Parses all limiters. Invalid ones are recorded in `errors` and left out.
 pub(super) fn parse(fields: &Fields<'_>, errors: &mut FieldErrors) -> Vec<NamedLimits> {
-    let entries = errors.record(fields.optional("limiters", NodeRef::entries)).flatten();
-    let limiters =
-        entries.unwrap_or_default().into_iter().filter_map(|entry| errors.record(limiter(entry)));
-    limiters.collect()
+    let entries = fields.parse("limiters", errors, NodeRef::entries).unwrap_or_default();
+    entries.into_iter().filter_map(|entry| limiter(entry, errors)).collect()
 }
 
 /// Parses one limiter: a rate, or a map. The `defaults` of the file apply to rules only.
-fn limiter(entry: NodeRef<'_>) -> Result<NamedLimits, FieldError> {
+fn limiter(entry: NodeRef<'_>, errors: &mut FieldErrors) -> Option<NamedLimits> {
     let name = entry.name();
-    valid_name("limiter", name)
-        .map_err(|error| entry.name_error(PolicyErrorKind::Value, error.to_string()))?;
+    let named = valid_name("limiter", name)
+        .map_err(|error| entry.name_error(PolicyErrorKind::Value, error.to_string()));
+    let is_named = errors.record(named).is_some();
     if !entry.is_map() {
-        let limit = limit::parse(entry, Algorithm::SlidingWindow)?;
-        return build(entry, name, name, vec![limit]);
+        let limit = limit::parse(entry, Algorithm::SlidingWindow, errors)?;
+        return is_named.then(|| errors.record(build(entry, name, name, vec![limit])))?;
     }
-    let fields = entry.fields(LIMITER)?;
-    let algorithm =
-        fields.optional("algorithm", limit::rate_algorithm)?.unwrap_or(Algorithm::SlidingWindow);
-    let limits = limits(fields.required("limits")?, algorithm)?;
-    let key = fields.optional("key", fact_text)?.unwrap_or(name);
-    Ok(build(entry, name, key, limits)?.with_mode(mode(&fields)?))
+    let fields = entry.known_fields(LIMITER, errors)?;
+    let algorithm = fields.parse("algorithm", errors, limit::rate_algorithm);
+    let algorithm = algorithm.unwrap_or(Algorithm::SlidingWindow);
+    let limits = fields.require("limits", errors).and_then(|list| limits(list, algorithm, errors));
+    let key = fields.parse("key", errors, fact_text).unwrap_or(name);
+    let mode = errors.record(mode(&fields));
+    let limits = limits.filter(|_| is_named)?;
+    Some(errors.record(build(entry, name, key, limits))?.with_mode(mode?))
 }
 
 fn build(
@@ -53,16 +54,16 @@ fn build(
     built.map_err(|error| entry.limit_error(&error))
 }
 
-fn limits(list: NodeRef<'_>, algorithm: Algorithm) -> Result<Vec<Limit>, FieldError> {
-    let entries = list.list()?;
+fn limits(list: NodeRef<'_>, algorithm: Algorithm, errors: &mut FieldErrors) -> Option<Vec<Limit>> {
+    let entries = errors.record(list.one_or_more_limits())?;
     if entries.is_empty() {
-        return Err(list.invalid("must have at least one limit"));
+        return errors.record(Err(list.invalid("must have at least one limit")));
     }
-    let limits = limit::live(list, algorithm, INLINE_RULE)?;
+    let limits = limit::live(list, algorithm, INLINE_RULE, errors)?;
     let has_slots = |limit: &Limit| limit.algorithm().holds_slots();
     match entries.iter().zip(&limits).find(|(_, limit)| has_slots(limit)) {
-        Some((entry, _)) => Err(entry.error(PolicyErrorKind::Limit, NO_SLOTS)),
-        None => Ok(limits),
+        Some((entry, _)) => errors.record(Err(entry.error(PolicyErrorKind::Limit, NO_SLOTS))),
+        None => Some(limits),
     }
 }
 
@@ -73,7 +74,7 @@ fn mode(fields: &Fields<'_>) -> Result<AcquireMode, FieldError> {
         return Ok(mode);
     }
     let longest_wait = fields.optional("longest_wait", |entry| {
-        rate::duration(entry.text()?).map_err(|reason| entry.invalid(reason))
+        rate::duration_with_hint(entry.text()?).map_err(|reason| entry.invalid(reason))
     })?;
     Ok(AcquireMode::Blocking { longest_wait })
 }

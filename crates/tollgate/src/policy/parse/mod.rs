@@ -6,6 +6,7 @@ mod facts;
 mod limit;
 mod limiters;
 pub(super) mod rate;
+mod rate_hint;
 mod rule;
 mod tiers;
 pub(super) mod warnings;
@@ -44,9 +45,9 @@ pub(super) struct PolicyFile {
 /// Parses a policy file. `default` is the default limit if the file does not set one.
 pub(super) fn file(name: &str, text: &str, default: Limit) -> Result<PolicyFile, PolicyError> {
     let mut errors = FieldErrors::default();
-    let tree = errors.record(YamlTree::parse(text, yaml_tree::POLICY));
+    let tree = YamlTree::parse_all(text, yaml_tree::POLICY, &mut errors);
     let root = tree.as_ref().and_then(NodeRef::root);
-    let fields = root.and_then(|root| errors.record(root.fields(FILE)));
+    let fields = root.and_then(|root| root.known_fields(FILE, &mut errors));
     let file = match &fields {
         Some(fields) => PolicyFile::parse(fields, default, &mut errors),
         None => PolicyFile::with_default(default),
@@ -70,17 +71,17 @@ impl PolicyFile {
     }
 
     fn parse(fields: &Fields<'_>, default: Limit, errors: &mut FieldErrors) -> Self {
-        errors.record(version(fields));
-        let tenant = errors.record(fields.optional("tenant", tenant)).flatten().unwrap_or_default();
-        let defaults = errors.record(fields.optional("defaults", Defaults::parse)).flatten();
+        if let Some(node) = fields.require("version", errors) {
+            errors.record(version(node));
+        }
+        let tenant = fields.parse("tenant", errors, tenant).unwrap_or_default();
+        let defaults = fields.get("defaults").map(|map| Defaults::parse(map, errors));
         let defaults = defaults.unwrap_or_default();
         // If `tiers` is invalid, the tiers that rules match are not checked, to avoid follow-up errors.
-        let tiers = errors.record(fields.optional("tiers", tiers::parse));
-        let valid_tiers = tiers.as_ref().and_then(Option::as_ref);
-        let rules = rules(fields, &defaults, valid_tiers, errors);
-        let tiers = tiers.flatten().unwrap_or_default();
-        let facts = errors.record(fields.optional("facts", facts::parse)).flatten();
-        let facts = facts.unwrap_or_default();
+        let tiers = fields.get("tiers").and_then(|map| tiers::parse(map, errors));
+        let rules = rules(fields, &defaults, tiers.as_ref(), errors);
+        let tiers = tiers.unwrap_or_default();
+        let facts = fields.get("facts").map(|map| facts::parse(map, errors)).unwrap_or_default();
         let mut warnings = warnings::collect(&rules, &tiers);
         let default = defaults.rule(default, rules.len());
         warnings.extend(warnings::unused_facts(&facts, rules.iter().chain([&default])));
@@ -89,8 +90,7 @@ impl PolicyFile {
     }
 }
 
-fn version(fields: &Fields<'_>) -> Result<(), FieldError> {
-    let version = fields.required("version")?;
+fn version(version: NodeRef<'_>) -> Result<(), FieldError> {
     match version.number(1) {
         Ok(1) => Ok(()),
         Ok(number) => Err(version.invalid(format!("unsupported version {number}; use 1"))),
@@ -109,12 +109,11 @@ fn rules(
     tiers: Option<&Tiers>,
     errors: &mut FieldErrors,
 ) -> Vec<Rule> {
-    let list = errors.record(fields.optional("rules", rule_list)).flatten().unwrap_or_default();
+    let list = fields.parse("rules", errors, rule_list).unwrap_or_default();
     let mut names = HashSet::new();
     let mut rules = Vec::with_capacity(list.len());
     for entry in list {
-        let rule = rule::parse(entry, rules.len(), defaults, tiers, &mut names);
-        rules.extend(errors.record(rule));
+        rules.extend(rule::parse(entry, rules.len(), (defaults, tiers), &mut names, errors));
     }
     rules
 }

@@ -1,10 +1,13 @@
 //! Parses rates (`10/min`, `100/60s`) and durations (`30s`).
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::algorithm::CalendarUnit;
 use crate::limit::Limit;
 use crate::quota::{Quota, QuotaError, QuotaErrorKind};
+
+use super::rate_hint as hint;
 
 /// A count per period, or a block.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,7 +46,17 @@ pub(in crate::policy) const NO_CALENDAR: &str =
 const TOO_LONG: &str = "period must be at most 100 years (36525 days)";
 
 impl Rate {
-    pub(in crate::policy) fn parse(text: &str) -> Result<Self, &'static str> {
+    /// Parses a rate. The error suggests the valid form of a rate that is written in another common way.
+    pub(in crate::policy) fn parse(text: &str) -> Result<Self, Cow<'static, str>> {
+        Self::parse_exact(text).map_err(|reason| {
+            let nearest = hint::rate(text).filter(|rate| Self::parse_exact(rate).is_ok());
+            nearest.map_or(reason.into(), |rate| {
+                format!("not a valid rate, did you mean {rate}?").into()
+            })
+        })
+    }
+
+    fn parse_exact(text: &str) -> Result<Self, &'static str> {
         if text == "0" {
             return Ok(Self::Block);
         }
@@ -96,6 +109,16 @@ pub(in crate::policy) fn duration(text: &str) -> Result<Duration, &'static str> 
     millis.map(Duration::from_millis).ok_or(TOO_LONG)
 }
 
+/// Like [`duration`]. The error suggests the valid form of a duration that is written in another common way.
+pub(super) fn duration_with_hint(text: &str) -> Result<Duration, Cow<'static, str>> {
+    duration(text).map_err(|reason| {
+        let nearest = hint::duration(text).filter(|text| duration(text).is_ok());
+        nearest.map_or(reason.into(), |text| {
+            format!("not a valid duration, did you mean {text}?").into()
+        })
+    })
+}
+
 fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -115,13 +138,14 @@ impl Limit {
     /// # Errors
     /// The text is not a rate, the period is a month or a year, or the numbers exceed those of a token bucket.
     pub fn from_rate(rate: &str) -> Result<Self, QuotaError> {
-        let invalid = |reason| QuotaError::fixed(QuotaErrorKind::Rate, reason);
+        let invalid =
+            |reason: Cow<'_, str>| QuotaError::built(QuotaErrorKind::Rate, reason.into_owned());
         match Rate::parse(rate).map_err(invalid)? {
             Rate::Block => Ok(Self::block()),
             Rate::Count { count, period: Period::Duration(period) } => {
                 Self::token_bucket(Quota::try_new(count, period)?)
             }
-            Rate::Count { .. } => Err(invalid(NO_CALENDAR)),
+            Rate::Count { .. } => Err(invalid(NO_CALENDAR.into())),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::algorithm::Algorithm;
 use crate::limit::{DEFAULT_RULE, INLINE_RULE, Limit};
 use crate::naming::valid_name;
-use crate::policy::error::{FieldError, PolicyErrorKind};
+use crate::policy::error::{FieldError, FieldErrors, PolicyErrorKind};
 use crate::policy::fact_name::FactName;
 use crate::policy::node_ref::{Fields, NodeRef};
 use crate::policy::rule::{OnMissingFact, Rule, RuleMode, Settings};
@@ -43,47 +43,57 @@ const MODES: &[(&str, RuleMode)] = &[
 const RESERVED: [&str; 2] = [INLINE_RULE, DEFAULT_RULE];
 /// The name of the block that refuses requests without a `per` fact.
 const MISSING_BLOCK: &str = "missing";
+/// The name of a rule whose name is invalid, while the rest of it is checked.
+const UNNAMED: &str = "unnamed";
 /// The maximum number of facts in `per`.
 const MAX_PER: usize = 32;
 
-/// Parses the rule at position `index` and adds its name to `names`.
+/// Parses the rule at position `index` and adds its name to `names`. Every error in it is recorded in `errors`; the
+/// result is used only if there are none.
 pub(super) fn parse<'t>(
     entry: NodeRef<'t>,
     index: usize,
-    defaults: &Defaults,
-    tiers: Option<&Tiers>,
+    (defaults, tiers): (&Defaults, Option<&Tiers>),
     names: &mut HashSet<&'t str>,
-) -> Result<Rule, FieldError> {
-    let fields = entry.fields(RULE)?;
-    let name = name(fields.required("name")?, names)?;
-    let is_unlimited = unlimited(&fields)?;
-    let settings = settings(&fields, defaults, is_unlimited)?;
-    let algorithm =
-        fields.optional("algorithm", limit::rate_algorithm)?.unwrap_or(defaults.algorithm);
+    errors: &mut FieldErrors,
+) -> Option<Rule> {
+    let fields = entry.known_fields(RULE, errors)?;
+    let name = fields.require("name", errors).and_then(|node| errors.record(name(node, names)));
+    let name = name.unwrap_or(UNNAMED);
+    let unlimited = errors.record(unlimited(&fields));
+    let is_unlimited = unlimited.unwrap_or(false);
+    let settings = settings(&fields, defaults, is_unlimited, errors);
+    let algorithm = fields.parse("algorithm", errors, limit::rate_algorithm);
+    let algorithm = algorithm.unwrap_or(defaults.algorithm);
     let limits = match fields.get("limits") {
-        Some(list) => limits(list, algorithm, name, settings.missing)?,
-        None if is_unlimited => Vec::new(),
-        None => {
+        Some(list) => limits(list, algorithm, (name, settings.missing), errors),
+        // If `unlimited` is invalid, or a field is misspelled, the rule may have been meant to be complete.
+        None if unlimited == Some(false) && !fields.has_unknown() => {
             let reason = "a rule must have limits or unlimited: true";
-            return Err(entry.error(PolicyErrorKind::MissingField, reason));
+            errors.record(Err(entry.error(PolicyErrorKind::MissingField, reason)))
         }
+        None => None,
     };
-    let next = fields.optional("next", |next| {
-        limit::trial(next.fields(NEXT)?.required("limits")?, algorithm, name)
-    })?;
-    let conditions = |field| fields.optional(field, |entry| condition::parse(entry, tiers));
-    Ok(Rule {
+    let next = fields.get("next").and_then(|next| {
+        let list = next.known_fields(NEXT, errors)?.require("limits", errors)?;
+        limit::trial(list, algorithm, name, errors)
+    });
+    let mut conditions = |field| {
+        fields.get(field).map(|map| condition::parse(map, tiers, errors)).unwrap_or_default()
+    };
+    let (conditions, exclusions) = (conditions("match"), conditions("unless"));
+    Some(Rule {
         name: name.into(),
         index,
-        conditions: conditions("match")?.unwrap_or_default(),
-        exclusions: conditions("unless")?.unwrap_or_default(),
-        per: fields.optional("per", per)?.unwrap_or_else(|| defaults.per.clone()),
-        limits,
+        conditions,
+        exclusions,
+        per: fields.parse("per", errors, per).unwrap_or_else(|| defaults.per.clone()),
+        limits: limits.unwrap_or_default(),
         next: next.unwrap_or_default(),
         settings,
-        cost: fields.optional("cost", |cost| cost.number(1))?.unwrap_or(1),
+        cost: fields.parse("cost", errors, |cost| cost.number(1)).unwrap_or(1),
         is_unlimited,
-        continues: fields.optional("continue", NodeRef::boolean)?.unwrap_or(false),
+        continues: fields.parse("continue", errors, NodeRef::boolean).unwrap_or(false),
         missing_block: missing_block(settings.missing, name),
     })
 }
@@ -117,17 +127,17 @@ fn unlimited(fields: &Fields<'_>) -> Result<bool, FieldError> {
 fn limits(
     list: NodeRef<'_>,
     algorithm: Algorithm,
-    rule: &str,
-    missing: OnMissingFact,
-) -> Result<Vec<Limit>, FieldError> {
-    let limits = limit::live(list, algorithm, rule)?;
+    (rule, missing): (&str, OnMissingFact),
+    errors: &mut FieldErrors,
+) -> Option<Vec<Limit>> {
+    let limits = limit::live(list, algorithm, rule, errors)?;
     match limits.iter().position(|limit| limit.name() == MISSING_BLOCK) {
         Some(index) if missing == OnMissingFact::Deny => {
             let reason = "the name \"missing\" is reserved in a rule with missing: deny; choose \
                           another name";
-            Err(limit::name_node(list, index).invalid(reason))
+            errors.record(Err(limit::name_node(list, index).invalid(reason)))
         }
-        _ => Ok(limits),
+        _ => Some(limits),
     }
 }
 
@@ -135,19 +145,21 @@ fn settings(
     fields: &Fields<'_>,
     defaults: &Defaults,
     is_unlimited: bool,
-) -> Result<Settings, FieldError> {
+    errors: &mut FieldErrors,
+) -> Settings {
     let inherited = defaults.settings;
-    let missing = fields.optional("missing", |entry| entry.word(MISSING))?;
-    Ok(Settings {
-        mode: fields.optional("mode", |entry| entry.word(MODES))?.unwrap_or(inherited.mode),
-        distribution: distribution(fields, inherited.distribution)?,
+    let missing = fields.parse("missing", errors, |entry| entry.word(MISSING));
+    let mode = fields.parse("mode", errors, |entry| entry.word(MODES));
+    Settings {
+        mode: mode.unwrap_or(inherited.mode),
+        distribution: distribution(fields, inherited.distribution, errors),
         // An unlimited rule never refuses, even with `missing: deny` in the defaults.
         missing: missing.unwrap_or(if is_unlimited {
             OnMissingFact::Share
         } else {
             inherited.missing
         }),
-    })
+    }
 }
 
 /// Parses the facts to count by: a list, or one name.
