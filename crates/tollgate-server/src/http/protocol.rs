@@ -47,6 +47,10 @@ type Body = Either<Full<Bytes>, axum::body::Body>;
 /// A [`Body`] that records the end of a stream.
 type TrackedBody = Either<Full<Bytes>, GuardedBody<axum::body::Body>>;
 
+/// Response to a plain request on a TLS port.
+const HTTPS_REQUIRED: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\n\
+    content-length: 25\r\nconnection: close\r\n\r\nThis port requires HTTPS\n";
+
 /// The set of paths that a listener serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Surface {
@@ -94,6 +98,10 @@ impl Protocol for Http {
 
     fn tls_scheme(&self) -> &'static str {
         "https"
+    }
+
+    fn plain_response(&self) -> Option<&'static [u8]> {
+        Some(HTTPS_REQUIRED)
     }
 
     async fn serve<S: Stream>(self: Arc<Self>, stream: S, connection: Connection) {

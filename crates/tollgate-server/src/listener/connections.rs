@@ -55,9 +55,11 @@ impl<P: Protocol> Connections<P> {
             return;
         };
         let acceptor = tls.acceptor(self.protocol.alpn());
+        let plain_response = self.protocol.plain_response();
         tokio::spawn(async move {
             // A handshake carries no request yet, so shutdown cancels it.
-            if let Some(stream) = accept_tls(acceptor, stream, drain.clone()).await {
+            if let Some(stream) = accept_tls(acceptor, stream, plain_response, drain.clone()).await
+            {
                 serve(protocol, stream, peer, (drain, counters)).await;
             }
             drop(held);

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -16,18 +17,39 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of bytes to discard from a client whose handshake failed.
 const MAX_DISCARDED: u64 = 64 * 1024;
 
-/// Performs a TLS handshake. Returns `None` if it timed out, failed or was cancelled.
-pub(super) async fn accept_tls<S: AsyncRead + AsyncWrite + Unpin>(
+/// Performs a TLS handshake. Returns `None` if it timed out, failed or was cancelled. A client that begins with a letter,
+/// as every HTTP method does, receives `plain_response`: no TLS record begins with one.
+pub(super) async fn accept_tls(
     acceptor: TlsAcceptor,
-    stream: S,
+    stream: TcpStream,
+    plain_response: Option<&'static [u8]>,
     mut cancelled: watch::Receiver<()>,
-) -> Option<TlsStream<S>> {
+) -> Option<TlsStream<TcpStream>> {
+    let accepting = async {
+        match plain_response {
+            Some(response) if is_plain(&stream).await? => refuse_plain(stream, response).await,
+            _ => handshake(acceptor, stream).await,
+        }
+    };
     let result = tokio::select! {
-        result = timeout(HANDSHAKE_TIMEOUT, handshake(acceptor, stream)) => result.ok()?,
+        result = timeout(HANDSHAKE_TIMEOUT, accepting) => result.ok()?,
         _ = cancelled.changed() => return None,
     };
     // Any client can cause this at any rate, so it is logged at debug level only.
     result.inspect_err(|error| debug!(%error, "TLS handshake failed")).ok()
+}
+
+/// Returns whether the first byte of the connection is a letter. The byte stays unread.
+async fn is_plain(stream: &TcpStream) -> io::Result<bool> {
+    let mut first = [0];
+    let length = stream.peek(&mut first).await?;
+    Ok(length == 1 && first.iter().all(u8::is_ascii_alphabetic))
+}
+
+async fn refuse_plain<T>(mut stream: TcpStream, response: &[u8]) -> io::Result<T> {
+    stream.write_all(response).await?;
+    close(stream).await;
+    Err(io::Error::new(io::ErrorKind::InvalidData, "plain request on a TLS port"))
 }
 
 async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(

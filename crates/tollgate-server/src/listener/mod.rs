@@ -56,6 +56,12 @@ pub trait Protocol: Send + Sync + 'static {
         None
     }
 
+    /// What a client that sends a plain request to a TLS port receives before the connection closes; `None` for a TLS alert,
+    /// as for any other invalid handshake.
+    fn plain_response(&self) -> Option<&'static [u8]> {
+        None
+    }
+
     /// Serves one connection until the client closes it. After [`Drain::requested`] returns, finishes the request in
     /// progress and returns. Flush each reply, because TLS buffers what the socket does not accept, and shut the stream
     /// down at the end, so that a TLS client can tell the end from a broken connection.

@@ -68,8 +68,23 @@ fn both_listeners_require_tls() {
         let mut received = Vec::new();
         plain.read_to_end(&mut received).expect("a closed connection");
         let text = String::from_utf8_lossy(&received);
-        assert!(!text.contains("HTTP"), "{text}");
+        assert!(text.starts_with("HTTP/1.1 400 "), "{text}");
+        assert!(text.ends_with("\r\n\r\nThis port requires HTTPS\n"), "{text}");
     }
+}
+
+#[test]
+fn http_to_a_server_with_tls_suggests_https() {
+    let service = serve(&Certificates::new(), &["--resp", "127.0.0.1:0"]);
+    let plain = service.url().replace("https://", "http://");
+    let words = format!("the server speaks TLS; use {}", service.url());
+    assert_no_response(&run(&["check", "k", "--server", &plain]), &words);
+    assert_no_response(&run(&["top", "--once", "--server", &plain]), &words);
+    // Other TLS servers, here that of another protocol, answer with an alert.
+    let log = service.log();
+    let other = log.lines().find_map(|line| line.strip_prefix("listening on resps://")).unwrap();
+    let ended = run(&["check", "k", "--server", &format!("http://{other}")]);
+    assert_no_response(&ended, &format!("the server speaks TLS; use https://{other}"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! HTTP client for a running service.
 
 mod events;
+mod first_byte;
 mod stream;
 mod url;
 
@@ -21,6 +22,7 @@ use crate::cli::ServerArgs;
 use crate::error::SettingsError;
 use crate::tls::{ClientTls, ClientTlsFiles};
 pub(crate) use events::Event;
+use first_byte::FirstByteStream;
 pub(crate) use stream::{EventStream, FollowReply};
 use url::{Scheme, Url};
 
@@ -86,7 +88,9 @@ impl Server {
             let response = self.exchange(request).await?;
             let status = response.status().as_u16();
             let bytes = response.into_body().collect().await?.to_bytes();
-            Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+            let body = String::from_utf8_lossy(&bytes).into_owned();
+            self.ensure_plain(status, &body)?;
+            Ok((status, body))
         })
         .await
     }
@@ -131,12 +135,34 @@ impl Server {
     ) -> Result<Response<Incoming>, AnyError> {
         let socket = TcpStream::connect(&self.authority).await?;
         match &self.tls {
-            None => send(socket, request).await,
+            None => {
+                let (stream, first) = FirstByteStream::new(socket);
+                send(stream, request).await.map_err(|error| match first.is_tls_alert() {
+                    true => self.speaks_tls(),
+                    false => error,
+                })
+            }
             Some(tls) => {
                 let stream = tls.handshake(socket).await?;
                 send(stream, request).await.map_err(|error| tls.explain(error))
             }
         }
+    }
+}
+
+impl Server {
+    /// Returns an error if the response to a plain request says that the port requires TLS.
+    fn ensure_plain(&self, status: u16, body: &str) -> Result<(), AnyError> {
+        // The second text is that of nginx.
+        let is_refused = body.contains("requires HTTPS") || body.contains("sent to HTTPS port");
+        match self.tls.is_none() && status == 400 && is_refused {
+            true => Err(self.speaks_tls()),
+            false => Ok(()),
+        }
+    }
+
+    fn speaks_tls(&self) -> AnyError {
+        format!("the server speaks TLS; use https://{}", self.authority).into()
     }
 }
 

@@ -51,7 +51,9 @@ impl Server {
             }
             let status = response.status().as_u16();
             let body = Limited::new(response.into_body(), MAX_BODY).collect().await?.to_bytes();
-            Ok(FollowReply::Other(status, String::from_utf8_lossy(&body).into_owned()))
+            let body = String::from_utf8_lossy(&body).into_owned();
+            self.ensure_plain(status, &body)?;
+            Ok(FollowReply::Other(status, body))
         })
         .await
     }

@@ -18,7 +18,18 @@ pub(super) enum Scheme {
 }
 
 impl Url {
+    /// Parses a URL. The scheme defaults to `http`, the port to that of the scheme, and the host of `:PORT` to 127.0.0.1.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            text if text.contains("://") => Self::parse_absolute(text),
+            port if port.starts_with(':') => {
+                Self::parse_absolute(&format!("http://127.0.0.1{port}"))
+            }
+            host => Self::parse_absolute(&format!("http://{host}")),
+        }
+    }
+
+    fn parse_absolute(text: &str) -> Result<Self, String> {
         let invalid = |reason: &str| format!("--server: {text:?} {reason}");
         let uri: Uri = text.parse().map_err(|_| invalid("is not a URL"))?;
         let (scheme, default_port) = match uri.scheme_str() {
@@ -55,6 +66,10 @@ mod tests {
             ("https://localhost/", Scheme::Https, "localhost", 443),
             ("https://127.0.0.1:8443", Scheme::Https, "127.0.0.1", 8443),
             ("https://[::1]:8443", Scheme::Https, "[::1]", 8443),
+            ("localhost:8080", Scheme::Http, "localhost", 8080),
+            ("localhost", Scheme::Http, "localhost", 80),
+            ("[::1]:8080", Scheme::Http, "[::1]", 8080),
+            (":8080", Scheme::Http, "127.0.0.1", 8080),
         ] {
             assert_eq!(Url::parse(text), Ok(Url { scheme, host: host.to_owned(), port }));
         }
